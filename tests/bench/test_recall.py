@@ -1,4 +1,4 @@
-"""The past work that later commits name is asked for, by rule, and the lines can be scored by anybody."""
+"""Recall benchmark: questions derived from commits, results and dump."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def project(tmp_path: Path) -> Path:
     return root
 
 
-def test_each_question_is_a_commit_that_names_an_earlier_one(
+def test_questions_are_commits_with_references(
     project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     dump = tmp_path / "lines.jsonl"
@@ -50,7 +50,7 @@ def test_each_question_is_a_commit_that_names_an_earlier_one(
         assert line["recall@5"] == len(set(line["gold"]) & set(line["ranked"][:5])) / len(line["gold"])
 
 
-def test_a_history_without_such_commits_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_history_without_references_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     root = tmp_path / "young"
     root.mkdir()
     git(root, "init", "-q", "-b", "main")
@@ -59,7 +59,7 @@ def test_a_history_without_such_commits_says_so(tmp_path: Path, capsys: pytest.C
     assert "No commit refers to an earlier one" in capsys.readouterr().out
 
 
-def test_what_is_no_repository_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_repository_exits_with_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["recall", "--repo", str(tmp_path)]) == 1
     assert str(tmp_path) in capsys.readouterr().err
     assert main(["recall", "--repo", str(tmp_path), "--questions", "0"]) == 2

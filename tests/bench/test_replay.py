@@ -1,4 +1,4 @@
-"""The replay asks real histories without looking ahead, and its lines can be scored by anybody."""
+"""Replay benchmark: no look-ahead, metrics, tasks and reports."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ UNITS = 80
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A history in which each module changes with its test, and says so."""
+    """Create a history in which each module changes with its test."""
     folder = tmp_path_factory.mktemp("project") / "made-up"
     subprocess.run(["git", "init", "-q", "--bare", "-b", "main", str(folder)], check=True)
     commands = []
@@ -51,7 +51,7 @@ def replay(project: Path, tmp_path: Path, *more: str) -> list[dict[str, object]]
     return [json.loads(line) for line in dump.read_text().splitlines()]
 
 
-def test_every_task_gives_lines_that_hold_their_question_and_answer(project: Path, tmp_path: Path) -> None:
+def test_dump_contains_query_and_ranking_of_tasks(project: Path, tmp_path: Path) -> None:
     lines = replay(project, tmp_path, "--cache", str(tmp_path / "cache"))
 
     further = {"growing-1", "growing-title-1", "memory", "memory-title"}
@@ -65,13 +65,13 @@ def test_every_task_gives_lines_that_hold_their_question_and_answer(project: Pat
     assert all(line["ranked"][0] in line["gold"] for line in first)  # type: ignore[index,operator]
 
 
-def test_two_runs_say_the_same_with_and_without_a_cache(project: Path, tmp_path: Path) -> None:
+def test_replay_is_deterministic_with_outline_cache(project: Path, tmp_path: Path) -> None:
     options = ("--task", "both", "--no-baselines")
 
     assert replay(project, tmp_path, *options) == replay(project, tmp_path, *options, "--cache", str(tmp_path / "c"))
 
 
-def test_tables_and_json_tell_every_baseline(project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_report_contains_every_baseline(project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     replay(project, tmp_path, "--task", "both")
     table = capsys.readouterr().out
     for name in ("recency", "popularity", "same folder", "imports", "ROSE", "co-change", "BM25 paths", "BM25 contents"):
@@ -85,7 +85,7 @@ def test_tables_and_json_tell_every_baseline(project: Path, tmp_path: Path, caps
     assert told["tasks"]["title"]["hunch"]["hit@5"] > 0.9
 
 
-def test_memory_is_asked_by_blame(project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_memory_task_reports_units(project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     replay(project, tmp_path, "--task", "memory", "--json")
 
     (told,) = json.loads(capsys.readouterr().out)
@@ -94,16 +94,16 @@ def test_memory_is_asked_by_blame(project: Path, tmp_path: Path, capsys: pytest.
 
 
 @pytest.mark.parametrize("what", ["messages", "history"])
-def test_controls_run(project: Path, tmp_path: Path, what: str) -> None:
+def test_shuffled_controls_run(project: Path, tmp_path: Path, what: str) -> None:
     assert replay(project, tmp_path, "--task", "title", "--shuffled", what, "--no-baselines")
 
 
-def test_a_folder_without_git_is_said_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_folder_without_git_exits_with_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["replay", "--repo", str(tmp_path)]) == 1
     assert capsys.readouterr().err.startswith("hunch: ")
 
 
-def test_the_predictor_knows_nothing_of_the_unit_it_is_asked_about(project: Path) -> None:
+def test_walk_hides_current_unit_from_predictor(project: Path) -> None:
     git = Git(project)
     units = list(history.units(git))
     predictor = Predictor()
@@ -114,7 +114,7 @@ def test_the_predictor_knows_nothing_of_the_unit_it_is_asked_about(project: Path
             assert not predictor.knows(moment.unit.sha)
 
 
-def test_the_next_file_is_read_as_one_of_the_rest_and_as_the_one_drawn() -> None:
+def test_next_in_ten_returns_both_readings() -> None:
     ranked = [f"{number}.py" for number in range(20)]
 
     assert metrics.next_in_ten(ranked, ("12.py", "3.py"), "12.py") == (1.0, 0.0, 1.0)
@@ -123,7 +123,7 @@ def test_the_next_file_is_read_as_one_of_the_rest_and_as_the_one_drawn() -> None
     assert metrics.next_in_ten(ranked, ranked, "0.py") == (1.0, 1.0, 0.5)
 
 
-def test_orders_of_a_unit_weigh_as_one_unit(project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_orders_of_unit_are_averaged(project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lines = replay(project, tmp_path, "--task", "growing", "--no-baselines", "--json")
 
     (told,) = json.loads(capsys.readouterr().out)
@@ -132,12 +132,12 @@ def test_orders_of_a_unit_weigh_as_one_unit(project: Path, tmp_path: Path, capsy
     assert all(line["next"] in line["gold"] for line in lines)  # type: ignore[operator]
 
 
-def test_windows_leave_more_than_half_of_a_short_history_to_learn_from() -> None:
+def test_windows_of_short_history_limit_test_share() -> None:
     assert Windows.of(3000, 600, 700) == Windows(1700, 2400, 3000)
     assert Windows.of(100, 600, 700) == Windows(0, 55, 100)
 
 
-def test_seeds_are_few_fixed_and_never_gold() -> None:
+def test_questions_are_deterministic_without_seed_in_gold() -> None:
     paths = tuple(f"{letter}.py" for letter in "abcdef")
     unit = Unit(
         sha="1" * 40, parents=(), author="", email="", at=0, subject="x", changes=tuple(Change("M", p) for p in paths)
@@ -159,12 +159,12 @@ def test_seeds_are_few_fixed_and_never_gold() -> None:
     ]
 
 
-def test_branches_that_say_nothing_are_not_asked() -> None:
+def test_uninformative_branches_are_skipped() -> None:
     assert telling("faster-reload")
     assert not any(map(telling, ("patch-1", "fix-123", "4242", "", "main", "master")))
 
 
-def test_metrics_by_hand() -> None:
+def test_metrics_match_manual_values() -> None:
     values = dict(zip(metrics.NAMES, metrics.measured(["a", "x", "b"], ["a", "b", "c"]), strict=True))
 
     assert values["hit@1"] == 1.0
@@ -174,7 +174,7 @@ def test_metrics_by_hand() -> None:
     assert values["all@10"] == 0.0
 
 
-def test_the_command_line_offers_both_benchmarks(capsys: pytest.CaptureFixture[str]) -> None:
+def test_command_line_runs_latency_benchmark(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["--help"])
     assert "latency" in capsys.readouterr().out
@@ -182,7 +182,7 @@ def test_the_command_line_offers_both_benchmarks(capsys: pytest.CaptureFixture[s
     assert json.loads(capsys.readouterr().out)["saved megabytes"] > 0
 
 
-def test_options_are_those_of_the_contract() -> None:
+def test_replay_options_are_parsed() -> None:
     from hunchd.bench.replay import add_arguments
 
     parser = argparse.ArgumentParser()
@@ -191,7 +191,7 @@ def test_options_are_those_of_the_contract() -> None:
     assert (options.task, options.test_units, str(options.dump)) == (["branch"], 600, "f")
 
 
-def test_the_plot_stands_alone(project: Path, tmp_path: Path) -> None:
+def test_plot_is_standalone_svg(project: Path, tmp_path: Path) -> None:
     drawing = tmp_path / "plot.svg"
     replay(project, tmp_path, "--task", "title", "--plot", str(drawing))
 
@@ -201,9 +201,7 @@ def test_the_plot_stands_alone(project: Path, tmp_path: Path) -> None:
     assert "http" not in drawing.read_text().replace("http://www.w3.org/2000/svg", "")
 
 
-def test_a_case_is_asked_of_the_history_it_belongs_to(
-    project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_case_is_scored_in_its_history(project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     unit = list(history.units(Git(project)))[-3]
     topic = unit.subject.split()[0]
     text = f"E   TypeError: {topic}_{UNITS - 7}() takes 0 positional arguments\n\ntests/test_{topic}.py:3: TypeError\n"
@@ -218,7 +216,9 @@ def test_a_case_is_asked_of_the_history_it_belongs_to(
     assert "recall, shifted lines" in told
 
 
-def test_tasks_with_cases_need_cases(project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_error_task_without_cases_exits_with_error(
+    project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["replay", "--repo", str(project), "--task", "error"]) == 2
     assert "--cases" in capsys.readouterr().err
     broken = tmp_path / "cases.jsonl"
@@ -226,7 +226,7 @@ def test_tasks_with_cases_need_cases(project: Path, tmp_path: Path, capsys: pyte
     assert main(["replay", "--task", "recurrence", "--cases", str(broken)]) == 2
 
 
-def test_an_error_is_known_again_by_what_does_not_vary() -> None:
+def test_recurrence_recognises_error_variants() -> None:
     text = "E   ValueError: 'a b' at 0x7f12 of 17\n\nsrc/shop/cart.py:12: ValueError\n"
     cases = [Case("r", str(n), f"test_{n}", text.replace("cart", name), ()) for n, name in enumerate(("cart", "price"))]
 

@@ -1,4 +1,4 @@
-"""What the tables of the replay say of answers that were kept back."""
+"""Report of the silence task."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from hunchd.bench.report import silence
 from hunchd.bench.results import Results
 
 
-def test_precision_at_half_coverage_does_not_choose_among_the_equally_sure() -> None:
+def test_half_coverage_precision_keeps_tie_order() -> None:
     wrong_and_right = [(0.5, False, True), (0.5, True, True)] * 10
     asked = {"silence": [*wrong_and_right, (0.9, False, False), (0.1, False, False)]}
 

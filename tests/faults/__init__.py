@@ -1,1 +1,1 @@
-"""Faults on demand: failing disks, power cuts, kills, damaged files."""
+"""Fault injection: failing disks, power cuts, kills and damaged files."""

@@ -1,4 +1,4 @@
-"""A process that appends to a journal and prints what was acknowledged: to be killed, or to be refused by its disk.
+"""Program that appends to a journal and prints acknowledgements, to be killed or refused by its disk.
 
 usage: appender FOLDER FIRST COUNT (0: for ever) [FILE_SIZE_LIMIT]
 """
@@ -26,7 +26,7 @@ def say(*words: object) -> None:
 
 
 async def append_for_ever(journal: Journal, first: int, number: int) -> None:
-    """Three clients beside a checkpoint and an erasure now and then."""
+    """Append from three clients with occasional checkpoints and erasures."""
     choice = random.Random(first)
     numbers = iter(range(first, first + number) if number else count(first))
 

@@ -1,4 +1,4 @@
-"""A real daemon for every test that asks for one."""
+"""Fixture with a real daemon."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ from tests.daemon.running import RunningDaemon, running_daemon
 
 @pytest.fixture
 def daemon(hunchd_home: Path) -> Iterator[RunningDaemon]:
-    """The real process on this test's home: `daemon.get("/status")`, `daemon.add(folder)`, `daemon.kill()`, …"""
+    """Run the real process on this test's home.
+
+    For example `daemon.get("/status")`, `daemon.add(folder)`, `daemon.kill()`.
+    """
     with running_daemon(hunchd_home) as started:
         yield started

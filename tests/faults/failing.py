@@ -1,4 +1,4 @@
-"""File layers that misbehave on purpose."""
+"""File operations with injected delays and failures."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hunchd.store.files import Files
 
 
 class SlowFiles(Files):
-    """A disk that takes `seconds` for every sync, and counts them."""
+    """File operations with slow syncs, which are counted."""
 
     def __init__(self, *, seconds: float) -> None:
         self.syncs = 0
@@ -25,7 +25,7 @@ class SlowFiles(Files):
 
 
 class FailingFiles(Files):
-    """Fails the n-th operation of those named, or all from there on until `heal()`; counts what it was asked."""
+    """File operations of which the n-th of some kinds fails, or all from then on until `heal()`."""
 
     KINDS = ("open", "write", "sync", "truncate", "rename", "remove", "allocate", "sync_folder", "read")
 

@@ -1,7 +1,7 @@
-"""Clients of the whole daemon that tell, remember, change and forget at random, and know what must hold after a kill.
+"""Clients of the daemon with random writes, which check what must hold after a kill.
 
-What was answered with success must hold. What was under way, or answered with an error, may have happened or not: once,
-as a whole.
+Operations that were acknowledged must hold. Those in progress, or answered with an error, may have happened or not:
+once, and as a whole.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ GONE = None  # what a memory that is not there says
 
 @dataclass
 class Client:
-    """One that asks one thing after another; no two share a memory."""
+    """Client with one request at a time; no two clients share a memory."""
 
     name: str
     project: str  # its folder
@@ -34,7 +34,7 @@ class Client:
     _number: int = 0
 
     def work(self, daemon: RunningDaemon, stop: threading.Event) -> None:
-        """Until told to stop; a daemon that dies meanwhile is what this is for."""
+        """Send requests until stopped, also while the daemon dies."""
         while not stop.is_set():
             what = self.chance.choices((self.tell, self.remember, self.change, self.forget), (5, 4, 3, 2))[0]
             try:
@@ -44,7 +44,7 @@ class Client:
                     return
 
     def tell(self, daemon: RunningDaemon) -> None:
-        """Some new events and, now and then, all those of which nobody knows whether they arrived."""
+        """Send new events and, occasionally, all those whose acknowledgement is unknown."""
         events = [self._next() for _ in range(self.chance.randint(1, 8))]
         if self.unsure and self.chance.random() < 0.3:
             events += self.unsure
@@ -88,7 +88,7 @@ class Client:
         self.possible.pop(ref, None)
 
     def _asked(self, daemon: RunningDaemon, method: str, path: str, body: Any, success: int) -> Any:
-        """The answer, or None for one that promises nothing: a part of the daemon is dead or starting."""
+        """Return the answer, or None for 503: a part of the daemon is dead or starting."""
         status, answer = daemon.request(method, path, body, timeout=20)
         assert status in (success, 503), (method, path, status, answer)
         if status == 503:
@@ -101,7 +101,7 @@ class Client:
         return f"{self.name}x{self._number}"
 
     def settle(self, kept: Kept) -> None:
-        """Hold what was kept against what was acknowledged; from now on what is there is known."""
+        """Check the stored data against acknowledgements, and take it as the new state."""
         lost = self.events - kept.events.keys()
         assert not lost, f"acknowledged signals are gone: {sorted(lost)[:5]}"
         for ref in self.said.keys() | self.possible.keys():
@@ -115,7 +115,7 @@ class Client:
 
 @dataclass
 class Kept:
-    """All that the daemon has, as its export tells it."""
+    """Data of the daemon as exported."""
 
     events: Counter[str] = field(default_factory=Counter)
     contents: dict[str, str] = field(default_factory=dict)  # ref → content
@@ -134,7 +134,7 @@ class Kept:
             self.versions.setdefault(told["id"].partition(".")[0], []).append(told["content"])
 
     def check(self) -> None:
-        """Each event once; no past of a memory that was forgotten, and no sentence twice in one that was not."""
+        """Check for duplicate events, versions of forgotten memories and duplicate versions."""
         assert {event: times for event, times in self.events.items() if times > 1} == {}
         assert self.versions.keys() <= set(self.ids.values()), "a forgotten memory left what it said before"
         for identifier, contents in self.versions.items():

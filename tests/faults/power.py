@@ -1,4 +1,4 @@
-"""A disk that forgets: what was not synced may be gone, in part, after the power fails."""
+"""Simulated disk that loses unsynced data at a power cut."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from hunchd.store.files import Files
 
 
 class ForgetfulFiles(Files):
-    """Knows which bytes and which names are on the device; `after_power_cut` makes the folder a disk may show.
+    """File operations that track which bytes and names are durable.
 
-    Bytes are durable after a sync of their file, names (made, renamed, removed) after a sync of their folder.
+    Bytes are durable after a sync of their file, names (created, renamed, removed) after a sync of their folder.
+    `after_power_cut` writes a state that a disk may show afterwards.
     """
 
     def __init__(self) -> None:
@@ -65,7 +66,7 @@ class ForgetfulFiles(Files):
         self._pending.clear()
 
     def after_power_cut(self, target: Path, chance: random.Random) -> None:
-        """Fills `target` with what is durable, some of the name changes after it, and parts of unsynced writes."""
+        """Fill `target` with durable data, some later name changes, and parts of unsynced writes."""
         names = dict(self._names)
         for name, content in self._pending[: chance.randint(0, len(self._pending))]:
             if content is None:
@@ -77,7 +78,7 @@ class ForgetfulFiles(Files):
             (target / name.name).write_bytes(content + self._unsynced(name, len(content), chance))
 
     def _unsynced(self, path: Path, durable: int, chance: random.Random) -> bytes:
-        """A beginning of what was written after the last sync, perhaps as zeros, as file systems leave it."""
+        """Return a prefix of the unsynced bytes, sometimes as zeros, as file systems leave it."""
         written = path.read_bytes()[durable:] if path.exists() else b""
         kept = written[: chance.randint(0, len(written))]
         return bytes(len(kept)) if chance.random() < 0.3 else kept

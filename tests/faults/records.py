@@ -1,4 +1,4 @@
-"""Records to be kept, told apart by a number."""
+"""Numbered sample records for journal tests."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def records(numbers: Iterable[int]) -> list[Record]:
 
 
 def numbers_in(journal: Journal, after: int | None = None) -> list[int]:
-    """The numbers of the replayed records, in order."""
+    """Return the numbers of the replayed records, in order."""
     return [record.data["number"] for _, record in journal.replay(after)]
 
 
@@ -27,6 +27,6 @@ def segments(folder: Path) -> list[Path]:
 
 
 def is_whole(segment: Path) -> bool:
-    """Whether nothing but a header and frames is in the file."""
+    """Return True if the file consists of a header and intact frames only."""
     content = segment.read_bytes()
     return read_header(content) is not None and all(hasattr(found, "payload") for found in scan(content))

@@ -1,4 +1,4 @@
-"""A consolidation that is killed, out of disk or flooded: whole, gone on with or taken back, and nothing lost."""
+"""Consolidation under kills, a full disk and a flood of signals: resumed or undone, without loss."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ def unfinished(daemon: RunningDaemon) -> list[str]:
 
 
 def at_rest(daemon: RunningDaemon, *, within: float = 120) -> None:
-    """Wait until no run is under way, or waits to be gone on with."""
+    """Wait until no run is active or waits to be resumed."""
     daemon.wait_until(lambda: daemon.request("GET", "/health")[0] == 200, within=30, what="answer")
     daemon.wait_until(lambda: not unfinished(daemon), within=within, what="end the interrupted run")
 
 
 def whole(before: dict[str, Any], after: dict[str, Any]) -> None:
-    """Nothing is lost and nothing is half done."""
+    """Check that nothing is lost and nothing is half done."""
     assert set(before) <= set(after)
     for identifier, told in before.items():
         now = after[identifier]
@@ -53,7 +53,7 @@ def whole(before: dict[str, Any], after: dict[str, Any]) -> None:
 
 
 def killed_again_and_again(home: Path, *, kills: int, seed: int) -> tuple[int, Counter[str]]:
-    """Runs that are killed in their middle, at a random moment; how many were begun, and at which steps they were."""
+    """Kill runs at random moments; return the number of runs and the steps that were killed."""
     chance = random.Random(seed)
     begun_runs, steps = 0, Counter[str]()
     with running_daemon(home, settings=SETTINGS) as daemon:
@@ -89,7 +89,7 @@ def killed_again_and_again(home: Path, *, kills: int, seed: int) -> tuple[int, C
 
 @pytest.mark.slow
 @pytest.mark.timeout(3_600)
-def test_runs_that_are_killed_are_gone_on_with_and_lose_nothing(hunchd_home: Path) -> None:
+def test_repeatedly_killed_runs_resume_without_loss(hunchd_home: Path) -> None:
     kills, seed = (
         int(os.environ.get(name, default)) for name, default in (("HUNCHD_KILLS", "5"), ("HUNCHD_SEED", "1"))
     )
@@ -98,7 +98,7 @@ def test_runs_that_are_killed_are_gone_on_with_and_lose_nothing(hunchd_home: Pat
 
 
 @pytest.mark.timeout(180)
-def test_a_run_that_is_killed_is_gone_on_with_and_can_be_taken_back(hunchd_home: Path) -> None:
+def test_killed_run_resumes_and_can_be_undone(hunchd_home: Path) -> None:
     with running_daemon(hunchd_home, settings=SETTINGS) as daemon:
         before = fill(daemon, 30)
         begun = daemon.post("/consolidate", {"wait": False})["run"]
@@ -119,7 +119,7 @@ def test_a_run_that_is_killed_is_gone_on_with_and_can_be_taken_back(hunchd_home:
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-def test_a_run_on_a_full_disk_goes_on_when_there_is_room(small_home: Path) -> None:  # noqa: F811
+def test_run_on_full_disk_resumes_with_space(small_home: Path) -> None:  # noqa: F811
     settings = SETTINGS + "reserve_mib = 4\nmin_free_mib = 1\n"
     with running_daemon(small_home, settings=settings) as daemon:
         before = fill(daemon, 60)
@@ -144,7 +144,7 @@ def test_a_run_on_a_full_disk_goes_on_when_there_is_room(small_home: Path) -> No
 
 @pytest.mark.slow
 @pytest.mark.timeout(180)
-def test_a_flood_of_signals_during_a_run_is_kept_and_the_run_ends(hunchd_home: Path, tmp_path: Path) -> None:
+def test_signal_flood_during_run_is_kept(hunchd_home: Path, tmp_path: Path) -> None:
     with running_daemon(hunchd_home, settings=SETTINGS) as daemon:
         folder = tmp_path / "p"
         folder.mkdir()

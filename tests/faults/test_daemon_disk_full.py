@@ -1,4 +1,4 @@
-"""A disk without room under the whole daemon: it answers, refuses what it cannot keep, and goes on by itself."""
+"""Daemon on a full disk: it answers, rejects writes and recovers by itself."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SETTINGS = "[embedding]\nenabled = false\n[store]\ncommit_ms = 20\nreserve_mib =
 
 @pytest.fixture
 def small_home(hunchd_home: Path) -> Iterator[Path]:
-    """A home on a file system of 24 MiB."""
+    """Mount a file system of 24 MiB as home."""
     hunchd_home.mkdir(mode=0o700)
     command = ["mount", "-t", "tmpfs", "-o", "size=24m,mode=0700", "tmpfs", str(hunchd_home)]
     if subprocess.run(command, capture_output=True, check=False).returncode != 0:
@@ -33,7 +33,7 @@ def small_home(hunchd_home: Path) -> Iterator[Path]:
 
 
 class Teller:
-    """Tells one event after another and remembers which were accepted."""
+    """Client that sends events and records which were accepted."""
 
     def __init__(self, daemon: RunningDaemon, folder: Path) -> None:
         self._daemon = daemon
@@ -71,7 +71,7 @@ def context(daemon: RunningDaemon, shop: Path) -> dict[str, Any]:
     return answer
 
 
-def test_it_answers_refuses_recovers_and_loses_nothing(small_home: Path, tmp_path: Path) -> None:
+def test_daemon_on_full_disk_recovers_without_loss(small_home: Path, tmp_path: Path) -> None:
     shop = make_shop(tmp_path / "shop")
     with running_daemon(small_home, settings=SETTINGS) as daemon:
         daemon.add(shop)
@@ -110,7 +110,7 @@ def _at_rest(daemon: RunningDaemon) -> bool:
     return status["queues"]["writer"] == 0 and not any("full" in told for told in status["degraded"])
 
 
-def test_it_tells_that_room_gets_little_before_anything_is_refused(small_home: Path, tmp_path: Path) -> None:
+def test_low_disk_space_is_reported_as_degraded(small_home: Path, tmp_path: Path) -> None:
     shop = make_shop(tmp_path / "shop")
     with running_daemon(small_home, settings=SETTINGS.replace("min_free_mib = 1\n", "min_free_mib = 10\n")) as daemon:
         daemon.add(shop)
@@ -123,7 +123,7 @@ def test_it_tells_that_room_gets_little_before_anything_is_refused(small_home: P
         assert not any("are free" in told for told in daemon.get("/status")["degraded"])
 
 
-def test_it_starts_on_a_disk_that_is_full_and_goes_on_when_there_is_room(small_home: Path, tmp_path: Path) -> None:
+def test_daemon_starts_on_full_disk_and_recovers(small_home: Path, tmp_path: Path) -> None:
     shop = make_shop(tmp_path / "shop")
     with running_daemon(small_home, settings=SETTINGS) as daemon:
         daemon.add(shop)
@@ -142,7 +142,7 @@ def test_it_starts_on_a_disk_that_is_full_and_goes_on_when_there_is_room(small_h
         assert set(kept(daemon).events) >= teller.accepted
 
 
-def test_a_project_that_cannot_be_noted_is_refused_as_a_whole(small_home: Path, tmp_path: Path) -> None:
+def test_add_project_on_full_disk_returns_507(small_home: Path, tmp_path: Path) -> None:
     shop = make_shop(tmp_path / "shop")
     with running_daemon(small_home, settings=SETTINGS) as daemon:
         stuff(small_home / "somebody-elses")

@@ -1,4 +1,4 @@
-"""One daemon on one home, whatever was left behind by those before it."""
+"""Single daemon for each home, whatever earlier ones left behind."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SECOND = [sys.executable, "-m", "hunchd.daemon.main"]
 SETTINGS = "[signals]\nwatch_files = false\n[embedding]\nenabled = false\n"
 
 
-def test_a_second_daemon_ends_at_once_and_names_the_first(daemon: RunningDaemon) -> None:
+def test_second_daemon_exits_and_names_first(daemon: RunningDaemon) -> None:
     began = time.monotonic()
     second = subprocess.run(SECOND, capture_output=True, text=True, check=False, timeout=20)
     took = time.monotonic() - began
@@ -41,7 +41,7 @@ def test_a_second_daemon_ends_at_once_and_names_the_first(daemon: RunningDaemon)
     assert daemon.get("/health")["status"] == "ok"
 
 
-def test_who_comes_second_waits_for_the_first_to_write_down_its_number(tmp_path: Path) -> None:
+def test_take_lock_waits_for_pid_of_owner(tmp_path: Path) -> None:
     file = tmp_path / "daemon.lock"
     first = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
     fcntl.flock(first, fcntl.LOCK_EX)  # and no number yet
@@ -54,7 +54,7 @@ def test_who_comes_second_waits_for_the_first_to_write_down_its_number(tmp_path:
         os.close(first)
 
 
-def test_of_ten_daemons_at_once_one_stays_and_the_others_name_it(hunchd_home: Path) -> None:
+def test_ten_concurrent_daemons_leave_one_running(hunchd_home: Path) -> None:
     hunchd_home.mkdir(mode=0o700)
     daemons, said = [], [hunchd_home / f"said-{number}" for number in range(10)]
     try:
@@ -77,18 +77,18 @@ def test_of_ten_daemons_at_once_one_stays_and_the_others_name_it(hunchd_home: Pa
 
 
 @pytest.mark.timeout(120)
-def test_two_kills_leave_nothing_that_blocks_a_start(hunchd_home: Path) -> None:
+def test_two_kills_do_not_block_start(hunchd_home: Path) -> None:
     starts_after_kills(hunchd_home, 2)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(3_600)
-def test_many_kills_leave_nothing_that_blocks_a_start(hunchd_home: Path) -> None:
+def test_many_kills_do_not_block_start(hunchd_home: Path) -> None:
     starts_after_kills(hunchd_home, int(os.environ.get("HUNCHD_STARTS", "50")))
 
 
 def starts_after_kills(home: Path, rounds: int) -> None:
-    """Kill at any moment of the start or after it; the next start finds what that left, and answers."""
+    """Kill the daemon during or after its start; the next start must succeed."""
     chance, left = random.Random(rounds), {"lock": 0, "rendezvous": 0, "socket": 0}
     with running_daemon(home, settings=SETTINGS) as daemon:
         places = daemon.places
@@ -111,7 +111,7 @@ def starts_after_kills(home: Path, rounds: int) -> None:
     assert min(left.values()) == rounds, left
 
 
-def test_a_token_of_before_is_refused_after_a_kill(daemon: RunningDaemon) -> None:
+def test_old_token_is_rejected_after_restart(daemon: RunningDaemon) -> None:
     assert daemon.told is not None
     old = daemon.told.token
     daemon.kill()
@@ -120,7 +120,7 @@ def test_a_token_of_before_is_refused_after_a_kill(daemon: RunningDaemon) -> Non
     assert daemon.request("GET", "/status", headers={"Authorization": f"Bearer {old}"})[0] == 401
 
 
-def test_a_rendezvous_that_names_a_strangers_process_misleads_nobody(daemon: RunningDaemon) -> None:
+def test_rendezvous_with_foreign_pid_is_ignored(daemon: RunningDaemon) -> None:
     told = daemon.places.rendezvous_file.read_text()
     daemon.kill()
     daemon.places.rendezvous_file.write_text(told.replace(str(daemon.pid), str(os.getpid())))
@@ -129,7 +129,7 @@ def test_a_rendezvous_that_names_a_strangers_process_misleads_nobody(daemon: Run
     assert daemon.get("/status")["resources"]["pid"] == daemon.pid
 
 
-def test_no_child_outlives_a_daemon_that_is_killed(daemon: RunningDaemon, tmp_path: Path) -> None:
+def test_children_end_with_killed_daemon(daemon: RunningDaemon, tmp_path: Path) -> None:
     folder = tmp_path / "p"
     folder.mkdir()
     (folder / "a.py").write_text("def a(): ...\n")
@@ -144,9 +144,7 @@ def test_no_child_outlives_a_daemon_that_is_killed(daemon: RunningDaemon, tmp_pa
 
 
 @pytest.mark.parametrize("gone", ["", "data"])
-def test_a_daemon_whose_home_or_data_is_taken_away_ends_with_its_processes_and_is_followed_by_another(
-    daemon: RunningDaemon, tmp_path: Path, gone: str
-) -> None:
+def test_daemon_ends_when_data_directory_moves(daemon: RunningDaemon, tmp_path: Path, gone: str) -> None:
     daemon.post("/memories", {"kind": "fact", "content": "so that the store process is at work"})
     empty = {"journal": 0, "writer": 0, "embedding": 0}
     daemon.wait_until(lambda: daemon.get("/status")["queues"] == empty, within=60, what="store and embed it")
@@ -166,7 +164,7 @@ def test_a_daemon_whose_home_or_data_is_taken_away_ends_with_its_processes_and_i
         assert daemon.get("/health")["status"] == "ok"
 
 
-def test_a_daemon_that_nobody_can_find_any_more_ends_and_keeps_what_it_has(daemon: RunningDaemon) -> None:
+def test_daemon_without_runtime_directory_ends_keeping_data(daemon: RunningDaemon) -> None:
     daemon.post("/memories", {"kind": "fact", "content": "we deploy on Fridays"})
     shutil.rmtree(daemon.places.runtime)
 
@@ -179,7 +177,7 @@ def test_a_daemon_that_nobody_can_find_any_more_ends_and_keeps_what_it_has(daemo
 
 @contextmanager
 def started_by_a_command(daemon: RunningDaemon) -> Iterator[None]:
-    """The daemon that `hunch start` has found or started answers as this one, and is ended with the block."""
+    """Use the daemon that `hunch start` found or started, and stop it after the block."""
     subprocess.run([sys.executable, "-m", "hunchd.cli", "start"], check=True, capture_output=True)
     daemon.told = read(daemon.places.rendezvous_file)
     try:
@@ -190,7 +188,7 @@ def started_by_a_command(daemon: RunningDaemon) -> Iterator[None]:
         end(pid)
 
 
-def test_a_home_of_any_length_has_a_daemon(hunchd_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_daemon_with_long_home_path_starts(hunchd_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     session = hunchd_home.with_name(f"{hunchd_home.name}-run")
     session.mkdir(mode=0o700)
     home = hunchd_home / ("deep" * 40)
@@ -213,9 +211,7 @@ def test_a_home_of_any_length_has_a_daemon(hunchd_home: Path, tmp_path: Path, mo
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can give a folder away")
-def test_who_takes_the_short_place_first_gets_no_token_and_stops_nobody(
-    hunchd_home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_foreign_socket_directory_gets_no_token(hunchd_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     session = hunchd_home.with_name(f"{hunchd_home.name}-run")
     session.mkdir(mode=0o700)
     home = hunchd_home / ("deep" * 40)
@@ -237,7 +233,7 @@ def test_who_takes_the_short_place_first_gets_no_token_and_stops_nobody(
         assert "belongs to another user" in daemon.log
 
 
-def test_a_home_that_cannot_be_made_is_said_in_one_line() -> None:
+def test_invalid_home_exits_with_one_line() -> None:
     told = subprocess.run(
         SECOND, env={**os.environ, "HUNCHD_HOME": "/proc/none"}, capture_output=True, text=True, check=False
     )
@@ -245,7 +241,7 @@ def test_a_home_that_cannot_be_made_is_said_in_one_line() -> None:
 
 
 @pytest.mark.timeout(120)
-def test_a_stop_under_load_takes_seconds_and_leaves_nothing_behind(daemon: RunningDaemon, tmp_path: Path) -> None:
+def test_stop_under_load_is_quick_and_clean(daemon: RunningDaemon, tmp_path: Path) -> None:
     folder = tmp_path / "p"
     folder.mkdir()
     for number in range(300):
@@ -276,8 +272,8 @@ def test_a_stop_under_load_takes_seconds_and_leaves_nothing_behind(daemon: Runni
 
 @pytest.mark.slow
 @pytest.mark.timeout(180)
-def test_what_was_accepted_a_moment_before_the_end_mostly_reaches_the_store(daemon: RunningDaemon) -> None:
-    """A stop gives it less than a second, which a busy machine may need for other things: one of five will do."""
+def test_memory_accepted_before_stop_is_stored(daemon: RunningDaemon) -> None:
+    """Accept one of five tries: a stop has less than a second, which a busy machine may need for other things."""
 
     def nothing_waits() -> bool:
         return bool(daemon.get("/status")["queues"] == {"journal": 0, "writer": 0, "embedding": 0})

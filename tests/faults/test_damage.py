@@ -1,4 +1,4 @@
-"""Damaged files: every start succeeds, says what it found, and loses no more than what was in the damaged bytes."""
+"""Damaged journal files: every start succeeds and loses only what was in the damaged bytes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LIMITS = Limits(segment_bytes=1_500, reserve_bytes=0, remembered_ids=1_000)
 
 
 async def filled(folder: Path) -> Path:
-    """Sixty records in several segments; the first thirty are settled."""
+    """Write sixty records to several segments, with a checkpoint after thirty."""
     async with Journal.open(folder, limits=LIMITS) as journal:
         for start in range(0, 60, 3):
             await journal.append(records(range(start, start + 3)))
@@ -30,7 +30,7 @@ async def filled(folder: Path) -> Path:
 
 
 async def reopened(folder: Path) -> tuple[list[int], int, list[int]]:
-    """What is replayed, how much was set aside, and the sequence of a new record beside the newest before."""
+    """Return the replayed numbers, the set-aside count, and the sequence of a new record."""
     async with Journal.open(folder, limits=LIMITS) as journal:
         before = journal.last
         new = await journal.append([record(10_000)])
@@ -40,7 +40,7 @@ async def reopened(folder: Path) -> tuple[list[int], int, list[int]]:
         return replayed[:-1], journal.set_aside, new
 
 
-async def test_a_torn_tail_is_cut_at_every_length(tmp_path: Path) -> None:
+async def test_torn_tail_is_truncated_at_every_length(tmp_path: Path) -> None:
     folder = tmp_path / "journal"
     async with Journal.open(folder) as journal:
         await journal.append(records([1]))
@@ -59,7 +59,7 @@ async def test_a_torn_tail_is_cut_at_every_length(tmp_path: Path) -> None:
         assert is_whole(segment)
 
 
-async def test_a_damaged_record_in_the_middle_is_set_aside_and_the_others_are_read(tmp_path: Path) -> None:
+async def test_damaged_record_is_set_aside(tmp_path: Path) -> None:
     folder = tmp_path / "journal"
     async with Journal.open(folder) as journal:
         await journal.append(records(range(10)))
@@ -75,7 +75,7 @@ async def test_a_damaged_record_in_the_middle_is_set_aside_and_the_others_are_re
     assert copy.stat().st_mode & 0o777 == 0o600
 
 
-async def test_a_damaged_length_does_not_swallow_what_follows(tmp_path: Path) -> None:
+async def test_damaged_length_loses_one_record(tmp_path: Path) -> None:
     folder = tmp_path / "journal"
     async with Journal.open(folder) as journal:
         await journal.append(records(range(10)))
@@ -88,7 +88,7 @@ async def test_a_damaged_length_does_not_swallow_what_follows(tmp_path: Path) ->
         assert numbers_in(journal) == [0, 1, 2, 3, 4, 6, 7, 8, 9]
 
 
-async def test_every_flipped_bit_is_noticed_and_costs_one_record_at_most(tmp_path: Path) -> None:
+async def test_flipped_bit_loses_one_record(tmp_path: Path) -> None:
     original = await filled(tmp_path / "original")
     chance = random.Random(7)
     for turn in range(120):
@@ -115,7 +115,7 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-async def test_any_one_file_may_be_lost(tmp_path: Path, damage: str) -> None:
+async def test_damaged_file_loses_only_its_records(tmp_path: Path, damage: str) -> None:
     original = await filled(tmp_path / "original")
     names = [path.name for path in sorted(original.iterdir())]
     assert len(names) >= 6
@@ -136,7 +136,7 @@ async def numbers_of_segment(path: Path) -> set[int]:
     return {number for number in range(60) if f'"number":{number},'.encode() in content}
 
 
-async def test_a_settled_record_stays_settled_when_the_checkpoint_is_lost_or_is_handed_out_again(
+async def test_lost_checkpoint_replays_remaining_records(
     tmp_path: Path,
 ) -> None:
     folder = await filled(tmp_path / "journal")
@@ -148,7 +148,7 @@ async def test_a_settled_record_stays_settled_when_the_checkpoint_is_lost_or_is_
         assert await journal.append(records(range(60))) == list(range(1, 61))
 
 
-async def test_erasing_removes_the_copies_of_damaged_bytes_too(tmp_path: Path) -> None:
+async def test_erase_project_removes_set_aside_copies(tmp_path: Path) -> None:
     folder = tmp_path / "journal"
     async with Journal.open(folder) as journal:
         await journal.append([record(number, text="canary", project="gone") for number in range(5)])
@@ -164,7 +164,7 @@ async def test_erasing_removes_the_copies_of_damaged_bytes_too(tmp_path: Path) -
         assert numbers_in(journal) == [100]
 
 
-async def test_replaying_three_times_gives_the_same_three_times(tmp_path: Path) -> None:
+async def test_repeated_replay_is_identical(tmp_path: Path) -> None:
     folder = await filled(tmp_path / "journal")
     seen = []
     for _ in range(3):
@@ -177,7 +177,7 @@ async def test_replaying_three_times_gives_the_same_three_times(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("error", [errno.EIO, errno.EMFILE], ids=errno.errorcode.get)
-async def test_a_file_that_cannot_be_read_costs_its_own_records_at_most(tmp_path: Path, error: int) -> None:
+async def test_unreadable_file_loses_only_its_records(tmp_path: Path, error: int) -> None:
     original = await filled(tmp_path / "original")
     most_in_one = max([len(await numbers_of_segment(path)) for path in segments(original)])
     for at in range(1, 100):

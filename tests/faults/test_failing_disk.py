@@ -1,4 +1,4 @@
-"""Every single file operation fails once, in turn: nothing that was acknowledged is lost, nothing is there twice."""
+"""Every file operation fails once, in turn: no acknowledged record is lost or duplicated."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LIMITS = Limits(segment_bytes=1_500, reserve_bytes=64 * 1024, remembered_ids=50)
 
 
 class Client:
-    """Does what a client does: tries again after an error; knows what was acknowledged, and what was settled."""
+    """Client that retries after errors and tracks what was acknowledged and checkpointed."""
 
     def __init__(self) -> None:
         self.acknowledged: dict[int, int] = {}  # number → sequence
@@ -31,7 +31,7 @@ class Client:
         self.erasing: set[int] = set()
 
     async def work(self, folder: Path, files: Files) -> None:
-        """One daemon's life, ended by the first failed opening."""
+        """Run one life of a daemon, which ends with a failed opening."""
         journal = Journal.open(folder, limits=LIMITS, files=files)
         try:
             for start in range(0, 40, 4):
@@ -80,7 +80,7 @@ def check(client: Client, replayed: list[tuple[int, Record]]) -> None:
 
 
 @pytest.mark.parametrize("error", [errno.EIO, errno.ENOSPC, errno.EMFILE], ids=errno.errorcode.get)
-async def test_one_failure_anywhere_costs_nothing_that_was_acknowledged(tmp_path: Path, error: int) -> None:
+async def test_single_failure_loses_no_acknowledged_record(tmp_path: Path, error: int) -> None:
     for at in range(1, 500):
         folder = tmp_path / str(at)
         files = FailingFiles(at=at, error=error)
@@ -108,9 +108,7 @@ async def test_one_failure_anywhere_costs_nothing_that_was_acknowledged(tmp_path
 @pytest.mark.parametrize(
     "kinds", [("sync",), ("write",), ("truncate", "sync"), ("open",), ("sync_folder",)], ids="-".join
 )
-async def test_a_disk_that_goes_on_failing_refuses_all_and_recovers_by_itself(
-    tmp_path: Path, kinds: tuple[str, ...]
-) -> None:
+async def test_permanent_failure_rejects_appends_until_healed(tmp_path: Path, kinds: tuple[str, ...]) -> None:
     files = FailingFiles(at=30, error=errno.EIO, kinds=kinds, lasting=True)
     async with Journal.open(tmp_path / "journal", limits=LIMITS, files=files) as journal:
         accepted, messages = [], set()
@@ -133,7 +131,7 @@ async def test_a_disk_that_goes_on_failing_refuses_all_and_recovers_by_itself(
         assert numbers_in(journal) == accepted + refused
 
 
-async def test_a_full_disk_refuses_whole_batches_and_gives_its_reserve_for_the_cleaning(tmp_path: Path) -> None:
+async def test_full_disk_rejects_batch_and_releases_reserve(tmp_path: Path) -> None:
     files = FailingFiles(at=1, error=errno.ENOSPC, kinds=("write", "allocate"), lasting=True)
     files.heal()
     async with Journal.open(tmp_path / "journal", limits=LIMITS, files=files) as journal:
@@ -152,9 +150,7 @@ async def test_a_full_disk_refuses_whole_batches_and_gives_its_reserve_for_the_c
         assert reserve.exists()
 
 
-async def test_a_fault_of_our_own_in_the_writing_is_heard_by_those_who_wait(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_unexpected_write_error_reaches_callers(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     class Faulty(Files):
         broken = False
 
@@ -177,7 +173,7 @@ async def test_a_fault_of_our_own_in_the_writing_is_heard_by_those_who_wait(
         assert numbers_in(journal) == [1, 2]
 
 
-async def test_a_process_that_has_no_file_left_to_open_refuses_and_goes_on_later(tmp_path: Path) -> None:
+async def test_exhausted_descriptors_reject_append_temporarily(tmp_path: Path) -> None:
     async with Journal.open(tmp_path / "journal", limits=LIMITS) as journal:
         await journal.append(records([1]))
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

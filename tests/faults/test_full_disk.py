@@ -1,4 +1,4 @@
-"""A disk without room: whole refusals, and work goes on by itself when there is room again."""
+"""Journal on a full disk: whole batches are rejected, and it recovers by itself."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MIB = 1024 * 1024
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 8 MiB."""
+    """Mount a file system of 8 MiB."""
     place = tmp_path / "disk"
     place.mkdir()
     mounted = subprocess.run(
@@ -36,7 +36,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 async def fill(journal: Journal, number: int) -> int:
-    """Appends until the disk refuses; the first number that was refused."""
+    """Append until the disk is full; return the first rejected number."""
     while True:
         try:
             await journal.append([record(number, text="x" * 20_000)])
@@ -45,7 +45,7 @@ async def fill(journal: Journal, number: int) -> int:
         number += 1
 
 
-async def test_it_refuses_settles_and_recovers_on_a_disk_of_eight_megabytes(small_disk: Path) -> None:
+async def test_journal_on_full_disk_checkpoints_and_recovers(small_disk: Path) -> None:
     limits = Limits(segment_bytes=MIB, reserve_bytes=2 * MIB)
     async with Journal.open(small_disk / "journal", limits=limits) as journal:
         ballast = small_disk / "other"
@@ -77,7 +77,7 @@ async def fill_one(journal: Journal, number: int) -> int | None:
         return None
 
 
-async def test_it_opens_and_replays_on_a_disk_that_is_full(small_disk: Path) -> None:
+async def test_journal_opens_and_replays_on_full_disk(small_disk: Path) -> None:
     limits = Limits(segment_bytes=MIB, reserve_bytes=MIB)
     async with Journal.open(small_disk / "journal", limits=limits) as journal:
         refused = await fill(journal, 0)
@@ -92,7 +92,7 @@ async def test_it_opens_and_replays_on_a_disk_that_is_full(small_disk: Path) -> 
 
 
 def stuff(path: Path) -> None:
-    """Takes the last byte of the disk."""
+    """Fill the disk to its last byte."""
     with path.open("wb", buffering=0) as file:
         try:
             while file.write(bytes(4096)):
@@ -101,7 +101,7 @@ def stuff(path: Path) -> None:
             return
 
 
-def test_a_limit_on_the_size_of_files_is_a_full_disk_too(tmp_path: Path) -> None:
+def test_file_size_limit_counts_as_full_disk(tmp_path: Path) -> None:
     folder = tmp_path / "journal"
     environment = {**os.environ, "PYTHONPATH": f"{SOURCE}{os.pathsep}{ROOT}"}
     # Less than a segment, so that writes are cut in the middle of a record.

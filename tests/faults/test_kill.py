@@ -1,4 +1,4 @@
-"""SIGKILL at any moment: what was acknowledged is there after it, once, under the number it was given."""
+"""SIGKILL at any moment: acknowledged records exist once, under their sequence number."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SOURCE = Path(hunchd.__file__).parents[1]
 
 @dataclass
 class Seen:
-    """What the appenders said before they died."""
+    """Acknowledgements that the appenders printed before they were killed."""
 
     acknowledged: dict[int, int] = field(default_factory=dict)
     settled: int = 0
@@ -70,14 +70,14 @@ async def rounds(folder: Path, number: int, seed: int) -> Seen:
     return seen
 
 
-async def test_three_kills_lose_nothing(tmp_path: Path) -> None:
+async def test_three_kills_lose_no_record(tmp_path: Path) -> None:
     seen = await rounds(tmp_path / "journal", 3, seed=1)
     assert len(seen.acknowledged) > 10
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-async def test_many_kills_lose_nothing(tmp_path: Path) -> None:
+async def test_many_kills_lose_no_record(tmp_path: Path) -> None:
     number = int(os.environ.get("HUNCHD_KILLS", "20"))
     seen = await rounds(tmp_path / "journal", number, seed=number)
     assert len(seen.acknowledged) > 20 * number

@@ -1,4 +1,4 @@
-"""The power fails at any moment: of what was acknowledged nothing is missing on the disk that is left."""
+"""Power cut at any moment: no acknowledged record is missing on the remaining disk."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LIMITS = Limits(segment_bytes=1_500, reserve_bytes=0, remembered_ids=100)
 
 
 class CuttableFiles(ForgetfulFiles):
-    """Takes a picture of the disk before its n-th operation."""
+    """File operations that copy the state of the disk before the n-th operation."""
 
     def __init__(self, at: int, picture: Path, chance: random.Random) -> None:
         super().__init__()
@@ -53,7 +53,7 @@ class CuttableFiles(ForgetfulFiles):
 
 
 async def life(folder: Path, files: CuttableFiles) -> tuple[dict[int, int], int, set[int]]:
-    """Works until the picture is taken; what was acknowledged, settled and erased until then."""
+    """Work until the copy is taken; return what was acknowledged, checkpointed and erased."""
     acknowledged: dict[int, int] = {}
     settled, erased = 0, set[int]()
     async with Journal.open(folder, limits=LIMITS, files=files) as journal:
@@ -73,7 +73,7 @@ async def life(folder: Path, files: CuttableFiles) -> tuple[dict[int, int], int,
 
 
 @pytest.mark.parametrize("seed", range(5))
-async def test_no_cut_loses_what_was_acknowledged(tmp_path: Path, seed: int) -> None:
+async def test_power_cut_loses_no_acknowledged_record(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
     for turn in range(12):
         picture = tmp_path / f"after-{turn}"
@@ -93,7 +93,7 @@ async def test_no_cut_loses_what_was_acknowledged(tmp_path: Path, seed: int) -> 
             assert new > max(acknowledged.values(), default=0)
 
 
-def test_the_forgetful_disk_does_forget(tmp_path: Path) -> None:
+def test_forgetful_files_drop_unsynced_bytes(tmp_path: Path) -> None:
     (tmp_path / "disk").mkdir()
     files, path = ForgetfulFiles(), tmp_path / "disk" / "a"
     descriptor = files.create(path)

@@ -1,4 +1,4 @@
-"""What is looked up for many files at once is what it is for each of them."""
+"""Vectorised lookups: equal to a computation file by file."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FOLDERS = st.lists(st.lists(st.sampled_from("abc"), max_size=7).map("/".join), m
 
 @settings(deadline=None)
 @given(FOLDERS)
-def test_folders_share_their_leading_parts(paths: list[str]) -> None:
+def test_common_prefix_share_matches_path_parts(paths: list[str]) -> None:
     folders = Folders()
     for number, path in enumerate(paths):
         folders.put(number, path)
@@ -42,7 +42,7 @@ def test_folders_share_their_leading_parts(paths: list[str]) -> None:
 
 @settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 4) | st.just(2 * LONG_STRETCH)), max_size=12))
-def test_long_and_short_stretches_are_laid_one_after_the_other(given_stretches: list[tuple[int, int]]) -> None:
+def test_stretches_concatenates_long_and_short_ranges(given_stretches: list[tuple[int, int]]) -> None:
     starts, sizes = (np.array([pair[side] for pair in given_stretches], "<i8") for side in (0, 1))
     values = np.arange(100, 130 + 2 * LONG_STRETCH, dtype="<u2")
 
@@ -54,7 +54,7 @@ def test_long_and_short_stretches_are_laid_one_after_the_other(given_stretches: 
 
 @settings(deadline=None)
 @given(st.lists(st.integers(0, 60), min_size=4, max_size=4 * LONG_TO_SELECT))
-def test_the_highest_of_few_and_of_many_values_are_found(values: list[int]) -> None:
+def test_highest_returns_largest_values(values: list[int]) -> None:
     most = 3
 
     found = highest(np.array(values, "<f4"), most)
@@ -65,7 +65,7 @@ def test_the_highest_of_few_and_of_many_values_are_found(values: list[int]) -> N
 
 @settings(deadline=None)
 @given(st.lists(st.sets(st.integers(0, 200), min_size=1, max_size=6), max_size=12))
-def test_each_file_of_a_change_is_told_of_all_the_others(changes: list[set[int]]) -> None:
+def test_cochange_rows_match_counted_changes(changes: list[set[int]]) -> None:
     together = CoChange()
     for unit, change in enumerate(changes):
         together.learn(np.array(sorted(change), "<i4"), unit, weight_of(len(change)))
@@ -83,7 +83,7 @@ def test_each_file_of_a_change_is_told_of_all_the_others(changes: list[set[int]]
 
 @settings(deadline=None)
 @given(st.dictionaries(st.integers(0, 49), st.integers(1, 9), min_size=1), st.sets(st.integers(0, 49), min_size=1))
-def test_scores_of_few_and_of_many_files_reach_the_candidates(given_scores: dict[int, int], asked: set[int]) -> None:
+def test_spread_looks_up_few_and_many_scores(given_scores: dict[int, int], asked: set[int]) -> None:
     files = np.array(sorted(given_scores), "<i4")
     scores = files, np.array([given_scores[file] for file in files.tolist()], "<f4")
     for candidates in (sorted(asked), [min(asked)]):
@@ -99,7 +99,7 @@ def test_scores_of_few_and_of_many_files_reach_the_candidates(given_scores: dict
     st.lists(st.tuples(st.integers(0, 5), st.dictionaries(st.integers(0, 4), st.integers(1, 9))), max_size=12),
     st.lists(st.integers(0, 6), min_size=1, max_size=4, unique=True),
 )
-def test_words_are_looked_for_in_what_files_hold_now(puts: list[tuple[int, dict[int, int]]], keys: list[int]) -> None:
+def test_field_search_equals_bm25_after_updates(puts: list[tuple[int, dict[int, int]]], keys: list[int]) -> None:
     field = Field()
     held: dict[int, dict[int, int]] = {}
     for file, counts in puts:
@@ -126,7 +126,7 @@ def test_words_are_looked_for_in_what_files_hold_now(puts: list[tuple[int, dict[
 
 @settings(deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(0, 5))
-def test_a_networks_score_is_the_sum_of_its_members_and_their_linear_part(seed: int, rows: int) -> None:
+def test_network_score_sums_members_and_linear_part(seed: int, rows: int) -> None:
     drawn = np.random.default_rng(seed)
     shapes = [(4,), (4,), (4,), (4,), (2, 4, 3), (2, 1, 3), (2, 3, 2), (2, 1, 2), (2, 2, 1), (4,), (1,)]
     parts = [drawn.normal(size=shape).astype("f4") for shape in shapes]
@@ -152,7 +152,7 @@ def test_a_networks_score_is_the_sum_of_its_members_and_their_linear_part(seed: 
         assert score == pytest.approx(expected, rel=1e-3, abs=1e-3)
 
 
-def test_a_file_is_found_by_all_that_was_said_of_it() -> None:
+def test_message_words_score_equals_bm25() -> None:
     state = State()
     lessons = [("parse the header", ["a", "b"]), ("parse it again", ["a"]), ("header", ["b", "c"]), ("other", ["d"])]
     for number, (title, paths) in enumerate(lessons):

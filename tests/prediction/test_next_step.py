@@ -1,4 +1,4 @@
-"""The next step is told from what followed before, through noise, and with honest confidence."""
+"""Next-step predictor: contexts, noise and probabilities."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ PATH = ("tag", "build", "upload", "announce")
 
 
 def taught(*, noise: float, runs: int = 40, seed: int = 1) -> NextStep:
-    """A model that saw the path with other things in between."""
+    """Return a model trained on the path with noise in between."""
     chance = random.Random(seed)
     model = NextStep()
     model.knows([PATH])
@@ -24,7 +24,7 @@ def taught(*, noise: float, runs: int = 40, seed: int = 1) -> NextStep:
     return model
 
 
-def test_what_always_follows_is_expected_with_confidence() -> None:
+def test_constant_successor_is_predicted_with_high_probability() -> None:
     model = taught(noise=0.0)
     model.note("tag")
 
@@ -34,7 +34,7 @@ def test_what_always_follows_is_expected_with_confidence() -> None:
     assert best.probability > 0.7
 
 
-def test_a_step_is_expected_although_something_else_came_in_between() -> None:
+def test_step_is_predicted_through_noise() -> None:
     model = taught(noise=0.4)
     for step in ("tag", "ls", "build", "cat", "ls"):
         model.note(step)
@@ -42,7 +42,7 @@ def test_a_step_is_expected_although_something_else_came_in_between() -> None:
     assert "upload" in [one.step for one in model.expected(2)]
 
 
-def test_a_known_workflow_is_followed_before_it_was_ever_run() -> None:
+def test_known_workflow_predicts_unseen_step() -> None:
     model = NextStep()
     model.knows([PATH])
     for step in ("ls", "cat", "ls", "tag"):
@@ -51,7 +51,7 @@ def test_a_known_workflow_is_followed_before_it_was_ever_run() -> None:
     assert model.expected(1)[0].step == "build"
 
 
-def test_the_branch_decides_where_it_has_always_decided() -> None:
+def test_branch_context_decides_prediction() -> None:
     model = NextStep()
     release, other = Moment(branch="release/*"), Moment(branch="main")
     chance = random.Random(2)
@@ -65,7 +65,7 @@ def test_the_branch_decides_where_it_has_always_decided() -> None:
     assert model.expected(1, moment=other)[0].step == "deploy staging"
 
 
-def test_what_comes_after_a_failure_is_not_what_comes_after_a_success() -> None:
+def test_failure_and_success_predict_different_steps() -> None:
     model = NextStep()
     for _ in range(20):
         for failed, after in ((True, "debug"), (False, "commit")):
@@ -76,7 +76,7 @@ def test_what_comes_after_a_failure_is_not_what_comes_after_a_success() -> None:
     assert model.expected(1)[0].step == "debug"
 
 
-def test_probabilities_are_no_more_than_one_together() -> None:
+def test_probabilities_sum_to_at_most_one() -> None:
     model = taught(noise=0.3)
     for step in ("tag", "status"):
         model.note(step)
@@ -85,5 +85,5 @@ def test_probabilities_are_no_more_than_one_together() -> None:
         assert [one.probability for one in told] == sorted((one.probability for one in told), reverse=True)
 
 
-def test_nothing_is_expected_by_a_model_that_saw_nothing() -> None:
+def test_empty_model_predicts_nothing() -> None:
     assert NextStep().expected(3) == []

@@ -1,4 +1,4 @@
-"""Packed rows and postings give several keys at once what they give one by one, loaded or just added."""
+"""Packed rows and postings: lookups of several keys equal single lookups."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LESSONS = st.lists(st.tuples(st.integers(0, 6), st.integers(1, 9)), max_size=30)
 
 @settings(deadline=None)
 @given(LESSONS, LESSONS, KEYS, st.sampled_from((1, 3, 100)))
-def test_many_keys_hold_what_each_holds(
+def test_postings_of_keys_equal_single_lookups(
     loaded: list[tuple[int, int]], added: list[tuple[int, int]], keys: list[int], newest: int
 ) -> None:
     postings = Postings.of()
@@ -36,7 +36,7 @@ def test_many_keys_hold_what_each_holds(
 
 @settings(deadline=None)
 @given(LESSONS, LESSONS, LESSONS, KEYS, st.sampled_from((1, 3, 100)), st.sets(st.integers(0, 60)))
-def test_what_is_merged_in_between_is_held_as_before_but_for_what_is_gone(
+def test_postings_merge_drops_only_removed_documents(
     loaded: list[tuple[int, int]],
     added: list[tuple[int, int]],
     meanwhile: list[tuple[int, int]],
@@ -65,7 +65,7 @@ def test_what_is_merged_in_between_is_held_as_before_but_for_what_is_gone(
 
 @settings(deadline=None)
 @given(st.lists(st.lists(st.tuples(st.sampled_from((0, 1, 2, 70_000, 90_000)), st.floats(0.0, 9.0))), max_size=5))
-def test_sums_made_together_are_those_made_one_by_one(given_parts: list[list[tuple[int, float]]]) -> None:
+def test_summed_each_equals_summed(given_parts: list[list[tuple[int, float]]]) -> None:
     parts = [
         (np.array([number for number, _ in part], "<i4"), np.array([value for _, value in part], "<f8"))
         for part in given_parts
@@ -81,7 +81,7 @@ def test_sums_made_together_are_those_made_one_by_one(given_parts: list[list[tup
 @given(
     st.lists(st.lists(st.integers(0, 9), max_size=5), max_size=6), st.dictionaries(st.integers(0, 8), st.just([7, 7]))
 )
-def test_joined_rows_are_the_rows(base: list[list[int]], changed: dict[int, list[int]]) -> None:
+def test_joined_rows_equal_single_rows(base: list[list[int]], changed: dict[int, list[int]]) -> None:
     offsets = np.cumsum([0, *(len(row) for row in base)])
     rows = Rows(np.array([value for row in base for value in row], "<i4"), offsets)
     for index, row in changed.items():
@@ -96,7 +96,7 @@ def test_joined_rows_are_the_rows(base: list[list[int]], changed: dict[int, list
 
 @settings(deadline=None)
 @given(st.lists(st.tuples(st.sampled_from((0, 1, 2, 90_000)), st.integers(1, 5))))
-def test_sums_are_sums_for_few_and_for_far_numbers(given_pairs: list[tuple[int, int]]) -> None:
+def test_summed_adds_near_and_far_numbers(given_pairs: list[tuple[int, int]]) -> None:
     expected: dict[int, float] = {}
     for number, value in given_pairs:
         expected[number] = expected.get(number, 0.0) + value
@@ -109,7 +109,7 @@ def test_sums_are_sums_for_few_and_for_far_numbers(given_pairs: list[tuple[int, 
 
 @settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(1, 5))))
-def test_the_strongest_of_each_number_is_kept(given_pairs: list[tuple[int, int]]) -> None:
+def test_strongest_keeps_maximum_of_each_number(given_pairs: list[tuple[int, int]]) -> None:
     expected: dict[int, int] = {}
     for number, value in given_pairs:
         expected[number] = max(expected.get(number, 0), value)
@@ -121,11 +121,11 @@ def test_the_strongest_of_each_number_is_kept(given_pairs: list[tuple[int, int]]
 
 @settings(deadline=None)
 @given(st.lists(st.integers(0, 9)), st.sets(st.integers(0, 9)))
-def test_what_is_among_others_is_found_by_their_order(values: list[int], others: set[int]) -> None:
+def test_among_masks_contained_values(values: list[int], others: set[int]) -> None:
     found = among(np.array(values, "<i4"), np.array(sorted(others), "<i4"))
 
     assert found.tolist() == [value in others for value in values]
 
 
-def test_stretches_are_laid_end_to_end() -> None:
+def test_spans_concatenates_index_ranges() -> None:
     assert spans(np.array([5, 9, 2]), np.array([2, 0, 3])).tolist() == [5, 6, 2, 3, 4]

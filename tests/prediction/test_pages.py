@@ -1,4 +1,4 @@
-"""Who wrote the lines of an open file says which past work a change of it will meet."""
+"""Line authorship of open files, and the past units it recalls."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def recalled(predictor: Predictor, query: str = "") -> tuple[PredictedUnit, ...]
 
 
 def made() -> Predictor:
-    """Two units that touched one file, the second counted to have written far less of it."""
+    """Return a predictor with two units of one file, the second with far fewer lines."""
     predictor = Predictor()
     predictor.learn(unit(PRICES, "begin", Change("A", "shop.py", added=90)))
     predictor.learn(unit(TAXES, "go on", Change("M", "shop.py", added=1)))
@@ -30,7 +30,7 @@ def made() -> Predictor:
 LINES = (*((PRICES, f"price{number} = {number}") for number in range(6)), (TAXES, "vat = 19"), (ELSEWHERE, "x = 1"))
 
 
-def test_who_wrote_the_lines_with_the_words_of_the_question_comes_first() -> None:
+def test_author_of_matching_lines_ranks_first() -> None:
     predictor = made()
     predictor.read("shop.py", reading(LINES))
 
@@ -39,7 +39,7 @@ def test_who_wrote_the_lines_with_the_words_of_the_question_comes_first() -> Non
     assert recalled(predictor, "something else")[0].sha == PRICES
 
 
-def test_shares_are_those_of_the_lines_and_not_estimated_any_more() -> None:
+def test_read_file_replaces_estimated_shares() -> None:
     predictor = made()
     before = recalled(predictor)[0].reasons
 
@@ -49,7 +49,7 @@ def test_shares_are_those_of_the_lines_and_not_estimated_any_more() -> None:
     assert [one.reasons[0] for one in recalled(predictor)] == ["wrote 75% of what is open", "wrote 25% of what is open"]
 
 
-def test_what_could_not_be_read_leaves_the_estimate() -> None:
+def test_empty_reading_keeps_estimate() -> None:
     predictor = made()
     before = recalled(predictor, "vat")
 
@@ -59,7 +59,7 @@ def test_what_could_not_be_read_leaves_the_estimate() -> None:
     assert predictor.has_read("shop.py")
 
 
-def test_a_file_is_to_be_read_again_after_its_next_unit() -> None:
+def test_new_unit_invalidates_reading() -> None:
     predictor = made()
     assert not predictor.has_read("shop.py")
     predictor.read("shop.py", reading(LINES))
@@ -71,7 +71,7 @@ def test_a_file_is_to_be_read_again_after_its_next_unit() -> None:
     assert not predictor.has_read("shop.py")
 
 
-def test_only_the_files_read_last_are_kept() -> None:
+def test_pages_evict_oldest_reading() -> None:
     predictor = made()
     predictor.read("shop.py", reading(LINES))
     for number in range(MOST_PAGES):
@@ -82,7 +82,7 @@ def test_only_the_files_read_last_are_kept() -> None:
     assert predictor.has_read(f"{MOST_PAGES - 1}.py")
 
 
-def test_what_is_not_known_is_passed_over() -> None:
+def test_reading_of_unknown_file_is_ignored() -> None:
     predictor = made()
     predictor.read("nowhere.py", reading(LINES))
 

@@ -1,4 +1,4 @@
-"""The predictor learns what belongs together, says why, and is the same after it was saved."""
+"""Predictor: rankings, reasons, learning and saving."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def predictor() -> Predictor:
     return learned
 
 
-def test_what_changed_together_comes_first_and_says_so(predictor: Predictor) -> None:
+def test_cochanged_file_ranks_first_with_reason(predictor: Predictor) -> None:
     prediction = predictor.predict(focus("src/views.py"), now=NOW)
 
     assert names(prediction)[0] == "tests/test_views.py"
@@ -73,7 +73,7 @@ def test_what_changed_together_comes_first_and_says_so(predictor: Predictor) -> 
     assert prediction.confidence == max(file.confidence for file in prediction.files)
 
 
-def test_only_the_file_at_hand_is_called_this_file(predictor: Predictor) -> None:
+def test_reasons_use_this_file_for_focus_only(predictor: Predictor) -> None:
     open_elsewhere = predictor.predict(focus("src/cli.py", open_files=("src/views.py",)), now=NOW)
     nowhere = predictor.predict(focus(open_files=("src/views.py",)), now=NOW)
 
@@ -85,7 +85,7 @@ def test_only_the_file_at_hand_is_called_this_file(predictor: Predictor) -> None
     assert "changed together 7 of 7 times, last 2 months ago" in told
 
 
-def test_a_link_names_the_file_that_it_leads_to(predictor: Predictor) -> None:
+def test_link_reason_names_linked_file(predictor: Predictor) -> None:
     predictor.learn(unit(20, "pages of the shop", "shop/views.py", "shop/basket.py", status="A"))
     predictor.place(outline("shop/views.py", defines=("show_goods",)))
     predictor.place(outline("shop/basket.py", uses=("show_goods",)))
@@ -98,7 +98,7 @@ def test_a_link_names_the_file_that_it_leads_to(predictor: Predictor) -> None:
     assert not any("this file" in reason for reason in told["shop/basket.py"])
 
 
-def test_what_comes_first_is_not_less_likely_than_what_comes_next(predictor: Predictor) -> None:
+def test_confidences_fall_with_rank(predictor: Predictor) -> None:
     for number in range(30, 60):
         predictor.learn(unit(number, f"piece {number}", f"src/{number % 7}.py", f"src/{number % 5}.py", "src/cli.py"))
     for number in range(7):
@@ -106,9 +106,7 @@ def test_what_comes_first_is_not_less_likely_than_what_comes_next(predictor: Pre
         assert told == sorted(told, reverse=True)
 
 
-def test_what_saved_files_said_before_is_given_back_and_nothing_else_changes(
-    predictor: Predictor, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_packing_frees_old_contents_only(predictor: Predictor, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hunchd.prediction.learner.PACKED_FROM", 200)
     assert predictor.packing() is None
     for number in range(60):
@@ -136,7 +134,7 @@ def test_what_saved_files_said_before_is_given_back_and_nothing_else_changes(
     assert predictor.packing() is None
 
 
-def test_only_code_tests_and_imports_code(predictor: Predictor) -> None:
+def test_non_code_files_get_no_code_reasons(predictor: Predictor) -> None:
     predictor.learn(unit(20, "tell of views", "docs/views.md", "Cargo.toml", "tests/Cargo.toml", status="A"))
     reasons = {
         (seed, file.path): file.reasons
@@ -153,7 +151,7 @@ def test_only_code_tests_and_imports_code(predictor: Predictor) -> None:
     )
 
 
-def test_a_name_that_many_files_have_is_no_reason_but_near_by() -> None:
+def test_common_stem_is_reason_only_nearby() -> None:
     predictor = Predictor()
     apps = [f"{name}/{kind}" for name in "abcdefghijk" for kind in ("views.py", "tests/test_views.py")]
     predictor.learn(unit(1, "begin", *apps, status="A"))
@@ -164,7 +162,7 @@ def test_a_name_that_many_files_have_is_no_reason_but_near_by() -> None:
     assert "named alike" not in told["b/views.py"]
 
 
-def test_a_test_in_camel_case_is_one_of_what_it_is_named_after(predictor: Predictor) -> None:
+def test_camel_case_test_matches_tested_file(predictor: Predictor) -> None:
     paths = ("src/Util/Url.php", "checks/Util/UrlTest.php", "Shop/Url.cs", "Shop.Tests/UrlTests.cs", "src/Latest.php")
     assert [stem_of(path) for path in paths] == ["url", "url", "url", "url", "latest"]
     assert [bool(traits_of(path) & TEST) for path in paths] == [False, True, False, True, False]
@@ -174,12 +172,12 @@ def test_a_test_in_camel_case_is_one_of_what_it_is_named_after(predictor: Predic
     assert "tests this file" in told["checks/Util/UrlTest.php"]
 
 
-def test_a_file_of_no_name_of_its_own_is_named_after_its_folder() -> None:
+def test_stem_of_index_file_is_folder() -> None:
     paths = ("core/useFetch/index.ts", "core/useFetch/index.browser.test.ts", "core/useMouse/index.browser.test.ts")
     assert [stem_of(path) for path in paths] == ["usefetch", "usefetch", "usemouse"]
 
 
-def test_words_lead_to_the_files_of_past_work(predictor: Predictor) -> None:
+def test_query_words_find_files_of_past_work(predictor: Predictor) -> None:
     prediction = predictor.predict(focus(query="flags of the command line"), now=NOW)
 
     assert set(names(prediction)[:2]) == {"src/cli.py", "src/models.py"}
@@ -193,7 +191,7 @@ def test_words_lead_to_the_files_of_past_work(predictor: Predictor) -> None:
     assert said_again.confidence > 0.3  # it is worth a line where no file is open
 
 
-def test_past_work_whose_subject_says_nothing_is_no_reason(predictor: Predictor) -> None:
+def test_uninformative_subject_is_no_reason(predictor: Predictor) -> None:
     predictor.learn(unit(20, "Merge remote-tracking branch 'origin/command-line'", "src/cli.py", "src/models.py"))
     reasons = [
         reason
@@ -204,7 +202,7 @@ def test_past_work_whose_subject_says_nothing_is_no_reason(predictor: Predictor)
     assert not any("Merge" in reason for reason in reasons)
 
 
-def test_words_lead_on_to_what_changes_with_the_files_they_name(predictor: Predictor) -> None:
+def test_query_words_find_cochange_of_named_file(predictor: Predictor) -> None:
     prediction = predictor.predict(focus(query="cli"), now=NOW)
 
     assert names(prediction)[0] == "src/cli.py"
@@ -212,7 +210,7 @@ def test_words_lead_on_to_what_changes_with_the_files_they_name(predictor: Predi
     assert models.reasons[0] == "changes together with cli.py, which the words point to"
 
 
-def test_the_title_tells_which_of_an_open_files_pasts_is_meant() -> None:
+def test_query_selects_matching_history_of_open_file() -> None:
     predictor = Predictor()
     everything = ("src/app.py", "src/colours.py", "src/sounds.py", *(f"src/part_{number}.py" for number in range(9)))
     predictor.learn(unit(0, "start", *everything, status="A"))
@@ -226,7 +224,7 @@ def test_the_title_tells_which_of_an_open_files_pasts_is_meant() -> None:
     assert [names(predictor.predict(one, now=NOW))[0] for one in asked] == ["src/colours.py", "src/sounds.py"]
 
 
-def test_a_branch_is_read_as_words_and_a_long_lived_one_as_nothing(predictor: Predictor) -> None:
+def test_branch_words_are_used_unless_long_lived(predictor: Predictor) -> None:
     assert names(predictor.predict(focus(branch="ada/command-line-flags"), now=NOW))[0] in {
         "src/cli.py",
         "src/models.py",
@@ -234,7 +232,7 @@ def test_a_branch_is_read_as_words_and_a_long_lived_one_as_nothing(predictor: Pr
     assert predictor.predict(focus(branch="main"), now=NOW).units == ()
 
 
-def test_unknown_words_are_read_as_known_ones_joined_or_misspelt(predictor: Predictor) -> None:
+def test_unknown_words_resolve_to_known_words(predictor: Predictor) -> None:
     predictor.place(outline("src/models.py", "flags", "lines"))
     predictor.place(outline("src/cli.py", "flags", "lines"))
 
@@ -244,7 +242,7 @@ def test_unknown_words_are_read_as_known_ones_joined_or_misspelt(predictor: Pred
     assert predictor.predict(focus(branch="zzyzx"), now=NOW).units == ()
 
 
-def test_open_files_removed_files_and_change_logs_are_never_suggested(predictor: Predictor) -> None:
+def test_open_removed_and_hub_files_are_excluded(predictor: Predictor) -> None:
     predictor.remove("src/models.py")
 
     suggested = names(predictor.predict(focus("src/cli.py", open_files=("src/views.py", "src/cli.py")), now=NOW))
@@ -263,7 +261,7 @@ def test_open_files_removed_files_and_change_logs_are_never_suggested(predictor:
         ("news/+4711.feature.md", "news/latest/page.md"),
     ],
 )
-def test_one_entry_of_a_change_log_is_no_suggestion(predictor: Predictor, entry: str, kept: str) -> None:
+def test_changelog_fragments_are_excluded(predictor: Predictor, entry: str, kept: str) -> None:
     for number in range(20, 24):
         predictor.learn(unit(number, f"render page {number}", "src/views.py", entry, kept))
 
@@ -273,7 +271,7 @@ def test_one_entry_of_a_change_log_is_no_suggestion(predictor: Predictor, entry:
     assert entry not in suggested
 
 
-def test_a_traceback_leads_to_its_files_the_raise_site_first(predictor: Predictor) -> None:
+def test_traceback_ranks_raise_site_first(predictor: Predictor) -> None:
     trace = """Traceback (most recent call last):
   File "/home/ada/p/src/cli.py", line 3, in main
   File "/home/ada/p/src/models.py", line 9, in load
@@ -285,7 +283,7 @@ KeyError: 'x'"""
     assert "raised the error" in prediction.files[0].reasons
 
 
-def test_a_file_keeps_its_past_under_a_new_name(predictor: Predictor) -> None:
+def test_renamed_file_keeps_history(predictor: Predictor) -> None:
     moved = unit(20, "move", changes=(Change("R", "src/web/views.py", "src/views.py"),))
     predictor.learn(moved)
 
@@ -294,7 +292,7 @@ def test_a_file_keeps_its_past_under_a_new_name(predictor: Predictor) -> None:
     assert "src/web/views.py" in names(predictor.predict(focus("tests/test_views.py"), now=NOW))
 
 
-def test_a_unit_is_learned_once_also_after_its_id_was_rewritten(predictor: Predictor) -> None:
+def test_rewritten_unit_is_learned_once(predictor: Predictor) -> None:
     before = predictor.predict(focus("src/views.py"), now=NOW)
     predictor.learn(unit(9, "render page 9", "src/views.py", "tests/test_views.py"))
     predictor.rewrite(f"{9:040x}", "f" * 40)
@@ -306,7 +304,7 @@ def test_a_unit_is_learned_once_also_after_its_id_was_rewritten(predictor: Predi
     assert not predictor.knows(f"{9:040x}")
 
 
-def test_a_unit_that_was_amended_is_called_by_its_new_subject(predictor: Predictor, tmp_path: Path) -> None:
+def test_amended_unit_gets_new_subject(predictor: Predictor, tmp_path: Path) -> None:
     predictor.rewrite(f"{12:040x}", "f" * 40)
     predictor.learn(Unit(sha="f" * 40, parents=(), author="Ada", email="", at=NOW, subject="Flags may be repeated"))
     predictor.save(tmp_path / "model")
@@ -316,7 +314,7 @@ def test_a_unit_that_was_amended_is_called_by_its_new_subject(predictor: Predict
         assert (len(model), state.messages.subjects[0]) == (16, "start")
 
 
-def test_contents_connect_files_that_history_has_not(predictor: Predictor) -> None:
+def test_definitions_link_files_without_history(predictor: Predictor) -> None:
     predictor.place(outline("src/new.py", uses=("load_settings",)))
     predictor.place(outline("src/settings.py", defines=("load_settings",)))
     predictor.place(outline("src/other.py", "unrelated"))
@@ -328,7 +326,7 @@ def test_contents_connect_files_that_history_has_not(predictor: Predictor) -> No
     assert names(predictor.predict(focus(query="load settings"), now=NOW))[0] == "src/settings.py"
 
 
-def test_units_that_wrote_most_of_the_open_file_are_remembered() -> None:
+def test_units_owning_open_file_are_recalled() -> None:
     predictor = Predictor()
     predictor.learn(unit(0, "create", changes=(Change("A", "a.py", added=100),)))
     predictor.learn(unit(1, "large rewrite", changes=(Change("M", "a.py", added=80, deleted=60),)))
@@ -341,7 +339,7 @@ def test_units_that_wrote_most_of_the_open_file_are_remembered() -> None:
     assert all("once added much of what is open" in one.reasons for one in past[:2])
 
 
-def test_before_any_file_was_read_their_silence_is_not_held_against_the_candidates(predictor: Predictor) -> None:
+def test_confidence_is_corrected_before_files_are_read(predictor: Predictor) -> None:
     before = predictor.predict(focus("src/cli.py"), now=NOW)
     predictor.place(outline("docs/unrelated.md", "nothing"))
     after = predictor.predict(focus("src/cli.py"), now=NOW)
@@ -349,12 +347,12 @@ def test_before_any_file_was_read_their_silence_is_not_held_against_the_candidat
     assert before.files[0].confidence > after.files[0].confidence > 0
 
 
-def test_placing_the_same_bytes_again_changes_nothing(predictor: Predictor) -> None:
+def test_place_same_content_returns_false(predictor: Predictor) -> None:
     assert predictor.place(outline("src/cli.py", "argument"))
     assert not predictor.place(outline("src/cli.py", "argument"))
 
 
-def test_what_is_opened_one_after_the_other_is_expected_again(predictor: Predictor) -> None:
+def test_repeated_open_sequence_is_predicted(predictor: Predictor) -> None:
     for round_ in range(4):
         predictor.note(SessionEvent("opened", NOW + round_ * 100, "src/cli.py"))
         predictor.note(SessionEvent("opened", NOW + round_ * 100 + 9, "tests/test_views.py"))
@@ -365,11 +363,11 @@ def test_what_is_opened_one_after_the_other_is_expected_again(predictor: Predict
     assert any("often opened next" in file.reasons for file in prediction.files)
 
 
-def test_an_empty_predictor_says_nothing() -> None:
+def test_empty_predictor_predicts_nothing() -> None:
     assert Predictor().predict(focus("a.py", query="anything"), now=NOW) == Prediction()
 
 
-def test_outcomes_raise_what_was_used(predictor: Predictor) -> None:
+def test_used_outcomes_raise_rank(predictor: Predictor) -> None:
     asked = focus("src/cli.py")
     before = names(predictor.predict(asked, now=NOW)).index("tests/test_views.py")
 
@@ -381,7 +379,7 @@ def test_outcomes_raise_what_was_used(predictor: Predictor) -> None:
     assert predictor.stat()["lessons_seed"] == 60
 
 
-def test_a_correction_is_followed_only_while_it_does_better() -> None:
+def test_correction_is_trusted_only_while_better() -> None:
     ahead = Correction(np.zeros(1), np.zeros(1), lessons=100, rank_with=0.6, rank_without=0.5)
 
     assert ahead.trusted
@@ -389,7 +387,7 @@ def test_a_correction_is_followed_only_while_it_does_better() -> None:
     assert not replace(ahead, lessons=3).trusted
 
 
-def test_a_damaged_file_is_refused_and_the_old_one_survives(predictor: Predictor, tmp_path: Path) -> None:
+def test_load_damaged_file_raises_store_error(predictor: Predictor, tmp_path: Path) -> None:
     path = tmp_path / "predictor"
     predictor.save(path)
     whole = path.read_bytes()
@@ -417,10 +415,10 @@ units = st.lists(
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(past=units, later=units)
-def test_a_saved_predictor_is_the_same_predictor(
+def test_saved_predictor_equals_original(
     past: list[tuple[str, list[str], str]], later: list[tuple[str, list[str], str]], tmp_path: Path
 ) -> None:
-    """Also when it goes on learning, and after a second saving."""
+    """Compare also after further learning and a second saving."""
     ours = taught(Predictor(), past, 0)
     ours.save(tmp_path / "one")
     loaded = Predictor.load(tmp_path / "one")
@@ -453,7 +451,7 @@ def answers(predictor: Predictor) -> list[Prediction]:
     return [predictor.predict(one, now=NOW) for one in asked]
 
 
-def test_what_was_worked_out_once_is_worked_out_anew_after_each_lesson(predictor: Predictor) -> None:
+def test_cached_answers_are_invalidated_by_learning(predictor: Predictor) -> None:
     asked = focus("src/views.py")
     before = predictor.predict(asked, now=NOW)
 
@@ -466,13 +464,13 @@ def test_what_was_worked_out_once_is_worked_out_anew_after_each_lesson(predictor
     assert "src/colours.py" not in names(predictor.predict(asked, now=NOW))
 
 
-def test_a_prediction_asked_for_again_is_the_same(predictor: Predictor) -> None:
+def test_repeated_prediction_is_equal(predictor: Predictor) -> None:
     asked = focus("src/views.py", query="render the command line", author="ada@example.org")
 
     assert predictor.predict(asked, now=NOW) == predictor.predict(asked, now=NOW)
 
 
-def test_each_kind_of_question_has_a_ranker_of_its_own(predictor: Predictor) -> None:
+def test_query_head_selects_ranker(predictor: Predictor) -> None:
     asked = {
         "seed": focus("src/views.py"),
         "text": focus(query="command line"),
@@ -482,7 +480,7 @@ def test_each_kind_of_question_has_a_ranker_of_its_own(predictor: Predictor) -> 
     assert {head: query_of(question, predictor.state).head for head, question in asked.items()} == {h: h for h in asked}
 
 
-def test_a_table_without_a_ranker_for_each_question_is_refused(tmp_path: Path) -> None:
+def test_weights_without_head_raise_value_error(tmp_path: Path) -> None:
     table = weights.by_hand()
     weights.written(replace(table, heads={"seed": table.heads["seed"]}), tmp_path / "weights.json")
 

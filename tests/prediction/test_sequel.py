@@ -1,4 +1,4 @@
-"""What comes next in a session: files that were visited may be named again, by how the session went."""
+"""Session reranking: revisits, pauses, closed files and probabilities."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def names(prediction: Prediction) -> list[str]:
     return [file.path for file in prediction.files]
 
 
-def test_who_goes_back_and_forth_is_told_where_they_were_before_what_history_expects(predictor: Predictor) -> None:
+def test_back_and_forth_session_predicts_visited_file(predictor: Predictor) -> None:
     away, here = FILES[9], FILES[0]
     assert away not in names(asked(predictor, here))[:3]
 
@@ -58,7 +58,7 @@ def test_who_goes_back_and_forth_is_told_where_they_were_before_what_history_exp
     assert names(asked(predictor, *path))[0] == away
 
 
-def test_what_is_before_the_eyes_is_not_suggested_however_often_it_was_visited(predictor: Predictor) -> None:
+def test_open_files_are_not_suggested_after_visits(predictor: Predictor) -> None:
     path = (FILES[0], FILES[9], FILES[0], FILES[9], FILES[0])
     visit(predictor, *path)
 
@@ -67,7 +67,7 @@ def test_what_is_before_the_eyes_is_not_suggested_however_often_it_was_visited(p
     assert not {FILES[0], FILES[9]} & set(names(shown))
 
 
-def test_a_file_that_everything_touches_is_named_only_to_who_was_there(predictor: Predictor) -> None:
+def test_hub_is_suggested_only_after_visit(predictor: Predictor) -> None:
     assert "notes.md" in predictor.hubs()
     assert "notes.md" not in names(asked(predictor, FILES[0], k=20))
 
@@ -77,7 +77,7 @@ def test_a_file_that_everything_touches_is_named_only_to_who_was_there(predictor
     assert "notes.md" in names(asked(predictor, *path))
 
 
-def test_after_a_pause_or_a_checkout_the_session_is_another_one(predictor: Predictor) -> None:
+def test_pause_or_checkout_starts_new_session(predictor: Predictor) -> None:
     before = names(asked(predictor, FILES[0]))
     path = (FILES[0], FILES[9], FILES[0], FILES[9], FILES[0])
     visit(predictor, *path)
@@ -93,7 +93,7 @@ def test_after_a_pause_or_a_checkout_the_session_is_another_one(predictor: Predi
     assert [step.file for step in steps(NOW)] == predictor.state.files.known([FILES[3]])
 
 
-def test_where_one_closed_the_file_one_is_not_expected_back_until_it_is_opened_again() -> None:
+def test_closed_file_is_dropped_until_reopened() -> None:
     session = Session()
     for number, (kind, file) in enumerate([("opened", 1), ("opened", 2), ("closed", 1), ("opened", 3), ("closed", 9)]):
         session.note(SessionEvent(kind, NOW + number, f"{file}"), file)  # type: ignore[arg-type]
@@ -103,7 +103,7 @@ def test_where_one_closed_the_file_one_is_not_expected_back_until_it_is_opened_a
     assert [step.file for step in session.steps(NOW + 9)] == [1, 2, 3, 1]
 
 
-def test_chances_fall_with_the_order_and_are_chances(predictor: Predictor) -> None:
+def test_chances_are_probabilities_and_fall(predictor: Predictor) -> None:
     path = (FILES[2], FILES[5], FILES[2], FILES[7], FILES[2])
     visit(predictor, *path)
 
@@ -113,7 +113,7 @@ def test_chances_fall_with_the_order_and_are_chances(predictor: Predictor) -> No
     assert 0.0 <= told[-1] <= told[0] <= 1.0
 
 
-def test_from_a_new_file_one_goes_on_as_from_the_file_before(predictor: Predictor) -> None:
+def test_new_file_uses_previous_file_as_seed(predictor: Predictor) -> None:
     visit(predictor, FILES[0], FILES[5])
 
     answer = asked(predictor, FILES[0], FILES[5], "src/not_written_yet.py")
@@ -121,7 +121,7 @@ def test_from_a_new_file_one_goes_on_as_from_the_file_before(predictor: Predicto
     assert FILES[0] in names(answer)
 
 
-def test_a_session_goes_on_after_it_was_saved(predictor: Predictor, tmp_path: Path) -> None:
+def test_session_survives_saving(predictor: Predictor, tmp_path: Path) -> None:
     path = (FILES[0], FILES[9], FILES[0], FILES[9], FILES[0])
     visit(predictor, *path)
     predictor.save(tmp_path / "model")
@@ -129,7 +129,7 @@ def test_a_session_goes_on_after_it_was_saved(predictor: Predictor, tmp_path: Pa
     assert asked(Predictor.load(tmp_path / "model"), *path) == asked(predictor, *path)
 
 
-def test_a_model_that_was_saved_before_sessions_had_an_end_is_read() -> None:
+def test_session_loads_arrays_without_since_checkout() -> None:
     session = Session()
     session.note(SessionEvent("opened", NOW, "a"), 1)
     session.note(SessionEvent("saved", NOW, "a"), 1)
@@ -139,7 +139,7 @@ def test_a_model_that_was_saved_before_sessions_had_an_end_is_read() -> None:
     assert Session.from_arrays(arrays).steps(NOW) == [Step(1, edited=True)]
 
 
-def test_weights_of_other_signs_are_refused(tmp_path: Path) -> None:
+def test_weights_of_other_signs_raise_value_error(tmp_path: Path) -> None:
     table = json.loads(sequel.SHIPPED.read_text("utf-8"))
     copy = tmp_path / "sequel.json"
     copy.write_text(json.dumps(table), "utf-8")
@@ -151,6 +151,6 @@ def test_weights_of_other_signs_are_refused(tmp_path: Path) -> None:
         sequel.loaded(copy)
 
 
-def test_the_shipped_weights_say_what_they_were_learned_from() -> None:
+def test_shipped_weights_have_provenance() -> None:
     assert sequel.shipped().provenance["from"]
     assert (np.diff(sequel.shipped().chance.probabilities) >= 0).all()

@@ -1,4 +1,4 @@
-"""An error leads to the files that mend it: those the trace names, and those its words and tests point at."""
+"""Predictions for tracebacks: files of the trace, names and modules of the message."""
 
 from __future__ import annotations
 
@@ -71,23 +71,23 @@ def predicted(text: str, predictor: Predictor, file: str | None = None) -> list[
 
 
 @pytest.mark.parametrize("text", [NATIVE, SHORT], ids=["native", "short"])
-def test_the_raise_site_comes_first_and_libraries_do_not_come(text: str, predictor: Predictor) -> None:
+def test_raise_site_is_first_without_libraries(text: str, predictor: Predictor) -> None:
     assert named(text, predictor) == ["src/shop/price.py", "src/shop/cart.py", "tests/test_cart.py"]
 
 
 @pytest.mark.parametrize("noise", ["aB3+/", "a.", "_a", "/", "\\", "-"])
-def test_encoded_data_in_front_of_a_trace_costs_no_more_than_a_trace(noise: str, predictor: Predictor) -> None:
-    """Each of its characters was taken for the beginning of a path: ten seconds for a question."""
+def test_encoded_data_before_trace_is_ignored(noise: str, predictor: Predictor) -> None:
+    """Regression: each character was tried as the start of a path, which took ten seconds."""
     text = f"{noise * (15_000 // len(noise))}\n{NODE}"
 
     assert traces.read([text], predictor.state).files == traces.read([NODE], predictor.state).files
 
 
-def test_where_the_raise_site_is_printed_first_it_stays_first(predictor: Predictor) -> None:
+def test_node_trace_keeps_raise_site_first(predictor: Predictor) -> None:
     assert named(NODE, predictor) == ["src/shop/price.py", "src/shop/cart.py"]
 
 
-def test_installed_code_is_the_projects_only_by_its_whole_path(predictor: Predictor) -> None:
+def test_installed_code_matches_by_whole_path(predictor: Predictor) -> None:
     installed = "/v/lib/python3.12/site-packages/"
 
     assert named(f'File "{installed}shop/price.py", line 3, in rounded', predictor) == ["src/shop/price.py"]
@@ -95,21 +95,21 @@ def test_installed_code_is_the_projects_only_by_its_whole_path(predictor: Predic
     assert named('File "/usr/lib/python3.12/mail.py", line 3, in send', predictor) == []
 
 
-def test_the_sources_of_a_trace_are_predicted_and_its_test_is_given(predictor: Predictor) -> None:
+def test_trace_predicts_sources_without_its_test(predictor: Predictor) -> None:
     told = predicted(NATIVE, predictor)
 
     assert set(told[:2]) == {"src/shop/price.py", "src/shop/cart.py"}
     assert "tests/test_cart.py" not in told
 
 
-def test_what_is_open_is_not_predicted_though_it_raised(predictor: Predictor) -> None:
+def test_open_raise_site_is_not_predicted(predictor: Predictor) -> None:
     told = predicted(NATIVE, predictor, "src/shop/price.py")
 
     assert "src/shop/price.py" not in told
     assert "src/shop/cart.py" in told[:2]
 
 
-def test_a_name_in_the_message_leads_to_where_it_is_defined(predictor: Predictor) -> None:
+def test_name_in_message_predicts_its_definition(predictor: Predictor) -> None:
     text = "E   TypeError: send_receipt() got an unexpected keyword argument 'to'\n"
 
     assert predicted(text, predictor)[0] == "src/shop/mail.py"
@@ -124,17 +124,17 @@ def test_a_name_in_the_message_leads_to_where_it_is_defined(predictor: Predictor
     ],
     ids=["go", "tsc", "gcc"],
 )
-def test_what_a_compiler_says_is_the_message_and_not_how_the_build_ended(text: str, predictor: Predictor) -> None:
+def test_compiler_message_is_parsed(text: str, predictor: Predictor) -> None:
     assert "send_receipt" in traces.read([text], predictor.state).said.splitlines()[0]
     assert set(predicted(text, predictor)[:2]) == {"src/shop/price.py", "src/shop/mail.py"}
 
 
-def test_a_module_found_fault_with_is_predicted(predictor: Predictor) -> None:
+def test_blamed_module_is_predicted(predictor: Predictor) -> None:
     text = "ImportError: cannot import name 'create' from 'shop.web.app'\n"
 
     assert predicted(text, predictor)[0] == "src/shop/web/app.py"
 
 
-def test_a_text_without_places_is_no_trouble(predictor: Predictor) -> None:
+def test_text_without_locations_yields_no_files(predictor: Predictor) -> None:
     assert predicted("\n", predictor)
     assert traces.read(["it broke"], predictor.state).files == ()

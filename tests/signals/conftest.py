@@ -1,4 +1,4 @@
-"""The thread on which watchers work."""
+"""Fixture with the watcher thread."""
 
 from __future__ import annotations
 

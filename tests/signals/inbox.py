@@ -1,4 +1,4 @@
-"""What a watcher tells, collected by its thread and awaited by the test."""
+"""Collector of a watcher's signals for tests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ T = TypeVar("T", bound=Signal)
 
 
 class Inbox:
-    """Call it to add a signal; wait for what must come, or for a time in which nothing may."""
+    """Callable that collects signals, with methods to wait for some or for none."""
 
     def __init__(self) -> None:
         self.signals: list[Signal] = []
@@ -31,12 +31,12 @@ class Inbox:
         return [type(signal).__name__ for signal in self.signals]
 
     def wait(self, happened: Callable[[], object], seconds: float = 10.0) -> None:
-        """Until `happened()` is true; fails after `seconds`."""
+        """Wait until `happened()` is true; fail after `seconds`."""
         with self._news:
             assert self._news.wait_for(happened, seconds), f"told so far: {self.signals}"
 
     def rest(self, seconds: float = 0.6) -> list[Signal]:
-        """Everything told until nothing came for `seconds`."""
+        """Return all signals once none came for `seconds`."""
         with self._news:
             while self._news.wait(seconds):
                 pass
@@ -48,7 +48,7 @@ class Inbox:
 
 
 def eventually(happened: Callable[[], object], seconds: float = 10.0) -> None:
-    """Wait until `happened()` is true; fails after `seconds`."""
+    """Wait until `happened()` is true; fail after `seconds`."""
     until = time.monotonic() + seconds
     while not happened():
         assert time.monotonic() < until, "it did not happen in time"

@@ -1,4 +1,4 @@
-"""The feed keeps order, merges bursts, refuses what does not fit and loses nothing that it took."""
+"""Signal queue: order, merging, capacity and concurrency."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def deleted(path: str) -> FileDeleted:
     return FileDeleted(project="/p", at=NOW, path=path)
 
 
-async def test_a_burst_of_one_file_is_its_latest_signal_at_its_first_place() -> None:
+async def test_burst_of_one_file_merges_to_latest() -> None:
     feed = Feed()
     for second in range(50):
         feed.put(saved("a", second))
@@ -34,7 +34,7 @@ async def test_a_burst_of_one_file_is_its_latest_signal_at_its_first_place() -> 
     assert feed.status()["merged"] == 98
 
 
-async def test_the_order_of_what_happened_to_one_file_is_kept() -> None:
+async def test_order_of_events_of_file_is_preserved() -> None:
     feed = Feed()
     for signal in (saved("a", 1), deleted("a"), saved("a", 2), saved("a", 3)):
         feed.put(signal)
@@ -42,7 +42,7 @@ async def test_the_order_of_what_happened_to_one_file_is_kept() -> None:
     assert await feed.batch() == [saved("a", 1), deleted("a"), saved("a", 3)]
 
 
-async def test_files_of_two_projects_do_not_merge() -> None:
+async def test_same_path_in_two_projects_stays_separate() -> None:
     feed = Feed()
     feed.put(saved("a", project="/one"))
     feed.put(saved("a", project="/two"))
@@ -50,7 +50,7 @@ async def test_files_of_two_projects_do_not_merge() -> None:
     assert len(await feed.batch()) == 2
 
 
-async def test_an_acknowledged_signal_is_never_merged() -> None:
+async def test_signal_with_id_is_never_merged() -> None:
     feed = Feed()
     feed.put(saved("a", 1, id="x"))
     feed.put(saved("a", 2, id="y"))
@@ -60,7 +60,7 @@ async def test_an_acknowledged_signal_is_never_merged() -> None:
     assert await feed.batch() == [saved("a", 1, id="x"), saved("a", 2, id="y"), saved("a", 4)]
 
 
-async def test_what_is_being_read_stays_until_it_is_done_and_does_not_change() -> None:
+async def test_batch_stays_unchanged_until_done() -> None:
     feed = Feed()
     feed.put(saved("a", 1))
     first = await feed.batch()
@@ -73,7 +73,7 @@ async def test_what_is_being_read_stays_until_it_is_done_and_does_not_change() -
     assert len(feed) == 0
 
 
-async def test_a_full_feed_refuses_and_keeps_what_it_has() -> None:
+async def test_full_feed_raises_overloaded() -> None:
     feed = Feed(capacity=2)
     feed.put(saved("a"))
     feed.put(saved("b"))
@@ -87,7 +87,7 @@ async def test_a_full_feed_refuses_and_keeps_what_it_has() -> None:
     assert feed.status()["refused"] == 1
 
 
-async def test_several_signals_are_taken_together_or_not_at_all() -> None:
+async def test_put_all_is_all_or_nothing() -> None:
     feed = Feed(capacity=3)
     feed.put(saved("a"))
 
@@ -97,7 +97,7 @@ async def test_several_signals_are_taken_together_or_not_at_all() -> None:
     assert len(feed) == 1
 
 
-async def test_a_waiting_reader_is_woken_by_another_thread() -> None:
+async def test_put_from_thread_wakes_reader() -> None:
     feed = Feed()
     reading = asyncio.create_task(feed.batch())
     await asyncio.sleep(0)
@@ -107,7 +107,7 @@ async def test_a_waiting_reader_is_woken_by_another_thread() -> None:
     assert await asyncio.wait_for(reading, 5) == [saved("a")]
 
 
-async def test_eight_threads_lose_nothing() -> None:
+async def test_concurrent_puts_lose_no_signal() -> None:
     feed = Feed()
     each = 1_000
 
@@ -137,7 +137,7 @@ async def test_eight_threads_lose_nothing() -> None:
         assert own == [f"{number}/{index}" for index in range(each)]
 
 
-async def test_the_age_of_the_oldest_signal_is_told() -> None:
+async def test_status_reports_age_of_oldest_signal() -> None:
     feed = Feed()
     assert feed.status()["oldest"] == 0.0
     feed.put(replace(saved("a"), id="x"))

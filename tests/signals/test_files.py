@@ -1,4 +1,4 @@
-"""What a person did to files is told once; what tools do to thousands of them is one thing that happened."""
+"""File watcher: saves, deletes, bulk changes, ignore rules and lost events."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="us
 
 
 class Watched:
-    """A watcher with its inbox."""
+    """File watcher with its inbox."""
 
     def __init__(self, root: Path, emit: Callable[[Signal], None] | None = None, **options: object) -> None:
         self.root = root
@@ -55,7 +55,7 @@ Watch = Callable[..., Watched]
 
 @pytest.fixture
 def watch(tmp_path: Path) -> Iterator[Watch]:
-    """Begin to watch `tmp_path/tree` (or another folder)."""
+    """Watch `tmp_path/tree` or another folder."""
     begun: list[Watched] = []
 
     def begin(root: Path | None = None, **options: object) -> Watched:
@@ -76,7 +76,7 @@ def tree(tmp_path: Path) -> Path:
     return root
 
 
-def test_what_was_there_before_is_known_and_not_told(tree: Path, watch: Watch) -> None:
+def test_existing_files_are_known_without_signals(tree: Path, watch: Watch) -> None:
     watched = watch()
 
     assert watched.watcher.known() == {"a.py", "src/b.py", "src/deep/c.py"}
@@ -84,7 +84,7 @@ def test_what_was_there_before_is_known_and_not_told(tree: Path, watch: Watch) -
     assert watched.watcher.status()["watched"] == 3
 
 
-def test_a_save_is_told_once_with_its_path_from_the_root(tree: Path, watch: Watch) -> None:
+def test_repeated_saves_emit_one_signal(tree: Path, watch: Watch) -> None:
     watched = watch()
 
     for number in range(5):
@@ -96,7 +96,7 @@ def test_a_save_is_told_once_with_its_path_from_the_root(tree: Path, watch: Watc
     assert (told[0].project, watched.saved()) == (str(tree), ["src/b.py"])
 
 
-def test_a_deletion_and_a_rename_are_told(tree: Path, watch: Watch) -> None:
+def test_deletion_and_rename_emit_signals(tree: Path, watch: Watch) -> None:
     watched = watch()
 
     (tree / "a.py").unlink()
@@ -108,7 +108,7 @@ def test_a_deletion_and_a_rename_are_told(tree: Path, watch: Watch) -> None:
 
 
 def vim(file: Path) -> None:
-    """What vim does with its defaults: probe, backup by renaming, write, remove the backup."""
+    """Save like vim with its defaults: probe, rename to a backup, write, remove the backup."""
     probe = file.with_name("4913")
     probe.write_text("")
     probe.unlink()
@@ -142,7 +142,7 @@ def atomic(file: Path) -> None:
 
 
 @pytest.mark.parametrize("save", [vim, emacs, jetbrains, atomic])
-def test_every_way_of_saving_is_one_save(tree: Path, watch: Watch, save: Callable[[Path], None]) -> None:
+def test_editor_save_strategies_emit_one_save(tree: Path, watch: Watch, save: Callable[[Path], None]) -> None:
     watched = watch()
 
     save(tree / "src/b.py")
@@ -154,7 +154,7 @@ def test_every_way_of_saving_is_one_save(tree: Path, watch: Watch, save: Callabl
     assert len([path for path in watched.watcher.known() if path.startswith("src/b")]) == 1
 
 
-def test_new_folders_are_watched_with_what_is_already_in_them(tree: Path, watch: Watch) -> None:
+def test_new_folders_are_scanned_and_watched(tree: Path, watch: Watch) -> None:
     watched = watch()
 
     (tree / "new/inner/most").mkdir(parents=True)
@@ -166,7 +166,7 @@ def test_new_folders_are_watched_with_what_is_already_in_them(tree: Path, watch:
     assert watched.watcher.status()["watched"] == 6
 
 
-def test_a_folder_that_moves_takes_its_files_along(tree: Path, watch: Watch) -> None:
+def test_moved_folder_emits_deletes_and_saves(tree: Path, watch: Watch) -> None:
     watched = watch()
 
     (tree / "src").rename(tree / "lib")
@@ -180,7 +180,7 @@ def test_a_folder_that_moves_takes_its_files_along(tree: Path, watch: Watch) -> 
     assert watched.equals_the_disk()
 
 
-def test_a_folder_that_is_deleted_takes_its_files_along(tree: Path, watch: Watch) -> None:
+def test_deleted_folder_emits_deletes(tree: Path, watch: Watch) -> None:
     watched = watch()
 
     shutil.rmtree(tree / "src")
@@ -190,7 +190,7 @@ def test_a_folder_that_is_deleted_takes_its_files_along(tree: Path, watch: Watch
     assert watched.equals_the_disk()
 
 
-def test_ignored_folders_are_neither_watched_nor_told(tree: Path, watch: Watch) -> None:
+def test_ignored_folders_are_not_watched(tree: Path, watch: Watch) -> None:
     for path in ("node_modules/x/index.js", ".git/objects/aa/bb", "build/out.py", ".venv/lib/y.py"):
         (tree / path).parent.mkdir(parents=True)
         (tree / path).write_text("1\n")
@@ -207,7 +207,7 @@ def test_ignored_folders_are_neither_watched_nor_told(tree: Path, watch: Watch) 
     assert watched.watcher.status()["watched"] == 3
 
 
-def test_a_changed_ignore_file_changes_what_is_watched(tree: Path, watch: Watch) -> None:
+def test_changed_gitignore_updates_watched_files(tree: Path, watch: Watch) -> None:
     watched = watch()
 
     (tree / ".gitignore").write_text("src/\n")
@@ -219,7 +219,7 @@ def test_a_changed_ignore_file_changes_what_is_watched(tree: Path, watch: Watch)
     assert watched.equals_the_disk()
 
 
-def test_a_repository_cloned_inside_is_left_alone(tree: Path, watch: Watch) -> None:
+def test_nested_repository_is_ignored(tree: Path, watch: Watch) -> None:
     watched = watch()
 
     subprocess.run(["git", "init", "-q", str(tree / "other")], check=True)
@@ -233,7 +233,7 @@ def test_a_repository_cloned_inside_is_left_alone(tree: Path, watch: Watch) -> N
     assert "other/x.py" not in watched.watcher.known()
 
 
-def test_links_are_not_followed_and_special_files_do_not_hang(tree: Path, tmp_path: Path, watch: Watch) -> None:
+def test_symlinks_and_special_files_are_ignored(tree: Path, tmp_path: Path, watch: Watch) -> None:
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside/private.py").write_text("1\n")
     watched = watch()
@@ -250,7 +250,7 @@ def test_links_are_not_followed_and_special_files_do_not_hang(tree: Path, tmp_pa
     assert watched.saved() == ["end.py"]
 
 
-def test_a_storm_is_one_event(tree: Path, watch: Watch) -> None:
+def test_bulk_write_is_one_event(tree: Path, watch: Watch) -> None:
     watched = watch(bulk_files=100)
 
     for number in range(600):
@@ -262,7 +262,7 @@ def test_a_storm_is_one_event(tree: Path, watch: Watch) -> None:
     assert watched.saved() == []
 
 
-def test_a_checkout_of_a_few_files_is_one_event_too(tree: Path, watch: Watch) -> None:
+def test_checkout_of_few_files_is_one_event(tree: Path, watch: Watch) -> None:
     def git(*args: str) -> None:
         subprocess.run(["git", "-C", str(tree), *args], check=True, capture_output=True)
 
@@ -283,7 +283,7 @@ def test_a_checkout_of_a_few_files_is_one_event_too(tree: Path, watch: Watch) ->
     assert sorted(watched.inbox.of(FilesChanged)[0].saved) == ["a.py", "src/b.py"]
 
 
-def test_a_checkout_that_changes_what_is_ignored_is_one_event_too(tree: Path, watch: Watch) -> None:
+def test_checkout_with_changed_gitignore_is_bulk_event(tree: Path, watch: Watch) -> None:
     def git(*arguments: str) -> None:
         subprocess.run(["git", *arguments], cwd=tree, check=True, capture_output=True)
 
@@ -307,7 +307,7 @@ def test_a_checkout_that_changes_what_is_ignored_is_one_event_too(tree: Path, wa
 
 
 @pytest.mark.slow
-def test_a_branch_of_ten_thousand_files_is_at_most_two_events(tmp_path: Path, watch: Watch) -> None:
+def test_checkout_of_10000_files_is_few_events(tmp_path: Path, watch: Watch) -> None:
     root = tmp_path / "big"
     root.mkdir()
     lines = ["commit refs/heads/main", "committer A <a@b> 1700000000 +0000", "data 1", "m"]
@@ -337,7 +337,7 @@ def test_a_branch_of_ten_thousand_files_is_at_most_two_events(tmp_path: Path, wa
 
 @pytest.mark.slow
 @pytest.mark.timeout(180)
-def test_sixty_thousand_changes_converge_with_at_most_two_rescans(tmp_path: Path, watch: Watch) -> None:
+def test_60000_changes_converge_with_two_rescans(tmp_path: Path, watch: Watch) -> None:
     root = tmp_path / "storm"
     for number in range(200):
         (root / f"d{number}").mkdir(parents=True)
@@ -357,7 +357,7 @@ for number in range(60_000):
 
 @pytest.fixture
 def short_queue() -> Iterator[Path]:
-    """The kernel queues 64 events only for watchers that begin while this file says so."""
+    """Limit the kernel's queue to 64 events for watchers created during the test."""
     place = Path("/proc/sys/fs/inotify/max_queued_events")
     before = place.read_text()
     place.write_text("64")
@@ -366,7 +366,7 @@ def short_queue() -> Iterator[Path]:
 
 
 @pytest.mark.skipif(not os.access("/proc/sys/fs/inotify/max_queued_events", os.W_OK), reason="needs root")
-def test_an_overflow_is_noticed_and_mended_by_one_rescan(tree: Path, watch: Watch, short_queue: Path) -> None:
+def test_queue_overflow_triggers_rescan(tree: Path, watch: Watch, short_queue: Path) -> None:
     watched = watch()
 
     for number in range(5_000):
@@ -382,9 +382,7 @@ def test_an_overflow_is_noticed_and_mended_by_one_rescan(tree: Path, watch: Watc
     watched.inbox.wait(lambda: "a.py" in watched.saved())
 
 
-def test_folders_beyond_the_limit_are_polled_and_said_so(
-    tree: Path, watch: Watch, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_folders_over_watch_limit_are_polled(tree: Path, watch: Watch, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hunchd.signals.files.SHORTEST_POLL", 0.1)
     watched = watch(max_watches=1)
 
@@ -401,7 +399,7 @@ def test_folders_beyond_the_limit_are_polled_and_said_so(
     assert watched.equals_the_disk()
 
 
-def test_a_system_without_watches_left_is_polled(tree: Path, watch: Watch, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tree_without_inotify_is_polled(tree: Path, watch: Watch, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hunchd.signals.files.SHORTEST_POLL", 0.1)
     monkeypatch.setattr("watchdog.observers.inotify_c.inotify_init", lambda: -1)
     watched = watch()
@@ -413,7 +411,7 @@ def test_a_system_without_watches_left_is_polled(tree: Path, watch: Watch, monke
     assert watched.saved() == ["src/b.py"]
 
 
-def test_a_huge_folder_is_known_in_part_and_said_so(tree: Path, watch: Watch) -> None:
+def test_huge_folder_is_truncated_in_status(tree: Path, watch: Watch) -> None:
     for number in range(60):
         (tree / f"src/f{number:02}.py").write_text("1\n")
 
@@ -423,7 +421,7 @@ def test_a_huge_folder_is_known_in_part_and_said_so(tree: Path, watch: Watch) ->
     assert "50 entries" in watched.watcher.status()["truncated"]
 
 
-def test_a_root_that_moves_away_is_missing_and_picked_up_when_it_returns(
+def test_moved_root_is_missing_until_it_returns(
     tree: Path, tmp_path: Path, watch: Watch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("hunchd.signals.files.MISSING_CHECK", 0.05)
@@ -445,9 +443,7 @@ def test_a_root_that_moves_away_is_missing_and_picked_up_when_it_returns(
     assert watched.saved() == ["src/b.py"]
 
 
-def test_a_root_that_is_deleted_and_made_anew_is_picked_up(
-    tree: Path, watch: Watch, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_recreated_root_is_watched_again(tree: Path, watch: Watch, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hunchd.signals.files.MISSING_CHECK", 0.05)
     watched = watch()
 
@@ -460,9 +456,7 @@ def test_a_root_that_is_deleted_and_made_anew_is_picked_up(
     eventually(watched.equals_the_disk)
 
 
-def test_a_root_that_is_not_there_at_the_start_is_waited_for(
-    tmp_path: Path, thread: WatchThread, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_root_missing_at_start_is_awaited(tmp_path: Path, thread: WatchThread, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hunchd.signals.files.MISSING_CHECK", 0.05)
     root, inbox = tmp_path / "later", Inbox()
     watcher = FileWatcher(root, IgnoreRules.load(root), inbox, thread=thread)
@@ -477,7 +471,7 @@ def test_a_root_that_is_not_there_at_the_start_is_waited_for(
     watcher.stop()
 
 
-def test_opens_are_told_only_when_asked_for_and_sweeps_never(tree: Path, watch: Watch) -> None:
+def test_opens_are_optional_and_sweeps_dropped(tree: Path, watch: Watch) -> None:
     quiet, curious = watch(), watch(opens=True)
     for number in range(40):
         (tree / f"src/f{number}.py").write_text("1\n")
@@ -496,7 +490,7 @@ def test_opens_are_told_only_when_asked_for_and_sweeps_never(tree: Path, watch: 
     assert quiet.inbox.signals == []
 
 
-def test_when_nobody_can_take_signals_they_wait_and_merge(tree: Path) -> None:
+def test_overloaded_signals_wait_and_merge(tree: Path) -> None:
     inbox, full = Inbox(), threading.Event()
     full.set()
 
@@ -519,7 +513,7 @@ def test_when_nobody_can_take_signals_they_wait_and_merge(tree: Path) -> None:
     watched.stop()
 
 
-def test_a_listener_that_fails_ends_nothing(tree: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_failing_listener_does_not_end_thread(tree: Path, caplog: pytest.LogCaptureFixture) -> None:
     inbox = Inbox()
     failures = iter([True])
 
@@ -538,7 +532,7 @@ def test_a_listener_that_fails_ends_nothing(tree: Path, caplog: pytest.LogCaptur
     watched.stop()
 
 
-def test_stopping_takes_less_than_a_second_and_leaves_no_thread(tree: Path) -> None:
+def test_stop_is_quick_and_leaves_no_thread(tree: Path) -> None:
     for number in range(300):
         (tree / f"d{number}").mkdir()
     before = threading.active_count()
@@ -554,7 +548,7 @@ def test_stopping_takes_less_than_a_second_and_leaves_no_thread(tree: Path) -> N
     assert watched.watcher.status()["state"] == "stopped"
 
 
-def test_an_idle_watcher_sleeps(tree: Path, watch: Watch) -> None:
+def test_idle_watcher_uses_no_cpu(tree: Path, watch: Watch) -> None:
     watched = watch()
     watched.inbox.rest(0.3)
 

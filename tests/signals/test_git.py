@@ -1,4 +1,4 @@
-"""What happens to a repository is told once, in order, by its files; an operation of many steps is one thing."""
+"""Git watcher: commits, checkouts, merges, rewrites and multi-step operations."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def commit(root: Path, path: str, content: str, message: str) -> str:
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
-    """`main` with two commits, `side` one commit beside the second."""
+    """Create `main` with two commits, and `side` with one commit beside the second."""
     root = tmp_path / "work"
     root.mkdir()
     git(root, "init", "-q", "-b", "main")
@@ -77,7 +77,7 @@ def watch(thread: WatchThread) -> Iterator[Watch]:
         watcher.stop()
 
 
-def test_a_commit_is_told_with_its_id_and_working_tree(repository: Path, watch: Watch) -> None:
+def test_commit_emits_sha_and_project(repository: Path, watch: Watch) -> None:
     inbox = watch(repository)
 
     sha = commit(repository, "a.txt", "3\n", "third")
@@ -88,7 +88,7 @@ def test_a_commit_is_told_with_its_id_and_working_tree(repository: Path, watch: 
     assert inbox.kinds() == ["Commit"]
 
 
-def test_a_checkout_is_told_with_the_branch_that_was_left(repository: Path, watch: Watch) -> None:
+def test_checkout_emits_branch_and_previous(repository: Path, watch: Watch) -> None:
     inbox = watch(repository)
 
     began = time.monotonic()
@@ -102,7 +102,7 @@ def test_a_checkout_is_told_with_the_branch_that_was_left(repository: Path, watc
     assert [type(one) for one in inbox.rest(0.3)] == [BranchCheckout]
 
 
-def test_branches_with_slashes_and_without_commits_are_told(repository: Path, watch: Watch) -> None:
+def test_branch_with_slashes_is_reported(repository: Path, watch: Watch) -> None:
     inbox = watch(repository)
 
     git(repository, "checkout", "-qb", "feature/json/provider")
@@ -114,7 +114,7 @@ def test_branches_with_slashes_and_without_commits_are_told(repository: Path, wa
     assert inbox.of(Commit)[0].sha == sha
 
 
-def test_a_detached_head_is_the_branch_without_a_name(repository: Path, watch: Watch) -> None:
+def test_detached_head_has_empty_branch(repository: Path, watch: Watch) -> None:
     inbox = watch(repository)
 
     git(repository, "checkout", "-q", "HEAD~1")
@@ -126,7 +126,7 @@ def test_a_detached_head_is_the_branch_without_a_name(repository: Path, watch: W
     assert inbox.kinds() == ["BranchCheckout", "Commit"]
 
 
-def test_a_checkout_and_a_commit_at_once_keep_their_order(repository: Path, watch: Watch) -> None:
+def test_checkout_and_commit_keep_order(repository: Path, watch: Watch) -> None:
     inbox = watch(repository)
 
     script = "git checkout -qb quick && git commit -q --allow-empty -m one && git checkout -q main"
@@ -142,7 +142,7 @@ def test_a_checkout_and_a_commit_at_once_keep_their_order(repository: Path, watc
         assert len(told) == 1
 
 
-def test_merges_are_told_with_the_branch_whether_fast_forward_or_not(repository: Path, watch: Watch) -> None:
+def test_merge_and_fast_forward_emit_merge(repository: Path, watch: Watch) -> None:
     inbox = watch(repository)
 
     git(repository, "merge", "-q", "--no-edit", "side")
@@ -156,7 +156,7 @@ def test_merges_are_told_with_the_branch_whether_fast_forward_or_not(repository:
     assert inbox.of(Commit) == []
 
 
-def test_a_merge_with_a_conflict_is_an_operation_until_it_is_committed(repository: Path, watch: Watch) -> None:
+def test_conflicting_merge_is_operation_until_commit(repository: Path, watch: Watch) -> None:
     git(repository, "checkout", "-qb", "clash", "HEAD~1")
     commit(repository, "a.txt", "other\n", "clashing")
     git(repository, "checkout", "-q", "main")
@@ -175,7 +175,7 @@ def test_a_merge_with_a_conflict_is_an_operation_until_it_is_committed(repositor
     assert ended.new == inbox.of(Merge)[0].sha == git(repository, "rev-parse", "HEAD")
 
 
-def test_an_aborted_merge_changes_nothing(repository: Path, watch: Watch) -> None:
+def test_aborted_merge_ends_at_old_head(repository: Path, watch: Watch) -> None:
     git(repository, "checkout", "-qb", "clash", "HEAD~1")
     commit(repository, "a.txt", "other\n", "clashing")
     git(repository, "checkout", "-q", "main")
@@ -191,7 +191,7 @@ def test_an_aborted_merge_changes_nothing(repository: Path, watch: Watch) -> Non
     assert [type(one) for one in inbox.rest(0.3)] == [OperationBegan, OperationEnded]
 
 
-def test_an_amended_commit_and_a_reset_are_rewrites(repository: Path, watch: Watch) -> None:
+def test_amend_and_reset_emit_rewrite(repository: Path, watch: Watch) -> None:
     inbox = watch(repository)
     second = git(repository, "rev-parse", "HEAD")
 
@@ -206,7 +206,7 @@ def test_an_amended_commit_and_a_reset_are_rewrites(repository: Path, watch: Wat
     assert inbox.of(Commit) == []
 
 
-def test_a_history_that_is_filtered_is_rewritten(repository: Path, watch: Watch) -> None:
+def test_filter_branch_emits_rewrite(repository: Path, watch: Watch) -> None:
     inbox = watch(repository)
     old = git(repository, "rev-parse", "HEAD")
     git(repository, "filter-branch", "-f", "--msg-filter", "cat; echo Filtered")
@@ -216,7 +216,7 @@ def test_a_history_that_is_filtered_is_rewritten(repository: Path, watch: Watch)
     assert [(one.old, one.new) for one in inbox.of(Rewrite)] == [(old, new)]
 
 
-def test_a_rebase_of_two_hundred_commits_is_one_summary(repository: Path, watch: Watch) -> None:
+def test_rebase_of_200_commits_emits_one_rewrite(repository: Path, watch: Watch) -> None:
     lines = ["reset refs/heads/long", "from refs/heads/side"]
     for number in range(200):
         lines += ["commit refs/heads/long", f"committer Ada <ada@example.org> {1_700_000_000 + number} +0000"]
@@ -241,7 +241,7 @@ def test_a_rebase_of_two_hundred_commits_is_one_summary(repository: Path, watch:
     assert inbox.of(BranchCheckout) == []
 
 
-def test_a_rebase_that_stops_and_is_aborted_ends_where_it_began(repository: Path, watch: Watch) -> None:
+def test_aborted_rebase_ends_at_old_head(repository: Path, watch: Watch) -> None:
     git(repository, "checkout", "-qb", "clash", "HEAD~1")
     commit(repository, "a.txt", "other\n", "clashing")
     old = git(repository, "rev-parse", "HEAD")
@@ -257,7 +257,7 @@ def test_a_rebase_that_stops_and_is_aborted_ends_where_it_began(repository: Path
     assert [type(one) for one in inbox.rest(0.3)] == [OperationBegan, OperationEnded]
 
 
-def test_a_watcher_that_starts_during_a_rebase_knows_where_it_began(repository: Path, watch: Watch) -> None:
+def test_watcher_started_during_rebase_knows_origin(repository: Path, watch: Watch) -> None:
     git(repository, "checkout", "-qb", "clash", "HEAD~1")
     commit(repository, "a.txt", "other\n", "clashing")
     old = git(repository, "rev-parse", "HEAD")
@@ -273,7 +273,7 @@ def test_a_watcher_that_starts_during_a_rebase_knows_where_it_began(repository: 
     assert inbox.of(OperationEnded)[0].branch == "clash"
 
 
-def test_a_cherry_pick_is_a_commit(repository: Path, watch: Watch) -> None:
+def test_cherry_pick_emits_commit(repository: Path, watch: Watch) -> None:
     inbox = watch(repository)
 
     git(repository, "cherry-pick", "side")
@@ -283,7 +283,7 @@ def test_a_cherry_pick_is_a_commit(repository: Path, watch: Watch) -> None:
     assert inbox.of(Rewrite) == []
 
 
-def test_without_a_log_the_parents_of_the_new_commit_tell(repository: Path, watch: Watch) -> None:
+def test_repository_without_reflog_uses_commit_parents(repository: Path, watch: Watch) -> None:
     git(repository, "config", "core.logAllRefUpdates", "false")
     shutil.rmtree(repository / ".git/logs")
     inbox = watch(repository)
@@ -300,7 +300,7 @@ def test_without_a_log_the_parents_of_the_new_commit_tell(repository: Path, watc
     assert inbox.kinds() == ["Commit", "Rewrite", "Merge"]
 
 
-def test_many_commits_at_once_are_told_by_their_newest(repository: Path, watch: Watch) -> None:
+def test_many_commits_emit_newest(repository: Path, watch: Watch) -> None:
     inbox = watch(repository)
     script = "for i in $(seq 60); do git commit -q --allow-empty -m $i; done"
 
@@ -311,7 +311,7 @@ def test_many_commits_at_once_are_told_by_their_newest(repository: Path, watch: 
     assert len({one.sha for one in inbox.of(Commit)}) == len(inbox.of(Commit)) <= 60
 
 
-def test_packing_references_tells_nothing(repository: Path, watch: Watch) -> None:
+def test_pack_refs_emits_nothing(repository: Path, watch: Watch) -> None:
     inbox = watch(repository)
 
     git(repository, "pack-refs", "--all", "--prune")
@@ -321,7 +321,7 @@ def test_packing_references_tells_nothing(repository: Path, watch: Watch) -> Non
     assert inbox.rest() == []
 
 
-def test_the_watcher_writes_nothing_into_the_repository(repository: Path, watch: Watch) -> None:
+def test_watcher_writes_nothing_to_repository(repository: Path, watch: Watch) -> None:
     def files() -> dict[str, int]:
         return {str(path): path.lstat().st_mtime_ns for path in (repository / ".git").rglob("*")}
 
@@ -332,7 +332,7 @@ def test_the_watcher_writes_nothing_into_the_repository(repository: Path, watch:
     assert files() == before
 
 
-def test_linked_worktrees_are_told_under_their_own_folder(repository: Path, tmp_path: Path, watch: Watch) -> None:
+def test_linked_worktree_emits_own_project(repository: Path, tmp_path: Path, watch: Watch) -> None:
     other = tmp_path / "other"
     git(repository, "worktree", "add", "-q", "-b", "tree", str(other))
     inbox = watch(repository, linked=True)
@@ -347,9 +347,7 @@ def test_linked_worktrees_are_told_under_their_own_folder(repository: Path, tmp_
     assert {one.project for one in inbox.signals} == {str(other)}
 
 
-def test_a_worktree_made_later_is_watched_and_a_deleted_one_forgotten(
-    repository: Path, tmp_path: Path, watch: Watch
-) -> None:
+def test_added_and_removed_worktrees_are_tracked(repository: Path, tmp_path: Path, watch: Watch) -> None:
     inbox = watch(repository, linked=True)
     other = tmp_path / "other"
     status = inbox.watcher.status  # type: ignore[attr-defined]
@@ -364,7 +362,7 @@ def test_a_worktree_made_later_is_watched_and_a_deleted_one_forgotten(
     assert inbox.of(Commit)[0].project == str(other)
 
 
-def test_a_repository_that_goes_away_and_comes_back_is_found_again(
+def test_moved_repository_is_found_again(
     repository: Path, tmp_path: Path, watch: Watch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("hunchd.signals.git.SLOW_CHECK", 0.2)
@@ -382,7 +380,7 @@ def test_a_repository_that_goes_away_and_comes_back_is_found_again(
     assert inbox.of(Commit)[-1].sha == sha
 
 
-def test_a_reftable_repository_says_only_that_something_changed(repository: Path, watch: Watch) -> None:
+def test_reftable_repository_emits_files_changed(repository: Path, watch: Watch) -> None:
     with (repository / ".git/config").open("a") as config:
         config.write("[extensions]\n\trefStorage = reftable\n")
     tables = repository / ".git/reftable"
@@ -398,7 +396,7 @@ def test_a_reftable_repository_says_only_that_something_changed(repository: Path
     assert "reftable" in inbox.watcher.status()["reason"]  # type: ignore[attr-defined]
 
 
-def test_nobody_to_take_a_signal_means_that_it_waits(repository: Path, thread: WatchThread) -> None:
+def test_overloaded_signal_is_retried(repository: Path, thread: WatchThread) -> None:
     from hunchd.domain.errors import Overloaded
 
     inbox = Inbox()

@@ -1,4 +1,4 @@
-"""What hooks wrote while no daemon ran is read once it does: nothing lost, nothing believed that should not be."""
+"""Spool: reading, acknowledging, invalid messages and file safety."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def put(spool: Path, name: str, content: bytes | dict[str, object]) -> Path:
     return place
 
 
-def test_a_shell_hook_leaves_a_file_and_a_line(spool: Path) -> None:
+def test_shell_hook_messages_are_read(spool: Path) -> None:
     script = """
         umask 077
         printf '{"kind":"commit","sha":"1"}\n' >"$1/tmp/$$" && mv "$1/tmp/$$" "$1/new/$$.json"
@@ -47,13 +47,13 @@ def test_a_shell_hook_leaves_a_file_and_a_line(spool: Path) -> None:
     assert letters.set_aside == 0
 
 
-def test_a_name_may_hold_a_tab_as_it_is(spool: Path) -> None:
+def test_message_with_raw_tab_is_parsed(spool: Path) -> None:
     put(spool, "a.json", b'{"kind":"commit","project":"/a\tb"}')
 
     assert [entry.raw for entry in drain(spool)] == [{"kind": "commit", "project": "/a\tb"}]
 
 
-def test_nothing_goes_away_before_it_is_acknowledged_and_names_stay(spool: Path) -> None:
+def test_drain_repeats_messages_until_acknowledged(spool: Path) -> None:
     put(spool, "a.json", {"kind": "commit"})
     (spool / "lines").write_text('{"n":1}\n{"n":2}\n')
     (spool / "lines").chmod(0o600)
@@ -66,7 +66,7 @@ def test_nothing_goes_away_before_it_is_acknowledged_and_names_stay(spool: Path)
     assert len({entry.name for entry in first}) == 3
 
 
-def test_lines_appended_while_reading_come_with_the_next_drain(spool: Path) -> None:
+def test_lines_appended_during_drain_are_kept(spool: Path) -> None:
     (spool / "lines").write_text('{"n":1}\n')
     (spool / "lines").chmod(0o600)
     writer = (spool / "lines").open("a")
@@ -83,7 +83,7 @@ def test_lines_appended_while_reading_come_with_the_next_drain(spool: Path) -> N
     assert after[0].name == seen[0].name, "the repeated one is recognised by its name"
 
 
-def test_a_line_that_is_being_written_is_waited_for(spool: Path) -> None:
+def test_incomplete_line_is_awaited_then_rejected(spool: Path) -> None:
     place = put(spool, "lines.1", b'{"n":1}\n{"n":')
     assert list(drain(spool)) == []
     os.utime(place, (time.time() - 60, time.time() - 60))
@@ -93,7 +93,7 @@ def test_a_line_that_is_being_written_is_waited_for(spool: Path) -> None:
     assert letters.set_aside == 1
 
 
-def test_entries_come_oldest_first(spool: Path) -> None:
+def test_messages_are_read_oldest_first(spool: Path) -> None:
     for age, name in ((10, "z"), (30, "a"), (20, "m")):
         place = put(spool, name, {"name": name})
         os.utime(place, (time.time() - age, time.time() - age))
@@ -105,7 +105,7 @@ def test_entries_come_oldest_first(spool: Path) -> None:
     "content",
     [b"", b"nonsense", b"[1]", b'"text"', b"\xff\xfe", b'{"a":NaN}', b"[" * 30_000, b'{"a":"' + b"x" * 70_000 + b'"}'],
 )
-def test_broken_and_oversized_files_are_set_aside_and_counted(spool: Path, content: bytes) -> None:
+def test_invalid_messages_are_set_aside(spool: Path, content: bytes) -> None:
     put(spool, "bad", content)
     put(spool, "good", {"n": 1})
     letters = drain(spool)
@@ -119,7 +119,7 @@ def test_broken_and_oversized_files_are_set_aside_and_counted(spool: Path, conte
     assert list((spool / "new").iterdir()) == []
 
 
-def test_a_line_over_four_kibibytes_is_set_aside_alone(spool: Path) -> None:
+def test_oversized_line_is_set_aside(spool: Path) -> None:
     (spool / "lines").write_text('{"n":1}\n{"n":"' + "x" * 5_000 + '"}\n{"n":3}\n')
     (spool / "lines").chmod(0o600)
     letters = drain(spool)
@@ -128,7 +128,7 @@ def test_a_line_over_four_kibibytes_is_set_aside_alone(spool: Path) -> None:
     assert letters.set_aside == 1
 
 
-def test_links_fifos_folders_and_files_of_others_are_not_read(spool: Path, tmp_path: Path) -> None:
+def test_unsafe_files_are_not_read(spool: Path, tmp_path: Path) -> None:
     secret = tmp_path / "secret.json"
     secret.write_text('{"kind":"private"}')
     (spool / "new" / "link").symlink_to(secret)
@@ -152,7 +152,7 @@ def test_links_fifos_folders_and_files_of_others_are_not_read(spool: Path, tmp_p
     assert time.monotonic() - began < 1
 
 
-def test_what_was_set_aside_does_not_grow_without_end(spool: Path) -> None:
+def test_set_aside_messages_are_limited(spool: Path) -> None:
     for number in range(MOST_ASIDE + 30):
         put(spool, f"bad{number}", b"nonsense")
     letters = drain(spool)
@@ -162,7 +162,7 @@ def test_what_was_set_aside_does_not_grow_without_end(spool: Path) -> None:
     assert len(list((spool / "aside").iterdir())) == MOST_ASIDE
 
 
-def test_the_spool_is_for_us_alone(tmp_path: Path) -> None:
+def test_spool_folders_are_private(tmp_path: Path) -> None:
     old = os.umask(0)
     try:
         prepare(tmp_path / "spool")
@@ -172,7 +172,7 @@ def test_the_spool_is_for_us_alone(tmp_path: Path) -> None:
         assert stat.S_IMODE((tmp_path / "spool" / folder).stat().st_mode) == 0o700
 
 
-def test_a_spool_that_is_a_link_is_refused(tmp_path: Path) -> None:
+def test_symlinked_spool_raises_config_error(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "spool").symlink_to(tmp_path / "elsewhere")
 
@@ -180,7 +180,7 @@ def test_a_spool_that_is_a_link_is_refused(tmp_path: Path) -> None:
         prepare(tmp_path / "spool")
 
 
-def test_a_letter_is_noticed_at_once_and_at_the_start(spool: Path, thread: WatchThread) -> None:
+def test_new_message_triggers_callback(spool: Path, thread: WatchThread) -> None:
     news = threading.Semaphore(0)
     watcher = SpoolWatcher(spool, news.release, thread=thread)
     watcher.start()
@@ -195,7 +195,9 @@ def test_a_letter_is_noticed_at_once_and_at_the_start(spool: Path, thread: Watch
     watcher.stop()
 
 
-def test_what_one_drain_leaves_is_told_again(spool: Path, thread: WatchThread, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_remaining_messages_trigger_callback_again(
+    spool: Path, thread: WatchThread, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("hunchd.signals.spool.SECOND_LOOK", 0.05)
     monkeypatch.setattr("hunchd.signals.spool.MOST_FILES", 10)
     for number in range(25):

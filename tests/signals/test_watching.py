@@ -1,4 +1,4 @@
-"""The watching thread: timers in order, calls from anywhere, and the same events without inotify."""
+"""Watcher thread: timers, calls, descriptors and the fallback without inotify."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hunchd.signals.watching import WatchThread
 from tests.signals.inbox import Inbox, eventually
 
 
-def test_timers_run_in_the_order_they_are_due_and_cancelled_ones_never() -> None:
+def test_timers_run_in_order_unless_cancelled() -> None:
     thread = WatchThread("test")
     ran: list[str] = []
     done = threading.Event()
@@ -37,7 +37,7 @@ def test_timers_run_in_the_order_they_are_due_and_cancelled_ones_never() -> None
     assert not thread.alive
 
 
-def test_a_call_that_fails_is_counted_and_ends_nothing() -> None:
+def test_failing_call_is_counted() -> None:
     thread = WatchThread("test")
     done = threading.Event()
     thread.start()
@@ -50,7 +50,7 @@ def test_a_call_that_fails_is_counted_and_ends_nothing() -> None:
     thread.stop()
 
 
-def test_a_thread_that_never_ran_gives_its_descriptors_back_and_stops_twice() -> None:
+def test_stop_before_start_releases_descriptors() -> None:
     before = len(list(Path("/proc/self/fd").iterdir()))
     thread = WatchThread("test")
     thread.stop()
@@ -60,7 +60,7 @@ def test_a_thread_that_never_ran_gives_its_descriptors_back_and_stops_twice() ->
     assert len(list(Path("/proc/self/fd").iterdir())) == before
 
 
-def test_fifty_starts_and_stops_leak_no_descriptor() -> None:
+def test_repeated_start_stop_leaks_no_descriptor() -> None:
     before = len(list(Path("/proc/self/fd").iterdir()))
     for _ in range(50):
         thread = WatchThread("test")
@@ -70,7 +70,7 @@ def test_fifty_starts_and_stops_leak_no_descriptor() -> None:
     eventually(lambda: len(list(Path("/proc/self/fd").iterdir())) == before)
 
 
-def test_two_listeners_of_one_folder_both_hear(tmp_path: Path) -> None:
+def test_two_listeners_of_folder_both_notified(tmp_path: Path) -> None:
     thread = WatchThread("test")
     thread.start()
     inboxes = [Inbox(), Inbox()]
@@ -93,7 +93,7 @@ def test_two_listeners_of_one_folder_both_hear(tmp_path: Path) -> None:
     thread.stop()
 
 
-def test_without_inotify_an_observer_tells_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_observer_backend_reports_same_events(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         "hunchd.signals.watching.folders", lambda host: ObservedFolders(host, PollingObserver(timeout=0.05))
     )

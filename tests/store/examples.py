@@ -1,4 +1,4 @@
-"""Memories and vectors to fill stores with."""
+"""Sample memories, rows and vectors for the store tests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MODEL = "words"
 
 
 def memory(number: int = 0, content: str = "", **fields: Any) -> Memory:
-    """A small memory of project p, newer the larger its number."""
+    """Return a small memory of project p, newer the larger its number."""
     at = NOON + timedelta(minutes=number)
     given: dict[str, Any] = {
         "id": f"m{number}",
@@ -32,7 +32,7 @@ def memory(number: int = 0, content: str = "", **fields: Any) -> Memory:
 
 
 def full_memory() -> Memory:
-    """One with a value in every field."""
+    """Return a memory with a value in every field."""
     return memory(
         7,
         "We use Postgres because of JSON support.",
@@ -59,7 +59,7 @@ def full_memory() -> Memory:
 
 
 def vector_of(text: str) -> bytes:
-    """Texts that share words are near each other."""
+    """Return a vector that is near those of texts with common words."""
     values = np.zeros(DIMENSIONS)
     for word in text.lower().split():
         seed = int.from_bytes(blake2b(word.encode(), digest_size=8).digest(), "little")
@@ -69,10 +69,10 @@ def vector_of(text: str) -> bytes:
 
 
 def row_of(memory: Memory) -> Row:
-    """The row of a memory whose text has no vector yet."""
+    """Return the row of a memory whose text has no vector yet."""
     return stored(plain(memory))
 
 
 def embedded(memory: Memory) -> Row:
-    """The row of a memory with the vector of its content."""
+    """Return the row of a memory with the vector of its content."""
     return with_vector(row_of(memory), vector_of(memory.content), MODEL)

@@ -1,6 +1,6 @@
-"""Writes, overwrites, deletes, optimises and purges until it is killed. Run as a program: FOLDER SEED.
+"""Program that writes, overwrites, deletes, optimises and purges until it is killed: FOLDER SEED.
 
-Before an operation it prints what it will do, after it that it is done: what is done may not be lost by any kill.
+It prints each operation before and after it. An operation that was reported as done must survive any kill.
 """
 
 from __future__ import annotations

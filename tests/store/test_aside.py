@@ -1,4 +1,4 @@
-"""What is put aside is read again as it was, and leaves nothing behind."""
+"""Spill file: order, unlinking and full disks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hunchd.domain.errors import StorageFull
 from hunchd.store.aside import Aside
 
 
-def test_what_is_put_aside_comes_back_in_its_order_and_stands_in_no_folder(tmp_path: Path) -> None:
+def test_spill_file_preserves_order_and_is_unlinked(tmp_path: Path) -> None:
     aside = Aside(tmp_path / "runs")
     told = [["use", [{"id": "m1", "said": "half a pair \ud83d, and ü"}]], ["links", []], ["forget", ["x" * 300_000]]]
     for line in told:
@@ -21,7 +21,7 @@ def test_what_is_put_aside_comes_back_in_its_order_and_stands_in_no_folder(tmp_p
     aside.close()
 
 
-def test_a_full_disk_says_so(tmp_path: Path) -> None:
+def test_append_on_full_disk_raises_storage_full(tmp_path: Path) -> None:
     class Full:
         def write(self, _: bytes) -> int:
             raise OSError(errno.ENOSPC, "no space left on device")

@@ -1,4 +1,4 @@
-"""The code cache: what was put is got, readers never wait, and nothing is lost by deleting it."""
+"""Code cache: reads, writes, concurrent readers and damaged files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def outline(path: str, *names: str, blob: str = "b1") -> FileOutline:
     return FileOutline(path, blob, "python", 10, 2, symbols, (".x",), ("used",), {"word": 3}, "A file.")
 
 
-def test_what_was_put_is_got(tmp_path: Path) -> None:
+def test_put_outlines_are_returned(tmp_path: Path) -> None:
     with CodeCache(tmp_path / "c", writable=True) as cache:
         cache.put([outline("a.py", "f", "g"), outline("b.py", "f")])
         assert cache.get("a.py", words=True) == outline("a.py", "f", "g")
@@ -30,7 +30,7 @@ def test_what_was_put_is_got(tmp_path: Path) -> None:
         assert cache.get("none.py") is None
 
 
-def test_without_words_an_outline_is_light(tmp_path: Path) -> None:
+def test_get_without_words_omits_references(tmp_path: Path) -> None:
     with CodeCache(tmp_path / "c", writable=True) as cache:
         cache.put([outline("a.py", "f")])
         found = cache.get("a.py")
@@ -38,7 +38,7 @@ def test_without_words_an_outline_is_light(tmp_path: Path) -> None:
         assert (found.symbols, dict(found.words), found.references) == (outline("a.py", "f").symbols, {}, ())
 
 
-def test_what_is_shown_of_files_goes_with_them(tmp_path: Path) -> None:
+def test_views_are_replaced_and_removed_with_outlines(tmp_path: Path) -> None:
     def shown(outline: FileOutline) -> FileView:
         lines = tuple(ViewLine(symbol.signature, symbol.name, 1.5) for symbol in outline.symbols)
         return FileView(outline.path, outline.blob, lines, 2, outline.doc)
@@ -55,7 +55,7 @@ def test_what_is_shown_of_files_goes_with_them(tmp_path: Path) -> None:
         assert cache.views(["b.py"]) == cache.views([]) == {}
 
 
-def test_putting_a_path_again_replaces_it_whole(tmp_path: Path) -> None:
+def test_put_existing_path_replaces_outline(tmp_path: Path) -> None:
     with CodeCache(tmp_path / "c", writable=True) as cache:
         cache.put([outline("a.py", "old", "older")])
         cache.put([outline("a.py", "new", blob="b2")])
@@ -66,7 +66,7 @@ def test_putting_a_path_again_replaces_it_whole(tmp_path: Path) -> None:
         assert cache.find_symbol("new") == []
 
 
-def test_a_reader_sees_what_the_writer_commits(tmp_path: Path) -> None:
+def test_reader_sees_committed_writes(tmp_path: Path) -> None:
     reader = CodeCache(tmp_path / "c")
     assert reader.get("a.py") is None
     assert not (tmp_path / "c").exists()
@@ -80,7 +80,7 @@ def test_a_reader_sees_what_the_writer_commits(tmp_path: Path) -> None:
     reader.close()
 
 
-def test_stamps_tell_what_need_not_be_read_again(tmp_path: Path) -> None:
+def test_restamp_updates_stamps(tmp_path: Path) -> None:
     with CodeCache(tmp_path / "c", writable=True) as cache:
         cache.put([outline("a.py"), outline("b.py")], {"a.py": 7})
         assert cache.stamps() == {"a.py": 7}
@@ -89,7 +89,7 @@ def test_stamps_tell_what_need_not_be_read_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", [b"", b"no database at all" * 100, b"SQLite format 3\0" + b"\xff" * 5000])
-def test_a_damaged_cache_is_made_again(tmp_path: Path, caplog: pytest.LogCaptureFixture, damage: bytes) -> None:
+def test_damaged_cache_is_recreated(tmp_path: Path, caplog: pytest.LogCaptureFixture, damage: bytes) -> None:
     path = tmp_path / "c"
     path.write_bytes(damage)
     with CodeCache(path) as reader:
@@ -102,9 +102,7 @@ def test_a_damaged_cache_is_made_again(tmp_path: Path, caplog: pytest.LogCapture
     assert [message.startswith(f"{path} is damaged (") for message in said] == [True] * bool(damage)
 
 
-def test_a_cache_that_somebody_holds_for_long_is_in_use_and_not_damaged(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_locked_cache_raises_in_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(caches, "BUSY_SECONDS", 0.05)
     path = tmp_path / "code.sqlite"
     other = sqlite3.connect(path)
@@ -119,7 +117,7 @@ def test_a_cache_that_somebody_holds_for_long_is_in_use_and_not_damaged(
         assert file.execute("SELECT name FROM sqlite_master").fetchall() == [("kept",)]
 
 
-def test_two_writers_may_begin_a_cache_at_once(tmp_path: Path) -> None:
+def test_concurrent_cache_creation_succeeds(tmp_path: Path) -> None:
     path = tmp_path / "code.sqlite"
     begun = sqlite3.connect(path)  # as one finds it who saw no version, and had to wait for the other
     begun.executescript(code._SCHEMA)
@@ -132,7 +130,7 @@ def test_two_writers_may_begin_a_cache_at_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("version", "which"), [(1, "an earlier"), (999, "a later")])
-def test_a_cache_of_another_version_is_not_read_and_is_made_again_and_not_called_damaged(
+def test_cache_of_other_version_is_recreated(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, version: int, which: str
 ) -> None:
     path = tmp_path / "c"
@@ -149,7 +147,7 @@ def test_a_cache_of_another_version_is_not_read_and_is_made_again_and_not_called
     assert caplog.messages == [said]
 
 
-def test_nobody_else_can_read_it(tmp_path: Path) -> None:
+def test_cache_files_have_mode_0600(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
         with CodeCache(tmp_path / "c", writable=True) as cache:
@@ -161,7 +159,7 @@ def test_nobody_else_can_read_it(tmp_path: Path) -> None:
         os.umask(before)
 
 
-def test_a_reader_survives_the_file_being_replaced(tmp_path: Path) -> None:
+def test_reader_survives_replaced_file(tmp_path: Path) -> None:
     path = tmp_path / "c"
     with CodeCache(path, writable=True) as cache:
         cache.put([outline("a.py")])

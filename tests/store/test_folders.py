@@ -1,4 +1,4 @@
-"""How much lies in a folder, also while files of it go."""
+"""Size of a folder, also while files vanish."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from hunchd.store.database.folders import bytes_in
 
 
-def test_all_but_the_snapshots_is_counted(tmp_path: Path) -> None:
+def test_folder_size_excludes_snapshots(tmp_path: Path) -> None:
     for name, size in (("a/one", 10), ("two", 5), ("snapshots/old/three", 1_000)):
         file = tmp_path / name
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -20,7 +20,7 @@ def test_all_but_the_snapshots_is_counted(tmp_path: Path) -> None:
     assert bytes_in(tmp_path / "nowhere") == 0
 
 
-def test_what_goes_while_it_is_looked_at_counts_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_folder_size_ignores_vanishing_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("going", "staying"):
         (tmp_path / name).write_bytes(b"12345")
     stat = os.stat

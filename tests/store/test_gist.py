@@ -1,4 +1,4 @@
-"""What ranking reads of a memory is what the whole memory says."""
+"""Partial memory for ranking: equal to the whole memory."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ SOURCES = st.dictionaries(
         }
     )
 )
-def test_a_gist_says_what_the_memory_says(given: dict[str, Any]) -> None:
+def test_ranking_view_equals_memory_fields(given: dict[str, Any]) -> None:
     body = row_of(replace(memory(1, "a title"), **given))["body"]
     gist, whole = gist_of(body), memory_of({"body": body})
     names = [name for name in dir(whole) if not name.startswith("_") and hasattr(gist, name)]

@@ -1,4 +1,4 @@
-"""Memories at hand: found at once, by project, never lost before the store has them, bounded."""
+"""In-memory cache: search, project isolation, eviction and tombstones."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def hot() -> HotTier:
     return HotTier()
 
 
-def test_a_memory_is_found_the_moment_it_is_there_and_says_by_what(hot: HotTier) -> None:
+def test_upserted_memory_is_found_with_reason(hot: HotTier) -> None:
     hot.upsert(memory("a", "sessions stay signed cookies"))
     hot.upsert(memory("b", "blueprints are registered late"))
 
@@ -45,7 +45,7 @@ def test_a_memory_is_found_the_moment_it_is_there_and_says_by_what(hot: HotTier)
     assert found(hot, "nothing of this kind") == []
 
 
-def test_words_that_say_nothing_find_nothing_and_how_much_of_a_question_is_said_is_told(hot: HotTier) -> None:
+def test_search_ignores_stop_words_and_reports_share(hot: HotTier) -> None:
     hot.upsert(memory("clock", "runs by the clock"))
     hot.upsert(memory("context", "the app context is pushed"))
     for number in range(20):
@@ -71,7 +71,7 @@ def test_words_that_say_nothing_find_nothing_and_how_much_of_a_question_is_said_
         ("größere Änderung", "änderung"),
     ],
 )
-def test_names_are_found_by_their_parts_and_the_other_way_round(hot: HotTier, text: str, query: str) -> None:
+def test_identifiers_match_by_subwords(hot: HotTier, text: str, query: str) -> None:
     hot.upsert(memory("a", text))
     hot.upsert(memory("b", "something else entirely"))
     assert found(hot, query) == ["a"]
@@ -87,7 +87,7 @@ def test_names_are_found_by_their_parts_and_the_other_way_round(hot: HotTier, te
         ("the list is sorted", "sort the lists"),
     ],
 )
-def test_a_word_is_found_in_its_other_forms_before_the_store_has_it(hot: HotTier, text: str, query: str) -> None:
+def test_search_matches_inflected_forms(hot: HotTier, text: str, query: str) -> None:
     hot.upsert(memory("m1", content=text))
     hot.upsert(memory("m2", content="something else entirely"))
     [found] = hot.search(query, Filters(project="p1"), 5)
@@ -95,13 +95,13 @@ def test_a_word_is_found_in_its_other_forms_before_the_store_has_it(hot: HotTier
     assert found.share > 0.5
 
 
-def test_the_word_itself_is_worth_no_less_than_its_other_form(hot: HotTier) -> None:
+def test_exact_word_ranks_before_inflected_form(hot: HotTier) -> None:
     for identifier, content in (("m1", "we deploy twice"), ("m2", "we deploys twice"), ("m3", "we build twice")):
         hot.upsert(memory(identifier, content=content))
     assert [found.memory_id for found in hot.search("deploy", Filters(project="p1"), 5)] == ["m1", "m2"]
 
 
-def test_a_title_says_more_than_the_text_and_a_rare_word_more_than_a_common_one(hot: HotTier) -> None:
+def test_title_and_rare_words_rank_higher(hot: HotTier) -> None:
     for number in range(30):
         hot.upsert(memory(f"noise-{number}", "the release was built and published in the usual way " * 2))
     hot.upsert(memory("in text", "somewhere in here the cache is mentioned among other matters of the day"))
@@ -111,13 +111,13 @@ def test_a_title_says_more_than_the_text_and_a_rare_word_more_than_a_common_one(
     assert found(hot, "the cache")[:2] == ["in title", "in text"]
 
 
-def test_common_words_alone_still_find(hot: HotTier) -> None:
+def test_search_with_only_common_words_finds(hot: HotTier) -> None:
     for number in range(10):
         hot.upsert(memory(f"m{number}", "release notes"))
     assert len(found(hot, "release")) == 10
 
 
-def test_in_a_large_collection_common_words_rank_but_do_not_find_what_rarer_ones_miss(hot: HotTier) -> None:
+def test_common_words_only_rank_in_large_collection(hot: HotTier) -> None:
     for number in range(800):
         hot.upsert(memory(f"m{number:03}", "new release" if number % 100 else "new release of the cache"))
     hits = hot.search("new cache release", P1, 100)
@@ -126,7 +126,7 @@ def test_in_a_large_collection_common_words_rank_but_do_not_find_what_rarer_ones
     assert len(found(hot, "the release", k=1_000)) == 800
 
 
-def test_filters_come_before_the_cut(hot: HotTier) -> None:
+def test_filters_apply_before_limit(hot: HotTier) -> None:
     for number in range(50):
         hot.upsert(memory(f"best-{number}", "cache", title="cache"))
     hot.upsert(memory("fact", "a cache among many other words", kind=Kind.FACT))
@@ -134,7 +134,7 @@ def test_filters_come_before_the_cut(hot: HotTier) -> None:
     assert found(hot, "cache", Filters(project="p1", kinds=(Kind.FACT,)), k=3) == ["fact"]
 
 
-def test_the_newest_version_counts(hot: HotTier) -> None:
+def test_upsert_replaces_earlier_version(hot: HotTier) -> None:
     hot.upsert(memory("a", "uses sqlite", ref="db"))
     hot.upsert(memory("a", "uses postgres", ref="db"))
     assert found(hot, "sqlite") == []
@@ -146,7 +146,7 @@ def test_the_newest_version_counts(hot: HotTier) -> None:
     assert hot.by_ref("p2", "db") is None
 
 
-def test_what_is_forgotten_stays_barred_until_it_is_kept_again(hot: HotTier) -> None:
+def test_tombstone_bars_id_until_upsert(hot: HotTier) -> None:
     hot.upsert(memory("a", "a secret plan", ref="r"))
     hot.tombstone("a")
     hot.tombstone("only in the store")
@@ -158,7 +158,7 @@ def test_what_is_forgotten_stays_barred_until_it_is_kept_again(hot: HotTier) -> 
     assert found(hot, "plan") == ["a"]
 
 
-def test_committed_memories_leave_oldest_first_and_others_never() -> None:
+def test_eviction_drops_oldest_committed_only() -> None:
     hot = HotTier(max_count=5)
     for number in range(8):
         hot.upsert(memory(f"m{number}", "cache"))
@@ -171,7 +171,7 @@ def test_committed_memories_leave_oldest_first_and_others_never() -> None:
     assert hot.uncommitted == 4
 
 
-def test_bytes_are_bounded_too_and_given_back() -> None:
+def test_cache_respects_max_bytes() -> None:
     hot = HotTier(max_bytes=200_000)
     for number in range(100):
         hot.upsert(memory(f"m{number}", f"word{number} " * 500))
@@ -184,7 +184,7 @@ def test_bytes_are_bounded_too_and_given_back() -> None:
     assert hot.bytes == 0
 
 
-def test_a_memory_changed_while_it_was_stored_is_not_taken_for_stored(hot: HotTier) -> None:
+def test_commit_of_outdated_version_is_ignored(hot: HotTier) -> None:
     first = memory("a", "first")
     hot.upsert(first)
     hot.upsert(replace(first, content="second"))
@@ -195,7 +195,7 @@ def test_a_memory_changed_while_it_was_stored_is_not_taken_for_stored(hot: HotTi
     hot.committed(["never seen"])
 
 
-def test_a_forgotten_project_takes_its_memories_along_and_no_others(hot: HotTier) -> None:
+def test_forget_project_removes_only_its_memories(hot: HotTier) -> None:
     hot.upsert(memory("a", "cache"))
     hot.upsert(memory("b", "cache", project="p2"))
     hot.forget_project("p1")
@@ -203,7 +203,7 @@ def test_a_forgotten_project_takes_its_memories_along_and_no_others(hot: HotTier
     assert (found(hot, "cache"), found(hot, "cache", Filters(project="p2"))) == ([], ["b"])
 
 
-def test_a_list_is_newest_first(hot: HotTier) -> None:
+def test_list_is_newest_first(hot: HotTier) -> None:
     for number in (2, 0, 1):
         hot.upsert(memory(f"m{number}", at=NOW + timedelta(days=number)))
     hot.upsert(memory("mine", project=None))
@@ -225,7 +225,7 @@ steps = st.lists(
 
 @settings(max_examples=100, deadline=None)
 @given(steps)
-def test_whatever_happens_no_project_sees_another_and_the_books_balance(history: list[tuple[str, ...]]) -> None:
+def test_random_operations_isolate_projects_and_bytes(history: list[tuple[str, ...]]) -> None:
     hot = HotTier(max_count=3)
     kept: dict[str, Memory] = {}
     stored: set[str] = set()
@@ -257,7 +257,7 @@ def test_whatever_happens_no_project_sees_another_and_the_books_balance(history:
     assert (len(hot), hot.bytes, hot.uncommitted) == (0, 0, 0)
 
 
-def test_the_index_forgets_every_word_of_a_removed_text() -> None:
+def test_word_index_remove_leaves_no_postings() -> None:
     index = WordIndex()
     index.add("a", [("getUserName from the cache", 1)])
     index.add("a", [("something else", 1)])
@@ -267,13 +267,13 @@ def test_the_index_forgets_every_word_of_a_removed_text() -> None:
     assert index == WordIndex() or not any(vars(index).values())
 
 
-def test_long_names_do_not_cost_more_than_their_length() -> None:
+def test_tokenizer_is_linear_for_long_names() -> None:
     began = time.process_time()
     words_of("aB" * 100_000 + "_" * 100_000 + "漢" * 100_000)
     assert time.process_time() - began < 1.0
 
 
-def test_searching_five_thousand_memories_takes_milliseconds() -> None:
+def test_search_of_5000_memories_takes_milliseconds() -> None:
     chance = random.Random(1)
     vocabulary = [f"word{int(chance.paretovariate(0.6))}" for _ in range(20_000)]
     hot = HotTier(max_bytes=10**9)
@@ -290,7 +290,7 @@ def test_searching_five_thousand_memories_takes_milliseconds() -> None:
     assert sorted(took)[20] < 0.01  # 2.5 ms on an idle machine
 
 
-def test_what_waits_is_found_among_what_the_store_has_already(hot: HotTier) -> None:
+def test_search_waiting_only_skips_committed(hot: HotTier) -> None:
     stored = [memory(f"s{number}", "a cache of sessions") for number in range(30)]
     for one in [*stored, memory("w1", "the cache is slow"), memory("w2", "nothing of it")]:
         hot.upsert(one)

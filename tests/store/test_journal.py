@@ -1,4 +1,4 @@
-"""What the journal promises to those who append, to those who replay, and to those who want something erased."""
+"""Journal: appends, replay, checkpoints, erasure and file safety."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def folder(tmp_path: Path) -> Path:
 # Accepting
 
 
-async def test_what_was_accepted_is_replayed_in_order_after_a_restart(folder: Path) -> None:
+async def test_replay_after_restart_preserves_order(folder: Path) -> None:
     async with Journal.open(folder) as journal:
         assert await journal.append(records([1, 2])) == [1, 2]
         assert await journal.append(records([3])) == [3]
@@ -41,7 +41,7 @@ async def test_what_was_accepted_is_replayed_in_order_after_a_restart(folder: Pa
         assert list(journal.replay()) == [(number, record(number)) for number in (1, 2, 3)]
 
 
-async def test_a_record_that_comes_in_the_moment_in_which_writing_ends_does_not_wait_for_the_next(folder: Path) -> None:
+async def test_append_while_write_task_ends_is_written(folder: Path) -> None:
     async with Journal.open(folder) as journal:
         first = asyncio.ensure_future(journal.append(records([1])))
         while not journal.pending:
@@ -53,7 +53,7 @@ async def test_a_record_that_comes_in_the_moment_in_which_writing_ends_does_not_
         await first
 
 
-async def test_any_json_value_comes_back_as_it_was(folder: Path) -> None:
+async def test_record_with_any_json_round_trips(folder: Path) -> None:
     strange = Record(
         "id", "signal", None, {"text": 'é 漢字 \ud800 \x00 "\\', "deep": [[{"a": None}]], "big": 2**70}, 0.5
     )
@@ -62,7 +62,7 @@ async def test_any_json_value_comes_back_as_it_was(folder: Path) -> None:
         assert list(journal.replay()) == [(1, strange)]
 
 
-async def test_the_same_id_is_accepted_once_however_often_it_is_sent(folder: Path) -> None:
+async def test_append_duplicate_id_returns_first_sequence(folder: Path) -> None:
     async with Journal.open(folder) as journal:
         first = await journal.append(records([1, 2]))
         assert await journal.append(records([2, 3, 1])) == [2, 3, 1]
@@ -70,14 +70,14 @@ async def test_the_same_id_is_accepted_once_however_often_it_is_sent(folder: Pat
         assert numbers_in(journal) == [1, 2, 3]
 
 
-async def test_sixty_concurrent_posts_of_twenty_ids_are_twenty_records(folder: Path) -> None:
+async def test_concurrent_appends_deduplicate_ids(folder: Path) -> None:
     async with Journal.open(folder) as journal:
         answers = await asyncio.gather(*(journal.append([record(number % 20)]) for number in range(60)))
         assert answers[:20] == answers[20:40] == answers[40:]
         assert sorted(numbers_in(journal)) == list(range(20))
 
 
-async def test_ids_are_known_again_after_a_restart_also_when_their_segments_are_gone(folder: Path) -> None:
+async def test_restart_remembers_ids_of_dropped_segments(folder: Path) -> None:
     async with Journal.open(folder, limits=SMALL) as journal:
         given = await journal.append(records(range(50)))
         await journal.append(records(range(50, 60)))
@@ -88,7 +88,7 @@ async def test_ids_are_known_again_after_a_restart_also_when_their_segments_are_
             assert numbers_in(journal) == list(range(55, 60))
 
 
-async def test_at_least_the_promised_number_of_ids_is_remembered(folder: Path) -> None:
+async def test_id_log_keeps_configured_number(folder: Path) -> None:
     async with Journal.open(folder, limits=SMALL) as journal:
         for start in range(0, 1_000, 50):
             given = await journal.append(records(range(start, start + 50)))
@@ -100,7 +100,7 @@ async def test_at_least_the_promised_number_of_ids_is_remembered(folder: Path) -
     assert len(list(folder.glob("ids-*.log"))) <= 4
 
 
-async def test_appends_share_a_sync_while_the_disk_is_busy(folder: Path) -> None:
+async def test_concurrent_appends_share_sync(folder: Path) -> None:
     files = SlowFiles(seconds=0.02)
     async with Journal.open(folder, files=files, reserve_bytes=0) as journal:
         await journal.append(records([0]))
@@ -110,7 +110,7 @@ async def test_appends_share_a_sync_while_the_disk_is_busy(folder: Path) -> None
 
 
 @pytest.mark.parametrize("at", ["append", "checkpoint"])
-async def test_a_disk_that_stands_still_is_known_to_for_as_long_as_it_does(folder: Path, at: str) -> None:
+async def test_stalled_disk_is_reported_as_standstill(folder: Path, at: str) -> None:
     class Stalled(Files):
         goes_on = threading.Event()
 
@@ -132,7 +132,7 @@ async def test_a_disk_that_stands_still_is_known_to_for_as_long_as_it_does(folde
         assert journal.standstill == 0.0
 
 
-async def test_appends_that_come_while_it_opens_keep_their_order(folder: Path) -> None:
+async def test_appends_during_open_keep_order(folder: Path) -> None:
     class SlowToRead(Files):
         def read(self, path: Path) -> bytes:
             time.sleep(0.003)
@@ -151,7 +151,7 @@ async def test_appends_that_come_while_it_opens_keep_their_order(folder: Path) -
             assert await asyncio.gather(*appends) == [[before + 1 + number] for number in range(100)]
 
 
-async def test_a_lone_append_does_not_wait_for_company(folder: Path) -> None:
+async def test_single_append_is_not_delayed(folder: Path) -> None:
     async with Journal.open(folder) as journal:
         await journal.append(records([0]))
         took = []
@@ -162,7 +162,7 @@ async def test_a_lone_append_does_not_wait_for_company(folder: Path) -> None:
         assert statistics.median(took) < 0.02  # 0.5 ms where a sync takes 0.2; the rest is for a busy machine
 
 
-async def test_a_cancelled_append_leaves_the_others_and_itself_whole(folder: Path) -> None:
+async def test_cancelled_append_is_still_written(folder: Path) -> None:
     async with Journal.open(folder, files=SlowFiles(seconds=0.05), reserve_bytes=0) as journal:
         given_up = asyncio.ensure_future(journal.append(records([1])))
         waiting = asyncio.ensure_future(journal.append(records([2])))
@@ -174,7 +174,7 @@ async def test_a_cancelled_append_leaves_the_others_and_itself_whole(folder: Pat
         assert sequence == 2
 
 
-async def test_a_record_that_is_no_json_is_refused_with_its_whole_batch(folder: Path) -> None:
+async def test_append_invalid_json_rejects_whole_batch(folder: Path) -> None:
     async with Journal.open(folder) as journal:
         with pytest.raises(InvalidInput, match="'bad' cannot be encoded"):
             await journal.append([record(1), Record("bad", "signal", None, {"value": object()}, 0.0)])
@@ -192,7 +192,7 @@ async def test_a_record_that_is_no_json_is_refused_with_its_whole_batch(folder: 
 # Bounds
 
 
-async def test_more_than_may_wait_is_refused_with_a_time_to_come_back(folder: Path) -> None:
+async def test_append_over_max_pending_raises_overloaded(folder: Path) -> None:
     files = SlowFiles(seconds=0.02)
     limits = Limits(max_pending=10, reserve_bytes=0)
     async with Journal.open(folder, limits=limits, files=files) as journal:
@@ -208,7 +208,7 @@ async def test_more_than_may_wait_is_refused_with_a_time_to_come_back(folder: Pa
             await journal.append(records(range(100, 111)))
 
 
-async def test_a_store_that_lags_far_behind_stops_the_intake_until_it_catches_up(folder: Path) -> None:
+async def test_append_over_max_kept_bytes_raises_overloaded(folder: Path) -> None:
     limits = Limits(segment_bytes=2_000, reserve_bytes=0, max_kept_bytes=10_000)
     async with Journal.open(folder, limits=limits) as journal:
         accepted = 0
@@ -225,7 +225,7 @@ async def test_a_store_that_lags_far_behind_stops_the_intake_until_it_catches_up
 # Checkpoints
 
 
-async def test_a_checkpoint_ends_replay_and_gives_the_disk_back(folder: Path) -> None:
+async def test_checkpoint_limits_replay_and_frees_disk(folder: Path) -> None:
     async with Journal.open(folder, limits=SMALL) as journal:
         for start in range(0, 200, 10):
             await journal.append(records(range(start, start + 10)))
@@ -242,7 +242,7 @@ async def test_a_checkpoint_ends_replay_and_gives_the_disk_back(folder: Path) ->
         assert journal.pending == 50
 
 
-async def test_what_is_settled_leaves_no_large_segment_behind(folder: Path) -> None:
+async def test_checkpoint_of_everything_drops_active_segment(folder: Path) -> None:
     async with Journal.open(folder) as journal:
         given = await journal.append([record(number, text="x" * 400) for number in range(1_000)])
         await journal.checkpoint(given[-1])
@@ -252,14 +252,14 @@ async def test_what_is_settled_leaves_no_large_segment_behind(folder: Path) -> N
         assert await journal.append([record(1_000)]) == [1_001]
 
 
-async def test_a_checkpoint_of_what_was_never_accepted_is_a_mistake(folder: Path) -> None:
+async def test_checkpoint_beyond_last_raises_value_error(folder: Path) -> None:
     async with Journal.open(folder) as journal:
         await journal.append(records([1]))
         with pytest.raises(ValueError, match="no record 2"):
             await journal.checkpoint(2)
 
 
-async def test_numbers_are_not_used_again_after_everything_was_dropped(folder: Path) -> None:
+async def test_sequence_numbers_are_never_reused(folder: Path) -> None:
     async with Journal.open(folder, limits=SMALL) as journal:
         await journal.append(records(range(100)))
         await journal.checkpoint(100)
@@ -269,7 +269,7 @@ async def test_numbers_are_not_used_again_after_everything_was_dropped(folder: P
         assert await journal.append(records([500])) == [101]
 
 
-async def test_a_replay_that_is_overtaken_by_a_checkpoint_just_ends(folder: Path) -> None:
+async def test_replay_overtaken_by_checkpoint_ends(folder: Path) -> None:
     async with Journal.open(folder, limits=SMALL) as journal:
         await journal.append(records(range(100)))
         replay = journal.replay()
@@ -281,7 +281,7 @@ async def test_a_replay_that_is_overtaken_by_a_checkpoint_just_ends(folder: Path
 # Erasing
 
 
-async def test_erased_records_are_in_no_file_and_the_others_are(folder: Path) -> None:
+async def test_erase_project_removes_bytes_from_files(folder: Path) -> None:
     async with Journal.open(folder, limits=SMALL) as journal:
         mixed = [
             record(number, project="gone" if number % 3 else "kept", text=f"canary-{number}-x") for number in range(90)
@@ -301,7 +301,7 @@ async def test_erased_records_are_in_no_file_and_the_others_are(folder: Path) ->
         assert journal.set_aside == 0
 
 
-async def test_what_was_erased_can_be_accepted_anew(folder: Path) -> None:
+async def test_erased_id_is_accepted_again(folder: Path) -> None:
     async with Journal.open(folder, limits=SMALL) as journal:
         await journal.append(records(range(60)))
         await journal.checkpoint(40)
@@ -312,7 +312,7 @@ async def test_what_was_erased_can_be_accepted_anew(folder: Path) -> None:
         assert await journal.append(records([0, 59, 30])) == [*again, again[-1] + 1]
 
 
-async def test_erasing_while_appends_come_in_loses_none_of_them(folder: Path) -> None:
+async def test_erase_during_appends_loses_none(folder: Path) -> None:
     async with Journal.open(folder, limits=SMALL) as journal:
         await journal.append([record(number, project="gone") for number in range(50)])
         appends = [asyncio.ensure_future(journal.append([record(number)])) for number in range(100, 200)]
@@ -325,7 +325,7 @@ async def test_erasing_while_appends_come_in_loses_none_of_them(folder: Path) ->
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o022])
-async def test_nobody_else_can_read_it_whatever_the_umask(folder: Path, umask: int) -> None:
+async def test_journal_files_are_private_with_any_umask(folder: Path, umask: int) -> None:
     before = os.umask(umask)
     try:
         async with Journal.open(folder, limits=SMALL, reserve_bytes=4096) as journal:
@@ -338,13 +338,13 @@ async def test_nobody_else_can_read_it_whatever_the_umask(folder: Path, umask: i
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
 
 
-async def test_a_folder_that_others_could_enter_is_closed_to_them(folder: Path) -> None:
+async def test_open_restricts_folder_mode(folder: Path) -> None:
     folder.mkdir(mode=0o755)
     async with Journal.open(folder):
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
 
 
-async def test_a_link_in_the_place_of_the_folder_is_refused(folder: Path, tmp_path: Path) -> None:
+async def test_open_symlinked_folder_raises_store_error(folder: Path, tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     folder.symlink_to(elsewhere)
@@ -353,7 +353,7 @@ async def test_a_link_in_the_place_of_the_folder_is_refused(folder: Path, tmp_pa
     assert list(elsewhere.iterdir()) == []
 
 
-async def test_a_link_in_the_place_of_a_file_is_not_followed(folder: Path, tmp_path: Path) -> None:
+async def test_symlinked_segment_is_not_followed(folder: Path, tmp_path: Path) -> None:
     victim = tmp_path / "victim"
     victim.write_text("mine")
     folder.mkdir()
@@ -366,7 +366,7 @@ async def test_a_link_in_the_place_of_a_file_is_not_followed(folder: Path, tmp_p
     assert victim.read_text() == "mine"
 
 
-async def test_a_second_opener_is_told_who_has_it(folder: Path) -> None:
+async def test_open_twice_raises_conflict_with_pid(folder: Path) -> None:
     async with Journal.open(folder):
         with pytest.raises(Conflict, match=f"process {os.getpid()}"):
             Journal.open(folder)
@@ -374,7 +374,7 @@ async def test_a_second_opener_is_told_who_has_it(folder: Path) -> None:
         assert await journal.append(records([1])) == [1]
 
 
-async def test_a_closed_journal_says_so(folder: Path) -> None:
+async def test_closed_journal_raises_unavailable(folder: Path) -> None:
     journal = Journal.open(folder)
     await journal.append(records([1]))
     await journal.close()
@@ -385,7 +385,7 @@ async def test_a_closed_journal_says_so(folder: Path) -> None:
         await journal.checkpoint(1)
 
 
-async def test_closing_waits_for_what_was_begun(folder: Path) -> None:
+async def test_close_waits_for_pending_appends(folder: Path) -> None:
     journal = Journal.open(folder, files=SlowFiles(seconds=0.05), reserve_bytes=0)
     appends = [asyncio.ensure_future(journal.append(records([number]))) for number in range(10)]
     await asyncio.sleep(0.02)
@@ -393,7 +393,7 @@ async def test_closing_waits_for_what_was_begun(folder: Path) -> None:
     assert [await append for append in appends] == [[number + 1] for number in range(10)]
 
 
-async def test_a_later_format_is_left_untouched(folder: Path) -> None:
+async def test_newer_format_is_left_untouched(folder: Path) -> None:
     async with Journal.open(folder) as journal:
         await journal.append(records([1]))
     [segment] = segments(folder)
@@ -406,7 +406,7 @@ async def test_a_later_format_is_left_untouched(folder: Path) -> None:
     assert segment.read_bytes() == content
 
 
-async def test_opening_is_quick_with_a_long_backlog(folder: Path) -> None:
+async def test_open_with_long_backlog_is_quick(folder: Path) -> None:
     async with Journal.open(folder) as journal:
         for start in range(0, 20_000, 5_000):
             await journal.append([record(number, text="x" * 200) for number in range(start, start + 5_000)])
@@ -418,7 +418,7 @@ async def test_opening_is_quick_with_a_long_backlog(folder: Path) -> None:
     assert took < 0.1  # processor time; 20 ms on an idle machine
 
 
-async def test_a_thousand_appends_a_second_are_acknowledged_in_time(folder: Path) -> None:
+async def test_1000_appends_per_second_are_sustained(folder: Path) -> None:
     took: list[float] = []
 
     async def one(journal: Journal, number: int) -> None:
@@ -440,9 +440,7 @@ async def test_a_thousand_appends_a_second_are_acknowledged_in_time(folder: Path
 
 
 @pytest.mark.parametrize("seed", range(6))
-async def test_any_course_of_events_keeps_exactly_what_was_accepted_and_neither_settled_nor_erased(
-    folder: Path, seed: int
-) -> None:
+async def test_random_operations_keep_exactly_accepted_records(folder: Path, seed: int) -> None:
     chance = random.Random(seed)
     kept: dict[int, int] = {}  # sequence → number
     known: dict[int, int] = {}  # number → sequence

@@ -1,4 +1,4 @@
-"""A project's tables: exactly once, found by word and by nearness, kept apart, erased for good."""
+"""Collection: idempotent writes, word and vector search, erasure."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ async def collection(tmp_path: Path) -> AsyncIterator[Collection]:
 
 
 def best(candidates: Any) -> list[int]:
-    """The addresses with the highest sum of scores."""
+    """Return the addresses with the highest sum of scores."""
     return [at for at, *_ in sorted(candidates, key=lambda one: -((one[1] or 0.0) + (one[2] or 0.0)))][:5]
 
 
@@ -35,20 +35,20 @@ async def ids_found(collection: Collection, words: str, filters: Filters = P, ve
     return [found.row["id"] for found in await collection.find(words, vector, MODEL, filters, 5, best)]
 
 
-async def test_a_memory_comes_back_as_it_was_given(collection: Collection) -> None:
+async def test_memory_round_trips_through_row(collection: Collection) -> None:
     await collection.put([row_of(full_memory())])
     [row] = await collection.get(["m7"])
     assert memory_of(row) == full_memory()
 
 
-async def test_sixty_concurrent_puts_of_twenty_ids_give_twenty_rows(collection: Collection) -> None:
+async def test_concurrent_puts_deduplicate_ids(collection: Collection) -> None:
     await asyncio.gather(*(collection.put([row_of(memory(n % 20, f"round {n // 20}"))]) for n in range(60)))
     rows, total = await collection.page(P, 100, None)
     assert total == 20
     assert {memory_of(row).content for row in rows} == {"round 2"}
 
 
-async def test_putting_the_same_again_changes_nothing(collection: Collection) -> None:
+async def test_put_same_rows_is_idempotent(collection: Collection) -> None:
     rows = [row_of(memory(n)) for n in range(5)]
     assert await collection.put(rows) == Written(added=5)
     version = (await collection.state(MODEL))["version"]
@@ -56,12 +56,12 @@ async def test_putting_the_same_again_changes_nothing(collection: Collection) ->
     assert (await collection.state(MODEL))["version"] == version
 
 
-async def test_a_batch_that_names_an_id_twice_keeps_the_later_row(collection: Collection) -> None:
+async def test_put_batch_with_duplicate_id_keeps_last(collection: Collection) -> None:
     await collection.put([row_of(memory(1, "first")), row_of(memory(1, "second"))])
     assert [memory_of(row).content for row in await collection.get(["m1"])] == ["second"]
 
 
-async def test_an_overwritten_memory_keeps_its_vector_only_if_its_text_is_the_same(collection: Collection) -> None:
+async def test_overwrite_keeps_vector_of_same_text(collection: Collection) -> None:
     await collection.put([embedded(memory(1, "the cache is cold"))])
     await collection.put([row_of(memory(1, "the cache is cold", importance=0.9))])
     [row] = await collection.get(["m1"], None)
@@ -72,7 +72,7 @@ async def test_an_overwritten_memory_keeps_its_vector_only_if_its_text_is_the_sa
     assert [waiting["id"] for waiting in await collection.without_vector(MODEL, 10)] == ["m1"]
 
 
-async def test_rows_are_found_by_word_before_and_after_they_are_indexed(collection: Collection) -> None:
+async def test_word_search_works_before_and_after_indexing(collection: Collection) -> None:
     await collection.put([row_of(memory(n)) for n in range(300)])
     await collection.put([row_of(memory(1000, "the getUserName function broke"))])
     assert await ids_found(collection, "user name") == ["m1000"]
@@ -82,7 +82,7 @@ async def test_rows_are_found_by_word_before_and_after_they_are_indexed(collecti
     assert set(await ids_found(collection, "user name")) == {"m1000", "m1001"}
 
 
-async def test_rows_are_found_by_nearness_within_the_filter(collection: Collection) -> None:
+async def test_vector_search_respects_filter(collection: Collection) -> None:
     await collection.put([embedded(memory(n, f"topic{n} alone")) for n in range(40)])
     await collection.put([embedded(memory(50, "topic3 alone", branch="other"))])
     on_main = Filters(project="p", branch="main")
@@ -90,13 +90,13 @@ async def test_rows_are_found_by_nearness_within_the_filter(collection: Collecti
     assert "m50" not in await ids_found(collection, "", on_main, vector_of("topic3 alone"))
 
 
-async def test_a_vector_of_another_model_is_never_compared(collection: Collection) -> None:
+async def test_vector_search_ignores_other_models(collection: Collection) -> None:
     await collection.put([{**embedded(memory(1, "topic")), "model": "older"}, embedded(memory(2, "other"))])
     await collection.put([row_of(memory(3, "topic"))])
     assert await ids_found(collection, "", P, vector_of("topic")) == ["m2"]
 
 
-async def test_pages_go_through_everything_once_newest_first(collection: Collection) -> None:
+async def test_pages_cover_all_rows_newest_first(collection: Collection) -> None:
     await collection.put([row_of(memory(n % 4, id=f"x{n}")) for n in range(10)])
     seen: list[str] = []
     after = None
@@ -110,7 +110,7 @@ async def test_pages_go_through_everything_once_newest_first(collection: Collect
     assert seen == ["x3", "x7", "x2", "x6", "x1", "x5", "x9", "x0", "x4", "x8"]
 
 
-async def test_a_vector_is_not_set_on_a_text_that_changed_meanwhile(collection: Collection) -> None:
+async def test_set_vectors_skips_changed_text(collection: Collection) -> None:
     await collection.put([row_of(memory(1, "old"))])
     [waiting] = await collection.without_vector(MODEL, 1)
     await collection.put([row_of(memory(1, "new"))])
@@ -118,7 +118,7 @@ async def test_a_vector_is_not_set_on_a_text_that_changed_meanwhile(collection: 
     assert [row["embedded"] for row in await collection.get(["m1"], None)] == [False]
 
 
-async def test_deleting_and_purging_leaves_text_and_vector_in_no_file(collection: Collection, tmp_path: Path) -> None:
+async def test_purge_removes_text_and_vector_from_files(collection: Collection, tmp_path: Path) -> None:
     rows = [embedded(memory(n, f"plain text {n}")) for n in range(400)]
     canary = embedded(memory(9999, "xylophonecanary zzqq"))
     await collection.put([*rows, canary])
@@ -137,9 +137,7 @@ async def test_deleting_and_purging_leaves_text_and_vector_in_no_file(collection
     assert await ids_found(collection, "plain text 17") != []
 
 
-async def test_others_go_on_reading_while_what_was_deleted_leaves_the_disk(
-    collection: Collection, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_reads_continue_during_purge(collection: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
     await collection.put([embedded(memory(n, f"plain text {n}")) for n in range(400)])
     await collection.optimise(force=True)
     await collection.delete(["m17"])
@@ -165,7 +163,7 @@ async def test_others_go_on_reading_while_what_was_deleted_leaves_the_disk(
     assert await collection._tables.memories.unindexed() == 0
 
 
-async def test_an_erasure_that_was_interrupted_is_finished_at_the_next_start(tmp_path: Path) -> None:
+async def test_interrupted_erasure_is_finished_on_open(tmp_path: Path) -> None:
     first = await Collection.open(tmp_path, new_session())
     await first.put([embedded(memory(1, "xylophonecanary")), embedded(memory(2, "stays"))])
     await first.delete(["m1"])
@@ -176,7 +174,7 @@ async def test_an_erasure_that_was_interrupted_is_finished_at_the_next_start(tmp
     assert [row["id"] for row in await second.get(["m1", "m2"])] == ["m2"]
 
 
-async def test_an_index_of_vectors_that_an_earlier_version_made_is_dropped(tmp_path: Path) -> None:
+async def test_open_drops_legacy_vector_index(tmp_path: Path) -> None:
     first = await Collection.open(tmp_path, new_session())
     await first.put([embedded(memory(n, f"topic{n % 50} alone")) for n in range(300)])
     table = first._tables.memories._inner
@@ -190,7 +188,7 @@ async def test_an_index_of_vectors_that_an_earlier_version_made_is_dropped(tmp_p
     await second.close()
 
 
-async def test_what_is_put_again_after_it_was_deleted_survives_the_erasure(tmp_path: Path) -> None:
+async def test_row_added_after_delete_survives_purge(tmp_path: Path) -> None:
     first = await Collection.open(tmp_path, new_session())
     await first.put([row_of(memory(1, "old"))])
     await first.delete(["m1"])

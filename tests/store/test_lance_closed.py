@@ -1,4 +1,4 @@
-"""What goes on while somebody still reads, writes or tidies: a project may be erased, versions may be forgotten."""
+"""Collection: closing, erasing and pruning while others read or write."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ USES: dict[str, Callable[[Collection], Awaitable[Any]]] = {
 
 
 @pytest.mark.parametrize("use", USES)
-async def test_what_is_closed_says_so_and_is_not_mended(use: str, tmp_path: Path) -> None:
+async def test_closed_collection_raises_without_repair(use: str, tmp_path: Path) -> None:
     collection = await opened(tmp_path)
     await collection.close()
     with pytest.raises(StoreClosed):
@@ -46,7 +46,7 @@ async def test_what_is_closed_says_so_and_is_not_mended(use: str, tmp_path: Path
     assert collection.counters.healed == 0
 
 
-async def test_a_table_that_is_closed_never_reaches_the_database(tmp_path: Path) -> None:
+async def test_closed_table_raises_store_closed(tmp_path: Path) -> None:
     collection = await opened(tmp_path)
     table = collection._tables.memories
     await collection.close()
@@ -55,7 +55,7 @@ async def test_a_table_that_is_closed_never_reaches_the_database(tmp_path: Path)
             await use
 
 
-async def test_closing_waits_for_who_reads_and_not_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_close_stops_waiting_for_stalled_reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hunchd.store.database.turns.CLOSE_PATIENCE", 0.05)
     collection = await opened(tmp_path)
     export = collection.rows()
@@ -65,7 +65,7 @@ async def test_closing_waits_for_who_reads_and_not_for_ever(tmp_path: Path, monk
         await collection.get(["m1"])
 
 
-async def test_who_gives_up_waiting_to_be_alone_keeps_nobody_out() -> None:
+async def test_timed_out_exclusive_lock_admits_readers() -> None:
     gate = Gate()
     async with gate.reading():
         with pytest.raises(TimeoutError):
@@ -75,7 +75,7 @@ async def test_who_gives_up_waiting_to_be_alone_keeps_nobody_out() -> None:
         pass
 
 
-async def test_a_project_erased_while_all_are_counted_is_left_out(tmp_path: Path) -> None:
+async def test_stats_skip_project_erased_meanwhile(tmp_path: Path) -> None:
     service = StoreService(tmp_path, new_session(), None)
     words = service.handlers
     for name in ("p", "q"):
@@ -98,7 +98,7 @@ async def test_a_project_erased_while_all_are_counted_is_left_out(tmp_path: Path
     await service.collections.close()
 
 
-async def test_an_erasure_leaves_alone_what_others_have_noted(tmp_path: Path) -> None:
+async def test_erase_keeps_foreign_marker_files(tmp_path: Path) -> None:
     (tmp_path / "erasing").mkdir()
     (tmp_path / "erasing" / "p").touch()
     service = StoreService(tmp_path, new_session(), None)
@@ -110,8 +110,8 @@ async def test_an_erasure_leaves_alone_what_others_have_noted(tmp_path: Path) ->
     await service.collections.close()
 
 
-async def test_what_an_earlier_process_left_goes_and_what_leaves_now_is_left_alone(tmp_path: Path) -> None:
-    """Two who removed the same folder met files that were gone, and the project's removal failed."""
+async def test_resume_removes_only_leftovers_before_start(tmp_path: Path) -> None:
+    """Regression: two concurrent removals of one folder made the project's erasure fail."""
     for name in ("before", "now"):
         folder = tmp_path / DOOMED / name
         if name == "now":
@@ -123,7 +123,7 @@ async def test_what_an_earlier_process_left_goes_and_what_leaves_now_is_left_alo
     await service.collections.close()
 
 
-async def test_when_upkeep_panics_the_process_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_upkeep_panic_ends_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Panic(BaseException):
         """As the database raises: no Exception."""
 
@@ -135,7 +135,7 @@ async def test_when_upkeep_panics_the_process_ends(tmp_path: Path, monkeypatch: 
         await Upkeep(StoreService(tmp_path, new_session(), None), None).run()
 
 
-async def test_what_still_comes_of_an_erased_project_is_not_kept(tmp_path: Path) -> None:
+async def test_put_to_erased_project_raises_store_closed(tmp_path: Path) -> None:
     service = StoreService(tmp_path, new_session(), None)
     given = {"memories": [plain(memory(1, "a heron", project="p")), plain(memory(2, "an otter", project="q"))]}
     await service.handlers["put"](given)
@@ -146,7 +146,7 @@ async def test_what_still_comes_of_an_erased_project_is_not_kept(tmp_path: Path)
     await service.collections.close()
 
 
-async def test_an_export_leaves_out_what_is_erased_meanwhile(tmp_path: Path) -> None:
+async def test_export_skips_project_erased_meanwhile(tmp_path: Path) -> None:
     service = StoreService(tmp_path, new_session(), None)
     words = service.handlers
     await words["put"]({"memories": [plain(memory(1, "a heron", project="p")), plain(memory(2, project="q"))]})
@@ -158,9 +158,7 @@ async def test_an_export_leaves_out_what_is_erased_meanwhile(tmp_path: Path) -> 
     await service.collections.close()
 
 
-async def test_when_nobody_asks_nothing_stays_on_the_disk_but_what_is_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_idle_upkeep_prunes_to_one_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hunchd.daemon.store_upkeep.TIDY_QUIET", 0.0)
     service = StoreService(tmp_path, new_session(), None)
     for number in range(1, 13):
@@ -179,9 +177,7 @@ async def test_when_nobody_asks_nothing_stays_on_the_disk_but_what_is_there(
     await service.collections.close()
 
 
-async def test_while_much_comes_in_the_past_is_kept_only_for_who_asks(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_upkeep_keeps_versions_only_while_queried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hunchd.store.database.tidying.COMMITS", 3)
     service = StoreService(tmp_path, new_session(), None)
     for asked, kept in ((False, False), (True, True)):
@@ -196,7 +192,7 @@ async def test_while_much_comes_in_the_past_is_kept_only_for_who_asks(
     await service.collections.close()
 
 
-async def test_what_somebody_still_reads_stays_until_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_tidy_keeps_versions_with_active_reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hunchd.store.database.collection.PRUNE_PATIENCE", 0.05)
     collection = await opened(tmp_path)
     export = collection.rows()

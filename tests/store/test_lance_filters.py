@@ -1,4 +1,4 @@
-"""Filters: the store and Python agree, no text leaves its quotes, and no project sees another's rows."""
+"""Filters: the store agrees with Python, texts are quoted, projects are isolated."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ async def collection(tmp_path: Path) -> AsyncIterator[Collection]:
     await opened.close()
 
 
-async def test_the_store_and_python_agree_on_every_filter(collection: Collection) -> None:
+async def test_store_filters_match_python_filters(collection: Collection) -> None:
     loop = asyncio.get_running_loop()
     stored: list[Memory] = []
 
@@ -129,7 +129,7 @@ async def test_the_store_and_python_agree_on_every_filter(collection: Collection
 
 
 @pytest.mark.parametrize("hostile", HOSTILE)
-async def test_no_text_in_a_filter_reaches_a_row_that_it_does_not_name(collection: Collection, hostile: str) -> None:
+async def test_hostile_filter_text_matches_no_row(collection: Collection, hostile: str) -> None:
     await collection.put([row_of(memory(n, project="q", key="secret", tags=("t",), branch="b")) for n in range(3)])
     for filters in (
         Filters(project=hostile),
@@ -147,21 +147,21 @@ async def test_no_text_in_a_filter_reaches_a_row_that_it_does_not_name(collectio
 
 
 @pytest.mark.parametrize("hostile", [text for text in HOSTILE if "\ud800" not in text])
-async def test_a_hostile_text_finds_exactly_the_row_that_has_it(collection: Collection, hostile: str) -> None:
+async def test_hostile_text_matches_only_its_row(collection: Collection, hostile: str) -> None:
     await collection.put([row_of(memory(1, key=hostile, tags=(hostile,), branch=hostile)), row_of(memory(2, key="x"))])
     for filters in (Filters(project="p", key=hostile), Filters(project="p", tags=(hostile, hostile))):
         assert [row["id"] for row in (await collection.page(filters, 10, None))[0]] == ["m1"]
 
 
 @given(st.text(max_size=200))
-def test_a_quoted_text_ends_where_its_quote_ends(text: str) -> None:
+def test_quoted_text_is_one_literal(text: str) -> None:
     literal = quoted(text)
     assert literal.startswith("'")
     assert literal.endswith("'")
     assert re.fullmatch(r"(?:[^']|'')*", literal[1:-1], re.DOTALL)
 
 
-def test_only_one_module_writes_conditions() -> None:
+def test_conditions_are_written_in_one_module() -> None:
     written = re.compile(r"""\b(?:where|delete|count_rows|count)\(\s*f?["']|f["'][^"']*\b(?:IN \(|AND|OR|LIKE) """)
     offenders = [
         path.name
@@ -171,12 +171,12 @@ def test_only_one_module_writes_conditions() -> None:
     assert offenders == []
 
 
-async def test_an_expression_names_its_project_always() -> None:
+async def test_expression_always_contains_project() -> None:
     assert expression(Filters(project="p", statuses=())) == "project = 'p'"
     assert expression(Filters(statuses=())) == "project IS NULL"
 
 
-async def test_a_family_is_a_memory_and_what_is_kept_under_its_id(collection: Collection) -> None:
+async def test_family_filter_matches_id_and_children(collection: Collection) -> None:
     ids = ("m1", "m1.1", "m1.c0", "m1.ab12", "m10", "m1/x", "m1-1", "m2", "m2.1")
     kept = [replace(memory(number), id=identifier) for number, identifier in enumerate(ids)]
     await collection.put([row_of(one) for one in kept])

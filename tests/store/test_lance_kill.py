@@ -1,4 +1,4 @@
-"""kill -9 at any moment: what was acknowledged is there, once, and nothing that was deleted comes back."""
+"""kill -9 at any moment: acknowledged writes exist once, deleted rows never return."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.mark.slow
 @pytest.mark.timeout(60 + ROUNDS * 20)
-async def test_no_kill_loses_what_was_acknowledged(tmp_path: Path) -> None:
+async def test_kill_loses_no_acknowledged_write(tmp_path: Path) -> None:
     chance = random.Random(11)
     expected: dict[str, str] = {}
     operations = 0
@@ -48,7 +48,7 @@ async def test_no_kill_loses_what_was_acknowledged(tmp_path: Path) -> None:
 
 
 def run_and_kill(folder: Path, seed: int, *, after: float) -> list[list[Any]]:
-    """What the writer said until it was killed, `after` seconds of writing."""
+    """Return what the writer printed until it was killed after `after` seconds of writing."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]), "RUST_LOG": "error"}
     with subprocess.Popen(
         [sys.executable, "-m", "tests.store.mixed_writer", str(folder), str(seed)],
@@ -69,7 +69,7 @@ def run_and_kill(folder: Path, seed: int, *, after: float) -> list[list[Any]]:
 
 
 def settle(expected: dict[str, str], said: list[list[Any]]) -> dict[str, list[str | None]]:
-    """Bring `expected` to what was acknowledged; what else may be found, because its write was under way."""
+    """Apply acknowledged operations to `expected`; return what else the unfinished one may leave."""
     for words in said[1:]:
         if words[0] == "done":
             apply(expected, words)

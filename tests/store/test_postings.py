@@ -1,4 +1,4 @@
-"""The index of words: its ranking is BM25, whatever was merged when, and its file is whole or made anew."""
+"""Word index: BM25 ranking before and after merges, and damaged files."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EVERY = np.ones(1_000, np.bool_)
 
 
 def bm25(texts: dict[int, dict[int, int]], asked: dict[int, int]) -> dict[int, float]:
-    """As it is written in the books, but that no text counts as longer than eight usual ones."""
+    """Compute textbook BM25, with lengths capped at eight times the mean."""
     mean = max(sum(sum(text.values()) for text in texts.values()) / max(len(texts), 1), 1.0)
     said = Counter(term for text in texts.values() for term in text)
     scores: Counter[int] = Counter()
@@ -46,7 +46,7 @@ def block_of(postings: Postings, living: np.ndarray, path: Path) -> Block:
 
 
 @given(st.lists(TERMS, max_size=30), TERMS, st.sets(st.integers(0, 30)), st.integers(0, 30))
-def test_texts_are_ranked_as_bm25_has_it_however_many_of_them_are_merged(
+def test_search_equals_bm25_before_and_after_merge(
     tmp_path_factory: pytest.TempPathFactory,
     texts: list[dict[int, int]],
     asked: dict[int, int],
@@ -78,7 +78,7 @@ def test_texts_are_ranked_as_bm25_has_it_however_many_of_them_are_merged(
     assert scores.tolist() == pytest.approx(sorted(bm25(left, asked).values(), reverse=True)[:10], rel=1e-4)
 
 
-def test_texts_that_say_it_equally_come_in_the_order_of_their_slots() -> None:
+def test_search_ties_are_ordered_by_slot() -> None:
     postings = Postings()
     for slot in range(40):
         postings.add(slot, slot, {7: 1})
@@ -86,7 +86,7 @@ def test_texts_that_say_it_equally_come_in_the_order_of_their_slots() -> None:
     assert postings.search({7: 1}, EVERY, 5)[0].tolist() == [0, 1, 2, 3, 4]
 
 
-def test_many_texts_are_merged_piece_by_piece(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_merge_in_pieces_equals_bm25(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(posting, "_AT_ONCE", 50)
     chance = random.Random(1)
     texts = [{chance.randrange(1, 90): chance.randrange(1, 4) for _ in range(12)} for _ in range(300)]
@@ -104,7 +104,7 @@ def test_many_texts_are_merged_piece_by_piece(tmp_path: Path, monkeypatch: pytes
 
 
 @pytest.mark.parametrize("damage", ["a byte of it", "its end", "all of it", "its rules"])
-def test_a_file_that_is_not_as_it_was_written_is_not_read(tmp_path: Path, damage: str) -> None:
+def test_read_damaged_file_returns_none(tmp_path: Path, damage: str) -> None:
     path = tmp_path / "words"
     postings = Postings()
     for slot in range(50):
@@ -123,14 +123,14 @@ def test_a_file_that_is_not_as_it_was_written_is_not_read(tmp_path: Path, damage
     assert postings_file.read(path) is None
 
 
-def test_the_forms_of_a_word_are_one_term_and_empty_words_are_none() -> None:
+def test_terms_are_stemmed_without_stop_words() -> None:
     assert counts_of("Testing the TESTS was tested") == {next(iter(counts_of("test"))): 3}
     assert counts_of("Café naïve") == counts_of("cafe naive")
     assert counts_of("がか") != counts_of("かか")
     assert counts_of("x" * 65) == counts_of("the of and") == {}
 
 
-def test_one_line_of_a_long_text_says_as_much_as_one_of_a_longer_one() -> None:
+def test_length_normalisation_is_capped() -> None:
     lengths = [10] * 400 + [400, 4_000]
     postings = Postings()
     for slot, length in enumerate(lengths):

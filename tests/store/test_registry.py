@@ -1,4 +1,4 @@
-"""The list of projects: added once, found again, kept whole, erased."""
+"""Project registry: adding, finding, moving, damaged files and removal."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def repository(tmp_path: Path) -> Path:
     return tmp_path / "flask"
 
 
-def test_a_project_is_there_after_a_restart(path: Path, repository: Path) -> None:
+def test_project_survives_restart(path: Path, repository: Path) -> None:
     when = datetime(2026, 5, 1, 12, tzinfo=UTC)
     added = Registry(path).add(repository, common_dir=repository / ".git", created=when)
 
@@ -39,11 +39,11 @@ def test_a_project_is_there_after_a_restart(path: Path, repository: Path) -> Non
     assert Registry(path).get(project.id) == project
 
 
-def test_the_root_of_the_file_system_has_a_name_too(path: Path) -> None:
+def test_root_folder_has_name(path: Path) -> None:
     assert Registry(path).add(Path("/")).name == "/"
 
 
-def test_adding_twice_by_any_spelling_is_adding_once(path: Path, repository: Path, tmp_path: Path) -> None:
+def test_add_is_idempotent_for_any_spelling(path: Path, repository: Path, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(repository)
     registry = Registry(path)
     first = registry.add(repository)
@@ -55,7 +55,7 @@ def test_adding_twice_by_any_spelling_is_adding_once(path: Path, repository: Pat
     assert path.stat().st_mtime_ns == before  # nothing to write
 
 
-def test_linked_worktrees_share_one_project(path: Path, repository: Path, tmp_path: Path) -> None:
+def test_linked_worktrees_share_project(path: Path, repository: Path, tmp_path: Path) -> None:
     (tmp_path / "flask-hotfix").mkdir()
     registry = Registry(path)
     main = registry.add(repository, common_dir=repository / ".git")
@@ -65,7 +65,7 @@ def test_linked_worktrees_share_one_project(path: Path, repository: Path, tmp_pa
     assert registry.find(tmp_path / "flask-hotfix", common_dir=repository / ".git") == main
 
 
-def test_a_project_whose_worktree_is_gone_follows_its_repository(path: Path, repository: Path, tmp_path: Path) -> None:
+def test_project_of_removed_worktree_follows_repository(path: Path, repository: Path, tmp_path: Path) -> None:
     hotfix = tmp_path / "flask-hotfix"
     hotfix.mkdir()
     registry = Registry(path)
@@ -78,7 +78,7 @@ def test_a_project_whose_worktree_is_gone_follows_its_repository(path: Path, rep
     assert Registry(path).all() == (moved,)
 
 
-def test_a_repository_that_was_moved_is_the_same_project(path: Path, repository: Path, tmp_path: Path) -> None:
+def test_moved_repository_keeps_project(path: Path, repository: Path, tmp_path: Path) -> None:
     (repository / ".git" / "description").write_text("Unnamed repository\n")
     first = Registry(path).add(repository, common_dir=repository / ".git")
     there = repository.rename(tmp_path / "flask-3")
@@ -90,7 +90,7 @@ def test_a_repository_that_was_moved_is_the_same_project(path: Path, repository:
     assert Registry(path).all() == (moved,)
 
 
-def test_a_copy_or_another_repository_is_another_project(path: Path, repository: Path, tmp_path: Path) -> None:
+def test_copied_repository_is_new_project(path: Path, repository: Path, tmp_path: Path) -> None:
     (repository / ".git" / "description").write_text("Unnamed repository\n")
     registry = Registry(path)
     first = registry.add(repository, common_dir=repository / ".git")
@@ -104,16 +104,14 @@ def test_a_copy_or_another_repository_is_another_project(path: Path, repository:
     assert registry.add(other, common_dir=other / ".git").id != first.id
 
 
-def test_whether_a_folder_is_missing_is_seen_on_the_disk(path: Path, repository: Path) -> None:
+def test_missing_reflects_folder_on_disk(path: Path, repository: Path) -> None:
     project = Registry(path).add(repository)
     assert not project.missing
     repository.rename(repository.with_name("away"))
     assert project.missing
 
 
-def test_a_removed_project_leaves_no_trace_and_a_new_one_no_old_id(
-    path: Path, repository: Path, tmp_path: Path
-) -> None:
+def test_remove_erases_project_and_retires_id(path: Path, repository: Path, tmp_path: Path) -> None:
     registry = Registry(path)
     other = registry.add(tmp_path)
     gone = registry.add(repository)
@@ -132,7 +130,7 @@ def test_a_removed_project_leaves_no_trace_and_a_new_one_no_old_id(
     [b"", b"\0" * 300, b'{"version": 1, "proj', b"[]", b'{"version": 1, "projects": [{"id": 3}]}', b"[" * 100_000],
     ids=["empty", "zeroed", "cut", "a list", "a wrong field", "deep"],
 )
-def test_a_damaged_file_is_moved_aside_with_a_warning(
+def test_damaged_file_is_moved_aside(
     path: Path, repository: Path, content: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
     path.parent.mkdir()
@@ -150,7 +148,7 @@ def test_a_damaged_file_is_moved_aside_with_a_warning(
     assert Registry(path).warning is None
 
 
-def test_a_file_of_a_newer_hunchd_is_read_but_not_changed(path: Path, repository: Path) -> None:
+def test_newer_format_is_read_only(path: Path, repository: Path) -> None:
     project = Registry(path).add(repository)
     content = json.loads(path.read_text()) | {"version": 2, "novelty": True}
     content["projects"][0]["colour"] = "blue"
@@ -164,7 +162,7 @@ def test_a_file_of_a_newer_hunchd_is_read_but_not_changed(path: Path, repository
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o077])
-def test_nobody_else_can_read_it(path: Path, repository: Path, umask: int) -> None:
+def test_registry_file_is_private_with_any_umask(path: Path, repository: Path, umask: int) -> None:
     before = os.umask(umask)
     try:
         Registry(path).add(repository)
@@ -174,7 +172,7 @@ def test_nobody_else_can_read_it(path: Path, repository: Path, umask: int) -> No
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
 
 
-def test_a_change_that_cannot_be_written_is_no_change(path: Path, repository: Path, tmp_path: Path) -> None:
+def test_failed_write_changes_nothing(path: Path, repository: Path, tmp_path: Path) -> None:
     first = Registry(path).add(tmp_path)
     for at in range(1, 20):
         files = FailingFiles(at=at, error=errno.ENOSPC)
@@ -193,7 +191,7 @@ def test_a_change_that_cannot_be_written_is_no_change(path: Path, repository: Pa
     assert not list(path.parent.glob("*.tmp"))
 
 
-def test_a_link_in_its_place_is_not_followed(path: Path, tmp_path: Path) -> None:
+def test_symlinked_file_raises_store_error(path: Path, tmp_path: Path) -> None:
     victim = tmp_path / "victim"
     victim.write_text('{"version": 1, "projects": []}')
     path.parent.mkdir()

@@ -1,4 +1,4 @@
-"""What a run writes down is there after a crash, whole line by whole line; what is erased is in no line of it."""
+"""Run log: whole lines survive crashes, erased ones are gone."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hunchd.store.files import Files
 from hunchd.store.run_log import Line, RunLog
 
 
-def test_lines_come_back_in_order_and_backwards(tmp_path: Path) -> None:
+def test_lines_are_read_forwards_and_backwards(tmp_path: Path) -> None:
     log = RunLog(tmp_path / "runs")
     assert log.runs() == []
     log.append("r1", [{"type": "x", "n": 1}, {"type": "x", "n": 2, "text": "ü\n"}])
@@ -30,7 +30,7 @@ def test_lines_come_back_in_order_and_backwards(tmp_path: Path) -> None:
     )
 
 
-def test_a_torn_line_is_not_read_and_the_next_one_stands_alone(tmp_path: Path) -> None:
+def test_torn_line_is_skipped_and_truncated(tmp_path: Path) -> None:
     log = RunLog(tmp_path)
     log.append("r1", [{"type": "x", "n": 1}])
     with (tmp_path / "r1.jsonl").open("ab") as file:
@@ -43,7 +43,7 @@ def test_a_torn_line_is_not_read_and_the_next_one_stands_alone(tmp_path: Path) -
     assert [line["n"] for line in log.backwards("r1")] == [3, 1]
 
 
-def test_a_damaged_line_costs_itself_alone(tmp_path: Path) -> None:
+def test_damaged_line_is_skipped(tmp_path: Path) -> None:
     log = RunLog(tmp_path)
     log.append("r1", [{"type": "x", "n": 1}, {"type": "x", "n": 2}, {"type": "x", "n": 3}])
     content = bytearray((tmp_path / "r1.jsonl").read_bytes())
@@ -54,7 +54,7 @@ def test_a_damaged_line_costs_itself_alone(tmp_path: Path) -> None:
     assert [line["n"] for line in log.backwards("r1")] == [3, 1]
 
 
-def test_a_full_disk_is_said_to_be_one(tmp_path: Path) -> None:
+def test_append_on_full_disk_raises_storage_full(tmp_path: Path) -> None:
     class Full(Files):
         def write(self, descriptor: int, content: bytes) -> None:
             raise OSError(errno.ENOSPC, "No space left on device")
@@ -63,7 +63,7 @@ def test_a_full_disk_is_said_to_be_one(tmp_path: Path) -> None:
         RunLog(tmp_path, Full()).append("r1", [{"type": "x", "n": 1}])
 
 
-def test_old_runs_go_and_lines_are_rewritten_in_all_that_stay(tmp_path: Path) -> None:
+def test_prune_and_rewrite_remove_lines(tmp_path: Path) -> None:
     log = RunLog(tmp_path)
     for number in range(5):
         log.append(f"r{number}", [{"type": "change", "id": f"m{number}"}, {"type": "change", "id": "secret"}])
@@ -78,7 +78,7 @@ def test_old_runs_go_and_lines_are_rewritten_in_all_that_stay(tmp_path: Path) ->
     assert [line["id"] for line in log.lines("r3")] == ["m3"]
 
 
-def test_what_is_written_while_the_log_is_rewritten_is_in_it(tmp_path: Path) -> None:
+def test_append_during_rewrite_is_kept(tmp_path: Path) -> None:
     log = RunLog(tmp_path)
     log.append("r1", [{"type": "change", "id": "secret"}, {"type": "change", "id": "m1"}])
     begun, go_on = Event(), Event()
@@ -100,7 +100,7 @@ def test_what_is_written_while_the_log_is_rewritten_is_in_it(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("length", [1, 100_000, 1_000_000])
-def test_the_last_line_is_told_however_long_it_is_and_without_what_is_torn(tmp_path: Path, length: int) -> None:
+def test_last_returns_newest_whole_line(tmp_path: Path, length: int) -> None:
     log = RunLog(tmp_path)
     log.append("r1", [{"type": "x", "n": 1}, {"type": "x", "n": 2, "text": "é" * length}])
     assert log.last("r1") == {"type": "x", "n": 2, "text": "é" * length}
@@ -118,6 +118,6 @@ def test_the_last_line_is_told_however_long_it_is_and_without_what_is_torn(tmp_p
 
 
 @pytest.mark.parametrize("name", ["nothing", "../etc/passwd", "", "r" * 100])
-def test_what_is_no_run_is_not_found(tmp_path: Path, name: str) -> None:
+def test_lines_of_unknown_run_raise_not_found(tmp_path: Path, name: str) -> None:
     with pytest.raises(NotFound):
         list(RunLog(tmp_path).lines(name))

@@ -1,4 +1,4 @@
-"""What mining keeps between two runs: a cache that is made again when it cannot be used."""
+"""Shape cache of the mining process: persistence and recreation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ONE = Kept("a.py", "1", "python", [["call", 3], "ünï\ud800"])
 EMPTY = Kept("empty.py", "2", "python", [])
 
 
-def test_what_was_kept_is_there_in_the_next_run(tmp_path: Path) -> None:
+def test_put_shapes_survive_reopening(tmp_path: Path) -> None:
     with ShapeCache(tmp_path / "c") as cache:
         cache.put([ONE, EMPTY], {"a.py": 7})
         cache.keep("patterns", {"known": [1, 2]})
@@ -28,7 +28,7 @@ def test_what_was_kept_is_there_in_the_next_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", ["no database at all", "PRAGMA user_version = 999"])
-def test_a_cache_that_is_damaged_or_of_another_version_is_made_again(tmp_path: Path, damage: str) -> None:
+def test_damaged_or_outdated_cache_is_recreated(tmp_path: Path, damage: str) -> None:
     path = tmp_path / "c"
     with ShapeCache(path) as cache:
         cache.put([ONE], {})
@@ -42,7 +42,7 @@ def test_a_cache_that_is_damaged_or_of_another_version_is_made_again(tmp_path: P
         assert cache.blobs() == {}
 
 
-def test_a_cache_that_somebody_holds_is_not_thrown_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_locked_cache_raises_in_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(caches, "BUSY_SECONDS", 0.05)
     other = sqlite3.connect(tmp_path / "c")
     other.execute("PRAGMA journal_mode = WAL")

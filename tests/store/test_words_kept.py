@@ -1,4 +1,4 @@
-"""What is found by words in a store, through all that becomes of it: tidied, closed, crashed, damaged, erased."""
+"""Word search of a store through compaction, reopening, crashes, damage and erasure."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def asked_of_the_database(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The words that LanceDB's full-text index was asked for."""
+    """Record the queries that reach LanceDB's full-text index."""
     asked: list[str] = []
     by_words = Table.by_words
 
@@ -65,20 +65,18 @@ async def filled(folder: Path, count: int = 40) -> Collection:
 
 
 def abandoned(collection: Collection) -> None:
-    """As a process that was killed leaves it."""
+    """Close the tables as a killed process leaves them."""
     collection._tables.close()
 
 
 def says(folder: Path, word: str) -> bool:
-    """Whether any file of the folder holds the word, or the number that stands for it in the index."""
+    """Return True if any file contains the word or its term hash."""
     [term] = counts_of(word)
     contents = [path.read_bytes() for path in folder.rglob("*") if path.is_file()]
     return any(word.encode() in content or term.to_bytes(8, "little") in content for content in contents)
 
 
-async def test_a_row_is_found_from_the_moment_it_is_written_through_tidying_and_reopening(
-    folder: Path, asked_of_the_database: list[str]
-) -> None:
+async def test_row_is_found_through_compaction_and_reopening(folder: Path, asked_of_the_database: list[str]) -> None:
     collection = await filled(folder)
     await collection.put([embedded(memory(100, "a kingfisher dives"))])
     assert await found(collection, "kingfishers diving") == ["m100"]
@@ -97,7 +95,7 @@ async def test_a_row_is_found_from_the_moment_it_is_written_through_tidying_and_
     await collection.close()
 
 
-async def test_rows_without_an_entry_are_found_by_the_database_until_they_have_one(
+async def test_unindexed_rows_are_searched_in_lancedb(
     folder: Path, asked_of_the_database: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     collection = await filled(folder, 300)
@@ -126,7 +124,7 @@ async def test_rows_without_an_entry_are_found_by_the_database_until_they_have_o
     await collection.close()
 
 
-async def test_a_crash_between_the_table_and_the_index_loses_no_row(folder: Path) -> None:
+async def test_crash_before_index_write_loses_nothing(folder: Path) -> None:
     collection = await filled(folder)
     await collection.optimise(force=True)
     await collection.put([embedded(memory(7, "says something else: kingfisher")), embedded(memory(200, "kingfisher"))])
@@ -143,7 +141,7 @@ async def test_a_crash_between_the_table_and_the_index_loses_no_row(folder: Path
 
 
 @pytest.mark.parametrize("content", [b"", b"nonsense", None])
-async def test_a_damaged_or_missing_index_is_made_anew(folder: Path, content: bytes | None) -> None:
+async def test_damaged_or_missing_index_is_rebuilt(folder: Path, content: bytes | None) -> None:
     collection = await filled(folder)
     await collection.optimise(force=True)
     await collection.close()
@@ -158,7 +156,7 @@ async def test_a_damaged_or_missing_index_is_made_anew(folder: Path, content: by
     assert postings_file.read(folder / FILE) is not None
 
 
-async def test_nothing_of_what_was_deleted_is_left_in_the_index_after_a_purge(folder: Path) -> None:
+async def test_purge_removes_words_from_index(folder: Path) -> None:
     collection = await filled(folder)
     await collection.put([embedded(memory(50, "the hoopoe was here")), embedded(memory(51, "and a roller"))])
     await collection.optimise(force=True)
@@ -175,7 +173,7 @@ async def test_nothing_of_what_was_deleted_is_left_in_the_index_after_a_purge(fo
     await collection.close()
 
 
-async def test_a_purge_that_a_crash_interrupted_erases_from_the_index_too(folder: Path) -> None:
+async def test_interrupted_purge_erases_index_on_open(folder: Path) -> None:
     collection = await filled(folder)
     await collection.put([embedded(memory(50, "the hoopoe was here"))])
     await collection.optimise(force=True)
@@ -188,9 +186,7 @@ async def test_a_purge_that_a_crash_interrupted_erases_from_the_index_too(folder
     await collection.close()
 
 
-async def test_what_cannot_be_written_after_an_erasure_is_removed(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_purge_with_failed_index_write_deletes_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     collection = await filled(folder)
     await collection.put([embedded(memory(50, "the hoopoe was here"))])
     await collection.optimise(force=True)
@@ -206,7 +202,7 @@ async def test_what_cannot_be_written_after_an_erasure_is_removed(
     await collection.close()
 
 
-async def test_a_full_disk_keeps_nobody_from_finding(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_search_works_on_full_disk(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     collection = await filled(folder)
 
     def full(*_: object) -> None:
@@ -223,7 +219,7 @@ async def test_a_full_disk_keeps_nobody_from_finding(folder: Path, monkeypatch: 
     await collection.close()
 
 
-async def test_filters_hold_however_few_rows_pass(folder: Path) -> None:
+async def test_word_search_respects_selective_filters(folder: Path) -> None:
     collection = await opened(folder)
     await collection.put([embedded(memory(n, f"pelican pelican {n}")) for n in range(500)])
     await collection.put([embedded(memory(900, "one pelican among much else", kind=Kind.FACT, tags=("rare",)))])
@@ -235,9 +231,7 @@ async def test_filters_hold_however_few_rows_pass(folder: Path) -> None:
     await collection.close()
 
 
-async def test_a_newer_store_is_searched_but_nothing_of_it_is_written(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_newer_store_is_searched_without_writing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     collection = await filled(folder)
     await collection._tables.memories.set_schema_version(99)
     await collection.close()
@@ -252,7 +246,7 @@ async def test_a_newer_store_is_searched_but_nothing_of_it_is_written(
     await collection.close()
 
 
-async def test_the_order_is_that_of_the_databases_own_ranking(folder: Path) -> None:
+async def test_word_ranking_equals_lancedb_ranking(folder: Path) -> None:
     words = [hashlib.blake2b(bytes([n]), digest_size=3).hexdigest() for n in range(60)]
     texts = [" ".join(words[(n * step) % 60 % (step + 7)] for step in range(3, 9 + n % 23)) for n in range(400)]
     texts[7] = "Others were willing: what does Über-Café do with its getUserName, because of v2.3 and dying skies?"
