@@ -1,4 +1,4 @@
-"""hunchd: a local daemon that has a hunch what a developer will need next."""
+"""Local daemon that predicts the context a developer needs next."""
 
 # Without `typing`, for which `hunch run` would have to wait.
 __version__ = "0.1.0"

@@ -230,7 +230,7 @@ def test_a_server_outside_of_any_project_asks_which_one(fake: FakeDaemon, tmp_pa
     with agent("--project", str(elsewhere)) as it:
         text, failed = it.call("context", file="src/cart.py")
         assert failed
-        assert f"known are: {repository}, {tmp_path / 'other'}" in text
+        assert f"known projects: {repository}, {tmp_path / 'other'}" in text
         assert not it.call("context", file=str(repository / "src" / "cart.py"))[1]
         assert not it.call("context", file="src/cart.py", project=str(repository))[1]
 

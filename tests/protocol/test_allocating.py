@@ -1,4 +1,4 @@
-"""Large buffers go back to the system at once: always in some processes, in the store's while a table is tidied."""
+"""Large buffers are returned to the system at once: always in bound processes, in the store's during compaction."""
 
 from __future__ import annotations
 
@@ -40,30 +40,30 @@ print(apart())
 """
 
 
-def held(limits: dict[str, str], script: str = MEANWHILE) -> list[int]:
+def resident_bytes(limits: dict[str, str], script: str = MEANWHILE) -> list[int]:
     done = subprocess.run([sys.executable, "-c", APART + script], env={"PYTHONPATH": ":".join(sys.path), **limits},
                           capture_output=True, text=True, check=True)  # fmt: skip
     return [int(one) for one in done.stdout.split()]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="a figure of the GNU C library")
-def test_only_meanwhile_a_large_buffer_is_memory_of_its_own() -> None:
-    assert held(dict(LIMITS)) == [0, 1, 0]
+def test_large_buffers_unmapped_only_inside_block() -> None:
+    assert resident_bytes(dict(LIMITS)) == [0, 1, 0]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="a figure of the GNU C library")
-def test_without_a_limit_of_ours_nothing_is_changed() -> None:
-    usual, meanwhile, after = held({})
+def test_large_buffers_without_threshold_changes_nothing() -> None:
+    usual, meanwhile, after = resident_bytes({})
     assert usual == meanwhile == after == 1  # the library's own threshold is lower
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="a figure of the GNU C library")
-def test_a_bound_process_does_not_learn_to_keep_large_buffers() -> None:
-    assert held({}, AFTER_A_LARGE_ONE) == [0]
-    assert held({}, f"bound(){AFTER_A_LARGE_ONE}") == [1]
+def test_bound_process_never_raises_mmap_threshold() -> None:
+    assert resident_bytes({}, AFTER_A_LARGE_ONE) == [0]
+    assert resident_bytes({}, f"bound(){AFTER_A_LARGE_ONE}") == [1]
 
 
-def test_what_is_tidied_fails_as_it_would_and_the_limit_is_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_buffers_after_exception_restores_threshold(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[tuple[int, int]] = []
     monkeypatch.setenv(USUAL, "4194304")
     monkeypatch.setattr("sys.platform", "linux")

@@ -21,12 +21,12 @@ from hunchd.protocol.answers import (
 )
 
 
-def test_times_are_told_in_utc() -> None:
+def test_iso_any_zone_formats_utc() -> None:
     assert iso(datetime(2025, 1, 1, 12, tzinfo=timezone(timedelta(hours=2)))) == "2025-01-01T10:00:00Z"
     assert iso(datetime(2025, 1, 1, 0, 0, 0, 5, tzinfo=UTC)) == "2025-01-01T00:00:00.000005Z"
 
 
-def test_a_bundle_has_the_shape_of_the_contract() -> None:
+def test_bundle_json_matches_contract_shape() -> None:
     item = Item(
         id="f1",
         kind="file",
@@ -78,7 +78,7 @@ def test_a_bundle_has_the_shape_of_the_contract() -> None:
     }
 
 
-def test_a_prediction_names_files_and_the_memories_of_commits_best_first() -> None:
+def test_prediction_json_ranks_files_and_memories() -> None:
     prediction = Prediction(
         files=(PredictedFile("a.py", 2.0, 0.9, ("why",)), PredictedFile("b.py", 1.0, 0.5)),
         units=(PredictedUnit("a41c9e2", "split it", 0, 1.0, 0.3, ("near",)),),
@@ -97,7 +97,7 @@ def test_a_prediction_names_files_and_the_memories_of_commits_best_first() -> No
     ]
 
 
-def test_a_project_tells_its_progress() -> None:
+def test_project_json_includes_progress() -> None:
     project = project_json(id="1", path="/p", name="p", branch="main", state="indexing", commits=(5, 9))
 
     assert project["progress"] == {
@@ -107,7 +107,7 @@ def test_a_project_tells_its_progress() -> None:
     }
 
 
-def test_an_error_says_only_what_it_knows() -> None:
+def test_error_json_omits_missing_fields() -> None:
     assert error_json(NotFound("no such memory")) == {"error": {"code": "not_found", "message": "no such memory"}}
     assert rejection_json(2, InvalidInput("no", field="kind", hint="did you mean 'fact'?")) == {
         "index": 2,
@@ -115,7 +115,7 @@ def test_an_error_says_only_what_it_knows() -> None:
     }
 
 
-def test_an_export_line_is_read_back() -> None:
+def test_export_line_round_trip() -> None:
     assert parse_export_line(export_line("memory", {"id": "m1"})) == ("memory", {"id": "m1"})
 
 
@@ -130,12 +130,12 @@ def test_an_export_line_is_read_back() -> None:
         {"type": "memory", "version": 1},
     ],
 )
-def test_a_foreign_export_line_is_refused(raw: Any) -> None:
+def test_export_line_invalid_is_rejected(raw: Any) -> None:
     with pytest.raises(InvalidInput):
         parse_export_line(raw)
 
 
-def test_the_pages_of_what_is_at_hand_join_without_gap_or_overlap() -> None:
+def test_part_json_pages_join_without_overlap() -> None:
     found, offset, told = list(range(7)), 0, []
     while True:
         page = part_json(found, lambda number: {"n": number}, offset=offset, limit=3)

@@ -1,4 +1,4 @@
-"""A helper process starts when asked, answers, streams at the reader's pace, and is gone when it should be."""
+"""A helper process starts on demand, answers, streams with backpressure, and ends when it should."""
 
 import asyncio
 import os
@@ -82,12 +82,12 @@ def is_alive(pid: int) -> bool:
     return True
 
 
-async def test_a_call_is_answered_and_prints_do_not_disturb_the_pipe(child: Child) -> None:
+async def test_call_with_prints_keeps_pipe_intact(child: Child) -> None:
     assert await asyncio.gather(*(child.call("double", {"n": n}) for n in range(5))) == [0, 2, 4, 6, 8]
     assert child.starts == 1
 
 
-async def test_errors_keep_their_kind(child: Child) -> None:
+async def test_call_error_keeps_its_class(child: Child) -> None:
     with pytest.raises(NotFound, match="no such thing"):
         await child.call("missing")
     with pytest.raises(HunchError, match="RuntimeError: a bug"):
@@ -97,18 +97,18 @@ async def test_errors_keep_their_kind(child: Child) -> None:
     assert child.calls == 0
 
 
-async def test_an_answer_that_is_json_already_arrives_as_what_it_says(child: Child) -> None:
+async def test_call_serialized_json_is_decoded_once(child: Child) -> None:
     assert await child.call("written") == {"said": "na\u00efve \n line", "beside": [1, None]}
 
 
-async def test_a_stream_waits_for_its_reader(child: Child) -> None:
+async def test_stream_slow_reader_applies_backpressure(child: Child) -> None:
     stream = child.stream("count", {"n": 1000})
     assert await anext(stream) == 0
     assert await child.call("made_so_far") < 10
     assert [item async for item in stream] == list(range(1, 1000))
 
 
-async def test_a_stream_that_is_left_is_cancelled(child: Child) -> None:
+async def test_stream_abandoned_is_cancelled(child: Child) -> None:
     stream = child.stream("count", {"n": 1000})
     await anext(stream)
     await stream.aclose()
@@ -116,7 +116,7 @@ async def test_a_stream_that_is_left_is_cancelled(child: Child) -> None:
     assert await child.call("double", {"n": 4}) == 8
 
 
-async def test_a_process_that_dies_fails_its_calls_and_is_started_again(child: Child) -> None:
+async def test_process_crash_fails_calls_then_restarts(child: Child) -> None:
     first = await child.call("pid")
     with pytest.raises(Unavailable, match="helper ended"):
         await child.call("die")
@@ -124,7 +124,7 @@ async def test_a_process_that_dies_fails_its_calls_and_is_started_again(child: C
     assert (child.starts, child.failures) == (2, 1)
 
 
-async def test_what_may_be_asked_again_is_asked_of_the_next_process_once(child: Child, tmp_path: Path) -> None:
+async def test_call_with_retry_repeats_once_after_crash(child: Child, tmp_path: Path) -> None:
     first = await child.call("pid")
     answered = await child.call("die_once", {"file": str(tmp_path / "died")}, again=True)
     assert answered not in (None, first)
@@ -134,13 +134,13 @@ async def test_what_may_be_asked_again_is_asked_of_the_next_process_once(child: 
     assert (child.starts, child.failures, child.calls) == (3, 3, 0)
 
 
-async def test_a_slow_call_times_out_and_the_process_goes_on(child: Child) -> None:
+async def test_slow_call_times_out_process_survives(child: Child) -> None:
     with pytest.raises(Unavailable, match="did not answer 'slow'"):
         await child.call("slow", timeout=0.05)
     assert await child.call("double", {"n": 1}) == 2
 
 
-async def test_a_process_that_stands_still_is_ended_and_another_one_answers(tmp_path: Path) -> None:
+async def test_unresponsive_process_is_killed_and_replaced(tmp_path: Path) -> None:
     script = tmp_path / "child.py"
     script.write_text(SCRIPT)
     child = Child([sys.executable, str(script), "60"], name="helper", look=0.05)
@@ -154,7 +154,7 @@ async def test_a_process_that_stands_still_is_ended_and_another_one_answers(tmp_
     await child.stop()
 
 
-async def test_a_process_that_takes_long_is_left_alone_as_long_as_it_gives_signs_of_life(tmp_path: Path) -> None:
+async def test_slow_process_answering_pings_survives(tmp_path: Path) -> None:
     script = tmp_path / "child.py"
     script.write_text(SCRIPT)
     child = Child([sys.executable, str(script), "60"], name="helper", look=0.25)
@@ -165,7 +165,7 @@ async def test_a_process_that_takes_long_is_left_alone_as_long_as_it_gives_signs
     await child.stop()
 
 
-async def test_a_call_is_given_up_in_time_also_while_its_question_does_not_fit_into_the_pipe(child: Child) -> None:
+async def test_call_with_full_pipe_times_out(child: Child) -> None:
     pid = await child.call("pid")
     os.kill(pid, signal.SIGSTOP)
     with pytest.raises(Unavailable, match="did not answer 'double'"):
@@ -175,7 +175,7 @@ async def test_a_call_is_given_up_in_time_also_while_its_question_does_not_fit_i
     assert await child.call("double", {"n": 3}) == 6
 
 
-async def test_stop_leaves_no_process(child: Child) -> None:
+async def test_stop_ends_process(child: Child) -> None:
     pid = await child.call("pid")
     await child.stop()
     assert not is_alive(pid)
@@ -183,7 +183,7 @@ async def test_stop_leaves_no_process(child: Child) -> None:
         await child.call("pid")
 
 
-async def test_an_idle_process_leaves_and_comes_back_for_the_next_call(tmp_path: Path) -> None:
+async def test_idle_process_exits_and_restarts_on_call(tmp_path: Path) -> None:
     script = tmp_path / "child.py"
     script.write_text(SCRIPT)
     child = Child([sys.executable, str(script), "0.1"], name="helper")
@@ -197,7 +197,7 @@ async def test_an_idle_process_leaves_and_comes_back_for_the_next_call(tmp_path:
     await child.stop()
 
 
-async def test_the_child_dies_with_its_parent(tmp_path: Path) -> None:
+async def test_child_dies_with_parent(tmp_path: Path) -> None:
     script = tmp_path / "child.py"
     script.write_text(SCRIPT)
     parent = tmp_path / "parent.py"

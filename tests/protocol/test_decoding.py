@@ -22,7 +22,7 @@ VALUES = st.recursive(
 
 
 @given(VALUES)
-def test_what_json_wrote_is_read_back(value: Any) -> None:
+def test_decoded_json_round_trip(value: Any) -> None:
     assert decoded(json.dumps(value).encode("utf-8", "surrogatepass")) == value
 
 
@@ -44,12 +44,12 @@ def test_what_json_wrote_is_read_back(value: Any) -> None:
         (b'{"a":' * 100_000, "deeper than 64"),
     ],
 )
-def test_what_cannot_be_read_alike_by_all_is_refused(raw: bytes, says: str) -> None:
+def test_decoded_ambiguous_json_is_rejected(raw: bytes, says: str) -> None:
     with pytest.raises(Malformed, match=says):
         decoded(raw)
 
 
-def test_depth_is_counted_outside_strings_only() -> None:
+def test_nesting_depth_ignores_brackets_in_strings() -> None:
     in_strings = json.dumps(["[" * 500, '{"\\"[' * 500]).encode()
 
     assert decoded(in_strings)[0] == "[" * 500
@@ -57,14 +57,14 @@ def test_depth_is_counted_outside_strings_only() -> None:
 
 
 @pytest.mark.parametrize(("depth", "too_deep"), [(64, False), (65, True)])
-def test_the_limit_of_depth_is_exact(depth: int, too_deep: bool) -> None:
+def test_nesting_depth_limit_is_exact(depth: int, too_deep: bool) -> None:
     # The flat list beside it has more brackets than the limit, so that they are really matched.
     raw = b"[" * (depth - 1) + b"[]," * 100 + b"[]" + b"]" * (depth - 1)
 
     assert nests_deeper_than(raw, DEPTH_LIMIT) is too_deep
 
 
-def test_eight_megabytes_of_brackets_are_judged_in_well_under_a_second() -> None:
+def test_nesting_depth_of_8_mb_is_fast() -> None:
     began = time.perf_counter()
     assert nests_deeper_than(b"[" * 4_000_000 + b'"' + b"\\" * 4_000_000, DEPTH_LIMIT)
 
@@ -75,7 +75,7 @@ def test_eight_megabytes_of_brackets_are_judged_in_well_under_a_second() -> None
     ("value", "field"),
     [({"a": ["x", "\ud800"]}, "a[1]"), ({"a": {"b": "nul\0"}}, "a.b"), ({"k\0": 1}, None), ("é\udfff", None)],
 )
-def test_texts_that_no_store_can_keep_are_refused_by_name(value: Any, field: str | None) -> None:
+def test_unstorable_text_is_rejected_with_field_name(value: Any, field: str | None) -> None:
     with pytest.raises(Malformed, match="NUL or an unpaired surrogate") as refused:
         refuse_unstorable(value, "")
 
@@ -83,7 +83,7 @@ def test_texts_that_no_store_can_keep_are_refused_by_name(value: Any, field: str
 
 
 @given(st.binary(max_size=200))
-def test_any_bytes_are_a_value_or_malformed(raw: bytes) -> None:
+def test_decoded_any_bytes_returns_value_or_malformed(raw: bytes) -> None:
     try:
         decoded(raw)
     except Malformed as refused:

@@ -83,16 +83,16 @@ memories = st.builds(
 
 
 @pytest.mark.parametrize("memory", [SMALL, WHOLE])
-def test_a_memory_survives_export_and_import(memory: Memory) -> None:
+def test_memory_json_round_trip(memory: Memory) -> None:
     assert memory_from_json(json.loads(json.dumps(memory_json(memory)))) == memory
 
 
 @given(memories)
-def test_any_memory_survives_export_and_import(memory: Memory) -> None:
+def test_memory_json_round_trip_of_any_memory(memory: Memory) -> None:
     assert memory_from_json(json.loads(json.dumps(memory_json(memory)))) == memory
 
 
-def test_a_memory_has_the_shape_of_the_contract() -> None:
+def test_memory_json_matches_contract_shape() -> None:
     assert memory_json(WHOLE) == {
         "id": "m1",
         "ref": "adr-12",
@@ -126,13 +126,13 @@ def test_a_memory_has_the_shape_of_the_contract() -> None:
     assert not {"ref", "levels", "project", "valid_to", "superseded_by"} & set(memory_json(SMALL))
 
 
-def test_kind_and_content_are_enough() -> None:
+def test_draft_with_kind_and_content_is_valid() -> None:
     draft = memory_draft({"kind": "episode", "content": "\n  Moved the parser out.\nBecause it grew."})
 
     assert (draft.kind, draft.title, draft.scope, draft.at) == (Kind.EPISODE, "Moved the parser out.", Scope.USER, None)
 
 
-def test_a_fact_may_be_a_key_and_a_value() -> None:
+def test_draft_fact_with_key_value_is_valid() -> None:
     draft = memory_draft({"kind": "fact", "key": "db", "value": "postgres", "project": "/p"})
 
     assert (draft.content, draft.key, draft.value, draft.scope) == ("db: postgres", "db", "postgres", Scope.PROJECT)
@@ -164,14 +164,14 @@ def test_a_fact_may_be_a_key_and_a_value() -> None:
         ({"source": {"x": "y" * TEXT_LIMIT}}, "source"),
     ],
 )
-def test_a_refused_draft_names_the_field(change: dict[str, Any], field: str) -> None:
+def test_draft_invalid_error_names_field(change: dict[str, Any], field: str) -> None:
     with pytest.raises(InvalidInput) as refused:
         memory_draft({"kind": "fact", "content": "c"} | change)
 
     assert refused.value.field == field
 
 
-def test_a_batch_keeps_the_good_ones_and_names_the_others() -> None:
+def test_drafts_batch_keeps_valid_lists_rejected() -> None:
     good, bad = {"kind": "fact", "content": "c"}, {"kind": "fcat", "content": "c"}
 
     drafts, rejected = drafts_of_body({"memories": [good, bad, good, {"kind": "fact", "content": "\ud800"}]})
@@ -191,7 +191,7 @@ def test_a_batch_keeps_the_good_ones_and_names_the_others() -> None:
     ]
 
 
-def test_a_batch_without_a_good_one_is_refused() -> None:
+def test_drafts_batch_without_valid_entry_raises() -> None:
     with pytest.raises(InvalidInput, match=r"memories\[0\]\.kind"):
         drafts_of_body({"memories": [{"kind": "fcat", "content": "c"}, 7]})
     with pytest.raises(InvalidInput, match="expected"):
@@ -200,7 +200,7 @@ def test_a_batch_without_a_good_one_is_refused() -> None:
     assert drafts_of_body({"kind": "fact", "content": "c"}) == ([memory_draft({"kind": "fact", "content": "c"})], [])
 
 
-def test_a_patch_is_ready_for_replace_and_null_clears() -> None:
+def test_patch_converts_types_and_null_clears() -> None:
     patch = memory_patch(
         {"title": "new", "tags": ["a"], "status": "archived", "branch": None, "valid_to": "2025-01-01"}
     )
@@ -210,7 +210,7 @@ def test_a_patch_is_ready_for_replace_and_null_clears() -> None:
     )
 
 
-def test_every_field_that_can_be_patched_is() -> None:
+def test_patch_accepts_every_patchable_field() -> None:
     whole = memory_json(WHOLE)
 
     patch = memory_patch({name: whole[name] for name in PATCH_FIELDS})
@@ -222,20 +222,20 @@ def test_every_field_that_can_be_patched_is() -> None:
 @pytest.mark.parametrize(
     "raw", [{}, {"id": "m2"}, {"usage": {}}, {"kind": "fact"}, {"title": ""}, {"titel": "x"}, [], None]
 )
-def test_what_cannot_be_patched_is_refused(raw: Any) -> None:
+def test_patch_of_immutable_field_is_rejected(raw: Any) -> None:
     with pytest.raises(InvalidInput):
         memory_patch(raw)
 
 
 @pytest.mark.parametrize("name", sorted({*PATCH_FIELDS} - {*CLEARABLE}))
-def test_null_clears_nothing_that_cannot_be_empty(name: str) -> None:
+def test_patch_null_of_required_field_is_rejected(name: str) -> None:
     with pytest.raises(InvalidInput, match=f"'{name}' cannot be cleared; can be: category, key, value"):
         memory_patch({"branch": "main", name: None})
 
     assert memory_patch(dict.fromkeys(CLEARABLE)) == dict.fromkeys(CLEARABLE)
 
 
-def test_every_field_of_a_draft_is_read() -> None:
+def test_draft_reads_every_field() -> None:
     whole = memory_json(WHOLE)
 
     draft = memory_draft({name: whole[name] for name in DRAFT_FIELDS})
@@ -245,14 +245,14 @@ def test_every_field_of_a_draft_is_read() -> None:
     }
 
 
-def test_a_title_is_the_first_line_that_says_something() -> None:
+def test_title_of_takes_first_nonblank_line() -> None:
     assert title_of("\n \n first\nsecond") == "first"
     assert title_of("x" * 500) == "x" * 119 + "…"
     assert title_of("") == ""
 
 
 @pytest.mark.parametrize(("name", "value"), [("confidence", 0.39), ("importance", 0.1)])
-def test_a_guess_or_a_trifle_is_no_fact(name: str, value: float) -> None:
+def test_draft_fact_below_minimum_confidence_is_rejected(name: str, value: float) -> None:
     with pytest.raises(InvalidInput, match="of a fact must be at least"):
         memory_draft({"kind": "fact", "content": "x", name: value})
 

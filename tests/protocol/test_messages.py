@@ -46,7 +46,7 @@ def sent(kind: str, root: Path, **more: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("kind", SIGNAL_KINDS)
-def test_every_kind_of_the_contract_is_understood_and_survives_the_journal(kind: str, tmp_path: Path) -> None:
+def test_signal_every_kind_survives_journal_round_trip(kind: str, tmp_path: Path) -> None:
     signal = parse_signal(sent(kind, tmp_path, event_id="e1", source="editor"), now=NOW)
 
     assert (signal.project, signal.at, signal.id, signal.source) == (str(tmp_path), NOW, "e1", "editor")
@@ -54,7 +54,7 @@ def test_every_kind_of_the_contract_is_understood_and_survives_the_journal(kind:
     assert parse_signal(signal_json(signal), now=NOW) == signal
 
 
-def test_the_examples_here_are_the_kinds_of_the_contract() -> None:
+def test_signal_examples_cover_all_kinds() -> None:
     assert tuple(SENT) == SIGNAL_KINDS
     assert all(set(fields) <= set(FIELDS_OF_KIND[kind]) for kind, fields in SENT.items())
 
@@ -68,7 +68,7 @@ def test_the_examples_here_are_the_kinds_of_the_contract() -> None:
         Used(project="/p", at=NOW, memory="m1"),
     ],
 )
-def test_what_the_watcher_saw_survives_the_journal_but_is_not_taken_from_clients(signal: Signal) -> None:
+def test_watcher_signals_stored_but_rejected_from_clients(signal: Signal) -> None:
     kept = signal_json(signal)
 
     assert signal_from_json(kept) == signal
@@ -80,12 +80,12 @@ def test_what_the_watcher_saw_survives_the_journal_but_is_not_taken_from_clients
 @pytest.mark.parametrize(
     "raw", [{}, None, {"kind": "commit"}, {"kind": "commit", "at": "2025-01-01"}, {"kind": "x"}, {"kind": []}]
 )
-def test_a_kept_signal_that_was_damaged_is_refused(raw: Any) -> None:
+def test_stored_signal_damaged_is_rejected(raw: Any) -> None:
     with pytest.raises(InvalidInput):
         signal_from_json(raw)
 
 
-def test_a_kind_nearly_right_gets_a_suggestion(tmp_path: Path) -> None:
+def test_signal_misspelled_kind_gets_suggestion(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="'kind' is 'file-open'; allowed: file_opened, ") as refused:
         parse_signal({"kind": "file-open", "project": str(tmp_path)}, now=NOW)
 
@@ -112,7 +112,7 @@ def test_a_kind_nearly_right_gets_a_suggestion(tmp_path: Path) -> None:
         ({"soruce": "editor"}, "soruce"),
     ],
 )
-def test_a_refusal_names_the_field(change: dict[str, Any], field: str, tmp_path: Path) -> None:
+def test_signal_error_names_field(change: dict[str, Any], field: str, tmp_path: Path) -> None:
     with pytest.raises(InvalidInput) as refused:
         parse_signal(sent("file_opened", tmp_path) | change, now=NOW)
 
@@ -135,7 +135,7 @@ def test_a_refusal_names_the_field(change: dict[str, Any], field: str, tmp_path:
         ("collaborator_joined", {"name": None}, "name"),
     ],
 )
-def test_each_kind_asks_for_what_it_cannot_do_without(
+def test_signal_missing_required_field_is_rejected(
     kind: str, change: dict[str, Any], field: str, tmp_path: Path
 ) -> None:
     with pytest.raises(InvalidInput) as refused:
@@ -154,11 +154,11 @@ def test_each_kind_asks_for_what_it_cannot_do_without(
         ("2031-01-01T00:00:00Z", NOW),
     ],
 )
-def test_a_time_without_zone_is_utc_and_none_is_later_than_now(at: str, means: datetime, tmp_path: Path) -> None:
+def test_signal_time_is_utc_and_never_future(at: str, means: datetime, tmp_path: Path) -> None:
     assert parse_signal(sent("file_opened", tmp_path, at=at), now=NOW).at == means
 
 
-def test_a_long_trace_keeps_its_beginning_and_its_end(tmp_path: Path) -> None:
+def test_signal_long_trace_loses_its_middle(tmp_path: Path) -> None:
     trace = "first line\n" + "é" * TEXT_LIMIT + "\nValueError: last line"
 
     signal = parse_signal(sent("error", tmp_path, text=trace), now=NOW)
@@ -170,28 +170,28 @@ def test_a_long_trace_keeps_its_beginning_and_its_end(tmp_path: Path) -> None:
     assert len(signal.text.encode()) <= TEXT_LIMIT
 
 
-def test_an_error_in_an_installed_library_is_kept_without_its_place(tmp_path: Path) -> None:
+def test_error_signal_outside_project_drops_file(tmp_path: Path) -> None:
     signal = parse_signal(sent("error", tmp_path, file="/usr/lib/python3/json.py"), now=NOW)
 
     assert isinstance(signal, ErrorSeen)
     assert (signal.text, signal.file) == ("boom", None)
 
 
-def test_fields_of_newer_clients_are_left_alone(tmp_path: Path) -> None:
+def test_signal_unknown_fields_are_ignored(tmp_path: Path) -> None:
     signal = parse_signal(sent("file_opened", tmp_path, window=3, cursor={"line": 1}), now=NOW)
 
     assert isinstance(signal, FileOpened)
     assert signal.path == "a.py"
 
 
-def test_a_client_whose_only_number_is_a_float_is_understood(tmp_path: Path) -> None:
+def test_signal_integral_float_is_accepted(tmp_path: Path) -> None:
     signal = parse_signal(sent("command_finished", tmp_path, exit_code=0.0, duration_ms=12.0), now=NOW)
 
     assert isinstance(signal, CommandFinished)
     assert signal.duration_ms == 12
 
 
-def test_the_id_of_a_used_memory_is_not_the_id_of_the_event(tmp_path: Path) -> None:
+def test_used_signal_id_is_memory_not_event(tmp_path: Path) -> None:
     used = parse_signal(sent("used", tmp_path), now=NOW)
     opened = parse_signal(sent("file_opened", tmp_path, id="e7"), now=NOW)
 

@@ -24,25 +24,25 @@ def root(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     "raw", ["src/pkg/a.py", "./src//pkg/a.py", "src/pkg/../pkg/a.py", "{root}/src/pkg/a.py", "{root}/./src/pkg/a.py"]
 )
-def test_all_names_of_a_file_become_one(root: Path, raw: str) -> None:
+def test_relative_path_normalizes_all_spellings(root: Path, raw: str) -> None:
     assert relative_path(raw.format(root=root), root) == "src/pkg/a.py"
 
 
-def test_a_file_need_not_exist(root: Path) -> None:
+def test_relative_path_accepts_missing_file(root: Path) -> None:
     assert relative_path("new/file with spaces.py", root) == "new/file with spaces.py"
 
 
-def test_a_project_that_is_gone_still_has_paths(tmp_path: Path) -> None:
+def test_relative_path_accepts_missing_project(tmp_path: Path) -> None:
     assert relative_path(f"{tmp_path}/gone/a.py", tmp_path / "gone") == "a.py"
 
 
-def test_a_link_inside_the_project_leads_to_the_file_it_names(root: Path) -> None:
+def test_relative_path_resolves_symlink_inside_project(root: Path) -> None:
     (root / "short").symlink_to(root / "src" / "pkg")
 
     assert relative_path("short/a.py", root) == "src/pkg/a.py"
 
 
-def test_a_project_reached_by_a_link_knows_both_of_its_names(root: Path, tmp_path: Path) -> None:
+def test_relative_path_accepts_symlinked_root(root: Path, tmp_path: Path) -> None:
     link = tmp_path / "link"
     link.symlink_to(root)
 
@@ -50,7 +50,7 @@ def test_a_project_reached_by_a_link_knows_both_of_its_names(root: Path, tmp_pat
     assert relative_path(f"{root}/src/pkg/a.py", link) == "src/pkg/a.py"
 
 
-def test_a_link_that_is_moved_to_another_project_is_seen(root: Path, tmp_path: Path) -> None:
+def test_relative_path_notices_retargeted_root_symlink(root: Path, tmp_path: Path) -> None:
     link = tmp_path / "link"
     link.symlink_to(root)
     assert relative_path(f"{root}/a.py", link) == "a.py"
@@ -77,7 +77,7 @@ def test_a_link_that_is_moved_to_another_project_is_seen(root: Path, tmp_path: P
         "/",
     ],
 )
-def test_nothing_leads_outside_the_project(root: Path, raw: str) -> None:
+def test_relative_path_outside_project_is_rejected(root: Path, raw: str) -> None:
     (root / "out").symlink_to("/etc")
 
     with pytest.raises(InvalidInput, match="outside the project"):
@@ -85,19 +85,19 @@ def test_nothing_leads_outside_the_project(root: Path, raw: str) -> None:
 
 
 @pytest.mark.parametrize("raw", ["", "  ", "a\0b", "x" * 5000, ".", "src/.."])
-def test_what_names_no_file_is_refused(root: Path, raw: str) -> None:
+def test_relative_path_without_file_is_rejected(root: Path, raw: str) -> None:
     with pytest.raises(InvalidInput, match="allowed: a path inside the project"):
         relative_path(raw, root)
 
 
-def test_a_loop_of_links_ends(root: Path) -> None:
+def test_relative_path_symlink_loop_terminates(root: Path) -> None:
     (root / "loop").symlink_to("loop")
 
     assert relative_path("loop/x", root) == "loop/x"
 
 
 @given(raw=st.text(st.sampled_from("ab./\\~ é"), max_size=30))
-def test_every_answer_stays_below_the_root(raw: str) -> None:
+def test_relative_path_any_input_stays_below_root(raw: str) -> None:
     try:
         answer = relative_path(raw, "/usr/lib")
     except InvalidInput:
@@ -106,7 +106,7 @@ def test_every_answer_stays_below_the_root(raw: str) -> None:
     assert os.path.realpath(f"/usr/lib/{answer}").startswith(os.path.realpath("/usr/lib") + "/")
 
 
-def test_a_project_is_named_by_its_absolute_path() -> None:
+def test_project_path_must_be_absolute() -> None:
     assert project_path("/a/b/../c/") == "/a/c"
     with pytest.raises(InvalidInput, match="absolute path"):
         project_path("a/c")

@@ -29,11 +29,11 @@ from hunchd.protocol.requests import (
 )
 
 
-def test_a_project_is_enough_to_ask_for_context() -> None:
+def test_context_query_with_project_only_is_valid() -> None:
     assert context_of_query("project=%2Fp") == (ContextRequest(project="/p"), "json")
 
 
-def test_every_word_of_a_context_query_is_read() -> None:
+def test_context_query_reads_every_field() -> None:
     query = urlencode(
         {
             "project": "/p",
@@ -71,12 +71,12 @@ def test_every_word_of_a_context_query_is_read() -> None:
         ("project=/p&query=" + "x" * 5000, "longer than 4,096 bytes"),
     ],
 )
-def test_a_refused_query_says_what_is_allowed(query: str, says: str) -> None:
+def test_context_query_error_lists_allowed_values(query: str, says: str) -> None:
     with pytest.raises(Malformed, match=says):
         context_of_query(query)
 
 
-def test_the_body_of_assemble_is_the_same_question_with_more_signals() -> None:
+def test_assemble_body_extends_context_query() -> None:
     body = {
         "project": "/p",
         "budget": 1000,
@@ -115,14 +115,14 @@ def test_the_body_of_assemble_is_the_same_question_with_more_signals() -> None:
         ({"curent_file": "a.py"}, "signals.curent_file"),
     ],
 )
-def test_a_refused_signal_of_assemble_is_named(signals: Any, field: str) -> None:
+def test_assemble_body_error_names_signal(signals: Any, field: str) -> None:
     with pytest.raises(InvalidInput) as refused:
         context_of_body({"project": "/p", "signals": signals})
 
     assert refused.value.field == field
 
 
-def test_the_other_questions_are_read_whole() -> None:
+def test_other_bodies_read_every_field() -> None:
     assert predict_of_body(
         {"project": "p", "file_opened": "a", "open_files": ["b"], "query": "q", "branch": "x", "error": "e", "k": 3}
     ) == PredictRequest(project="p", file_opened="a", open_files=("b",), query="q", branch="x", error="e", k=3)
@@ -183,21 +183,21 @@ def test_the_other_questions_are_read_whole() -> None:
         (project_of_body, {"path": ["/p"]}, "path"),
     ],
 )
-def test_a_refused_question_names_the_field(read: Any, body: Any, field: str) -> None:
+def test_other_bodies_error_names_field(read: Any, body: Any, field: str) -> None:
     with pytest.raises(InvalidInput) as refused:
         read(body)
 
     assert refused.value.field == field
 
 
-def test_one_bad_item_does_not_cost_the_others() -> None:
+def test_batch_bad_item_keeps_the_others() -> None:
     items, rejected = feedback_of_body({"items": [{"id": "a", "outcome": "meh"}, {"id": "b", "outcome": "cited"}]})
 
     assert items == [FeedbackItem(id="b", outcome="cited")]
     assert [(each["index"], each["error"]["field"]) for each in rejected] == [(0, "items[0].outcome")]
 
 
-def test_a_list_of_memories_takes_several_kinds_and_pages() -> None:
+def test_memories_query_reads_kinds_and_page() -> None:
     request = memories_of_query(
         "project=p&kind=fact,episode&status=archived&tag=db,cli&since=2025-01-01&limit=10&cursor=abc"
     )
@@ -213,7 +213,7 @@ def test_a_list_of_memories_takes_several_kinds_and_pages() -> None:
     assert memories_of_query("").filters == Filters()
 
 
-def test_an_empty_project_is_refused_and_not_taken_for_none() -> None:
+def test_empty_project_is_rejected_not_ignored() -> None:
     for ask in (
         lambda: search_of_body({"query": "q", "project": ""}),
         lambda: expand_of_body({"topic": "t", "project": " "}),

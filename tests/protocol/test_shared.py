@@ -1,4 +1,4 @@
-"""A shared memory as a file: the same both ways, plain to review, and read without trust."""
+"""Shared memories as files: round trip, readable Markdown, parsed as untrusted input."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def memory(**told: Any) -> Memory:
     return Memory(**fields | told)
 
 
-def test_a_decision_reads_like_a_page_that_one_would_write_by_hand() -> None:
+def test_text_of_decision_is_readable_markdown() -> None:
     decision = memory(
         artifacts=(Artifact("file", "src/sessions.py"), Artifact("commit", "abc")),
         source={"type": "session", "session": "s-77", "message": "m-1"},
@@ -58,7 +58,7 @@ def test_a_decision_reads_like_a_page_that_one_would_write_by_hand() -> None:
     )
 
 
-def test_what_is_written_is_read_again_whoever_writes_it() -> None:
+def test_parsed_accepts_other_yaml_styles() -> None:
     for told in (
         memory(),
         memory(key=None, value=None, category=None),
@@ -72,7 +72,7 @@ def test_what_is_written_is_read_again_whoever_writes_it() -> None:
 
 
 @given(text=st.text(max_size=300), key=st.text(max_size=40), value=st.text(max_size=60))
-def test_every_text_comes_back_as_it_is_seen(text: str, key: str, value: str) -> None:
+def test_shared_file_round_trip_of_any_text(text: str, key: str, value: str) -> None:
     file = shared_file(memory(content=text or "x", key=key, value=value))
     if not (file.content or file.key):
         return
@@ -85,7 +85,7 @@ def test_every_text_comes_back_as_it_is_seen(text: str, key: str, value: str) ->
     assert is_shared_path(file.path)
 
 
-def test_two_keys_have_two_files_and_two_who_share_one_key_meet_in_one() -> None:
+def test_path_of_is_unique_per_key() -> None:
     places = {
         path_of(memory(key=key)) for key in ("line length", "line-length", "Line  Length", "línea", "über", "con")
     }
@@ -101,19 +101,19 @@ def test_two_keys_have_two_files_and_two_who_share_one_key_meet_in_one() -> None
         (b"\xff\xfe\x00a", "not UTF-8"),
         (b"a\0b", "zero byte"),
         (b"x" * (LARGEST + 1), "larger than"),
-        (b"---\nkey: a\nvalue: b\n", "not ended by ---"),
+        (b"---\nkey: a\nvalue: b\n", "not closed by ---"),
         (b"---\nkey: a\n---\ntext", "no value"),
         (b"---\nkey: a\nkey: b\nvalue: c\n---\n", "twice"),
-        (b"---\n---\n", "says nothing"),
+        (b"---\n---\n", "is empty"),
         (b"---\nkey: a\n<<<<<<< HEAD\nvalue: b\n=======\nvalue: c\n>>>>>>> theirs\n---\n", "merge"),
         (b"---\nkey: a\nvalue: b\nconfidence: nan\n---\n", "from 0 to 1"),
         (b"---\nkey: a\n  anything\n---\n", "neither"),
-        (b'---\nkey: "a\nvalue: b\n---\n', "quotation marks"),
+        (b'---\nkey: "a\nvalue: b\n---\n', "invalid quoted text"),
         (b"---\ntags:\n" + b"  - x\n" * 60 + b"---\ntext", "more than"),
         ("é".encode() * 20_000, "longer than"),
     ],
 )
-def test_what_is_no_shared_memory_is_refused_with_the_reason(content: bytes, reason: str) -> None:
+def test_parsed_invalid_file_states_reason(content: bytes, reason: str) -> None:
     with pytest.raises(InvalidInput, match=reason):
         parsed(PLACE, content)
 
@@ -126,11 +126,11 @@ def test_what_is_no_shared_memory_is_refused_with_the_reason(content: bytes, rea
         f".hunch/facts/{'a' * 90}.md",
     ],
 )  # fmt: skip
-def test_other_places_are_not_read(path: str) -> None:
+def test_is_shared_path_rejects_other_paths(path: str) -> None:
     assert not is_shared_path(path)
 
 
-def test_what_hides_or_reorders_text_is_taken_out_and_links_out_of_the_project_too() -> None:
+def test_parsed_drops_hidden_characters_and_outside_files() -> None:
     file = parsed(
         PLACE,
         "---\nkey: pack\u200bage man\u202eager\nvalue: np\u2066m\nfiles:\n  - /etc/passwd\n  - ../x\n  - C:\\x\n"
@@ -142,7 +142,7 @@ def test_what_hides_or_reorders_text_is_taken_out_and_links_out_of_the_project_t
     assert (file.files, file.by, file.since, file.id) == (("src/a.py",), "", None, "")
 
 
-def test_names_that_a_later_version_writes_are_passed_over_and_importance_is_bounded() -> None:
+def test_parsed_ignores_unknown_names_clamps_importance() -> None:
     file = parsed(PLACE, b"---\nmood: good\nkey: a\nvalue: b\nimportance: 1\nconfidence: 0.01\n---\n")
 
     assert (file.key, file.importance, file.confidence) == ("a", 0.6, 0.4)

@@ -1,4 +1,4 @@
-"""Small products are not shared among threads, and nobody else is told so."""
+"""Matrix libraries imported in the block use one thread; children and users are not affected."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from hunchd.protocol.threads import THREADS, one_thread_each
 
 
-def test_what_is_loaded_meanwhile_takes_one_thread_and_children_afterwards_what_they_like(
+def test_one_thread_applies_to_block_not_children(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.delenv(THREADS, raising=False)
@@ -18,7 +18,7 @@ def test_what_is_loaded_meanwhile_takes_one_thread_and_children_afterwards_what_
     assert THREADS not in os.environ
 
 
-def test_what_the_user_says_of_threads_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_thread_respects_users_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(THREADS, "3")
     with one_thread_each():
         assert os.environ[THREADS] == "3"

@@ -25,25 +25,25 @@ def complete(*lines: dict[str, Any] | None) -> bool | None:
     return answer
 
 
-def test_an_export_is_whole_when_all_of_its_lines_came() -> None:
+def test_export_with_all_lines_is_complete() -> None:
     assert complete(*EXPORT) is True
     assert complete(*EXPORT, *EXPORT) is True
     assert complete(EXPORT[0], BROKEN, MEMORY, EXPORT[-1]) is True  # it came, whatever it says
 
 
 @pytest.mark.parametrize("end", range(1, len(EXPORT)))
-def test_one_that_is_cut_off_between_two_lines_is_not(end: int) -> None:
+def test_export_cut_off_is_incomplete(end: int) -> None:
     assert complete(*EXPORT[:end]) is False
     assert complete(*EXPORT, *EXPORT[:end]) is False
 
 
-def test_one_that_lost_or_won_a_line_is_not() -> None:
+def test_export_with_wrong_count_is_incomplete() -> None:
     assert complete(*EXPORT[1:]) is False
     assert complete(*EXPORT[:2], *EXPORT[3:]) is False
     assert complete(*EXPORT[:3], *EXPORT[2:]) is False
 
 
-def test_of_one_that_counts_nothing_it_cannot_be_told() -> None:
+def test_export_without_count_is_unknown() -> None:
     assert complete() is None
     assert complete(*OLDER) is None
     assert complete(*EXPORT, *OLDER) is None

@@ -1,4 +1,4 @@
-"""Sessions kept in memory, in the contract's shapes."""
+"""Fake of the sessions port, in memory, with the contract's shapes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A small honest engine: it keeps what it is given in memory and answers in the contract's shapes."""
+"""Fake engine that stores its input in memory and answers in the contract's shapes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Documents, facts and contradictions as the doors see them, kept in dictionaries."""
+"""Fakes of the ports for documents, facts and contradictions, in dictionaries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs of the consolidation as the doors see them: what was asked, in a list."""
+"""Fake of the consolidation port: records its requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The doors, open on loopback and on a Unix socket, with a client that knows the token."""
+"""HTTP server on loopback and on a Unix socket, with a client that has the token."""
 
 from __future__ import annotations
 

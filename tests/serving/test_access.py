@@ -1,4 +1,4 @@
-"""Every route, with every way of knocking that must not be let in."""
+"""Every route rejects every kind of unauthorized request."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def address(path: str) -> str:
     return path.replace("{id}", "m1")
 
 
-def knock(method: str, path: str, *headers: str) -> bytes:
+def send_request(method: str, path: str, *headers: str) -> bytes:
     body = b"{}" if method not in ("GET", "HEAD", "OPTIONS", "DELETE") else b""
     lines = [f"{method} {address(path)} HTTP/1.1", *filter(None, headers), "Connection: close"]
     if body:
@@ -95,44 +95,44 @@ def status_of(answer: bytes) -> int:
 
 
 @pytest.mark.parametrize("way", FOREIGN)
-async def test_no_route_answers_who_comes_from_elsewhere_not_even_with_the_token(daemon: Daemon, way: str) -> None:
+async def test_foreign_host_or_origin_is_rejected_everywhere(daemon: Daemon, way: str) -> None:
     header, expected = FOREIGN[way]
     header = header.format(port=daemon.port)
 
     for token in ("", GOOD_TOKEN):
-        answers = await asyncio.gather(*(daemon.raw(knock(*route, header, token)) for route in ROUTES))
+        answers = await asyncio.gather(*(daemon.raw(send_request(*route, header, token)) for route in ROUTES))
         assert [status_of(answer) for answer in answers] == [expected] * len(ROUTES), way
 
 
 @pytest.mark.parametrize("way", UNKNOWN)
-async def test_no_route_but_health_answers_without_the_token(daemon: Daemon, way: str) -> None:
+async def test_missing_token_is_rejected_except_health(daemon: Daemon, way: str) -> None:
     header, expected = UNKNOWN[way]
 
     answers = await asyncio.gather(
-        *(daemon.raw(knock(*route, f"Host: 127.0.0.1:{daemon.port}", header)) for route in GUARDED)
+        *(daemon.raw(send_request(*route, f"Host: 127.0.0.1:{daemon.port}", header)) for route in GUARDED)
     )
 
     assert [status_of(answer) for answer in answers] == [expected] * len(GUARDED), way
 
 
-async def test_the_token_in_the_query_opens_nothing(daemon: Daemon) -> None:
+async def test_token_in_query_is_ignored(daemon: Daemon) -> None:
     for method, path in GUARDED:
         for name in ("token", "access_token", "Authorization"):
-            raw = knock(method, f"{path}?{name}={TOKEN}", f"Host: 127.0.0.1:{daemon.port}")
+            raw = send_request(method, f"{path}?{name}={TOKEN}", f"Host: 127.0.0.1:{daemon.port}")
             assert status_of(await daemon.raw(raw)) == 401
 
 
 @pytest.mark.parametrize(
     "sent", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "", "application/jsonp", "json"]
 )
-async def test_no_route_takes_what_a_page_may_send_without_asking(daemon: Daemon, sent: str) -> None:
+async def test_content_type_without_preflight_is_rejected(daemon: Daemon, sent: str) -> None:
     for method, path in [*CHANGING, ("DELETE", "/memories/{id}"), ("DELETE", "/projects/{id}")]:
-        raw = knock(method, path, f"Host: 127.0.0.1:{daemon.port}", GOOD_TOKEN, f"Content-Type: {sent}")
+        raw = send_request(method, path, f"Host: 127.0.0.1:{daemon.port}", GOOD_TOKEN, f"Content-Type: {sent}")
         assert status_of(await daemon.raw(raw)) == 415, (method, path)
 
 
-async def test_what_needs_no_body_needs_no_type_of_one(daemon: Daemon) -> None:
-    """As clients send a POST that says everything in its path: with a length of 0, or with none."""
+async def test_bodiless_post_needs_no_content_type(daemon: Daemon) -> None:
+    """A client may send such a POST with a length of 0, or with none."""
     bodiless = [path for (method, path), door in OPERATIONS.items() if method == "POST" and not door.needs_body]
     bodiless += [path for (method, path), door in OPERATIONS.items() if method == "POST" and door.body is None]
     assert {"/sessions/{id}/end", "/consolidate/{id}/undo", "/memories/{id}/undo"} <= set(bodiless)
@@ -144,17 +144,17 @@ async def test_what_needs_no_body_needs_no_type_of_one(daemon: Daemon) -> None:
         assert {status_of(answer) for answer in answers} <= {200, 202, 404}
 
 
-async def test_a_compressed_body_is_not_taken(daemon: Daemon) -> None:
+async def test_compressed_body_is_rejected(daemon: Daemon) -> None:
     for method, path in CHANGING:
-        raw = knock(method, path, f"Host: 127.0.0.1:{daemon.port}", GOOD_TOKEN, "Content-Encoding: gzip")
+        raw = send_request(method, path, f"Host: 127.0.0.1:{daemon.port}", GOOD_TOKEN, "Content-Encoding: gzip")
         assert status_of(await daemon.raw(raw)) == 415
 
 
 @pytest.mark.parametrize("token", ["", GOOD_TOKEN])
-async def test_no_preflight_is_granted(daemon: Daemon, token: str) -> None:
+async def test_cors_preflight_is_rejected(daemon: Daemon, token: str) -> None:
     for _, path in ROUTES:
         for origin, expected in (("Origin: http://attacker.example", {403}), ("", {401, 405})):
-            raw = knock(
+            raw = send_request(
                 "OPTIONS",
                 path,
                 f"Host: 127.0.0.1:{daemon.port}",
@@ -170,14 +170,14 @@ async def test_no_preflight_is_granted(daemon: Daemon, token: str) -> None:
     "target", ["http://attacker.example/status", "http://127.0.0.1/status", "*", "attacker.example:80"]
 )
 @pytest.mark.parametrize("method", ["GET", "OPTIONS", "CONNECT"])
-async def test_only_a_path_may_be_asked_for(daemon: Daemon, method: str, target: str) -> None:
+async def test_absolute_request_target_is_rejected(daemon: Daemon, method: str, target: str) -> None:
     raw = f"{method} {target} HTTP/1.1\r\nHost: 127.0.0.1:{daemon.port}\r\n{GOOD_TOKEN}\r\nConnection: close\r\n\r\n"
 
     assert status_of(await daemon.raw(raw.encode())) in (400, 403)
 
 
-async def test_two_hosts_are_none(daemon: Daemon) -> None:
-    raw = knock("GET", "/status", f"Host: 127.0.0.1:{daemon.port}", "Host: attacker.example", GOOD_TOKEN)
+async def test_duplicate_host_header_is_rejected(daemon: Daemon) -> None:
+    raw = send_request("GET", "/status", f"Host: 127.0.0.1:{daemon.port}", "Host: attacker.example", GOOD_TOKEN)
 
     assert status_of(await daemon.raw(raw)) in (400, 403)
 
@@ -185,24 +185,28 @@ async def test_two_hosts_are_none(daemon: Daemon) -> None:
 @pytest.mark.parametrize(
     "host", ["127.0.0.1", "127.0.0.1:{port}", "localhost", "localhost:{port}", "[::1]", "[::1]:{port}"]
 )
-async def test_loopback_by_each_of_its_names_is_let_in(daemon: Daemon, host: str) -> None:
+async def test_every_loopback_host_name_is_accepted(daemon: Daemon, host: str) -> None:
     own = f"Host: {host.format(port=daemon.port)}"
 
-    assert status_of(await daemon.raw(knock("GET", "/status", own, GOOD_TOKEN))) == 200
-    assert status_of(await daemon.raw(knock("GET", "/status", own, GOOD_TOKEN.replace("Bearer", "bearer")))) == 200
+    assert status_of(await daemon.raw(send_request("GET", "/status", own, GOOD_TOKEN))) == 200
+    assert (
+        status_of(await daemon.raw(send_request("GET", "/status", own, GOOD_TOKEN.replace("Bearer", "bearer")))) == 200
+    )
     same = f"Origin: http://{host.format(port=daemon.port)}"
     assert (
-        status_of(await daemon.raw(knock("GET", "/status", own, GOOD_TOKEN, same, "Sec-Fetch-Site: same-origin")))
+        status_of(
+            await daemon.raw(send_request("GET", "/status", own, GOOD_TOKEN, same, "Sec-Fetch-Site: same-origin"))
+        )
         == 200
     )
 
 
-async def test_an_unknown_path_says_nothing_to_who_is_unknown(daemon: Daemon) -> None:
-    assert status_of(await daemon.raw(knock("GET", "/nothing", f"Host: 127.0.0.1:{daemon.port}"))) == 401
-    assert status_of(await daemon.raw(knock("GET", "/nothing", "Host: attacker.example", GOOD_TOKEN))) == 403
+async def test_unknown_path_without_token_is_unauthorized(daemon: Daemon) -> None:
+    assert status_of(await daemon.raw(send_request("GET", "/nothing", f"Host: 127.0.0.1:{daemon.port}"))) == 401
+    assert status_of(await daemon.raw(send_request("GET", "/nothing", "Host: attacker.example", GOOD_TOKEN))) == 403
 
 
-def test_every_door_is_a_route_and_only_health_is_open() -> None:
+def test_routes_are_complete_and_only_health_open() -> None:
     doors = Doors(FakeEngine(), Limits())
 
     assert sorted((method, path.replace(":.+}", "}")) for method, path, _ in doors.routes()) == ROUTES
@@ -218,7 +222,7 @@ async def over_socket(path: Path, **headers: str) -> int:
         return response.status
 
 
-async def test_the_socket_speaks_the_same_and_asks_for_the_same(daemon: Daemon) -> None:
+async def test_unix_socket_applies_same_access_checks(daemon: Daemon) -> None:
     assert daemon.socket is not None
 
     assert await over_socket(daemon.socket) == 200
@@ -228,7 +232,7 @@ async def test_the_socket_speaks_the_same_and_asks_for_the_same(daemon: Daemon) 
     assert await over_socket(daemon.socket, Origin="http://attacker.example") == 403
 
 
-async def test_the_socket_is_for_one_user(daemon: Daemon) -> None:
+async def test_unix_socket_rejects_other_users(daemon: Daemon) -> None:
     assert daemon.socket is not None
     assert daemon.app[ACCESS].uid == os.getuid()  # without being told
     daemon.app[ACCESS].uid = os.getuid() + 1
@@ -236,7 +240,7 @@ async def test_the_socket_is_for_one_user(daemon: Daemon) -> None:
     assert await over_socket(daemon.socket) == 403
 
 
-def test_the_other_end_of_a_socket_is_known_by_its_user() -> None:
+def test_peer_uid_returns_connecting_user() -> None:
     here, there = socket.socketpair(socket.AF_UNIX)
     with here, there:
         assert peer_uid(here) == os.getuid()
@@ -244,7 +248,7 @@ def test_the_other_end_of_a_socket_is_known_by_its_user() -> None:
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
-async def test_the_socket_and_its_folder_are_private_under_any_umask(hunchd_home: Path, umask: int) -> None:
+async def test_unix_socket_is_private_under_any_umask(hunchd_home: Path, umask: int) -> None:
     hunchd_home.mkdir()
     before = os.umask(umask)
     try:
@@ -257,7 +261,7 @@ async def test_the_socket_and_its_folder_are_private_under_any_umask(hunchd_home
     assert not (hunchd_home / "run" / "s").exists()
 
 
-async def test_a_socket_that_a_killed_daemon_left_is_replaced(hunchd_home: Path) -> None:
+async def test_stale_unix_socket_is_replaced(hunchd_home: Path) -> None:
     folder = hunchd_home / "run"
     folder.mkdir(parents=True, mode=0o700)
     with socket.socket(socket.AF_UNIX) as left:
@@ -269,7 +273,7 @@ async def test_a_socket_that_a_killed_daemon_left_is_replaced(hunchd_home: Path)
 
 
 @pytest.mark.parametrize("trap", ["open folder", "linked folder", "a file in the way", "too long"])
-async def test_doors_are_not_opened_where_others_could_reach(hunchd_home: Path, trap: str) -> None:
+async def test_non_loopback_address_is_rejected(hunchd_home: Path, trap: str) -> None:
     hunchd_home.mkdir()
     folder = hunchd_home / "run"
     path = folder / "s"
@@ -293,16 +297,16 @@ async def test_doors_are_not_opened_where_others_could_reach(hunchd_home: Path, 
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "", "192.168.0.1", "example.org", "127.0.0.1.nip.io"])
-async def test_no_other_address_than_loopback_is_ever_bound(host: str) -> None:
+async def test_listener_binds_loopback_only(host: str) -> None:
     with pytest.raises(ConfigError, match="loopback only"):
         async with open_doors(make_app(FakeEngine(), TOKEN), host=host):
             pass
 
 
-async def test_a_port_that_is_taken_is_said_so() -> None:
+async def test_occupied_port_error_names_the_port() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        with pytest.raises(ConfigError, match=r"cannot answer on 127\.0\.0\.1"):
+        with pytest.raises(ConfigError, match=r"cannot listen on 127\.0\.0\.1"):
             async with open_doors(make_app(FakeEngine(), TOKEN), port=taken.getsockname()[1]):
                 pass

@@ -10,7 +10,7 @@ from hunchd.serving.events import as_event
 from hunchd.serving.limits import Limits
 
 
-async def test_what_happens_is_told_to_all_who_listen(daemon: Daemon, tmp_path: Path) -> None:
+async def test_events_reach_all_listeners(daemon: Daemon, tmp_path: Path) -> None:
     listeners = [await daemon.get("/events") for _ in range(3)]
     for each in listeners:
         assert each.content_type == "text/event-stream"
@@ -25,7 +25,7 @@ async def test_what_happens_is_told_to_all_who_listen(daemon: Daemon, tmp_path: 
         each.close()
 
 
-async def test_a_quiet_stream_gives_signs_of_life(hunchd_home: Path) -> None:
+async def test_quiet_stream_sends_heartbeats(hunchd_home: Path) -> None:
     async with daemon_at(hunchd_home, Limits(heartbeat=0.02)) as daemon:
         events = await daemon.get("/events")
 
@@ -37,7 +37,7 @@ async def test_a_quiet_stream_gives_signs_of_life(hunchd_home: Path) -> None:
         events.close()
 
 
-async def test_a_listener_that_does_not_read_is_let_go_and_the_others_are_not(hunchd_home: Path) -> None:
+async def test_stalled_listener_is_dropped_others_stay(hunchd_home: Path) -> None:
     async with daemon_at(hunchd_home, Limits(write=0.2)) as daemon:
         good = await daemon.get("/events")
         await good.content.readuntil(b"\n\n")
@@ -64,7 +64,7 @@ async def test_a_listener_that_does_not_read_is_let_go_and_the_others_are_not(hu
         writer.close()
 
 
-async def test_listeners_are_bounded_and_a_place_is_free_again_when_one_leaves(hunchd_home: Path) -> None:
+async def test_listener_limit_frees_place_on_disconnect(hunchd_home: Path) -> None:
     async with daemon_at(hunchd_home, Limits(listeners=2, heartbeat=0.05)) as daemon:
         first, second, third = [await daemon.get("/events") for _ in range(3)]
         assert (third.status, third.headers["Retry-After"]) == (429, "1")
@@ -80,5 +80,5 @@ async def test_listeners_are_bounded_and_a_place_is_free_again_when_one_leaves(h
             each.close()
 
 
-def test_an_event_cannot_leave_its_line() -> None:
+def test_event_with_line_breaks_stays_one_line() -> None:
     assert as_event({"type": "a\nb", "text": "x\ny"}) == b'event: a b\ndata: {"type":"a\\nb","text":"x\\ny"}\n\n'

@@ -23,14 +23,14 @@ from hunchd.domain.errors import (
 )
 
 
-async def test_health_tells_status_protocol_and_version_and_nothing_else(daemon: Daemon) -> None:
+async def test_health_returns_status_protocol_version_only(daemon: Daemon) -> None:
     response = await daemon.client.get(daemon.url + "/health", headers={"Authorization": ""})
 
     assert await response.json() == {"status": "ok", "protocol": PROTOCOL, "version": __version__}
     assert response.headers["Server"] == "hunchd"
 
 
-async def test_a_project_lives_from_post_to_delete(daemon: Daemon) -> None:
+async def test_project_lifecycle_from_post_to_delete(daemon: Daemon) -> None:
     project = await (await daemon.post("/projects", {"path": "/p/flask"})).json()
     listed = await (await daemon.get("/projects")).json()
     again = await (await daemon.post("/projects", {"path": "/p/flask"})).json()
@@ -41,7 +41,7 @@ async def test_a_project_lives_from_post_to_delete(daemon: Daemon) -> None:
     assert listed == {"items": [project], "next": None, "total": 1}
 
 
-async def test_signals_are_accepted_and_the_refused_ones_named(daemon: Daemon, tmp_path: Path) -> None:
+async def test_signals_batch_lists_rejected_entries(daemon: Daemon, tmp_path: Path) -> None:
     good = {"kind": "file_opened", "project": str(tmp_path), "path": "a.py"}
 
     response = await daemon.post(
@@ -58,7 +58,7 @@ async def test_signals_are_accepted_and_the_refused_ones_named(daemon: Daemon, t
     assert answer["rejected"][0]["error"]["hint"] == "did you mean 'file_opened'?"
 
 
-async def test_context_is_json_or_markdown(daemon: Daemon) -> None:
+async def test_context_format_json_or_markdown(daemon: Daemon) -> None:
     as_json = await daemon.get("/context", params={"project": "/p", "file": "a b.py", "budget": 500})
     as_markdown = await daemon.get(
         "/context", params={"project": "/p", "file": "a b.py", "budget": 500, "format": "markdown"}
@@ -73,7 +73,7 @@ async def test_context_is_json_or_markdown(daemon: Daemon) -> None:
 
 
 @pytest.mark.parametrize("known", ["{}", "W/{}", '"other", {}', "*"])
-async def test_what_a_client_has_is_not_sent_again(daemon: Daemon, known: str) -> None:
+async def test_context_matching_etag_returns_304(daemon: Daemon, known: str) -> None:
     first = await daemon.get("/context?project=/p&file=a.py")
 
     again = await daemon.get(
@@ -91,13 +91,13 @@ async def test_what_a_client_has_is_not_sent_again(daemon: Daemon, known: str) -
         "/context?project=/p&file=a.py&format=markdown",
     ],
 )
-async def test_another_question_is_answered_in_full(daemon: Daemon, other: str) -> None:
+async def test_context_other_etag_returns_full_body(daemon: Daemon, other: str) -> None:
     first = await daemon.get("/context?project=/p&file=a.py")
 
     assert (await daemon.get(other, headers={"If-None-Match": first.headers["ETag"]})).status == 200
 
 
-async def test_whether_a_bundle_was_prefetched_is_told_even_when_the_rest_is_the_same(daemon: Daemon) -> None:
+async def test_context_prefetched_flag_bypasses_encoding_cache(daemon: Daemon) -> None:
     cold = await (await daemon.get("/context?project=/p&file=a.py")).json()
     daemon.engine.prefetched = True
     warm = await (await daemon.get("/context?project=/p&file=a.py")).json()
@@ -106,7 +106,7 @@ async def test_whether_a_bundle_was_prefetched_is_told_even_when_the_rest_is_the
     assert cold | {"prefetched": True} == warm
 
 
-async def test_assemble_asks_the_same_question_from_a_body(daemon: Daemon) -> None:
+async def test_assemble_body_equals_context_query(daemon: Daemon) -> None:
     body = {"project": "/p", "budget": 500, "signals": {"current_file": "a.py", "recent_errors": ["boom"]}}
 
     bundle = await (await daemon.post("/context/assemble", body)).json()
@@ -115,7 +115,7 @@ async def test_assemble_asks_the_same_question_from_a_body(daemon: Daemon) -> No
     assert daemon.engine.asked[-1].errors == ("boom",)
 
 
-async def test_a_memory_lives_from_post_to_delete(daemon: Daemon) -> None:
+async def test_memory_lifecycle_from_post_to_delete(daemon: Daemon) -> None:
     created = await daemon.post("/memories", {"kind": "fact", "key": "db", "value": "postgres", "ref": "r1"})
     again = await daemon.post("/memories", {"kind": "fact", "key": "db", "value": "postgres", "ref": "r1"})
     (identifier,) = (await created.json())["ids"]
@@ -133,7 +133,7 @@ async def test_a_memory_lives_from_post_to_delete(daemon: Daemon) -> None:
     assert (await daemon.client.get(address)).status == 404
 
 
-async def test_a_batch_of_memories_keeps_the_good_ones(daemon: Daemon) -> None:
+async def test_memories_batch_keeps_valid_entries(daemon: Daemon) -> None:
     body = {
         "memories": [
             {"kind": "fact", "content": "a"},
@@ -149,13 +149,13 @@ async def test_a_batch_of_memories_keeps_the_good_ones(daemon: Daemon) -> None:
     assert [each.content for each in daemon.engine.known.values()] == ["a", "c"]
 
 
-async def test_feedback_is_taken(daemon: Daemon) -> None:
+async def test_feedback_is_accepted(daemon: Daemon) -> None:
     response = await daemon.post("/feedback", {"items": [{"id": "m1", "outcome": "cited"}]})
 
     assert (response.status, await response.json()) == (202, {"accepted": 1})
 
 
-async def test_what_is_exported_is_imported_elsewhere(daemon: Daemon) -> None:
+async def test_export_import_round_trip(daemon: Daemon) -> None:
     await daemon.post("/memories", {"memories": [{"kind": "fact", "content": f"fact {n} é"} for n in range(300)]})
     exported = await (await daemon.get("/export")).read()
     before = dict(daemon.engine.known)
@@ -171,7 +171,7 @@ async def test_what_is_exported_is_imported_elsewhere(daemon: Daemon) -> None:
     assert daemon.engine.known == before
 
 
-async def test_an_import_names_its_bad_lines_and_keeps_the_rest(daemon: Daemon) -> None:
+async def test_import_lists_bad_lines_keeps_rest(daemon: Daemon) -> None:
     await daemon.post("/memories", {"kind": "fact", "content": "good"})
     good = (await (await daemon.get("/export")).read()).strip()
     daemon.engine.known.clear()
@@ -195,7 +195,7 @@ async def test_an_import_names_its_bad_lines_and_keeps_the_rest(daemon: Daemon) 
     assert [each["index"] for each in answer["rejected"]] == [1, 2, 4, 5, 6, 7]
 
 
-async def test_a_reader_of_an_export_who_leaves_is_no_error(daemon: Daemon, caplog: pytest.LogCaptureFixture) -> None:
+async def test_export_client_disconnect_is_not_logged(daemon: Daemon, caplog: pytest.LogCaptureFixture) -> None:
     for _ in range(10):
         await daemon.post("/memories", {"memories": [{"kind": "fact", "content": "word " * 10_000}] * 10})
     reader, writer = await asyncio.open_connection("127.0.0.1", daemon.port)
@@ -213,7 +213,7 @@ async def test_a_reader_of_an_export_who_leaves_is_no_error(daemon: Daemon, capl
 
 
 @pytest.mark.parametrize("path", ["/import", "/memories"])
-async def test_who_leaves_in_the_middle_of_a_body_is_no_error(
+async def test_body_client_disconnect_is_not_logged(
     path: str, daemon: Daemon, caplog: pytest.LogCaptureFixture
 ) -> None:
     _, writer = await asyncio.open_connection("127.0.0.1", daemon.port)
@@ -230,7 +230,7 @@ async def test_who_leaves_in_the_middle_of_a_body_is_no_error(
     assert [record for record in caplog.records if record.levelname == "ERROR"] == []
 
 
-async def test_an_export_that_breaks_is_cut_off_and_not_ended(daemon: Daemon, caplog: pytest.LogCaptureFixture) -> None:
+async def test_export_failure_leaves_response_incomplete(daemon: Daemon, caplog: pytest.LogCaptureFixture) -> None:
     await daemon.post("/memories", {"memories": [{"kind": "fact", "content": "a"}, {"kind": "fact", "content": "b"}]})
     known = daemon.engine.known
 
@@ -264,7 +264,7 @@ async def test_an_export_that_breaks_is_cut_off_and_not_ended(daemon: Daemon, ca
         (StorageFull("x"), 507, "storage_full"),
     ],
 )
-async def test_each_deliberate_error_has_its_status(daemon: Daemon, trouble: Exception, status: int, code: str) -> None:
+async def test_domain_error_maps_to_status(daemon: Daemon, trouble: Exception, status: int, code: str) -> None:
     daemon.engine.trouble = trouble
 
     response = await daemon.post("/signals", {"signals": []})
@@ -274,7 +274,7 @@ async def test_each_deliberate_error_has_its_status(daemon: Daemon, trouble: Exc
     assert response.headers.get("Retry-After") == ("3" if status == 429 else None)
 
 
-async def test_a_mistake_of_ours_is_logged_and_not_told(daemon: Daemon, caplog: pytest.LogCaptureFixture) -> None:
+async def test_internal_error_is_logged_not_exposed(daemon: Daemon, caplog: pytest.LogCaptureFixture) -> None:
     daemon.engine.trouble = RuntimeError("secret detail")
 
     response = await daemon.get("/status")
@@ -296,7 +296,7 @@ async def test_a_mistake_of_ours_is_logged_and_not_told(daemon: Daemon, caplog: 
         ("HEAD", "/status", 405, None),
     ],
 )
-async def test_the_router_refuses_in_the_same_shape(
+async def test_router_errors_use_error_shape(
     daemon: Daemon, method: str, path: str, status: int, code: str | None
 ) -> None:
     response = await daemon.client.request(method, daemon.url + path)
@@ -308,7 +308,7 @@ async def test_the_router_refuses_in_the_same_shape(
     assert not any(name.lower().startswith("access-control") for name in response.headers)
 
 
-async def test_metrics_count_by_route_and_never_by_path(daemon: Daemon) -> None:
+async def test_metrics_label_route_not_path(daemon: Daemon) -> None:
     for path in ("/health", "/health", "/memories/unknown-1", "/memories/unknown-2", "/nothing/at/all"):
         await daemon.get(path)
 
@@ -321,7 +321,7 @@ async def test_metrics_count_by_route_and_never_by_path(daemon: Daemon) -> None:
     assert "unknown-1" not in text
 
 
-async def test_neither_the_log_nor_an_answer_holds_the_token(daemon: Daemon, caplog: pytest.LogCaptureFixture) -> None:
+async def test_token_never_logged_or_returned(daemon: Daemon, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     requests = [
         f"GET /status HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {TOKEN}\x01\r\n\r\n",
@@ -339,7 +339,7 @@ async def test_neither_the_log_nor_an_answer_holds_the_token(daemon: Daemon, cap
     assert len([record for record in caplog.records if record.levelno >= logging.WARNING]) == 0
 
 
-async def test_two_clients_at_once_do_not_wait_for_each_other(daemon: Daemon) -> None:
+async def test_concurrent_clients_do_not_block(daemon: Daemon) -> None:
     answers = await asyncio.gather(*(daemon.get(f"/context?project=/p&file={n}.py") for n in range(50)))
 
     assert {answer.status for answer in answers} == {200}
@@ -355,7 +355,7 @@ async def test_two_clients_at_once_do_not_wait_for_each_other(daemon: Daemon) ->
         "\x16\x03\x01\x02",
     ],
 )
-async def test_what_is_no_request_is_refused_in_the_same_shape(daemon: Daemon, head: str) -> None:
+async def test_malformed_http_uses_error_shape(daemon: Daemon, head: str) -> None:
     answer = await daemon.raw(f"{head}\r\n\r\n{{}}".encode())
 
     status, _, rest = answer.partition(b"\r\n")
@@ -366,14 +366,14 @@ async def test_what_is_no_request_is_refused_in_the_same_shape(daemon: Daemon, h
     assert (told["code"], "x" * 40 in told["message"]) == ("malformed", False)
 
 
-async def test_what_a_client_has_may_be_named_in_several_lines(daemon: Daemon) -> None:
+async def test_if_none_match_may_span_header_lines(daemon: Daemon) -> None:
     first = await daemon.get("/context?project=/p&file=a.py")
     several = [("If-None-Match", '"other"'), ("If-None-Match", first.headers["ETag"])]
 
     assert (await daemon.get("/context?project=/p&file=a.py", headers=several)).status == 304
 
 
-async def test_an_empty_body_is_called_empty(daemon: Daemon) -> None:
+async def test_empty_body_error_says_empty(daemon: Daemon) -> None:
     headers = {"Content-Type": "application/json"}
     response = await daemon.client.post(daemon.url + "/memories", data=b"", headers=headers)
 

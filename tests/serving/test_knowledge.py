@@ -1,4 +1,4 @@
-"""The doors to documents, facts and contradictions: what is parsed, what is refused, what is answered."""
+"""Routes for documents, facts and contradictions: parsing, rejections, responses."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from opened_doors import Daemon
 from hunchd.protocol.requests import Resolution
 
 
-async def test_a_document_lives_from_put_to_delete(daemon: Daemon) -> None:
+async def test_document_lifecycle_from_put_to_delete(daemon: Daemon) -> None:
     address = f"{daemon.url}/documents/profile/preferences"
     put = await daemon.client.put(address, json={"content": "- short answers", "tags": ["style"]})
     listed = await (await daemon.get("/documents", params={"prefix": "profile"})).json()
@@ -38,14 +38,14 @@ async def test_a_document_lives_from_put_to_delete(daemon: Daemon) -> None:
         "profile/a%0Ab",
     ],
 )
-async def test_a_path_leads_nowhere_but_into_the_knowledge_base(daemon: Daemon, path: str) -> None:
+async def test_document_path_outside_roots_is_rejected(daemon: Daemon, path: str) -> None:
     answer = await daemon.client.put(f"{daemon.url}/documents/{path}", json={"content": "x"})
 
     assert answer.status in (400, 404, 422)
     assert daemon.engine.knowledge.documents.pages == {}
 
 
-async def test_whoever_knows_both_says_that_they_cannot_both_hold(daemon: Daemon) -> None:
+async def test_contradiction_post_creates_once(daemon: Daemon) -> None:
     first = await daemon.post("/contradictions", {"a": "m1", "b": "m2", "note": "why"})
     again = await daemon.post("/contradictions", {"a": "m1", "b": "m2"})
     bad = await daemon.post("/contradictions", {"a": "m1"})
@@ -54,7 +54,7 @@ async def test_whoever_knows_both_says_that_they_cannot_both_hold(daemon: Daemon
     assert (await bad.json())["error"]["field"] == "b"
 
 
-async def test_a_contradiction_is_resolved_by_a_word_that_is_known(daemon: Daemon) -> None:
+async def test_contradiction_unknown_resolution_is_rejected(daemon: Daemon) -> None:
     resolved = daemon.engine.knowledge.contradictions.resolutions
     good = await daemon.post("/contradictions/x1/resolve", {"resolution": "merged", "value": "both", "note": "why"})
     assert resolved == {"x1": Resolution(resolution="merged", value="both", note="why")}
@@ -66,7 +66,7 @@ async def test_a_contradiction_is_resolved_by_a_word_that_is_known(daemon: Daemo
     assert resolved == {}
 
 
-async def test_a_page_of_contradictions_begins_where_the_last_one_ended(daemon: Daemon) -> None:
+async def test_contradictions_pages_join_without_gap(daemon: Daemon) -> None:
     found = await daemon.get("/contradictions", params={"limit": "5", "cursor": "10"})
     many = await daemon.get("/contradictions", params={"limit": "1001"})
     elsewhere = await daemon.get("/contradictions", params={"cursor": "x"})
@@ -76,7 +76,7 @@ async def test_a_page_of_contradictions_begins_where_the_last_one_ended(daemon: 
     assert (asked.part.limit, asked.part.offset) == (5, 10)
 
 
-async def test_a_fact_is_asked_for_by_its_key(daemon: Daemon) -> None:
+async def test_fact_is_looked_up_by_key(daemon: Daemon) -> None:
     found = await daemon.get("/facts", params={"key": "tests", "branch": "next", "as_of": "2025-01-01"})
     without = await daemon.get("/facts")
 

@@ -1,4 +1,4 @@
-"""What a client may cost, over real connections."""
+"""Limits of the HTTP server, over real connections."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hunchd.serving.limits import Limits
 HEAD = f"Host: 127.0.0.1\r\nAuthorization: Bearer {TOKEN}\r\nContent-Type: application/json\r\n"
 
 
-async def test_a_body_over_the_limit_is_refused_by_its_length_alone(daemon: Daemon) -> None:
+async def test_oversized_content_length_is_rejected_unread(daemon: Daemon) -> None:
     raw = f"POST /signals HTTP/1.1\r\n{HEAD}Content-Length: 100000000\r\n\r\n".encode()
 
     answer = await daemon.raw(raw)  # not one byte of the body is sent
@@ -26,7 +26,7 @@ async def test_a_body_over_the_limit_is_refused_by_its_length_alone(daemon: Daem
     assert json.loads(answer.partition(b"\r\n\r\n")[2])["error"]["code"] == "too_large"
 
 
-async def test_a_body_over_the_limit_is_refused_when_its_length_is_not_told(hunchd_home: Path) -> None:
+async def test_oversized_chunked_body_is_rejected(hunchd_home: Path) -> None:
     async def endless() -> object:
         for _ in range(1000):
             yield b" " * 1000
@@ -38,7 +38,7 @@ async def test_a_body_over_the_limit_is_refused_when_its_length_is_not_told(hunc
         assert response.status == 413
 
 
-async def test_an_imported_line_has_a_limit_and_is_refused_by_itself_and_an_import_has_none(hunchd_home: Path) -> None:
+async def test_import_limits_line_length_not_total(hunchd_home: Path) -> None:
     async with daemon_at(hunchd_home, Limits(body=10_000, line=20_000)) as daemon:
         kind = {"Content-Type": "application/x-ndjson"}
         long = await daemon.client.post(daemon.url + "/import", data=b"\n" * 50_000, headers=kind)
@@ -52,7 +52,7 @@ async def test_an_imported_line_has_a_limit_and_is_refused_by_itself_and_an_impo
     assert answers[1]["rejected"][0]["error"]["code"] == "too_large"
 
 
-async def test_a_body_that_does_not_arrive_is_not_waited_for(hunchd_home: Path) -> None:
+async def test_stalled_body_times_out(hunchd_home: Path) -> None:
     async with daemon_at(hunchd_home, Limits(read=0.1)) as daemon:
         began = time.monotonic()
         answers = [
@@ -64,7 +64,7 @@ async def test_a_body_that_does_not_arrive_is_not_waited_for(hunchd_home: Path) 
     assert time.monotonic() - began < 4
 
 
-async def test_a_head_that_does_not_arrive_is_not_waited_for(hunchd_home: Path) -> None:
+async def test_stalled_head_times_out(hunchd_home: Path) -> None:
     async with daemon_at(hunchd_home, Limits(wait=0.2)) as daemon:
         began = time.monotonic()
         for beginning in (b"", b"GET /status HT", f"GET /status HTTP/1.1\r\n{HEAD}\r\nGET /sta".encode()):
@@ -73,7 +73,7 @@ async def test_a_head_that_does_not_arrive_is_not_waited_for(hunchd_home: Path) 
     assert time.monotonic() - began < 4
 
 
-async def test_five_hundred_slow_connections_neither_stop_the_others_nor_stay(hunchd_home: Path) -> None:
+async def test_slow_connections_500_are_closed_others_served(hunchd_home: Path) -> None:
     async with daemon_at(hunchd_home, Limits(connections=64)) as daemon:
         slow = []
         for _ in range(500):
@@ -92,7 +92,7 @@ async def test_five_hundred_slow_connections_neither_stop_the_others_nor_stay(hu
             writer.close()
 
 
-async def test_a_connection_that_is_being_answered_is_never_closed_for_another(hunchd_home: Path) -> None:
+async def test_busy_connection_is_never_evicted(hunchd_home: Path) -> None:
     async with daemon_at(hunchd_home, Limits(connections=8)) as daemon:
         events = await daemon.get("/events")
         assert await events.content.readline() == b": hello\n"
@@ -108,7 +108,7 @@ async def test_a_connection_that_is_being_answered_is_never_closed_for_another(h
             writer.close()
 
 
-async def test_a_deep_or_wide_bomb_is_refused_and_the_next_request_is_not(daemon: Daemon) -> None:
+async def test_json_bomb_rejected_next_request_accepted(daemon: Daemon) -> None:
     bombs = [b"[" * 4_000_000, b'{"a":' * 1_000_000, b'{"signals":' + b"[" * 100 + b"]" * 100 + b"}", b'"' * 4_000_001]
     for bomb in bombs:
         response = await daemon.client.post(
@@ -130,11 +130,11 @@ async def test_a_deep_or_wide_bomb_is_refused_and_the_next_request_is_not(daemon
     ],
     ids=["long line", "long header", "many headers", "two lengths", "negative length", "broken chunk"],
 )
-async def test_a_head_that_is_too_large_or_ambiguous_is_refused(daemon: Daemon, head: str) -> None:
+async def test_oversized_or_ambiguous_head_is_rejected(daemon: Daemon, head: str) -> None:
     assert (await daemon.raw(head.encode())).split()[1] in (b"400", b"413", b"431")
 
 
-async def test_doors_close_at_once_even_with_listeners_and_idle_connections(hunchd_home: Path) -> None:
+async def test_shutdown_is_fast_with_open_connections(hunchd_home: Path) -> None:
     async with daemon_at(hunchd_home) as daemon:
         events = await daemon.get("/events")
         await daemon.get("/status")

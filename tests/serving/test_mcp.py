@@ -1,4 +1,4 @@
-"""POST /mcp: both eras of the protocol, their headers and statuses, and the doors' own checks before them."""
+"""POST /mcp: both eras of the protocol, headers and statuses, and the server's access checks."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ VERSION = "2026-07-28"
 META = {"io.modelcontextprotocol/protocolVersion": VERSION, "io.modelcontextprotocol/clientCapabilities": {}}
 
 
-async def asked(
+async def send_handshake_request(
     daemon: Daemon, method: str, params: dict[str, Any] | None = None, *, headers: dict[str, str] | None = None
 ) -> tuple[int, Any]:
-    """Status and message of a request in the era of the handshake."""
+    """Return status and message of a request in the handshake era."""
     message = {"jsonrpc": "2.0", "id": 7, "method": method, "params": params or {}}
     async with daemon.client.post(daemon.url + "/mcp", json=message, headers=headers or {}) as answer:
         return answer.status, await answer.json()
 
 
 async def stateless(daemon: Daemon, method: str, /, meta: Any = META, **more: Any) -> tuple[int, Any]:
-    """The same in the stateless era; `headers` among `more` replaces some."""
+    """Return status and message of a request in the stateless era; `headers` in `more` override some."""
     headers = {"MCP-Protocol-Version": VERSION, "Mcp-Method": method, **more.pop("headers", {})}
     named = more.get("name") or more.get("uri")
     headers |= {"Mcp-Name": named} if named and "Mcp-Name" not in headers else {}
-    return await asked(
+    return await send_handshake_request(
         daemon, method, more | ({"_meta": meta} if meta else {}), headers={k: v for k, v in headers.items() if v}
     )
 
 
-def test_six_tools_cost_less_than_five_hundred_tokens() -> None:
+def test_tool_definitions_stay_below_500_tokens() -> None:
     sent = json.dumps(TOOLS, separators=(",", ":"))
 
     assert len(TOOLS) <= 6
@@ -53,15 +53,15 @@ def test_six_tools_cost_less_than_five_hundred_tokens() -> None:
 @pytest.mark.parametrize(
     ("wanted", "agreed"), [("2024-11-05", "2024-11-05"), ("2025-11-25", "2025-11-25"), ("1999-01-01", "2025-11-25")]
 )
-async def test_the_handshake_agrees_on_a_revision(daemon: Daemon, wanted: str, agreed: str) -> None:
-    status, answer = await asked(daemon, "initialize", {"protocolVersion": wanted})
+async def test_initialize_negotiates_revision(daemon: Daemon, wanted: str, agreed: str) -> None:
+    status, answer = await send_handshake_request(daemon, "initialize", {"protocolVersion": wanted})
 
     assert status == 200
     assert answer["result"]["protocolVersion"] == agreed
     assert answer["result"]["serverInfo"]["name"] == "hunchd"
 
 
-async def test_discovery_replaces_the_handshake(daemon: Daemon) -> None:
+async def test_discover_replaces_handshake(daemon: Daemon) -> None:
     status, answer = await stateless(daemon, "server/discover")
 
     assert status == 200
@@ -71,13 +71,16 @@ async def test_discovery_replaces_the_handshake(daemon: Daemon) -> None:
     assert answer["result"]["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == "hunchd"
 
 
-async def test_a_tool_asks_the_engine(daemon: Daemon) -> None:
+async def test_tool_call_queries_engine(daemon: Daemon) -> None:
     await daemon.post("/projects", {"path": "/p"})
 
     called = {"name": "context", "arguments": {"file": "a.py", "budget": 300, "project": "/p"}}
-    _, answer = await asked(daemon, "tools/call", called)
+    _, answer = await send_handshake_request(daemon, "tools/call", called)
     assert answer["result"]["content"][0]["text"].startswith("# a.py")
-    assert (daemon.engine.asked[-1].file, daemon.engine.asked[-1].budget) == ("a.py", 300)
+    assert (daemon.engine.asked[-1].file, daemon.engine.asked[-1].budget) == (
+        "a.py",
+        300,
+    )
 
     _, answer = await stateless(daemon, "tools/call", name="remember", arguments={"text": "x is y"})
     assert answer["result"]["content"][0]["text"].startswith("Kept as ")
@@ -85,7 +88,7 @@ async def test_a_tool_asks_the_engine(daemon: Daemon) -> None:
     assert (kept.content, kept.trust, kept.project) == ("x is y", "derived", "/p")
 
 
-async def test_a_statement_is_kept_with_what_is_near_and_with_what_it_contradicts(daemon: Daemon) -> None:
+async def test_remember_reports_similar_and_contradicting(daemon: Daemon) -> None:
     await daemon.post("/projects", {"path": "/p"})
     await stateless(daemon, "tools/call", name="remember", arguments={"text": "x is y"})
     [known] = daemon.engine.known
@@ -98,10 +101,12 @@ async def test_a_statement_is_kept_with_what_is_near_and_with_what_it_contradict
     assert "It contradicts «x is y»" in answer["result"]["content"][0]["text"]
 
 
-async def test_what_the_engine_refuses_is_told_in_the_tool_s_result(daemon: Daemon) -> None:
+async def test_engine_error_becomes_tool_result(daemon: Daemon) -> None:
     daemon.engine.trouble = Unavailable("the store is starting", hint="try again in a moment")
 
-    status, answer = await asked(daemon, "tools/call", {"name": "search", "arguments": {"query": "x", "project": "/p"}})
+    status, answer = await send_handshake_request(
+        daemon, "tools/call", {"name": "search", "arguments": {"query": "x", "project": "/p"}}
+    )
 
     assert status == 200
     assert answer["result"]["isError"]
@@ -125,7 +130,7 @@ async def test_what_the_engine_refuses_is_told_in_the_tool_s_result(daemon: Daem
         ),
     ],
 )
-async def test_a_stateless_request_that_contradicts_itself_is_refused(daemon: Daemon, more: Any, code: int) -> None:
+async def test_stateless_header_mismatch_is_rejected(daemon: Daemon, more: Any, code: int) -> None:
     status, answer = await stateless(daemon, "tools/list", **more)
 
     assert status == 400
@@ -133,7 +138,7 @@ async def test_a_stateless_request_that_contradicts_itself_is_refused(daemon: Da
     assert answer["id"] == 7
 
 
-async def test_the_name_in_the_header_is_that_of_the_body(daemon: Daemon) -> None:
+async def test_stateless_name_header_must_match_body(daemon: Daemon) -> None:
     status, answer = await stateless(daemon, "tools/call", name="search", headers={"Mcp-Name": "remember"})
     assert (status, answer["error"]["code"]) == (400, -32020)
 
@@ -143,33 +148,33 @@ async def test_the_name_in_the_header_is_that_of_the_body(daemon: Daemon) -> Non
 
 
 @pytest.mark.parametrize("method", ["initialize", "ping", "logging/setLevel", "no/such"])
-async def test_what_the_stateless_era_does_not_know_is_not_found(daemon: Daemon, method: str) -> None:
+async def test_stateless_unknown_method_returns_404(daemon: Daemon, method: str) -> None:
     status, answer = await stateless(daemon, method)
 
     assert (status, answer["error"]["code"]) == (404, -32601)
 
 
-async def test_a_resource_that_is_not_there_is_named(daemon: Daemon) -> None:
+async def test_unknown_resource_error_names_it(daemon: Daemon) -> None:
     status, answer = await stateless(daemon, "resources/read", uri="test://nothing")
     assert (status, answer["error"]["code"], answer["error"]["data"]) == (400, -32602, {"uri": "test://nothing"})
 
-    status, answer = await asked(daemon, "resources/read", {"uri": "test://nothing"})
+    status, answer = await send_handshake_request(daemon, "resources/read", {"uri": "test://nothing"})
     assert (status, answer["error"]["code"]) == (200, -32002)
 
 
-async def test_every_known_project_has_a_bundle_among_the_resources(daemon: Daemon) -> None:
+async def test_resources_list_has_bundle_per_project(daemon: Daemon) -> None:
     for path in ("/p", "/q q"):
         await daemon.post("/projects", {"path": path})
 
-    _, answer = await asked(daemon, "resources/list")
+    _, answer = await send_handshake_request(daemon, "resources/list")
 
     assert [each["uri"] for each in answer["result"]["resources"]] == ["hunch://bundle//p", "hunch://bundle//q%20q"]
-    _, answer = await asked(daemon, "resources/read", {"uri": "hunch://bundle//q%20q"})
+    _, answer = await send_handshake_request(daemon, "resources/read", {"uri": "hunch://bundle//q%20q"})
     assert answer["result"]["contents"][0]["text"].startswith("# None")
     assert daemon.engine.asked[-1].project == "/q q"
 
 
-async def test_messages_that_ask_nothing_are_taken(daemon: Daemon) -> None:
+async def test_notifications_return_202(daemon: Daemon) -> None:
     for message in (
         {"jsonrpc": "2.0", "method": "notifications/initialized"},
         {"jsonrpc": "2.0", "id": 1, "result": {}},
@@ -179,14 +184,14 @@ async def test_messages_that_ask_nothing_are_taken(daemon: Daemon) -> None:
 
 
 @pytest.mark.parametrize("body", [b"[]", b"{}", b'[{"jsonrpc":"2.0","id":1,"method":"ping"}]', b"{", b'{"id":1}', b"7"])
-async def test_what_is_no_message_is_refused(daemon: Daemon, body: bytes) -> None:
+async def test_invalid_message_is_rejected(daemon: Daemon, body: bytes) -> None:
     headers = {"Content-Type": "application/json"}
     async with daemon.client.post(daemon.url + "/mcp", data=body, headers=headers) as answer:
         assert answer.status == 400
         assert (await answer.json())["error"]["code"] in (-32700, -32600)
 
 
-async def test_there_are_no_streams_and_no_sessions(daemon: Daemon) -> None:
+async def test_streams_and_sessions_are_unsupported(daemon: Daemon) -> None:
     for method in ("GET", "DELETE"):
         async with daemon.client.request(method, daemon.url + "/mcp") as answer:
             assert (answer.status, answer.headers["Allow"]) == (405, "POST")
@@ -197,9 +202,9 @@ async def test_there_are_no_streams_and_no_sessions(daemon: Daemon) -> None:
         assert "Mcp-Session-Id" not in answer.headers
 
 
-async def test_an_agent_cannot_have_a_folder_read_that_is_no_project(daemon: Daemon) -> None:
+async def test_agent_cannot_register_arbitrary_folder(daemon: Daemon) -> None:
     for project in ("/", "/no/such/folder", "else"):
-        _, answer = await asked(
+        _, answer = await send_handshake_request(
             daemon, "tools/call", {"name": "search", "arguments": {"query": "x", "project": project}}
         )
         assert answer["result"]["isError"]
@@ -208,21 +213,23 @@ async def test_an_agent_cannot_have_a_folder_read_that_is_no_project(daemon: Dae
     assert daemon.engine.project_ids == {}
 
 
-async def test_a_project_is_known_by_its_id_and_its_name_too(daemon: Daemon) -> None:
+async def test_project_resolves_by_id_and_name(daemon: Daemon) -> None:
     project = await (await daemon.post("/projects", {"path": "/code/shop"})).json()
 
     for name in (project["id"], "shop", "/code/shop/src"):
-        await asked(daemon, "tools/call", {"name": "search", "arguments": {"query": "x", "project": name}})
+        await send_handshake_request(
+            daemon, "tools/call", {"name": "search", "arguments": {"query": "x", "project": name}}
+        )
         assert daemon.engine.asked[-1].project == "/code/shop"
 
 
-async def test_documents_are_resources(daemon: Daemon) -> None:
+async def test_documents_are_listed_as_resources(daemon: Daemon) -> None:
     async with daemon.client.put(daemon.url + "/documents/profile/about me", json={"content": "I am Ada."}) as answer:
         assert answer.status in (200, 201)
 
-    _, answer = await asked(daemon, "resources/list")
+    _, answer = await send_handshake_request(daemon, "resources/list")
     assert [each["uri"] for each in answer["result"]["resources"]] == ["hunch://documents/profile/about%20me"]
-    _, answer = await asked(daemon, "resources/read", {"uri": "hunch://documents/profile/about%20me"})
+    _, answer = await send_handshake_request(daemon, "resources/read", {"uri": "hunch://documents/profile/about%20me"})
     assert answer["result"]["contents"][0]["text"] == "I am Ada."
-    _, answer = await asked(daemon, "resources/read", {"uri": "hunch://documents/profile/nothing"})
+    _, answer = await send_handshake_request(daemon, "resources/read", {"uri": "hunch://documents/profile/nothing"})
     assert answer["error"]["code"] == -32002

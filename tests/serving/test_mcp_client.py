@@ -1,4 +1,4 @@
-"""The official client against the doors and against `hunch mcp`, in both eras of the protocol."""
+"""The official MCP client against POST /mcp and `hunch mcp`, in both eras of the protocol."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ async def over_http(daemon: Daemon, mode: str) -> AsyncIterator[Any]:
 
 
 @pytest.mark.parametrize("mode", ERAS)
-async def test_the_client_uses_everything_over_http(daemon: Daemon, mode: str) -> None:
+async def test_official_client_over_http(daemon: Daemon, mode: str) -> None:
     await daemon.post("/projects", {"path": "/p"})
 
     async with over_http(daemon, mode) as client:
@@ -53,7 +53,7 @@ async def test_the_client_uses_everything_over_http(daemon: Daemon, mode: str) -
 
 
 @pytest.mark.parametrize("mode", ERAS)
-async def test_the_client_uses_hunch_mcp_without_a_daemon(mode: str, tmp_path: Path, hunchd_home: Path) -> None:
+async def test_official_client_over_stdio_without_daemon(mode: str, tmp_path: Path, hunchd_home: Path) -> None:
     sources = str(Path(__file__).parents[2] / "src")
     server = mcp.StdioServerParameters(
         command=sys.executable,

@@ -1,4 +1,4 @@
-"""The document against the router and against the parsers."""
+"""The OpenAPI document matches the router and the parsers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ DOCUMENT = document()
 SCHEMAS = DOCUMENT["components"]["schemas"]
 
 
-def test_every_route_is_described_and_every_description_is_a_route() -> None:
+def test_openapi_paths_match_router() -> None:
     router = make_app(FakeEngine(), TOKEN).router
 
     assert {(route.method, route.resource.canonical) for route in router.routes() if route.resource} == set(OPERATIONS)
@@ -59,22 +59,22 @@ def test_every_route_is_described_and_every_description_is_a_route() -> None:
     ],
     ids=lambda value: None,
 )
-def test_every_described_field_is_parsed_and_every_parsed_one_described(described: Any, parsed: Any) -> None:
+def test_openapi_fields_match_parsers(described: Any, parsed: Any) -> None:
     assert set(described) == set(parsed)
 
 
-async def test_the_bundle_is_described_whole() -> None:
+async def test_openapi_bundle_schema_is_complete() -> None:
     bundle = bundle_json(await FakeEngine().context(ContextRequest(project="/p")))
 
     assert set(SCHEMAS["Bundle"]["properties"]) == set(bundle) == set(SCHEMAS["Bundle"]["required"])
     assert set(SCHEMAS["Bundle"]["properties"]["items"]["items"]["properties"]) == set(bundle["items"][0])
 
 
-async def test_the_document_is_served(daemon: Daemon) -> None:
+async def test_openapi_document_is_served(daemon: Daemon) -> None:
     assert await (await daemon.get("/openapi.json")).json() == json.loads(json.dumps(DOCUMENT))
 
 
-def test_every_reference_leads_somewhere() -> None:
+def test_openapi_references_resolve() -> None:
     for reference in references(DOCUMENT):
         place: Any = DOCUMENT
         for step in reference.removeprefix("#/").split("/"):
@@ -82,13 +82,13 @@ def test_every_reference_leads_somewhere() -> None:
         assert place
 
 
-def test_every_schema_is_used() -> None:
+def test_openapi_schemas_are_all_used() -> None:
     used = {reference.rpartition("/")[2] for reference in references(DOCUMENT)}
 
     assert set(SCHEMAS) <= used
 
 
-def test_operations_are_named_once_and_path_parameters_described() -> None:
+def test_openapi_operation_ids_are_unique() -> None:
     operations = [(path, each) for path, methods in DOCUMENT["paths"].items() for each in methods.values()]
     names = [each["operationId"] for _, each in operations]
 
@@ -98,7 +98,7 @@ def test_operations_are_named_once_and_path_parameters_described() -> None:
         assert described == {name for name in ("id", "path") if f"{{{name}}}" in path}
 
 
-def test_only_health_is_described_as_open() -> None:
+def test_openapi_only_health_needs_no_token() -> None:
     open_paths = [
         path for path, methods in DOCUMENT["paths"].items() for each in methods.values() if each.get("security") == []
     ]

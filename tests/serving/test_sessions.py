@@ -1,4 +1,4 @@
-"""The session doors: what is taken, what is refused and how, and that each field that is parsed is described."""
+"""Session routes: accepted and rejected input, and fields described in OpenAPI."""
 
 from __future__ import annotations
 
@@ -23,13 +23,11 @@ SCHEMAS = document()["components"]["schemas"]
         ("SessionEnd", END_FIELDS),
     ],
 )
-def test_every_described_field_is_parsed_and_every_parsed_one_described(
-    described: str, parsed: tuple[str, ...]
-) -> None:
+def test_openapi_fields_match_session_parsers(described: str, parsed: tuple[str, ...]) -> None:
     assert set(SCHEMAS[described]["properties"]) == set(parsed)
 
 
-async def test_good_messages_are_taken_and_bad_ones_named(daemon: Daemon) -> None:
+async def test_append_keeps_valid_lists_rejected(daemon: Daemon) -> None:
     sent = [{"role": "user", "content": "hello"}, {"role": "wizard", "content": "abracadabra"}]
     response = await daemon.post("/sessions/s1/messages", {"messages": sent})
     answer = await response.json()
@@ -48,9 +46,7 @@ async def test_good_messages_are_taken_and_bad_ones_named(daemon: Daemon) -> Non
         ({"role": "assistant", "event_type": "tool_call", "event_data": {"input": {"path": "a.py"}}}, Event.CALL),
     ],
 )
-async def test_what_a_message_is_follows_from_its_role_or_is_said(
-    daemon: Daemon, message: dict[str, Any], event: Event
-) -> None:
+async def test_append_event_type_defaults_by_role(daemon: Daemon, message: dict[str, Any], event: Event) -> None:
     assert (await daemon.post("/sessions/s1/messages", {"messages": [message]})).status == 202
     [kept] = daemon.engine.conversations.logs["s1"]
 
@@ -58,7 +54,7 @@ async def test_what_a_message_is_follows_from_its_role_or_is_said(
     assert kept.text
 
 
-async def test_the_end_may_say_how_it_went_or_nothing(daemon: Daemon) -> None:
+async def test_end_outcome_is_optional(daemon: Daemon) -> None:
     await daemon.post("/sessions/s1/messages", {"messages": [{"role": "user", "content": "x"}]})
     json_type = {"Content-Type": "application/json"}
 
@@ -78,22 +74,20 @@ async def test_the_end_may_say_how_it_went_or_nothing(daemon: Daemon) -> None:
         ({"session": "two\nlines", "message": "x"}, "session"),
     ],
 )
-async def test_a_question_that_cannot_be_compiled_names_its_field(
-    daemon: Daemon, body: dict[str, Any], field: str
-) -> None:
+async def test_compile_error_names_field(daemon: Daemon, body: dict[str, Any], field: str) -> None:
     response = await daemon.post("/context/compile", body)
 
     assert response.status == 422
     assert (await response.json())["error"]["field"] == field
 
 
-async def test_a_listed_message_is_described_whole(daemon: Daemon) -> None:
+async def test_listed_message_matches_schema(daemon: Daemon) -> None:
     await daemon.post("/sessions/s1/messages", {"messages": [{"role": "user", "content": "x"}]})
     [kept] = daemon.engine.conversations.logs["s1"]
 
     assert set(SCHEMAS["LoggedMessage"]["required"]) == set(message_json(kept, "s1"))
 
 
-async def test_an_unknown_session_is_not_found(daemon: Daemon) -> None:
+async def test_unknown_session_returns_404(daemon: Daemon) -> None:
     for path in ("/sessions/none", "/sessions/none/messages"):
         assert (await daemon.get(path)).status == 404

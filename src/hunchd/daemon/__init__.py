@@ -1,1 +1,1 @@
-"""The processes: the front that answers, the store and the indexer that come and go."""
+"""Processes of the daemon: the front that serves requests, and helper processes started on demand."""

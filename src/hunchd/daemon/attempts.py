@@ -1,8 +1,8 @@
-"""Files that a parser died over are not tried again: a note on disk says which one it is at.
+"""Guard against files that crash a parser: a note on disk names the file being parsed.
 
-Grammars are C code that reads whatever a repository holds. Should one crash or never end, the process ends with it; the
-next one finds the note and tries once more: the machine may have been switched off just then. After a second time the
-file is kept without an outline, and the others go on.
+Grammars are C code that reads whatever a repository holds. If one crashes or never ends, the process dies with it; the
+next process finds the note and retries once, because the machine may have been switched off just then. After a second
+crash the file is stored without an outline, and the others are parsed.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from typing import Final, Self
 
 logger = logging.getLogger(__name__)
 
-LONGEST: Final = 20.0  # seconds of processor time for one file, after which the process is ended from outside
-FATAL: Final = 2  # times that a process ended over a file, after which it is not tried again
+LONGEST: Final = 20.0  # seconds of CPU time for one file, after which a signal kills the process
+FATAL: Final = 2  # crashes over a file, after which it is not parsed again
 _numbers = count()
 
 
 class Attempts:
-    """The note of one piece of work, beside the cache that it fills."""
+    """Crash guard of one parsing run; its note lies beside the cache that the run fills."""
 
     def __init__(self, cache: Path) -> None:
         self._own = cache.with_name(f"{cache.name}.parsing-{os.getpid()}-{next(_numbers)}")
@@ -42,7 +42,7 @@ class Attempts:
 
     @contextmanager
     def at(self, blob: str) -> Iterator[None]:
-        """While this blob is being parsed."""
+        """Mark the blob as being parsed for the duration of the block."""
         os.pwrite(self._file, f"{blob} {self._before.get(blob, 0) + 1}".encode().ljust(80), 0)
         _alarm(LONGEST)
         try:
@@ -53,7 +53,7 @@ class Attempts:
 
 
 def _left_behind(cache: Path) -> Iterator[tuple[str, int]]:
-    """The blobs that processes which are no more were at, and how often in a row."""
+    """Yield the blobs that dead processes were parsing, and how often in a row."""
     own = f".parsing-{os.getpid()}-"
     for note in cache.parent.glob(f"{cache.name}.parsing-*"):
         if own in note.name:
@@ -62,12 +62,12 @@ def _left_behind(cache: Path) -> Iterator[tuple[str, int]]:
         note.unlink(missing_ok=True)
         times = int(told) if told.isdecimal() else 1
         if blob and times >= FATAL:
-            logger.warning("parsing the content %s ended the process; it is kept without an outline", blob)
+            logger.warning("parsing blob %s crashed the process repeatedly; storing it without an outline", blob)
         if blob:
             yield blob, times
 
 
 def _alarm(seconds: float) -> None:
-    """The default action of SIGPROF ends the process, even where C code never comes back to Python."""
+    """Set the CPU timer; the default action of SIGPROF kills the process even inside C code."""
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_PROF, seconds)

@@ -1,4 +1,4 @@
-"""Notices that the daemon's own files were deleted or replaced under it: it would work on for nobody."""
+"""Monitor that notices when the daemon's own files are deleted or replaced: no client could find it any more."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-LOOK = 2.0  # seconds between two looks; each costs a few microseconds
-SETTLED = 0.5  # seconds: who deletes one of them mostly deletes the others in the same breath
+LOOK = 2.0  # seconds between two checks; each costs a few microseconds
+SETTLED = 0.5  # seconds: usually the other files are deleted right after the first
 
 
 async def until_lost(files: Iterable[Path]) -> list[Path]:
-    """Those of `files` that are no longer what they are now, once there are any."""
+    """Wait until any of `files` is deleted or replaced; return those."""
     known = {file: file.lstat() for file in files if os.path.lexists(file)}
     while not _lost(known):
         await asyncio.sleep(LOOK)
@@ -25,7 +25,7 @@ def _lost(known: dict[Path, os.stat_result]) -> list[Path]:
 
 
 def _is_there(file: Path, known: os.stat_result) -> bool:
-    """Whether it is the same file. One that cannot be looked at is not lost: the disk may answer again."""
+    """Return True if it is the same file, or if it cannot be checked: the disk may respond again."""
     try:
         return os.path.samestat(file.lstat(), known)
     except (FileNotFoundError, NotADirectoryError):

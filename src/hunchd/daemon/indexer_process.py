@@ -1,7 +1,7 @@
-"""The indexer: reads history and code for the front, in a process that comes and goes and gives way to others.
+"""The indexer process: reads history and code for the front, on demand and at low priority.
 
-Whoever adds a project waits for the first model of it, which needs a part of the code alone. `indexing`, with all that
-reads files and messages, takes as long to load as that model to make: it is loaded by who needs it.
+Adding a project waits for its first model, which needs only a part of the code. Importing `indexing`, which pulls in
+everything that reads files and messages, takes as long as building that model, so it is imported where it is used.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ IDLE_AFTER: Final = 30.0  # seconds without a call until the process offers to e
 NICENESS: Final = 10
 
 
-_first_answers = Urgent()  # projects without a model, about which nothing can be said yet
+_first_answers = Urgent()  # projects without a model, for which nothing can be answered yet
 
 
 async def handle_index(params: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
-    """History, files, models and episodes of one project, in the order in which they become useful."""
+    """Yield history, files, models and episodes of one project, most useful first."""
     first = _first_answers.begin()
     try:
         async for step in in_thread(lambda: _stepping_back(_indexed(_scope(params)))):
@@ -42,7 +42,7 @@ async def handle_index(params: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
 
 
 async def handle_parse(params: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
-    """The outlines of what changed: of `paths`, or of the whole tree where they are not given."""
+    """Yield the outlines of changed files: of `paths`, or of the whole tree if omitted."""
     from hunchd.daemon.indexing import parse
 
     paths = params.get("paths")
@@ -53,9 +53,14 @@ async def handle_parse(params: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
 
 
 async def handle_units(params: dict[str, Any]) -> dict[str, Any]:
-    """The units since `since_sha`, with their episodes, which of them only have a new id (`moved`; by the same name one
-    says what one was told of that), and which commits are `gone`; `rewritten` when that one is; `waits` while git is in
-    the middle of something."""
+    """Return the units since `since_sha`, with their episodes.
+
+    The result also has the commits that only changed their id (`moved`; the parameter of that name passes rewrites
+    already
+    reported), the commits that are `gone`, `rewritten` if `since_sha` is gone itself, and `waits` while git is in
+    the middle
+    of an operation.
+    """
     from hunchd.daemon.indexing import units_since
 
     told = [(str(old), str(new), bool(exact)) for old, new, exact in params.get("moved") or ()]
@@ -63,21 +68,21 @@ async def handle_units(params: dict[str, Any]) -> dict[str, Any]:
 
 
 async def handle_lost(params: dict[str, Any]) -> dict[str, Any]:
-    """Which of the commits `shas` no branch, no tag and no checkout has any more."""
+    """Return the commits among `shas` that no branch, tag or checkout contains any more."""
     from hunchd.daemon.indexing import lost
 
     return await asyncio.to_thread(lost, _scope(params), [str(sha) for sha in params["shas"]])
 
 
 async def handle_conventions(params: dict[str, Any]) -> dict[str, Any]:
-    """Facts from manifests and decision files, and the topics that can be asked for."""
+    """Return facts from manifests and decision files, and the available topics."""
     from hunchd.daemon.indexing import conventions_of
 
     return await asyncio.to_thread(conventions_of, _scope(params))
 
 
 async def handle_habits(params: dict[str, Any]) -> dict[str, Any]:
-    """The workflows that are done again and again in the commands kept in the folder `log`."""
+    """Return workflows that recur in the command log in the folder `log`."""
     from hunchd.daemon.indexing import habits_of
 
     zone = timedelta(seconds=float(params.get("zone") or 0.0))
@@ -85,7 +90,7 @@ async def handle_habits(params: dict[str, Any]) -> dict[str, Any]:
 
 
 async def handle_reached(params: dict[str, Any]) -> dict[str, Any]:
-    """Which of the commits `shas` the branch `into` contains: what was learnt with them is true there."""
+    """Return the commits among `shas` that the branch `into` contains; facts learned from them apply there."""
     from hunchd.daemon.indexing import reached
 
     shas = [str(sha) for sha in params["shas"] if re.fullmatch(r"[0-9a-f]{40,64}", str(sha))]
@@ -93,7 +98,7 @@ async def handle_reached(params: dict[str, Any]) -> dict[str, Any]:
 
 
 def _indexed(scope: Scope) -> Iterator[dict[str, Any]]:
-    """Something to answer with, at once, and then everything."""
+    """Yield a first model to answer with at once, and then everything else."""
     yield from first_model(scope)
     from hunchd.daemon.indexing import index
 
@@ -103,9 +108,9 @@ def _indexed(scope: Scope) -> Iterator[dict[str, Any]]:
 def _scope(params: dict[str, Any]) -> Scope:
     root = Path(str(params.get("root") or ""))
     if not root.is_absolute():
-        raise InvalidInput("the root of a project is an absolute path", field="root")
+        raise InvalidInput("the root of a project must be an absolute path", field="root")
     if not is_readable(root):
-        raise RepositoryError(f"{root} is no folder that can be read")
+        raise RepositoryError(f"{root} is not a readable folder")
     return Scope(
         root=root,
         code_cache=Path(str(params["code_cache"])),
@@ -115,14 +120,14 @@ def _scope(params: dict[str, Any]) -> Scope:
         most=int(params.get("most", 100_000)),
         full=bool(params.get("full", True)),
         extra_ignore=tuple(params.get("extra_ignore") or ()),
-        largest=int(params.get("largest", 0)),  # left out by calls that read no file
+        largest=int(params.get("largest", 0)),  # omitted by calls that read no file
         episodes_after=str(params.get("episodes_after") or ""),
         now=datetime.now(UTC),
     )
 
 
 def _stepping_back(steps: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """The same steps; those behind the first model at low priority."""
+    """Yield the same steps; lower the priority after the first model."""
     ahead = True
     for step in steps:
         yield step
@@ -132,11 +137,13 @@ def _stepping_back(steps: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 
 def _step_back() -> None:
-    """Once somebody waiting for a first answer has it, whoever works at this machine comes first.
+    """Lower the priority once the first answer is available, so that the machine's user comes first.
 
-    There is no way back, but the thread is short-lived: on Linux this holds for the thread that asks, and for what it
-    starts; elsewhere for the process. The disk follows the processor, a little behind. It must not be left to the idle
-    class: on a busy disk each sync of ours waited ten seconds, and so did whoever synced in the same file system.
+    This cannot be undone, but the thread is short-lived: on Linux it applies to the calling thread and to what it
+    starts;
+    elsewhere to the process. I/O priority follows the niceness. The idle I/O class must not be used: on a busy disk
+    each of
+    our syncs waited ten seconds, and so did every other process that synced on the same file system.
     """
     if hasattr(os, "nice"):
         os.nice(max(0, NICENESS - os.nice(0)))

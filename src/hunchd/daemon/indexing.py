@@ -1,4 +1,4 @@
-"""What the indexer does with one project: history into models and episodes, the tree into outlines."""
+"""Indexing of one project: history into models and episodes, the working tree into outlines."""
 
 from __future__ import annotations
 
@@ -40,13 +40,15 @@ from hunchd.repository.reading import read_file, stamp_of
 from hunchd.store.code import CodeCache
 
 BATCH: Final = 200  # files put into the cache, or episodes sent, at once
-MOST_FACTS: Final = 2_000  # of a history's messages: the newest, older ones are past
+MOST_FACTS: Final = 2_000  # newest facts from a history's messages; older ones are outdated
 TOLD_EVERY: Final = 500  # units between two reports of progress
 
 
 def index(scope: Scope) -> Iterator[dict[str, Any]]:
-    """Everything about a project beyond its first model. Where git cannot read all of the history, it is what can be
-    read, and why that is not all."""
+    """Index everything beyond the project's first model.
+
+    If git cannot read all of the history, indexes the readable part and yields the reason.
+    """
     git, total = history_of(scope.root), None
     try:
         total = min(_count(git), scope.most)
@@ -54,14 +56,14 @@ def index(scope: Scope) -> Iterator[dict[str, Any]]:
     except RepositoryError as error:
         found = readable(git, newest=scope.most) if git is not None and total else 0
         yield from _indexed(scope, git, found)
-        if total is None:  # git cannot even count: trying again is cheap, and somebody may mend that
+        if total is None:  # git cannot even count: a retry is cheap, and somebody may repair it
             raise
         why = f"only the newest {found:,} of {total:,} commits could be read: {error.message}"
         yield {"stage": "unread", "why": why}
 
 
 def _indexed(scope: Scope, git: Git | None, total: int) -> Iterator[dict[str, Any]]:
-    """The most useful first: recent history, the files, older history, episodes."""
+    """Index the most useful first: recent history, files, older history, episodes."""
     learner = Learner()
     packs: list[bytes] = []
     recent = min(scope.newest, total)
@@ -82,7 +84,7 @@ def _indexed(scope: Scope, git: Git | None, total: int) -> Iterator[dict[str, An
 
 
 def parse(scope: Scope, paths: Sequence[str] | None = None) -> Iterator[dict[str, Any]]:
-    """The outlines of what changed since it was parsed last, of `paths` or of the whole tree, and what is gone."""
+    """Yield outlines of files changed since the last parse, and removed files; of `paths` or the whole tree."""
     with CodeCache(scope.code_cache, writable=True) as cache:
         for step in _changed(scope, cache, paths):
             if step.outlines or step.removed:
@@ -91,8 +93,7 @@ def parse(scope: Scope, paths: Sequence[str] | None = None) -> Iterator[dict[str
 
 
 def conventions_of(scope: Scope) -> dict[str, Any]:
-    """The facts and workflows that the project's own files state, what colleagues shared, what it could be asked
-    about, and the files that its guides bring in."""
+    """Return the facts and workflows in the project's own files, shared memories, topics and guide files."""
     with contextlib.closing(CodeCache(scope.code_cache)) as cache:
         defined = cache.defined()
     rules = IgnoreRules.load(scope.root, scope.extra_ignore)
@@ -105,7 +106,7 @@ def conventions_of(scope: Scope) -> dict[str, Any]:
 
 
 def habits_of(scope: Scope, log: Path, zone: timedelta) -> dict[str, Any]:
-    """What is done again and again in the commands kept at `log`, as memories on the wire, and since when they tell."""
+    """Return workflows that recur in the commands at `log`, as JSON memories, and the start of the log."""
     ran = read(log)
     found = habits(sorted(ran, key=lambda one: one.at), zone=timezone(zone))
     return {
@@ -115,24 +116,27 @@ def habits_of(scope: Scope, log: Path, zone: timedelta) -> dict[str, Any]:
 
 
 def episodes_of(found: Sequence[Unit], scope: Scope) -> list[dict[str, Any]]:
-    """The units as memories on the wire."""
+    """Convert the units to episodes, as JSON memories."""
     return [memory_json(episode(unit, scope.project, now=scope.now)) for unit in found]
 
 
 def facts_of(found: Sequence[Unit], scope: Scope) -> list[dict[str, Any]]:
-    """What the messages of the units state and the code does not belie, as memories on the wire, the oldest first."""
+    """Extract facts from commit messages that the code does not contradict, as JSON memories, oldest first."""
     return _not_belied(_stated(found, scope), scope)
 
 
 def units_since(scope: Scope, since: str, told: Sequence[tuple[str, str, bool]] = ()) -> dict[str, Any]:
-    """What was committed since `since`, and which commits of before stand elsewhere now or nowhere; `told` says so of
-    some. While a rebase or a bisection is at it nothing is told but that it `waits`: HEAD passes through commits that
-    are nobody's work yet, or no longer."""
+    """Return the commits since `since`, and earlier commits that were moved or dropped.
+
+    `told` lists moves that are already known. During a rebase or bisection the result is only `waits`: HEAD passes
+    through
+    commits that are not yet, or no longer, anybody's work.
+    """
     git = history_of(scope.root)
     nothing: dict[str, Any] = {"units": [], "episodes": [], "facts": [], "moved": [], "gone": [], "rewritten": False}
     if git is None or (since and not git.exists(since)):
         return nothing | {"rewritten": bool(since)}
-    head = git.resolve() if git.exists() else "HEAD"  # one and the same in all that is asked
+    head = git.resolve() if git.exists() else "HEAD"  # the same commit in all calls below
     if _is_passing_through(scope.root):
         return nothing | {"waits": True}
     rewrites = [Rewritten(*one) for one in told]
@@ -140,7 +144,7 @@ def units_since(scope: Scope, since: str, told: Sequence[tuple[str, str, bool]] 
     pairs = moved(git, rewrites, since or None, head) if found or told else []
     dropped = gone(git, rewrites, since or None, head) if since or told else []
     changed = nothing | {"moved": pairs, "gone": dropped, "head": head}
-    if len(found) > scope.newest:  # another history altogether, or years of it: learn it in order
+    if len(found) > scope.newest:  # a different history, or years of it: index it in order
         return changed | {"rewritten": True}
     return changed | {
         "units": [asdict(unit) for unit in found],
@@ -150,13 +154,13 @@ def units_since(scope: Scope, since: str, told: Sequence[tuple[str, str, bool]] 
 
 
 def _is_passing_through(root: Path) -> bool:
-    """Whether git has detached HEAD for as long as an operation takes. One that was forgotten on a branch does not."""
+    """Return True if git has detached HEAD during an operation; one left unfinished on a branch does not count."""
     found = layout.find(root)
     return found is not None and layout.operation(found) in ("rebase", "bisect") and layout.head(found).detached
 
 
 def lost(scope: Scope, shas: Sequence[str]) -> dict[str, Any]:
-    """Which of the commits no branch, no tag and no checkout has any more."""
+    """Return the commits that no branch, tag or checkout contains any more."""
     git = history_of(scope.root)
     if git is None or not git.exists():
         return {"lost": []}
@@ -167,7 +171,7 @@ def lost(scope: Scope, shas: Sequence[str]) -> dict[str, Any]:
 
 
 def reached(scope: Scope, into: str, shas: Sequence[str]) -> dict[str, Any]:
-    """Which of the commits are part of the history of the branch `into`."""
+    """Return the commits that are part of the history of the branch `into`."""
     git = history_of(scope.root)
     if git is None:
         return {"reached": []}
@@ -177,14 +181,14 @@ def reached(scope: Scope, into: str, shas: Sequence[str]) -> dict[str, Any]:
 def _contains(git: Git, into: str, sha: str) -> bool:
     try:
         git.run("merge-base", "--is-ancestor", sha, f"refs/heads/{into}")
-    except RepositoryError:  # also what git says of a commit that is gone
+    except RepositoryError:  # also raised for a commit that is gone
         return False
     return True
 
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """A batch of files that was looked at: what was new in it, and how far the work is."""
+    """Batch of processed files: new outlines, removed paths and the progress."""
 
     outlines: list[FileOutline]
     removed: list[str]
@@ -208,9 +212,11 @@ def _learnt(
     reached: int = 0,
     lines: bool = False,
 ) -> Iterator[dict[str, Any]]:
-    """Teach `learner` the newest units, oldest first; `packs` keeps them, about 300 bytes each, for the episodes.
+    """Teach `learner` the newest units, oldest first.
 
-    With `lines` who wrote how much of a file is learnt too; git takes some times longer to tell it.
+    `packs` collects them for the episodes, about 300 bytes each. With `lines` it also learns how much of a file
+    each author
+    wrote; git then takes several times longer.
     """
     if git is None or not newest:
         return
@@ -238,7 +244,7 @@ def _placed(cache: CodeCache, learner: Learner) -> None:
 
 
 def _episodes(packs: list[bytes], scope: Scope, *, known: bool) -> Iterator[dict[str, Any]]:
-    """Newest first; where the last run got as far as `episodes_after`, only what is older."""
+    """Yield episodes, newest first; with `known`, only those older than `episodes_after` of the last run."""
     total = done = 0
     stated: list[Memory] = []
     for pack in packs:
@@ -268,7 +274,7 @@ def _stated(found: Sequence[Unit], scope: Scope) -> list[Memory]:
 
 
 def _not_belied(stated: Sequence[Memory], scope: Scope) -> list[dict[str, Any]]:
-    """The oldest first: each takes the place of the one before."""
+    """Return facts that still match the code, oldest first, because each replaces the one before."""
     if not stated:
         return []
     with contextlib.closing(CodeCache(scope.code_cache)) as cache:
@@ -278,7 +284,7 @@ def _not_belied(stated: Sequence[Memory], scope: Scope) -> list[dict[str, Any]]:
 
 
 def _changed(scope: Scope, cache: CodeCache, paths: Sequence[str] | None = None) -> Iterator[_Step]:
-    """Read, parse and keep what is not in the cache as it is in the tree."""
+    """Parse and cache the files that differ between cache and working tree."""
     rules = IgnoreRules.load(scope.root, scope.extra_ignore)
     blobs = cache.blobs()
     if paths is None:
@@ -306,7 +312,7 @@ def _changed(scope: Scope, cache: CodeCache, paths: Sequence[str] | None = None)
 def _read(
     scope: Scope, paths: Sequence[str], blobs: dict[str, str], attempts: Attempts
 ) -> tuple[list[FileOutline], list[str], list[str]]:
-    """Outlines of what changed, paths of what did not, paths of what cannot be read."""
+    """Return outlines of changed files, paths of unchanged ones and paths of unreadable ones."""
     outlines: list[FileOutline] = []
     same: list[str] = []
     lost: list[str] = []

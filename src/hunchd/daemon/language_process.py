@@ -1,4 +1,4 @@
-"""The language process: asks a model elsewhere for the front, which stays small; gone when nothing is left to ask."""
+"""The language process: sends requests to an external model, so that the front stays small; ends when idle."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ IDLE_AFTER: Final = 30.0  # seconds
 
 
 def main() -> int:
-    """Answer until the pipe closes."""
+    """Serve until the pipe closes."""
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     serve({"ask": answered}, idle_after=IDLE_AFTER)
     return 0

@@ -1,4 +1,4 @@
-"""`hunchd`: the front process. Takes the lock, starts the parts, runs until it is told to stop."""
+"""Entry point of `hunchd`, the front process: takes the lock, starts the components, runs until it is stopped."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ OLD_LOGS = 3
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run the daemon. Exit status: 0 stopped when asked, 1 failed, 2 wrong usage or settings, 3 another one runs."""
+    """Run the daemon; exit status 0: stopped on request, 1: failed, 2: wrong usage or settings, 3: another one runs."""
     parser = argparse.ArgumentParser(
         prog="hunchd", description="The daemon behind `hunch`; it stays in the foreground."
     )
@@ -47,7 +47,7 @@ def main(argv: list[str] | None = None) -> int:
             make_private(folder)
         lock = take_lock(_lock_file(where))
     except HunchError as error:
-        print(f"hunchd: {error.message}", file=sys.stderr)  # noqa: T201 - nobody reads the log of a daemon that never was
+        print(f"hunchd: {error.message}", file=sys.stderr)  # noqa: T201 - the log is not open yet
         return 2
     except OSError as error:
         print(f"hunchd: {error.filename}: {error.strerror}", file=sys.stderr)  # noqa: T201
@@ -59,10 +59,10 @@ def main(argv: list[str] | None = None) -> int:
     try:
         asyncio.run(run(where, settings))
     except HunchError as error:
-        logger.error("hunchd cannot go on: %s", error.message)
+        logger.error("hunchd failed: %s", error.message)
         return 1
     except Exception:
-        logger.exception("hunchd cannot go on")
+        logger.exception("hunchd failed")
         return 1
     finally:
         lock.close()
@@ -70,7 +70,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 async def run(where: Places, settings: Settings) -> None:
-    """Until SIGTERM, SIGINT, or long idleness where that is wished for."""
+    """Serve until SIGTERM, SIGINT, or the idle timeout if one is set."""
     # Imported here so that a second daemon is turned away before the heavy part of the start.
     with one_thread_each():
         from hunchd.daemon.footing import until_lost
@@ -83,7 +83,7 @@ async def run(where: Places, settings: Settings) -> None:
         loop.add_signal_handler(number, stop.set)
     async with assembled(where, settings) as engine:
         sys.setswitchinterval(GIVE_WAY_AFTER)
-        gc.freeze()  # what the start made stays: the collector need not look at it again
+        gc.freeze()  # objects made at start are permanent: the collector need not scan them again
         notify("READY=1\nSTATUS=answering")
         watchdog = asyncio.create_task(keep_watchdog_fed(), name="watchdog")
         lost = asyncio.create_task(until_lost(_footing(where)), name="footing")
@@ -95,22 +95,25 @@ async def run(where: Places, settings: Settings) -> None:
             _without_footing(where, lost.result())
         for task in (watchdog, idle, lost):
             task.cancel()
-        logger.info("hunchd stops")
+        logger.info("hunchd is stopping")
         loop.call_later(STOP_WITHIN, _end_now)
     notify("STATUS=stopped")
 
 
 def _footing(where: Places) -> list[Path]:
-    """What the daemon stands on: its data, the folder of its log, and what clients find it by."""
+    """Return the files the daemon depends on: its data, its log folder, and those by which clients find it."""
     told = read(where.rendezvous_file)
     socket = [Path(told.socket)] if told is not None and told.socket else []
     return [_lock_file(where), where.spool, where.rendezvous_file, *socket]
 
 
 def _without_footing(where: Places, lost: list[Path]) -> None:
-    """Some of it is gone, so that nobody finds this daemon and any command starts another. Where the data is gone, this
-    one ends at once: whatever it wrote now would be in the way of who deleted that, or of the next daemon."""
-    logger.warning("%s: deleted or replaced while hunchd was running; it ends, and any command starts another", lost[0])
+    """Handle the loss of own files: no client finds this daemon, and any command starts another.
+
+    If the data folder is gone, exit at once: further writes would get in the way of whoever deleted it, or of the next
+    daemon.
+    """
+    logger.warning("%s was deleted or replaced; stopping, any command starts a new daemon", lost[0])
     if _lock_file(where) in lost:
         logging.shutdown()
         os._exit(0)  # the helpers end with it
@@ -121,7 +124,7 @@ def _lock_file(where: Places) -> Path:
 
 
 def take_lock(file: Path) -> int | _Lock:
-    """The lock that the one daemon holds while it lives, or the pid of the daemon that holds it."""
+    """Take the lock that the one daemon holds while it lives, or return the pid of the daemon that holds it."""
     descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -136,8 +139,7 @@ def take_lock(file: Path) -> int | _Lock:
 
 
 def _holder(descriptor: int) -> int:
-    """The pid of the daemon that holds the lock, which it writes down when it has it; 0 if it does not within a
-    second."""
+    """Return the pid that the lock's holder writes into the file; 0 if it does not within a second."""
     for _ in range(50):
         if (told := os.pread(descriptor, 32, 0).strip()).isdigit():
             return int(told)
@@ -165,7 +167,7 @@ def _log_to(where: Places, settings: Settings, *, to_stderr: bool) -> None:
 
 
 def _end_now() -> None:
-    """Something hangs. What was accepted is in the journal; the next start takes it up."""
+    """Exit although something hangs; accepted signals are in the journal and are recovered at the next start."""
     logger.error("stopping took more than %.0f s; ending now", STOP_WITHIN)
     logging.shutdown()
     os._exit(0)

@@ -1,4 +1,4 @@
-"""What the mining process does with one project: the shapes of what changed, then the patterns of all."""
+"""Pattern mining of one project: shapes of the changed files, then the patterns of all."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from hunchd.repository.reading import read_file, stamp_of
 from hunchd.store.shapes import Kept, ShapeCache
 
 BATCH: Final = 100  # files put into the cache at once
-MOST_FILES: Final = 20_000  # of a project that are looked at
+MOST_FILES: Final = 20_000  # per project
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quarry:
-    """One project as a call of the front describes it."""
+    """Mining request for one project, as the front sends it."""
 
     root: Path
     cache: Path
@@ -43,7 +43,7 @@ class Quarry:
 
 
 def mine(quarry: Quarry, paths: Sequence[str] | None = None) -> Iterator[dict[str, Any]]:
-    """Progress by file, then `{"patterns": […]}`: of the whole tree, or brought up to date after changes of `paths`."""
+    """Yield progress by file, then `{"patterns": […]}`: of the whole tree, or updated after changes of `paths`."""
     with ShapeCache(quarry.cache) as cache:
         touched: set[str] = set()
         for done, total, fresh in _shaped(quarry, cache, paths):
@@ -67,7 +67,7 @@ def mine(quarry: Quarry, paths: Sequence[str] | None = None) -> Iterator[dict[st
 def _found(
     quarry: Quarry, cache: ShapeCache, before: Sequence[Pattern], git: Git | None, head: str
 ) -> Sequence[Pattern]:
-    """All shapes grouped anew."""
+    """Group all shapes from scratch."""
     shapes = (shape_from(kept.path, kept.language, row) for kept in cache.all() for row in kept.rows)
     made = {
         key: Made(tuple(digests), Template(**template)) for key, digests, template in cache.recall("templates") or ()
@@ -83,7 +83,7 @@ def _found(
         def there(path: str) -> bool:
             return (quarry.root / path).exists()
 
-        # Without old contents (a partial clone, a damaged one) the code still says what it repeats.
+        # Without old contents (a partial or damaged clone) the current code still shows its repetitions.
         with contextlib.suppress(RepositoryError):
             patterns = with_history(patterns, read, past.added, past.units, there, past.changed())
             past.keep()
@@ -94,7 +94,7 @@ def _found(
 
 
 class Past:
-    """What history says of instances, asked of git once: which unit added a line, and what else that unit touched."""
+    """Cached history of instances: which unit added a line, and what else that unit changed."""
 
     def __init__(self, git: Git, cache: ShapeCache, head: str) -> None:
         self._git = git
@@ -104,11 +104,11 @@ class Past:
         self._before = str(told["head"])
         self._changed: list[list[str]] = told.get("changed") or []
         self._changed_until = self._before if "changed" in told else ""  # a commit
-        self._added: dict[Head, str] = {(path, line): sha for path, line, sha in told["added"]}  # "": nobody knows
+        self._added: dict[Head, str] = {(path, line): sha for path, line, sha in told["added"]}  # "": unknown
         self._units = {one["sha"]: unit_from(one) for one in told["units"]}
 
     def added(self, heads: set[Head]) -> dict[Head, str]:
-        """The unit that added each, where one is known."""
+        """Return the unit that added each line, where known."""
         if self._before != self._head:
             open_ones = {head for head in heads if self._added.get(head) == ""}
             known = self._before and self._git.exists(self._before)
@@ -119,14 +119,14 @@ class Past:
         return {head: sha for head, sha in self._added.items() if sha}
 
     def units(self, shas: set[str]) -> dict[str, Unit]:
-        """Those of the units that are among the newest."""
+        """Return those of the units that are among the newest."""
         if not shas <= self._units.keys():
             self._read()
         self._units = {sha: unit for sha, unit in self._units.items() if sha in shas}
         return self._units
 
     def changed(self) -> list[list[str]]:
-        """What each of the newest units of work changed, files that it took away left out; the newest first."""
+        """Return the paths changed by each of the newest units of work, newest first, without deleted files."""
         if self._changed_until != self._head:
             if self._changed_until and self._git.exists(self._changed_until):
                 fresh = units(self._git, newest=NEWEST_UNITS, since=self._changed_until, newest_first=True)
@@ -152,8 +152,10 @@ def _paths(found: Iterable[Unit]) -> list[list[str]]:
 
 
 def _shaped(quarry: Quarry, cache: ShapeCache, paths: Sequence[str] | None) -> Iterator[tuple[int, int, Sequence[str]]]:
-    """Read, parse and keep what is not in the cache as it is in the tree: files done, of how many, and which of them
-    were new, changed or gone."""
+    """Parse and cache the files that differ between cache and working tree.
+
+    Yields the number of files done, the total, and the paths that were new, changed or removed.
+    """
     rules = IgnoreRules.load(quarry.root, quarry.extra_ignore)
     blobs, stamps = cache.blobs(), cache.stamps()
     if paths is None:
@@ -185,7 +187,7 @@ def _kept(
     stamps: dict[str, int],
     attempts: Attempts,
 ) -> list[str]:
-    """Those of the files that were new, changed, or gone."""
+    """Cache the shapes of a batch; return the paths that were new, changed or removed."""
     fresh: list[Kept] = []
     same: dict[str, int] = {}
     lost: list[str] = []

@@ -1,4 +1,4 @@
-"""The miner: finds a project's patterns when nobody works, at low priority, and gives its memory back at once."""
+"""The mining process: finds a project's patterns while the project is quiet, at the lowest priority, and ends soon."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NICENESS: Final = 19
 
 
 async def handle_patterns(params: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
-    """The patterns of one project: of the whole tree, or brought up to date after changes of `paths`."""
+    """Yield the patterns of one project: of the whole tree, or updated after changes of `paths`."""
     async for step in in_thread(lambda: mine(_quarry(params), params.get("paths"))):
         yield step
 
@@ -27,9 +27,9 @@ async def handle_patterns(params: dict[str, Any]) -> AsyncIterator[dict[str, Any
 def _quarry(params: dict[str, Any]) -> Quarry:
     root = Path(str(params.get("root") or ""))
     if not root.is_absolute():
-        raise InvalidInput("the root of a project is an absolute path", field="root")
+        raise InvalidInput("the root of a project must be an absolute path", field="root")
     if not is_readable(root):
-        raise RepositoryError(f"{root} is no folder that can be read")
+        raise RepositoryError(f"{root} is not a readable folder")
     return Quarry(root=root, cache=Path(str(params["cache"])), extra_ignore=tuple(params.get("extra_ignore") or ()))
 
 

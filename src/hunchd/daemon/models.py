@@ -1,6 +1,6 @@
-"""A project's history made into a model: what the indexer does first, for somebody who waits for a first answer.
+"""Prediction model of a project's history: the first thing the indexer builds, because a user waits for it.
 
-What else the indexer does loads as much code again, which nobody should wait for: nothing here imports it.
+The rest of the indexer imports as much code again, which must not delay the first answer: nothing here imports it.
 """
 
 from __future__ import annotations
@@ -18,13 +18,15 @@ from hunchd.prediction.learner import Learner
 from hunchd.repository import layout
 from hunchd.repository.git import Git
 
-FIRST: Final = 150  # units of the very first model: a fifth of a second
+FIRST: Final = 150  # units in the first model, built in 0.2 s
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """One project as a call of the front describes it. `newest` units are read first, `most` at all; of files with more
-    than `largest` bytes it is known that they are there."""
+    """Index request for one project, as the front sends it.
+
+    `newest` units are read first, `most` in all; files with more than `largest` bytes are listed but not parsed.
+    """
 
     root: Path
     code_cache: Path
@@ -40,10 +42,10 @@ class Scope:
 
 
 def first_model(scope: Scope) -> Iterator[dict[str, Any]]:
-    """A model of the newest commits alone, to answer with at once; nothing where there is none."""
+    """Build a model of the newest commits only, to answer with at once; yield nothing without commits."""
     learner = Learner()
     if (git := history_of(scope.root)) is not None:
-        with contextlib.suppress(RepositoryError):  # whoever reads all of it tells what is wrong with it
+        with contextlib.suppress(RepositoryError):  # the full index reports what is wrong
             for unit in units(git, newest=min(FIRST, scope.most)):
                 learner.learn(unit)
     if len(learner):
@@ -51,7 +53,7 @@ def first_model(scope: Scope) -> Iterator[dict[str, Any]]:
 
 
 def history_of(root: Path) -> Git | None:
-    """The repository at `root`; None for a plain folder."""
+    """Return the repository at `root`, or None for a plain folder."""
     found = layout.find(root)
     if found is None or found.git_dir is None or found.trouble:
         return None
@@ -59,7 +61,7 @@ def history_of(root: Path) -> Git | None:
 
 
 def saved(learner: Learner, scope: Scope) -> dict[str, Any]:
-    """Keep the model where the front expects it, and tell that it is there."""
+    """Save the model where the front expects it; return the step that announces it."""
     if scope.model is None:
         raise InvalidInput("an index needs a place for its model", field="model_path")
     scope.model.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -1,4 +1,4 @@
-"""What is done once a night (the only module that imports APScheduler)."""
+"""Nightly schedule (the only module that imports APScheduler)."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ CATCH_UP = 20 * 3600  # seconds
 
 
 async def every_night(work: Callable[[], Awaitable[None]], hour: int) -> None:
-    """Run `work` each night at `hour`, local time, one at a time, until cancelled; what it raises is raised. The
-    scheduler's clock jumps with the system's."""
+    """Run `work` each night at `hour`, local time, one at a time, until cancelled.
+
+    Raises what `work` raises. The scheduler's clock jumps with the system's.
+    """
     due = asyncio.Event()
 
     async def ring() -> None:
@@ -35,7 +37,10 @@ async def every_night(work: Callable[[], Awaitable[None]], hour: int) -> None:
 
 
 def _each_night(hour: int) -> CronTrigger:
-    """In local time. Where TZ is none of the named zones (`GMT+3` is allowed and is none), as far from UTC as now."""
+    """Return the trigger in local time.
+
+    If TZ is not a named zone (`GMT+3` is allowed and is none), it uses the current offset from UTC.
+    """
     try:
         return CronTrigger(hour=hour, jitter=600)
     except (LookupError, ValueError):

@@ -1,4 +1,4 @@
-"""Talking with the service manager, without a library: how we are (sd_notify), and the sockets it hands us."""
+"""Interface to the service manager, without a library: state notifications (sd_notify) and socket activation."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Mapping, MutableMapping
 
 
 def notify(message: str, environment: Mapping[str, str] = os.environ) -> bool:
-    """Send `message` (READY=1, STATUS=…, WATCHDOG=1, STOPPING=1); False where nobody listens."""
+    """Send `message` (READY=1, STATUS=…, WATCHDOG=1, STOPPING=1); return False if nobody listens."""
     address = environment.get("NOTIFY_SOCKET", "")
     if not address or address[0] not in "/@":
         return False
@@ -22,7 +22,7 @@ def notify(message: str, environment: Mapping[str, str] = os.environ) -> bool:
 
 
 async def keep_watchdog_fed(environment: Mapping[str, str] = os.environ) -> None:
-    """Ping the manager at half the interval it asks for; a blocked event loop misses its turn and is restarted."""
+    """Ping the manager at half its watchdog interval; it restarts a daemon whose event loop is blocked."""
     interval = int(environment.get("WATCHDOG_USEC", "0")) / 1e6  # seconds
     meant_for = environment.get("WATCHDOG_PID")
     if not interval or (meant_for and int(meant_for) != os.getpid()):
@@ -36,8 +36,10 @@ FIRST_INHERITED = 3  # after standard input, output and error
 
 
 def inherited_sockets(environment: MutableMapping[str, str] = os.environ) -> list[socket.socket]:
-    """The sockets that the service manager listened on before it started us (socket activation), once: they are not
-    for the processes that we start."""
+    """Return the sockets of socket activation, on which the service manager listened before it started this process.
+
+    Works once: the variables are removed so that child processes do not claim the sockets.
+    """
     told = {name: environment.pop(name, "") for name in ("LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES")}
     if told["LISTEN_PID"] != str(os.getpid()) or not told["LISTEN_FDS"].isdigit():
         return []

@@ -1,4 +1,4 @@
-"""Threads for work that nobody waits for: they give way to whoever works at this machine."""
+"""Low-priority threads for background work, so that the machine's user comes first."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ NICENESS: Final = 10
 
 
 def patient_threads(count: int, name: str) -> ThreadPoolExecutor:
-    """So many threads at most, of low priority where the system has one for threads."""
+    """Return a pool of at most `count` threads, with low priority where the system supports it per thread."""
     return ThreadPoolExecutor(count, thread_name_prefix=name, initializer=_step_back)
 
 
 def _step_back() -> None:
-    """On Linux a thread has a niceness of its own."""
+    """Lower the priority of the calling thread; on Linux each thread has its own niceness."""
     if sys.platform == "linux":
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)

@@ -1,4 +1,4 @@
-"""The planner: reads the memories of one owner and says what should become of them, in a process for a run."""
+"""The planner process: reads the memories of one owner and plans their consolidation, for the length of a run."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ from hunchd.store.files import Files, private_folder, replace_file
 
 logger = logging.getLogger(__name__)
 
-IDLE_AFTER: Final = 5.0  # seconds without a call; a run holds it as long as it lasts
+IDLE_AFTER: Final = 5.0  # seconds without a call; a run keeps the process alive with `hold`
 NICENESS: Final = 10
-PLANNED_AT_ONCE: Final = 256  # memories whose changes are handed over together
-COMPARED: Final = "compared"  # file beside the code's cache: what need not be compared again
-DRAFT: Final = ".next"  # its ending until it holds
-READ: Final = "read"  # file beside it: what a model has read of pairs of statements
-# What is rare changes with what is kept: now and then all are compared with all.
+PLANNED_AT_ONCE: Final = 256  # memories per batch of changes
+COMPARED: Final = "compared"  # file beside the code cache: memories already compared
+DRAFT: Final = ".next"  # suffix of a file that is not in effect yet
+READ: Final = "read"  # file beside it: the model's judgements of pairs
+# Which words are rare changes with the memories, so everything is compared again now and then.
 COMPARED_FOR: Final = 30 * 86_400.0  # seconds
 
 
 class Planning:
-    """One plan at a time: opening another forgets the one before."""
+    """Handlers of one plan at a time; opening another discards the one before."""
 
     def __init__(self) -> None:
         self._planner: Planner | None = None
@@ -64,7 +64,7 @@ class Planning:
         }
 
     async def _hold(self) -> AsyncIterator[dict[str, Any]]:
-        """As long as somebody listens, what was read is kept, however long nothing is asked."""
+        """Keep the loaded memories while the caller listens, however long it sends no request."""
         try:
             yield {}
             await asyncio.Event().wait()
@@ -100,7 +100,7 @@ class Planning:
         return {"probes": await asyncio.to_thread(self._opened.probes, int(asked["most"]), str(asked["seed"]))}
 
     async def _plan(self, asked: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
-        """The changes of one step, some at a time."""
+        """Yield the changes of one step in batches."""
         planner, step = self._opened, Step(asked["step"])
         tallies = {name: tally_of(told) for name, told in asked.get("tallies", {}).items()}
 
@@ -110,19 +110,19 @@ class Planning:
 
         async for one in in_thread(batches):
             yield one
-        give_memory_back()  # a step may have looked at all texts; the next one needs less
+        give_memory_back()  # a step may have read all texts; the next one needs less
 
     async def _unread(self, asked: dict[str, Any]) -> dict[str, Any]:
-        """Pairs of statements for a model to read, after the step about contradictions."""
+        """Return pairs of statements for a model to judge, after the step `contradictions`."""
         return {"pairs": await asyncio.to_thread(self._opened.unread, int(asked["most"]))}
 
     async def _read(self, asked: dict[str, Any]) -> dict[str, Any]:
-        """The changes that follow from what a model has read."""
+        """Return the changes that follow from the model's judgements."""
         said = {str(name): None if told is None else float(told) for name, told in asked["said"].items()}
         return {"entries": [entry.json() for entry in self._opened.read(said)]}
 
     async def _keep_read(self, _: dict[str, Any]) -> dict[str, Any]:
-        """What was read of pairs need not be read again."""
+        """Store the model's judgements so that no pair is judged twice."""
         readings = self._opened.readings
         if readings is not None and self._compared is not None:
             await asyncio.to_thread(_keep_lines, self._compared.with_name(READ), readings.lines())
@@ -132,7 +132,7 @@ class Planning:
         return {"ids": self._opened.erasable()}
 
     async def _remember_compared(self, _: dict[str, Any]) -> dict[str, Any]:
-        """All that is kept was compared: the `draft` of the file that says so holds once what was found is done."""
+        """Write the file of compared memories as a `draft`, which takes effect once the changes are carried out."""
         if self._compared is None:
             return {}
         draft = self._compared.with_suffix(DRAFT)
@@ -142,12 +142,12 @@ class Planning:
     @property
     def _opened(self) -> Planner:
         if self._planner is None:
-            raise InvalidInput("nothing was opened to be planned")
+            raise InvalidInput("no plan is open; call 'open' first")
         return self._planner
 
 
 class ProjectGround:
-    """The working tree as it is, and the names that reading it has found."""
+    """Ground of a project: its current working tree and the symbols that parsing has found."""
 
     def __init__(self, root: Path, cache: CodeCache, *, known: bool) -> None:
         self._root = root
@@ -156,7 +156,7 @@ class ProjectGround:
         self._defined = lru_cache(maxsize=20_000)(self._look_up)
 
     def has_file(self, path: str) -> bool:
-        return self._is_there(path)  # what was read of it may be a moment behind
+        return self._is_there(path)  # the code cache may lag behind
 
     def has_folder(self, path: str) -> bool:
         return self._is_there(path)
@@ -177,8 +177,10 @@ class ProjectGround:
 
 
 def _compared_in(path: Path) -> tuple[float, frozenset[str]]:
-    """When all were compared with all for the last time, and what was compared; now and nothing where nothing is known,
-    or only what was known long ago."""
+    """Return the time of the last full comparison, and what was compared.
+
+    Returns now and nothing if the file is missing or older than COMPARED_FOR.
+    """
     now = time.time()
     try:
         began, *lines = path.read_text(encoding="utf-8").splitlines()
@@ -190,13 +192,13 @@ def _compared_in(path: Path) -> tuple[float, frozenset[str]]:
 
 
 def _keep_compared(path: Path, draft: Path, lines: Iterable[str]) -> None:
-    """Beside when all were compared with all for the last time, which `path` says."""
+    """Write what was compared, with the time of the last full comparison, which `path` states."""
     began, _ = _compared_in(path)
     _keep_lines(draft, (str(began), *lines))
 
 
 def _lines_of(path: Path) -> list[str]:
-    """What was kept; nothing where nothing can be read."""
+    """Return the stored lines; none if the file cannot be read."""
     try:
         return path.read_text(encoding="utf-8").splitlines()
     except (OSError, ValueError):
@@ -207,8 +209,8 @@ def _keep_lines(path: Path, lines: Iterable[str]) -> None:
     try:
         private_folder(path.parent)
         replace_file(Files(), path, "\n".join(lines).encode("utf-8"))
-    except OSError as error:  # then all are compared again
-        logger.warning("what was compared could not be kept: %s", error)
+    except OSError as error:  # everything is compared again next time
+        logger.warning("the list of compared memories could not be saved: %s", error)
 
 
 def tally_of(told: dict[str, Any]) -> Tally:

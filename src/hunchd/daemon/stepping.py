@@ -1,4 +1,4 @@
-"""Blocking iterators taken a step at a time in a thread, for helper processes that answer other calls in between."""
+"""Blocking iterators run step by step in a thread, for helper processes that serve other calls in between."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ Item = TypeVar("Item")
 
 
 async def in_thread(make: Callable[[], Iterator[Item]]) -> AsyncIterator[Item]:
-    """The items of a blocking iterator, taken in a thread of its own, so that other calls are answered in between and
-    that a lower priority, which Linux gives to a thread, is that of this work alone."""
+    """Yield the items of a blocking iterator that runs in a thread of its own.
+
+    Other calls are served in between, and a lower priority, which Linux assigns per thread, applies to this work
+    alone.
+    """
     items = make()
     loop, thread = asyncio.get_running_loop(), ThreadPoolExecutor(1, "steps")
     step: asyncio.Future[Any] | None = None
@@ -26,7 +29,7 @@ async def in_thread(make: Callable[[], Iterator[Item]]) -> AsyncIterator[Item]:
                 return
             yield item
     finally:
-        if step is not None and not step.done():  # cancelled: the thread is let finish the item it is at
+        if step is not None and not step.done():  # cancelled: let the thread finish its current item
             await asyncio.wait([step])
         if step is not None and step.done() and not step.cancelled():
             step.exception()
@@ -37,7 +40,7 @@ async def in_thread(make: Callable[[], Iterator[Item]]) -> AsyncIterator[Item]:
 
 
 class Urgent:
-    """Work that somebody waits for, of which others let go ahead between two of their steps."""
+    """Set of urgent tasks; other work yields to them between two of its steps."""
 
     def __init__(self) -> None:
         self._under_way: set[object] = set()
@@ -45,19 +48,19 @@ class Urgent:
         self._none.set()
 
     def begin(self) -> object:
-        """What to give to `end`."""
+        """Register an urgent task; return the handle for `end`."""
         work = object()
         self._under_way.add(work)
         self._none.clear()
         return work
 
     def end(self, work: object) -> None:
-        """It is no longer urgent; may be said twice."""
+        """Mark the task as no longer urgent; may be called twice."""
         self._under_way.discard(work)
         if not self._under_way:
             self._none.set()
 
     async def give_way(self, own: object | None = None) -> None:
-        """Wait until nothing is urgent, unless this is urgent itself."""
+        """Wait until nothing is urgent, unless `own` is urgent itself."""
         if own not in self._under_way:
             await self._none.wait()

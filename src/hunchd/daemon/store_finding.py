@@ -1,4 +1,4 @@
-"""What a question finds in the store process: by words and by meaning, deeper where that is asked for, and ranked."""
+"""Search in the store process: by words and by vectors, deeper on request, with the results ranked."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from hunchd.store.indexes.words import question
 
 logger = logging.getLogger(__name__)
 
-# A question that is embedded while everybody waits, which takes five milliseconds at most; others in another thread.
+# Up to this length a query is embedded on the event loop, in at most 5 ms; longer ones in another thread.
 QUICK: Final = 200  # characters
-DEEP_SEEDS: Final = 5  # best answers whose words and links a deep search follows
+DEEP_SEEDS: Final = 5  # best hits whose words and links a deep search follows
 LINKED_MOST: Final = 10  # memories
 
 
 class Finding:
-    """`model` is None where embedding is switched off."""
+    """Search over the collections. `model` is None if embedding is switched off."""
 
     def __init__(self, collections: Collections, model: LazyEmbedder | None) -> None:
         self._collections = collections
@@ -41,8 +41,12 @@ class Finding:
         self._waking: asyncio.Task[object] | None = None
 
     async def results(self, asked: dict[str, Any]) -> tuple[list[dict[str, Any]], list[str]]:
-        """What was found, ranked here: five results are handed on in less time than forty memories, and those that say
-        the words are read while the question's vector is made. And what could not be used for finding it."""
+        """Return ranked results, and what could not be used for the search.
+
+        Ranked here because five results are transferred faster than forty memories, and because the lexical hits
+        are read while
+        the query is being embedded.
+        """
         filters, readings = filters_of(asked["filters"]), Readings(asked["query"])
         found, degraded = await self.found(asked, readings.read)
         now = datetime.fromisoformat(asked["now"])
@@ -64,13 +68,13 @@ class Finding:
     async def found(
         self, asked: dict[str, Any], read: Callable[[Sequence[str]], object] | None = None
     ) -> tuple[list[tuple[Found, Sequence[str]]], list[str]]:
-        """What a question finds and why, and what could not be used for finding it."""
+        """Return the hits of a query with reasons, and what could not be used for the search."""
         filters, k = filters_of(asked["filters"]), int(asked["k"])
         degraded: list[str] = []
         if not self._collections.has(filters.project):
             return [], degraded
         collection = await self._collections.of(filters.project)
-        # A name is looked for by its words: nothing else is like it.
+        # A name is searched by its words; no vector is close to it.
         mode = "lexical" if asked["depth"] == "specific" else asked["mode"]
         vector = self._vector_of(asked["query"], mode, float(asked["patience"]), degraded)
         words = question(asked["query"]) if mode != "dense" else ""
@@ -80,7 +84,7 @@ class Finding:
             named = await collection.called(name, filters, k)
             called = [Found(row["body"], row["digest"]) for row in named]
             if any(name in (row["id"], memory_of(row).ref) for row in named):
-                words = ""  # one memory alone is called so
+                words = ""  # an exact id or ref: no other memory matches
         few = asked.get("few")
         found = await collection.find(words, vector, self._model_name, filters, k, best(k), few=few, read=read)
         if asked["depth"] == "deep":
@@ -95,8 +99,10 @@ class Finding:
         return hits, degraded
 
     def _vector_of(self, query: str, mode: str, patience: float, degraded: list[str]) -> Vector:
-        """The vector of a question, or how it is come by; None where there will be none. What keeps it from being made
-        is added to `degraded`."""
+        """Return the query's vector, or a way to get it; None if there will be none.
+
+        The reason why it cannot be made is appended to `degraded`.
+        """
         if self._model is None or mode == "lexical":
             return None
         if (known := self._model.known(query)) is not None:
@@ -115,7 +121,7 @@ class Finding:
         return vector
 
     async def _awaited(self, query: str, patience: float, degraded: list[str]) -> bytes | None:
-        """The vector, made in another thread: loading the model takes a second."""
+        """Embed the query in another thread, because loading the model takes a second."""
         assert self._model is not None
         if self._waking is not None and not self._waking.done() and not self._model.loaded:
             degraded.append("the embedding model is still loading: searched by words only")
@@ -137,7 +143,7 @@ class Finding:
         k: int,
         found: Sequence[Found],
     ) -> list[Found]:
-        """What is found with the words that the best answers share."""
+        """Search again with the words that the best hits share."""
         added = expansion(
             query,
             [f"{memory.title}\n{memory.content}" for memory in (memory_of(one.row) for one in found[:DEEP_SEEDS])],
@@ -149,7 +155,7 @@ class Finding:
     async def _linked(
         self, collection: Collection, filters: Filters, found: Sequence[Found]
     ) -> list[tuple[Found, Sequence[str]]]:
-        """What the best of those found link to, one step far, and why, without those found."""
+        """Return memories that the best hits link to, with the reason, one step deep, without the hits themselves."""
         reasons: dict[str, str] = {}
         known = [one.row for one in found]
         there = {row["id"] for row in known}
@@ -166,4 +172,4 @@ class Finding:
 
 def _forgiven(task: asyncio.Task[object]) -> None:
     if not task.cancelled() and (error := task.exception()) is not None:
-        logger.warning("the question could not be embedded: %s", error)
+        logger.warning("the query could not be embedded: %s", error)

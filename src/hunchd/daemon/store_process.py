@@ -22,14 +22,14 @@ from hunchd.store.database.lance import new_session
 from hunchd.store.files import private_folder
 from hunchd.store.journal.folder_lock import FolderLock
 
-# The process of a front that was just killed ends as soon as it notices; it may be in the middle of a write.
+# The store process of a front that was just killed ends as soon as it notices; it may be in the middle of a write.
 LOCK_PATIENCE: Final = 5.0  # seconds
-# What is stated comes in bursts; between them the reader of pairs is 40 MB for nothing.
+# Statements arrive in bursts; between them the contradiction model would occupy 40 MB for nothing.
 READER_IDLE_AFTER: Final = 60.0  # seconds
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Answer until the pipe closes. 1: another process has the store."""
+    """Serve until the pipe closes; exit status 1: another process has the store."""
     parser = argparse.ArgumentParser(prog="hunchd.daemon.store_process")
     parser.add_argument("data", type=Path)
     parser.add_argument("--idle-after", type=float, default=60.0)
@@ -51,14 +51,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         reader = Late("reader of pairs", _reader, idle_after=min(asked.model_idle_after, READER_IDLE_AFTER))
     service = StoreService(asked.data, new_session(), model, reader)
     upkeep = Upkeep(service, model)
-    gc.freeze()  # what the libraries made stays: looking at it again would keep a question waiting for 0.1 s
+    gc.freeze()  # the libraries' objects are permanent: scanning them again would delay a query by 0.1 s
     serve(upkeep.beside(service.handlers), idle_after=asked.idle_after, busy=lambda: upkeep.busy)
     return 0
 
 
 def _loader(name: str) -> Callable[[], Embedder]:
     def load() -> Embedder:
-        from hunchd.embedding import fast  # a second and 200 MB that a process without questions never needs
+        from hunchd.embedding import fast  # one second and 200 MB, not needed without queries
 
         model = fast.load(name)
         gc.freeze()
@@ -74,7 +74,7 @@ def _reader() -> Reader:
 
 
 def _keep_drafts_in(folder: Path) -> None:
-    """Where the database puts vectors while it makes an index: with our data, and gone with the next start."""
+    """Set the folder for the vectors that the database spills while it builds an index; emptied at each start."""
     shutil.rmtree(folder, ignore_errors=True)
     os.environ["TMPDIR"] = str(private_folder(folder))
 

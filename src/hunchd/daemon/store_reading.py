@@ -1,4 +1,4 @@
-"""Pairs of statements that a model reads in the store process: one after the other, behind whoever asks something."""
+"""Contradiction model in the store process: judges pairs of statements one by one, behind pending requests."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Final
 from hunchd.daemon.patience import patient_threads
 from hunchd.embedding.embedder import Late, ModelUnavailable, Reader
 
-LOOK: Final = 0.005  # seconds between two looks whether somebody still waits for an answer
-LONGEST_WAIT: Final = 0.25  # seconds that a pair waits for them: in a flood of questions it is read all the same
+LOOK: Final = 0.005  # seconds between two checks for pending requests
+LONGEST_WAIT: Final = 0.25  # seconds that a pair waits for requests; in a flood of them it is judged anyway
 
 
 class Reading:
-    """`busy` says whether somebody waits for an answer of this process."""
+    """Low-priority user of the model. `busy` returns True while a request is being answered."""
 
     def __init__(self, reader: Late[Reader], busy: Callable[[], bool]) -> None:
         self._reader = reader
@@ -23,11 +23,11 @@ class Reading:
 
     @property
     def failure(self) -> str:
-        """Why no model reads, in words; empty if one does, or nobody has asked yet."""
+        """Reason why no model can be loaded; empty if one is loaded or was never needed."""
         return self._reader.failure
 
     async def contradict(self, pairs: Sequence[tuple[str, str]]) -> list[float] | None:
-        """How probable it is of each pair that both cannot hold; None: no model can be loaded."""
+        """Return the probability of each pair that both cannot hold; None if no model can be loaded."""
         found: list[float] = []
         for pair in pairs:
             await self._others_first()
@@ -38,7 +38,7 @@ class Reading:
         return found
 
     def release_if_idle(self) -> bool:
-        """Give the model's memory back if nothing was read for a while."""
+        """Release the model's memory if it was not used for a while."""
         return self._reader.release_if_idle()
 
     def _read(self, pair: tuple[str, str]) -> list[float]:

@@ -1,4 +1,4 @@
-"""What the store process answers, a word each: memories are put, found, listed, erased, counted and given out."""
+"""Methods of the store process: put, find, list, erase, count and export memories."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from hunchd.store.database.collections import Collections
 from hunchd.store.database.tables import SIGNALS, Row, plain_of, signal_of, signal_row, stored
 
 EXPORTED_AT_ONCE: Final = 200  # memories
-SCANNED_AT_ONCE: Final = 50  # memories: the front hands them on between two answers, in a few milliseconds
+SCANNED_AT_ONCE: Final = 50  # memories: the front forwards a batch between two responses, in a few milliseconds
 
 
 class StoreService:
-    """One for the process. `model` and `reader` are None when embedding is switched off."""
+    """Method handlers of the process. `model` and `reader` are None if embedding is switched off."""
 
     def __init__(
         self, data: Path, session: Any, model: LazyEmbedder | None, reader: Late[Reader] | None = None
@@ -34,15 +34,15 @@ class StoreService:
         self.collections = Collections(data, session, self._count_waiting)
         self._finding = Finding(self.collections, model)
         self._model = model
-        self._answering = 0  # requests that somebody waits for
+        self._answering = 0  # requests in progress
         self.reading = Reading(reader, lambda: self._answering > 0) if reader is not None else None
         self.last_request = time.monotonic()
         self.last_question = float("-inf")
-        self.pending = 0  # memories that wait for their vector, as far as is known
+        self.pending = 0  # memories without a vector, as far as known
 
     @property
     def handlers(self) -> dict[str, Handler]:
-        """The words of `store.client`."""
+        """Handlers by method name, as `store.client` calls them."""
         answering: dict[str, Callable[[dict[str, Any]], Awaitable[dict[str, Any] | Json]]] = {
             "put": self._put,
             "put_signals": self._put_signals,
@@ -58,7 +58,7 @@ class StoreService:
             "optimise": self._optimise,
             "snapshot": self._snapshot,
         }
-        # Looking at the figures again and again must not keep the work from which they change.
+        # These do not count as requests: polling the statistics must not hold off the background work they report.
         unnoticed: dict[str, Handler] = {
             "stats": self._stats,
             "export": self._export,
@@ -157,7 +157,7 @@ class StoreService:
         for project in projects:
             if not self.collections.has(project):
                 continue
-            with suppress(StoreClosed):  # what is erased meanwhile is left out
+            with suppress(StoreClosed):  # skip a project that is erased meanwhile
                 collection = await self.collections.of(project)
                 async for rows in _batches(collection.rows()):
                     yield {"memories": [plain_of(row) for row in rows], "signals": []}
@@ -165,7 +165,7 @@ class StoreService:
                     yield {"memories": [], "signals": [signal_of(row) for row in rows]}
 
     async def _scan(self, asked: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
-        """The memories of one owner, the user's own where `project` is None, and in short what they mean."""
+        """Yield the memories of one owner with short vectors; of the user if `project` is None."""
         if self.collections.has(asked["project"]):
             collection = await self.collections.of(asked["project"])
             async for rows in _batches(collection.rows(), SCANNED_AT_ONCE):
@@ -201,7 +201,7 @@ class StoreService:
         return {}
 
     async def _contradict(self, asked: dict[str, Any]) -> dict[str, Any]:
-        """Of pairs of statements, how probable it is that both cannot hold; null where no model can read them."""
+        """Return the probability of each pair of statements that both cannot hold; null without a model."""
         pairs = [(str(a), str(b)) for a, b in asked["pairs"]]
         said = await self.reading.contradict(pairs) if self.reading is not None else None
         return {"probabilities": said, "stats": {"degraded": self._degraded()}}
@@ -219,7 +219,7 @@ class StoreService:
         return noticed
 
     def _degraded(self) -> list[str]:
-        """What is broken, in words."""
+        """Describe what is broken."""
         found = [
             f"{project or 'user'}: {complaint}"
             for project, collection in self.collections.opened.items()

@@ -1,4 +1,4 @@
-"""What the store process does when nobody asks it anything: embedding, optimising, erasing, giving memory back."""
+"""Background work of the store process: embedding, optimising, erasing, releasing memory."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ from hunchd.store.indexes.terms import counts_of
 logger = logging.getLogger(__name__)
 
 TICK: Final = 0.25  # seconds
-BREATH: Final = 0.02  # seconds at least between two portions of what is read ahead
-QUIET: Final = 0.1  # seconds without a request, before work that can wait goes on
-# Deleted means found no more; the bytes follow when nobody has asked for this long, or after the longest wait.
+BREATH: Final = 0.02  # minimum seconds between two portions of read-ahead
+QUIET: Final = 0.1  # seconds without a request before deferrable work continues
+# Deleted rows are hidden at once; their bytes are erased after ERASE_QUIET without a request, or after ERASE_LATEST.
 ERASE_QUIET: Final = 5.0  # seconds
 ERASE_LATEST: Final = 20.0  # seconds
 AFTER_FAILURE: Final = 5.0  # seconds
 TIDY_QUIET: Final = 30.0  # seconds
-UNASKED: Final = 5.0  # seconds without a question, before the next may have to wait
-# Texts embedded between two looks at whether somebody asks; one batch keeps a core busy for about 50 ms.
+UNASKED: Final = 5.0  # seconds without a query before pruning, which may delay the next one
+# Texts embedded between two checks for requests; one batch keeps a core busy for about 50 ms.
 EMBEDDED_AT_ONCE: Final = 4
 COMMITTED_AT_ONCE: Final = 128
-# A project that was just added brings thousands of texts. On two cores or more they are embedded two batches at a time.
+# A new project brings thousands of texts. On two cores or more they are embedded two batches at a time.
 MANY: Final = 512  # texts without a vector
 
 
 class Upkeep:
-    """Run it beside the service; `busy` while work is left that is worth staying for."""
+    """Background loop beside the service. `busy` while unfinished work should keep the process alive."""
 
     def __init__(self, service: StoreService, model: LazyEmbedder | None) -> None:
         self._service = service
@@ -58,7 +58,7 @@ class Upkeep:
         return self._working or waiting or any(collection.erasing for collection in self._collections.opened.values())
 
     def beside(self, handlers: Mapping[str, Handler]) -> dict[str, Handler]:
-        """The same handlers; the first request starts the upkeep."""
+        """Wrap the handlers so that the first request starts the background loop."""
 
         def started(handler: Handler) -> Handler:
             def answer(asked: dict[str, Any]) -> Any:
@@ -71,9 +71,10 @@ class Upkeep:
         return {name: started(handler) for name, handler in handlers.items()}
 
     async def run(self) -> None:
-        """Until cancelled; a failure is logged and the work tried again later. Closes the store at the end.
+        """Run until cancelled; log a failure and retry later. Closes the store at the end.
 
-        Raises SystemExit if it ends otherwise: whoever asks next is answered by a new process, not by a closed store.
+        Raises SystemExit if it ends otherwise, so that the next request starts a new process instead of meeting a
+        closed store.
         """
         ahead = asyncio.create_task(self._read_ahead(), name="reading ahead")
         try:
@@ -83,8 +84,8 @@ class Upkeep:
                 await self._attempt(self._step)
         except asyncio.CancelledError:
             raise
-        except BaseException as error:  # a panic of the database is no Exception
-            logger.critical("the store's upkeep ended, and so does this process", exc_info=True)
+        except BaseException as error:  # a panic in the database is not an Exception
+            logger.critical("background work of the store failed for good; ending the process", exc_info=True)
             raise SystemExit(1) from error
         finally:
             ahead.cancel()
@@ -92,8 +93,10 @@ class Upkeep:
             await self._collections.close()
 
     async def _read_ahead(self) -> None:
-        """And index what is not. Also while questions come: each is answered the faster. A little at a time, and half
-        of the time at most."""
+        """Load rows ahead of time and index those without an index entry.
+
+        Runs during queries too, because it makes each of them faster: in small portions, at most half of the time.
+        """
         more = False
         while True:
             before, more, pause, began = more, False, TICK, time.monotonic()
@@ -104,9 +107,9 @@ class Upkeep:
             except StoreClosed:
                 more = True
             except Exception:  # as in `_attempt`
-                logger.exception("reading ahead failed; trying again in %.0f s", AFTER_FAILURE)
+                logger.exception("reading ahead failed; retrying in %.0f s", AFTER_FAILURE)
                 pause = AFTER_FAILURE
-            if before and not more:  # the database read it all through buffers of its own
+            if before and not more:  # the database read it all through its own buffers
                 give_memory_back()
             await asyncio.sleep(max(BREATH, time.monotonic() - began) if more else pause)
 
@@ -121,9 +124,9 @@ class Upkeep:
         try:
             await work()
         except StoreClosed:
-            logger.info("a project was removed during the store's upkeep")
-        except Exception:  # whatever is wrong with one project's upkeep, the process goes on answering
-            logger.exception("the store's upkeep failed; trying again in %.0f s", AFTER_FAILURE)
+            logger.info("a project was removed during background work of the store")
+        except Exception:  # a problem with one project must not stop the process from serving
+            logger.exception("background work of the store failed; retrying in %.0f s", AFTER_FAILURE)
             await asyncio.sleep(AFTER_FAILURE)
         finally:
             self._working = False
@@ -132,7 +135,7 @@ class Upkeep:
         for collection in self._collections.opened.values():
             await self._erase_if_due(collection)
             if await collection.optimise(quiet=self._quiet(QUIET)):
-                # Each tidying leaves all rows behind as they were: a long history would take up gigabytes for minutes.
+                # Each compaction leaves the old version of all rows: a long history would take gigabytes for minutes.
                 if time.monotonic() - self._service.last_question >= UNASKED:
                     await collection.prune()
                 give_memory_back()
@@ -156,10 +159,10 @@ class Upkeep:
             await collection.purge()
 
     async def _embed(self) -> None:
-        """Give vectors to what has none, as long as nobody asks anything."""
+        """Embed rows without a vector, as long as no request arrives."""
         if self._model is None or self._service.pending <= 0 or time.monotonic() < self._resume_embedding:
             return
-        if not self._quiet(QUIET):  # looking for what has none reads the whole table
+        if not self._quiet(QUIET):  # finding rows without a vector reads the whole table
             return
         left = False
         for collection in self._collections.opened.values():
@@ -173,14 +176,14 @@ class Upkeep:
             self._service.pending = 0
 
     async def _embed_some(self, collection: Collection, rows: Sequence[Row]) -> bool:
-        """Embed these rows and store the vectors. False: stopped, because somebody asks or the model fails."""
+        """Embed these rows and store the vectors; return False if stopped by a request or a failing model."""
         assert self._model is not None
         known = await collection.vectors_of([row["text_digest"] for row in rows], self._model.name)
         vectors = {
             row["id"]: (known[row["text_digest"]], row["text_digest"]) for row in rows if row["text_digest"] in known
         }
         waiting = [(embeddable_text(memory_of(row)), row) for row in rows if row["id"] not in vectors]
-        waiting.sort(key=lambda each: len(each[0]))  # two batches side by side take as long as the longer one
+        waiting.sort(key=lambda each: len(each[0]))  # two parallel batches take as long as the longer one
         finished = True
         side_by_side = 2 if self._service.pending > MANY and (os.cpu_count() or 1) > 1 else 1
         for begin in range(0, len(waiting), side_by_side * EMBEDDED_AT_ONCE):
@@ -192,7 +195,7 @@ class Upkeep:
             try:
                 made = await asyncio.gather(*(self._vectors_of([text for text, _ in batch]) for batch in batches))
             except ModelUnavailable as error:
-                logger.warning("memories wait for their vectors: %s", error.message)
+                logger.warning("embedding is suspended for 5 minutes: %s", error.message)
                 self._resume_embedding = time.monotonic() + 300.0
                 finished = False
                 break

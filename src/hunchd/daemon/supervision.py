@@ -1,4 +1,4 @@
-"""Background tasks with a name, an owner, and somebody who notices when they fail."""
+"""Supervisor of named background tasks that are restarted when they fail."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ Work = Callable[[], Awaitable[None]]
 
 @dataclass(slots=True)
 class Watched:
-    """What is known of one task."""
+    """State of one supervised task."""
 
     name: str
     task: asyncio.Task[None] | None = None
     failures: int = 0
     last_error: str = ""
-    resting: bool = False  # failed, and waiting to be started again
+    resting: bool = False  # failed, waiting for its restart
 
 
 class Supervisor:
-    """Starts tasks, starts them again when they fail, and ends them in reverse order."""
+    """Registry of tasks: starts them, restarts them when they fail, ends them in reverse order."""
 
     def __init__(self) -> None:
         self._watched: dict[str, Watched] = {}
 
     def start(self, name: str, work: Work) -> None:
-        """Run `work` until it returns, starting it again each time it fails. A running task of that name goes first."""
+        """Run `work` until it returns, restarting it each time it fails; replace a running task of that name."""
         self.end(name)
         watched = Watched(name)
         watched.task = asyncio.create_task(self._keep_running(watched, work), name=name)
@@ -49,7 +49,7 @@ class Supervisor:
             watched.task.cancel()
 
     def status(self) -> list[dict[str, object]]:
-        """One line a task: name, state, failures, the last error."""
+        """List the tasks: name, state, failures, last error."""
         return [
             {
                 "name": watched.name,
@@ -61,7 +61,7 @@ class Supervisor:
         ]
 
     async def close(self) -> None:
-        """End all tasks, the youngest first, and wait for them."""
+        """End all tasks, newest first, and wait for them."""
         tasks = [watched.task for watched in reversed(self._watched.values()) if watched.task is not None]
         for task in tasks:
             task.cancel()
@@ -78,15 +78,15 @@ class Supervisor:
             started = time.monotonic()
             try:
                 return await work()
-            except Exception as error:  # the one place where a stranger's bug may not stop the daemon
+            except Exception as error:  # the one place that keeps a task's bug from stopping the daemon
                 watched.failures += 1
                 before, watched.last_error = watched.last_error, f"{type(error).__name__}: {error}"
                 if time.monotonic() - started > HEALTHY_AFTER:
                     pause = FIRST_PAUSE
-                if watched.last_error == before:  # where it comes from stands in the log already
-                    logger.warning("%s failed again: %s; trying again in %.1f s", watched.name, before, pause)
+                if watched.last_error == before:  # the traceback is in the log already
+                    logger.warning("%s failed again: %s; retrying in %.1f s", watched.name, before, pause)
                 else:
-                    logger.exception("%s failed; trying again in %.1f s", watched.name, pause)
+                    logger.exception("%s failed; retrying in %.1f s", watched.name, pause)
             watched.resting = True
             await asyncio.sleep(pause)
             watched.resting = False

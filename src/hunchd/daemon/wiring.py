@@ -1,4 +1,4 @@
-"""How the daemon is put together. Read this first."""
+"""Composition root of the daemon: builds and connects all components. Read this first."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ logger = logging.getLogger(__name__)
 
 @asynccontextmanager
 async def assembled(places: Places, settings: Settings) -> AsyncIterator[Engine]:
-    """The running daemon: opened in the order in which data flows, closed in reverse."""
+    """Run the daemon: open the components in the order of the data flow, close them in reverse."""
     for folder in (places.config, places.data, places.state, places.cache, places.runtime, places.spool):
         make_private(folder)
     async with (
@@ -54,7 +54,7 @@ async def assembled(places: Places, settings: Settings) -> AsyncIterator[Engine]
 
 
 class Helpers(NamedTuple):
-    """The processes beside this one. Each starts with the first that it is asked."""
+    """Helper processes of the front; each is started by its first call."""
 
     store: Child
     indexer: Child
@@ -90,7 +90,7 @@ async def helpers_of(places: Places, settings: Settings) -> AsyncIterator[Helper
 
 @asynccontextmanager
 async def working(places: Places, settings: Settings, journal: Journal, helpers: Helpers) -> AsyncIterator[Engine]:
-    """The engine at work, with its tasks and the nightly one."""
+    """Run the engine with its background tasks and the nightly one."""
     supervisor = Supervisor()
     engine = Engine(
         Parts(
@@ -121,7 +121,7 @@ async def working(places: Places, settings: Settings, journal: Journal, helpers:
 
 @asynccontextmanager
 async def answering(engine: Engine, places: Places, settings: Settings, journal: Journal) -> AsyncIterator[None]:
-    """The doors open, and told where they are."""
+    """Serve HTTP, and publish the address in the rendezvous file."""
     token = secrets.token_urlsafe(32)
     doors = open_doors(
         make_app(engine, token, limits=Limits(body=settings.serving.max_body_bytes)),
@@ -134,37 +134,41 @@ async def answering(engine: Engine, places: Places, settings: Settings, journal:
         told = Rendezvous(PROTOCOL, url, str(socket) if socket else None, token, os.getpid(), __version__)
         announce(told, places.rendezvous_file, journal)
         try:
-            logger.info("hunchd %s answers at %s (pid %d)", __version__, url, os.getpid())
+            logger.info("hunchd %s is listening at %s (pid %d)", __version__, url, os.getpid())
             yield
         finally:
             rendezvous.remove(places.rendezvous_file, pid=os.getpid())
 
 
 def own_socket(places: Places) -> Path | None:
-    """Where to listen. A short place that somebody else has taken is done without: no stranger decides whether this
-    daemon starts."""
+    """Return the path to listen on, or None if its short folder belongs to somebody else.
+
+    A foreign folder must not keep this daemon from starting; it serves loopback only.
+    """
     if places.socket_file.parent != places.runtime:
         try:
             make_private(places.socket_file.parent)
         except (ConfigError, OSError) as error:
-            logger.warning("hunchd answers on loopback only, for a socket needs a private folder: %s", error)
+            logger.warning("listening on loopback only, because the socket needs a private folder: %s", error)
             return None
     return places.socket_file
 
 
 def announce(told: Rendezvous, file: Path, journal: Journal) -> None:
-    """Tell where we answer, also on a full disk: a daemon that cannot be found cannot say what is wrong either."""
+    """Write the rendezvous file, even on a full disk: a daemon that cannot be found cannot report the problem."""
     try:
         rendezvous.write(file, told)
     except OSError as error:
         if error.errno not in FULL or not journal.make_room():
             raise
-        logger.warning("the disk is full: its reserve is given up to go on at all")
+        logger.warning("the disk is full; releasing the reserve to continue")
         rendezvous.write(file, told)
 
 
 def own_secret(file: Path) -> bytes:
-    """32 random bytes of this installation, made once: what marks quotations so that their authors cannot forge it."""
+    """Load or create the installation's secret of 32 random bytes; it marks quotations so that authors cannot
+    forge them.
+    """
     try:
         descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0), 0o600)
     except FileExistsError:
@@ -178,7 +182,7 @@ def own_secret(file: Path) -> bytes:
 
 
 async def until_idle(engine: Engine, minutes: float) -> None:
-    """Return when nothing was asked or told for `minutes`; never, if that is 0."""
+    """Return after `minutes` without a request or signal; never return if it is 0."""
     if not minutes:
         await asyncio.Event().wait()
     while engine.idle_seconds < minutes * 60:

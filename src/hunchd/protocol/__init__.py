@@ -1,1 +1,1 @@
-"""How the parts outside and inside speak: JSON messages, the rendezvous file, child processes."""
+"""Protocols at the edges: JSON messages, the rendezvous file, helper processes."""

@@ -1,4 +1,4 @@
-"""What an agent's hook is told, in one shape for all agents, and how each wants to be answered."""
+"""Hook events of coding agents in one shape, and the reply format of each agent."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final, Literal, NamedTuple
 
-AGENTS: Final = ("claude-code", "codex", "cursor", "gemini")  # those that have hooks
-# What is printed where there is nothing to say: these want an answer to everything.
+AGENTS: Final = ("claude-code", "codex", "cursor", "gemini")  # agents with hooks
+# Empty replies: these agents expect output for every event.
 NOTHING: Final[Mapping[str, str]] = {"cursor": "{}", "gemini": "{}"}
 Kind = Literal["began", "opens", "edits", "failed", "passed", "checked_out", "paused", "ended", ""]
 
@@ -21,27 +21,29 @@ _PATHS: Final = ("file_path", "notebook_path", "absolute_path", "path")
 _CHECKOUT = re.compile(r"\bgit\b[^|;&\n]*?\s(?:checkout|switch|worktree add)\s")
 _PATCHED = re.compile(r"^\*\*\* (?:Update|Add) File: (.+)$", re.MULTILINE)
 _EXIT_CODE = re.compile(r"(?:exited with code|exit code:?|exit_code\"?:)\s*([1-9][0-9]*)", re.IGNORECASE)
-# Codex tells a command's output alone: what reads like a failure at the start of a line is taken for one.
+# Codex reports only a command's output: a line that begins like a failure message counts as a failure.
 _FAILURE = re.compile(
     r"^(?:Traceback \(most recent call last\):|error(?:\[\w+\])?: |FAILED |npm (?:ERR!|error) |thread '.*' panicked)",
     re.MULTILINE,
 )
 _WORDLESS = re.compile(r"\A(?:Exit code:? \d+|the command failed)\s*", re.IGNORECASE)
-_LONGEST_ERROR: Final = 8_000  # characters, from the end: that is where the message stands
+_LONGEST_ERROR: Final = 8_000  # characters, from the end, where the message is
 
 
 class Event(NamedTuple):
+    """Hook event of a coding agent, the same for all agents."""
+
     kind: Kind
-    name: str  # as the agent calls it
+    name: str  # the agent's own name for the event
     folder: str
     session: str
     path: str = ""
     command: str = ""
-    text: str = ""  # of an error, or the agent's last words
+    text: str = ""  # of an error, or the agent's last message
 
 
 def understood(agent: str, told: Any) -> Event | None:
-    """The event, or None for one that asks for nothing."""
+    """Parse a hook payload; return None for an event that needs no action."""
     if not isinstance(told, dict):
         return None
     name = _text(told, "hook_event_name")
@@ -65,18 +67,24 @@ def understood(agent: str, told: Any) -> Event | None:
 
 
 def begins(told: bytes) -> bool:
-    """Whether a session begins, as far as that can be seen at a glance."""
+    """Return True if the raw payload looks like the start of a session.
+
+    Searches the bytes only, so that the caller need not parse the payload first.
+    """
     return b'"SessionStart"' in told or b'"sessionStart"' in told
 
 
 def answer(agent: str, event: Event | None, context: str) -> str:
-    """What the hook prints; an empty context says nothing."""
+    """Format the output of the hook; an empty context prints nothing.
+
+    Agents that expect a reply to every event get their empty reply (NOTHING).
+    """
     if not context or event is None:
         return NOTHING.get(agent, "")
     if agent == "cursor":
         return json.dumps({"additional_context": context})
     if agent == "codex" and event.kind == "began":
-        return context  # some releases refuse the other form here, all take a plain text
+        return context  # some releases reject JSON here, all accept plain text
     return json.dumps({"hookSpecificOutput": {"hookEventName": event.name, "additionalContext": context}})
 
 
@@ -87,7 +95,7 @@ def _of_tool(event: Event, told: Mapping[str, Any]) -> Event | None:
     command = _text(arguments, "command")
     if tool in _SHELLS:
         if (error := _error(event.name, told)) is not None:
-            # A command may fail without a word, as grep does that finds nothing: there is nothing to learn from it.
+            # A failure without output, such as a grep without matches, has nothing to learn from.
             if not _WORDLESS.sub("", error).strip():
                 return None
             return event._replace(kind="failed", command=command, text=error[-_LONGEST_ERROR:])
@@ -102,14 +110,14 @@ def _of_tool(event: Event, told: Mapping[str, Any]) -> Event | None:
 
 
 def _is_unfinished(arguments: Mapping[str, Any], told: Mapping[str, Any]) -> bool:
-    """Whether a command was interrupted, or goes on in the background: what becomes of it is not known."""
+    """Return True if a command was interrupted or still runs in the background: its outcome is unknown."""
     response = told.get("tool_response")
     stopped = told.get("is_interrupt") or (isinstance(response, dict) and response.get("interrupted"))
     return bool(arguments.get("run_in_background") or stopped)
 
 
 def _error(name: str, told: Mapping[str, Any]) -> str | None:
-    """The text of a failed command, or None for one that did what it should."""
+    """Return the text of a failed command, or None if it succeeded or was interrupted."""
     told_so = _text(told, "error") or _text(told, "error_message")
     if name.lower() == "posttoolusefailure":
         return None if told.get("is_interrupt") else told_so or "the command failed"

@@ -1,4 +1,4 @@
-"""How the C library takes memory from the system and gives it back: bounded for a process, otherwise for a while."""
+"""Settings of the C library's memory allocator: how much freed memory a process keeps."""
 
 from __future__ import annotations
 
@@ -9,20 +9,21 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
-# A buffer of at least so many bytes is memory of its own, and is gone when it is freed. Questions to the store are
-# quicker where theirs are kept for the next one; tidying has hundreds of megabytes pass through some dozens of such
-# buffers.
+# A buffer of at least this many bytes gets a mapping of its own, which is unmapped when it is freed. Queries of the
+# store are faster if their buffers are reused; compaction moves hundreds of megabytes through some dozens of buffers.
 APART_FROM: Final = 256 * 1024
-# Free memory at the end that is kept: asking for it again and again takes longer than what it serves.
+# Free memory at the top of the heap that is not trimmed: requesting it again and again costs more than the work itself.
 KEPT: Final = 4 * 1024 * 1024
-ARENAS: Final = 2  # the usual eight a core each keep what was freed in them
-USUAL: Final = "MALLOC_MMAP_THRESHOLD_"  # the setting in the environment, in bytes
+ARENAS: Final = 2  # by default there are eight per core, and each keeps freed memory
+USUAL: Final = "MALLOC_MMAP_THRESHOLD_"  # environment variable, in bytes
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8  # numbers in malloc.h
 
 
 def bound() -> None:
-    """From now on this process keeps less of what it has freed. Where the C library can be told; to be called before
-    there are threads."""
+    """Limit the memory that this process keeps after freeing it.
+
+    Only where the C library supports `mallopt`. Call it before any thread is started.
+    """
     if (tell := _teller()) is not None:
         for name, value in ((_M_ARENA_MAX, ARENAS), (_M_MMAP_THRESHOLD, APART_FROM), (_M_TRIM_THRESHOLD, KEPT)):
             tell(name, value)
@@ -30,8 +31,12 @@ def bound() -> None:
 
 @contextmanager
 def large_buffers_apart() -> Iterator[None]:
-    """What is free goes back now, and meanwhile each large buffer as soon as it is. Only where the environment says
-    what is usual, and where the C library can be told."""
+    """Return each large buffer to the system as soon as it is freed, for the duration of the block.
+
+    Free memory is returned on entry as well. Does nothing unless the environment names the usual threshold (USUAL)
+    and the
+    C library supports `mallopt`.
+    """
     usual = os.environ.get(USUAL, "")
     if not usual.isdigit() or (tell := _teller()) is None:
         yield
@@ -45,7 +50,7 @@ def large_buffers_apart() -> Iterator[None]:
 
 
 def give_memory_back() -> None:
-    """Return freed memory to the system, where the C library can."""
+    """Return freed memory to the system, where the C library supports it."""
     if sys.platform == "linux":
         trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
         if trim is not None:

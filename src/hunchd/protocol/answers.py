@@ -1,4 +1,4 @@
-"""What the doors answer: bundles, predictions, projects, errors, pages, export lines, in the contract's shapes."""
+"""JSON shapes of responses: bundles, predictions, projects, errors, pages, export lines."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ EXPORT_VERSION: Final = 1
 EXPORT_TYPES: Final = (
     "memory", "message", "document", "signal", "contradiction", "feedback", "link", "project", "meta",
 )  # fmt: skip
-# A line of these holds a memory. Those that readers of an export look for by what they are have a name of their own.
+# Types of lines that hold a memory. Kinds that readers of an export look for have a type of their own.
 MEMORY_TYPES: Final = ("memory", "message", "document", "contradiction")
 
-NAMED_REJECTIONS: Final = 100  # of an import; the others are only counted
+NAMED_REJECTIONS: Final = 100  # per import; further ones are only counted
 
 Progress = tuple[int, int]  # done, total
 Found = TypeVar("Found")
 
 
 def iso(moment: datetime) -> str:
-    """ISO 8601 in UTC, with Z."""
+    """Format a time as ISO 8601 in UTC, with Z."""
     return (moment if moment.tzinfo is UTC else moment.astimezone(UTC)).isoformat().replace("+00:00", "Z")
 
 
@@ -64,8 +64,11 @@ def prediction_json(
     memories: Sequence[Mapping[str, Any]] = (),
     commands: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:
-    """The best `k` files, memories and commands. `episode_id` names the memory that keeps a commit; `memories` are
-    further ones, {"id", "kind", "title", "confidence", "reasons"}; a memory that is named twice is told once."""
+    """Convert the best `k` files, memories and commands to JSON.
+
+    `episode_id` maps a commit to the id of the memory that stores it; `memories` are additional ones,
+    {"id", "kind", "title", "confidence", "reasons"}. A memory that occurs twice is listed once.
+    """
     units: list[Mapping[str, Any]] = [
         {
             "id": episode_id(unit.sha),
@@ -123,20 +126,20 @@ def page_json(items: Iterable[Mapping[str, Any]], *, next_cursor: str | None, to
 def part_json(
     found: Sequence[Found], told: Callable[[Found], Mapping[str, Any]], *, offset: int, limit: int
 ) -> dict[str, Any]:
-    """A page of what is all at hand; its cursor is a position."""
+    """Return one page of a complete list; its cursor is an offset."""
     end = min(offset + limit, len(found))
     following = str(end) if end < len(found) else None
     return page_json(map(told, found[offset:end]), next_cursor=following, total=len(found))
 
 
 def error_json(error: HunchError) -> dict[str, Any]:
-    """{"error": {"code", "message", "field"?, "hint"?}}"""
+    """Convert an error to {"error": {"code", "message", "field"?, "hint"?}}."""
     said = {"code": error.code, "message": error.message, "field": error.field, "hint": error.hint}
     return {"error": {key: value for key, value in said.items() if value is not None}}
 
 
 def rejection_json(index: int, error: HunchError) -> dict[str, Any]:
-    """A refused entry of a batch: its index, and the error in the shape of all errors."""
+    """Convert a rejected batch entry to JSON: its index and the usual error shape."""
     return {"index": index, **error_json(error)}
 
 
@@ -145,22 +148,25 @@ def export_line(type_: str, payload: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def memory_line(told: Mapping[str, Any]) -> dict[str, Any]:
-    """The line of a memory, as `memory_json` tells it."""
+    """Build the export line of a memory from the result of `memory_json`."""
     return export_line(told["kind"] if told["kind"] in MEMORY_TYPES else "memory", told)
 
 
 def parse_export_line(raw: Any) -> tuple[str, dict[str, Any]]:
-    """The type and the data of one export line. InvalidInput for another version or an unknown type."""
+    """Return the type and the data of one export line.
+
+    Raises InvalidInput for another version or an unknown type.
+    """
     if not isinstance(raw, dict) or not isinstance(raw.get("data"), dict):
         raise InvalidInput('an export line is {"type":…,"version":1,"data":{…}}', field="data")
     if isinstance(raw.get("version"), int) and raw["version"] > EXPORT_VERSION:
         raise InvalidInput(
-            f"a newer hunchd wrote it: it is of format {ascii(raw['version'])[:20]}, this one reads {EXPORT_VERSION}",
+            f"written by a newer hunchd: its format is {ascii(raw['version'])[:20]}, this one reads {EXPORT_VERSION}",
             field="version",
         )
     if raw.get("version") != EXPORT_VERSION:
         raise InvalidInput(
-            f"export version {EXPORT_VERSION} is understood; got {ascii(raw.get('version'))[:40]}", field="version"
+            f"unsupported export version {ascii(raw.get('version'))[:40]}; expected {EXPORT_VERSION}", field="version"
         )
     if raw.get("type") not in EXPORT_TYPES:
         raise InvalidInput(

@@ -1,4 +1,4 @@
-"""The parent's side of the pipe: a helper process that comes when it is asked something, and goes when it may."""
+"""The parent's side of the pipe: a helper process, started on demand, that ends when idle."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from hunchd.protocol.pipe import LONGEST_LINE, STOP_GRACE, line
 
 logger = logging.getLogger(__name__)
 
-# A process that is silent while something is asked of it is asked for a sign of life at each look, and ended after so
-# many in vain. Looks are counted, not time, which jumps where a machine sleeps. Before its first word a process loads
-# libraries, on a starved machine for minutes.
+# A process that is silent during a call gets a ping at each check and is killed after this many unanswered ones. Checks
+# are counted instead of time, which jumps when a machine sleeps. Before its first response a process loads libraries,
+# for minutes on an overloaded machine.
 LOOK: Final = 15.0  # seconds
 LOOKS_IN_VAIN, LOOKS_AT_START = 4, 20
 
@@ -27,11 +27,11 @@ _END: Final = object()
 
 
 class _Ended(errors.Unavailable):
-    """The process ended with a call under way: what it did of it nobody knows."""
+    """The process ended during a call; how much of the call was executed is unknown."""
 
 
 class Child:
-    """Starts the process on the first call, again after it has ended, never twice at once."""
+    """Client of a helper process; starts it on the first call and again after it ended, never twice at once."""
 
     def __init__(
         self, argv: Sequence[str], *, name: str, env: Mapping[str, str] | None = None, look: float = LOOK
@@ -47,24 +47,24 @@ class Child:
         self._next = 0
         self._leaving = False
         self._stopped = False
-        self._heard = False  # something since the last look
+        self._heard = False  # anything since the last check
         self.starts = 0
-        self.failures = 0  # times it ended without being asked to
+        self.failures = 0  # times it ended unexpectedly
 
     @property
     def pid(self) -> int | None:
-        """The process id while it runs."""
+        """The process id while the process runs."""
         process = self._process
         return process.pid if process is not None and process.returncode is None else None
 
     @property
     def rests(self) -> bool:
-        """Whether it has ended by itself, because nothing was left for it to do."""
+        """Return True if the process ended by itself because it was idle."""
         return self._leaving and self.pid is None
 
     @property
     def calls(self) -> int:
-        """Calls and streams under way."""
+        """Number of calls and streams in progress."""
         return len(self._waiting)
 
     async def call(
@@ -75,10 +75,13 @@ class Child:
         timeout: float = 60.0,
         again: bool = False,
     ) -> Any:
-        """The answer of one method. Raises the error it raised, or Unavailable if the process fails or is too slow.
+        """Call a method and return its result.
 
-        `again`: for what changes nothing. If the process ends meanwhile, the next one is asked once, in what is left
-        of `timeout` seconds.
+        Raises the error that the method raised, or Unavailable if the process fails or takes longer than `timeout`
+        seconds.
+        `again`: for methods that change nothing. If the process ends meanwhile, the call is retried once in a new
+        process,
+        within what is left of `timeout`.
         """
         until = asyncio.get_running_loop().time() + timeout
         try:
@@ -103,7 +106,7 @@ class Child:
                 self._done_with(number)
 
     async def stream(self, method: str, params: Mapping[str, Any] | None = None) -> AsyncGenerator[Any, None]:
-        """The items that one method yields, at the pace in which they are taken."""
+        """Yield the items of a streaming method, at the speed at which they are consumed."""
         number, inbox = await self._ask(method, params)
         finished = False
         try:
@@ -118,7 +121,7 @@ class Child:
             self._done_with(number)
 
     async def stop(self) -> None:
-        """Close the pipe and wait; kill what does not end in time. No call may follow."""
+        """Close the pipe and wait; kill the process if it does not end in time. No call may follow."""
         self._stopped = True
         async with self._starting:
             await self._end()
@@ -135,7 +138,7 @@ class Child:
         if process is not None and process.stdin is not None:
             try:
                 await process.stdin.drain()
-            except ConnectionError:  # it ended, and the reader says so
+            except ConnectionError:  # it ended; the reader reports that
                 pass
             except asyncio.CancelledError:
                 self._send({"c": number})
@@ -189,20 +192,20 @@ class Child:
             while told := await process.stdout.readline():
                 self._heard = True
                 self._take(json.loads(told))
-        except Exception:  # whatever it sent: left alone it would never be read again
-            logger.exception("%s sent what cannot be read; it is ended", self.name)
+        except Exception:  # anything unreadable: the reader would stop, and calls would hang
+            logger.exception("%s sent an unreadable frame; killing it", self.name)
             with contextlib.suppress(ProcessLookupError):
                 process.kill()
         code = await process.wait()
         watch.cancel()
         if not self._leaving:
             self.failures += 1
-            logger.warning("%s ended by itself (exit status %s)", self.name, code)
+            logger.warning("%s ended unexpectedly (exit status %s)", self.name, code)
         for inbox in self._waiting.values():
-            inbox.put_nowait(_Ended(f"{self.name} ended while it was working (exit status {code})"))
+            inbox.put_nowait(_Ended(f"{self.name} ended during the call (exit status {code})"))
 
     async def _watch(self, process: asyncio.subprocess.Process) -> None:
-        """End a process that stands still while something is asked of it: whatever is asked next would wait as well."""
+        """Kill a process that stops responding during a call; later calls would wait as well."""
         silent, patience = 0, LOOKS_AT_START
         while silent < patience:
             await asyncio.sleep(self._look)
@@ -211,7 +214,7 @@ class Child:
             elif self._waiting or silent:
                 silent += 1
                 self._send({"q": 1})
-        logger.error("%s gives no sign of life and is ended", self.name)
+        logger.error("%s is not responding; killing it", self.name)
         with contextlib.suppress(ProcessLookupError):
             process.kill()
 

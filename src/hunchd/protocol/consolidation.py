@@ -1,4 +1,4 @@
-"""What a run of the consolidation is asked: strict parsers of bodies and query strings."""
+"""Requests about consolidation runs: strict parsers of bodies and query strings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CHANGES_PAGE: Final = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsolidateRequest:
-    """Without `project`: all of them, and what belongs to none."""
+    """Request for a consolidation run. Without `project`: all projects and the user's own memories."""
 
     dry_run: bool = False
     steps: tuple[str, ...] = STEPS
@@ -35,13 +35,13 @@ def consolidate_of_body(raw: Any) -> ConsolidateRequest:
 
 
 def undo_of_body(raw: Any) -> int | None:
-    """The number of the change to take back; None: all of the run."""
+    """Parse the number of the change to undo; None undoes the whole run."""
     fields = Fields(raw, UNDO_FIELDS)
     return fields.integer("change", 0, low=0, high=10_000_000) if fields.has("change") else None
 
 
 def changes_of_query(query: str) -> tuple[int, int]:
-    """After which change, and how many."""
+    """Parse the number of the last change already read, and the page size."""
     fields = Fields.of_query(query, ("after", "limit"))
     after = fields.integer("after", 0, low=0, high=10_000_000)
     return after, fields.integer("limit", CHANGES_PAGE, low=1, high=CHANGES_PAGE)

@@ -1,4 +1,4 @@
-"""Bytes from outside → plain JSON values, refusing what no honest client sends before it costs anything."""
+"""Decoder from untrusted bytes to plain JSON values; rejects hostile input before it costs anything."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any, Final, NoReturn
 
 from hunchd.domain.errors import InvalidInput
 
-# Deeper than any message of ours (7), far from the interpreter's recursion limit.
+# More than any of our messages has (7), far below the interpreter's recursion limit.
 DEPTH_LIMIT: Final = 64
-# What a signed 64-bit column can hold: the store's integers.
+# The range of the store's integers: a signed 64-bit column.
 LARGEST_INTEGER: Final = 2**63 - 1
 
 _BRACES_AS_BRACKETS = bytes.maketrans(b"{}", b"[]")
@@ -18,19 +18,23 @@ _ALL_BUT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 
 
 class Malformed(InvalidInput):
-    """The request cannot be read at all: not JSON, or JSON that no two readers would read alike."""
+    """The request cannot be read: not JSON, or JSON that parsers read differently."""
 
     code = "malformed"
 
 
 def no_cursor() -> Malformed:
-    """Of a page that nobody was told of."""
-    return Malformed("this is no cursor of ours; begin without one", field="cursor")
+    """Return the error for a pagination cursor that the daemon did not issue."""
+    return Malformed("unknown cursor; start again without one", field="cursor")
 
 
 def decoded(raw: bytes, *, depth: int = DEPTH_LIMIT) -> Any:
-    """The JSON value in `raw`. Malformed for broken UTF-8, duplicate keys, NaN, infinity, integers
-    beyond 64 bits and nesting beyond `depth`; never a RecursionError."""
+    """Decode the JSON value in `raw`.
+
+    Raises Malformed for broken UTF-8, duplicate keys, NaN, infinity, integers beyond 64 bits and nesting beyond
+    `depth`;
+    never a RecursionError.
+    """
     if not raw.strip():
         raise Malformed("the body is empty; send JSON")
     if nests_deeper_than(raw, depth):
@@ -44,7 +48,10 @@ def decoded(raw: bytes, *, depth: int = DEPTH_LIMIT) -> Any:
 
 
 def nests_deeper_than(raw: bytes, depth: int) -> bool:
-    """Whether brackets outside strings nest deeper than `depth` or do not match; linear, without recursion."""
+    """Return True if brackets outside strings nest deeper than `depth` or do not match.
+
+    Linear time, without recursion.
+    """
     if raw.count(b"[") + raw.count(b"{") <= depth:
         return False
     # Without escapes each quotation mark opens or closes: every second part lies outside strings.
@@ -59,7 +66,7 @@ def nests_deeper_than(raw: bytes, depth: int) -> bool:
 
 
 def refuse_unstorable(value: Any, field: str) -> None:
-    """Malformed when a string in `value`, a key or a value, holds NUL or half a surrogate pair."""
+    """Raise Malformed if a string in `value`, key or value, holds NUL or an unpaired surrogate."""
     match value:
         case str():
             _refuse_unstorable_text(value, field)

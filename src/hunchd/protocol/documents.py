@@ -1,4 +1,4 @@
-"""Documents on the wire: the paths of the knowledge base, what is put there and what is answered."""
+"""Documents of the knowledge base on the wire: paths, requests and responses."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROOTS: Final = ("profile", "projects", "reference", "insights", "conversations")
 DOCUMENT_LIMIT: Final = 512 * 1024  # bytes of UTF-8; four copies fit a record of the journal
 PATH_LENGTH: Final = 512  # characters
 DEPTH: Final = 12  # folders
-# Segments are names for people: letters of any script, digits, and what file names have in them.
+# Segments are readable names: letters of any script, digits, and punctuation common in file names.
 _SEGMENT: Final = re.compile(r"[^\W_](?:[\w .,+@()=~#-]*[\w)+#])?|_[\w-]+", re.UNICODE)
 _ALLOWED: Final = f"a path such as /profile/preferences, below one of: {', '.join('/' + root for root in ROOTS)}"
 
@@ -40,21 +40,27 @@ class DocumentsRequest:
 
 
 def document_path(raw: str) -> str:
-    """The one spelling of a path: from the root, composed characters, no empty or dotted parts. Raises InvalidInput."""
+    """Normalize a document path: absolute, NFC, without empty or dotted segments.
+
+    Raises InvalidInput if it cannot be the path of a document.
+    """
     path = unicodedata.normalize("NFC", raw)
     segments = path.strip("/").split("/")
     if len(path) > PATH_LENGTH or len(segments) > DEPTH:
-        raise InvalidInput(f"the path is too long; at most {PATH_LENGTH} characters in {DEPTH} parts", field="path")
+        raise InvalidInput(f"the path is too long; at most {PATH_LENGTH} characters in {DEPTH} segments", field="path")
     if segments[0] not in ROOTS or len(segments) < 2:
-        raise InvalidInput(f"{path[:80]!a} is no path of a document; allowed: {_ALLOWED}", field="path")
+        raise InvalidInput(f"{path[:80]!a} is not a document path; allowed: {_ALLOWED}", field="path")
     for segment in segments:
         if not _SEGMENT.fullmatch(segment) or not segment.isprintable():
-            raise InvalidInput(f"{segment[:40]!a} cannot be a part of a path; allowed: {_ALLOWED}", field="path")
+            raise InvalidInput(f"{segment[:40]!a} is not a valid path segment; allowed: {_ALLOWED}", field="path")
     return "/" + "/".join(segments)
 
 
 def known_path(raw: str) -> str:
-    """The path of a document that may be there. Raises NotFound for what could be the path of none."""
+    """Normalize the path of a document to look up.
+
+    Raises NotFound, rather than InvalidInput, for a path that no document can have.
+    """
     try:
         return document_path(raw)
     except InvalidInput as error:
@@ -75,7 +81,7 @@ def document_of_body(path: str, raw: Any) -> DocumentDraft:
 
 
 def documents_of_query(query: str) -> DocumentsRequest:
-    """The question of GET /documents. A cursor is a position in the order of the paths."""
+    """Parse the query of GET /documents. The cursor is an offset in path order."""
     fields = Fields.of_query(query, ("prefix", "limit", "cursor"))
     prefix = "/" + unicodedata.normalize("NFC", fields.text("prefix") or "").strip().lstrip("/")
     return DocumentsRequest(
@@ -86,7 +92,7 @@ def documents_of_query(query: str) -> DocumentsRequest:
 
 
 def document_json(memory: Memory, *, content: bool = True) -> dict[str, Any]:
-    """The contract's shape; in lists without the text."""
+    """Convert a document to the contract's shape; lists omit the content."""
     told: dict[str, Any] = {"path": memory.key, "id": memory.id, "title": memory.title}
     if content:
         told["content"] = memory.content

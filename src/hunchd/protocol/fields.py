@@ -1,4 +1,4 @@
-"""Reads the fields of one JSON object or query string; each refusal names the field and what is allowed."""
+"""Reader of the fields of a JSON object or query string; each error names the field and the allowed values."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from hunchd.protocol.answers import rejection_json
 from hunchd.protocol.decoding import LARGEST_INTEGER, Malformed, refuse_unstorable
 from hunchd.protocol.paths import PATH_LIMIT
 
-# A longer text is no memory but a file. Traces and commands are shortened to it, contents are refused.
+# A longer text is a file, not a memory. Traces and commands are shortened to it, contents are rejected.
 TEXT_LIMIT: Final = 64 * 1024  # bytes of UTF-8
 NAME_LIMIT: Final = 1024  # characters of a title, branch, key, query word, …
 LIST_LIMIT: Final = 200  # entries of tags, open files, links, …
 
-# Git itself is older than no repository we will meet; clocks that lost their battery say 1970.
+# Clocks without a battery say 1970, before any repository existed.
 EARLIEST: Final = datetime(1970, 1, 1, tzinfo=UTC)
 LATEST: Final = datetime(2100, 1, 1, tzinfo=UTC)
 
-# An unknown field is left to newer clients unless it is this near to a known one that is missing.
+# Unknown fields are ignored (newer clients send them) unless one is this similar to a known field that is missing.
 _MISSPELLED: Final = 0.8
 
 
 Parsed = TypeVar("Parsed")
-Known = Callable[[str], object]  # raises NotFound for a project that nobody knows
+Known = Callable[[str], object]  # raises NotFound for an unknown project
 
 
 class Fields:
-    """One object's fields. `where` is put before a field's name in refusals ("memories[2].")."""
+    """Fields of one object. `where` prefixes the field names in errors ("memories[2].")."""
 
     def __init__(self, raw: Any, known: Sequence[str], *, where: str = "", textual: bool = False) -> None:
         if not isinstance(raw, dict):
@@ -49,11 +49,11 @@ class Fields:
 
     @classmethod
     def of_query(cls, query: str, known: Sequence[str]) -> Self:
-        """The fields of a query string: numbers as digits, lists separated by commas, "" as left out."""
+        """Parse a query string: numbers as digits, lists separated by commas, "" as omitted."""
         try:
             pairs = parse_qsl(query, errors="strict", max_num_fields=100)
         except UnicodeDecodeError as error:
-            raise Malformed("the query string is not UTF-8; nothing is known of files with such a name") from error
+            raise Malformed("the query string is not UTF-8; file names that are not UTF-8 are not supported") from error
         except ValueError as error:
             raise Malformed("the query string is not valid: broken percent-encoding, or over 100 fields") from error
         twice = {name for name, _ in pairs if sum(name == other for other, _ in pairs) > 1}
@@ -71,7 +71,7 @@ class Fields:
         return text
 
     def text(self, name: str, *, limit: int = NAME_LIMIT) -> str | None:
-        """None when left out. `limit` counts bytes of UTF-8."""
+        """Return the text, or None if omitted. `limit` counts bytes of UTF-8."""
         value = self._values.get(name)
         if value is None:
             return None
@@ -82,8 +82,12 @@ class Fields:
         return value
 
     def project(self, known: Known | None = None) -> str | None:
-        """The path or the id of a project; None when left out. An empty one means neither: it is refused, for what it
-        would ask or tell is the user's own. So is one that is not `known`."""
+        """Return the path or the id of a project, or None if omitted.
+
+        Rejects an empty one: without a project the request would be about the user's own memories. Rejects a
+        project that is
+        not `known` as well.
+        """
         named = self.text("project", limit=PATH_LIMIT)
         if named is not None and not named.strip():
             raise self.refused("project", "is empty; name a project or leave it out")
@@ -99,7 +103,7 @@ class Fields:
                 raise NotFound(error.message, field=self.called("project"), hint=error.hint) from error
 
     def shortened_text(self, name: str, *, limit: int = TEXT_LIMIT) -> str | None:
-        """Like `text`, but what is too long loses its middle instead of being refused."""
+        """Return the text; unlike `text`, cut the middle out of a long one instead of rejecting it."""
         value = self.text(name, limit=2**62)
         return None if value is None else shortened(value, limit)
 
@@ -114,7 +118,7 @@ class Fields:
         if self._textual and isinstance(value, str) and re.fullmatch(r"[+-]?[0-9]{1,18}", value):
             value = int(value)
         if isinstance(value, float) and value.is_integer():
-            value = int(value)  # clients whose only number is a float
+            value = int(value)  # from clients whose only number type is a float
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
             raise self.refused(name, f"must be an integer from {low:,} to {high:,}; got {shown(value)}")
         return value
@@ -135,7 +139,7 @@ class Fields:
         return tuple(self._one_of(name, value, allowed) for value in self.texts(name))
 
     def texts(self, name: str, *, limit: int = NAME_LIMIT, most: int = LIST_LIMIT) -> tuple[str, ...]:
-        """A list of texts without empty ones; () when left out. `limit` counts characters of one."""
+        """Return a list of texts without empty ones; () if omitted. `limit` counts characters of one."""
         value = self._values.get(name, [])
         if self._textual and isinstance(value, str):
             value = [part.strip() for part in value.split(",")]
@@ -146,7 +150,7 @@ class Fields:
         return tuple(each for each in value if each.strip())
 
     def objects(self, name: str, *, most: int) -> list[Any]:
-        """The entries of a list, as they are; [] when left out."""
+        """Return the entries of a list, unchecked; [] if omitted."""
         value = self._values.get(name, [])
         if not isinstance(value, list):
             raise self.refused(name, f"must be a list; got {kind_of_json(value)}")
@@ -155,14 +159,14 @@ class Fields:
         return value
 
     def mapping(self, name: str, *, limit: int = TEXT_LIMIT) -> dict[str, Any]:
-        """A JSON object as it is; {} when left out. `limit` counts characters of its printed form."""
+        """Return a JSON object, unchecked; {} if omitted. `limit` counts characters of its `repr`."""
         value = self._values.get(name, {})
         if not isinstance(value, dict) or len(repr(value)) > limit:
             raise self.refused(name, f"must be an object of at most {limit:,} characters")
         return value
 
     def time(self, name: str) -> datetime | None:
-        """An aware time in UTC; a time without a zone is taken as UTC."""
+        """Return an aware time in UTC; a time without a zone is taken as UTC."""
         value = self._values.get(name)
         if value is None:
             return None
@@ -174,10 +178,11 @@ class Fields:
         return moment
 
     def called(self, name: str) -> str:
-        """The field as refusals name it."""
+        """Return the full name of a field, as errors state it."""
         return f"{self._where}{name}"
 
     def refused(self, name: str, why: str, *, hint: str | None = None) -> InvalidInput:
+        """Build the error for a field; `why` completes the sentence that begins with its name."""
         field = self.called(name)
         return self._error(f"'{field}' {why}", field=field, hint=hint)
 
@@ -200,7 +205,7 @@ class Fields:
 
 
 def batch_of(raw: Any, name: str, *, most: int) -> list[Any]:
-    """The entries of {name: […]}, as they are: each is judged on its own; one bad one does not cost the others."""
+    """Return the entries of {name: […]}, unchecked, so that each can be rejected on its own."""
     entries = raw.get(name) if isinstance(raw, dict) else None
     if not isinstance(entries, list):
         raise InvalidInput(f'expected {{"{name}": […]}}', field=name)
@@ -210,8 +215,10 @@ def batch_of(raw: Any, name: str, *, most: int) -> list[Any]:
 
 
 def each_good(entries: Sequence[Any], parse: Callable[[Any, int], Parsed]) -> tuple[list[Parsed], list[dict[str, Any]]]:
-    """A batch: what was understood, and what was refused by its index. When all are refused, the first refusal is
-    raised."""
+    """Parse a batch: return the parsed entries, and the rejected ones with their index.
+
+    If all entries are rejected, raises the first error.
+    """
     good: list[Parsed] = []
     rejected: list[dict[str, Any]] = []
     first: InvalidInput | NotFound | None = None
@@ -227,15 +234,17 @@ def each_good(entries: Sequence[Any], parse: Callable[[Any, int], Parsed]) -> tu
 
 
 def suggestion(value: Any, allowed: Sequence[str]) -> str | None:
-    """ "did you mean …?" for a near miss."""
+    """Return "did you mean …?" for a near miss."""
     wanted = str(value)[:80].lower().replace("-", "_").replace(" ", "_")
     near = difflib.get_close_matches(wanted, allowed, n=1, cutoff=0.6)
     return f"did you mean '{near[0]}'?" if near else None
 
 
 def shortened(text: str, limit: int = TEXT_LIMIT) -> str:
-    """`text`, its middle replaced by a marker when it is longer than `limit` bytes: errors say what
-    happened at the end and where at the beginning."""
+    """Replace the middle of `text` by a marker if it is longer than `limit` bytes.
+
+    Errors say what happened at the end and where at the beginning.
+    """
     raw = text.encode()
     if len(raw) <= limit:
         return text
@@ -261,7 +270,7 @@ def kind_of_json(value: Any) -> str:
 
 
 def shown(value: Any) -> str:
-    """A refused value, short and printable."""
+    """Format a rejected value, short and printable."""
     return ascii(value[:60]) if isinstance(value, str) else ascii(value)[:60]
 
 

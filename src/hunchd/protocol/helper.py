@@ -1,4 +1,4 @@
-"""The helper's side of the pipe: a process that answers its parent, one task a call, and ends with it."""
+"""The helper's side of the pipe: a process that serves its parent, one task per call, and ends with it."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from hunchd.protocol.pipe import GIVE_WAY_AFTER, LONGEST_LINE, STOP_GRACE, Json,
 
 logger = logging.getLogger(__name__)
 
-# Items of one stream that may be under way unread: enough to keep both sides busy, few enough to bound memory.
+# Items of one stream in flight: enough to keep both sides busy, few enough to bound memory.
 STREAM_CREDIT: Final = 4
-# An answer of forty memories in one piece: the system's 64 kB make it two or three, with a wait between them.
+# Fits a response of forty memories in one write; the default of 64 kB would take two or three, each with a wait.
 PIPE_BYTES: Final = 1024 * 1024
 
 Handler = Callable[[dict[str, Any]], Awaitable[Any] | AsyncIterator[Any]]
@@ -31,7 +31,10 @@ Handler = Callable[[dict[str, Any]], Awaitable[Any] | AsyncIterator[Any]]
 def serve(
     handlers: Mapping[str, Handler], *, idle_after: float | None = None, busy: Callable[[], bool] = lambda: False
 ) -> None:
-    """Answer until the pipe closes. `idle_after` seconds without a call and not `busy()` → bye."""
+    """Serve calls until the pipe closes.
+
+    After `idle_after` seconds without a call, and if not `busy()`, the helper sends `bye`.
+    """
     pipe = _private_output()
     _die_with_parent()
     sys.setswitchinterval(GIVE_WAY_AFTER)
@@ -104,12 +107,12 @@ class _Server:
                 await self._send(_frame(number, await outcome))
         except errors.HunchError as error:
             await self._send({"i": number, "e": {"code": error.code, "message": error.message}})
-        except Exception as error:  # a stranger's fault ends one call, not the process
+        except Exception as error:  # a bug in a handler fails one call, not the process
             logger.exception("%s failed", method)
             await self._send({"i": number, "e": {"code": "error", "message": f"{type(error).__name__}: {error}"}})
 
     async def _send(self, frame: Mapping[str, Any] | Json) -> None:
-        with contextlib.suppress(ConnectionError):  # the parent died; the closed pipe ends us
+        with contextlib.suppress(ConnectionError):  # the parent died; the closed pipe ends this process
             self._writer.write(line(frame))
             await self._writer.drain()
 
@@ -126,17 +129,17 @@ def _frame(number: int, outcome: Any) -> Mapping[str, Any] | Json:
 
 
 def _private_output() -> int:
-    """Keep the pipe for frames: whatever prints to standard output goes to standard error instead."""
+    """Reserve the pipe for frames: redirect anything printed to standard output to standard error."""
     pipe = os.dup(1)
     os.dup2(2, 1)
     if sys.platform == "linux":
-        with contextlib.suppress(OSError):  # a user may have used up what pipes may take
+        with contextlib.suppress(OSError):  # the user's limit for pipe buffers may be exhausted
             fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
     return pipe
 
 
 def _die_with_parent() -> None:
-    """Ask Linux to end this process with its parent, should the parent die without closing the pipe."""
+    """Ask Linux to kill this process with its parent, in case the parent dies without closing the pipe."""
     if sys.platform == "linux":
         pr_set_pdeathsig = 1
         ctypes.CDLL(None, use_errno=True).prctl(pr_set_pdeathsig, signal.SIGKILL, 0, 0, 0)

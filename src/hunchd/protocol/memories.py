@@ -1,4 +1,4 @@
-"""Memories on the wire: drafts that clients add, patches, and the full shape both ways."""
+"""Memories on the wire: drafts that clients add, patches, and the full shape in both directions."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from hunchd.protocol.requests import KINDS, SCOPES, STATUSES
 
 DRAFTS_LIMIT: Final = 1000  # memories a request
 TITLE_LIMIT: Final = 120  # characters of a title made from the content
-# Our own exports may hold longer texts than clients may send.
+# Exports may hold longer texts than clients may send.
 STORED_LIMIT: Final = 1024 * 1024  # bytes of UTF-8
 TRUSTS: Final = tuple(trust.value for trust in Trust)
-# What clients may add; contradictions are found, not told. A fact may be called by its category, as bundles call it.
+# Kinds that clients may add; contradictions are only detected. A category stands for a fact, as in bundles.
 DRAFT_KINDS: Final = (*(kind for kind in KINDS if kind != Kind.CONTRADICTION), *CATEGORIES)
 _COUNTED: Final = ("retrieved", "cited", "ignored", "wrong", "missed")
 ARTIFACT_TYPES: Final = ("commit", "pr", "adr", "file", "tag", "url")
@@ -36,13 +36,13 @@ PATCH_FIELDS: Final = (
 MEMORY_FIELDS: Final = (
     *DRAFT_FIELDS, "id", "superseded_by", "usage", "status", "created", "updated",
 )  # fmt: skip
-# What is kept holds since some moment: `valid_from` can be another, but not none.
+# `valid_from` can be changed but not cleared: every memory is valid from some time on.
 CLEARABLE: Final = ("category", "key", "value", "branch", "valid_to")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryDraft:
-    """A memory before it has an id. `project` is the path or the id of a project; None: the user's own."""
+    """Memory before it has an id. `project` is a project's path or id; None for the user's own."""
 
     kind: Kind
     title: str
@@ -66,16 +66,18 @@ class MemoryDraft:
     artifacts: tuple[Artifact, ...] = ()
     trust: Trust = Trust.USER
     source: Mapping[str, Any] = field(default_factory=dict)
-    number: int | None = field(default=None, compare=False)  # in the batch that it was sent in
+    number: int | None = field(default=None, compare=False)  # index in its batch
 
     def called(self, name: str) -> str:
-        """A field of it as the client that sent it finds it."""
+        """Return the full name of a field in the client's request."""
         return f"{_where(self.number)}{name}"
 
 
 def drafts_of_body(raw: Any, known: Known | None = None) -> tuple[list[MemoryDraft], list[dict[str, Any]]]:
-    """One memory, or {"memories": […]}: the good ones, and the refused by index. InvalidInput, or NotFound for a
-    project that is not `known`, when none is good."""
+    """Parse one memory or {"memories": […]}; return valid drafts and rejected entries with their index.
+
+    If none is valid, raises InvalidInput, or NotFound for a project that is not `known`.
+    """
     if not isinstance(raw, dict) or "memories" not in raw:
         return [memory_draft(raw, known=known)], []
     entries = batch_of(raw, "memories", most=DRAFTS_LIMIT)
@@ -83,7 +85,10 @@ def drafts_of_body(raw: Any, known: Known | None = None) -> tuple[list[MemoryDra
 
 
 def memory_draft(raw: Any, *, number: int | None = None, known: Known | None = None) -> MemoryDraft:
-    """`kind` and `content` are enough; a fact also by `key` and `value`. `number`: which of a batch it is."""
+    """Parse a draft; `kind` and `content` are required, a fact may have `key` and `value` instead.
+
+    `number` is its index in a batch.
+    """
     fields = Fields(raw, DRAFT_FIELDS, where=_where(number))
     called = fields.choice("kind", DRAFT_KINDS)
     kind = Kind.FACT if called in CATEGORIES else Kind(called)
@@ -118,7 +123,10 @@ def memory_draft(raw: Any, *, number: int | None = None, known: Known | None = N
 
 
 def memory_patch(raw: Any) -> dict[str, Any]:
-    """The fields to change, in domain types, ready for `dataclasses.replace`; null clears what may be empty."""
+    """Parse the fields to change, in domain types, ready for `dataclasses.replace`.
+
+    null clears a field that may be empty.
+    """
     fields = Fields(raw, PATCH_FIELDS)
     fixed = [name for name in raw if name in MEMORY_FIELDS and name not in PATCH_FIELDS]
     if fixed:
@@ -137,7 +145,7 @@ def memory_patch(raw: Any) -> dict[str, Any]:
 
 
 def memory_json(memory: Memory) -> dict[str, Any]:
-    """The contract's shape; optional fields that are empty are left out."""
+    """Convert a memory to the contract's shape; empty optional fields are omitted."""
     optional: dict[str, Any] = {
         "ref": memory.ref,
         "levels": _levels_json(memory.levels),
@@ -174,7 +182,7 @@ def memory_json(memory: Memory) -> dict[str, Any]:
 
 
 def memory_from_json(raw: Any) -> Memory:
-    """What `memory_json` wrote, equal to what it was written from."""
+    """Parse the output of `memory_json` into an equal memory."""
     fields = Fields(raw, MEMORY_FIELDS)
     at = fields.time("at")
     if at is None:
@@ -212,7 +220,7 @@ def memory_from_json(raw: Any) -> Memory:
 
 
 def title_of(content: str) -> str:
-    """The first line that says something, shortened."""
+    """Return the first line that is not blank, shortened."""
     line = next((line.strip() for line in content.splitlines() if line.strip()), "")
     return line if len(line) <= TITLE_LIMIT else line[: TITLE_LIMIT - 1].rstrip() + "…"
 
@@ -302,7 +310,7 @@ def _usage_json(usage: Usage) -> dict[str, Any]:
 def _worth_keeping(fields: Fields, kind: Kind, name: str, default: float, least: float) -> float:
     value = fields.fraction(name, default)
     if kind is Kind.FACT and value < least:
-        raise fields.refused(name, f"of a fact must be at least {least:g}: less is not worth keeping")
+        raise fields.refused(name, f"of a fact must be at least {least:g}; facts below that are not stored")
     return value
 
 

@@ -1,6 +1,6 @@
-"""Signals on the wire: JSON → domain strictly, domain → JSON exactly.
+"""Signals on the wire: strict parser from JSON, exact serialization to JSON.
 
-Beside it: `requests` (what the doors are asked), `memories` (drafts, patches, the full shape), `answers` (bundles,
+Neighbours: `requests` (request bodies and queries), `memories` (drafts, patches, the full shape), `answers` (bundles,
 predictions, projects, errors), `paths`, and below them `fields` and `decoding`.
 """
 
@@ -43,7 +43,7 @@ SIGNALS_LIMIT: Final = 10_000  # a request; the largest burst a checkout of 10,0
 
 
 class PlaceOf(Protocol):
-    """The path inside a project that a path as it was sent leads to; `field` is what the client calls it."""
+    """Resolver of a path as sent to a path inside the project; `field` is its name in the client's request."""
 
     def __call__(self, raw: str, project: str, /, *, field: str) -> str: ...
 
@@ -65,7 +65,7 @@ _SENT: Final[Mapping[str, type[Signal]]] = {
     "used": Used,
 }
 SIGNAL_KINDS: Final = tuple(_SENT)
-# Kept and exported like the others, but never taken from a client: only our own watcher can know them.
+# Stored and exported like the others, but rejected from clients: only the daemon's watcher can know them.
 _SEEN: Final[Mapping[str, type[Signal]]] = {
     "file_deleted": FileDeleted,
     "files_changed": FilesChanged,
@@ -76,7 +76,7 @@ _KEPT: Final = {**_SENT, **_SEEN}
 _KIND_OF: Final = {of: kind for kind, of in _KEPT.items()}
 
 SIGNAL_FIELDS: Final = ("kind", "project", "at", "event_id", "source")
-# Of each kind, beside those. A file's path may also be called "file", as in an error.
+# Further fields of each kind. A file's path may also be called "file", as in an error.
 FIELDS_OF_KIND: Final[Mapping[str, tuple[str, ...]]] = {
     "file_opened": ("path", "file", "id"),
     "file_saved": ("path", "file", "id"),
@@ -100,7 +100,7 @@ _WIRE_NAMES: Final[Mapping[tuple[type[Signal], str], str]] = {
     (Used, "memory"): "id",
 }
 
-# Of each field its attribute, its name on the wire and its default.
+# type → (attribute, name on the wire, default) of each field
 _FIELDS: Final = {
     of: tuple((each.name, _WIRE_NAMES.get((of, each.name), each.name), each.default) for each in fields_of(of))
     for of in _KIND_OF
@@ -112,9 +112,14 @@ _SHA = re.compile(r"[0-9a-fA-F]{4,64}")
 def parse_signal(
     raw: Any, *, now: datetime, place: PlaceOf = relative_path, known: Known | None = None, where: str = ""
 ) -> Signal:
-    """One signal as a client sent it. `at` defaults to `now` and is never later; `place` puts a path inside the
-    project. The event's own id is `event_id` on the wire (`id` too, except in `used`, where that is a memory).
-    NotFound for a project that is not `known`; `where` is put before a field's name in refusals."""
+    """Parse one signal from a client.
+
+    `at` defaults to `now` and is never later; `place` resolves a path inside the project. The event's own id is
+    `event_id`
+    on the wire (`id` too, except in `used`, where that is a memory). `where` prefixes the field names in errors.
+    Raises
+    NotFound for a project that is not `known`.
+    """
     kind = _kind(raw, where)
     fields = Fields(raw, SIGNAL_FIELDS + FIELDS_OF_KIND[kind], where=where)
     project = project_path(fields.required_text("project", limit=PATH_LIMIT), field=fields.called("project"))
@@ -135,7 +140,7 @@ def parse_signal(
 
 
 def signal_json(signal: Signal) -> dict[str, Any]:
-    """As it is kept and exported; what is left at its default is left out."""
+    """Convert a signal to its stored and exported form; omit fields that have their default."""
     of = type(signal)
     result: dict[str, Any] = {"kind": _KIND_OF[of]}
     for attribute, name, default in _FIELDS[of]:
@@ -146,17 +151,17 @@ def signal_json(signal: Signal) -> dict[str, Any]:
 
 
 def signal_from_json(raw: Any) -> Signal:
-    """What `signal_json` wrote, unchanged: nothing is asked of the disk, no time is moved."""
+    """Parse the output of `signal_json`, unchanged: no disk access, no adjusted time."""
     of = _KEPT.get(str(raw.get("kind"))) if isinstance(raw, dict) else None
     if of is None:
-        raise InvalidInput(f"not a kept signal; its kind is one of: {', '.join(_KEPT)}", field="kind")
+        raise InvalidInput(f"not a stored signal; its kind is one of: {', '.join(_KEPT)}", field="kind")
     values: dict[str, Any] = {}
     for each in fields_of(of):
         name = _WIRE_NAMES.get((of, each.name), each.name)
         if name in raw:
             values[each.name] = tuple(raw[name]) if isinstance(raw[name], list) else raw[name]
         elif each.default is MISSING:
-            raise InvalidInput(f"the kept signal has no '{name}'", field=name)
+            raise InvalidInput(f"the stored signal has no '{name}'", field=name)
     at = Fields({"at": values["at"]}, ("at",)).time("at")
     return of(**(values | {"at": at}))
 
@@ -189,7 +194,7 @@ _Inside = Callable[[str, str], str]
 
 
 def _own_fields(kind: str, fields: Fields, inside: _Inside) -> dict[str, Any]:
-    """The fields that a kind adds to the common ones."""
+    """Parse the fields that a kind adds to the common ones."""
     match kind:
         case "file_opened" | "file_saved" | "file_closed":
             name = "file" if fields.has("file") and not fields.has("path") else "path"
@@ -254,7 +259,10 @@ def _used_fields(fields: Fields, inside: _Inside) -> dict[str, Any]:
 
 
 def _lenient_place(path: str | None, inside: _Inside) -> str | None:
-    """Errors point into installed libraries too: such a place is left out, the error is kept."""
+    """Resolve the path of an error; return None for one outside the project.
+
+    Errors point into installed libraries too; the error itself is kept.
+    """
     if not path:
         return None
     try:

@@ -1,4 +1,4 @@
-"""Paths as clients name them → paths as the product names them: relative to the project root, with "/"."""
+"""Conversion of client paths to internal ones: relative to the project root, with "/"."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ _ALLOWED: Final = "a path inside the project, absolute or relative to its root"
 
 
 def relative_path(raw: str, root: str | os.PathLike[str], *, field: str = "path") -> str:
-    """`raw` as it is named inside `root`; links are followed, so that two names of a file become one.
+    """Return `raw` relative to `root`, with symlinks resolved so that two names of a file become one.
 
-    InvalidInput when it leads outside, by "..", by a link, or by being another absolute path. The file need
-    not exist and is never opened. `field` is what the client calls it.
+    Raises InvalidInput if it leads outside: by "..", by a symlink, or as another absolute path. The file need not
+    exist and
+    is never opened. `field` is its name in the client's request.
     """
     if not raw.strip() or len(raw) > PATH_LIMIT or "\0" in raw:
         raise InvalidInput(f"the path is empty, too long or holds NUL; allowed: {_ALLOWED}", field=field)
     if not PurePath(raw).is_absolute() and os.path.normpath(raw).split(os.sep, 1)[0] == os.pardir:
-        raise _outside(raw, field)  # before anything is asked of the disk
+        raise _outside(raw, field)  # before any disk access
     real_root = _real_root(os.fspath(root))
     if (plain := _without_links(raw, real_root)) is not None:
         return _storable(plain, field)
@@ -40,8 +41,10 @@ def relative_path(raw: str, root: str | os.PathLike[str], *, field: str = "path"
 
 
 def relative_prefix(raw: str | None, root: str | os.PathLike[str]) -> str | None:
-    """What paths inside `root` begin with, from what a client says they do: nothing for the root itself. What lies
-    elsewhere stays as it is, for the path of a document begins with "/" too."""
+    """Convert a client's path prefix to one relative to `root`; None for the root itself.
+
+    A prefix outside the root stays as it is: the paths of documents begin with "/" too.
+    """
     if raw is None:
         return None
     for base in (os.fspath(root), _real_root(os.fspath(root))):
@@ -51,8 +54,12 @@ def relative_prefix(raw: str | None, root: str | os.PathLike[str]) -> str | None
 
 
 def _without_links(raw: str, real_root: str) -> str | None:
-    """`raw` below `real_root` when it is spelled plainly and no part of it is a link, as nearly every path: one look
-    at each part below the root, where following links would look at every part above it too. None: follow them."""
+    """Return `raw` relative to `real_root` if it is spelled plainly and contains no symlink, else None.
+
+    Nearly every path qualifies. This costs one `lstat` per part below the root; `realpath` would check every part
+    above it
+    too.
+    """
     below = raw.removeprefix(real_root + os.sep) if raw.startswith(os.sep) else raw
     parts = below.split("/")
     if os.sep != "/" or below.startswith("/") or not all(part.strip(".") for part in parts):
@@ -63,7 +70,7 @@ def _without_links(raw: str, real_root: str) -> str | None:
         try:
             found = os.lstat(at)
         except FileNotFoundError:
-            break  # what is not there is no link either, nor is anything below it
+            break  # neither it nor anything below it can be a link
         except OSError:
             return None
         if stat.S_ISLNK(found.st_mode):
@@ -72,7 +79,7 @@ def _without_links(raw: str, real_root: str) -> str | None:
 
 
 def project_path(raw: str, *, field: str = "project") -> str:
-    """The absolute, normalised path of a project's folder. InvalidInput when it is relative."""
+    """Return the absolute, normalized path of a project's folder. Raises InvalidInput if it is relative."""
     if len(raw) > PATH_LIMIT or not PurePath(raw).is_absolute():
         raise InvalidInput(f"'{field}' must be the absolute path of a working tree", field=field)
     return os.path.normpath(raw)
@@ -82,11 +89,11 @@ def _real_root(root: str) -> str:
     try:
         known = os.stat(root)  # noqa: PTH116 - a tenth of the time of Path.stat, on the path of every signal
     except OSError:
-        return os.path.realpath(root)  # a folder that is gone still has a name
+        return os.path.realpath(root)  # the folder was removed; its name is still valid
     return _resolved(root, known.st_dev, known.st_ino)
 
 
-@lru_cache(maxsize=64)  # projects at work at once; keyed by inode too, so that a link that is moved is seen
+@lru_cache(maxsize=64)  # projects in use at once; keyed by inode so that a retargeted link is noticed
 def _resolved(root: str, _device: int, _inode: int) -> str:
     return os.path.realpath(root)
 

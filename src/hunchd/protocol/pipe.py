@@ -1,10 +1,10 @@
-"""What goes over the pipe between the front and a helper process: JSON lines, answers by number, streams with credit.
+"""Wire format of the pipe to helper processes: JSON lines, numbered responses, streams with credit.
 
-A frame is one line of JSON. To the helper: `{"i": n, "m": method, "p": params}` asks, `{"a": n}` takes one more
-item of stream n, `{"c": n}` cancels n, `{"q": 1}` asks for a sign of life, which is the same frame. From the helper:
+A frame is one line of JSON. To the helper: `{"i": n, "m": method, "p": params}` is a call, `{"a": n}` grants one more
+item of stream n, `{"c": n}` cancels n, `{"q": 1}` is a ping, answered by the same frame. From the helper:
 `{"i": n, "r": result}`, `{"i": n, "s": item}`, `{"i": n, "end": 1}`, `{"i": n, "e": {"code", "message"}}`, and
 `{"bye": 1}` when it has been idle long enough: it still serves whatever arrives until the parent, which alone knows
-what is under way, closes the pipe.
+what is in flight, closes the pipe.
 """
 
 from __future__ import annotations
@@ -15,18 +15,19 @@ from typing import Any, Final
 
 # Fifty episodes of a big commit fit; a line beyond this is a bug, not data.
 LONGEST_LINE: Final = 64 * 1024 * 1024  # bytes
-# A thread that computes gives way to one that has an answer to carry on after so long. Python's five milliseconds are
-# waited several times in one answer: once behind each thing that it waits for.
+# Interpreter switch interval: a computing thread yields the GIL to the one that sends a response. Python's default of
+# five milliseconds would be waited several times per response, once after each await.
 GIVE_WAY_AFTER: Final = 0.0005  # seconds
 STOP_GRACE: Final = 0.8  # seconds a helper gets to end by itself once its pipe is closed; the daemon has 2 in all
 
 
 class Json(str):
-    """An answer that is written already, as JSON on one line."""
+    """Result that is already serialized, as JSON on one line."""
 
     __slots__ = ()
 
 
 def line(frame: Mapping[str, Any] | Json) -> bytes:
+    """Encode a frame as one line."""
     text = frame if isinstance(frame, Json) else json.dumps(frame, separators=(",", ":"), ensure_ascii=False)
     return text.encode("utf-8", "surrogatepass") + b"\n"

@@ -1,4 +1,4 @@
-"""Where the running daemon is found: one private file, written whole or not at all."""
+"""The rendezvous file with the running daemon's address and token: private, written atomically."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 
 class Rendezvous(NamedTuple):  # every command reads it: quicker to load than a dataclass
+    """Address, token and process of the running daemon."""
+
     protocol: int
     url: str
     socket: str | None
@@ -19,7 +21,7 @@ class Rendezvous(NamedTuple):  # every command reads it: quicker to load than a 
 
 
 def read(file: Path) -> Rendezvous | None:
-    """What the file says, or None where there is none or it cannot be trusted or understood."""
+    """Read the file; return None if it is missing, untrusted or malformed."""
     try:
         descriptor = os.open(file, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
     except OSError:
@@ -44,7 +46,7 @@ def read(file: Path) -> Rendezvous | None:
 
 
 def write(file: Path, rendezvous: Rendezvous) -> None:
-    """Replace the file in one step, readable by this user only."""
+    """Replace the file atomically, readable by this user only."""
     draft = file.with_name(f".{file.name}.{os.urandom(8).hex()}")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0), 0o600)
     try:
@@ -57,14 +59,14 @@ def write(file: Path, rendezvous: Rendezvous) -> None:
 
 
 def remove(file: Path, *, pid: int) -> None:
-    """Take the file away if it is still that process's own."""
+    """Delete the file if it still belongs to process `pid`."""
     told = read(file)
     if told is not None and told.pid == pid:
         file.unlink(missing_ok=True)
 
 
 def is_alive(pid: int) -> bool:
-    """Whether a process of that id exists."""
+    """Return True if a process with that id exists."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

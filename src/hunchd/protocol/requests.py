@@ -1,4 +1,4 @@
-"""What the doors are asked: frozen values and their strict parsers, from bodies and from query strings."""
+"""HTTP requests as frozen values, with strict parsers of bodies and query strings."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ QUERY_LIMIT: Final = 4096  # bytes; a longer question is a document
 FEEDBACK_LIMIT: Final = 1000  # items a request
 PAGE: Final = 50  # items when no limit is asked for
 LARGEST_PAGE: Final = 1000
-NEAR: Final = 3  # memories beside one that was kept
+NEAR: Final = 3  # similar memories returned for one
 MOST_NEAR: Final = 20
 
 Format = Literal["json", "markdown"]
@@ -36,7 +36,7 @@ DEPTHS: Final[tuple[str, ...]] = get_args(Depth)
 OUTCOMES: Final[tuple[str, ...]] = get_args(Outcome)
 FORMATS: Final[tuple[str, ...]] = get_args(Format)
 KINDS: Final = tuple(kind.value for kind in Kind)
-KINDS_CALLED: Final = (*KINDS, *CATEGORIES)  # as clients may ask for them
+KINDS_CALLED: Final = (*KINDS, *CATEGORIES)  # names that clients may use
 RESOLUTIONS: Final = ("a_wins", "b_wins", "both_valid", "merged")
 SCOPES: Final = tuple(scope.value for scope in Scope)
 STATUSES: Final = tuple(status.value for status in Status)
@@ -56,8 +56,12 @@ MEMORIES_FIELDS: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextRequest:
-    """`project` is the path or the id of a project; paths are as the client sent them (see `relative_path`), and called
-    so by it."""
+    """Request for a bundle.
+
+    `project` is the path or the id of a project. Paths are as the client sent them (see `relative_path`);
+    `file_called` and
+    `open_files_called` are the client's names of those fields.
+    """
 
     project: str
     file: str | None = None
@@ -67,7 +71,7 @@ class ContextRequest:
     branch: str = ""
     query: str = ""
     errors: tuple[str, ...] = ()  # texts, newest first
-    told: frozenset[tuple[str, str]] = frozenset()  # ids and titles of what the reader knows already
+    told: frozenset[tuple[str, str]] = frozenset()  # ids and titles of items the reader already has
     file_called: str = field(default="file", compare=False)
     open_files_called: str = field(default="open_files", compare=False)
 
@@ -99,7 +103,10 @@ class SearchRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpandRequest:
-    """Exactly one of `id` and `topic`. Without a project: of the one that was asked about last and knows it."""
+    """Request for a full text by exactly one of `id` and `topic`.
+
+    Without a project: the one that was asked about last and knows it.
+    """
 
     id: str | None = None
     topic: str | None = None
@@ -109,7 +116,10 @@ class ExpandRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeedbackItem:
-    """Without a project, a predicted file (`file:path`) is one of that which was asked about last and knows it."""
+    """Feedback on one shown item.
+
+    Without a project, a predicted file (`file:path`) belongs to the project that was asked about last and knows it.
+    """
 
     id: str
     outcome: Outcome
@@ -119,7 +129,10 @@ class FeedbackItem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FactRequest:
-    """Exactly one place. `branch` None: the one that is checked out, and what holds everywhere."""
+    """Request for the value of a fact's key in exactly one scope.
+
+    `branch` None: the branch that is checked out, and facts that hold everywhere.
+    """
 
     key: str
     project: str | None = None
@@ -131,7 +144,7 @@ class FactRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpposeRequest:
-    """Two memories of which somebody says that they cannot both hold, by their ids; `note` says why."""
+    """Report that two memories, given by their ids, contradict each other; `note` says why."""
 
     a: str
     b: str
@@ -140,7 +153,7 @@ class OpposeRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resolution:
-    """How a contradiction ends. `value` is what holds when both are merged."""
+    """Resolution of a contradiction. `value` is the merged value."""
 
     resolution: str
     note: str = ""
@@ -149,7 +162,7 @@ class Resolution:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShareRequest:
-    """What of a project's memory is to be shared: ids or keys of facts; all that may be when there are none."""
+    """Request to share memories of a project: ids or keys of facts; all shareable ones if there are none."""
 
     project: str
     names: tuple[str, ...] = ()
@@ -158,7 +171,7 @@ class ShareRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """Of a list."""
+    """Slice of a list."""
 
     limit: int = LARGEST_PAGE
     offset: int = 0
@@ -173,7 +186,7 @@ class ConflictsRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoriesRequest:
-    """`filters.project` is the path or the id of a project, as it was sent."""
+    """Request for a list of memories. `filters.project` is the path or the id of a project, as sent."""
 
     filters: Filters = field(default_factory=Filters)
     limit: int = PAGE
@@ -181,7 +194,7 @@ class MemoriesRequest:
 
 
 def context_of_query(query: str) -> tuple[ContextRequest, Format]:
-    """The question of GET /context."""
+    """Parse the query of GET /context."""
     fields = Fields.of_query(query, CONTEXT_FIELDS)
     request = ContextRequest(
         project=fields.required_text("project", limit=PATH_LIMIT),
@@ -195,7 +208,7 @@ def context_of_query(query: str) -> tuple[ContextRequest, Format]:
 
 
 def context_of_body(raw: Any) -> ContextRequest:
-    """The question of POST /context/assemble."""
+    """Parse the body of POST /context/assemble."""
     fields = Fields(raw, ASSEMBLE_FIELDS)
     signals = Fields(fields.mapping("signals", limit=ERRORS_LIMIT * TEXT_LIMIT), ASSEMBLE_SIGNALS, where="signals.")
     return ContextRequest(
@@ -256,14 +269,16 @@ def expand_of_body(raw: Any) -> ExpandRequest:
 
 
 def feedback_of_body(raw: Any, known: Known | None = None) -> tuple[list[FeedbackItem], list[dict[str, Any]]]:
-    """The good items, and the refused ones by index. InvalidInput, or NotFound for a project that is not `known`, when
-    none is good."""
+    """Parse the items; return the valid ones, and the rejected ones with their index.
+
+    If none is valid, raises InvalidInput, or NotFound for a project that is not `known`.
+    """
     items = batch_of(raw, "items", most=FEEDBACK_LIMIT)
     return each_good(items, lambda item, index: _feedback_item(item, f"items[{index}].", known))
 
 
 def signals_of_body(raw: Any) -> list[Any]:
-    """The signals as they were sent; each is parsed on its own so that one bad one does not cost the others."""
+    """Return the signals unparsed; each is parsed on its own so that a bad one does not cost the others."""
     return batch_of(raw, "signals", most=SIGNALS_LIMIT)
 
 
@@ -272,12 +287,12 @@ def project_of_body(raw: Any) -> str:
 
 
 def project_of_query(query: str) -> str | None:
-    """The optional project of GET /export."""
+    """Parse the optional project of GET /export."""
     return Fields.of_query(query, ("project",)).project()
 
 
 def import_of_query(query: str) -> tuple[str | None, str | None]:
-    """Of POST /import: whose export it is and the project it is about; neither for one's own."""
+    """Parse the query of POST /import: the colleague and the project; both None for one's own export."""
     fields = Fields.of_query(query, ("colleague", "project"))
     colleague, project = fields.text("colleague", limit=100), fields.project()
     if (colleague is None) != (project is None):
@@ -288,8 +303,12 @@ def import_of_query(query: str) -> tuple[str | None, str | None]:
 
 
 def memories_of_query(query: str) -> MemoriesRequest:
-    """The question of GET /memories: "kind", "scope", "status" and "tag" take several, separated by commas. Kinds and
-    tags may be called as POST /search calls them."""
+    """Parse the query of GET /memories.
+
+    "kind", "scope", "status" and "tag" take several values, separated by commas. Kinds and tags may use the names
+    of POST
+    /search as well.
+    """
     fields = Fields.of_query(query, MEMORIES_FIELDS)
     kinds, category = _kinds(fields, "kind", "kinds")
     statuses = tuple(Status(status) for status in fields.choices("status", STATUSES))
@@ -313,7 +332,7 @@ def memories_of_query(query: str) -> MemoriesRequest:
 
 
 def fact_of_query(query: str) -> FactRequest:
-    """The question of GET /facts."""
+    """Parse the query of GET /facts."""
     fields = Fields.of_query(query, ("project", "scope", "category", "key", "branch", "as_of"))
     return FactRequest(
         key=fields.required_text("key"),
@@ -326,17 +345,17 @@ def fact_of_query(query: str) -> FactRequest:
 
 
 def part_of_query(query: str) -> Part:
-    """Which part of a list that is all at hand is wanted: all of it, as a rule. A cursor is a position."""
+    """Parse the requested slice of a complete list: by default all of it. The cursor is an offset."""
     return _part(Fields.of_query(query, ("limit", "cursor")))
 
 
 def as_of_query(query: str) -> datetime | None:
-    """The optional moment of GET /memories/{id}."""
+    """Parse the optional time of GET /memories/{id}."""
     return Fields.of_query(query, ("as_of",)).time("as_of")
 
 
 def conflicts_of_query(query: str) -> ConflictsRequest:
-    """The question of GET /contradictions. A cursor is a position in the list, the newest first."""
+    """Parse the query of GET /contradictions. The cursor is an offset in the list, newest first."""
     fields = Fields.of_query(query, ("status", "project", "limit", "cursor"))
     return ConflictsRequest(
         status=fields.choice("status", ("open", "resolved", "all"), "open"),
@@ -346,12 +365,12 @@ def conflicts_of_query(query: str) -> ConflictsRequest:
 
 
 def near_of_query(query: str) -> int:
-    """How many memories GET /memories/{id}/near is asked for."""
+    """Parse the number of memories that GET /memories/{id}/near should return."""
     return Fields.of_query(query, ("limit",)).integer("limit", NEAR, low=1, high=MOST_NEAR)
 
 
 def oppose_of_body(raw: Any) -> OpposeRequest:
-    """What POST /contradictions tells."""
+    """Parse the body of POST /contradictions."""
     fields = Fields(raw, ("a", "b", "note"))
     return OpposeRequest(
         a=fields.required_text("a"), b=fields.required_text("b"), note=fields.text("note", limit=QUERY_LIMIT) or ""
@@ -368,7 +387,7 @@ def resolution_of_body(raw: Any) -> Resolution:
 
 
 def share_of_body(raw: Any) -> ShareRequest:
-    """What POST /share is asked for."""
+    """Parse the body of POST /share."""
     fields = Fields(raw, ("project", "names", "by"))
     return ShareRequest(
         project=fields.required_text("project", limit=PATH_LIMIT),
@@ -388,7 +407,7 @@ def _feedback_item(raw: Any, where: str, known: Known | None) -> FeedbackItem:
 
 
 def _error_text(signals: Fields, raw: Any) -> str:
-    """A recent error is a text, or an object with one, as in an `error` signal."""
+    """Return the text of a recent error: a text, or an object with one, as in an `error` signal."""
     text = raw.get("text") if isinstance(raw, dict) else raw
     if not isinstance(text, str) or not text.strip():
         raise signals.refused("recent_errors", 'holds an entry that is neither a text nor {"text": …}')
@@ -396,7 +415,7 @@ def _error_text(signals: Fields, raw: Any) -> str:
 
 
 def _kinds(fields: Fields, *names: str) -> tuple[tuple[Kind, ...], str | None]:
-    """The kinds that are asked for, and of which category facts are: bundles call those of one by it."""
+    """Parse the requested kinds; a category stands for facts of that category, as bundles name them."""
     called = tuple(dict.fromkeys(kind for name in names for kind in fields.choices(name, KINDS_CALLED)))
     categories = [kind for kind in called if kind in CATEGORIES]
     if not categories:

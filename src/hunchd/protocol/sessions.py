@@ -1,4 +1,4 @@
-"""Sessions on the wire: messages that agents send, the log as it is listed, the question of /context/compile."""
+"""Sessions on the wire: messages from agents, the session log, the request of /context/compile."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hunchd.protocol.fields import TEXT_LIMIT, Fields, batch_of, each_good, shor
 from hunchd.protocol.requests import LARGEST_BUDGET, LARGEST_PAGE, PAGE
 
 MESSAGES_LIMIT: Final = 1000  # messages a request
-# What a person says has this limit; what a tool said loses its middle instead of being refused.
+# Limit for a person's message; a tool's output is shortened to it instead of being rejected.
 MESSAGE_LIMIT: Final = 512 * 1024  # bytes of UTF-8
 SESSION_LIMIT: Final = 200  # characters of a session's id
 SYSTEM_LIMIT: Final = 256 * 1024  # bytes of the client's own system text
@@ -51,7 +51,7 @@ COMPILE_FIELDS: Final = ("session", "message", "budget", "project", "system", "t
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageDraft:
-    """A message before it has its place in the log."""
+    """Message before it has its position in the log."""
 
     event: Event
     text: str
@@ -63,7 +63,7 @@ class MessageDraft:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppendRequest:
-    """`project` is the path or the id of a project, as it was sent; a session belongs to one, or to none."""
+    """Request to append messages. `project` is a path or an id as sent; a session belongs to one or none."""
 
     messages: tuple[MessageDraft, ...]
     rejected: tuple[dict[str, Any], ...] = ()
@@ -78,7 +78,7 @@ class CompileRequest:
     project: str | None = None  # of a session that has no message yet
     system: str = ""  # the client's own instructions: must not change between requests
     tools: tuple[Mapping[str, Any], ...] = ()
-    task: str = ""  # where the work stands; the first thing to go
+    task: str = ""  # state of the work; dropped first when the budget is short
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,10 @@ class PageRequest:
 
 
 def append_of_body(raw: Any) -> AppendRequest:
-    """The messages that can be kept, and the refused by index. InvalidInput when none is good."""
+    """Parse the messages; return the valid ones, and the rejected ones with their index.
+
+    Raises InvalidInput if none is valid.
+    """
     entries = batch_of(raw, "messages", most=MESSAGES_LIMIT)
     good, rejected = each_good(entries, lambda entry, index: _message_draft(entry, f"messages[{index}]."))
     fields = Fields({name: value for name, value in raw.items() if name != "messages"}, APPEND_FIELDS)
@@ -110,7 +113,7 @@ def compile_of_body(raw: Any) -> CompileRequest:
 
 
 def outcome_of_body(raw: Any) -> str | None:
-    """How the session went, if the caller says so; an empty body says nothing."""
+    """Parse the outcome of the session; None if the body is empty."""
     return Fields(raw or {}, END_FIELDS).choice("outcome", ("", *OUTCOMES), "") or None
 
 
@@ -129,14 +132,14 @@ def sessions_of_query(query: str) -> PageRequest:
 
 
 def session_id(text: str) -> str:
-    """The caller's name of a session: any text of one line."""
+    """Validate the caller's id of a session: any text of one line."""
     if not text.strip() or len(text) > SESSION_LIMIT or not text.isprintable():
         raise InvalidInput(f"a session's id is a line of at most {SESSION_LIMIT} characters", field="session")
     return text
 
 
 def message_json(message: Message, session: str) -> dict[str, Any]:
-    """An entry of the log as clients see it; what is empty is left out."""
+    """Convert a log entry to the client's shape; empty fields are omitted."""
     optional = {"ref": message.ref, "name": message.name, "event_data": dict(message.data) or None}
     return {
         "id": message.id,
@@ -152,7 +155,7 @@ def message_json(message: Message, session: str) -> dict[str, Any]:
 
 
 def text_of_data(data: Mapping[str, Any]) -> str:
-    """What a message says whose content is in its data: a tool call's arguments."""
+    """Return the text of a message whose content is in its data: a tool call's arguments."""
     told = next((data[name] for name in ("input", "arguments", "args", "command", "output") if data.get(name)), data)
     return told if isinstance(told, str) else json.dumps(told, ensure_ascii=False, sort_keys=True)
 

@@ -1,8 +1,8 @@
-"""A memory as a text file that people review: Markdown, with a few `name: value` lines in front. Read without trust.
+"""Memories as Markdown files that people review, with a few `name: value` lines in front. Parsed as untrusted input.
 
-The folder says what it is (`.hunch/decisions/…`), the lines in front hold key, value, files, tags, since when and by
+The folder gives the category (`.hunch/decisions/…`), the front matter holds key, value, files, tags, since when and by
 whom, in this order; the text below is the memory in its own words. All of it is valid YAML front matter, so that
-code hosts show it as a table; only this much of YAML is read.
+code hosts show it as a table; only this subset of YAML is parsed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ TEXT_LIMIT: Final = 15_000  # characters below the front matter: some pages; lon
 KEY_LIMIT: Final = 200  # characters
 VALUE_LIMIT: Final = 2_000
 LIST_LIMIT: Final = 50  # files or tags
-# However important others find it, it does not push away what the tools enforce.
+# However important others rate it, a shared memory does not displace conventions that tools enforce.
 MOST_IMPORTANCE: Final = 0.6
 _STEM: Final = 60  # characters of a file's name without what makes it unique
 
@@ -42,13 +42,13 @@ _SHARE: Final = re.compile(r"0(?:\.\d{1,6})?|1(?:\.0{1,6})?")
 _NAME: Final = re.compile(r"[^\W\d_][\w.'’-]*(?: [^\W\d_][\w.'’-]*){0,4}")
 _ID: Final = re.compile(r"[A-Za-z0-9]{1,40}")
 _LINE_END: Final = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
-# Names that Windows keeps for devices.
+# Device names reserved by Windows.
 _DEVICES: Final = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedFile:
-    """One shared memory. `path` is relative to the repository's root."""
+    """Shared memory in a file. `path` is relative to the repository's root."""
 
     path: str
     kind: Kind
@@ -63,11 +63,11 @@ class SharedFile:
     by: str = ""
     confidence: float = 1.0
     importance: float = 0.5
-    id: str = ""  # of the memory where it was shared; only of one without a key
+    id: str = ""  # of the original memory; only if it has no key
 
 
 def is_shared_path(path: str) -> bool:
-    """Whether a file at `path`, relative to the root, is read as a shared memory."""
+    """Return True if a file at `path`, relative to the root, is read as a shared memory."""
     return _PATH.fullmatch(path) is not None
 
 
@@ -76,7 +76,7 @@ def stem_of(path: str) -> str:
 
 
 def shared_file(memory: Memory, *, by: str = "") -> SharedFile:
-    """What is written of a memory: nothing that tells where it was said, by which tool or in which session."""
+    """Convert a memory to a shared file, without its origin: no place, tool or session."""
     key, value = visible_line(memory.key or ""), visible_line(memory.value or "")
     if not (key and value):
         key = value = ""
@@ -101,13 +101,16 @@ def shared_file(memory: Memory, *, by: str = "") -> SharedFile:
 
 
 def path_of(memory: Memory) -> str:
-    """Where a memory stands: by its key, so that two who share the same key meet in one file."""
+    """Return the path of a memory's file.
+
+    It follows from the key, so that two people with the same key share a file.
+    """
     folders = {category: folder for folder, category in FOLDERS.items()}
     folder = WORKFLOWS if memory.kind is Kind.WORKFLOW else folders.get(memory.category, "facts")
     if memory.key and memory.value:
         name = normal_key(visible_line(memory.key))
         stem = _slug(name)
-        unique = stem.replace("-", " ") != name  # otherwise the name alone leads back to the key
+        unique = stem.replace("-", " ") != name  # otherwise the key follows from the name alone
         mark = name
     else:
         stem, unique, mark = _slug(visible_line(memory.title)), True, memory.id
@@ -117,7 +120,7 @@ def path_of(memory: Memory) -> str:
 
 
 def text_of(file: SharedFile) -> str:
-    """The file's text; the same memory gives the same text."""
+    """Render the file's text; the same memory gives the same text."""
     front: list[str] = []
     for name, text in (("key", file.key), ("value", file.value)):
         if text:
@@ -142,10 +145,10 @@ def text_of(file: SharedFile) -> str:
 
 
 def parsed(path: str, content: bytes) -> SharedFile:
-    """The memory that a file states. Raises InvalidInput, in words for whoever wrote the file."""
+    """Parse a file into a shared memory. Raises InvalidInput, in words for the file's author."""
     place = _PATH.fullmatch(path)
     if place is None:
-        raise InvalidInput(f"it is in none of the folders {', '.join((*FOLDERS, WORKFLOWS))}, or no .md file")
+        raise InvalidInput(f"it is not a .md file in one of the folders {', '.join((*FOLDERS, WORKFLOWS))}")
     front, body = _parts(_decoded(content))
     told, lists = _fields(front)
     key, value = told.get("key", ""), told.get("value", "")
@@ -155,7 +158,7 @@ def parsed(path: str, content: bytes) -> SharedFile:
         raise InvalidInput(f"a key may have {KEY_LIMIT} characters, a value {VALUE_LIMIT:,}")
     said = body or (f"{key}: {value}" if key else "")
     if not said:
-        raise InvalidInput("it says nothing: there is no text, and no key with a value")
+        raise InvalidInput("it is empty: it has no text, and no key with a value")
     return SharedFile(
         path=path,
         kind=Kind.WORKFLOW if place["folder"] == WORKFLOWS else Kind.FACT,
@@ -175,7 +178,7 @@ def parsed(path: str, content: bytes) -> SharedFile:
 
 
 def visible(text: str) -> str:
-    """`text` without what hides or reorders it: escapes, controls, zero-width and directional characters."""
+    """Remove characters that hide or reorder text: escapes, controls, zero-width and directional ones."""
     plain = _LINE_END.sub("\n", text).replace("\t", "    ")
     if plain.isascii() and plain.replace("\n", "").isprintable():
         return plain
@@ -187,7 +190,7 @@ def visible_line(text: str) -> str:
 
 
 def name_of(text: str) -> str:
-    """A person's name, as long as it looks like one; it stands beside what is shown."""
+    """Return a person's name if it looks like one, else ""; it is shown beside the memory."""
     name = visible_line(text)
     return name if len(name) <= 60 and _NAME.fullmatch(name) else ""
 
@@ -204,21 +207,21 @@ def _decoded(content: bytes) -> str:
     except UnicodeDecodeError:
         raise InvalidInput("it is not UTF-8") from None
     if "\0" in text:
-        raise InvalidInput("it holds a zero byte: it is no text")
+        raise InvalidInput("it contains a zero byte, so it is not text")
     if _MERGING.search(text):
-        raise InvalidInput("it holds the marks of a merge that was not finished")
+        raise InvalidInput("it contains conflict markers of an unfinished merge")
     return visible(text)
 
 
 def _parts(text: str) -> tuple[list[str], str]:
-    """The lines in front, and the text below them."""
+    """Split a text into the lines of its front matter and the body."""
     lines = text.split("\n")
     if lines[0].rstrip() != "---":
         return [], _bounded(text)
     for number, line in enumerate(lines[1:], start=1):
         if line.rstrip() == "---":
             return lines[1:number], _bounded("\n".join(lines[number + 1 :]))
-    raise InvalidInput("the lines in front of its text are not ended by ---")
+    raise InvalidInput("the front matter is not closed by ---")
 
 
 def _bounded(text: str) -> str:
@@ -229,7 +232,7 @@ def _bounded(text: str) -> str:
 
 
 def _fields(front: list[str]) -> tuple[dict[str, str], dict[str, list[str]]]:
-    """Single values and lists by their names; names that we do not know are left to later versions."""
+    """Return single values and lists by name; unknown names are left to later versions."""
     told: dict[str, str] = {}
     lists: dict[str, list[str]] = {}
     name = ""
@@ -237,7 +240,7 @@ def _fields(front: list[str]) -> tuple[dict[str, str], dict[str, list[str]]]:
         if (field := _FIELD.fullmatch(line)) is not None:
             name = field[1]
             if name in told or name in lists:
-                raise InvalidInput(f"it says '{name}' twice")
+                raise InvalidInput(f"it sets '{name}' twice")
             text = _unquoted(field[2] or "")
             if text:
                 told[name] = text
@@ -248,7 +251,7 @@ def _fields(front: list[str]) -> tuple[dict[str, str], dict[str, list[str]]]:
                 raise InvalidInput(f"'{name}' has more than {LIST_LIMIT} entries")
             lists[name].append(_unquoted(entry[1])[:KEY_LIMIT])
         else:
-            raise InvalidInput(f"this line is neither 'name: value' nor an entry of a list: {line[:60]!a}")
+            raise InvalidInput(f"this line is neither 'name: value' nor a list entry: {line[:60]!a}")
     return told, lists
 
 
@@ -271,7 +274,7 @@ def _unquoted(text: str) -> str:
     except ValueError:
         told = None
     if not isinstance(told, str):
-        raise InvalidInput(f"this is no text between quotation marks: {text[:60]!a}")
+        raise InvalidInput(f"invalid quoted text: {text[:60]!a}")
     return visible_line(told)
 
 
@@ -283,7 +286,7 @@ def _slug(text: str) -> str:
 
 
 def _is_inside(path: str) -> bool:
-    """Whether a path leads to a place below the root."""
+    """Return True if a path stays below the root."""
     parts = path.split("/")
     return len(path) <= 500 and "\\" not in path and ":" not in path and not {"", ".", ".."} & set(parts)
 
@@ -299,5 +302,5 @@ def _share(told: dict[str, str], name: str, default: float, least: float, most: 
     if name not in told:
         return default
     if not _SHARE.fullmatch(told[name]):
-        raise InvalidInput(f"'{name}' is a number from 0 to 1; it says {told[name][:40]!a}")
+        raise InvalidInput(f"'{name}' must be a number from 0 to 1; got {told[name][:40]!a}")
     return min(max(float(told[name]), least), most)

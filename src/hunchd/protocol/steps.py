@@ -1,10 +1,10 @@
-"""The steps of a consolidation by name, for those who must start fast."""
+"""Names of the consolidation steps, for code that must start fast."""
 
 from __future__ import annotations
 
 from typing import Final
 
-# In the order in which they run. `consolidation/plan.py` says what each is.
+# In the order in which they run. `consolidation/plan.py` describes each.
 STEPS: Final = (
     "use",
     "duplicates",

@@ -1,4 +1,4 @@
-"""How many threads a library of matrices takes. It asks its environment once, when it is loaded."""
+"""Thread limit of the matrix library (OpenBLAS), which reads its environment once, on import."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ THREADS: Final = "OPENBLAS_NUM_THREADS"
 
 @contextmanager
 def one_thread_each() -> Iterator[None]:
-    """What is loaded meanwhile multiplies with one thread, unless the environment says otherwise: a question's matrices
-    are done before a second thread wakes. Child processes are told nothing."""
+    """Limit libraries imported in the block to one thread, unless the environment says otherwise.
+
+    A question's matrices are done before a second thread wakes. Child processes do not inherit the setting.
+    """
     if THREADS in os.environ:
         yield
         return

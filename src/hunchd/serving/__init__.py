@@ -1,1 +1,1 @@
-"""The doors: HTTP on loopback and on a Unix socket. They parse, ask the engine, answer."""
+"""HTTP server on loopback and on a Unix socket: parses requests, calls the engine, writes responses."""

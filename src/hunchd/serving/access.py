@@ -1,4 +1,4 @@
-"""Who may knock: loopback only by name too, no foreign page, the token on everything but /health."""
+"""Access checks: loopback Host only, no foreign Origin, the token on everything but /health."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _HAS_NO_BODY: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 class Refusal(HunchError):
-    """Not let in: `status` 401, 403 or 415."""
+    """Request denied: `status` 401, 403, 408 or 415."""
 
     def __init__(self, status: int, code: str, message: str, *, hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
@@ -36,25 +36,30 @@ class Refusal(HunchError):
 
 
 class Access:
-    """Judges each request by its head alone, before its body is read and before a route is looked for."""
+    """Access check of a request by its head, before its body is read and its route is resolved."""
 
     def __init__(self, token: str) -> None:
         self._expected = f"bearer {token}".encode()
-        self.uid: int | None = None  # whose processes may use the Unix socket; None: not asked
+        self.uid: int | None = None  # owner of processes that may use the Unix socket; None: unchecked
 
     def check(self, request: web.Request) -> None:
-        """Raises Refusal; the first reason wins, and the token is looked at last but one, so that a page of
-        another site learns nothing from it."""
+        """Raise Refusal if the request is not allowed.
+
+        The first reason wins. The token is checked after Host and Origin, so that a page of another site learns
+        nothing from it.
+        """
         headers = request.headers
         hosts = headers.getall(hdrs.HOST, ())
         if len(hosts) != 1 or not self._is_here(request, hosts[0]) or request.raw_path[:1] != "/":
-            raise Refusal(403, "forbidden_host", "the request must name a loopback host, like 127.0.0.1, and its port")
+            raise Refusal(
+                403, "forbidden_host", "the Host header must name a loopback host, such as 127.0.0.1, and the port"
+            )
         origin = headers.get(hdrs.ORIGIN)
         if origin is not None and origin.lower() != f"http://{hosts[0].lower()}":
-            raise Refusal(403, "forbidden_origin", "pages of other origins may not ask this daemon")
+            raise Refusal(403, "forbidden_origin", "pages of other origins may not use this daemon")
         site = headers.get("Sec-Fetch-Site")
         if site is not None and site not in _OWN_SITES:
-            raise Refusal(403, "forbidden_origin", "pages of other sites may not ask this daemon")
+            raise Refusal(403, "forbidden_origin", "pages of other sites may not use this daemon")
         if request.path != OPEN_PATH:
             self._check_token(headers.get(hdrs.AUTHORIZATION))
         if request.method not in _HAS_NO_BODY and request.match_info.http_exception is None:
@@ -88,7 +93,7 @@ class Access:
 
 
 def peer_uid(peer: socket.socket | None) -> int | None:
-    """The user id of the process at the other end of a Unix socket, where the system tells it."""
+    """Return the user id of the process at the other end of a Unix socket; None if the system does not tell."""
     if peer is None:
         return None
     if hasattr(socket, "SO_PEERCRED"):  # Linux: struct ucred: pid, uid, gid
@@ -104,8 +109,11 @@ def _names_of(port: int) -> frozenset[str]:
 
 
 def _check_content(request: web.Request) -> None:
-    """A form or a plain text is what a page may send without asking first: neither is taken. Where there is no body
-    there is nothing to name the type of."""
+    """Reject any body other than uncompressed JSON, or JSON Lines for an import.
+
+    Forms and plain text are what a web page may send without a preflight request. Without a body no Content-Type is
+    needed.
+    """
     headers = request.headers
     sent = headers.get(hdrs.CONTENT_TYPE)
     if sent is None and (request.method not in _CHANGING or not request.body_exists):
@@ -115,4 +123,4 @@ def _check_content(request: web.Request) -> None:
         allowed = f"{JSON} or {JSON_LINES[0]}" if request.path == STREAMED_PATH else JSON
         raise Refusal(415, "unsupported_media_type", f"the Content-Type must be {allowed}")
     if headers.get(hdrs.CONTENT_ENCODING, "identity").lower() != "identity":
-        raise Refusal(415, "unsupported_media_type", "compressed bodies are not taken")
+        raise Refusal(415, "unsupported_media_type", "compressed bodies are not supported")

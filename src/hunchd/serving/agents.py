@@ -1,7 +1,7 @@
-"""POST /agents/{id}/events: what an agent's hook was told, as it was told; the answer is what the hook prints.
+"""POST /agents/{id}/events: takes the payload of an agent's hook; the response is what the hook prints.
 
-The hook gives us less than a tenth of a second, and a little more at the beginning of a session. So what is answered
-comes first, and what follows from the event is done when the answer is on its way.
+The hook waits less than a tenth of a second, and a little longer at the start of a session. So the response is sent
+first, and the event is processed afterwards.
 """
 
 from __future__ import annotations
@@ -29,39 +29,43 @@ from hunchd.serving.asking import Asked
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
-# Tokens of what is given unasked: little beside an agent's window, and most for what it is about to change.
+# Tokens of unsolicited context: small against an agent's window; edits get the most after the session start.
 _BUDGETS: Final = {"began": 1500, "checked_out": 800, "opens": 400, "edits": 1200, "failed": 900}
-# Conventions (tier 3) are worth a place at the start of a session; later only what is about the matter.
+# Largest tier sent: conventions (tier 3) only at the start of a session, later only directly relevant items.
 _ANYTHING: Final = 3
 _RELEVANT: Final = 2
-_MOST: Final = 24  # contexts given in one session
-_SESSIONS: Final = 64  # that are remembered; an older one may be told something twice
-_FAILED: Final = 256  # commands of which it is remembered that they failed
-_LONGEST: Final = 200  # characters by which what was given is known
-# Seconds of the 0.06 and 0.4 that a hook waits: what is later may have found nobody.
+_MOST: Final = 24  # contexts per session
+_SESSIONS: Final = 64  # sessions remembered; an older one may get repetitions
+_FAILED: Final = 256  # failed commands remembered
+_LONGEST: Final = 200  # characters of a key
+# Seconds, of the 0.06 and 0.4 that a hook waits: later responses may not have been received.
 _IN_TIME: Final = 0.05
 _IN_TIME_AT_THE_BEGINNING: Final = 0.35
 
 
 @dataclass(slots=True)
 class _Given:
-    """What a session was given: subjects, and ids and titles of the items, with the file that a file was named for."""
+    """Context that a session was given: subjects, and ids and titles of items with the file they were listed for."""
 
     subjects: set[str] = field(default_factory=set)
     items: set[tuple[str, str, str]] = field(default_factory=set)
-    times: int = 0  # in all, late answers too
+    times: int = 0  # in total, including late responses
 
     def told(self, file: str) -> frozenset[tuple[str, str]]:
-        """What need not be said again at `file`: that another file belongs to it, it may have to hear itself."""
+        """Return the items that need not be repeated at `file`.
+
+        A related file is relevant per file, so one listed for another file does not count.
+        """
         return frozenset((identifier, title) for identifier, title, place in self.items if place in ("", file))
 
     def add(self, subject: str, bundle: Bundle, file: str) -> None:
+        """Record the items of a bundle that was sent."""
         self.subjects.add(subject)
         self.items |= {(item.id, item.title, file or "." if item.kind == "file" else "") for item in bundle.items}
 
 
 class AgentDoors:
-    """`body` reads the JSON of a request within the limits."""
+    """Handlers for hook events of agents. `body` reads the JSON of a request within the limits."""
 
     def __init__(self, engine: Asked, body: Callable[[web.Request], Awaitable[Any]]) -> None:
         self._engine = engine
@@ -76,7 +80,7 @@ class AgentDoors:
         began = time.monotonic()
         agent = request.match_info["id"]
         if agent not in AGENTS:
-            raise NotFound(f"there is no agent {agent[:40]!a}", hint=f"known are: {', '.join(AGENTS)}")
+            raise NotFound(f"unknown agent {agent[:40]!a}", hint=f"supported agents: {', '.join(AGENTS)}")
         event = understood(agent, await self._body(request))
         root = _root_of(event.folder) if event is not None else None
         if event is None or root is None:
@@ -93,7 +97,7 @@ class AgentDoors:
         return response
 
     async def _bundle(self, event: Event, root: str) -> Bundle | None:
-        """What is worth telling now, the first time in this session; None where we do not know."""
+        """Return the context worth sending now, once per session; None for an unknown project."""
         if event.kind == "began":
             self._given.pop(event.session, None)
         signals = _asked(event, root)
@@ -109,7 +113,7 @@ class AgentDoors:
         return bundle if _is_worth_telling(bundle, _ANYTHING if event.kind == "began" else _RELEVANT) else None
 
     def _known(self, event: Event) -> _Given:
-        """What this session was given; a session without a name was given nothing."""
+        """Return what this session was given; an empty record for a session without a name."""
         if not event.session:
             return _Given()
         given = self._given.setdefault(event.session[:_LONGEST], _Given())
@@ -119,7 +123,7 @@ class AgentDoors:
         return given
 
     async def _follow(self, event: Event, root: str) -> None:
-        """What the event tells, kept; a project that is not known is read, for the next time."""
+        """Store the signal of the event; register an unknown project, for the next time."""
         if event.kind == "paused":
             if event.session and event.text.strip():
                 message = {"messages": [{"role": "assistant", "content": event.text}], "project": root}
@@ -135,7 +139,7 @@ class AgentDoors:
                 await self._engine.add_project(root)
 
     def _notice(self, event: Event, root: str) -> None:
-        """Remember what fails until it passes; most commands pass, and nothing has to be told of them."""
+        """Remember failed commands until they pass; other passing commands are not reported."""
         if event.kind in ("failed", "passed"):
             self._failed.pop((root, event.command), None)
         if event.kind == "failed":
@@ -151,7 +155,7 @@ class AgentDoors:
 
 
 async def _answered(request: web.Request, text: str) -> web.StreamResponse:
-    """The whole answer, sent: what comes after it keeps nobody waiting. A hook that has gone told us all the same."""
+    """Send the complete response; a hook that has already gone is not an error."""
     response = answering.answer(text.encode("utf-8", "replace"), type_="text/plain; charset=utf-8")
     with suppress(ConnectionError):
         await response.prepare(request)
@@ -160,7 +164,7 @@ async def _answered(request: web.Request, text: str) -> web.StreamResponse:
 
 
 def _asked(event: Event, root: str) -> dict[str, Any] | None:
-    """The focus that an event asks about, or None."""
+    """Return the focus signals of an event, or None."""
     match event.kind:
         case "began" | "checked_out":
             return {}
@@ -173,7 +177,7 @@ def _asked(event: Event, root: str) -> dict[str, Any] | None:
 
 
 def _subject(event: Event, root: str) -> str:
-    """What a context is about: it is given once."""
+    """Return the subject of a context, which is sent once per session."""
     match event.kind:
         case "opens" | "edits":
             return f"{event.kind} {_inside(event, root)}"[:_LONGEST]
@@ -201,23 +205,23 @@ def _signal(event: Event, root: str) -> dict[str, Any] | None:
 
 
 def _inside(event: Event, root: str) -> str | None:
-    """The path of the event's file, relative to the root; None outside of it."""
+    """Return the path of the event's file relative to the root; None if it is outside."""
     path = os.path.relpath(os.path.join(event.folder, event.path), root)  # noqa: PTH118
     return None if path.startswith("..") else path
 
 
 def _file(event: Event, root: str) -> str:
-    """The event's file as its bundle names it; "" for one that is about none."""
+    """Return the event's file as its bundle names it; "" if it has none."""
     return (_inside(event, root) or "") if event.path else ""
 
 
 def _is_worth_telling(bundle: Bundle, least: int) -> bool:
-    """Whether something in it is of a tier up to `least`."""
+    """Return True if the bundle has an item of a tier up to `least`."""
     return bundle.status != "empty" and any(item.tier <= least for item in bundle.items)
 
 
 def _root_of(folder: str) -> str | None:
-    """The root of the repository around a folder."""
+    """Return the root of the repository that contains a folder, or None."""
     if not os.path.isabs(folder):  # noqa: PTH117
         return None
     try:
@@ -228,5 +232,5 @@ def _root_of(folder: str) -> str | None:
 
 
 def _safe(name: str) -> str:
-    """A session's name as a part of an address."""
+    """Convert a session's name to one that is safe in a URL."""
     return "".join(each if each.isascii() and (each.isalnum() or each in "-_") else "-" for each in name)[:100]

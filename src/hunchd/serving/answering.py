@@ -1,4 +1,4 @@
-"""Answers as bytes: JSON, errors in one shape, and bundles encoded once."""
+"""Responses as bytes: JSON, errors in one shape, and bundles encoded once."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ logger = logging.getLogger(__name__)
 JSON_TYPE: Final = "application/json; charset=utf-8"
 MARKDOWN_TYPE: Final = "text/markdown; charset=utf-8"
 
-# The most specific first. What is not here is a part that is broken: 503, try again.
+# Most specific first. Any other error means that a component is unavailable: 503, retry.
 _STATUSES: Final[tuple[tuple[type[HunchError], int], ...]] = (
     (Malformed, 400),
     (InvalidInput, 422),
@@ -44,12 +44,12 @@ _STATUSES: Final[tuple[tuple[type[HunchError], int], ...]] = (
     (StorageFull, 507),
     (RepositoryError, 422),
 )
-# Bundles of the files one goes back and forth between; 30 kB each.
+# Bundles of the files a user switches between; 30 kB each.
 _KEPT_BUNDLES: Final = 64
 
 
 def _headers(type_: str, keeping: str = "no-store") -> CIMultiDict[str]:
-    """Nothing may keep an answer, guess its type, or show it inside a page."""
+    """Return headers that forbid caching, content sniffing and embedding."""
     return CIMultiDict(
         {
             hdrs.CONTENT_TYPE: type_,
@@ -61,14 +61,14 @@ def _headers(type_: str, keeping: str = "no-store") -> CIMultiDict[str]:
 
 
 async def begun(request: web.Request, type_: str) -> web.StreamResponse:
-    """An answer that is written bit by bit, as it comes."""
+    """Start a response that is written in parts."""
     response = web.StreamResponse(headers=_headers(type_))
     await response.prepare(request)
     return response
 
 
 def answer(body: bytes, *, status: int = 200, type_: str = JSON_TYPE, etag: str | None = None) -> web.Response:
-    """The one way a whole answer is made."""
+    """Build a complete response; all of them go through here."""
     headers = _headers(type_, "no-store" if etag is None else "private, no-cache")
     if etag is not None:
         headers[hdrs.ETAG] = etag
@@ -80,12 +80,12 @@ def json_answer(value: Any, *, status: int = 200) -> web.Response:
 
 
 def encoded(value: Any) -> bytes:
-    """Half a surrogate pair, as a file's name may hold, becomes "?"; NaN is a mistake of ours and raises."""
+    """Encode as JSON; an unpaired surrogate, as in a file name, becomes "?". Raises ValueError for NaN."""
     return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode("utf-8", "replace")
 
 
 def error_answer(error: HunchError) -> web.Response:
-    """The status of an error by its kind; 5xx are logged."""
+    """Build the response of an error; log those with a 5xx status."""
     status = status_of(error)
     response = json_answer(error_json(error), status=status)
     if isinstance(error, Overloaded):
@@ -98,11 +98,11 @@ def error_answer(error: HunchError) -> web.Response:
 
 
 def router_answer(refusal: web.HTTPException, request: web.BaseRequest) -> web.Response:
-    """What aiohttp refuses by itself (no such route or method, a body too large), in our shape."""
+    """Convert a rejection by aiohttp (no such route or method, body too large) to the contract's shape."""
     status = refusal.status
     name = HTTPStatus(status).phrase
     error = HunchError(
-        f"{name}: {request.method} {ascii(request.path[:100])[1:-1]}", hint="GET /openapi.json tells what there is"
+        f"{name}: {request.method} {ascii(request.path[:100])[1:-1]}", hint="GET /openapi.json lists the routes"
     )
     error.code = name.lower().replace(" ", "_")
     response = json_answer(error_json(error), status=status)
@@ -112,37 +112,37 @@ def router_answer(refusal: web.HTTPException, request: web.BaseRequest) -> web.R
 
 
 def unexpected_answer() -> web.Response:
-    """For a mistake of ours: no word of what it was, the log has it."""
-    error = HunchError("something went wrong inside; the daemon's log says what", hint="hunch logs")
+    """Build the response of an internal error; details are only in the log."""
+    error = HunchError("internal error; the daemon's log has the details", hint="hunch logs")
     error.code = "internal"
     return json_answer(error_json(error), status=500)
 
 
 def unreadable_answer(status: int) -> web.Response:
-    """For what is no request in the sense of HTTP. What it was is not told: a token may be in it."""
+    """Build the response to malformed HTTP. Its bytes are not quoted: they may contain a token."""
     error = Malformed(
-        f"this is no HTTP request that is understood: a line may have {REQUEST_LINE:,} bytes, a header {HEADER:,}, and "
-        f"there may be {HEADERS} of them; one Content-Length or Transfer-Encoding says where it ends"
+        f"malformed HTTP request: a line may have {REQUEST_LINE:,} bytes, a header {HEADER:,}, and "
+        f"there may be {HEADERS} of them; exactly one Content-Length or Transfer-Encoding must delimit the body"
     )
     return json_answer(error_json(error), status=status)
 
 
 class Bundles:
-    """Bundles as bytes: encoded once, sent as often as asked, not at all to who has them."""
+    """Cache of encoded bundles; a client that has the current one gets 304."""
 
     def __init__(self, most: int = _KEPT_BUNDLES) -> None:
         self._most = most
         self._bytes: OrderedDict[tuple[object, ...], bytes] = OrderedDict()
 
     def answer(self, bundle: Bundle, form: Format, headers: CIMultiDictProxy[str]) -> web.Response:
-        # As JSON the header is what the body calls "etag", so that a client may use either.
+        # For JSON the header equals "etag" in the body, so that a client may use either.
         etag = None if not bundle.etag else f'"{bundle.etag}"' if form == "json" else f'"{bundle.etag}.{form}"'
         if etag is not None and _names(", ".join(headers.getall(hdrs.IF_NONE_MATCH, ())), etag):
             return answer(b"", status=304, type_=_type_of(form), etag=etag)
         return answer(self._encoded(bundle, form), type_=_type_of(form), etag=etag)
 
     def _encoded(self, bundle: Bundle, form: Format) -> bytes:
-        # The etag stands for what is in it; the rest may differ between two bundles that say the same.
+        # The etag identifies the content; the other fields may differ between two bundles with the same content.
         key = (bundle.etag, form, bundle.prefetched, bundle.status, bundle.degraded, bundle.budget)
         if bundle.etag and (known := self._bytes.get(key)) is not None:
             self._bytes.move_to_end(key)
@@ -166,7 +166,7 @@ def _type_of(form: Format) -> str:
 
 
 def _names(known: str, etag: str) -> bool:
-    """Whether If-None-Match names `etag`, weakly compared."""
+    """Return True if If-None-Match contains `etag`, by weak comparison."""
     return known in (etag, etag.strip('"'), "*") or etag in (
         each.strip().removeprefix("W/") for each in known.split(",")
     )

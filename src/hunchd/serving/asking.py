@@ -1,4 +1,4 @@
-"""What the doors ask of the product: the engine in the daemon, a small honest fake in the tests."""
+"""Ports that the HTTP server calls: implemented by the engine, and by fakes in tests."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Json = dict[str, Any]
 
 
 class AskedConversations(Protocol):
-    """What the doors ask about sessions."""
+    """Port for sessions."""
 
     async def append(self, session: str, request: AppendRequest, /) -> Json: ...
     async def page(self, session: str, request: PageRequest, /) -> Json: ...
@@ -44,7 +44,7 @@ class AskedConversations(Protocol):
 
 
 class AskedDocuments(Protocol):
-    """What the doors ask about documents."""
+    """Port for documents."""
 
     async def put(self, draft: DocumentDraft, /) -> Memory: ...
     async def get(self, path: str, moment: datetime | None = None, /) -> Memory: ...
@@ -53,7 +53,7 @@ class AskedDocuments(Protocol):
 
 
 class AskedContradictions(Protocol):
-    """What the doors ask about contradictions."""
+    """Port for contradictions."""
 
     async def near(self, identifier: str, most: int, /) -> Json: ...
     async def open(self, asked: OpposeRequest, /) -> tuple[Json, bool]: ...
@@ -63,7 +63,7 @@ class AskedContradictions(Protocol):
 
 
 class AskedKnowledge(Protocol):
-    """What the doors ask about facts and steps taken back."""
+    """Port for facts, sharing and undone changes."""
 
     @property
     def documents(self) -> AskedDocuments: ...
@@ -77,7 +77,7 @@ class AskedKnowledge(Protocol):
 
 
 class AskedRuns(Protocol):
-    """What the doors ask about runs of the consolidation."""
+    """Port for consolidation runs."""
 
     async def consolidate(self, asked: ConsolidateRequest, /) -> Json: ...
     async def undo(self, run: str, change: int | None, /) -> Json: ...
@@ -87,7 +87,10 @@ class AskedRuns(Protocol):
 
 
 class Asked(Protocol):
-    """Every answer that is a `dict` has the contract's shape already. Errors are those of `domain.errors`."""
+    """Port for the engine.
+
+    Every result that is a `dict` has the contract's shape. Errors are those of `domain.errors`.
+    """
 
     @property
     def conversations(self) -> AskedConversations: ...

@@ -1,4 +1,4 @@
-"""Bodies: read within their limits, decoded without stopping the others, or line by line."""
+"""Request bodies: read within limits, decoded without blocking the event loop, or line by line."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from hunchd.protocol.wholeness import Wholeness
 from hunchd.serving.access import Refusal
 from hunchd.serving.limits import Limits
 
-# Longer ones would hold up the loop for a millisecond or more.
+# Larger bodies would block the event loop for a millisecond or more, so a thread decodes them.
 _DECODED_AT_ONCE: Final = 128 * 1024  # bytes
 
 
 async def json_body(request: web.Request, limits: Limits) -> Any:
-    """The JSON value of the body, whole; 408 when it does not arrive."""
+    """Read and decode the JSON body. Raises Refusal 408 if it does not arrive in time."""
     if (request.content_length or 0) > limits.body:
         raise _too_large(limits)
     try:
@@ -36,17 +36,17 @@ async def json_body(request: web.Request, limits: Limits) -> Any:
     except web.HTTPRequestEntityTooLarge as error:
         raise _too_large(limits) from error
     except (RequestPayloadError, ConnectionError) as error:
-        raise Malformed("the body does not arrive as its headers say") from error
+        raise Malformed("the body does not match its headers") from error
     return decoded(raw) if len(raw) <= _DECODED_AT_ONCE else await asyncio.to_thread(decoded, raw)
 
 
 def is_bodiless(request: web.Request) -> bool:
-    """Whether a request says nothing beyond its path, by a length of 0 or by none at all."""
+    """Return True if the request has no body, or one of length 0."""
     return request.content_length == 0 or not request.can_read_body
 
 
 class ImportLines:
-    """The lines of an import: the good ones to iterate over, the bad ones named."""
+    """Lines of an import: iterates over the valid ones and collects the rejected ones."""
 
     def __init__(self, request: web.Request, limits: Limits) -> None:
         self._request = request
@@ -56,7 +56,7 @@ class ImportLines:
         self.refused = 0
 
     async def read(self) -> AsyncIterator[dict[str, Any]]:
-        """Each valid line as {"type", "version", "data"}, with its number, from 0, as "line"."""
+        """Yield each valid line as {"type", "version", "data"}, with its number, from 0, as "line"."""
         index = 0
         async for raw in self._lines():
             if raw is None or raw.strip():
@@ -74,7 +74,7 @@ class ImportLines:
             index += 1
 
     def told(self, done: Mapping[str, Any]) -> dict[str, Any]:
-        """What became of the import: the lines that were refused here and behind it, and whether it was whole."""
+        """Build the result of the import: lines rejected here and by the engine, and whether it was complete."""
         named = sorted([*self.rejected, *done.get("rejected", ())], key=lambda one: int(one["index"]))
         return {**done, "refused": self.refused, "rejected": named[:NAMED_REJECTIONS], **self._wholeness.told()}
 
@@ -84,7 +84,7 @@ class ImportLines:
             self.rejected.append(rejection_json(index, error))
 
     async def _lines(self) -> AsyncIterator[bytes | None]:
-        """The lines, and None for one that is too long to be held."""
+        """Yield the lines; None stands for one that exceeds the limit."""
         waiting: list[bytes] = []
         size = 0
         async for part in self._parts():
@@ -105,14 +105,14 @@ class ImportLines:
             except TimeoutError as error:
                 raise _too_slow(self._limits) from error
             except (RequestPayloadError, ConnectionError) as error:
-                raise Malformed("the body does not arrive as its headers say") from error
+                raise Malformed("the body does not match its headers") from error
             if not part:
                 return
             yield part
 
 
 def _understood(raw: bytes) -> dict[str, Any]:
-    """The line, checked down to its fields: once the engine has begun with it, nothing should stop it."""
+    """Parse a line down to its fields, so that no line fails once the engine has started the import."""
     type_, content = parse_export_line(decoded(raw))
     refuse_unstorable(content, "data")
     match type_:
@@ -124,7 +124,7 @@ def _understood(raw: bytes) -> dict[str, Any]:
                 fields.required_text(name)
             if fields.time("at") is None:
                 raise InvalidInput("'data.at' is missing; give the time of the signal", field="data.at")
-            signal_from_json(content.get("data"))  # the signal itself; around it what the store knows of it
+            signal_from_json(content.get("data"))  # the signal itself, inside the store's record
         case "project":
             fields = Fields(content, ("id", "path", "name"), where="data.")
             fields.required_text("id")

@@ -1,4 +1,4 @@
-"""The doors to the consolidation: runs, what they changed, and back."""
+"""HTTP handlers for consolidation: runs, their changes, undo."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class ConsolidationDoors:
-    """One method a route; `body` reads the JSON of a request within the limits."""
+    """Handlers, one method per route. `body` reads the JSON of a request within the limits."""
 
     def __init__(self, runs: AskedRuns, body: Callable[[web.Request], Awaitable[Any]]) -> None:
         self._runs = runs

@@ -1,4 +1,4 @@
-"""What the doors to the consolidation take and answer, for the OpenAPI document."""
+"""OpenAPI operations and schemas of the consolidation routes."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from hunchd.serving.schemas import (
 )
 
 _JSON: Final = "application/json"
-_STATE: Final[Schema] = {"type": ["object", "null"], "description": "null: there is no such memory then"}
+_STATE: Final[Schema] = {"type": ["object", "null"], "description": "null: no such memory at that time"}
 
 CONSOLIDATION_SCHEMAS: Final[dict[str, Schema]] = {
     "ConsolidateRequest": record(
         {
             "dry_run": FLAG,
-            "steps": list_of(one_of(STEPS), "all of them when left out; always in this order"),
+            "steps": list_of(one_of(STEPS), "all of them if omitted; always in this order"),
             "project": PROJECT,
-            "wait": FLAG | {"description": "false: answer at once, and tell of it at GET /consolidate/{id}"},
+            "wait": FLAG | {"description": "false: respond at once; follow the run at GET /consolidate/{id}"},
         }
     ),
     "Run": record(
@@ -49,10 +49,13 @@ CONSOLIDATION_SCHEMAS: Final[dict[str, Schema]] = {
             "began": TIME,
             "ended": TIME,
             "seconds": NUMBER,
-            "step": text("of a run under way"),
-            "project": {"type": ["string", "null"], "description": "of a run under way; null: what is of no project"},
-            "gate": list_of(OPEN, "by project: the answers that were checked, and those that were lost"),
-            "lost": list_of(OPEN, "of a run that was taken back: which question lost what by which step"),
+            "step": text("of a run in progress"),
+            "project": {
+                "type": ["string", "null"],
+                "description": "of a run in progress; null: memories without a project",
+            },
+            "gate": list_of(OPEN, "by project: the queries that were checked, and those that got worse"),
+            "lost": list_of(OPEN, "of a run that was rolled back: which query lost what by which step"),
         },
         required=("run", "status"),
     ),
@@ -63,19 +66,22 @@ CONSOLIDATION_SCHEMAS: Final[dict[str, Schema]] = {
             "what": text(),
             "why": text(),
             "counts": one_of(COUNTS),
-            "project": {"type": ["string", "null"], "description": "its name; null: yours, of no project"},
+            "project": {
+                "type": ["string", "null"],
+                "description": "its name; null: your own memories, without a project",
+            },
             "edits": list_of(record({"id": text(), "was": _STATE, "now": _STATE}), "the fields that differ"),
         }
     ),
     "MemoryUsage": record(
         {
             "usage": OPEN,
-            "events": list_of(record({"at": TIME, "what": text()}), "what was seen and said lately, the newest first"),
+            "events": list_of(record({"at": TIME, "what": text()}), "recent events, newest first"),
             "changes": list_of(record({"run": text(), "step": one_of(STEPS), "what": text(), "why": text()})),
         },
         required=("usage", "events", "changes"),
     ),
-    "UndoRequest": record({"change": COUNT | {"description": "left out: the whole run"}}),
+    "UndoRequest": record({"change": COUNT | {"description": "if omitted, the whole run"}}),
     "Undone": record({"run": text(), "undone": COUNT, "left": COUNT}, required=("run", "undone", "left")),
 }
 
@@ -83,20 +89,20 @@ CONSOLIDATION_SCHEMAS: Final[dict[str, Schema]] = {
 CONSOLIDATION_OPERATIONS: Final[dict[tuple[str, str], dict[str, Any]]] = {
     ("POST", "/consolidate"): {
         "id": "consolidate",
-        "summary": "Condense, judge and forget what is kept, or tell what that would change.",
+        "summary": "Condense, assess and forget stored memories, or report what that would change.",
         "body": ref("ConsolidateRequest"),
         "answers": ((_JSON, ref("Run")),),
         "errors": (404, 409, 507),
     },
     ("GET", "/consolidate"): {
         "id": "listRuns",
-        "summary": "The runs that are kept, the newest first.",
+        "summary": "List the recorded runs, newest first.",
         "query": PART,
         "answers": ((_JSON, page_of(ref("Run"))),),
     },
     ("GET", "/consolidate/{id}"): {
         "id": "run",
-        "summary": "One run with its changes, or how far it is.",
+        "summary": "Return one run with its changes, or its progress.",
         "query": (
             ("after", integer(0, 10_000_000, "number of the first change"), False),
             ("limit", integer(1, CHANGES_PAGE, default=CHANGES_PAGE), False),
@@ -106,7 +112,7 @@ CONSOLIDATION_OPERATIONS: Final[dict[tuple[str, str], dict[str, Any]]] = {
     },
     ("POST", "/consolidate/{id}/undo"): {
         "id": "undoRun",
-        "summary": "Take back a run, or one change of it; what was changed since is left as it is.",
+        "summary": "Undo a run, or one change of it; memories changed since then are not touched.",
         "body": ref("UndoRequest"),
         "needs_body": False,
         "answers": ((_JSON, ref("Undone")),),
@@ -114,7 +120,7 @@ CONSOLIDATION_OPERATIONS: Final[dict[tuple[str, str], dict[str, Any]]] = {
     },
     ("POST", "/consolidate/{id}/stop"): {
         "id": "stopRun",
-        "summary": "Have the run under way stop; what it did stays, and can be taken back.",
+        "summary": "Stop the run in progress; its changes stay and can be undone.",
         "answers": ((_JSON, ref("Run")),),
         "errors": (404,),
     },

@@ -1,4 +1,4 @@
-"""What the doors count about themselves, as Prometheus reads it."""
+"""Request metrics of the HTTP server, in the format of Prometheus."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Served = tuple[str, str, int]  # method, route, status
 
 
 class Counts:
-    """Requests and seconds by route. Bounded: a path that is no route counts as "other"."""
+    """Counters of requests and seconds by route. Bounded: an unknown path counts as "other"."""
 
     def __init__(self) -> None:
         self._requests: Counter[Served] = Counter()
@@ -22,6 +22,7 @@ class Counts:
         self._seconds[route] += seconds  # type: ignore[assignment] # a Counter adds floats as well
 
     def text(self, connections: Connections, listeners: Listeners) -> str:
+        """Render the metrics as text."""
         lines = ["# HELP hunchd_http_requests_total Requests answered.", "# TYPE hunchd_http_requests_total counter"]
         for (method, route, status), number in sorted(self._requests.items()):
             lines.append(f'hunchd_http_requests_total{{method="{method}",route="{route}",status="{status}"}} {number}')

@@ -1,4 +1,4 @@
-"""GET /events: server-sent events with signs of life; who does not read is let go."""
+"""GET /events: server-sent events with heartbeats; a client that does not read is disconnected."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 
 
 class Listeners:
-    """The clients of GET /events: bounded in number, in what is buffered for each (64 KiB), and in patience."""
+    """Clients of GET /events: bounded in number, in buffered bytes (64 KiB each) and in write time."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
@@ -29,9 +29,14 @@ class Listeners:
         return len(self._tasks)
 
     async def serve(self, request: web.Request, events: AsyncIterator[dict[str, Any]]) -> web.StreamResponse:
-        """Tell `events` until the client leaves, stops reading, or the daemon stops."""
+        """Send `events` until the client disconnects, stops reading, or the daemon stops.
+
+        Raises Overloaded if there are too many listeners.
+        """
         if len(self._tasks) >= self._limits.listeners:
-            raise Overloaded(f"{self._limits.listeners} clients listen already", retry_after=self._limits.heartbeat)
+            raise Overloaded(
+                f"{self._limits.listeners} clients are listening already", retry_after=self._limits.heartbeat
+            )
         task = asyncio.current_task()
         assert task is not None
         self._tasks.add(task)
@@ -58,9 +63,9 @@ class Listeners:
         except TimeoutError:
             self.dropped += 1
             response.force_close()
-            logger.info("a listener did not read for %.0f s and was let go", self._limits.write)
+            logger.info("a listener did not read for %.0f s; disconnecting it", self._limits.write)
         except ConnectionError:
-            logger.debug("a listener left")
+            logger.debug("a listener disconnected")
         finally:
             upcoming.cancel()
             with suppress(asyncio.CancelledError, StopAsyncIteration, Exception):
@@ -71,13 +76,13 @@ class Listeners:
             await write
 
     def dismiss(self) -> None:
-        """The daemon stops: no one is kept waiting for what will not come."""
+        """Disconnect all clients, because the daemon stops."""
         for task in self._tasks:
             task.cancel()
 
 
 def as_event(event: dict[str, Any]) -> bytes:
-    """One event on the wire, named by its type. JSON holds no bare line break, so it is one line."""
+    """Encode one event, named by its type; JSON contains no bare line break, so it is one line."""
     name = str(event.get("type", "message")).replace("\n", " ").replace("\r", " ")
     return b"event: " + name.encode("utf-8", "replace") + b"\ndata: " + encoded(event) + b"\n\n"
 

@@ -1,4 +1,4 @@
-"""The routes of the contract. Each door parses, asks the engine, answers; one middleware guards them all."""
+"""Routes of the HTTP API. Each handler parses, calls the engine and responds; one middleware guards them all."""
 
 from __future__ import annotations
 
@@ -62,12 +62,12 @@ LIMITS: Final = web.AppKey("limits", Limits)
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
-# An editor asks the same few questions again and again; the same text is always the same question.
+# Parsed queries: an editor repeats the same few, and equal text parses equally.
 _asked = lru_cache(maxsize=256)(context_of_query)
 
 
 def make_app(engine: Asked, token: str, *, limits: Limits | None = None) -> web.Application:
-    """The application behind every door; `open_doors` serves it."""
+    """Build the application; `open_doors` serves it."""
     limits = limits or Limits()
     doors = Doors(engine, limits)
     access, connections = Access(token), Connections(limits.connections)
@@ -85,7 +85,7 @@ def make_app(engine: Asked, token: str, *, limits: Limits | None = None) -> web.
 
 
 def _guard(access: Access, connections: Connections, counts: Counts) -> Any:
-    """The one middleware: who may enter, what an error looks like, how much there was. One, for its cost."""
+    """Build the middleware for access checks, error responses and metrics; a single one, for speed."""
 
     @web.middleware
     async def guarded(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -109,7 +109,7 @@ def _guard(access: Access, connections: Connections, counts: Counts) -> Any:
             response = unexpected_answer()
         finally:
             connections.ends(connection)
-            status = 499 if response is None else response.status  # the client went before the answer
+            status = 499 if response is None else response.status  # the client disconnected before the response
             counts.add(request.method, _route(request), status, perf_counter() - began)
         return response
 
@@ -117,15 +117,15 @@ def _guard(access: Access, connections: Connections, counts: Counts) -> Any:
 
 
 def _system_answer(error: OSError, request: web.Request) -> web.Response:
-    """For what the system refused: a full disk is not our mistake and will pass."""
+    """Respond to an error of the operating system; a full disk is temporary and no bug."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return error_answer(StorageFull("the disk is full", hint="make room; hunchd goes on by itself"))
+        return error_answer(StorageFull("the disk is full", hint="free some space; hunchd then continues by itself"))
     logger.error("%s %s failed", request.method, _route(request), exc_info=error)
     return unexpected_answer()
 
 
 class Doors:
-    """One method a route."""
+    """Handlers, one method per route."""
 
     def __init__(self, engine: Asked, limits: Limits) -> None:
         self._engine = engine
@@ -269,8 +269,12 @@ class Doors:
 
 
 async def _json_lines(request: web.Request, lines: AsyncIterator[dict[str, Any]]) -> web.StreamResponse:
-    """One line of JSON each, as they come. The first is waited for, so that a refusal still has its status;
-    what fails later cuts the answer off, which a client sees, as the last chunk never comes."""
+    """Stream one line of JSON per item.
+
+    Waits for the first item, so that an early error still gets its status. A later failure cuts the response off,
+    which
+    the client notices because the last chunk is missing.
+    """
     first = await anext(lines, None)
     response = await begun(request, "application/x-ndjson; charset=utf-8")
     try:
@@ -278,7 +282,7 @@ async def _json_lines(request: web.Request, lines: AsyncIterator[dict[str, Any]]
             await response.write(encoded(first) + b"\n")
         async for line in lines:
             await response.write(encoded(line) + b"\n")
-    except ConnectionError:  # whoever asked has gone
+    except ConnectionError:  # the client disconnected
         return response
     except Exception:
         logger.exception("%s was cut off", _route(request))
@@ -289,7 +293,7 @@ async def _json_lines(request: web.Request, lines: AsyncIterator[dict[str, Any]]
 
 
 def _naming(done: dict[str, Any], rejected: list[dict[str, Any]]) -> dict[str, Any]:
-    """What was done of a batch, with what was refused of it here and behind, by its number."""
+    """Add the rejected entries of a batch, from parsing and from the engine, sorted by index."""
     named = sorted([*rejected, *done.get("rejected", ())], key=lambda one: int(one["index"]))
     return done | ({"rejected": named} if named else {})
 
@@ -302,7 +306,7 @@ def _identifier(request: web.Request) -> str:
     identifier = request.match_info["id"]
     refuse_unstorable(identifier, "id")
     if len(identifier) > 200:
-        raise NotFound("there is nothing with so long an id", field="id")
+        raise NotFound("no id is that long", field="id")
     return identifier
 
 

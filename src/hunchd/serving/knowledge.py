@@ -1,4 +1,4 @@
-"""The doors to what is known: documents, facts, contradictions, steps taken back."""
+"""HTTP handlers for knowledge: documents, facts, contradictions, sharing, undone changes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class KnowledgeDoors:
-    """One method a route; `body` reads the JSON of a request within the limits."""
+    """Handlers, one method per route. `body` reads the JSON of a request within the limits."""
 
     def __init__(self, knowledge: AskedKnowledge, body: Callable[[web.Request], Awaitable[Any]]) -> None:
         self._knowledge = knowledge
@@ -107,5 +107,5 @@ def _identifier(request: web.Request) -> str:
     identifier = request.match_info["id"]
     refuse_unstorable(identifier, "id")
     if len(identifier) > 200:
-        raise NotFound("there is nothing with so long an id")
+        raise NotFound("no id is that long")
     return identifier

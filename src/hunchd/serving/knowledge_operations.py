@@ -1,4 +1,4 @@
-"""What the doors to documents, facts and contradictions take and answer, for the OpenAPI document."""
+"""OpenAPI operations and schemas of documents, facts, contradictions and sharing."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from hunchd.serving.schemas import (
 )
 
 _JSON: Final = "application/json"
-_PROJECT: Final = words("the path or the id of a project; left out: the user's own")
+_PROJECT: Final = words("the path or the id of a project; if omitted, the user's own")
 _AS_OF: Final = ("as_of", TIME, False)
 
 KNOWLEDGE_SCHEMAS: Final[dict[str, Schema]] = {
@@ -64,7 +64,7 @@ KNOWLEDGE_SCHEMAS: Final[dict[str, Schema]] = {
                 ),
                 "the oldest first",
             ),
-            "rejected": list_of(ref("Memory"), "claims that were less certain than what holds"),
+            "rejected": list_of(ref("Memory"), "claims that were less certain than the current value"),
         },
         required=("fact", "changes", "rejected"),
     ),
@@ -83,7 +83,7 @@ KNOWLEDGE_SCHEMAS: Final[dict[str, Schema]] = {
             "project": {"type": ["string", "null"]},
         },
         required=("id", "status", "a", "b", "reason", "confidence", "detected_at"),
-        meaning="two memories, the second the newer one, that cannot both hold",
+        meaning="two memories, the second newer, that cannot both be true",
     ),
     "Opposition": record(
         {"a": text("id of a memory"), "b": text("id of another one of the same project"), "note": text("why")},
@@ -96,15 +96,15 @@ KNOWLEDGE_SCHEMAS: Final[dict[str, Schema]] = {
         {
             "resolution": one_of(RESOLUTIONS),
             "note": text(),
-            "value": text("what holds when both are merged"),
+            "value": text("the merged value"),
         },
         required=("resolution",),
     ),
     "ShareRequest": record(
         {
             "project": text("the path or the id of a project"),
-            "names": list_of(text(), "ids of memories or keys of facts; left out: all that may be shared"),
-            "by": text("name of who shares it"),
+            "names": list_of(text(), "ids of memories or keys of facts; if omitted, all shareable ones"),
+            "by": text("name of the person who shares it"),
         },
         required=("project",),
     ),
@@ -132,13 +132,13 @@ KNOWLEDGE_SCHEMAS: Final[dict[str, Schema]] = {
 KNOWLEDGE_OPERATIONS: Final[dict[tuple[str, str], dict[str, Any]]] = {
     ("GET", "/facts"): {
         "id": "fact",
-        "summary": "The value of one key, looked up exactly: what it is, since when, and what it was before.",
+        "summary": "Look up the value of one key exactly: its value, since when, and earlier values.",
         "query": (
             ("key", words(), True),
             ("project", _PROJECT, False),
-            ("category", text("left out: any"), False),
-            ("scope", one_of(SCOPES, "left out: project-shared in a project, else user-private"), False),
-            ("branch", text("left out: the one that is checked out"), False),
+            ("category", text("if omitted, any"), False),
+            ("scope", one_of(SCOPES, "if omitted: project-shared in a project, else user-private"), False),
+            ("branch", text("if omitted, the one that is checked out"), False),
             _AS_OF,
         ),
         "answers": ((_JSON, ref("Fact")),),
@@ -146,13 +146,13 @@ KNOWLEDGE_OPERATIONS: Final[dict[tuple[str, str], dict[str, Any]]] = {
     },
     ("POST", "/memories/{id}/undo"): {
         "id": "undoMemory",
-        "summary": "Take back the last change of a memory, a document, or how a contradiction was settled.",
+        "summary": "Undo the last change of a memory or a document, or the resolution of a contradiction.",
         "answers": ((_JSON, ref("Memory")),),
         "errors": (404, 409, 507),
     },
     ("GET", "/documents"): {
         "id": "listDocuments",
-        "summary": "The documents below a prefix, without their texts.",
+        "summary": "List the documents below a prefix, without their texts.",
         "query": (
             ("prefix", text("such as /profile/"), False),
             ("limit", integer(1, LARGEST_PAGE, default=PAGE), False),
@@ -162,14 +162,14 @@ KNOWLEDGE_OPERATIONS: Final[dict[tuple[str, str], dict[str, Any]]] = {
     },
     ("PUT", "/documents/{path}"): {
         "id": "putDocument",
-        "summary": "Keep a text under a path; what was there stays as history.",
+        "summary": "Store a text under a path; the previous text stays in the history.",
         "body": ref("NewDocument"),
         "answers": ((_JSON, ref("Document")),),
         "errors": (409, 507),
     },
     ("GET", "/documents/{path}"): {
         "id": "document",
-        "summary": "A document, as it is or as it was.",
+        "summary": "Return a document, current or as of a past time.",
         "query": (_AS_OF,),
         "answers": ((_JSON, ref("Document")),),
         "errors": (404,),
@@ -181,10 +181,10 @@ KNOWLEDGE_OPERATIONS: Final[dict[tuple[str, str], dict[str, Any]]] = {
     },
     ("GET", "/contradictions"): {
         "id": "listContradictions",
-        "summary": "Memories that cannot both hold.",
+        "summary": "List memories that contradict each other.",
         "query": (
             ("status", one_of(("open", "resolved", "all"), default="open"), False),
-            ("project", text("left out: everywhere"), False),
+            ("project", text("if omitted, all projects"), False),
             *PART,
         ),
         "answers": ((_JSON, page_of(ref("Contradiction"))),),
@@ -192,7 +192,7 @@ KNOWLEDGE_OPERATIONS: Final[dict[tuple[str, str], dict[str, Any]]] = {
     },
     ("POST", "/contradictions"): {
         "id": "openContradiction",
-        "summary": "Say that two memories cannot both hold. 200 if that was known, or was settled before.",
+        "summary": "Report that two memories contradict each other. 200 if that is known or was resolved before.",
         "body": ref("Opposition"),
         "status": 201,
         "answers": ((_JSON, ref("Contradiction")),),
@@ -200,28 +200,28 @@ KNOWLEDGE_OPERATIONS: Final[dict[tuple[str, str], dict[str, Any]]] = {
     },
     ("GET", "/memories/{id}/near"): {
         "id": "nearMemories",
-        "summary": "Statements about the same, of which only somebody who understands both can tell whether both hold.",
+        "summary": "List statements on the same subject, so that the caller can judge whether all of them hold.",
         "query": (("limit", integer(1, MOST_NEAR, default=NEAR), False),),
         "answers": ((_JSON, ref("NearMemories")),),
         "errors": (404,),
     },
     ("POST", "/contradictions/{id}/resolve"): {
         "id": "resolveContradiction",
-        "summary": "Say which of the two holds.",
+        "summary": "Resolve a contradiction in favour of one memory, both, or a merged value.",
         "body": ref("Resolution"),
         "answers": ((_JSON, ref("Contradiction")),),
         "errors": (404, 409, 507),
     },
     ("POST", "/share"): {
         "id": "share",
-        "summary": "Memories as text files for the repository. Nothing is written: the client does that, if it likes.",
+        "summary": "Render memories as text files for the repository. Writing them is left to the client.",
         "body": ref("ShareRequest"),
         "answers": ((_JSON, ref("SharedFiles")),),
         "errors": (404,),
     },
     ("POST", "/contradictions/{id}/undo"): {
         "id": "unresolveContradiction",
-        "summary": "Take back how it was settled.",
+        "summary": "Undo the resolution of a contradiction.",
         "answers": ((_JSON, ref("Contradiction")),),
         "errors": (404, 409, 507),
     },

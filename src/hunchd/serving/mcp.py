@@ -1,7 +1,7 @@
-"""POST /mcp: the Model Context Protocol as streamable HTTP, in both its eras, without sessions.
+"""POST /mcp: the Model Context Protocol over streamable HTTP, in both its eras, without sessions.
 
-The doors' own checks (Host, Origin, token) come first, as for every route. What the protocol says is in
-`protocol/mcp`; here are its headers, its statuses, and the engine behind it.
+The server's own checks (Host, Origin, token) come first, as for every route. `protocol/mcp` implements the protocol;
+this module handles its headers and statuses, and calls the engine.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ from hunchd.serving.limits import Limits
 _VERSION: Final = "MCP-Protocol-Version"
 _METHOD: Final = "Mcp-Method"
 _NAME: Final = "Mcp-Name"
-# The parameter that such a request repeats in the header Mcp-Name.
+# Parameter that a request of this method repeats in the header Mcp-Name.
 _NAMES: Final = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 _NEAR: Final = re.compile(r"/memories/(?P<id>[^/]+)/near")
-# In the stateless era an error that is the request's own fault has a status too.
+# In the stateless era an error caused by the request has an HTTP status too.
 _STATUSES: Final = {
     wire.METHOD_NOT_FOUND: 404,
     wire.PARSE_ERROR: 400,
@@ -60,7 +60,7 @@ _STATUSES: Final = {
 
 
 class Mcp:
-    """One door for all agents; each of their requests stands for itself."""
+    """Handler for all agents; each of their requests is self-contained."""
 
     def __init__(self, engine: Asked, limits: Limits) -> None:
         self._engine = engine
@@ -84,8 +84,8 @@ class Mcp:
         )
         if not wire.is_request(message):
             if not stateless and isinstance(message, dict) and ("result" in message or "error" in message):
-                return web.Response(status=202)  # an answer, though nothing was asked
-            return _refused(None, wire.Refusal(wire.INVALID_REQUEST, "the body is one JSON-RPC 2.0 message"))
+                return web.Response(status=202)  # a response, although no request was sent
+            return _refused(None, wire.Refusal(wire.INVALID_REQUEST, "the body must be one JSON-RPC 2.0 message"))
         if stateless:
             try:
                 _check_headers(request.headers, message)
@@ -96,7 +96,7 @@ class Mcp:
         return json_answer(response, status=_STATUSES.get(failed, 200))
 
     async def _held(self, conversation: Conversation[Answer]) -> Answer:
-        """The conversation's outcome."""
+        """Drive the conversation to its result."""
         step: Ask | Pause
         try:
             step = next(conversation)
@@ -117,7 +117,7 @@ class Mcp:
             return outcome
 
     async def _told(self, ask: Ask) -> Any:
-        """What the engine says; the same as the route of that name answers."""
+        """Carry out a request with the engine; the result equals that of the HTTP route."""
         engine, body = self._engine, ask.body
         path, _, query = ask.path.partition("?")
         match path:
@@ -148,11 +148,11 @@ class Mcp:
                 named = document_path(unquote(path.removeprefix("/documents/")))
                 return document_json(await engine.knowledge.documents.get(named))
             case _:
-                raise NotFound(f"there is no {ask.path}")
+                raise NotFound(f"unknown path {ask.path}")
 
 
 def _check_headers(headers: CIMultiDictProxy[str], message: Mapping[str, Any]) -> None:
-    """Raises Refusal where the headers, by which others route, say something else than the body."""
+    """Raise Refusal if the headers, which proxies use for routing, contradict the body."""
     params = message.get("params", {})
     version = wire.version_of(params)
     expected = {_VERSION: version, _METHOD: message["method"]}
@@ -162,13 +162,13 @@ def _check_headers(headers: CIMultiDictProxy[str], message: Mapping[str, Any]) -
     for name, value in expected.items():
         given = headers.getall(name, [])
         if len(given) != 1:
-            raise wire.Refusal(wire.HEADER_MISMATCH, f"the header {name} must be there, once")
+            raise wire.Refusal(wire.HEADER_MISMATCH, f"the header {name} must be present exactly once")
         if given[0] != value and (name != _NAME or _decoded(given[0]) != value):
-            raise wire.Refusal(wire.HEADER_MISMATCH, f"the header {name} says something else than the body")
+            raise wire.Refusal(wire.HEADER_MISMATCH, f"the header {name} does not match the body")
 
 
 def _decoded(header: str) -> str | None:
-    """A header's value that was sent as =?base64?…?=, or None."""
+    """Decode a header value of the form =?base64?…?=; return None if it is invalid."""
     if not (header.startswith("=?base64?") and header.endswith("?=")):
         return None
     try:

@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document: every route with what it takes and what it answers. Tests hold it to the router."""
+"""OpenAPI 3.1 document: every route with its request and responses. Tests compare it with the router."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ _LINES: Final = "application/x-ndjson"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
-    """`errors` are those beyond what any route may answer."""
+    """OpenAPI operation. `errors` are statuses beyond those that any route may return."""
 
     id: str
     summary: str
     query: tuple[tuple[str, Schema, bool], ...] = ()  # name, schema, required
     body: Schema | None = None
-    needs_body: bool = True  # False: it may be left out
+    needs_body: bool = True  # False: it may be omitted
     takes: tuple[str, ...] = (_JSON,)
     status: int = 200
     answers: tuple[tuple[str, Schema], ...] = ((_JSON, ref("Answer")),)
@@ -59,14 +59,14 @@ _CONTEXT_QUERY: Final = (
     ("format", one_of(FORMATS, default="json"), False),
 )
 _MEMORIES_QUERY: Final = (
-    ("project", text("the path or the id of a project; left out: the user's own"), False),
-    ("kind", list_of(one_of(KINDS_CALLED), "a category of facts: alone"), False),
+    ("project", text("the path or the id of a project; if omitted, the user's own"), False),
+    ("kind", list_of(one_of(KINDS_CALLED), "a category of facts must be the only entry"), False),
     ("scope", list_of(one_of(SCOPES)), False),
-    ("status", list_of(one_of(STATUSES), "active when left out"), False),
+    ("status", list_of(one_of(STATUSES), "active if omitted"), False),
     ("branch", text(), False),
     ("tag", list_of(text(), "all of them"), False),
-    ("kinds", list_of(one_of(KINDS_CALLED), "the same as kind"), False),
-    ("tags", list_of(text(), "the same as tag"), False),
+    ("kinds", list_of(one_of(KINDS_CALLED), "same as kind"), False),
+    ("tags", list_of(text(), "same as tag"), False),
     ("category", text(), False),
     ("key", text(), False),
     ("path_prefix", text("absolute, or relative to the project"), False),
@@ -79,23 +79,26 @@ _MEMORIES_QUERY: Final = (
 
 OPERATIONS: Final[dict[tuple[str, str], Operation]] = {
     ("GET", "/health"): Operation(
-        id="health", summary="Whether the daemon is there.", answers=_json("Health"), open=True
+        id="health", summary="Check that the daemon is running.", answers=_json("Health"), open=True
     ),
     ("GET", "/status"): Operation(
-        id="status", summary="Projects, queues, sizes, and what is degraded.", answers=_json("Status")
+        id="status", summary="Return projects, queues, sizes, and what is degraded.", answers=_json("Status")
     ),
     ("POST", "/projects"): Operation(
-        id="addProject", summary="Know a project; again is no error.", body=ref("NewProject"), answers=_json("Project")
+        id="addProject", summary="Register a project; idempotent.", body=ref("NewProject"), answers=_json("Project")
     ),
     ("GET", "/projects"): Operation(
-        id="listProjects", summary="All known projects.", query=PART, answers=((_JSON, page_of(ref("Project"))),)
+        id="listProjects",
+        summary="List the registered projects.",
+        query=PART,
+        answers=((_JSON, page_of(ref("Project"))),),
     ),
     ("DELETE", "/projects/{id}"): Operation(
-        id="removeProject", summary="Erase all that is kept of a project, from disk too.", errors=(404,)
+        id="removeProject", summary="Erase everything stored about a project, from disk too.", errors=(404,)
     ),
     ("POST", "/signals"): Operation(
         id="sendSignals",
-        summary="Tell what happened. Durable once answered; what cannot be understood is named, the rest is kept.",
+        summary="Report events. Durable once answered; invalid ones are listed, the others are stored.",
         body=ref("Signals"),
         status=202,
         answers=_json("Accepted"),
@@ -103,28 +106,28 @@ OPERATIONS: Final[dict[tuple[str, str], Operation]] = {
     ),
     ("GET", "/context"): Operation(
         id="context",
-        summary="What a developer at this file needs next. Answers 304 to an ETag that still holds.",
+        summary="Return what a developer at this file needs next. Returns 304 if the ETag is current.",
         query=_CONTEXT_QUERY,
         answers=((_JSON, ref("Bundle")), ("text/markdown", text())),
         errors=(304, 404),
     ),
     ("POST", "/context/assemble"): Operation(
         id="assemble",
-        summary="The same, from all that a client sees.",
+        summary="Return the context for everything that a client has open.",
         body=ref("AssembleRequest"),
         answers=_json("Bundle"),
         errors=(404,),
     ),
     ("POST", "/context/predict"): Operation(
         id="predict",
-        summary="Files and memories that will be needed, with reasons.",
+        summary="Predict files and memories that will be needed, with reasons.",
         body=ref("PredictRequest"),
         answers=_json("Prediction"),
         errors=(404,),
     ),
     ("POST", "/memories"): Operation(
         id="remember",
-        summary="Keep one memory or several; durable once answered. Refused ones are named, the rest is kept.",
+        summary="Store one or several memories; durable once answered. Rejected ones are listed, the others stored.",
         body={"oneOf": [ref("MemoryDraft"), ref("MemoryDrafts")]},
         status=201,
         answers=_json("Ids"),
@@ -132,14 +135,14 @@ OPERATIONS: Final[dict[tuple[str, str], Operation]] = {
     ),
     ("GET", "/memories"): Operation(
         id="listMemories",
-        summary="Memories by what they are.",
+        summary="List memories by their properties.",
         query=_MEMORIES_QUERY,
         answers=((_JSON, page_of(ref("Memory"))),),
         errors=(404,),
     ),
     ("GET", "/memories/{id}"): Operation(
         id="memory",
-        summary="One memory, as it is or as it was.",
+        summary="Return one memory, current or as of a past time.",
         query=(("as_of", TIME, False),),
         answers=_json("Memory"),
         errors=(404,),
@@ -154,42 +157,46 @@ OPERATIONS: Final[dict[tuple[str, str], Operation]] = {
     ("DELETE", "/memories/{id}"): Operation(id="forget", summary="Erase a memory.", errors=(404, 507)),
     ("GET", "/memories/{id}/history"): Operation(
         id="memoryHistory",
-        summary="What it says, and what it said before, the newest first.",
+        summary="List its current and earlier versions, newest first.",
         query=PART,
         answers=((_JSON, page_of(ref("Memory"))),),
         errors=(404,),
     ),
     ("GET", "/memories/{id}/usage"): Operation(
         id="memoryUsage",
-        summary="How often it was shown, used and judged, and what consolidation did to it.",
+        summary="Return how often it was shown, used and rated, and its changes by consolidation.",
         answers=_json("MemoryUsage"),
         errors=(404,),
     ),
     ("POST", "/expand"): Operation(
-        id="expand", summary="The deeper text behind a pointer.", body=ref("ExpandRequest"), errors=(404,)
+        id="expand", summary="Return the full text behind a pointer.", body=ref("ExpandRequest"), errors=(404,)
     ),
     ("POST", "/search"): Operation(
         id="search",
-        summary="Memories by what they say.",
+        summary="Search memories by their text.",
         body=ref("SearchRequest"),
         answers=_json("SearchResults"),
         errors=(404,),
     ),
     ("POST", "/feedback"): Operation(
-        id="feedback", summary="Tell what helped and what did not.", body=ref("Feedback"), status=202, errors=(404, 507)
+        id="feedback",
+        summary="Report what helped and what did not.",
+        body=ref("Feedback"),
+        status=202,
+        errors=(404, 507),
     ),
     ("GET", "/export"): Operation(
         id="export",
-        summary="Everything kept, a line each; the last one counts those before it.",
+        summary="Export everything stored, one line each; the last line has the count.",
         query=(("project", text("of this project only"), False),),
         answers=((_LINES, ref("ExportLine")),),
         errors=(404,),
     ),
     ("POST", "/import"): Operation(
         id="import",
-        summary="Take over exported lines; a line that is known changes nothing. With `colleague` and `project`: as "
-        "their word, beside what is known of that project here; what cannot both hold is told as a contradiction.",
-        query=(("colleague", text("who exported them"), False), ("project", text("that they are about"), False)),
+        summary="Import exported lines; a known line changes nothing. With `colleague` and `project`: as "
+        "their statements, beside what is stored about that project; conflicts are reported as contradictions.",
+        query=(("colleague", text("who exported them"), False), ("project", text("the project they are about"), False)),
         body=ref("ExportLine"),
         takes=(_LINES, "application/jsonl", _JSON),
         answers=_json("Imported"),
@@ -197,25 +204,29 @@ OPERATIONS: Final[dict[tuple[str, str], Operation]] = {
     ),
     ("GET", "/events"): Operation(
         id="events",
-        summary="What happens, as server-sent events; a slow reader is let go.",
+        summary="Stream events as server-sent events; a slow reader is disconnected.",
         answers=(("text/event-stream", text()),),
         errors=(429,),
     ),
-    ("GET", "/metrics"): Operation(id="metrics", summary="Counters for Prometheus.", answers=(("text/plain", text()),)),
+    ("GET", "/metrics"): Operation(
+        id="metrics", summary="Return counters for Prometheus.", answers=(("text/plain", text()),)
+    ),
     ("POST", "/mcp"): Operation(
         id="mcp",
-        summary="The Model Context Protocol for agents: streamable HTTP, with or without a handshake, no sessions.",
+        summary="Serve the Model Context Protocol: streamable HTTP, with or without a handshake, no sessions.",
         body={"type": "object", "description": "one JSON-RPC 2.0 message"},
         errors=(404,),
     ),
     ("POST", "/agents/{id}/events"): Operation(
         id="agentEvent",
-        summary="What a coding agent's hook was told, as it was told; the answer is what the hook prints.",
-        body={"type": "object", "description": "as the agent with that name writes it"},
+        summary="Process an agent's hook payload; the response is what the hook prints.",
+        body={"type": "object", "description": "in the format of that agent"},
         answers=(("text/plain", text()),),
         errors=(404,),
     ),
-    ("GET", "/openapi.json"): Operation(id="openapi", summary="This document.", answers=((_JSON, {"type": "object"}),)),
+    ("GET", "/openapi.json"): Operation(
+        id="openapi", summary="Return this document.", answers=((_JSON, {"type": "object"}),)
+    ),
 }
 
 _ELSEWHERE: Final = SESSION_OPERATIONS | KNOWLEDGE_OPERATIONS | CONSOLIDATION_OPERATIONS
@@ -223,24 +234,24 @@ OPERATIONS.update({door: Operation(**told) for door, told in _ELSEWHERE.items()}
 ALL_SCHEMAS: Final[dict[str, Schema]] = SCHEMAS | SESSION_SCHEMAS | KNOWLEDGE_SCHEMAS | CONSOLIDATION_SCHEMAS
 
 _MEANINGS: Final = {
-    304: "not modified: the ETag still holds",
+    304: "not modified: the ETag is current",
     400: "the request cannot be read: not JSON, a bad query string",
-    401: "no token, or not this daemon's",
+    401: "the token is missing or wrong",
     403: "the Host is not loopback, or the Origin is foreign",
-    404: "there is no such thing",
+    404: "not found",
     408: "the body did not arrive in time",
-    409: "it contradicts what is there",
+    409: "it conflicts with the current state",
     413: "too large",
-    415: "not this Content-Type",
-    422: "a field is wrong; the error names it",
-    429: "too much at once: try again after Retry-After seconds",
-    503: "a part is starting or broken: try again",
+    415: "unsupported Content-Type",
+    422: "a field is invalid; the error names it",
+    429: "too many requests: retry after Retry-After seconds",
+    503: "a component is starting or unavailable: retry",
     507: "the disk is full; nothing was accepted",
 }
 
 
 def document() -> dict[str, Any]:
-    """The whole document, built anew."""
+    """Build the whole document."""
     paths: dict[str, dict[str, Any]] = {}
     for (method, path), operation in OPERATIONS.items():
         paths.setdefault(path, {})[method.lower()] = _operation(path, operation)
@@ -249,9 +260,9 @@ def document() -> dict[str, Any]:
         "info": {
             "title": "hunchd",
             "version": __version__,
-            "description": "null is as good as left out. Unknown fields are left alone, unless one is nearly a known "
+            "description": "null equals omission. Unknown fields are ignored, unless one is similar to a known "
             "one. Texts must be Unicode without NUL, integers fit 64 bits, JSON nests 64 levels at most.",
-            "summary": f"Protocol {PROTOCOL}. On loopback only; the rendezvous file tells the address and the token.",
+            "summary": f"Protocol {PROTOCOL}. On loopback only; the rendezvous file has the address and the token.",
         },
         "servers": [{"url": "/"}],
         "security": [{"token": []}],
@@ -285,7 +296,7 @@ def _operation(path: str, operation: Operation) -> dict[str, Any]:
 
 
 def _may_answer(path: str, operation: Operation) -> set[int]:
-    """The errors a route may answer: those of its own, and those of its kind."""
+    """Return the error statuses of a route: its own, and those of its kind."""
     errors = {403, *operation.errors}
     if not operation.open:
         errors |= {401, 415, 503}

@@ -1,4 +1,4 @@
-"""Opens the doors, on loopback TCP and on a Unix socket of this user alone, and closes them again."""
+"""Listening sockets: loopback TCP and a Unix socket for this user only."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from hunchd.serving.http import ACCESS, CONNECTIONS, LIMITS
 from hunchd.serving.limits import HEADER, HEADERS, REQUEST_LINE
 
 _FAMILIES: Final = {"127.0.0.1": socket.AF_INET, "localhost": socket.AF_INET, "::1": socket.AF_INET6}
-_BACKLOG: Final = 256  # connections the system holds while we are busy
+_BACKLOG: Final = 256  # connections queued by the system while the daemon is busy
 
 protocol_logger = logging.getLogger("hunchd.serving.connections")
 
@@ -38,10 +38,13 @@ async def open_doors(
     uid: int | None = None,
     inherited: Sequence[socket.socket] = (),
 ) -> AsyncIterator[tuple[str, Path | None]]:
-    """Serve `app` and tell its URL and its Unix socket, None where there is none. `port` 0 lets the system choose;
-    only processes of `uid`, this process's own user when None, may use the Unix socket. What is `inherited` listens
-    already, takes the place of ours, and is left behind for the next daemon. ConfigError for an address that is not
-    loopback."""
+    """Serve `app`; yield its URL and its Unix socket, None if there is none.
+
+    `port` 0 lets the system choose. Only processes of `uid`, by default this process's user, may use the Unix socket.
+    `inherited` sockets are listening already, replace our own, and are left for the next daemon. Raises ConfigError
+    for an
+    address that is not loopback.
+    """
     app[ACCESS].uid = os.getuid() if uid is None and hasattr(os, "getuid") else uid
     protocol_logger.addFilter(_unreadable_requests_are_no_errors)
     async with AsyncExitStack() as opened:
@@ -65,7 +68,7 @@ async def open_doors(
 
 
 class _Connection(web.RequestHandler):
-    """One that answers what cannot be read as a request in the shape of all errors."""
+    """Connection that answers malformed HTTP with the contract's error shape."""
 
     __slots__ = ()
 
@@ -91,8 +94,8 @@ async def _serving(runner: web.AppRunner, listening: socket.socket, app: web.App
         connection = _Connection(
             server,
             loop=loop,
-            # None: the counters tell what is needed; a line for each request would wear the disk.
-            access_log=None,  # type: ignore[arg-type] # which aiohttp takes, whatever it declares
+            # None: the metrics suffice; a line for each request would wear out the disk.
+            access_log=None,  # type: ignore[arg-type] # accepted by aiohttp, despite its annotation
             logger=protocol_logger,
             keepalive_timeout=limits.wait,
             lingering_time=1.0,
@@ -104,7 +107,7 @@ async def _serving(runner: web.AppRunner, listening: socket.socket, app: web.App
         return connections.admitted(connection)
 
     if listening.family == getattr(socket, "AF_UNIX", None):
-        # A socket that the service manager gave us is not ours to delete, which Python does by itself from 3.13 on.
+        # An inherited socket belongs to the service manager and must not be deleted, which Python does from 3.13 on.
         if sys.version_info >= (3, 13):
             return await loop.create_unix_server(factory, sock=listening, backlog=_BACKLOG, cleanup_socket=False)
         return await loop.create_unix_server(factory, sock=listening, backlog=_BACKLOG)
@@ -112,20 +115,20 @@ async def _serving(runner: web.AppRunner, listening: socket.socket, app: web.App
 
 
 def _family(listening: socket.socket) -> str:
-    """Which of our doors an inherited socket is. Raises ConfigError for one that others could reach."""
+    """Return the kind of an inherited socket, "tcp" or "unix". Raises ConfigError if others could reach it."""
     listening.setblocking(False)
     if listening.type == socket.SOCK_STREAM:
         if listening.family == getattr(socket, "AF_UNIX", None):
             return "unix"
         if listening.family in _FAMILIES.values() and listening.getsockname()[0] in _FAMILIES:
             return "tcp"
-    raise ConfigError(f"the service manager hands us a socket that is neither loopback nor Unix: {listening!r:.200}")
+    raise ConfigError(f"the service manager passed a socket that is neither loopback nor Unix:  {listening!r:.200}")
 
 
 def _tcp(host: str, port: int) -> socket.socket:
     family = _FAMILIES.get(host)
     if family is None:
-        raise ConfigError(f"the daemon answers on loopback only: {', '.join(_FAMILIES)}; not on {ascii(host)[:60]}")
+        raise ConfigError(f"the daemon listens on loopback only ({', '.join(_FAMILIES)}), not on {ascii(host)[:60]}")
     listening = socket.socket(family, socket.SOCK_STREAM)
     try:
         if os.name == "posix":
@@ -134,7 +137,7 @@ def _tcp(host: str, port: int) -> socket.socket:
         listening.setblocking(False)
     except OSError as error:
         listening.close()
-        raise ConfigError(f"cannot answer on {host}, port {port}: {error.strerror}") from error
+        raise ConfigError(f"cannot listen on {host}, port {port}: {error.strerror}") from error
     return listening
 
 
@@ -144,29 +147,32 @@ def _unix(path: Path) -> socket.socket:
     make_private(path.parent)
     _remove_stale(path)
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    before = os.umask(0o177)  # so that it is never, not even for a moment, open to others
+    before = os.umask(0o177)  # so that it is never open to others, not even for a moment
     try:
         listening.bind(str(path))
         listening.setblocking(False)
     except OSError as error:
         listening.close()
-        raise ConfigError(f"cannot make the socket {path}: {error.strerror}") from error
+        raise ConfigError(f"cannot create the socket {path}: {error.strerror}") from error
     finally:
         os.umask(before)
     return listening
 
 
 def _remove_stale(path: Path) -> None:
-    """A socket that a killed daemon left. The caller holds the lock of the one daemon, so nobody answers there."""
+    """Delete the socket of a killed daemon. The caller holds the daemon's lock, so nobody listens there."""
     try:
         found = path.lstat()
     except FileNotFoundError:
         return
     if not stat.S_ISSOCK(found.st_mode):
-        raise ConfigError(f"{path} is in the way: not a socket")
+        raise ConfigError(f"{path} exists and is not a socket; remove it")
     path.unlink()
 
 
 def _unreadable_requests_are_no_errors(record: logging.LogRecord) -> bool:
-    """aiohttp logs what it cannot parse, with the line: a token may be in it, and anyone could fill the disk."""
+    """Filter out aiohttp's log records of malformed requests.
+
+    They quote the line: a token may be in it, and anyone could fill the disk.
+    """
     return not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))

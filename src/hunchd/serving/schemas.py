@@ -1,4 +1,4 @@
-"""The shapes that requests and answers share, in JSON Schema, as the OpenAPI document names them."""
+"""JSON Schemas shared by requests and responses, as the OpenAPI document names them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def text(meaning: str = "", *, most: int | None = None) -> Schema:
 
 
 def words(meaning: str = "", *, most: int | None = None) -> Schema:
-    """A text that says something."""
+    """Return the schema of a text that is not empty."""
     return text(meaning, most=most) | {"minLength": 1}
 
 
@@ -76,7 +76,7 @@ TIME: Final[Schema] = text("ISO 8601; without a zone it is UTC")
 PROJECT: Final[Schema] = words("the path or the id of a project")
 TEXTS: Final[Schema] = list_of({"type": "string"})
 BUDGET: Final[Schema] = integer(1, LARGEST_BUDGET, "tokens, never exceeded", default=DEFAULT_BUDGET)
-# Which part of a list that is all at hand.
+# Parameters for a slice of a complete list.
 PART: Final = (
     ("limit", integer(1, LARGEST_PAGE, default=LARGEST_PAGE), False),
     ("cursor", text("`next` of the page before"), False),
@@ -86,9 +86,9 @@ LIMIT_K: Final[Schema] = integer(1, 100, default=10)
 _DRAFT: Final[dict[str, Schema]] = {
     "kind": one_of(DRAFT_KINDS),
     "content": words("kept verbatim, after redaction", most=TEXT_LIMIT),
-    "title": words("made from the content when left out"),
-    "project": words("the path or the id of a project; left out: the user's own"),
-    "ref": text("the caller's own key: sent again, it changes nothing; with another key of a fact it is refused"),
+    "title": words("derived from the content if omitted"),
+    "project": words("the path or the id of a project; if omitted, the user's own"),
+    "ref": text("the caller's own key: sending it again changes nothing; with another key of a fact it is rejected"),
     "levels": record({"summary": text(), "compressed": text(), "index": text()}),
     "category": text("of a fact: identity, preference, constraint, instruction, decision, convention"),
     "key": text(),
@@ -101,7 +101,7 @@ _DRAFT: Final[dict[str, Schema]] = {
     "at": TIME,
     "valid_from": TIME,
     "valid_to": TIME,
-    "supersedes": text("id of the memory it replaces, of the same project, which holds no more from then on"),
+    "supersedes": text("id of the memory it replaces, of the same project, which is no longer valid from then on"),
     "links": list_of(record({"type": text(), "ref": text()}, required=("ref",))),
     "artifacts": list_of(record({"type": one_of(ARTIFACT_TYPES), "ref": text()}, required=("type", "ref"))),
     "trust": one_of(TRUSTS),
@@ -111,7 +111,7 @@ _FIXED: Final = ("kind", "project", "ref", "at", "supersedes", "source")
 _USAGE: Final = record(
     {
         **dict.fromkeys(("retrieved", "cited", "ignored", "wrong", "missed"), COUNT),
-        "last": text("ISO 8601: when it was shown, used or wanted last"),
+        "last": text("ISO 8601: when it was last shown, used or missed"),
     }
 )
 _STAGE: Final = record({"done": COUNT, "total": COUNT})
@@ -124,10 +124,10 @@ _SIGNAL: Final = record(
         "kind": one_of(SIGNAL_KINDS),
         "project": words("absolute path of the working tree"),
         "at": TIME,
-        "event_id": text("the same id twice is one event; may be called id, except in `used`"),
+        "event_id": text("the same id twice is one event; may also be named id, except in `used`"),
         "source": text("editor, agent, hook, cli, …"),
         "path": text("absolute, or relative to the project"),
-        "file": text("of an error; of a file signal another name for path"),
+        "file": text("of an error; in a file signal another name for path"),
         "branch": text(),
         "from": text("the branch before"),
         "sha": text(),
@@ -159,7 +159,7 @@ _BUNDLE: Final = record(
                 {
                     "id": text(),
                     "kind": text(),
-                    "title": text("its first line; a stranger's words stand between «»"),
+                    "title": text("its first line; text by others is quoted in «»"),
                     "tier": integer(1, 4),
                     "level": one_of(LEVELS),
                     "tokens": COUNT,
@@ -185,8 +185,8 @@ _PREDICTION: Final = record(
         "predicted_commands": list_of(
             record(
                 {
-                    "command": text("what changes each time stands as a hole: `git commit -m <msg>`"),
-                    "example": text("as it was given last"),
+                    "command": text("varying parts are placeholders: `git commit -m <msg>`"),
+                    "example": text("the command as last used"),
                     "confidence": FRACTION,
                     "reasons": TEXTS,
                     "workflow": text("id of the workflow it is a step of"),
@@ -260,13 +260,13 @@ SCHEMAS: Final[dict[str, Schema]] = {
         {name: schema for name, schema in _DRAFT.items() if name not in _FIXED}
         | {name: {**_DRAFT[name], "type": ["string", "null"]} for name in CLEARABLE}
         | {"status": one_of(STATUSES)},
-        meaning=f"what is left out stays; null clears {', '.join(CLEARABLE)}",
+        meaning=f"omitted fields stay unchanged; null clears  {', '.join(CLEARABLE)}",
     ),
     "Memory": record(
         _DRAFT
         | {
             "kind": one_of(KINDS),
-            "content": text(),  # what was said in a session may be longer than what may be told
+            "content": text(),  # session messages may be longer than drafts
             "value": text(),
             "id": text(),
             "superseded_by": text(),
@@ -279,8 +279,8 @@ SCHEMAS: Final[dict[str, Schema]] = {
     ),
     "Ids": record(
         {
-            "ids": list_of(text(), "in the order of what was kept"),
-            "understood": list_of(ref("Understood"), "how each was filed, in the same order"),
+            "ids": list_of(text(), "in the order of the stored entries"),
+            "understood": list_of(ref("Understood"), "how each was stored, in the same order"),
             "rejected": _REJECTED,
         },
         required=("ids",),
@@ -295,19 +295,21 @@ SCHEMAS: Final[dict[str, Schema]] = {
             "branch": text(),
             "instead_of": text(),
             "reason": text(),
-            "replaced": record({"id": text(), "value": text(), "since": TIME}, meaning="what held before"),
-            "rejected_for": record({"id": text(), "value": text(), "since": TIME}, meaning="what is more certain"),
-            "contradiction": text("id of the contradiction that this opened"),
-            "redacted": list_of(text(), "the kinds of secrets that were left out"),
+            "replaced": record(
+                {"id": text(), "value": text(), "since": TIME}, meaning="the value that was valid before"
+            ),
+            "rejected_for": record({"id": text(), "value": text(), "since": TIME}, meaning="the more certain value"),
+            "contradiction": text("id of the contradiction that this created"),
+            "redacted": list_of(text(), "the kinds of secrets that were removed"),
         },
         required=("id", "verdict"),
     ),
     "ExpandRequest": record(
         {
             "id": words(),
-            "topic": words("as a bundle names it"),
+            "topic": words("as named in a bundle"),
             "level": one_of(LEVELS, default="full"),
-            "project": text("left out: the one that was asked about last and knows it"),
+            "project": text("if omitted, the project that was last asked about and knows it"),
         },
     )
     | {"oneOf": [{"required": ["id"]}, {"required": ["topic"]}]},
@@ -316,8 +318,8 @@ SCHEMAS: Final[dict[str, Schema]] = {
             "project": PROJECT,
             "query": words(),
             "depth": one_of(DEPTHS, default="shallow"),
-            "kinds": list_of(one_of(KINDS_CALLED), "a category of facts: alone"),
-            "path_prefix": text("of what it is about; absolute, or relative to the project"),
+            "kinds": list_of(one_of(KINDS_CALLED), "a category of facts must be the only entry"),
+            "path_prefix": text("of the file it is about; absolute, or relative to the project"),
             "tags": TEXTS,
             "session": text(),
             "as_of": TIME,
@@ -335,7 +337,7 @@ SCHEMAS: Final[dict[str, Schema]] = {
                         "kind": text(),
                         "title": text(),
                         "snippet": text(),
-                        "at": text("when it happened or was said, of what has such a moment"),
+                        "at": text("when it happened or was said, if it has such a time"),
                         "score": NUMBER,
                         "reasons": TEXTS,
                         "source": OPEN,
@@ -352,10 +354,10 @@ SCHEMAS: Final[dict[str, Schema]] = {
             "items": list_of(
                 record(
                     {
-                        "id": words("of a memory, or `file:path` as a bundle calls a file"),
+                        "id": words("of a memory, or `file:path` as a bundle names a file"),
                         "outcome": one_of(OUTCOMES),
                         "note": text(),
-                        "project": words("of a file; left out: the one that was asked about last and knows it"),
+                        "project": words("of a file; if omitted, the project that was last asked about and knows it"),
                     },
                     required=("id", "outcome"),
                 ),

@@ -1,4 +1,4 @@
-"""What the session doors take and answer, for the OpenAPI document."""
+"""OpenAPI operations and schemas of the session routes."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ _MAYBE_TEXT: Final[Schema] = {"type": ["string", "null"]}
 SESSION_SCHEMAS: Final[dict[str, Schema]] = {
     "Message": record(
         {
-            "ref": text("your own key: the same message sent again is the same message"),
+            "ref": text("your own key: a message sent again with it is not stored twice"),
             "role": one_of(ROLES),
             "name": text("of the speaker, or of the tool"),
-            "content": text("a tool call may say it in event_data instead", most=MESSAGE_LIMIT),
+            "content": text("a tool call may use event_data instead", most=MESSAGE_LIMIT),
             "at": TIME,
-            "event_type": one_of(EVENTS, "left out: by the role"),
-            "event_data": {"type": "object", "description": "what a tool was called with, its status, …"},
+            "event_type": one_of(EVENTS, "if omitted, derived from the role"),
+            "event_data": {"type": "object", "description": "the arguments of a tool call, its status, …"},
         },
         required=("role",),
     ),
@@ -59,14 +59,14 @@ SESSION_SCHEMAS: Final[dict[str, Schema]] = {
         {
             "session": text(),
             "accepted": COUNT,
-            "ids": list_of(text(), "in the order of what was sent; of known ones too"),
+            "ids": list_of(text(), "in the order sent, including known messages"),
             "rejected": list_of(OPEN),
         },
         required=("session", "accepted", "ids"),
     ),
     "LoggedMessage": record(
         {
-            "id": text("of the memory that keeps it"),
+            "id": text("of the memory that stores it"),
             "session": text(),
             "number": COUNT,
             "role": one_of(ROLES),
@@ -94,16 +94,16 @@ SESSION_SCHEMAS: Final[dict[str, Schema]] = {
         },
         required=("id", "title", "state", "began", "messages"),
     ),
-    "SessionEnd": record({"outcome": one_of(("", *OUTCOMES), "left out: as the last turns tell")}),
+    "SessionEnd": record({"outcome": one_of(("", *OUTCOMES), "if omitted, derived from the last turns")}),
     "CompileRequest": record(
         {
             "session": words(most=SESSION_LIMIT),
-            "message": text("what the user says now; it is not added to the log"),
+            "message": text("the user's new message; it is not added to the log"),
             "budget": integer(LEAST_BUDGET, LARGEST_BUDGET, "tokens, never exceeded", default=COMPILE_BUDGET),
             "project": PROJECT,
             "system": text("your own instructions, the same in every request: part of the static prefix"),
             "tools": list_of(OPEN, "tool definitions, sorted by name into the static prefix", most=TOOLS_LIMIT),
-            "task": text("where the task stands; the first thing to go when there is no room"),
+            "task": text("state of the task; the first section dropped when the budget is short"),
         },
         required=("session",),
     ),
@@ -114,7 +114,7 @@ SESSION_SCHEMAS: Final[dict[str, Schema]] = {
             "token_count": COUNT,
             "sections": {"type": "object", "description": "tokens by section"},
             "prefix_digest": text("of the static prefix; the same for every session and day"),
-            "pruned": list_of(text(), "sections that had to give way to the budget"),
+            "pruned": list_of(text(), "sections dropped to fit the budget"),
             "history": OPEN,
             "retrieved": list_of(OPEN),
             "degraded": TEXTS,
@@ -128,29 +128,29 @@ def _json(name: str) -> tuple[tuple[str, Schema], ...]:
     return (("application/json", ref(name)),)
 
 
-# By method and path: the fields of an `Operation`.
+# (method, path) → the fields of an Operation
 SESSION_OPERATIONS: Final[dict[tuple[str, str], dict[str, Any]]] = {
     ("GET", "/sessions"): {
         "id": "listSessions",
-        "summary": "All sessions, the newest first.",
+        "summary": "List all sessions, newest first.",
         "query": (("project", PROJECT, False), ("limit", _LIMIT, False), ("cursor", _CURSOR, False)),
         "answers": (("application/json", page_of(ref("Session"))),),
         "errors": (404,),
     },
     ("GET", "/sessions/{id}"): {
         "id": "session",
-        "summary": "What is known of a session.",
+        "summary": "Return the state of a session.",
         "answers": _json("Session"),
         "errors": (404,),
     },
     ("DELETE", "/sessions/{id}"): {
         "id": "eraseSession",
-        "summary": "Erase a session and all that was made of it, from disk too.",
+        "summary": "Erase a session and everything derived from it, from disk too.",
         "errors": (404, 429, 507),
     },
     ("POST", "/sessions/{id}/messages"): {
         "id": "addMessages",
-        "summary": "Add to a session's log; durable once answered. Refused ones are named, the rest is kept.",
+        "summary": "Append to a session's log; durable once answered. Rejected messages are listed, the others stored.",
         "body": ref("Messages"),
         "status": 202,
         "answers": _json("MessagesAccepted"),
@@ -158,7 +158,7 @@ SESSION_OPERATIONS: Final[dict[tuple[str, str], dict[str, Any]]] = {
     },
     ("GET", "/sessions/{id}/messages"): {
         "id": "listMessages",
-        "summary": "The log, oldest first.",
+        "summary": "List the log, oldest first.",
         "query": (("limit", _LIMIT, False), ("cursor", _CURSOR, False)),
         "answers": (("application/json", page_of(ref("LoggedMessage"))),),
         "errors": (404,),
@@ -170,14 +170,14 @@ SESSION_OPERATIONS: Final[dict[tuple[str, str], dict[str, Any]]] = {
     },
     ("POST", "/sessions/{id}/end"): {
         "id": "endSession",
-        "summary": "Close a session and keep what it comes down to: episodes and facts. The body may be left out.",
+        "summary": "Close a session and store its episodes and facts. The body may be omitted.",
         "body": ref("SessionEnd"),
         "needs_body": False,
         "errors": (404, 507),
     },
     ("POST", "/context/compile"): {
         "id": "compile",
-        "summary": "The prompt for a session's next request: stable sections first, within the budget.",
+        "summary": "Compile the prompt for a session's next request: stable sections first, within the budget.",
         "body": ref("CompileRequest"),
         "answers": _json("Prompt"),
         "errors": (404,),

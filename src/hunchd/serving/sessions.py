@@ -1,4 +1,4 @@
-"""The doors for sessions: messages in and out, the end, and the compiled prompt."""
+"""HTTP handlers for sessions: messages in and out, the end, and the compiled prompt."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class SessionDoors:
-    """One method a route; `body` reads the JSON of a request within the limits."""
+    """Handlers, one method per route. `body` reads the JSON of a request within the limits."""
 
     def __init__(self, conversations: AskedConversations, body: Callable[[web.Request], Awaitable[Any]]) -> None:
         self._conversations = conversations

@@ -1,6 +1,6 @@
-"""The Model Context Protocol without any I/O: what a message asks of the daemon, and what is answered.
+"""Model Context Protocol without I/O: parses messages, yields requests to the daemon, builds responses.
 
-`wire` knows messages and revisions, `catalogue` what is offered, `tools`, `resources` and `prompts` what is behind it.
-Whoever serves it (`cli/mcp.py` over stdio, `serving/mcp.py` over HTTP) drives a `Conversation`: carries out each step
-it yields and sends the answer back in.
+`wire` knows messages and revisions, `catalogue` the tools, resources and prompts on offer, `tools`, `resources` and
+`prompts` implement them. The transports (`cli/mcp.py` over stdio, `serving/mcp.py` over HTTP) drive a `Conversation`:
+they carry out each step it yields and send the result back in.
 """

@@ -1,4 +1,4 @@
-"""What a conversation asks of whoever drives it: a request to the daemon, or a pause."""
+"""Effects that a conversation yields to its driver: a request to the daemon, or a pause."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 
 class Ask(NamedTuple):
-    """A request in the words of the daemon's own HTTP interface: POST with a body, GET without one."""
+    """Request in terms of the daemon's own HTTP API: POST with a body, GET without one."""
 
     path: str
     body: Mapping[str, Any] | None = None
@@ -18,8 +18,10 @@ class Pause(NamedTuple):
 
 
 class Trouble(Exception):
-    """A request failed. `status` is the daemon's HTTP status, 0 where no daemon answered. Sent into the conversation
-    by its driver, or raised by it; in the end the agent reads the message and the hint."""
+    """Failed request, thrown into the conversation by its driver or raised by it.
+
+    `status` is the daemon's HTTP status, 0 if no daemon answered. The agent reads the message and the hint.
+    """
 
     def __init__(self, message: str, *, hint: str | None = None, status: int = 0) -> None:
         super().__init__(message)

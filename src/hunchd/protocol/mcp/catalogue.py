@@ -1,5 +1,8 @@
-"""What agents are offered: six tools, two kinds of resources, two prompts. Every word here is paid for in each of
-their sessions, so the definitions of all tools together stay below 500 tokens (a test holds that)."""
+"""Catalogue for agents: six tools, two kinds of resources, two prompts.
+
+Agents pay for every word in each session, so the definitions of all tools together stay below 500 tokens (checked by a
+test).
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ def _one_of(choices: tuple[str, ...]) -> dict[str, Any]:
 def _tool(
     name: str, description: str, required: tuple[str, ...], *, hints: dict[str, bool], **properties: dict[str, Any]
 ) -> dict[str, Any]:
-    """A tool of the catalogue. `project`, for servers that do not run inside one, is understood by all of them."""
+    """Build a tool definition. All tools accept `project`, for servers that do not run inside one."""
     schema = {"type": "object", "properties": {**properties, "project": _TEXT}}
     return {
         "name": name,

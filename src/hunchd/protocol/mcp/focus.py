@@ -1,4 +1,4 @@
-"""Which project a call is about, and questions that make the project known first."""
+"""Resolution of the project that a call is about, and requests that register it first."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any, Final
 
 from hunchd.protocol.mcp.asking import Ask, Conversation, Pause, RootOf, Trouble
 
-# An agent waits for its answer, and a new repository gives a useful one after a second or two.
+# The agent is waiting, and a new repository yields a useful bundle after a second or two.
 PATIENCE: Final = 6.0  # seconds
-_LOOK: Final = 0.25  # seconds between two looks at a project that is being read
+_LOOK: Final = 0.25  # seconds between two checks of a project that is being indexed
 
 
 class Focus:
-    """`place` is the folder the server was started in, None for one that serves all projects."""
+    """Resolver of a call's project. `place` is the folder the server was started in; None if it serves all projects."""
 
     def __init__(self, place: str | None, root_of: RootOf) -> None:
         self._place = place
@@ -27,7 +27,10 @@ class Focus:
         return self._root_of(self._place) if self._place is not None else None
 
     def root(self, project: str | None, file: str | None = None) -> Conversation[str]:
-        """The project's root. Raises Trouble when none can be told, naming those there are."""
+        """Return the project's root.
+
+        Raises Trouble, listing the known projects, if it cannot be determined.
+        """
         if project is not None:
             return (yield from self._named(project))
         if file is not None and os.path.isabs(file):  # noqa: PTH117 - words of a protocol, no file system
@@ -42,20 +45,23 @@ class Focus:
         names = ", ".join(known[:10])
         raise Trouble(
             "which project? 'project' is missing",
-            hint=f"pass its folder as 'project', or an absolute 'file'; known are: {names}"
+            hint=f"pass its folder as 'project', or an absolute 'file'; known projects: {names}"
             if known
             else "pass the repository's folder as 'project', or an absolute 'file'",
             status=422,
         )
 
     def projects(self) -> Conversation[list[dict[str, Any]]]:
-        """The known projects."""
+        """Return the registered projects."""
         answer = yield Ask("/projects")
         return list(answer["items"])
 
     def _named(self, project: str) -> Conversation[str]:
-        """The root of the project with that folder, id or name. A folder that is neither a repository nor known is no
-        project: an agent must not have a whole disk read by naming it."""
+        """Return the root of the project with that folder, id or name.
+
+        A folder that is neither a repository nor registered is rejected: an agent must not have a whole disk read
+        by naming it.
+        """
         if os.path.isabs(project):  # noqa: PTH117
             return (yield from self._around(project))
         known = yield from self.projects()
@@ -63,24 +69,24 @@ class Focus:
             if project in (each["id"], each["name"]):
                 return str(each["path"])
         names = ", ".join(str(each["path"]) for each in known[:10])
-        raise Trouble(f"there is no project '{project}'", hint=f"known are: {names}" if known else None, status=404)
+        raise Trouble(f"unknown project '{project}'", hint=f"known projects: {names}" if known else None, status=404)
 
     def _around(self, path: str) -> Conversation[str]:
         root = self._root_of(path)
         if root is None:
             root = around(path, [str(each["path"]) for each in (yield from self.projects())])
         if root is None:
-            raise Trouble(f"{path} is in no git repository", hint="name a repository, or a file in one", status=422)
+            raise Trouble(f"{path} is not in a git repository", hint="name a repository, or a file in one", status=422)
         return root
 
 
 def around(path: str, folders: Sequence[str]) -> str | None:
-    """The one of the folders that `path` lies in."""
+    """Return the folder that contains `path`, or None."""
     return next((each for each in folders if path == each or path.startswith(each.rstrip("/") + "/")), None)
 
 
 def in_project(root: str, ask: Ask) -> Conversation[Any]:
-    """The answer; a project that the daemon does not know is added and asked about again."""
+    """Send a request; if the daemon does not know the project, register it and retry."""
     try:
         return (yield ask)
     except Trouble as trouble:
@@ -91,14 +97,17 @@ def in_project(root: str, ask: Ask) -> Conversation[Any]:
 
 
 def bundle(root: str, signals: Mapping[str, Any], budget: int | None) -> Conversation[Any]:
-    """The bundle; of a project that is still being read the first useful one, or the best after PATIENCE."""
+    """Request the bundle; while the project is being indexed, wait for the first useful one.
+
+    After PATIENCE seconds, returns the best one so far.
+    """
     given = {name: value for name, value in signals.items() if value}
     ask = Ask("/context/assemble", {"project": root, "signals": given} | ({"budget": budget} if budget else {}))
     answer = yield from in_project(root, ask)
     waited = 0.0
     reading = True
     while reading and waited < PATIENCE and not any(item["tier"] <= 2 for item in answer["items"]):
-        # Adding what is known changes nothing and tells how far it has come.
+        # Registering a known project changes nothing and returns its progress.
         reading = (yield Ask("/projects", {"path": root}))["state"] == "indexing"
         if reading or waited:
             yield Pause(_LOOK if reading else 0.0)

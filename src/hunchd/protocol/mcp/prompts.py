@@ -1,4 +1,4 @@
-"""Prompts: a way to work, with what is known already in it."""
+"""MCP prompts: instructions for a way of working, with the known context included."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from hunchd.protocol.mcp.catalogue import PROMPTS
 from hunchd.protocol.mcp.focus import Focus
 from hunchd.protocol.mcp.tools import context_text
 
-_DEBUG = """Find the cause of this error, then mend it.
+_DEBUG = """Find the cause of this error, then fix it.
 
 {subject}
 
 1. Read what is known below: the same error may have been fixed before, or a decision may explain it.
 2. Reproduce it, and say what you expected and what happened, before you change anything.
-3. Mend the cause, not the place where it shows. Add a test that failed before.
+3. Fix the cause, not the symptom. Add a test that failed before.
 4. When it is solved, call the remember tool once with the cause and the fix."""
 
 _START_FEATURE = """Plan this feature before you write it.
@@ -30,7 +30,7 @@ _START_FEATURE = """Plan this feature before you write it.
 
 
 def get(name: str, arguments: Mapping[str, Any], focus: Focus) -> Conversation[dict[str, Any]]:
-    """The prompt's messages. Raises Trouble 422 for arguments that are missing or unknown."""
+    """Build the prompt's messages. Raises Trouble 422 for missing or unknown arguments."""
     prompt = next(each for each in PROMPTS if each["name"] == name)
     allowed = [argument["name"] for argument in prompt["arguments"]]
     for given, value in arguments.items():
@@ -49,8 +49,8 @@ def get(name: str, arguments: Mapping[str, Any], focus: Focus) -> Conversation[d
     try:
         root = yield from focus.root(None, file)
         known = yield from context_text(root, {**asked, "file": file})
-    except Trouble as trouble:  # the prompt is of use without it
-        known = f"(What is known could not be had: {trouble.message}.)"
+    except Trouble as trouble:  # the prompt is useful without it
+        known = f"(What is known could not be retrieved: {trouble.message}.)"
     messages = [
         {"role": "user", "content": {"type": "text", "text": part}} for part in (text, f"What is known:\n\n{known}")
     ]

@@ -1,4 +1,4 @@
-"""Resources: the bundle of a project or a file, and the documents of the knowledge base."""
+"""MCP resources: the bundle of a project or a file, and the documents of the knowledge base."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from hunchd.protocol.mcp.catalogue import BUNDLES, DOCUMENTS, MARKDOWN
 from hunchd.protocol.mcp.focus import Focus
 from hunchd.protocol.mcp.tools import context_text
 
-# More would only fill a client's list: the template reaches the others.
+# More would only fill a client's list; the others are reachable by the template.
 _LISTED = 100  # documents
 
 
 def listing(focus: Focus) -> Conversation[list[dict[str, Any]]]:
-    """The bundle of the project (of each known one, where the server has no home), and the documents."""
+    """List the bundle of the project (of each known one if the server has no home), and the documents."""
     known = [] if focus.home is not None else (yield from focus.projects())
     roots = [focus.home] if focus.home is not None else [str(each["path"]) for each in known]
     found: list[dict[str, Any]] = [
@@ -30,7 +30,7 @@ def listing(focus: Focus) -> Conversation[list[dict[str, Any]]]:
     ]
     try:
         documents = (yield Ask(f"/documents?limit={_LISTED}"))["items"]
-    except Trouble:  # a store that is starting or broken: what can be read without it is listed
+    except Trouble:  # store starting or broken: list what is available without it
         documents = []
     found += [
         {"uri": DOCUMENTS + quote(document["path"].lstrip("/")), "name": document["path"], "mimeType": MARKDOWN}
@@ -40,7 +40,7 @@ def listing(focus: Focus) -> Conversation[list[dict[str, Any]]]:
 
 
 def read(uri: str, focus: Focus) -> Conversation[str]:
-    """The text of a resource. Raises Trouble 404 for one there is not."""
+    """Return the text of a resource. Raises Trouble 404 if it does not exist."""
     if uri.startswith(BUNDLES):
         return (yield from _bundle(unquote(uri[len(BUNDLES) :]), focus))
     if uri.startswith(DOCUMENTS) and uri != DOCUMENTS:

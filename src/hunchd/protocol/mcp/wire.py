@@ -1,5 +1,7 @@
-"""JSON-RPC messages in both eras of the protocol: with a handshake (until 2025-11-25), and stateless (2026-07-28),
-where each request carries its revision in `_meta` and each result says how long it may be kept."""
+"""JSON-RPC messages of both protocol eras: with a handshake (until 2025-11-25) and stateless (2026-07-28).
+
+In the stateless era each request states its revision in `_meta` and each result says how long it may be cached.
+"""
 
 from __future__ import annotations
 
@@ -32,10 +34,10 @@ _RESOURCE_NOT_FOUND: Final = -32002  # until 2025-11-25; INVALID_PARAMS since
 _SERVER: Final = {"name": "hunchd", "title": "hunchd", "version": __version__}
 _CAPABILITIES: Final[dict[str, Any]] = {"tools": {}, "resources": {}, "prompts": {}}
 
-# The methods whose answers take the daemon's; the others are answered from what is here.
+# Methods that send requests to the daemon; the others are answered locally.
 ASKS_DAEMON: Final = frozenset({"tools/call", "resources/list", "resources/read", "prompts/get"})
 
-# What is fixed until the next version may be kept for an hour, a bundle not at all.
+# Answers that are fixed until the next release may be cached for an hour, a bundle not at all.
 _HOUR: Final = 3_600_000  # milliseconds
 _KEPT: Final = {
     "server/discover": (_HOUR, "public"),
@@ -48,7 +50,7 @@ _KEPT: Final = {
 
 
 class Refusal(Exception):
-    """A JSON-RPC error."""
+    """JSON-RPC error."""
 
     def __init__(self, code: int, message: str, data: Any = None) -> None:
         super().__init__(message)
@@ -58,13 +60,14 @@ class Refusal(Exception):
 
 
 def is_stateless(message: Mapping[str, Any]) -> bool:
-    """Whether the message carries the envelope of the stateless era. The handshake belongs to the other one."""
+    """Return True if the message has the envelope of the stateless era; `initialize` never does."""
     params = message.get("params")
     meta = params.get("_meta") if isinstance(params, dict) else None
     return isinstance(meta, dict) and VERSION_KEY in meta and message.get("method") != "initialize"
 
 
 def is_request(message: Any) -> bool:
+    """Return True if `message` is a valid JSON-RPC request."""
     identifier = message.get("id") if isinstance(message, dict) else None
     return (
         isinstance(identifier, str | int)
@@ -76,6 +79,7 @@ def is_request(message: Any) -> bool:
 
 
 def is_notification(message: Any) -> bool:
+    """Return True if `message` is a valid JSON-RPC notification."""
     return (
         isinstance(message, dict)
         and "id" not in message
@@ -86,7 +90,7 @@ def is_notification(message: Any) -> bool:
 
 
 def error(identifier: Any, refusal: Refusal) -> dict[str, Any]:
-    """The answer to a request with that id; to what has none that can be said again, it has none."""
+    """Build an error response; an id that is not a text or an integer becomes null."""
     if not isinstance(identifier, str | int) or isinstance(identifier, bool):
         identifier = None
     told = {"code": refusal.code, "message": refusal.message} | ({"data": refusal.data} if refusal.data else {})
@@ -94,7 +98,7 @@ def error(identifier: Any, refusal: Refusal) -> dict[str, Any]:
 
 
 def answer(request: Mapping[str, Any], focus: Focus, *, stateless: bool) -> Conversation[dict[str, Any]]:
-    """The response to a request, whatever happens to it."""
+    """Return the response to a request, an error included."""
     identifier, method, params = request["id"], request["method"], request.get("params", {})
     try:
         if stateless and (version := version_of(params)) not in STATELESS:
@@ -114,7 +118,10 @@ def answer(request: Mapping[str, Any], focus: Focus, *, stateless: bool) -> Conv
 
 
 def version_of(params: Mapping[str, Any]) -> str:
-    """The revision a stateless request is in. Raises Refusal where it does not say so, or not who asks."""
+    """Return the protocol revision of a stateless request.
+
+    Raises Refusal if the revision or the client's capabilities are missing.
+    """
     meta = params.get("_meta")
     missing = [key for key in (VERSION_KEY, CAPABILITIES_KEY) if not isinstance(meta, dict) or key not in meta]
     if missing or not isinstance(meta, dict):
@@ -172,7 +179,7 @@ def _initialized(params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _tool_result(params: Mapping[str, Any], focus: Focus) -> Conversation[dict[str, Any]]:
-    """What went wrong in a tool is a result too: the agent reads it and may do better."""
+    """Run a tool; a failure is a result too, so that the agent can read it and retry."""
     name, arguments = _named(params, TOOLS, "tool"), _arguments(params)
     try:
         text = yield from tools.call(name, arguments, focus, reference=f"mcp-{os.urandom(8).hex()}")
@@ -212,7 +219,7 @@ def _arguments(params: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def in_words(trouble: Trouble) -> str:
-    """One or two sentences for the agent that reads them."""
+    """Format the error as one or two sentences for the agent."""
     sentence = trouble.message[:1].upper() + trouble.message[1:].rstrip(".") + "."
     hint = trouble.hint or ""
     return f"{sentence} {hint[:1].upper()}{hint[1:].rstrip('.')}." if hint else sentence
