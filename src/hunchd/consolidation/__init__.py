@@ -1,1 +1,3 @@
-"""Condense, judge, forget: what should become of memories, decided by pure functions. Nobody writes anything here."""
+"""Plans of what changes in the memories: merge, summarise, link, retire, forget. Pure functions; nothing is
+written here.
+"""

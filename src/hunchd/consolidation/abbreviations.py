@@ -1,7 +1,8 @@
-"""Long words of prose → the short forms that developers read anyway, and back. Names, paths and code stay as they are.
+"""Glossary of abbreviations: long words of prose and the short forms that developers read anyway. Names and code
+stay.
 
-Each short form stands for one word, and is used only in a text that does not say it itself: what was shortened can be
-put back exactly, by whoever has the glossary.
+Each short form stands for one word, and is used only in a text that does not contain it already: whoever has the
+glossary can restore the long words exactly.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ GLOSSARY: Final[Mapping[str, str]] = {
     "versions": "vers",
 }  # fmt: skip
 _LONG: Final = {short: word for word, short in GLOSSARY.items()}
-# A stretch that must stay as it is: code in backticks, quotations, and everything that looks like a name or a path.
+# A stretch that must not change: code in backticks, quotations, and anything that looks like a name or a path.
 _EXACT = re.compile(r"`[^`\n]*`|\"[^\"\n]*\"|\S*[/\\_@#:.=<>(){}\[\]$&|~+*^%\d]\S*\w|\S*[a-z][A-Z]\S*")
 _WORD = re.compile(r"(?<![\w'/-])[a-z]+(?![\w'/-])")
 _FORM = re.compile(
@@ -40,7 +41,10 @@ _FORM = re.compile(
 
 
 def shortened(text: str) -> str:
-    """The text with the short forms that it does not use already; lower-case words of prose only."""
+    """Abbreviate lower-case words of prose by the glossary.
+
+    A short form that the text already contains is not used.
+    """
     said = set(_FORM.findall(text))
 
     def short(word: re.Match[str]) -> str:
@@ -51,7 +55,7 @@ def shortened(text: str) -> str:
 
 
 def forms_in(shorter: str, text: str) -> dict[str, str]:
-    """The short forms of `shorter` that `text` has in full: form → word."""
+    """Return the short forms in `shorter` that `text` spells out, as form → word."""
     there = set(_FORM.findall(text))
     return {form: _LONG[form] for form in dict.fromkeys(_FORM.findall(shorter)) if form not in there}
 

@@ -1,4 +1,4 @@
-"""What time does to memories: summarised, compressed, retired, archived when nobody needed them, at last erased."""
+"""Ageing of memories: summarise, compress, retire, archive when unused, and erase at last."""
 
 from __future__ import annotations
 
@@ -16,23 +16,25 @@ from hunchd.domain.filters import paths_of
 from hunchd.domain.memory import Kind, Memory, Status, Trust
 from hunchd.domain.work import plain_title
 
-SHOWN_AS: Final = "shown_as"  # source field: the longest level that is shown unasked from now on
-ARCHIVED: Final = "archived"  # source field: when and why it went
+SHOWN_AS: Final = "shown_as"  # source field: the longest level that is shown without a request from now on
+ARCHIVED: Final = "archived"  # source field: when and why it was archived
 GOES_AFTER: Final = "goes_after"  # … and when it will be erased
-# Only what the machine noted by itself is forgotten by itself.
+# Only memories that were recorded automatically are forgotten automatically.
 FORGETTABLE: Final = frozenset({Kind.EPISODE, Kind.ERROR, Kind.PATTERN, Kind.WORKFLOW})
 SHORTENED: Final = frozenset({Kind.EPISODE})
-# What was important enough to be kept longer is: a release, a decision, a session with an outcome.
+# Important memories are kept longer: a release, a decision, a session with an outcome.
 LASTING: Final = 0.7  # importance
-# A summary of a text that is hardly longer says nothing that the text does not.
-WORTH_SUMMARISING: Final = 1.3  # times as long as its summary
+# A summary of a text that is hardly longer adds nothing.
+WORTH_SUMMARISING: Final = 1.3  # minimum length of the text, in lengths of its summary
 
 
 def summarised(
     memories: Iterable[Memory], vocabulary: Vocabulary, settings: ConsolidationSettings, now: datetime
 ) -> Iterator[Planned]:
-    """Episodes of last week: their summary is written, and stands for them from now on. What is older than that is
-    compressed, which writes a summary too."""
+    """Plan summaries of episodes older than `summarise_days`; from then on the summary is shown.
+
+    Episodes older than `compress_days` are left to `compressed`, which writes a summary too.
+    """
     older = timedelta(days=settings.compress_days)
     for memory in _episodes_older(memories, timedelta(days=settings.summarise_days), now):
         if memory.source.get(SHOWN_AS) in ("summary", "compressed") or now - memory.at >= older:
@@ -51,7 +53,10 @@ def summarised(
 def compressed(
     memories: Iterable[Memory], vocabulary: Vocabulary, settings: ConsolidationSettings, now: datetime
 ) -> Iterator[Planned]:
-    """Episodes of last month: one line stands for them, with what distinguishes them in this project."""
+    """Plan one line for each episode older than `compress_days`.
+
+    The line keeps the words that distinguish the episode within its project.
+    """
     for memory in _episodes_older(memories, timedelta(days=settings.compress_days), now):
         if memory.source.get(SHOWN_AS) == "compressed":
             continue
@@ -68,7 +73,7 @@ def compressed(
 
 
 def retired(memories: Mapping[str, Memory], now: datetime) -> Iterator[Planned]:
-    """What something newer has taken the place of, or what was true until a day that has passed, holds no more."""
+    """Plan the end of memories that a newer one replaced or whose validity has passed."""
     successors = {
         memory.supersedes: memory
         for memory in memories.values()
@@ -89,7 +94,10 @@ def retired(memories: Mapping[str, Memory], now: datetime) -> Iterator[Planned]:
 
 
 def forgotten(memories: Mapping[str, Memory], settings: ConsolidationSettings, now: datetime) -> Iterator[Planned]:
-    """What nobody used for so long is archived, the least useful first, and no more than a share of all at once."""
+    """Plan the archiving of unused memories, least useful first.
+
+    At most the share `forget_share` of all active memories is archived in one run.
+    """
     active = [memory for memory in memories.values() if memory.status is Status.ACTIVE]
     most = int(len(active) * settings.forget_share)
     kept = set(_needed_by_others(active))
@@ -106,14 +114,14 @@ def forgotten(memories: Mapping[str, Memory], settings: ConsolidationSettings, n
 
 
 def erasable(memories: Iterable[Memory], now: datetime) -> Iterator[Memory]:
-    """What was archived so long ago that nobody will ask for it back."""
+    """Yield archived memories whose time to be restored has passed."""
     for memory in memories:
         if memory.status is Status.ARCHIVED and (goes := _goes_after(memory)) is not None and goes <= now:
             yield memory
 
 
 def _goes_after(memory: Memory) -> datetime | None:
-    """When it will be erased; None where that is not said, or, in what was imported, not as we say it."""
+    """Return the time of erasure; None if it is missing or, in imported data, malformed."""
     try:
         goes = datetime.fromisoformat(str(memory.source.get(GOES_AFTER)))
     except ValueError:
@@ -122,7 +130,7 @@ def _goes_after(memory: Memory) -> datetime | None:
 
 
 def restored(memory: Memory) -> Memory | None:
-    """An archived memory as it was; None for what was not archived for want of use."""
+    """Return an archived memory as it was; None if it was not archived for lack of use."""
     if memory.status is not Status.ARCHIVED or GOES_AFTER not in memory.source:
         return None
     source = {name: told for name, told in memory.source.items() if name not in (ARCHIVED, GOES_AFTER)}
@@ -130,7 +138,7 @@ def restored(memory: Memory) -> Memory | None:
 
 
 def is_unused(memory: Memory, settings: ConsolidationSettings, now: datetime) -> bool:
-    """Whether a memory may be forgotten: noted by the machine, never cited, and not needed for long."""
+    """Return True if a memory may be forgotten: machine-made, never cited, and unused for `forget_days`."""
     return (
         memory.kind in FORGETTABLE
         and memory.trust is not Trust.USER
@@ -144,8 +152,10 @@ def is_unused(memory: Memory, settings: ConsolidationSettings, now: datetime) ->
 
 
 def _is_replaced_for_good(memory: Memory, settings: ConsolidationSettings, now: datetime) -> bool:
-    """Whether something else has said it, or what came after it, for so long that nobody will take that back. What the
-    user said, and how facts were before, is kept."""
+    """Return True if a memory was superseded more than `forget_days` ago.
+
+    By then nobody undoes that. What the user said, and earlier values of facts, are kept.
+    """
     return (
         memory.status is Status.SUPERSEDED
         and memory.superseded_by is not None
@@ -157,12 +167,15 @@ def _is_replaced_for_good(memory: Memory, settings: ConsolidationSettings, now: 
 
 
 def last_use(memory: Memory) -> datetime:
-    """When it was stored, shown or used last; a clock that was wrong makes nothing older than it is."""
+    """Return when the memory was last stored, shown or used.
+
+    A wrong clock makes no memory older than it is.
+    """
     return max(memory.created, memory.at, memory.usage.last or memory.created)
 
 
 def _needed_by_others(active: Sequence[Memory]) -> Iterator[str]:
-    """What something that is kept rests on: the error of a fix, the fix of an error that was seen lately."""
+    """Yield the ids that kept memories link to: the error of a fix, the fix of a recent error."""
     for memory in active:
         if memory.trust is Trust.USER or memory.usage.cited:
             yield from (link["ref"] for link in memory.links if "ref" in link)
@@ -174,7 +187,10 @@ def _written(memory: Memory, vocabulary: Vocabulary) -> Any:
 
 
 def _prose(memory: Memory) -> str:
-    """The text of an episode without its title and without the list of files, which it has as artifacts."""
+    """Return the text of an episode without its title and its list of files.
+
+    The files are artifacts of the episode already.
+    """
     first, _, rest = memory.content.partition("\n")
     named = memory.title in (first.strip(), plain_title(first))
     return _FILES.sub("", rest if named else memory.content)

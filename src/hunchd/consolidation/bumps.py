@@ -1,8 +1,8 @@
-"""What machines did again and again → one line for each dependency, or each chore, however often it was done. Pure.
+"""Recurring automated updates: one line for each dependency or chore, however often it was done. Pure.
 
 `2026-04-20 astral-sh/ruff-pre-commit v0.6.9 → v0.15.11, 61 times since 2024-10-08 [f00dfeed 0badcafe …]`: the day of
-the last time, what, its first and its newest version, and the commits, the newest first. A line is all that is known of
-a series: the next bump is added to what can be read in it.
+the last update, its subject, its first and its newest version, and the commits, the newest first. The line is the only
+record of a series: the next update is merged into what is parsed from it.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from hunchd.domain.memory import Artifact, Memory
 from hunchd.domain.work import is_forward_port_subject, plain_title
 from hunchd.ingestion.prose import cut
 
-# Tags of an episode: done by a bot; made for a release, which is asked for as what people did; kept going by people.
+# Tags of an episode: made by a bot; made for a release, which users search for as work; routine work of people.
 BOT: Final = "bot"
 RELEASE: Final = "release"
 MAINTENANCE: Final = "maintenance"
 
-NAME: Final = 80  # characters of what is bumped
-DIGEST: Final = 12  # … of a version that is a commit
-MOST_AT_ONCE: Final = 12  # dependencies told of one commit; one of more is told as what it calls itself
-FEW_FILES: Final = 3  # a bump of more also changed what is no manifest
-MOST_COMMITS: Final = 200  # named in a line, the newest; nine characters each
+NAME: Final = 80  # characters of the name of a dependency
+DIGEST: Final = 12  # characters of a version that is a commit
+MOST_AT_ONCE: Final = 12  # dependencies listed for one commit; a commit with more is listed under its title
+FEW_FILES: Final = 3  # an update of more files also changed something other than manifests
+MOST_COMMITS: Final = 200  # listed in a line, newest first; nine characters each
 
 _VERSION = r"[\^~<>=]{0,2}\s?[\w.+:-]{0,30}\d[\w.+:-]{0,30}"
 _NAME = r"@?[\w.-]+(?:/[@\w.-]+)*(?:\[[\w,-]+\])?"
@@ -67,7 +67,7 @@ _LINE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Bump:
-    """One thing was brought to another version, or a chore was done, which has none."""
+    """Update of one dependency to another version, or a chore, which has no version."""
 
     what: str
     old: str = ""
@@ -76,7 +76,10 @@ class Bump:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """All bumps of one thing so far. Days are `YYYY-MM-DD`, commits their first eight digits, the newest first."""
+    """All updates of one dependency so far.
+
+    Days are `YYYY-MM-DD`, commits their first eight digits, the newest first.
+    """
 
     what: str
     first: str
@@ -100,7 +103,7 @@ class Series:
         return f"{self.last} {self.what}{versions}{times}{commits}"
 
     def followed_by(self, later: Series) -> Series:
-        """Both together; the same where it is told already."""
+        """Merge `later` into this series; return self if it is included already."""
         if later.commits and set(later.commits) <= set(self.commits):
             return self
         newest, oldest = (self, later) if later.last < self.last else (later, self)
@@ -117,9 +120,12 @@ class Series:
 
 
 def bumps_of(memory: Memory) -> tuple[Bump, ...]:
-    """What an episode brought to other versions, if that is all it did: whatever a bot does, and what people do as bots
-    do it; of a merge of one long-lived branch into another, of which everything is told already, that it was done. A
-    release is no bump: it is asked for by its own name."""
+    """Return the updates that an episode consists of; () if it did anything else.
+
+    These are all commits of bots, and commits of people that only do the same. A merge of one long-lived branch
+    into another
+    brings nothing new and counts as a chore. A release is no update: people ask for it by its own name.
+    """
     if RELEASE in memory.tags:
         return ()
     if BOT in memory.tags:
@@ -132,7 +138,7 @@ def bumps_of(memory: Memory) -> tuple[Bump, ...]:
 
 
 def series_of(memory: Memory) -> Iterator[Series]:
-    """An episode as the beginning, or the next step, of each series that it belongs to."""
+    """Yield an episode as the start or next step of each of its series."""
     day = f"{memory.at:%Y-%m-%d}"
     commits = tuple(one.ref[:8] for one in memory.artifacts if one.type == "commit" and _is_sha(one.ref))[:1]
     for bump in bumps_of(memory):
@@ -140,13 +146,13 @@ def series_of(memory: Memory) -> Iterator[Series]:
 
 
 def manifests_of(memory: Memory) -> tuple[Artifact, ...]:
-    """The files in which versions stand, of an episode that changed few others."""
+    """Return the manifest files of an episode that changed at most FEW_FILES files."""
     files = [one for one in memory.artifacts if one.type == "file"]
     return tuple(one for one in files if _MANIFEST.search(one.ref)) if len(files) <= FEW_FILES else ()
 
 
 def series_in(line: str) -> Series | None:
-    """What a line of `Series.line` tells; None for any other."""
+    """Parse a line of `Series.line`; None for any other line."""
     found = _LINE.match(line)
     if found is None:
         return None
@@ -157,7 +163,7 @@ def series_in(line: str) -> Series | None:
 
 
 def _title(memory: Memory) -> str:
-    """All of it: two versions that are commits are more than a title is long."""
+    """Return the whole title: two versions that are commits do not fit into a stored one."""
     return plain_title(memory.content.partition("\n")[0]) if memory.title.endswith("…") else memory.title
 
 
@@ -170,7 +176,7 @@ def _of_title(title: str) -> tuple[Bump, ...]:
 
 
 def _of_body(text: str) -> tuple[Bump, ...]:
-    """Each dependency that a message lists with both versions; none where they are too many to be told one by one."""
+    """Return each dependency that a message lists with both versions; () for more than MOST_AT_ONCE."""
     bumps: dict[str, Bump] = {}
     for found in _OF_BODY.finditer(text[:_LOOKED_AT]):
         what, old, new = (
@@ -182,7 +188,7 @@ def _of_body(text: str) -> tuple[Bump, ...]:
 
 
 def _chore(title: str) -> Bump:
-    """What is done each time under the same title, but for what varies in it."""
+    """Return the part of a title that is the same each time."""
     plain = _PREFIX.sub("", title).strip() or title
     told = _ENDS_IN_VERSION.match(plain)
     stem = _CONTRIBUTOR.sub("add contributors", told["what"] if told else plain)
@@ -191,7 +197,7 @@ def _chore(title: str) -> Bump:
 
 
 def _named(what: str) -> str:
-    """Without extras, which come and go: `anyio[trio]` is anyio."""
+    """Drop extras, which come and go: `anyio[trio]` is anyio."""
     return cut(what.partition("[")[0], NAME)
 
 

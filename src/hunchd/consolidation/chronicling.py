@@ -1,5 +1,7 @@
-"""Old episodes of one module → one memory that tells its history: a line each, and the gist of all. What machines did
-is told in one for the project: a line for each dependency or chore, however often it was bumped or done."""
+"""Histories of modules: old episodes condensed into one memory, a line for each, with a summary.
+
+Automated updates go into one history for the project: a line for each dependency or chore, however often it was done.
+"""
 
 from __future__ import annotations
 
@@ -20,37 +22,38 @@ from hunchd.domain.filters import paths_of
 from hunchd.domain.memory import Artifact, Kind, Levels, Memory, Scope, Status, Trust
 from hunchd.ingestion.prose import cut
 
-HISTORY: Final = "history"  # the category of such a memory
+HISTORY: Final = "history"  # category of a history
 PART_OF: Final = "part_of"  # type of the link from an episode to the history that tells of it
-# Of one history; the oldest of more are told by the year. With 400, one in twenty of what a busy project of two years
-# needed again had no line left.
+# Lines of one history; older ones become a count for each year. With 400, one in twenty of the episodes that a busy
+# project needed again after two years had no line left.
 MOST_LINES: Final = 2_000
 LINE: Final = 110  # characters
-TOLD_AT_ONCE: Final = 32  # episodes in one change, where a history is short
-# The whole history is written with each change: of a long one, this share of its lines is told at once.
+TOLD_AT_ONCE: Final = 32  # episodes added by one change, while a history is short
+# Each change writes the whole history: into a long one, episodes worth this share of its lines are added at once.
 TOLD_OF_LONG: Final = 1 / 16
-DEEPEST: Final = 3  # folders that make a module
-WHOLE: Final = "."  # the module of what has none
-MOST_FILES: Final = 20  # an episode of more is of no module
-# Of the time after which what nobody used is archived: then it is told somewhere.
+DEEPEST: Final = 3  # folder levels that make a module
+WHOLE: Final = "."  # module of episodes without a common folder
+MOST_FILES: Final = 20  # an episode with more files belongs to no module
+# Share of the time after which unused episodes are archived: by then they are in a history.
 TOLD_WITHIN: Final = 2 / 3
 NAMED: Final = 5  # episodes in the summary
-UPDATES: Final = ":updates"  # in place of a module, for what machines did; no folder is called so
+UPDATES: Final = ":updates"  # stands in for a module, for automated updates; no folder has this name
 UPDATES_TITLE: Final = "history of dependency bumps and automated updates"
-MOST_MANIFESTS: Final = 20  # files that the history of updates is about
-OF_MACHINES: Final = 0.3  # importance: it is asked for by name
+MOST_MANIFESTS: Final = 20  # files listed as artifacts of the history of updates
+OF_MACHINES: Final = 0.3  # importance: users search for it by name
 
-# What a history says with some more episodes, the last argument, in it.
+# Returns a history extended by some episodes; the last argument is what its summary is made of.
 Telling = Callable[[Memory | None, Sequence[Memory], Sequence[Memory]], Memory]
 
 
 def histories(
     memories: Mapping[str, Memory], vocabulary: Vocabulary, settings: ConsolidationSettings, now: datetime
 ) -> Iterator[Planned]:
-    """A history for each module that has old episodes, made or brought up to date.
+    """Plan a new or updated history for each module with old episodes.
 
-    Episodes of modules that get no history of their own are told with the folder around them before they are so old
-    that nobody would miss them: what is forgotten at last has a line somewhere.
+    Episodes of modules with too few for a history of their own go into that of the folder around them before they
+    are old
+    enough to be forgotten: everything forgotten has a line in some history.
     """
     old, late = (timedelta(days=days) for days in (settings.compress_days, settings.forget_days * TOLD_WITHIN))
     modules: dict[tuple[str | None, str], list[Memory]] = defaultdict(list)
@@ -62,7 +65,7 @@ def histories(
             else:
                 modules[memory.project, module_of(memory)].append(memory)
     for project, episodes in sorted(bumped.items(), key=lambda one: one[0] or ""):
-        if any(now - memory.at >= late for memory in episodes):  # not a few every night: they all change one memory
+        if any(now - memory.at >= late for memory in episodes):  # not a few each night: each change rewrites one memory
             known = memories.get(history_id(project, UPDATES))
             yield from _chronicle("dependencies and chores", episodes, known, partial(_updates, project, now))
     for depth in range(DEEPEST, -1, -1):
@@ -85,8 +88,7 @@ def history_id(project: str | None, module: str) -> str:
 
 
 def module_of(memory: Memory) -> str:
-    """The folder that most of an episode happened in, as deep as can be said; the whole where that is nowhere in
-    particular."""
+    """Return the deepest folder with at least half of an episode's files, or WHOLE."""
     folders = [_folder(path) for path in paths_of(memory)]
     if not 0 < len(folders) <= MOST_FILES:
         return WHOLE
@@ -107,7 +109,10 @@ def _around(module: str) -> str:
 
 
 def _chronicle(module: str, episodes: Sequence[Memory], known: Memory | None, telling: Telling) -> Iterator[Planned]:
-    """What is not told yet, some episodes at a time: a change is made in one go, and nobody should wait for it."""
+    """Plan the addition of episodes to a history, a few at a time.
+
+    A change is applied in one go, and nobody should wait for a long one.
+    """
     told = _refs(known)
     fresh = sorted((one for one in episodes if one.id not in told), key=lambda one: (one.at, one.id))
     left = fresh
@@ -116,7 +121,7 @@ def _chronicle(module: str, episodes: Sequence[Memory], known: Memory | None, te
         some, left = left[:many], left[many:]
         after = telling(known, some, some if left else fresh)
         link = {"type": PART_OF, "ref": after.id}
-        alone = (link,)  # of all that have no other: each a tuple of its own is a megabyte
+        alone = (link,)  # shared by all without other links: a tuple for each takes a megabyte
         links = ((*(known for known in one.links if known != link), link) if one.links else alone for one in some)
         parts = tuple(replace(one, links=those) for one, those in zip(some, links, strict=True))
         what = f"tell {len(some)} episodes of {module} in one"
@@ -135,7 +140,7 @@ def _module(
     fresh: Sequence[Memory],
     gist_of: Sequence[Memory],
 ) -> Memory:
-    """The history of a module with `fresh`, the oldest of them first, in it."""
+    """Return the history of a module with the episodes `fresh`, oldest first, added."""
     lines = _bounded([*_lines(known), *map(_line, fresh)])
     told = _told(project, module, f"history of {_named(module)}", lines, known, fresh, now)
     count = told.content.count("\n")
@@ -146,7 +151,10 @@ def _module(
 def _updates(
     project: str | None, now: datetime, known: Memory | None, fresh: Sequence[Memory], _: Sequence[Memory]
 ) -> Memory:
-    """The history of what machines did with `fresh` in it: a line for each series, what was done last first."""
+    """Return the history of automated updates with `fresh` added.
+
+    It has one line for each series, the most recent first.
+    """
     counted, every = Counter[str](), dict[str, Series]()
     for line in _lines(known):
         if (year := _counted(line)) is not None:
@@ -208,20 +216,25 @@ def _named(module: str) -> str:
 
 
 def quoting(memory: Memory) -> tuple[str, ...]:
-    """The memories that say what `memory` says, made or put away by a run: who forgets it means them too, where each
-    still `says_it`."""
+    """Return the ids of memories that were merged into `memory` or are part of it.
+
+    Whoever forgets the memory means them too, as far as each still `says_it`.
+    """
     refs = (link["ref"] for link in memory.links if link.get("type") in (PART_OF, MERGED_FROM) and "ref" in link)
     return tuple(dict.fromkeys(refs))
 
 
 def says_it(other: Memory, memory: Memory) -> bool:
-    """Whether `other` still quotes `memory`, or was merged into it and says nothing of its own again since."""
+    """Return True if `other` still repeats `memory`.
+
+    That includes a memory that was merged into it and has not been active again since.
+    """
     merged = {"type": MERGED_FROM, "ref": other.id} in memory.links
     return not merged or other.status in (Status.SUPERSEDED, Status.ARCHIVED)
 
 
 def _tells(memory: Memory, memories: Mapping[str, Memory]) -> bool:
-    """Whether an episode is one that its module's history should tell of, and does not."""
+    """Return True if an episode belongs into a history and is in none yet."""
     return (
         memory.kind is Kind.EPISODE
         and memory.status is Status.ACTIVE
@@ -232,7 +245,7 @@ def _tells(memory: Memory, memories: Mapping[str, Memory]) -> bool:
 
 
 def _lines(known: Memory | None) -> list[str]:
-    """What a history tells so far."""
+    """Return the lines of a history without its title."""
     return known.content.splitlines()[1:] if known is not None else []
 
 
@@ -242,7 +255,7 @@ def _line(memory: Memory) -> str:
 
 
 def _bounded(lines: Sequence[str]) -> list[str]:
-    """The newest lines, the newest first, for a question looks there; of the years before, how much there was."""
+    """Keep the newest MOST_LINES lines, newest first, and counts for the years before."""
     counted, told = Counter[str](), list[str]()
     for line in dict.fromkeys(lines):
         if (year := _counted(line)) is not None:
@@ -259,13 +272,13 @@ def _years(counted: Mapping[str, int]) -> list[str]:
 
 
 def _counted(line: str) -> tuple[str, int] | None:
-    """The year and the count of a line of what was bounded before."""
+    """Parse the year and the count from a summary line, or None."""
     count, _, year = line.partition(" more changes in ")
     return (year, int(count[1:])) if year and line.startswith("~") else None
 
 
 def _gist(episodes: Iterable[Memory], vocabulary: Vocabulary) -> str:
-    """The titles that tell most: important, explained, and about something that is not everywhere."""
+    """Join the most informative titles: important, cited, and with rare words."""
 
     def worth(memory: Memory) -> float:
         words = vocabulary.telling(memory.title, 4)

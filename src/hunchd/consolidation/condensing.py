@@ -1,7 +1,8 @@
-"""A text → its gist at three lengths, out of its own sentences: what it is about, what was decided or done, and why.
+"""Extractive summaries at three lengths: subject, decision or outcome, and reason, from the text's own sentences.
 
-No model: sentences are chosen by what they say (a decision, a reason, an outcome) and by the words that distinguish
-this text from the others of its project. Names, paths, versions and numbers come through unchanged or not at all.
+No model: sentences are scored by their content (a decision, a reason, an outcome) and by the words that distinguish
+this
+text from the others of its project. Names, paths, versions and numbers are kept unchanged or left out.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from hunchd.ingestion.whereabouts import names_of, places_of
 from hunchd.retrieval.wording import terms
 
 SUMMARY: Final = 320  # characters: two or three sentences
-COMPRESSED: Final = 150  # … one line
+COMPRESSED: Final = 150  # characters: one line
 INDEX: Final = 60
 TELLING: Final = 3  # words: "because of it" gives no reason
 SHORTEST_SENTENCE: Final = 12
@@ -28,8 +29,8 @@ LONGEST_SENTENCE: Final = 400  # a longer one is a list or a trace
 DECIDES: Final = 2.0  # weights, beside a salience between 0 and 1
 REASONS: Final = 1.5
 CONCLUDES: Final = 1.0
-BEGINS: Final = 0.6  # the first sentence says what a text is about
-_COMMON: Final = 0.35  # share of a project's texts from which a word distinguishes nothing
+BEGINS: Final = 0.6  # the first sentence names the subject of a text
+_COMMON: Final = 0.35  # share of a project's texts from which a word has no weight
 
 _DECISION = re.compile(
     r"\b(?:decid\w+|decision|chose|chosen|agreed|instead of|rather than|in favou?r of|switch(?:ed|es)? (?:to|from)|"
@@ -41,7 +42,7 @@ _REASON = re.compile(
     r"caused by|the (?:cause|reason|problem) (?:was|is)|turned out)\b",
     re.IGNORECASE,
 )
-# What gives a reason for the rest of its sentence, whatever that says.
+# Gives a reason for the rest of its sentence, whatever the rest says.
 _BECAUSE = re.compile(r"\b(?:because|so that|in order to)\b", re.IGNORECASE)
 _OUTCOME = re.compile(
     r"\b(?:fix(?:ed|es)?|solved|resolved|works now|passes|passed|failed|reverted|root cause|finally|result(?:ed)?)\b",
@@ -51,7 +52,7 @@ _OUTCOME = re.compile(
 
 @dataclass(slots=True)
 class Vocabulary:
-    """In how many texts of a project each word is: what is rare tells texts apart."""
+    """Document frequency of the words of a project; rare words distinguish texts."""
 
     texts: int = 0
     counts: Counter[str] = field(default_factory=Counter)
@@ -61,7 +62,7 @@ class Vocabulary:
         self.counts.update(set(terms(text)))
 
     def weight(self, word: str) -> float:
-        """Between 0, in every text, and 1, in this one alone."""
+        """Return the weight of a word: 0 if it is in every text, 1 if in one only."""
         if not self.texts:
             return 0.5
         share = self.counts.get(word, 1) / self.texts
@@ -70,7 +71,7 @@ class Vocabulary:
         return min(1.0, math.log(1.0 / min(share, 1.0)) / math.log(self.texts + 1.0)) if self.texts > 1 else 0.5
 
     def telling(self, text: str, most: int) -> list[str]:
-        """The words by which a text is told from the others, in its own order."""
+        """Return the `most` most distinctive words of a text, in its own order."""
         words = terms(text)
         best = set(sorted(words, key=lambda word: (-self.weight(word), -len(word), word))[:most])
         return [word for word in words if word in best]
@@ -78,17 +79,17 @@ class Vocabulary:
 
 @dataclass(frozen=True, slots=True)
 class Gist:
-    """What was taken out of a text, each as it stands there."""
+    """Sentences selected from a text, each verbatim."""
 
     subject: str
     decision: str = ""
     reason: str = ""
     said: tuple[str, ...] = ()  # in the order of the text
-    best: tuple[str, ...] = ()  # the same: decision, reason, and what else distinguishes it
+    best: tuple[str, ...] = ()  # most informative first: decision, reason, then what else distinguishes the text
 
 
 def gist_of(title: str, text: str, vocabulary: Vocabulary) -> Gist:
-    """Subject, decision and reason of a text, and what else distinguishes it."""
+    """Select the subject, decision, reason and most distinctive sentences of a text."""
     named = set(terms(title))
     read = [(one, terms(one)) for one in sentences(text) if _speaks(one)]
     found = [(one, words) for one, words in read if not _says_the_same(words, named)]
@@ -103,7 +104,10 @@ def gist_of(title: str, text: str, vocabulary: Vocabulary) -> Gist:
 
 
 def levels_of(title: str, text: str, vocabulary: Vocabulary, *, when: str = "", paths: Sequence[str] = ()) -> Levels:
-    """The three shorter forms; none says a name or a number that the text does not."""
+    """Return the summary, compressed and index levels of a text.
+
+    No level contains a name or a number that the text does not contain.
+    """
     gist = gist_of(title, text, vocabulary)
     room = SUMMARY - len(gist.subject)
     told = set(gist.best[:1])
@@ -119,7 +123,7 @@ def levels_of(title: str, text: str, vocabulary: Vocabulary, *, when: str = "", 
 
 
 def compressed_of(gist: Gist, *, when: str = "", paths: Sequence[str] = ()) -> str:
-    """One line: when, what, why and where, shortened by the glossary."""
+    """Return one line with date, subject, reason and place, abbreviated by the glossary."""
     line = " ".join(part for part in (when, shortened(gist.subject.rstrip(". "))) if part)
     clause = _clause(gist.reason or gist.decision, room=COMPRESSED - len(line))
     line = f"{line}: {shortened(clause)}" if clause else line
@@ -139,7 +143,7 @@ def _score(sentence: str, words: Sequence[str], at: int, vocabulary: Vocabulary)
 
 
 def _clause(sentence: str, *, room: int) -> str:
-    """The sentence if there is room for it, else its reason, where that says something by itself."""
+    """Return the sentence if it fits, else its reason if that makes sense alone, else ""."""
     whole = sentence.rstrip(".:; ")
     if len(whole) < room:
         return whole
@@ -149,7 +153,7 @@ def _clause(sentence: str, *, room: int) -> str:
 
 
 def _speaks(sentence: str) -> bool:
-    """Whether it can stand alone: what ends in a colon leads to something else."""
+    """Return True if a sentence can stand alone; one that ends in a colon introduces another."""
     return SHORTEST_SENTENCE <= len(sentence) <= LONGEST_SENTENCE and not sentence.endswith(":")
 
 

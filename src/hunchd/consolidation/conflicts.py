@@ -1,4 +1,4 @@
-"""Two memories that cannot both hold: how that is kept, told, settled, and settled otherwise. No I/O."""
+"""Contradiction records: create, serialise, resolve and reopen them. No I/O."""
 
 from __future__ import annotations
 
@@ -16,17 +16,19 @@ from hunchd.protocol.answers import iso
 from hunchd.protocol.memories import memory_from_json, memory_json
 from hunchd.protocol.requests import Resolution
 
-# Two sources that are equally sure of different values of one key: one is wrong, or it has changed.
+# Confidence if two sources are equally sure of different values of one key: one is wrong, or the value has changed.
 SAME_KEY: Final = 0.9
 OVERTAKEN: Final = "one side says something else by now"
-# Which sides hold when it is settled; where both do, they hold as they did.
+# Sides that hold after each resolution; where both hold, their status does not change.
 _WINNERS: Final = {"a_wins": "a", "b_wins": "b", "merged": ""}
 
 
 def conflict_of(a: Memory, b: Memory, now: datetime, *, reason: str = "", confidence: float = SAME_KEY) -> Memory:
-    """The record that `a` and `b`, the newer one, cannot both hold. It quotes both: it goes when one of them goes.
+    """Create the record of a contradiction between `a` and `b`, the newer one.
 
-    The same two statements have one record, whichever came first this time: nobody is asked about them twice.
+    It quotes both and is deleted with either. The same two statements always have the same id, in whichever order
+    they came:
+    nobody is asked about them twice.
     """
     told = chr(31).join(sorted(map(_told, (a, b))))
     line = f"{_said(a)} / {_said(b)}"
@@ -47,7 +49,7 @@ def conflict_of(a: Memory, b: Memory, now: datetime, *, reason: str = "", confid
         importance=max(a.importance, b.importance),
         links=({"type": "a", "ref": a.id}, {"type": "b", "ref": b.id}),
         artifacts=tuple(dict.fromkeys((*_files(a), *_files(b)))),
-        # It quotes both, and stands where the user looks first: a colleague's words are marked as such.
+        # It quotes both and is shown at the top: statements of a colleague are marked as untrusted.
         trust=Trust.UNTRUSTED if is_shared(a) or is_shared(b) else max(a.trust, b.trust, key=tuple(Trust).index),
         source={
             "type": "contradiction",
@@ -59,7 +61,7 @@ def conflict_of(a: Memory, b: Memory, now: datetime, *, reason: str = "", confid
 
 
 def conflict_json(conflict: Memory) -> dict[str, Any]:
-    """The contract's shape."""
+    """Return a contradiction in the JSON form of the API."""
     source = conflict.source
     optional = {
         "resolved_at": source.get("resolved_at"),
@@ -80,7 +82,10 @@ def conflict_json(conflict: Memory) -> dict[str, Any]:
 
 
 def _side(source: Mapping[str, Any], side: str) -> dict[str, Any]:
-    """A memory as it was when the contradiction was found; of one that is resolved, whether it holds by that."""
+    """Return a memory as it was when the contradiction was found.
+
+    In a resolved contradiction, its status says whether it holds by the resolution.
+    """
     wins = _WINNERS.get(source.get("resolution", ""))
     if wins is None:
         return dict(source[side])
@@ -88,23 +93,23 @@ def _side(source: Mapping[str, Any], side: str) -> dict[str, Any]:
 
 
 def sides(conflict: Memory) -> tuple[Memory, Memory]:
-    """Both memories as they were when the contradiction was found."""
+    """Return both memories as they were when the contradiction was found."""
     return memory_from_json(conflict.source["a"]), memory_from_json(conflict.source["b"])
 
 
 def of_one_place(conflict: Memory) -> bool:
-    """Whether both sides speak of one key, so that only one of them can be kept."""
+    """Return True if both sides have one key and scope, so that only one can be kept."""
     a, b = map(place_of, sides(conflict))
     return a is not None and a == b
 
 
 def settled(conflict: Memory, asked: Resolution, present: dict[str, Memory], now: datetime) -> tuple[Memory, Change]:
-    """The contradiction as resolved, and all that this changes, together with how to take it back.
+    """Return the resolved contradiction and all changes that follow, with how to undo them.
 
-    `present` holds what lies under the ids of both sides now. Raises Conflict if it is resolved already.
+    `present` maps the ids of both sides to the current memories. Raises Conflict if it is resolved already.
     """
     if conflict.status is not Status.ACTIVE:
-        raise Conflict(f"'{conflict.id}' is resolved already", hint=f"undo {conflict.id} first")
+        raise Conflict(f"'{conflict.id}' is already resolved", hint=f"undo {conflict.id} first")
     a, b = sides(conflict)
     place = place_of(b) if of_one_place(conflict) else None
     effect = _on_place(a, b, place, asked, present, now) if place is not None else _on_two(a, b, asked, present, now)
@@ -123,13 +128,16 @@ def settled(conflict: Memory, asked: Resolution, present: dict[str, Memory], now
 
 
 def reopened(conflict: Memory, present: dict[str, Memory], now: datetime) -> tuple[Memory, Change]:
-    """The contradiction open again, and everything as it was before. Raises Conflict if that has changed since."""
+    """Return the contradiction reopened, and everything as it was before.
+
+    Raises Conflict if it is not resolved, or if one of its memories was changed since.
+    """
     source = dict(conflict.source)
     if conflict.status is Status.ACTIVE or "before" not in source:
-        raise Conflict(f"'{conflict.id}' is not resolved: there is nothing to take back")
+        raise Conflict(f"'{conflict.id}' is not resolved; there is nothing to undo")
     for identifier, updated in source["left"].items():
         if identifier not in present or iso(present[identifier].updated) != updated:
-            raise Conflict(f"'{identifier}' was changed since; undo that first")
+            raise Conflict(f"'{identifier}' was changed after the resolution; undo that change first")
     before = [replace(memory_from_json(told), updated=now) for told in source.pop("before")]
     made = tuple(source.pop("made"))
     for name in ("resolution", "resolved_at", "note", "left"):
@@ -139,7 +147,10 @@ def reopened(conflict: Memory, present: dict[str, Memory], now: datetime) -> tup
 
 
 def ended(conflict: Memory, present: dict[str, Memory], now: datetime) -> Memory | None:
-    """A contradiction of two memories, one of which holds no more, as closed by that; None while both hold."""
+    """Close a contradiction of two memories if one of them is no longer active.
+
+    Returns None while both are active.
+    """
     a, b = (present.get(side.id) for side in sides(conflict))
     if conflict.status is not Status.ACTIVE or of_one_place(conflict):
         return None
@@ -155,8 +166,12 @@ def ended(conflict: Memory, present: dict[str, Memory], now: datetime) -> Memory
 
 
 def overtaken(conflict: Memory, said: Memory, now: datetime, *, undone: Memory | None = None) -> tuple[Memory, ...]:
-    """An open contradiction about one place closed, as one of its voices says something else now, which is `said`, or
-    has taken back what it said, which was `undone`; with the contradiction that is left. Nothing while it stands."""
+    """Close an open contradiction about one key after one of its sources changed its claim.
+
+    `said` is the new claim of that source; `undone` is the claim that it withdrew, if it did. If the new claim
+    contradicts
+    the other side as well, the new contradiction is returned too. Returns () if the contradiction still stands.
+    """
     if conflict.status is not Status.ACTIVE or not of_one_place(conflict):
         return ()
     told = {"resolved_at": iso(now), "note": OVERTAKEN}
@@ -176,7 +191,10 @@ def overtaken(conflict: Memory, said: Memory, now: datetime, *, undone: Memory |
 
 
 def is_asked_or_answered(conflict: Memory) -> bool:
-    """Whether nobody need be asked about these two statements: one that was only overtaken was not answered."""
+    """Return True if the user need not be asked about these two statements again.
+
+    A contradiction that was only overtaken was not answered.
+    """
     return conflict.status is Status.ACTIVE or conflict.source.get("note") != OVERTAKEN
 
 
@@ -185,7 +203,10 @@ def _is_said_again(one: Memory, other: Memory) -> bool:
 
 
 def lapsed(conflict: Memory, now: datetime) -> Change:
-    """The contradiction ended by itself: one side is said no more. A claim that was only kept for it goes with it."""
+    """Close a contradiction because one side is no longer claimed.
+
+    A claim that was only kept for the contradiction is deleted with it.
+    """
     told = {"resolution": "a_wins", "resolved_at": iso(now), "note": "the other side is said no more"}
     closed = replace(conflict, status=Status.SUPERSEDED, valid_to=now, updated=now, source={**conflict.source, **told})
     claims = tuple(side.id for side in sides(conflict) if side.status is Status.ARCHIVED)
@@ -193,7 +214,7 @@ def lapsed(conflict: Memory, now: datetime) -> Change:
 
 
 def _on_place(a: Memory, b: Memory, place: str, asked: Resolution, present: dict[str, Memory], now: datetime) -> Change:
-    """Both sides speak of one key, which has one value: it is decided which."""
+    """Resolve a contradiction about one key, which has one value."""
     head = present.get(place)
     if head is None or head.status is not Status.ACTIVE:
         return Change(project=b.project)
@@ -208,14 +229,14 @@ def _on_place(a: Memory, b: Memory, place: str, asked: Resolution, present: dict
             return Change(project=b.project) if same_value(head, b) else _says(head, b.value or "", b, now)
         case "merged":
             if not (asked.value or asked.note):
-                raise InvalidInput("'value' is needed to merge: what holds instead of both", field="value")
+                raise InvalidInput("'value' is required to merge: the statement that replaces both", field="value")
             return _says(head, asked.value or asked.note, head, now)
         case _:
             return _says(head, f"{a.value}; {b.value}", head, now)
 
 
 def _on_two(a: Memory, b: Memory, asked: Resolution, present: dict[str, Memory], now: datetime) -> Change:
-    """Two memories of their own: the one that loses holds no more."""
+    """Resolve a contradiction between two separate memories: the loser is superseded."""
     a, b = present.get(a.id, a), present.get(b.id, b)
     memories: tuple[Memory, ...] = ()
     instead = asked.value or asked.note
@@ -226,7 +247,7 @@ def _on_two(a: Memory, b: Memory, asked: Resolution, present: dict[str, Memory],
             memories = (_lost(a, b, now),)
         case "merged":
             if not instead:
-                raise InvalidInput("'value' is needed to merge: what holds instead of both", field="value")
+                raise InvalidInput("'value' is required to merge: the statement that replaces both", field="value")
             told = replace(b, title=instead[:120], content=instead, levels=Levels())
             change = _says(b, instead, b, now) if place_of(b) is not None else revised(b, told, now)
             memories = (*change.memories, _lost(a, b, now))

@@ -1,4 +1,4 @@
-"""What rested on something that has changed is in doubt, says why, and is trusted again when that is back. Pure."""
+"""Staleness: mark memories suspect when what they rest on has changed, and trust them again when it is back. Pure."""
 
 from __future__ import annotations
 
@@ -13,12 +13,15 @@ from hunchd.consolidation.plan import Planned, Step
 from hunchd.domain.facts import same_value
 from hunchd.domain.memory import Memory, Status
 
-DOUBT: Final = "suspect"  # source field: why, in words
-MOST_STEPS: Final = 10  # of doubt that rests on doubt
+DOUBT: Final = "suspect"  # source field: the reason in words
+MOST_STEPS: Final = 10  # length of a chain of stale memories
 
 
 def cascaded(memories: Mapping[str, Memory], ground: Ground, now: datetime) -> Iterator[Planned]:
-    """Memories to doubt and to trust again, until nothing rests on what is in doubt without being so itself."""
+    """Plan which memories become suspect and which are trusted again.
+
+    Repeats, at most MOST_STEPS times, until no memory rests on a suspect one without being suspect itself.
+    """
     held = dict(memories)
     for _ in range(MOST_STEPS):
         changed = [(memory, told) for memory in held.values() if (told := _judged(memory, held, ground)) is not None]
@@ -32,11 +35,11 @@ def cascaded(memories: Mapping[str, Memory], ground: Ground, now: datetime) -> I
 
 
 def _judged(memory: Memory, held: Mapping[str, Memory], ground: Ground) -> tuple[Memory, str] | None:
-    """The memory as it should be, and why; None when it is so."""
+    """Return the memory with its new status and the reason; None if nothing changes."""
     if memory.status not in (Status.ACTIVE, Status.SUSPECT) or "." in memory.id:
         return None
     ours = DOUBT in memory.source
-    if memory.status is Status.SUSPECT and not ours:  # somebody else's doubt
+    if memory.status is Status.SUSPECT and not ours:  # marked by somebody else
         return None
     why = _shaken(memory, held, ground)
     if why and not ours:
@@ -48,7 +51,7 @@ def _judged(memory: Memory, held: Mapping[str, Memory], ground: Ground) -> tuple
 
 
 def _shaken(memory: Memory, held: Mapping[str, Memory], ground: Ground) -> str:
-    """What of its ground is not as it was; "" when all is, or nobody can tell."""
+    """Return why a memory is stale; "" if it is not, or nobody can tell."""
     for link in memory.links:
         type_, ref = link.get("type"), link.get("ref", "")
         if type_ == RESTS_ON and (why := _changed(ref, memory, held)):
@@ -66,7 +69,7 @@ def _shaken(memory: Memory, held: Mapping[str, Memory], ground: Ground) -> str:
 
 
 def _changed(ref: str, memory: Memory, held: Mapping[str, Memory]) -> str:
-    """What became of a memory that another rests on."""
+    """Return how a memory that another rests on has changed, or ""."""
     ground = held.get(ref)
     if ground is None:
         return ""

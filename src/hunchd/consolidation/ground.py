@@ -1,4 +1,4 @@
-"""What memories of a project stand on: the files that are there and the names that they define."""
+"""Presence of code: the files of a project and the names that they define."""
 
 from __future__ import annotations
 
@@ -7,21 +7,23 @@ from typing import Protocol
 
 
 class Ground(Protocol):
+    """Interface that answers which files and symbols exist in a project."""
+
     @property
     def known(self) -> bool:
-        """Whether the project was read to its end: only then what is not there is gone."""
+        """Return True if the project was indexed completely: only then is a missing file gone."""
 
     def has_file(self, path: str) -> bool: ...
 
     def has_folder(self, path: str) -> bool: ...
 
     def defined_in(self, name: str) -> tuple[str, ...]:
-        """The files that define `name`, in their order."""
+        """Return the files that define `name`, in their order."""
 
 
 @dataclass(frozen=True, slots=True)
 class NoGround:
-    """Of memories that belong to no project, or to one that cannot be read now: nothing is known to be gone."""
+    """Null implementation for memories without a readable project: nothing counts as gone."""
 
     known: bool = False
 

@@ -1,4 +1,4 @@
-"""Which memories belong together: the same commit or pull request, what reverts or mends what, what a text rests on."""
+"""Discovery of links between memories: same commit or pull request, reverts, fixes, and the code a text rests on."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from hunchd.domain.filters import paths_of
 from hunchd.domain.memory import Kind, Memory, Status
 
 ABOUT: Final = "about"  # a file, by its path
-ABOUT_SYMBOL: Final = "about_symbol"  # a name, as `path#name`
+ABOUT_SYMBOL: Final = "about_symbol"  # a symbol, as `path#name`
 RESTS_ON: Final = "rests_on"  # another memory
 REVERTS, REVERTED_BY = "reverts", "reverted_by"
 FIXES, FIXED_BY = "fixes", "fixed_by"
 SAME_WORK: Final = "same_work"  # two memories of one commit or pull request
-# What says how things are rests on what it names; what happened has happened.
+# Kinds that describe the present rest on what they name; records of the past do not.
 RESTING: Final = frozenset({Kind.FACT, Kind.PATTERN, Kind.WORKFLOW})
 
-MOST_LINKS: Final = 40  # of one memory: beyond it a memory is about everything
-MOST_TOGETHER: Final = 12  # memories of one artifact that are linked to each other; of more, it is a folder
+MOST_LINKS: Final = 40  # of one memory: with more it is about everything
+MOST_TOGETHER: Final = 12  # memories with a common artifact that are linked to each other; with more it is a folder
 MOST_SYMBOLS: Final = 8  # of one text
 SHORTEST_SHA: Final = 7
-UNIQUE: Final = 3  # files that may define a name; of more, nobody knows which is meant
+UNIQUE: Final = 3  # files that may define a name; with more it is ambiguous
 
 _MENDS = re.compile(
     r"\b(?:[Ff]ix(?:es|ed)?|[Rr]egression (?:in|from|since)|[Ii]ntroduced (?:in|by)|[Bb]roken (?:in|by|since)|"
@@ -48,7 +48,7 @@ class _Found:
 
 
 def linked(memories: Mapping[str, Memory], ground: Ground) -> Iterator[Planned]:
-    """New links, each pair and each memory's ground as one change."""
+    """Plan new links, one change for each pair and one for the code of each memory."""
     held = {memory.id: memory for memory in memories.values() if memory.status in (Status.ACTIVE, Status.SUPERSEDED)}
     for found in _pairs(held):
         one, other = held[found.one], held[found.other]
@@ -103,7 +103,10 @@ def _all_of(ids: Sequence[str], why: str) -> Iterator[_Found]:
 
 
 def _grounded(memories: Sequence[Memory], ground: Ground) -> Iterator[Planned]:
-    """What a fact, a pattern or a workflow rests on as long as it is there: without it, it would be in doubt."""
+    """Plan links from facts, patterns and workflows to the files and symbols they name.
+
+    If one of these disappears, the memory becomes suspect.
+    """
     for memory in memories:
         if memory.kind not in RESTING or memory.status is not Status.ACTIVE or "." in memory.id:
             continue
@@ -138,7 +141,7 @@ def _symbols(memory: Memory, ground: Ground) -> Iterator[tuple[str, str]]:
 
 
 def _with(memory: Memory, type_: str, ref: str) -> Memory:
-    """The memory with one more link; itself when it has that, or enough."""
+    """Return the memory with one more link; itself if it has that link or MOST_LINKS."""
     if len(memory.links) >= MOST_LINKS or any(
         link.get("type") == type_ and link.get("ref") == ref for link in memory.links
     ):

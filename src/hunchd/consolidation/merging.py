@@ -1,4 +1,4 @@
-"""Memories that say the same → the one that stays, with what the others knew of provenance and use. Pure."""
+"""Merging of duplicates: one memory stays and takes over provenance and usage of the others. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MOST_LINKS: Final = 100
 
 
 def merged(memories: Mapping[str, Memory], groups: Sequence[Sequence[str]], now: datetime) -> Iterator[Planned]:
-    """One change a group of ids that say the same."""
+    """Plan one change for each group of ids that say the same."""
     for group in groups:
         present = [memories[one] for one in group if one in memories and memories[one].status is Status.ACTIVE]
         if len(present) < 2 or len({one.project for one in present}) > 1:
@@ -33,7 +33,10 @@ def merged(memories: Mapping[str, Memory], groups: Sequence[Sequence[str]], now:
 
 
 def _claim(memory: Memory) -> tuple[object, ...]:
-    """Which of several stays: what the user said, what was used, what has a place of its own, what says most."""
+    """Return the sort key for which memory of a group stays.
+
+    In order: trust, usage, a key of its own, importance, confidence, length.
+    """
     order = tuple(Trust)
     return (
         -order.index(memory.trust),
@@ -48,7 +51,10 @@ def _claim(memory: Memory) -> tuple[object, ...]:
 
 
 def _enriched(keeper: Memory, others: Sequence[Memory]) -> Memory:
-    """A stranger's copy adds what became of it and where it came from, and nothing that is shown."""
+    """Return the memory that stays, with usage and provenance of the others.
+
+    A copy of lower trust adds only these, and nothing that is shown.
+    """
     usage, links = keeper.usage, list(keeper.links)
     order = tuple(Trust)
     peers = [other for other in others if order.index(other.trust) <= order.index(keeper.trust)]

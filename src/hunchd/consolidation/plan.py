@@ -1,9 +1,8 @@
-"""A change that is planned: what, why, of which memories, and how it is taken back. No I/O.
+"""Planned changes to memories: what, why, which memories, and how to undo them. No I/O.
 
-A `Planned` names memories as they are before and as they are after. What is only after is made, what is only before
-is removed, and taking it back is the same with both sides exchanged. On its way to the disk it is an `Entry`: for each
-memory the fields that differ, and a digest of the whole on both sides, so that nothing is changed, or taken back, that
-somebody else has changed meanwhile.
+A `Planned` holds memories before and after the change. One that is only after is created, one that is only before is
+deleted; undo swaps both sides. On disk a change is an `Entry`: for each memory the fields that differ, and a digest of
+the whole memory on both sides, so that nothing is changed or undone that somebody else has changed meanwhile.
 """
 
 from __future__ import annotations
@@ -19,14 +18,14 @@ from hunchd.domain.memory import Memory
 from hunchd.protocol.memories import memory_from_json, memory_json
 
 Json = dict[str, Any]
-USUAL: Final = 2_000  # characters of what a change says of one memory
-_ABSENT: Final = None  # of an optional field that is left out; none of them is ever null
+USUAL: Final = 2_000  # characters of a typical memory in a change
+_ABSENT: Final = None  # an optional field that is left out; none is ever null
 
 
 class Step(StrEnum):
-    """In the order in which they run: what is judged comes before what is condensed, and that before what goes."""
+    """Steps of a run, in their order: judge before condensing, condense before forgetting."""
 
-    USE = "use"  # what was shown and used is counted, and moves importance within bounds
+    USE = "use"  # update usage counts and move importance within bounds
     DUPLICATES = "duplicates"
     CONTRADICTIONS = "contradictions"
     RETIRE = "retire"
@@ -41,7 +40,7 @@ class Step(StrEnum):
     COMPACT = "compact"
 
 
-# Which count of a run's answer each deed adds to.
+# Counters in the result of a run.
 COUNTS: Final = (
     "deduped",
     "summarised",
@@ -64,7 +63,10 @@ COUNTS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """One change: all of it or nothing. `counts` names what it adds to; `what` is it in words."""
+    """Change that is applied as a whole or not at all.
+
+    `counts` names the counter it adds to; `what` describes it.
+    """
 
     step: Step
     counts: str
@@ -76,7 +78,7 @@ class Planned:
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """One memory of a change. `was` and `now` hold the fields that differ; None: there is no memory on that side."""
+    """Change of one memory. `was` and `now` hold the fields that differ; None: no memory on that side."""
 
     id: str
     was: Mapping[str, Any] | None
@@ -96,7 +98,7 @@ class Edit:
         return Edit(self.id, self.now, self.was, self.has, self.had)
 
     def after(self, present: Memory | None) -> Memory | None:
-        """`present`, which is as it was before, as it is after."""
+        """Return `present`, which must be in the state before, in the state after the edit."""
         if self.now is None:
             return None
         told = dict(memory_json(present)) if present is not None and self.was is not None else {}
@@ -106,7 +108,7 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A planned change as a run keeps it. `project` owns all of its memories."""
+    """Planned change as a run stores it; `project` owns all of its memories."""
 
     step: Step
     counts: str
@@ -146,8 +148,10 @@ class Entry:
 
 
 def in_batches(entries: Iterable[Entry], most: int) -> Iterator[list[Entry]]:
-    """The changes in their order, some together: of `most` memories, or one change alone that is of more. A text that
-    is as long as those of many memories counts as so many."""
+    """Group changes, in order, into batches of weight `most`, or one larger change alone.
+
+    A text as long as those of several memories counts as several.
+    """
     batch: list[Entry] = []
     size = 0
     for entry in entries:
@@ -162,13 +166,13 @@ def in_batches(entries: Iterable[Entry], most: int) -> Iterator[list[Entry]]:
 
 
 def weight(entry: Entry) -> int:
-    """Memories, a long text for as many as are as long."""
+    """Return the weight of a change: its memories, plus one for each USUAL characters."""
     sides = (side for edit in entry.edits for side in (edit.was, edit.now) if side is not None)
     return len(entry.edits) + sum(len(side.get("content", "")) for side in sides) // USUAL
 
 
 def entry_of(planned: Planned, project: str | None) -> Entry:
-    """A planned change with nothing in it but what it changes."""
+    """Reduce a planned change to the fields that differ."""
     before = {memory.id: memory for memory in planned.before}
     after = {memory.id: memory for memory in planned.after}
     edits = [_edit(identifier, before.get(identifier), after.get(identifier)) for identifier in {**before, **after}]
@@ -177,18 +181,20 @@ def entry_of(planned: Planned, project: str | None) -> Entry:
 
 
 def applies(entry: Entry, present: Mapping[str, Memory]) -> bool:
-    """Whether every memory is as the plan has seen it."""
+    """Return True if all memories are in the state before the change."""
     return all(_digest_of(present.get(edit.id)) == edit.had for edit in entry.edits)
 
 
 def applied(entry: Entry, present: Mapping[str, Memory]) -> bool:
-    """Whether every memory is as the change leaves it."""
+    """Return True if all memories are in the state after the change."""
     return all(_digest_of(present.get(edit.id)) == edit.has for edit in entry.edits)
 
 
 def remaining(entry: Entry, present: Mapping[str, Memory]) -> tuple[Entry, bool]:
-    """What of a change can still be made where somebody has changed some of its memories since: of these, the fields
-    that are as it has seen them; and whether that is all of it."""
+    """Return the part of a change that still applies after other edits, and if it is complete.
+
+    Of a memory that somebody else has changed, only the fields in the state before the change remain.
+    """
     found = [_remaining(edit, present.get(edit.id)) for edit in entry.edits]
     return replace(entry, edits=tuple(rest for rest, _ in found if rest is not None)), all(whole for _, whole in found)
 
@@ -200,7 +206,7 @@ def _remaining(edit: Edit, memory: Memory | None) -> tuple[Edit | None, bool]:
     if memory is None or edit.was is None or edit.now is None:
         return None, False
     told = memory_json(memory)
-    names = [name for name in edit.now if name != "updated"]  # that is theirs by now, whatever they changed
+    names = [name for name in edit.now if name != "updated"]  # set by whoever changed the memory, whatever it was
     fields = {name: _field_after(told.get(name), edit.was.get(name), edit.now.get(name)) for name in names}
     now = {name: after for name, (after, _) in fields.items() if after != told.get(name)}
     whole = all(whole for _, whole in fields.values())
@@ -211,8 +217,10 @@ def _remaining(edit: Edit, memory: Memory | None) -> tuple[Edit | None, bool]:
 
 
 def _field_after(told: Any, was: Any, now: Any) -> tuple[Any, bool]:
-    """A field as a change leaves it which may have been changed since, and whether all of the change is in it. Of one
-    with names of its own, such as what is noted of the source, each counts for itself."""
+    """Return the value of a field after a change, and True if the change is fully applied.
+
+    A mapping, such as the source, is merged name by name.
+    """
     if told in (was, now):
         return now, True
     if not all(isinstance(side, Mapping) for side in (told, was, now)):
@@ -231,14 +239,14 @@ def _field_after(told: Any, was: Any, now: Any) -> tuple[Any, bool]:
 
 
 def outcome(entry: Entry, present: Mapping[str, Memory]) -> tuple[tuple[Memory, ...], tuple[str, ...]]:
-    """Memories to write and ids to remove; right only where the change `applies`."""
+    """Return the memories to write and the ids to remove; valid only if the change `applies`."""
     after = [(edit.id, edit.after(present.get(edit.id))) for edit in entry.edits]
     written = tuple(memory for _, memory in after if memory is not None)
     return written, tuple(identifier for identifier, memory in after if memory is None)
 
 
 def digest(memory: Memory) -> str:
-    """The same for memories that say the same in every field, wherever they were kept."""
+    """Return a digest of all fields of a memory, independent of where it is stored."""
     return _digest(memory_json(memory))
 
 

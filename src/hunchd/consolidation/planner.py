@@ -1,4 +1,7 @@
-"""The memories of one owner and the plan of one step after the other, each seeing what the ones before would leave."""
+"""Planner of a consolidation run: the memories of one owner, and the plan of each step.
+
+Each step sees the memories as the steps before would leave them.
+"""
 
 from __future__ import annotations
 
@@ -27,14 +30,14 @@ from hunchd.domain.memory import Kind, Levels, Memory, Status
 
 Shared = TypeVar("Shared")
 
-# Sessions condense themselves and documents are their owner's: neither is read here.
+# Sessions are condensed elsewhere, and documents belong to the user: both are skipped.
 LEFT_ALONE: Final = frozenset({Kind.MESSAGE, Kind.DOCUMENT})
-LEARNT_OF: Final = 1_500  # characters of a text: its beginning says what it is about
-# Names of authors are said again, digests of commits are not: to look for those would cost more than what they weigh.
+LEARNT_OF: Final = 1_500  # characters of a text: its beginning names its subject
+# Names of authors recur, digests of commits do not: looking these up would cost more than they weigh.
 OFTEN_SAID: Final = 40  # characters
 _SAID_OF_MANY: Final = frozenset({"type", SHOWN_AS})
 _NO_LEVELS: Final = Levels()
-# The steps that are plans; the others are the store's own work.
+# Steps that produce plans; the store executes the others itself.
 PLANNED: Final = (
     Step.USE,
     Step.DUPLICATES,
@@ -50,30 +53,30 @@ PLANNED: Final = (
 
 
 class Planner:
+    """Plans the steps of a run for the memories of one owner, in memory."""
+
     def __init__(
         self, project: str | None, settings: ConsolidationSettings, now: datetime, ground: Ground | None = None
     ) -> None:
         self._project = project
         self._settings = settings
-        self.now = now  # may be moved on, by whoever replays years
+        self.now = now  # advanced by benchmarks that replay years
         self._ground = ground or NoGround()
         self._memories: dict[str, Memory] = {}
         self._vectors: dict[str, bytes] = {}
         self._shared: dict[Any, Any] = {}
-        self._before: Memory | None = None  # the one that was read last
+        self._before: Memory | None = None  # the memory loaded last
         self._vocabulary = Vocabulary()
-        self.compared: frozenset[str] = (
-            frozenset()
-        )  # what earlier nights have compared with each other, as `comparable`
-        self.readings: Readings | None = None  # of pairs of statements; None: no model reads any
-        # Whether a language model has said of two statements that both can hold; None: it is not asked about any.
+        self.compared: frozenset[str] = frozenset()  # memories that earlier runs compared, as from `comparable`
+        self.readings: Readings | None = None  # entailment results; None: no model is available
+        # True if a language model has said that both statements can hold; None: it is not consulted.
         self.denied: Callable[[Memory, Memory], bool] | None = None
 
     def __len__(self) -> int:
         return len(self._memories)
 
     def take(self, memories: Iterable[Memory], vectors: Mapping[str, bytes] | None = None) -> None:
-        """Read some of the memories."""
+        """Load some of the memories, with their vectors by id."""
         for memory in memories:
             if memory.kind in LEFT_ALONE:
                 continue
@@ -82,8 +85,10 @@ class Planner:
         self._vectors.update(vectors or {})
 
     def _sparing(self, memory: Memory) -> Memory:
-        """The same, sharing with others what is the same in both: files, figures, where it is from; a quarter of its
-        weight. Of moments only those that were the same in the memory before: most are of their own."""
+        """Return the memory with values that are shared with equal ones, a quarter of its size.
+
+        Files, numbers and provenance are shared. Times are only compared with those of the memory before: most differ.
+        """
         created = _same_of(memory.created, memory.at, self._before.created if self._before is not None else None)
         updated = _same_of(memory.updated, created, self._before.updated if self._before is not None else None)
         self._before = replace(
@@ -101,7 +106,7 @@ class Planner:
         return self._before
 
     def _once_of_source(self, source: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Its texts are those of others that say them too; and all of it where it says nothing of its own."""
+        """Share the texts of a source, or the whole mapping if it has common fields only."""
         if source.keys() <= _SAID_OF_MANY:
             shared: Mapping[str, Any] = self._shared.setdefault((dict, repr(source)), source)
             return shared
@@ -111,36 +116,41 @@ class Planner:
         }
 
     def _once(self, value: Shared) -> Shared:
-        """The first of what is equal, and of one type: 1 and 1.0 are written differently."""
+        """Return the first value of equal ones with the same type: 1 and 1.0 are written differently."""
         shared: Shared = self._shared.setdefault((type(value), value), value)
         return shared
 
     @property
     def memories(self) -> Mapping[str, Memory]:
-        """As the plans so far would leave them."""
+        """Return the memories as the plans so far would leave them."""
         return self._memories
 
     def leave(self, identifiers: Iterable[str]) -> None:
-        """These are gone."""
+        """Drop memories that no longer exist."""
         for identifier in identifiers:
             self._memories.pop(identifier, None)
 
     def probes(self, most: int, seed: str) -> list[tuple[str, str]]:
-        """Questions made from memories that must stay, with the memory that each must find."""
+        """Return queries made from memories that must stay, with the id that each must find."""
         return drawn(self._memories, self._vocabulary, most=most, seed=seed, now=self.now)
 
     def plan(self, step: Step, tallies: Mapping[str, Tally] | None = None) -> Iterator[Entry]:
-        """The changes of one step; each is taken for done."""
+        """Yield the changes of one step; each counts as applied."""
         return self._done(self._planned(step, tallies or {}))
 
     def unread(self, most: int) -> list[tuple[str, str, str]]:
-        """Pairs that the step about contradictions leaves open, to be read by a model: a name and both statements."""
+        """Return pairs for an entailment model: a name and both statements each.
+
+        They are left open by the contradiction step.
+        """
         pairs = self.readings.unread(most) if self.readings is not None else []
         return [(name, statement(a), statement(b)) for name, a, b in pairs]
 
     def read(self, said: Mapping[str, float | None]) -> Iterator[Entry]:
-        """The changes that follow from what was read: by the names of the pairs, how probable it is that both cannot
-        hold; None: no model could read them."""
+        """Yield the changes that follow from the probabilities `said`, by pair name.
+
+        A probability says that both cannot hold; None: no model could read the pair.
+        """
         if self.readings is None:
             return iter(())
         return self._done(newly_read(self.readings, said, self._memories, self.now))
@@ -155,11 +165,11 @@ class Planner:
                 yield entry
 
     def erasable(self) -> list[str]:
-        """What was archived so long ago that it goes for good."""
+        """Return the ids of archived memories that are due for erasure."""
         return [memory.id for memory in erasable(self._memories.values(), self.now)]
 
     def comparable(self) -> Iterator[str]:
-        """What is compared for duplicates: each memory with a digest of all that a comparison looks at."""
+        """Yield each active memory's id with a digest of all fields that deduplication compares."""
         return (f"{one.id} {_compared_by(one)}" for one in self._memories.values() if one.status is Status.ACTIVE)
 
     def titles(self, identifiers: Sequence[str]) -> dict[str, str]:
@@ -194,13 +204,13 @@ class Planner:
     def _same(self, memories: Mapping[str, Memory]) -> list[list[str]]:
         known = {told.partition(" ")[0] for told in self.comparable() if told in self.compared} if self.compared else ()
         groups = same_groups(memories, self._vectors, settled=known, least=self._settings.duplicate_similarity)
-        self._vectors.clear()  # of no use to any other step
-        gc.collect()  # before anything is made that lasts: between what is left it would keep all of that memory
+        self._vectors.clear()  # not needed by any other step
+        gc.collect()  # before any long-lived objects are made: fragmentation would keep all of that memory
         return groups
 
 
 def _same_of(moment: datetime, *others: datetime | None) -> datetime:
-    """The one among `others` that is the same and told in the same zone; itself where none is."""
+    """Return the equal one of `others` in the same time zone, else `moment` itself."""
     return next((one for one in others if one == moment and one is not None and one.tzinfo == moment.tzinfo), moment)
 
 

@@ -1,4 +1,4 @@
-"""The gate: questions whose answers a run may not cost, made before it, asked before and after it. Pure."""
+"""Regression gate of a run: queries that are made before it and must find the same memories after it. Pure."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from hunchd.consolidation.plan import Entry
 from hunchd.domain.facts import is_over
 from hunchd.domain.memory import Memory, Status, Trust
 
-WORDS: Final = 6  # of a question made from a memory
-FOUND: Final = 5  # places in which it is found before
-FOUND_AFTER: Final = 10  # … and after: what everybody is shown who asks, so that ties may change places
-# What was shown or used so lately is needed, whatever the settings say.
+WORDS: Final = 6  # of a query made from a memory
+FOUND: Final = 5  # rank within which it is found before the run
+FOUND_AFTER: Final = 10  # and after: the number of results that are shown by default, so that ties may change places
+# A memory shown or used this recently is needed, whatever the settings say.
 LATELY: Final = timedelta(days=14)
 
-Touched = tuple[str, str]  # step and what it did
+Touched = tuple[str, str]  # step and description
 
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """`wanted` are the ids that the question found before the run, among its first answers."""
+    """Query of the regression gate; `wanted` are the ids among its first results before the run."""
 
     query: str
     project: str | None
     wanted: tuple[str, ...]
-    asked: bool = False  # by somebody, once; otherwise it was made from a memory
+    asked: bool = False  # by a user; otherwise generated from a memory
 
     def json(self) -> dict[str, Any]:
         return {"query": self.query, "project": self.project, "wanted": list(self.wanted), "asked": self.asked}
@@ -43,15 +43,18 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """What a run did. `touched`: the change that was the last to touch each of the answers wanted. `heirs`: of what was
-    put away, what says it now. `made`: what was not there before."""
+    """Effects of a run on the wanted memories.
+
+    `touched`: the last change of each wanted id. `heirs`: superseded id → the memory that replaces it. `made`: new
+    ids.
+    """
 
     touched: Mapping[str, Touched]
     heirs: Mapping[str, str]
     made: frozenset[str]
 
     def heir(self, identifier: str) -> str:
-        """What says now what the memory of that id said: itself, where it was not put away."""
+        """Follow replacements from an id to the memory that says the same now."""
         seen = {identifier}
         while (following := self.heirs.get(identifier)) is not None and following not in seen:
             seen.add(following)
@@ -61,7 +64,7 @@ class Trace:
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """One answer that is found no more, and the step that changed it last, if one did."""
+    """Result that is no longer found, and the step that changed it last, if one did."""
 
     query: str
     wanted: str
@@ -74,7 +77,9 @@ class Loss:
 
 @dataclass(slots=True)
 class Verdict:
-    answers: int = 0  # that were found before
+    """Result of the gate: answers found before the run, and those lost."""
+
+    answers: int = 0  # results found before the run
     losses: list[Loss] = field(default_factory=list)
 
     @property
@@ -93,7 +98,7 @@ class Verdict:
 def drawn(
     memories: Mapping[str, Memory], vocabulary: Vocabulary, *, most: int, seed: str, now: datetime
 ) -> list[tuple[str, str]]:
-    """Questions made from memories that no run may lose, with the memory that each must find."""
+    """Draw queries from memories that must not be lost, each with its memory's id."""
     needed = [memory for memory in memories.values() if must_stay(memory, now)]
     needed.sort(key=lambda memory: memory.id)
     chosen = random.Random(seed).sample(needed, min(most, len(needed)))
@@ -102,7 +107,7 @@ def drawn(
 
 
 def must_stay(memory: Memory, now: datetime) -> bool:
-    """Whether a memory is one that may be merged into a like one, but never be lost; what has lapsed is to go."""
+    """Return True if a memory may be merged but never lost; expired ones may go."""
     if memory.status is not Status.ACTIVE or "." in memory.id or memory.source.get("type") == "contradiction":
         return False
     if is_over(memory, now):
@@ -117,7 +122,7 @@ def must_stay(memory: Memory, now: datetime) -> bool:
 
 
 def question(memory: Memory, vocabulary: Vocabulary) -> str:
-    """What somebody would ask who means this memory: the words that tell it from the others."""
+    """Return the query a user would ask for this memory: its most distinctive words."""
     text = " ".join(filter(None, (memory.title, memory.key, memory.value, memory.content[:2_000])))
     return " ".join(vocabulary.telling(text, WORDS))
 
@@ -129,8 +134,12 @@ def compared(
     changed: Container[str] = (),
     removed: Container[str] = (),
 ) -> Verdict:
-    """What was found before and is not now; nothing that others `changed` and the run did not touch, nor what they
-    `removed`, which no run does. The same goes for what an answer was merged into."""
+    """Compare the results `found` after the run with those before it.
+
+    Does not count what others `changed` and the run did not touch, nor what they `removed`, which no run does. The
+    same
+    applies to the memory into which a result was merged.
+    """
     verdict = Verdict()
     for probe, now in zip(probes, found, strict=True):
         there = set(now)
@@ -149,7 +158,7 @@ def compared(
 
 
 def traced(entries: Iterable[Entry], wanted: Container[str]) -> Trace:
-    """What these changes did to the `wanted`."""
+    """Collect the effects of changes on the `wanted` ids."""
     touched: dict[str, Touched] = {}
     heirs: dict[str, str] = {}
     made: set[str] = set()

@@ -1,4 +1,4 @@
-"""What says that work was taken back: messages of commits, and commands that throw changes away. Pure."""
+"""Detection of reverts: commit messages, and git commands that discard changes. Pure."""
 
 from __future__ import annotations
 
@@ -13,15 +13,18 @@ EVERYTHING: Final = "."
 
 
 def reverted_commits(message: str) -> list[str]:
-    """The commits, whole or shortened, that a commit with this message takes back."""
+    """Return the commits, full or abbreviated, that a commit message reverts."""
     return _REVERTS.findall(message)
 
 
 def thrown_away(command: str) -> tuple[str, ...]:
-    """The paths whose changes a successful command has thrown away, as they were written; "." is all of them."""
+    """Return the paths whose changes a successful command discarded, as written.
+
+    "." stands for the whole working tree.
+    """
     try:
         words = shlex.split(command)
-    except ValueError:  # quotes that do not end
+    except ValueError:  # unbalanced quotes
         return ()
     words = _after_git(words)
     match words[:1]:
@@ -37,7 +40,7 @@ def thrown_away(command: str) -> tuple[str, ...]:
 
 
 def _after_git(words: list[str]) -> list[str]:
-    """The command of git and its arguments; nothing for another program."""
+    """Return the git subcommand and its arguments; [] for another program."""
     if not words or words[0].rpartition("/")[2] != "git":
         return []
     at = 1

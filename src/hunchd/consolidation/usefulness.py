@@ -1,4 +1,4 @@
-"""What use does to memories: counted, and moving importance by bounded steps within a bounded range. Pure."""
+"""Effect of use on memories: usage counts, and bounded steps of importance. Pure."""
 
 from __future__ import annotations
 
@@ -12,28 +12,29 @@ from hunchd.consolidation.plan import Planned, Step
 from hunchd.domain.memory import Kind, Memory, Status, Usage
 
 BEGAN_AT: Final = "importance_began_at"  # source field: the importance before any use
-# From this importance on a bundle shows what the user told unasked (engine/answering/fact_pieces.py); use alone never
-# gets there.
+# From this importance on, a bundle shows user facts without a request (engine/answering/fact_pieces.py); usage alone
+# never raises a memory that far.
 SHOWN_UNASKED: Final = 0.5
-# Evidence from which importance moves: one click may be a slip.
+# Minimum evidence that moves importance: a single click may be a slip.
 ENOUGH: Final = 2.0
 CITED, MISSED, WRONG, IGNORED = 1.0, 1.0, -2.0, -0.25
-REVERTED: Final = -1.0  # what was acted on and taken back weighs as much as being acted on
-PLACES: Final = 10  # below the tenth place nobody looks
-# How many look at the n-th item of a list: the usual power law of click models.
+REVERTED: Final = -1.0  # a change that was used and reverted cancels one use
+PLACES: Final = 10  # nobody looks below the tenth result
+# Share of readers who look at the n-th item of a list: the usual power law of click models.
 ATTENTION: Final = 0.7
 
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """What became of one memory since the last run, beyond what is counted in it already.
+    """Usage of one memory since the last run, not yet in its counts.
 
-    `evidence` speaks for it or against it, all ways of telling together; each counts once a day, however often it came.
+    `evidence` is the sum for and against it over all kinds of feedback; each kind counts once a day, however often
+    it came.
     """
 
     shown: int = 0
     cited: int = 0
-    ignored: float = 0.0  # corrected for where it stood: what nobody looked at was not ignored
+    ignored: float = 0.0  # corrected for rank: what nobody looked at was not ignored
     wrong: int = 0
     missed: int = 0
     evidence: float = 0.0
@@ -41,14 +42,14 @@ class Tally:
 
 
 def examined(place: int) -> float:
-    """The share of readers who look at the item at `place`, from 1."""
+    """Return the share of readers who look at the item at `place`, counted from 1."""
     return 0.0 if place > PLACES else 1.0 / max(place, 1) ** ATTENTION
 
 
 def counted(
     memories: Mapping[str, Memory], tallies: Mapping[str, Tally], settings: ConsolidationSettings
 ) -> Iterator[Planned]:
-    """The counts since the last run, and importance moved by what they say together with all counts before."""
+    """Plan new usage counts, and importance moved by the evidence of all counts."""
     for identifier, tally in tallies.items():
         memory = memories.get(identifier)
         if memory is None or memory.status is Status.ARCHIVED or memory.kind is Kind.CONTRADICTION:
@@ -80,7 +81,7 @@ def added(usage: Usage, tally: Tally) -> Usage:
 def _moved(memory: Memory, tally: Tally, settings: ConsolidationSettings) -> Memory:
     began = memory.source.get(BEGAN_AT, memory.importance)
     began = float(began) if isinstance(began, int | float) else memory.importance
-    # What was right often is not thrown over by one bad day, and the other way round.
+    # One bad day does not revert a good record, nor the reverse.
     known = CITED * memory.usage.cited + MISSED * memory.usage.missed + WRONG * memory.usage.wrong
     known += IGNORED * memory.usage.ignored
     if abs(known) < ENOUGH or tally.evidence == 0.0 or (tally.evidence > 0) != (known > 0):

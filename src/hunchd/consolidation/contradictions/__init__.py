@@ -1,1 +1,1 @@
-"""Which memories contradict each other: found, read, compared, judged. No I/O."""
+"""Detection of memories that contradict each other: find, parse, compare and classify pairs. No I/O."""

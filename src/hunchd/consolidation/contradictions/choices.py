@@ -1,4 +1,4 @@
-"""What is one of several known alternatives, where something holds, and what has one value only."""
+"""Tables of known alternatives, of scopes in which a statement holds, and of single-valued attributes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hunchd.consolidation.contradictions.opposites import OPPOSED_WORDS
 from hunchd.consolidation.contradictions.words import PHRASES, canonical, stem
 from hunchd.ingestion.subjects import is_ordinary, subject_of
 
-# Values of which one is chosen where several are known, besides the tools that `ingestion.subjects` knows.
+# Alternatives of which a project usually chooses one, besides the tools that `ingestion.subjects` knows.
 _CLASSES: Final = """
 weekday: monday tuesday wednesday thursday friday saturday sunday
 month: january february march april june july august september october november december
@@ -73,7 +73,7 @@ _CLASS_OF: Final[Mapping[str, str]] = {
     for name, _, words in [line.partition(": ")]
     for word in words.split()
 }
-# Where something holds: two of one group are two places.
+# Scopes in which a statement holds: two words of one group are two scopes.
 _PLACES: Final = """
 production staging development ci qa sandbox preview demo canary
 windows linux macos ubuntu debian fedora alpine freebsd mac
@@ -110,7 +110,7 @@ PLACE_OF: Final[Mapping[str, int]] = {
     for number, line in reversed(list(enumerate(_PLACES.strip().splitlines())))
     for word in line.split()
 }
-# What has one value: a default, a format, an owner.
+# Single-valued attributes: a default, a format, an owner.
 _SINGLE: Final = """
 default format theme owner name language host strategy policy provider backend engine framework client runner manager
 server store storage database encoding order style mode approach base root parent target goal source location path
@@ -123,12 +123,12 @@ naming contact responsible lead captain vendor supplier plan tier
 SINGLE: Final = frozenset(canonical(stem(word)) for word in _SINGLE.split())
 
 
-# Names that end in a number and have no neighbours: nobody chooses between S3 and S4.
+# Names that end in a number but have no alternatives: nobody chooses between S3 and S4.
 _SERIES: Final = re.compile(r"([a-z][a-z+#]{1,14})[-:/]?v?\d+(?:\.\d+)*$")
 _NO_SERIES: Final = frozenset(
     "md sha utf base log oauth neo web http ec i18n l10n mp p v x h s k pep rfc issue pr bug".split()  # noqa: SIM905
 )
-# Words with a hyphen that the tables know: they are not taken apart.
+# Hyphenated words in the tables: these are not split.
 COMPOUNDS: Final = frozenset(
     word.strip(":") for table in (_CLASSES, _PLACES, OPPOSED_WORDS) for word in table.split() if "-" in word
 ) | frozenset(word for word in (*PHRASES, *PHRASES.values()) if "-" in word and " " not in word)
@@ -136,7 +136,10 @@ COMPOUNDS: Final = frozenset(
 
 @lru_cache(maxsize=8_192)
 def class_of(word: str) -> str:
-    """What `word`, in lower case, is one of several choices for; "" for what we do not know."""
+    """Return the class of alternatives that contains `word`, or "".
+
+    `word` is in lower case; "mit" is in the class "licence".
+    """
     for form in (word, word.removesuffix("s"), word.removesuffix("ly")):
         if found := _CLASS_OF.get(form):
             return found
@@ -144,6 +147,10 @@ def class_of(word: str) -> str:
 
 
 def series_of(word: str) -> str:
-    """The series of which a name is one: "es" of "es2020", "net" of "net6.0"; "" for names that count nothing."""
+    """Return the numbered series that a name belongs to, or "".
+
+    "es2020" is in "series es", "net6.0" in "series net". Names whose number selects nothing (S3, UTF-8) have no
+    series.
+    """
     match = _SERIES.match(word)
     return f"series {match[1]}" if match and match[1] not in _NO_SERIES else ""

@@ -1,5 +1,7 @@
-"""Support that has ended: "dropped support for Python 3.7" says which version is not among those that work, and a
-requirement of 3.9 agrees with it."""
+"""Detection of ended support: "dropped support for Python 3.7".
+
+Such a statement names a version that is not among the supported ones; a requirement of 3.9 agrees with it.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,7 @@ _OF_SERIES: Final = re.compile(r"\b(\d+)\.x\b")
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """No version of `name` that `version` lets through is supported."""
+    """End of support for each version of `name` in the range `version`."""
 
     name: str
     version: Value
@@ -40,7 +42,7 @@ class Ended:
 
 @lru_cache(maxsize=1_024)
 def ended(text: str) -> Ended | None:
-    """What `text` says to be supported no longer."""
+    """Return the name and versions that `text` says are no longer supported."""
     for said in _SAID:
         match = said.search(text)
         if match is not None and (values := values_in(_series(match["version"]))):
@@ -49,13 +51,15 @@ def ended(text: str) -> Ended | None:
 
 
 def _series(version: str) -> str:
-    """With 3.7 goes 3.7.4."""
+    """Extend a version to its whole series: the end of 3.7 includes 3.7.4."""
     return version if " " in version else f"{version.removesuffix('.x')}.x"
 
 
 def still_stated(a: str, b: str) -> bool | None:
-    """Whether one of the statements lets through what the other says has ended. None: neither is about that, or both
-    are, or about something else."""
+    """Return True if one statement allows a version whose support the other ended.
+
+    None: neither statement ends support, both do, or they are about different things.
+    """
     endings = ended(a), ended(b)
     if (endings[0] is None) == (endings[1] is None) or of_two_series(a, b):
         return None
@@ -68,6 +72,6 @@ def still_stated(a: str, b: str) -> bool | None:
 
 
 def of_two_series(a: str, b: str) -> bool:
-    """Whether one speaks of 1.x and the other of 2.x."""
+    """Return True if one is about 1.x and the other about 2.x."""
     mine, others = (set(_OF_SERIES.findall(text)) for text in (a, b))
     return bool(mine and others) and not mine & others

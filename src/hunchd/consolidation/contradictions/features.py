@@ -1,7 +1,7 @@
-"""Two clauses compared: the numbers from which it is judged whether both can hold.
+"""Features of a pair of clauses, from which the classifier estimates whether both can hold.
 
-What speaks for a contradiction is a reason: another value of the same kind, a denial, an opposite. What speaks against
-it is that the two are about different things: words of either side that the other lacks, other places, other times.
+Evidence for a contradiction is a reason: another value of the same kind, a denial, an opposite. Evidence against it is
+that the clauses are about different things: words that only one side has, other places, other times.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ BESIDE: Final = (
 )
 FEATURES: Final = (
     *(f"{reason}{beside}" for reason in REASONS for beside in BESIDE),
-    "pins",  # a number in what manifests require
+    "pins",  # a number in a requirement of a manifest
     "pins left",
     "same number",
     "same choice",
@@ -43,29 +43,29 @@ FEATURES: Final = (
     "unlike of one head",
     "unlike put in place",
     "unlike names",
-    "unlike where one holds",  # K: V, the default is V
-    "unlike linked",  # stored in V, owned by V
+    "unlike where one holds",  # "K: V" against "the default is V"
+    "unlike linked",  # "stored in V", "owned by V"
     "opposed words",
-    "opposed, more denied",  # what is denied is more than what the other affirms
+    "opposed, more denied",  # the denial covers more than the other side affirms
     "opposed, more affirmed",
     "strict",
     "refines",
 )
-MANY: Final = 2  # words left on both sides: it hardly is the same subject
-MOST: Final = 4.0  # words that are left over: more make no difference
-LEAST_OF_TOPIC: Final = 0.5  # of what either speaks of, named by both
-PALE_WEIGHT: Final = 0.35  # of a word that says little
+MANY: Final = 2  # words left on both sides: probably another subject
+MOST: Final = 4.0  # remaining words counted at most
+LEAST_OF_TOPIC: Final = 0.5  # share of either topic that both name
+PALE_WEIGHT: Final = 0.35  # weight of a low-information word
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """The features of a pair, and in words what opposes it: "version", "value", "negation", …; "" if nothing does."""
+    """Features of a pair, and the name of what opposes it: "versions", "value", "negation", …; "" if nothing does."""
 
     features: tuple[float, ...]
     kind: str
-    settled: bool = False  # other places, manifests: how it is worded adds nothing
-    likely_both: bool = False  # equal words or numbers, other times or files: rather both hold
-    pinned: bool = False  # both are requirements as manifests state them
+    settled: bool = False  # other places, or manifests: the wording adds nothing
+    likely_both: bool = False  # equal words or numbers, other times or files: probably both hold
+    pinned: bool = False  # both are requirements in manifests
 
 
 NOTHING: Final = (0.0,) * len(FEATURES)
@@ -74,7 +74,10 @@ APART: Final = Compared(NOTHING, "", likely_both=True)
 
 
 def compared(a: Clause, b: Clause) -> Compared:
-    """How `b` stands to `a`; symmetric. No reason counts between what is said of different places or times."""
+    """Compute the features of a pair of clauses; symmetric.
+
+    No reason counts between statements about different places or times.
+    """
     if _elsewhere(a, b):
         return ELSEWHERE
     if _heads_opposed(a, b) or _at_other_times(a, b) or (a.files and b.files and not _same_file(a.files, b.files)):
@@ -83,13 +86,13 @@ def compared(a: Clause, b: Clause) -> Compared:
     reasons = _Reasons.of(shared)
     alike = not (shared.left_a or shared.left_b) and not any(reasons.all)
     likely_both = alike or bool(reasons.same_number or reasons.finer)
-    kind = reasons.kind(a)  # where nothing opposes, nothing is weighed
+    kind = reasons.kind(a)  # without a reason there is nothing to weigh
     return Compared(_features(shared, reasons) if kind else NOTHING, kind, shared.pins, likely_both, shared.pins)
 
 
 @dataclass(frozen=True, slots=True)
 class _Shared:
-    """What two clauses have in common, and what only one of them says."""
+    """Stems that two clauses have in common, and those that only one of them has."""
 
     a: Clause
     b: Clause
@@ -103,6 +106,7 @@ class _Shared:
 
     @classmethod
     def of(cls, a: Clause, b: Clause) -> _Shared:
+        """Compute the common and the remaining stems of two clauses."""
         choice, same_choice, chosen, class_words = _choices(a, b)
         pins = a.is_pin and b.is_pin
         matched_a, matched_b = (a.stems & b.stems,) * 2 if pins else _matched(a.stems, b.stems)
@@ -116,25 +120,28 @@ class _Shared:
 
     @property
     def names(self) -> bool:
-        """Whether only names are left over."""
+        """Return True if only proper names remain on both sides."""
         return bool(self.left_a and self.left_b) and self.left_a <= self.a.names and self.left_b <= self.b.names
 
     def contained(self) -> float:
-        """How much of what the shorter one says the longer one says too."""
+        """Return the share of the shorter clause that the longer one contains."""
         smaller = min(_weight(self.a.stems - self.chosen), _weight(self.b.stems - self.chosen))
         return min(_weight(self.matched_a), _weight(self.matched_b)) / smaller if smaller else 0.0
 
     def topic(self) -> float:
-        """How much of what either speaks of the other names too."""
+        """Return the share of either topic that the other clause names too."""
         return min(_topic(self.a, self.matched_a), _topic(self.b, self.matched_b))
 
     def similarity(self) -> float:
+        """Return the weighted share of stems that both clauses contain, from 0 to 1."""
         extent = _weight(self.a.stems | self.b.stems) - _weight(self.matched_b - self.a.stems)
         return min(_weight(self.matched_a) / max(extent, 0.1), 1.0)
 
 
 @dataclass(frozen=True, slots=True)
 class _Reasons:
+    """Strength of each reason for a contradiction between two clauses."""
+
     number: float
     choice: float
     opposed: float
@@ -153,7 +160,7 @@ class _Reasons:
         opposed = (a.denied != b.denied) != (words_opposed % 2 == 1)
         settled = number or shared.choice or opposed or same_number or (shared.same_choice and not shared.names)
         unlike, choice = not settled and _unlike(shared), shared.choice
-        if a.is_also or b.is_also:  # what is said besides takes nothing back
+        if a.is_also or b.is_also:  # an addition ("also") revokes nothing
             number, choice, unlike = 0.0, 0.0, False
         if a.is_open and b.is_open and not (a.is_strict or b.is_strict):  # one of several
             choice, unlike = 0.0, False
@@ -217,7 +224,7 @@ def _features(shared: _Shared, reasons: _Reasons) -> tuple[float, ...]:
 
 
 def _unlike(shared: _Shared) -> bool:
-    """Whether both speak of something in common and each says of it what the other does not."""
+    """Return True if both share a subject and each adds something that the other lacks."""
     a, b = shared.a, shared.b
     if a.is_inherited or b.is_inherited or not (_said_alone(a, shared.matched_a) and _said_alone(b, shared.matched_b)):
         return False
@@ -226,13 +233,13 @@ def _unlike(shared: _Shared) -> bool:
 
 
 def _said_alone(clause: Clause, matched: frozenset[str]) -> bool:
-    """Whether a clause says something that the other does not: more than another verb of those that say little."""
+    """Return True if a clause says more than another low-information verb beside the matched stems."""
     alone = (clause.rest | clause.how) - matched
     return bool(alone - PALE_STEMS) or len(alone) > 1
 
 
 def _of_one_head(shared: _Shared) -> bool:
-    """Whether both speak of the same and say nothing alike of it."""
+    """Return True if both have the same subject and no predicate word in common."""
     a, b = shared.a, shared.b
     if a.how - b.how and b.how - a.how:  # written in, started by
         return False
@@ -241,14 +248,14 @@ def _of_one_head(shared: _Shared) -> bool:
 
 
 def _put_in_place(shared: _Shared) -> bool:
-    """Whether only the last thing that is said differs: sent to X, sent to Y."""
+    """Return True if only the last object differs: sent to X, sent to Y."""
     a, b = shared.a, shared.b
     few = 1 <= len(shared.left_a) <= MANY and 1 <= len(shared.left_b) <= MANY
     return few and shared.left_a <= a.rest and shared.left_b <= b.rest and bool(a.head) and a.head == b.head
 
 
 def _more_of_a_denial(shared: _Shared, reasons: _Reasons) -> tuple[float, float]:
-    """How many words only the side has that denies, and only the other."""
+    """Count the words that only the denying side has, and those of the other."""
     if not reasons.opposed or shared.a.denied == shared.b.denied:
         return 0.0, 0.0
     denied, affirmed = (shared.left_a, shared.left_b) if shared.a.denied else (shared.left_b, shared.left_a)
@@ -256,7 +263,10 @@ def _more_of_a_denial(shared: _Shared, reasons: _Reasons) -> tuple[float, float]
 
 
 def _restricted(shared: _Shared) -> bool:
-    """Whether one says that only X does what the other says of Y, or that only some do what the other says of all."""
+    """Return True if "only" in one clause excludes what the other clause states.
+
+    Either only X does what the other clause says of Y, or only some do what the other clause says of all.
+    """
     a, b = shared.a, shared.b
     if a.denied or b.denied or not (a.head and b.head):
         return False
@@ -278,12 +288,12 @@ def _weight(stems: Iterable[str]) -> float:
 
 
 def _heads_opposed(a: Clause, b: Clause) -> bool:
-    """Small files and large files: two subjects."""
+    """Return True if antonyms distinguish two subjects: small files, large files."""
     return bool((a.head_turned - b.head_turned) & b.head or (b.head_turned - a.head_turned) & a.head)
 
 
 def _opposed_words(a: Clause, b: Clause) -> int:
-    """How many words of `a` are opposed to words of `b`."""
+    """Count the words of `a` that are antonyms of words of `b`."""
     return len((a.turned - b.turned - b.head_turned) & b.stems)
 
 
@@ -292,8 +302,12 @@ def _at_other_times(a: Clause, b: Clause) -> bool:
 
 
 def _choices(a: Clause, b: Clause) -> tuple[float, float, frozenset[str], frozenset[str]]:
-    """Whether another one of a known kind was chosen, whether the same one was; which those are that differ, and the
-    words that name their kinds."""
+    """Compare the alternatives that both clauses choose.
+
+    Returns 1.0 if another member of a known class was chosen, 1.0 if the same one was, the names of those that
+    differ, and
+    the words that name their classes.
+    """
     mine: dict[str, set[str]] = {}
     others: dict[str, set[str]] = {}
     for clause, found in ((a, mine), (b, others)):
@@ -311,12 +325,15 @@ def _choices(a: Clause, b: Clause) -> tuple[float, float, frozenset[str], frozen
 
 
 def _of_two_heads(a: Clause, b: Clause, mine: set[str], others: set[str]) -> bool:
-    """Whether the choices only tell two subjects apart: PNG uploads, JPEG uploads."""
+    """Return True if the choices only distinguish two subjects: PNG uploads, JPEG uploads."""
     return mine <= a.head_chosen and others <= b.head_chosen and not (a.head <= mine and b.head <= others)
 
 
 def _matched(mine: frozenset[str], others: frozenset[str]) -> tuple[frozenset[str], frozenset[str]]:
-    """The stems of either side that the other has too, also in a compound or with another ending."""
+    """Return the stems of each side that the other has too.
+
+    A stem also matches inside a compound or with another ending.
+    """
     equal = mine & others
     found_mine, found_others = set(equal), set(equal)
     for one in sorted(mine - equal):
@@ -337,8 +354,10 @@ def _akin(one: str, other: str) -> bool:
 
 
 def _numbers(mine: tuple[Value, ...], others: tuple[Value, ...], *, pins: bool) -> tuple[float, float, float]:
-    """Whether numbers of the same measure exclude each other, whether they are the same, whether one is the other's
-    series."""
+    """Compare numbers of the same measure.
+
+    Returns 1.0 or 0.0 for: they exclude each other; they are equal; one is in the version series of the other.
+    """
     conflict = equal = finer = False
     for one in mine:
         comparable = [other for other in others if _comparable(one, other)]
@@ -355,7 +374,7 @@ def _numbers(mine: tuple[Value, ...], others: tuple[Value, ...], *, pins: bool) 
 
 
 def _exclude(one: Value, other: Value, pins: bool) -> bool:
-    if pins:  # a manifest requires one thing, however it is written
+    if pins:  # a manifest has one requirement, however it is written
         return not written_alike(one, other)
     if excluding(one, other):
         return True
@@ -375,12 +394,12 @@ def _is_version(values: Iterable[Value]) -> bool:
 
 
 def _rejects(a: Clause, b: Clause) -> bool:
-    """Whether `a` says that what `b` asserts is not so."""
+    """Return True if `a` denies what `b` asserts."""
     return bool(a.rejected & (b.all - b.rejected)) and not b.denied and not a.rejected & a.all
 
 
 def _elsewhere(a: Clause, b: Clause) -> bool:
-    """Whether both name places of one group and none in common: production and staging."""
+    """Return True if the clauses name different scopes of one group: production and staging."""
     groups_a, groups_b = ({PLACE_OF[one]: one for one in clause.places} for clause in (a, b))
     return any(
         groups_a[group] not in b.places and groups_b[group] not in a.places for group in groups_a.keys() & groups_b

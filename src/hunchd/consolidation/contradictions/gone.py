@@ -1,7 +1,8 @@
-"""What one statement says to be gone and another to be used: "Vite replaced Mix", "assets are built by Mix".
+"""Detection of tools that one statement calls replaced and another still uses.
 
-By the name of what is gone: it is a proper name, or a tool that is known. What was once, will be, or is denied does not
-say that it is used.
+Example: "Vite replaced Mix" and "assets are built by Mix". The tool is matched by name, which must be a proper name
+or a
+known tool. A statement about the past, the future, or with a denial does not say that the tool is used.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ _COMMIT: Final = re.compile(
     rf"(?P<what>[^,.;:()]+?){_END}",
     re.I,
 )
-# A part of it, or something that belongs to it, may go while it stays.
+# A part of the tool may be removed while the tool stays.
 _PART: Final = re.compile(
     r"\b(?:support|version|v?\d[\w.]*|flag|option|endpoint|test|page|button|bug|warning|column)s?\b", re.I
 )
@@ -61,11 +62,11 @@ _DENIED: Final = re.compile(
     re.IGNORECASE,
 )
 _NAME: Final = re.compile(r"[A-Za-z][\w.+#/-]*[\w+#]|[A-Z]")
-_MOST: Final = 4  # words of a name, with what stands beside it
+_MOST: Final = 4  # words of a name and its context
 
 
 _NOT_NOW: Final = (_DENIED, patterns.PAST, patterns.FUTURE)
-# Without one of these nothing is gone.
+# A text without any of these words replaces nothing.
 _PERHAPS: Final = re.compile(
     r"drop|remov|delet|retire|replac|supersed|mov|migrat|switch|left|threw|thrown|rid of|swap|scrap|uninstall|ported|"
     r"decommission|gone|took|takes|place of|ripped|purge|abandon|ditch|no longer|shut down|turned off|kicked|history|"
@@ -76,21 +77,23 @@ _PERHAPS: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class _Gone:
-    """The words of what is said to be gone, and those of them that were said alone: "nvm", not "the nvm folder"."""
+    """Words that name something replaced; `alone` holds those named without a further noun: "nvm", not "the nvm
+    folder".
+    """
 
     words: frozenset[str] = frozenset()
     alone: frozenset[str] = frozenset()
 
 
 def still_used(a: str, b: str) -> bool:
-    """Whether one of the statements says that something is used no longer of which the other says that it is."""
+    """Return True if one statement uses a tool that the other says is no longer used."""
     if not (_PERHAPS.search(a) or _PERHAPS.search(b)):
         return False
     return _uses(b, a) or _uses(a, b)
 
 
 def _uses(text: str, teller: str) -> bool:
-    """Whether `text` says that something is used of which `teller` says that it is gone."""
+    """Return True if `text` uses a tool that `teller` says was replaced."""
     gone = _gone(teller)
     if not gone.words:
         return False
@@ -107,6 +110,7 @@ def _uses(text: str, teller: str) -> bool:
 
 @lru_cache(maxsize=2_048)
 def _gone(text: str) -> _Gone:
+    """Return the names that `text` says were replaced or removed."""
     if len(text) > LONGEST_TOLD or _PERHAPS.search(text) is None:
         return _Gone()
     found: set[str] = set()
@@ -134,7 +138,7 @@ def _root(word: str) -> str:
 
 
 def _is_name(lower: str, text: str, match: re.Match[str]) -> bool:
-    """Whether a word names something: it is written like a name, or a tool that is known."""
+    """Return True if a word is a known tool or written like a proper name."""
     if class_of(lower) or any(one.isupper() for one in match[0][1:]):
         return True
     return (

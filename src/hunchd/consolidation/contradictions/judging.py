@@ -1,8 +1,8 @@
-"""Whether two statements can both hold: read, compared, and judged by the trained table. No I/O, no model.
+"""Classification of a pair of statements: can both hold? Rules, features and the trained table; no I/O, no model.
 
-Rules know numbers, versions, places and names, and little of free wording. A model that reads is the other way round:
-so it is heard about whatever is worded freely, and both are weighed. What manifests say and other places are for the
-rules alone; where numbers are equal or times are others, the model must be surer.
+Rules know numbers, versions, places and names, and little about free wording. An entailment model is strong where the
+rules are weak, so both are combined for freely worded statements. Statements in manifests and about other places are
+left to the rules; where numbers are equal or times differ, the model needs a higher probability.
 """
 
 from __future__ import annotations
@@ -20,47 +20,54 @@ from hunchd.consolidation.contradictions.scopes import let_off
 from hunchd.consolidation.contradictions.twins import opposed_twins
 from hunchd.consolidation.contradictions.weights import Weights, shipped
 
-# From here on a contradiction is opened. It is high because a question that need not be asked costs a person's time:
-# held out in turn, nine in ten of the pairs written by hand that reach it are contradictions, of those from .5 on six
-# in seven.
+# Minimum probability to open a contradiction. It is high because a needless question costs a person's time: in
+# cross-validation, nine in ten hand-written pairs above it are contradictions; above .5 it is six in seven.
 LEAST: Final = 0.65
-# The same for a pair that a model has read: from here on nine in ten of 773 pairs of four sets oppose each other, read
-# by a reader that had learned from none of them.
+# The same for a pair that an entailment model has read: above it, nine in ten of 773 pairs of four sets contradict each
+# other; the model was trained on none of them.
 LEAST_READ: Final = 0.8
-# How the logits of both are weighed: a logistic regression over these, pairs of a writer from whom the reader had not
-# learned, and pairs of statements that merely share words. How many words two share adds nothing to it any more.
+# Weights of both logits: a logistic regression on these pairs, on pairs of an author absent from the training data, and
+# on pairs of statements that merely share words. The number of shared words adds nothing further.
 _BIAS: Final = 0.217
 _OF_RULES: Final = 0.131
 _OF_READER: Final = 0.726
-_OF_LIKELY_BOTH: Final = -0.266  # where the rules see equal words or numbers, or other times
-_MOST_SURE: Final = 3.0  # logit of the rules, either way
-_SILENT: Final = -1.5  # logit of rules that see nothing that opposes
+_OF_LIKELY_BOTH: Final = -0.266  # the rules see equal words or numbers, or other times
+_MOST_SURE: Final = 3.0  # maximum absolute logit of the rules
+_SILENT: Final = -1.5  # logit of the rules if nothing opposes
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """How probable it is that both cannot hold, and what opposes them: "versions", "value", "choice", "negation",
-    "order", "wording"."""
+    """Probability that both statements cannot hold, and what opposes them.
+
+    `kind` is "versions", "value", "choice", "negation", "order", "wording", or "" if nothing opposes them.
+    """
 
     probability: float
     kind: str
-    is_open: bool = False  # a model that reads is heard as well
-    likely_both: bool = False  # and must be surer than elsewhere
-    least: float = LEAST  # the probability from which on it is a contradiction
+    is_open: bool = False  # an entailment model is consulted as well
+    likely_both: bool = False  # and needs a higher probability
+    least: float = LEAST  # minimum probability of a contradiction
 
     @property
     def contradicts(self) -> bool:
+        """Return True if the probability reaches the threshold and a reason exists."""
         return self.probability >= self.least and bool(self.kind)
 
 
 NO_REASON: Final = Judgement(0.0, "")
 SURE: Final = Judgement(1.0, "versions")
-SURE_OF_VERSIONS: Final = 0.9  # from here on 37 of 38 labelled pairs exclude each other; the reader knows less of them
-OF_TWINS: Final = 0.9  # all of the eighteen that were found among 4,500 labelled pairs exclude each other
+SURE_OF_VERSIONS: Final = (
+    0.9  # above it 37 of 38 labelled pairs contradict each other; the entailment model knows less about versions
+)
+OF_TWINS: Final = 0.9  # above it 37 of 38 labelled pairs contradict each other; the model knows versions less
 
 
 def judged(a: str, b: str, weights: Weights | None = None) -> Judgement:
-    """Whether statement `b` contradicts `a`, by the clauses that oppose each other most."""
+    """Classify statements `a` and `b` by the pair of clauses that oppose each other most.
+
+    `weights` default to the shipped table.
+    """
     if let_off(a, b) or of_two_series(a, b) or a.casefold() == b.casefold():
         return NO_REASON
     if (stated := still_stated(a, b)) is not None:
@@ -80,15 +87,17 @@ def judged(a: str, b: str, weights: Weights | None = None) -> Judgement:
 
 
 def _told_outright(a: str, b: str) -> str:
-    """What is opposed by what one of the statements says of the very thing that the other names."""
+    """Return the kind of an explicit contradiction about a named version or tool, or ""."""
     if too_old(a, b):
         return "versions"
     return "choice" if still_used(a, b) else ""
 
 
 def with_reading(rules: Judgement, probability: float | None) -> Judgement:
-    """The judgement of the rules and of a model that says how probable it is that both statements cannot hold; None:
-    nobody has read them."""
+    """Combine the judgement of the rules with the probability from an entailment model.
+
+    `probability` is that both statements cannot hold; None: no model has read them.
+    """
     if not rules.is_open or probability is None:
         return rules
     seen = max(-_MOST_SURE, min(_logit(rules.probability), _MOST_SURE)) if rules.kind else _SILENT
@@ -103,5 +112,5 @@ def _logit(probability: float) -> float:
 
 
 def comparisons(a: str, b: str) -> list[Compared]:
-    """Every clause of one compared with every clause of the other."""
+    """Compare each clause of one statement with each clause of the other."""
     return [compared(mine, other) for mine in clauses_of(a) for other in clauses_of(b)]

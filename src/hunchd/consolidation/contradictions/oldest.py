@@ -1,4 +1,6 @@
-"""The oldest version that will do: "Python 3.11 or newer" against "3.9 must keep working" or "at least 3.10"."""
+"""Detection of conflicting minimum versions: "Python 3.11 or newer" against "3.9 must keep working" or "at least
+3.10".
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from hunchd.consolidation.contradictions.scopes import LONGEST_TOLD, elsewhere
 from hunchd.consolidation.contradictions.words import UNITS, canonical, stem
 
 _NUMBER: Final = r"v?(?P<version>\d+(?:\.\d+)*)(?:\.x)?(?![\w/%:]|\.\d)"
-# What says of which thing a version is, where no name stands before it.
+# Words that imply the versioned thing where no name precedes the version.
 _OF: Final = {
     "msrv": "rust", "rust-version": "rust", "python_requires": "python", "requires-python": "python",
     "minsdk": "api", "minsdkversion": "api", "level": "api", "jdk": "java", "nodejs": "node", "node.js": "node",
@@ -26,7 +28,7 @@ _NAMED: Final = re.compile(
     rf"{_NUMBER}(?P<plus>\+)?",
     re.IGNORECASE,
 )
-# Without one of these nothing is said to be the oldest.
+# A text without any of these states no minimum.
 _PERHAPS: Final = re.compile(
     r">=|≥|\d\+|\b(?:at least|min\w*|oldest|lowest|requir\w*|needs?|mandatory|msrv|rust-version|"
     r"engines|newer|later|higher|above|up|onwards?|older|below|before|from)\b",
@@ -70,7 +72,7 @@ _LINKS: Final = frozenset(
     most
     """.split()  # noqa: SIM905 - one word after the other reads best
 )
-# Who needs it, where that is told: not "we", "it", "anything".
+# The subject that has the requirement, if it is named: not "we", "it", "anything".
 _SUBJECT: Final = re.compile(
     r"^(?:the |our |all |an? )?(?!(?:we|it|you|anything|support|minimum|oldest|ci|production|"
     r"everything|users?|clients?)\b)(?P<who>[\w'-]+(?: [\w'-]+){0,3}?) (?:needs?|requires?|supports?|runs?|works?|"
@@ -81,15 +83,18 @@ _SUBJECT: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class _Versions:
-    """Of each name: the oldest version that will do, and those that are said to work."""
+    """Minimum and working versions by name: the oldest required, and those said to work."""
 
     oldest: dict[str, tuple[int, ...]]
     working: dict[str, tuple[int, ...]]
 
 
 def too_old(a: str, b: str) -> bool:
-    """Whether one of the statements lets something work that is older than what the other says to be the oldest, or
-    both say what is the oldest and not the same."""
+    """Return True if the statements disagree about a minimum version.
+
+    Either one says that a version works which is older than the minimum of the other, or both state different
+    minimums.
+    """
     if not (_DIGIT.search(a) and _DIGIT.search(b)) or max(len(a), len(b)) > LONGEST_TOLD:
         return False
     if not (_PERHAPS.search(a) or _PERHAPS.search(b)):
@@ -146,12 +151,12 @@ def _name(told: str, before: str) -> str:
 
 
 def _names(word: str) -> bool:
-    """Whether a word names what has versions: a known tool, or written like a name."""
+    """Return True if a word names something versioned: a known tool or a proper name."""
     return bool(class_of(word.lower())) or any(one.isupper() for one in word) or word.lower() in _OF.values()
 
 
 def _counts(after: str) -> bool:
-    """Whether a number counts something: "8 GB"."""
+    """Return True if a number is followed by a unit: "8 GB"."""
     match = re.match(r"\s?([A-Za-z%]+)", after)
     return match is not None and match[1].lower() in UNITS
 
@@ -177,7 +182,7 @@ def _differ(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
 
 
 def _of_others(a: str, b: str) -> bool:
-    """Whether each speaks of something of its own: "the CLI needs Go 1.22", "the server needs Go 1.20"."""
+    """Return True if each has a subject of its own: "the CLI needs Go 1.22", "the server needs Go 1.20"."""
     mine, others = _speaks_of(a), _speaks_of(b)
     return bool(mine - others and others - mine)
 

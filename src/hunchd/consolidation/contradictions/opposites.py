@@ -1,4 +1,4 @@
-"""Words that deny, and words that are opposed to each other, in what developers say of their projects."""
+"""Tables of denying words and of antonyms in statements about software projects."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 
 from hunchd.consolidation.contradictions.words import canonical, stem
 
-# Each word on the right denies the one on the left, also where that one is not said: "forbidden" is "not allowed".
+# Each word on the right denies the one on the left even alone: "forbidden" means "not allowed".
 _DENYING_WORDS: Final = """
 on: off disable disabled deactivate deactivated inactive
 allow: forbid forbidden prohibit prohibited disallow disallowed ban banned deny denied refuse refused
@@ -31,7 +31,7 @@ encourage: discourage
 reuse: single-use one-time
 guard: unguarded
 """
-# Each word on the right is opposed to the one on the left, where both are said of the same.
+# Each word on the right is an antonym of the one on the left, if both are said of the same thing.
 _OPPOSED: Final = """
 synchronous: asynchronous
 mutable: immutable
@@ -186,12 +186,15 @@ _NOT_DENYING: Final = frozenset(
 
 
 def denied_by(stemmed: str, word: str) -> str | None:
-    """The stem that this one denies wherever it stands; None when it denies nothing by itself."""
+    """Return the stem that this word denies by itself, or None.
+
+    "forbidden" denies "allow" wherever it stands.
+    """
     return _ON_SIGHT.get(word) or DENYING.get(stemmed)
 
 
 def opposite_of(stemmed: str, word: str) -> str | None:
-    """The stem to which this one is opposed: `enabl` for `disabled`; None when there is none."""
+    """Return the stem of the antonym, such as `enabl` for `disabled`, or None."""
     if (found := denied_by(stemmed, word) or OPPOSITES.get(stemmed)) is not None:
         return found
     match = _NEGATIVE.match(word)

@@ -1,4 +1,4 @@
-"""The shapes by which `reading` takes a statement apart: clauses, denials, times, qualifiers."""
+"""Regular expressions of the statement parser: clauses, denials, times, qualifiers."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ YEARS: Final = re.compile(
     re.IGNORECASE,
 )
 ERA: Final = re.compile(r"(?:^|\bin |\bwith |\bsince )(?:(?:version|release) |v)(\d[\w.]*)", re.IGNORECASE)
-# Behind these a word that is a tool too means the tool.
+# After these, a word that may also be a tool means the tool.
 OBJECT: Final = re.compile(r"\b(?:uses?|using|with|by|prefers?|through|via|called|is|are|to|[:=])\s*$", re.IGNORECASE)
 WAS: Final = re.compile(
     r"\b(?:was|were|had|did|ran|came|supported|required|needed|used|shipped|allowed|stored|kept|sent|wrote|returned|accepted|lacked|offered)\b",
@@ -130,7 +130,7 @@ VERB: Final = re.compile(
     r"scans|applies|not)\b|(?<=[\w)\]])\s*[:=]\s*(?=\S)",
     re.IGNORECASE,
 )
-# Verbs that are as often nouns: they count where nothing else says what the verb is.
+# Verbs that are as often nouns: used only if no other verb is found.
 PERHAPS_VERB: Final = re.compile(
     r"\s(?:use|run|go|need|require|keep|store|support|handle|send|return|write|read|sets?|lists?|work|starts?|"
     r"binds?|sort|checks?|maintain|own|give|get|"
@@ -159,7 +159,7 @@ TEMPLATE: Final = re.compile(
 ONLY: Final = re.compile(r"\b(?:only|solely|exclusively|nothing but)\b", re.IGNORECASE)
 ONLY_OF_IT: Final = re.compile(r"\b(?!read|append|write)([A-Za-z]+)-only\b", re.IGNORECASE)
 ALL: Final = re.compile(r"\b(?:all|every|any|always|each|everybody|everything|everyone)\b", re.IGNORECASE)
-# How often: "hourly", "once a day", "each night"; as a quantity of time.
+# Frequencies: "hourly", "once a day", "each night"; parsed as a quantity of time.
 PERIODS: Final = {"hourly": "1 hour", "daily": "1 day", "nightly": "1 day", "weekly": "1 week", "monthly": "1 month"}
 OFTEN: Final = re.compile(
     r"\b(?<!a )(?<!the )(hourly|daily|nightly|weekly|monthly)\b"
@@ -176,13 +176,13 @@ HALF: Final = re.compile(r"\bhalf an? (second|minute|hour|day|year)\b", re.IGNOR
 HUNDREDS: Final = re.compile(rf"\b(an? |{' |'.join(NUMBER_WORDS)} )(hundred|thousand|million)\b", re.IGNORECASE)
 TIMES: Final = {"hundred": 100, "thousand": 1_000, "million": 1_000_000}
 ONE: Final = re.compile(r"\b(after|within|for|in|takes?) an? (second|minute|hour|day|week|month|year)\b", re.IGNORECASE)
-# When or where it holds, said first.
+# A leading condition: when or where the statement holds.
 CONDITION: Final = re.compile(
     r"^((?:when|whenever|if|on|once|after|before|during|while|for|in|with|under|at|inside|within)"
     r" [^,]{2,60}),\s+(?!and\b|or\b)(.+)$",
     re.IGNORECASE | re.DOTALL,
 )
-# A noun that is a verb too, and what is said of it: "release notes are written by hand".
+# A noun that may also be a verb, with its predicate: "release notes are written by hand".
 NOUN_FIRST: Final = re.compile(
     r"^(?!(?:always|never|only|do|don't|avoid|no|prefer|feel|make|we|i|you|everyone|there)\b)[A-Za-z]+(?:\s+[\w-]+){0,3}?\s+"
     r"(?:is|are|was|were|has|have|must|should|can|cannot|may|will|does|lives?|expires?|needs?|goes|go|runs?|uses?|takes?)\b",

@@ -1,7 +1,7 @@
-"""A statement taken apart: what it speaks of, what it says of it, whether it affirms or denies, where and when.
+"""Parser of statements into clauses: subject, predicate, polarity, scope and time.
 
-Pure, and without any model: a few tenths of a millisecond a statement. What is told by a comma, a semicolon or "but" is
-a clause of its own; a clause that names no subject has that of the clause before.
+Pure and without any model; a statement takes a few tenths of a millisecond. A comma, a semicolon or "but" separates
+clauses; a clause without a subject takes that of the clause before.
 """
 
 from __future__ import annotations
@@ -19,44 +19,46 @@ from hunchd.consolidation.contradictions.values import Value, values_in
 from hunchd.consolidation.contradictions.words import NUMBER_WORDS, PALE, PHRASES, STOP, UNITS, canonical, stem
 from hunchd.ingestion.subjects import subject_of
 
-LONGEST: Final = 600  # characters of a statement that are read
+LONGEST: Final = 600  # characters of a statement that are parsed
 MOST_CLAUSES: Final = 4
-READ: Final = 4_096  # statements whose reading is kept
+READ: Final = 4_096  # cached results
 
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """One thing that is said. `head` and `rest` are stems of what it is said of and of what is said; those that are one
-    of several known choices are in `chosen` too, with what they are a choice of."""
+    """Parsed clause. `head` and `rest` are the stems of the subject and of the predicate.
+
+    Stems that are one of several known alternatives are also in `chosen`, with their class.
+    """
 
     head: frozenset[str]
     rest: frozenset[str]
-    pale: frozenset[str]  # words that name a key in a manifest and little elsewhere
-    how: frozenset[str]  # those of them that say what is said of it: written, started
+    pale: frozenset[str]  # low-information words, distinctive in the keys of a manifest only
+    how: frozenset[str]  # those of them in the predicate: written, started
     chosen: tuple[tuple[str, str], ...]  # (class, name)
     values: tuple[Value, ...]
     denied: bool
-    turned: frozenset[str]  # stems that were said by a word opposed to them
-    head_turned: frozenset[str]  # those of them in the head: "small files"
+    turned: frozenset[str]  # stems replaced by their antonym
+    head_turned: frozenset[str]  # those of them in the subject: "small files"
     head_chosen: frozenset[str]
-    linked: frozenset[str]  # how the verb is linked to what is said: "by", "with", "in"
-    rejected: frozenset[str]  # said not to be so: "instead of these"
+    linked: frozenset[str]  # prepositions after the verb: "by", "with", "in"
+    rejected: frozenset[str]  # rejected alternatives: "instead of these"
     places: frozenset[str]
     files: frozenset[str]
     is_pair: bool  # K: V
-    is_inherited: bool  # its head is that of the clause before
+    is_inherited: bool  # its subject is that of the clause before
     is_open: bool  # one of several: supports, can be, also
     is_strict: bool  # must, always, all
     is_also: bool
     is_only: bool
     is_all: bool  # every, always
-    is_only_head: bool  # only of its subject, and of nothing else
-    is_pin: bool  # a requirement as manifests state it
-    qualifiers: frozenset[str]  # stems that say where or for what it holds: "in the shop", "for guests"
-    names: frozenset[str]  # stems that were written with a capital letter
+    is_only_head: bool  # "only" restricts its subject
+    is_pin: bool  # a requirement in the form of a manifest
+    qualifiers: frozenset[str]  # stems of place or purpose: "in the shop", "for guests"
+    names: frozenset[str]  # stems written with a capital letter
     past: bool
     future: bool
-    marks: frozenset[str]  # years and versions of which it speaks as of times
+    marks: frozenset[str]  # years and versions used as times
 
     @property
     def all(self) -> frozenset[str]:
@@ -69,6 +71,8 @@ class Clause:
 
 @dataclass(slots=True)
 class _Words:
+    """Words of a text by role, collected while it is parsed."""
+
     stems: list[str] = field(default_factory=list)
     chosen: list[tuple[str, str]] = field(default_factory=list)
     turned: list[str] = field(default_factory=list)
@@ -80,7 +84,7 @@ class _Words:
 
 @lru_cache(maxsize=READ)
 def clauses_of(text: str) -> tuple[Clause, ...]:
-    """What `text` says, clause by clause; reasons are left out."""
+    """Parse `text` into clauses; reasons ("because …") are left out."""
     plain = plain_text(text[:LONGEST])
     found: list[Clause] = []
     for sentence in patterns.SENTENCES.split(plain):
@@ -93,13 +97,13 @@ def clauses_of(text: str) -> tuple[Clause, ...]:
 
 
 def _is_frame(part: str) -> bool:
-    """Whether a part says when and nothing more: "until last year: …"."""
+    """Return True if a part only says when: "until last year: …"."""
     return len(part.split()) <= 4 and (patterns.PAST.search(part) or patterns.FUTURE.search(part)) is not None
 
 
 @lru_cache(maxsize=1_024)
 def plain_text(text: str) -> str:
-    """`text` without markup, its contractions, denials and periods each written in one way."""
+    """Remove markup and normalise contractions, denials and periods."""
     text = text.replace("’", "'").replace("‘", "'").replace("“", '"').replace("”", '"').replace("`", "")
     text = patterns.MARKUP.sub(lambda match: match[1] or "", text)
     text = patterns.ONLY_OF_IT.sub(r"only \1", text)
@@ -135,9 +139,11 @@ def _parts(text: str) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class _When:
+    """Times to which a sentence refers."""
+
     past: bool
     future: bool
-    marks: frozenset[str]  # years, and versions of which a sentence speaks as of times
+    marks: frozenset[str]  # years and versions used as times
 
     @classmethod
     def of(cls, sentence: str) -> _When:
@@ -197,7 +203,10 @@ def _clause(text: str, inherited: frozenset[str], when: _When) -> Clause:
 
 
 def _without_else(text: str) -> tuple[str, str]:
-    """What is said, and what is said not to be: "use X instead of Y", "replaced Y by X", "prefer X over Y"."""
+    """Split off the rejected alternative: "use X instead of Y", "replaced Y by X", "prefer X over Y".
+
+    Returns the asserted text and the rejected one.
+    """
     for pattern in (patterns.CHANGED, patterns.REPLACED):
         if match := pattern.search(text):
             return f"{text[: match.start()]} {match['new']} {text[match.end() :]}", match["old"]
@@ -221,7 +230,10 @@ def _masked(text: str, values: list[Value]) -> str:
 
 
 def _divided(text: str) -> tuple[str, str]:
-    """What is spoken of, and what is said of it. An order speaks of what stands behind "for", if anything."""
+    """Split a clause into subject and predicate.
+
+    The subject of an imperative is what follows "for", if anything.
+    """
     if patterns.IMPERATIVE.match(text) and not patterns.NOUN_FIRST.match(text):
         match = re.search(r"\bfor (?:the |all |our )?(.+)$", text, re.I)
         return (match[1], text[: match.start()]) if match else ("", text)
@@ -252,7 +264,7 @@ def _words(text: str, *, is_pin: bool = False, first: bool = True) -> _Words:
 
 
 def _take(word: str, found: _Words, before: str, *, is_pin: bool, is_name: bool) -> None:
-    """Note one word of a text: what it is a choice of, what it is opposed to, its stem."""
+    """Record the class, antonym and stem of one word."""
     lower = word.lower()
     stemmed = canonical(stem(lower))
     choice = class_of(lower) or series_of(lower)
@@ -267,7 +279,7 @@ def _take(word: str, found: _Words, before: str, *, is_pin: bool, is_name: bool)
 
 
 def _told_parts(word: str) -> tuple[str, ...]:
-    """The words of a compound that no table knows: "lazy-loaded" says what "lazily loaded" says."""
+    """Split a compound that no table knows: "lazy-loaded" equals "lazily loaded"."""
     lower = word.lower()
     if "-" not in word or lower in COMPOUNDS or not word.replace("-", "").isalpha() or class_of(lower):
         return (word,)
@@ -277,7 +289,7 @@ def _told_parts(word: str) -> tuple[str, ...]:
 
 
 def _choices_of(head: _Words, rest: _Words, values: list[Value]) -> Iterator[tuple[str, str]]:
-    """What was chosen; a language with a version is what the version is of."""
+    """Yield the chosen alternatives, without a language or runtime that a version follows."""
     versioned = any(value.is_version for value in values)
     return (
         (kind, name)
@@ -287,7 +299,10 @@ def _choices_of(head: _Words, rest: _Words, values: list[Value]) -> Iterator[tup
 
 
 def _told_apart(head: _Words, rest: _Words) -> None:
-    """A project that requires a package of its own name says that name twice: the second is another word."""
+    """Mark the second occurrence of a stem as a word of its own.
+
+    A project that requires a package of its own name says that name twice.
+    """
     seen: set[str] = set()
     for stems in (head.stems, head.pale, rest.stems, rest.pale):
         for index, one in enumerate(stems):
@@ -296,14 +311,14 @@ def _told_apart(head: _Words, rest: _Words) -> None:
 
 
 def _tell_places(head: _Words) -> None:
-    """What says little elsewhere says in a subject which one is meant: the read timeout."""
+    """Treat low-information words as distinctive in a subject: the read timeout."""
     for one in [one for one in head.pale if one in PLACE_OF]:
         head.pale.remove(one)
         head.stems.append(one)
 
 
 def _passed_over(word: str, lower: str, is_pin: bool) -> bool:
-    """Words that name nothing. Two capitals are a name: US."""
+    """Return True for words that name nothing; two capitals are a name: US."""
     if is_pin:
         return lower in FRAME_WORDS
     return (lower in STOP and not (word.isupper() and len(word) > 1)) or lower in NUMBER_WORDS or lower in UNITS
@@ -317,7 +332,7 @@ def _qualifiers(text: str) -> Iterator[str]:
 
 
 def _without_phrases(text: str, found: _Words) -> str:
-    """`text` without pairs of words that name one tool, which are noted in `found`."""
+    """Remove pairs of words that name one tool, and record them in `found`."""
     for match in list(patterns.PHRASE.finditer(text)):
         lower = f"{match[1]} {match[2]}".lower()
         if match[1].lower() not in STOP and (choice := class_of(lower)):
@@ -328,7 +343,7 @@ def _without_phrases(text: str, found: _Words) -> str:
 
 
 def _is_switch(text: str, match: re.Match[str]) -> bool:
-    """Whether "on" or "off" says that something is switched so."""
+    """Return True if "on" or "off" states that something is switched."""
     after = text[match.end() :].lower().strip(" .,;)")
     if match[0].lower() == "off":
         return not after.startswith("of ")

@@ -1,7 +1,7 @@
-"""Which memories contradict each other: candidates by the words and names they share, judged pair by pair. Pure.
+"""Search for contradicting memories: candidates by shared words and names, then a judgement for each pair. Pure.
 
-What has one place and one value is no matter for this: there the newer claim takes the place of the older one. Here two
-memories of different places, or of none, say what cannot both hold.
+Facts with the same key and scope are not compared here: there the newer claim replaces the older one. This module
+compares memories of different keys, or of none.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ from hunchd.domain.facts import normal_key, place_of, since, voice_of
 from hunchd.domain.memory import Kind, Memory, Status, Trust
 from hunchd.ingestion.conventions import globs_of, part_of
 
-CANDIDATES: Final = 20  # of one memory
-SAID_BY_MODEL: Final = 0.8  # how sure we are of what a language model says, at least
-# Pairs of one memory that a model reads, those first that the rules oppose. A look at a new memory among 100,000 stays
-# below 50 ms; and the more pairs are read that only speak of the same, the more are misread.
+CANDIDATES: Final = 20  # candidates of one memory
+SAID_BY_MODEL: Final = 0.8  # minimum probability of a language model's verdict
+# Pairs of one memory that an entailment model reads, first those that the rules oppose. Comparing a new memory with
+# 100,000 stays below 50 ms; and of more pairs that merely share a subject, more are misread.
 MOST_READ: Final = 2
-LIKELY_BOTH: Final = 0.5  # how much less likely such a pair is worth reading as one that is as alike
-MOST_OF_ONE: Final = 3  # contradictions opened for one memory: what opposes more is misread
+LIKELY_BOTH: Final = 0.5  # factor for the priority of a pair that probably agrees
+MOST_OF_ONE: Final = 3  # contradictions opened for one memory; more are misread
 STATEMENT: Final = 500  # characters of a memory that are read as a statement
 SHORTEST: Final = 6  # characters
-COMMON: Final = 400  # memories: a word of more of them finds nothing
-# Told by a machine about one moment: what it says is not said to hold now.
+COMMON: Final = 400  # memories: a more frequent word finds no candidates
+# Recorded automatically about one moment: does not claim to hold now.
 _OF_HISTORY: Final = frozenset({"git", "commit", "signal", "session", "consolidation"})
 _KINDS: Final = frozenset({Kind.FACT, Kind.EPISODE})
-# Entries read in files that list what else there is, and decide nothing.
+# Keys read from files that enumerate options and decide nothing.
 _LISTS: Final = frozenset({"run everything", "before a commit", "commands", "ci systems"})
 _DIGITS: Final = re.compile(r"\d+")
-# Two files of one project seldom oppose each other: of 3,037 pairs of what those of fourteen projects state, not one
-# did, and nine were called opposed before.
+# Two files of one project seldom contradict each other: of 3,037 pairs of statements in files of fourteen projects none
+# did, but nine were reported without this threshold.
 SURE_OF_FILES: Final = 0.85
 _REASONS: Final[Mapping[str, str]] = {
     "versions": "they name versions that exclude each other",
@@ -54,7 +54,7 @@ _REASONS: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Opposition:
-    """A pair that cannot both hold; `b` is the newer one."""
+    """Pair of memories that cannot both hold; `b` is the newer one."""
 
     a: Memory
     b: Memory
@@ -62,15 +62,15 @@ class Opposition:
 
     @property
     def sides(self) -> tuple[str, str]:
-        """The ids of both."""
+        """Return the ids of both memories."""
         return self.a.id, self.b.id
 
     def beside(self, memory: Memory) -> Memory:
-        """The other side."""
+        """Return the other side of the pair."""
         return self.a if self.b.id == memory.id else self.b
 
     def record(self, now: datetime) -> Memory:
-        """The contradiction as it is kept."""
+        """Return the contradiction as a memory to store."""
         kind = self.judgement.kind
         if kind == "wording":
             reason = differing(statement(self.a), statement(self.b))
@@ -81,10 +81,15 @@ class Opposition:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What a memory contradicts by the rules, and the pairs about which a model is heard as well, older side first:
-    those that the rules oppose, the surest first, then the likest. `told_outright` are sentences that oppose each other
-    so plainly that this model is not heard. `doubtful` is what a language model may say beyond that, pairs with a word
-    in common first, as it stands if it says so."""
+    """Result of comparing one memory with its candidates, the older side of each pair first.
+
+    `opposed` are contradictions by the rules. `open` are pairs for an entailment model: first those that the rules
+    oppose,
+    the most probable first, then the most similar. `told_outright` are sentences that contradict each other so
+    explicitly
+    that this model is not consulted. `doubtful` is what a language model may confirm beyond that, pairs with a word in
+    common first.
+    """
 
     opposed: tuple[Opposition, ...]
     open: tuple[tuple[Memory, Memory], ...]
@@ -93,28 +98,31 @@ class Look:
 
     @property
     def free(self) -> frozenset[tuple[str, str]]:
-        """What is worded freely, by the ids of both sides: a language model's verdict on it decides."""
+        """Return the ids of freely worded pairs; a language model decides about them."""
         return frozenset((a.id, b.id) for a, b in (*self.open, *self.told_outright))
 
     def told(self, said: Mapping[tuple[str, str], float]) -> list[Opposition]:
-        """What is contradicted when `said`, by the ids of both sides, was read; the surest first."""
+        """Return the contradictions given the probabilities `said`, most probable first.
+
+        `said` maps the ids of both sides to what the entailment model has read.
+        """
         by_rules = [one for one in self.opposed if one.sides not in said]
         pairs = [(a, b) for a, b in self.open if (a.id, b.id) in said]
         as_read = (one for a, b in pairs if (one := read(a, b, said[a.id, b.id])) is not None)
         return sorted([*by_rules, *as_read], key=_surest_first)
 
     def as_read(self, said: Mapping[tuple[str, str], float]) -> list[Opposition]:
-        """The same, and not more than are likely to be read rightly."""
+        """Return the most probable contradictions given `said`, at most MOST_OF_ONE."""
         return surest(self.told(said))
 
     def for_judge(self, told: Iterable[Opposition]) -> list[Opposition]:
-        """What a language model decides about, of what is `told` first: whatever is worded freely."""
+        """Return the pairs about which a language model decides: freely worded `told` ones, then doubtful ones."""
         opened = [one for one in told if one.sides in self.free]
         sides = {one.sides for one in opened}
         return [*opened, *(one for one in self.doubtful if one.sides not in sides)]
 
     def without(self, denied: Callable[[Memory, Memory], bool]) -> Look:
-        """The same but for what is worded freely and `denied`."""
+        """Return a copy without the freely worded pairs that are `denied`."""
         gone = {(a.id, b.id) for a, b in (*self.open, *self.told_outright) if denied(a, b)}
         return replace(
             self,
@@ -124,7 +132,7 @@ class Look:
 
 
 def states(memory: Memory) -> bool:
-    """Whether a memory says that something holds now."""
+    """Return True if a memory states that something holds now."""
     if memory.kind not in _KINDS or memory.status is not Status.ACTIVE or "." in memory.id:
         return False
     if memory.key in _LISTS and memory.trust is not Trust.USER:
@@ -139,9 +147,9 @@ def states(memory: Memory) -> bool:
 
 
 def statement(memory: Memory) -> str:
-    """What a memory says, as far as it is read."""
+    """Return the text of a memory that is compared, at most STATEMENT characters."""
     text = memory.content[:STATEMENT]
-    if memory.category == "instruction":  # whose key is made up
+    if memory.category == "instruction":  # their keys are generated
         return text
     if memory.key and memory.value and normal_key(memory.key) not in text.casefold():
         return f"{memory.key}: {memory.value}"
@@ -149,12 +157,12 @@ def statement(memory: Memory) -> str:
 
 
 def _is_entry(memory: Memory) -> bool:
-    """Whether a memory says a key and its value, and no sentence about it."""
+    """Return True if a memory is a key with a value and no sentence."""
     return bool(memory.key) and statement(memory).casefold().startswith(f"{memory.key}:".casefold())
 
 
 def _are_entries_of_two_keys(one: Memory, other: Memory) -> bool:
-    """Whether both were read in files under keys that are not the same: "java: 8" and "ci java: 17, 21"."""
+    """Return True if both come from files under different keys: "java: 8" and "ci java: 17, 21"."""
     return (
         Trust.USER not in (one.trust, other.trust)
         and _is_entry(one)
@@ -164,20 +172,26 @@ def _are_entries_of_two_keys(one: Memory, other: Memory) -> bool:
 
 
 def _are_two_of_a_number(one: Memory, other: Memory) -> bool:
-    """Whether their keys name two of many things, "port of worker 1" and "port of worker 2"."""
+    """Return True if the keys differ in a number only: "port of worker 1", "port of worker 2"."""
     mine, others = normal_key(one.key or ""), normal_key(other.key or "")
     return mine != others and _DIGITS.sub("#", mine) == _DIGITS.sub("#", others)
 
 
 def _are_for_other_files(one: Memory, other: Memory) -> bool:
-    """Whether both are instructions that files give, each for other files: the narrower one is the exception."""
+    """Return True if both are instructions for different files.
+
+    The narrower one is the exception to the other.
+    """
     if not one.category == other.category == "instruction":
         return False
     return (part_of(one), globs_of(one)) != (part_of(other), globs_of(other))
 
 
 def may_oppose(one: Memory, other: Memory) -> bool:
-    """Whether two memories speak of the same scope and time, and are not settled by the rule of one value a key."""
+    """Return True if two memories overlap in scope and time and differ in key.
+
+    Memories of one key are settled by the rule of one value for a key.
+    """
     if one.id == other.id or one.project != other.project or one.scope is not other.scope:
         return False
     if one.branch != other.branch or not _overlap(one, other):
@@ -189,8 +203,10 @@ def may_oppose(one: Memory, other: Memory) -> bool:
 
 
 def _are_of_one_piece(one: Memory, other: Memory) -> bool:
-    """Whether both stand in one file, were said in one session, or are the history: these do not contradict themselves.
-    What people and agents said in spring may exclude what they say today."""
+    """Return True if both come from one file, one session, or the history.
+
+    These do not contradict themselves. Statements that people and agents made in spring may exclude today's.
+    """
     if one.trust is Trust.USER or voice_of(one) != voice_of(other):
         return False
     if one.source.get("path"):
@@ -200,22 +216,28 @@ def _are_of_one_piece(one: Memory, other: Memory) -> bool:
 
 
 def may_be_asked(memory: Memory, other: Memory) -> bool:
-    """Whether somebody who understands both may be asked if both hold: what the rules rule out is not left out."""
+    """Return True if a language model may be asked whether both hold.
+
+    Pairs that the rules exclude are left out.
+    """
     if not states(other) or not may_oppose(memory, other):
         return False
     return not _are_entries_of_two_keys(memory, other) and not _are_two_of_a_number(memory, other)
 
 
 def nearness(one: Memory, other: Memory, similarity: float | None) -> float:
-    """How likely two statements speak of the same: the cosine of what they mean, and by half their words. Where no
-    vector is known, what is usual for as many words in common stands in for it."""
+    """Return a score for how likely two statements are about the same.
+
+    It is the cosine of their vectors plus half the share of common words. If `similarity` is None (no vector), it is
+    estimated from the share of common words.
+    """
     words, others = words_of(one), words_of(other)
     alike = len(words & others) / max(len(words | others), 1)
     return (0.25 + 0.9 * alike if similarity is None else similarity) + 0.5 * alike
 
 
 def held_against(memory: Memory, candidates: Iterable[Memory]) -> Look:
-    """What the rules say of a memory beside each of `candidates`."""
+    """Compare a memory with each of `candidates` by the rules."""
     opposed: list[Opposition] = []
     open_ones: list[_Open] = []
     told_outright: list[tuple[Memory, Memory]] = []
@@ -225,7 +247,7 @@ def held_against(memory: Memory, candidates: Iterable[Memory]) -> Look:
             continue
         a, b = in_order(memory, other)
         judgement = judged(statement(a), statement(b))
-        if judgement.kind == "negation" and not words & words_of(other):  # what is denied is not what is said
+        if judgement.kind == "negation" and not words & words_of(other):  # the denial is about something else
             continue
         if _oppose(a, b, judgement):
             opposed.append(Opposition(a, b, judgement))
@@ -246,29 +268,34 @@ def held_against(memory: Memory, candidates: Iterable[Memory]) -> Look:
 
 @dataclass(frozen=True, slots=True)
 class _Open:
-    """A pair that the rules do not settle."""
+    """Pair that the rules do not settle."""
 
     a: Memory
     b: Memory
     judgement: Judgement
-    alike: float  # the share of their words that both have
+    alike: float  # share of words in common
 
     @property
     def is_free(self) -> bool:
-        """Whether both are sentences. What stands in a manifest, "tests: pytest", is none: a model that reads sentences
-        sees things in it."""
+        """Return True if both are sentences.
+
+        An entry of a manifest, such as "tests: pytest", is none: an entailment model misreads it.
+        """
         return not (_is_entry(self.a) or _is_entry(self.b))
 
     @property
     def is_doubtful(self) -> bool:
-        """Whether a language model may see more in it. Who says something may have other words for the same; what two
-        files say without a word in common is not worth the price of a question."""
+        """Return True if a language model may find a contradiction that the rules miss.
+
+        A user may use other words for the same thing; two files without a word in common are not worth the price of
+        a question.
+        """
         if not self.alike:
             return self.is_free and Trust.USER in (self.a.trust, self.b.trust)
         return self.is_free or not self.judgement.contradicts
 
     def place(self) -> tuple[float, float, str, str]:
-        """Where it stands among those to be read."""
+        """Return the sort key of the pair in the reading order."""
         sure = self.judgement.probability if self.judgement.contradicts else 0.0
         alike = self.alike * (LIKELY_BOTH if self.judgement.likely_both else 1.0)
         return -sure, -alike, self.a.id, self.b.id
@@ -280,7 +307,10 @@ def _oppose(a: Memory, b: Memory, judgement: Judgement) -> bool:
 
 
 def surest(found: Iterable[Opposition]) -> list[Opposition]:
-    """The surest first; not more of one memory than are likely to be read rightly."""
+    """Return the MOST_OF_ONE most probable pairs, most probable first.
+
+    More contradictions of one memory are probably misread.
+    """
     return sorted(found, key=_surest_first)[:MOST_OF_ONE]
 
 
@@ -289,34 +319,40 @@ def _surest_first(one: Opposition) -> tuple[float, str, str]:
 
 
 def read(a: Memory, b: Memory, probability: float | None) -> Opposition | None:
-    """A pair by the rules and by a model that has read it, None: it has not; `b` is the newer one."""
+    """Judge a pair by the rules and an entailment model; None if there is no contradiction.
+
+    `b` is the newer one; a `probability` of None: no model has read the pair.
+    """
     judgement = with_reading(judged(statement(a), statement(b)), probability)
     return Opposition(a, b, judgement) if _oppose(a, b, judgement) else None
 
 
 def told_by_model(a: Memory, b: Memory) -> Opposition:
-    """A pair of which a language model says that both cannot hold; `b` is the newer one."""
+    """Return a pair that a language model calls contradictory; `b` is the newer one."""
     return Opposition(a, b, Judgement(SAID_BY_MODEL, "meaning"))
 
 
 def as_judged(
     told: Iterable[Opposition], free: Sequence[Opposition], verdict: Callable[[Memory, Memory], bool | None]
 ) -> list[Opposition]:
-    """What is contradicted, when a language model has a `verdict` about pairs that are `free`, None: it has none. Of
-    what is `told`, what it denies is none; what it has not decided about is as told."""
+    """Apply the verdicts of a language model about the `free` pairs.
+
+    A `verdict` of None means that the model has none: then the pair stays as in `told`. Pairs that it denies are
+    dropped.
+    """
     said = {one.sides: verdict(one.a, one.b) for one in free}
     undecided = [one for one in told if said.get(one.sides) is None]
     return [*surest(undecided), *(_confirmed(one) for one in free if said[one.sides])]
 
 
 def _confirmed(one: Opposition) -> Opposition:
-    """The same for the same reason, and at least as sure as what a language model alone says."""
+    """Return the pair with a probability of at least SAID_BY_MODEL and its old reason."""
     sure = max(one.judgement.probability, SAID_BY_MODEL)
     return replace(one, judgement=replace(one.judgement, probability=sure))
 
 
 class Statements:
-    """The statements of one owner, found by the words and names that they share."""
+    """Inverted index of the statements of one owner, by words and names."""
 
     def __init__(self, memories: Iterable[Memory] = ()) -> None:
         self._memories: dict[str, Memory] = {}
@@ -328,13 +364,13 @@ class Statements:
         return len(self._memories)
 
     def add(self, memory: Memory) -> None:
-        """Take in a memory that `states` something."""
+        """Add a memory for which `states` is true."""
         self._memories[memory.id] = memory
         for word in words_of(memory):
             self._postings.setdefault(word, []).append(memory.id)
 
     def near(self, memory: Memory, most: int = CANDIDATES) -> list[Memory]:
-        """What says something about the same, the nearest first."""
+        """Return at most `most` statements about the same, most similar first."""
         scores: dict[str, float] = {}
         count = max(len(self._memories), 1)
         for word in sorted(words_of(memory), key=lambda one: len(self._postings.get(one, ()))):
@@ -350,7 +386,7 @@ class Statements:
 
 
 def words_of(memory: Memory) -> frozenset[str]:
-    """The stems by which a statement is looked for: of what it speaks of and what it chooses, and its key."""
+    """Return the stems, chosen classes and key by which a statement is indexed."""
     found: set[str] = set()
     for clause in clauses_of(statement(memory)):
         found |= clause.stems | {f"kind {kind}" for kind, _ in clause.chosen}
@@ -360,7 +396,7 @@ def words_of(memory: Memory) -> frozenset[str]:
 
 
 def question_for(memory: Memory) -> str:
-    """The words by which a search finds what may contradict a memory."""
+    """Return the search query that finds memories which may contradict this one."""
     return " ".join(re.findall(r"[\w./@-]+", f"{memory.key or ''} {statement(memory)}")[:40])
 
 
@@ -372,9 +408,14 @@ def contradictions(
     readings: Readings | None = None,
     denied: Callable[[Memory, Memory], bool] | None = None,
 ) -> Iterator[Planned]:
-    """A record for each pair that contradicts each other and was never asked about; with `since_run`, of pairs of which
-    one was changed after it. What was open and is no question any more is closed. With `readings` a pair that the rules
-    leave open is what was read of it, or is noted there to be read. What is worded freely and `denied` is neither."""
+    """Plan a record for each new contradiction, and close those that no longer apply.
+
+    A pair that was recorded before is not recorded again. With `since_run`, only pairs with a memory changed after
+    it are
+    compared. With `readings`, a pair that the rules leave open is judged by its cached probability, or queued for
+    reading.
+    Freely worded pairs for which `denied` is true are skipped.
+    """
     for record in [memory for memory in memories.values() if memory.kind is Kind.CONTRADICTION]:
         if (closed := ended(record, dict(memories), now)) is not None:
             why = str(closed.source["note"])
@@ -400,15 +441,17 @@ def contradictions(
 
 
 def _read_before(look: Look, readings: Readings) -> dict[tuple[str, str], float | None]:
-    """What was read in other nights, by the ids of both sides; None: it is to be read in this one."""
+    """Return the cached probabilities by the ids of both sides; None: to be read now."""
     return {(a.id, b.id): readings.of(a, b, statement(a), statement(b)) for a, b in look.open[:MOST_READ]}
 
 
 def newly_read(
     readings: Readings, said: Mapping[str, float | None], memories: Mapping[str, Memory], now: datetime
 ) -> Iterator[Planned]:
-    """A record for each pair that was read as one that cannot hold, or that could not be read (None) and is opposed by
-    the rules. `said` is by the names of pairs to be read."""
+    """Plan a record for each pair that was read and contradicts.
+
+    `said` maps pair names to probabilities; None: it could not be read, then the rules decide.
+    """
     opened: Counter[str] = Counter()
     pairs = ((readings.take(name, probability), probability) for name, probability in said.items())
     found = [one for pair, probability in pairs if pair is not None and (one := read(*pair, probability)) is not None]
@@ -420,12 +463,13 @@ def newly_read(
 
 
 def planned(record: Memory) -> Planned:
-    """The opening of a contradiction, as a run makes it."""
+    """Return the planned change that opens a contradiction."""
     what = f"open a contradiction: {record.content[:160]}"
     return Planned(Step.CONTRADICTIONS, "contradictions_found", what, str(record.source["reason"]), (), (record,))
 
 
 def in_order(one: Memory, other: Memory) -> tuple[Memory, Memory]:
+    """Return both memories, the older one first."""
     older, newer = sorted((one, other), key=lambda memory: (since(memory), memory.created, memory.id))
     return older, newer
 
@@ -436,7 +480,7 @@ def _overlap(one: Memory, other: Memory) -> bool:
 
 
 def _linked(one: Memory, other: Memory) -> bool:
-    """Whether one took the place of the other, or is a part of it."""
+    """Return True if one replaced the other or is linked to it."""
     names = {one.supersedes, one.superseded_by, *(link.get("ref") for link in one.links)}
     others = {other.supersedes, other.superseded_by, *(link.get("ref") for link in other.links)}
     return other.id in names or one.id in others

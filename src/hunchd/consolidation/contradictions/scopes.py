@@ -1,4 +1,4 @@
-"""Where and when a statement holds, told by its words alone: for what is found sentence by sentence."""
+"""Scope and time of a statement from its words alone, for the sentence-level detectors."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hunchd.consolidation.contradictions import patterns as patterns
 from hunchd.consolidation.contradictions.choices import PLACE_OF
 from hunchd.consolidation.contradictions.words import canonical, stem
 
-LONGEST_TOLD: Final = 240  # characters of what tells one thing; longer texts tell several
+LONGEST_TOLD: Final = 240  # characters of a text about one thing; longer texts are about several
 
 _UNSETTLED: Final = re.compile(
     r"\b(?:in v(?:ersion )?\d|may(?! not)|might|maybe|perhaps|should it|whether|propos(?:al|ed)|question|idea|asked|"
@@ -17,7 +17,7 @@ _UNSETTLED: Final = re.compile(
     r"before the rewrite|back (?:then|in)|planned)\b|\?",
     re.IGNORECASE,
 )
-# What is left out of what holds otherwise: "every endpoint except /health".
+# Exceptions to a general statement: "every endpoint except /health".
 _EXCEPT: Final = re.compile(
     r"\b(?:except(?:ing)?(?: for)?|apart from|other than|excluding|save for|with the exception of|all but|"
     r"every\w* but)\s+(?P<what>[^,.;:()]+?)"
@@ -45,17 +45,17 @@ _EXEMPT: Final = re.compile(
     r"\b(?:exempt(?:ed)?|carved out|(?:is|are) (?:the (?:one |only )?exception|an exception|excepted))\b", re.IGNORECASE
 )
 _OF_THE_OLD: Final = re.compile(r"\bthe (?:old|former|previous|legacy)\b[^.;]*\b(?:did|was|were|had)\b", re.IGNORECASE)
-_LITTLE: Final = 2  # words of an exception that say what it is
+_LITTLE: Final = 2  # minimum share of an exception's words in the other text, as 1/n
 _FEW: Final = frozenset(canonical(stem(word)) for word in ("the", "a", "an", "one", "for", "of", "in", "those", "our"))
 
 
 def unsettled(text: str) -> bool:
-    """Whether `text` tells of what was or may be."""
+    """Return True if `text` is about the past, a proposal or a possibility."""
     return _UNSETTLED.search(text) is not None
 
 
 def elsewhere(a: str, b: str) -> bool:
-    """Whether both name places of one group and none in common: production and staging."""
+    """Return True if the texts name different scopes of one group: production and staging."""
     mine, others = _places(a), _places(b)
     return any(not mine[group] & others[group] for group in mine.keys() & others.keys())
 
@@ -73,7 +73,7 @@ def _stems(text: str) -> list[str]:
 
 
 def let_off(a: str, b: str) -> bool:
-    """Whether one statement speaks of what the other leaves out, or of one where the other speaks of most."""
+    """Return True if one statement covers an exception of the other, or only most cases."""
     if max(len(a), len(b)) > LONGEST_TOLD:
         return False
     if any(told.search(text) is not None for told in (_EXEMPT, _OF_THE_OLD) for text in (a, b)):
@@ -83,7 +83,10 @@ def let_off(a: str, b: str) -> bool:
 
 
 def _demands_the_same(a: str, b: str) -> bool:
-    """Whether `a` forbids something without what `b` demands: "no PR without an issue", "every PR has an issue"."""
+    """Return True if `a` forbids the absence of what `b` demands.
+
+    Example: "no PR without an issue", "every PR has an issue".
+    """
     match = _NOT_WITHOUT.search(a)
     if match is None or _DEMAND.search(b) is None or _NEGATED.search(b) is not None:
         return False
@@ -92,7 +95,7 @@ def _demands_the_same(a: str, b: str) -> bool:
 
 
 def _ranked_apart(a: str, b: str) -> bool:
-    """Whether they speak of severity 1 and of severity 3."""
+    """Return True if they are about different ranks, such as severity 1 and severity 3."""
     mine, others = ({word.lower(): rank for word, rank in _RANKED.findall(text)} for text in (a, b))
     return any(mine[word] != others[word] for word in mine.keys() & others.keys())
 

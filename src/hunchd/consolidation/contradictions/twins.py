@@ -1,7 +1,7 @@
-"""Statements that say the same but for one thing: its denial, its order, or the one place that can only be filled once.
+"""Detection of contradictions between nearly identical statements: a denial, a reversed order, another single value.
 
-Word by word, where comparing what words both sides have is blind: `lint before test` and `test before lint` have all of
-them, and a second "not" somewhere in a sentence does not take back the first.
+Compares word by word, where comparing sets of words fails: `lint before test` and `test before lint` have the same
+words, and a second "not" somewhere in a sentence does not take back the first.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from hunchd.consolidation.contradictions.words import NUMBER_WORDS, STOP, UNITS,
 
 _WORD: Final = re.compile(r"[\w./@+#-]*\w")
 _CLAUSES: Final = re.compile(r"[,;:]\s|\s[-–—]\s|\.\s|\.$|\band (?=not\b)|\bso that\b|\bbecause\b")
-_SAME_EVENT: Final = 0.5  # of the words of the side that has fewer
-_LEAST_OF_LONGER: Final = 0.15  # of the words of the side that has more
+_SAME_EVENT: Final = 0.5  # of the words of the shorter side
+_LEAST_OF_LONGER: Final = 0.15  # of the words of the longer side
 
-# What denies, and what it is said with: "is not reloaded", "never commits".
+# An auxiliary with its denial: "is not reloaded", "never commits".
 _VERB: Final = re.compile(
     r"\b(?:(?P<aux>is|are|was|were|be|do|does|did|can|may|will|must|should|has|have)\b"
     r"(?:\s+(?P<not>not|never|no longer)\b)?|(?P<never>never)\b)\s*",
     re.IGNORECASE,
 )
 _CANNOT: Final = re.compile(r"\bcannot\b", re.IGNORECASE)
-# What says so is not about all: the other may still be true of the rest.
+# Limits a statement to a part: the other may still be true of the rest.
 _LIMITED: Final = re.compile(r"\b(?:only|except|unless|until|but|yet|some|other)\b", re.IGNORECASE)
 _WITHOUT: Final = re.compile(r"\bwithout\b", re.IGNORECASE)
 _CONDITION: Final = re.compile(r"\b(?:if|when|while|during|once|unless)\b", re.IGNORECASE)
@@ -56,16 +56,16 @@ _SEQUENCES: Final = tuple(
     )
 )
 
-# Without one of these nothing is told of an order.
+# A text without any of these states no order.
 _ORDERED: Final = re.compile(
     r"\b(?:first|then|last|before|after|afterwards|once|when|later|end|prior|as soon as|"
     r"overrid\w+|precedence|wins?|beats?)\b",
     re.IGNORECASE,
 )
-# How long something takes is no order: "deleted after 30 days".
+# A duration is no order: "deleted after 30 days".
 _PERIOD: Final = re.compile(r"\b(?:second|minute|hour|day|week|month|year)s?\b", re.IGNORECASE)
 
-# Of all of them, or of nothing else, only one thing is true.
+# Words for all or nothing else: only one filler can be true.
 _ALL: Final = re.compile(r"\b(?:all|every|each|always|any|only|alone|solely|exactly|exclusively)\b", re.IGNORECASE)
 _ALONE: Final = re.compile(r"\b(?:alone|solely|only|exclusively|exactly|single)\b", re.IGNORECASE)
 _MONTH: Final = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
@@ -78,7 +78,7 @@ _ONCE: Final = frozenset(
     canonical(stem(word))
     for word in ("ends", "starts", "begins", "expires", "due", "deadline", "freeze", "closes", "launches", "retires")
 )
-# How much of something, and what says that there is one such number.
+# Quantities, and words that imply a single quantity.
 _QUANTITY: Final = re.compile(
     rf"(?:[$€£]?\d[\d.,:]*(?:st|nd|rd|th|%|[a-z]{{1,3}})?|{'|'.join(NUMBER_WORDS)})"
     rf"(?:\s(?:{'|'.join(map(re.escape, UNITS))}))?",
@@ -96,12 +96,14 @@ _HAS_MORE: Final = re.compile(
 )
 _PLACED: Final = re.compile(r"\b(?:in|on|by|with|to|from|at|through|via|using)\s+(?:the\s+)?$", re.IGNORECASE)
 _LONGEST_PLACE: Final = 3  # words
-_SHORTEST_REST: Final = 2  # words that tell something
+_SHORTEST_REST: Final = 2  # content words
 
 
 def opposed_twins(a: str, b: str) -> str:
-    """How two statements that say nearly the same exclude each other: "negation", "order", "value"; "" if they do not,
-    or say something else."""
+    """Return how two nearly identical statements exclude each other, or "".
+
+    The kinds are "negation", "order" and "value".
+    """
     mine, others = _clauses(a), _clauses(b)
     is_plain = _CONDITION.search(a) is None and _CONDITION.search(b) is None
     for one in mine:
@@ -115,27 +117,27 @@ def opposed_twins(a: str, b: str) -> str:
 
 _Order = tuple[frozenset[str], frozenset[str]]
 
-# -- one denies what the other says --------------------------------------------------------------------------------
+# -- denials ------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class _Said:
-    """A clause around its verb, as stems."""
+    """Clause split at its verb, as stems."""
 
     subject: frozenset[str]
-    verb: str  # the first word behind the auxiliary
+    verb: str  # first word after the auxiliary
     rest: frozenset[str]
     is_denied: bool
     is_limited: bool
 
 
 def _denied(one: str, other: str) -> bool:
-    """Whether `one` denies what `other` says, and of no less."""
+    """Return True if `one` denies all that `other` says."""
     denial, said = _around_verb(one), _around_verb(other)
     if denial is None or said is None or not denial.is_denied or said.is_denied or denial.is_limited:
         return False
     alike = bool(said.subject) and denial.subject == said.subject and denial.verb == said.verb
-    apart = denial.rest - said.rest and said.rest - denial.rest  # of guests, of customers
+    apart = denial.rest - said.rest and said.rest - denial.rest  # "of guests" against "of customers"
     return alike and not apart and not said.is_limited and (not denial.rest or bool(denial.rest & said.rest))
 
 
@@ -153,7 +155,7 @@ def _around_verb(clause: str) -> _Said | None:
     return _Said(subject, behind[0], frozenset(behind[1:]), denied, limited)
 
 
-# -- one has the order of the other turned around ------------------------------------------------------------------
+# -- reversed orders ----------------------------------------------------------------------------------------------
 
 
 def _reversed(mine: _Order, others: _Order) -> bool:
@@ -163,14 +165,14 @@ def _reversed(mine: _Order, others: _Order) -> bool:
 
 
 def _reordered(a: str, b: str) -> bool:
-    """Whether two clauses, or the whole statements, tell the opposite order, of now and of no two places."""
+    """Return True if the statements give opposite orders, for the present and one place."""
     found = any(_reversed(one, other) for one in _orders(a) for other in _orders(b))
     return found and not any(unsettled(text) for text in (a, b)) and not elsewhere(a, b)
 
 
 @lru_cache(maxsize=2_048)
 def _orders(text: str) -> tuple[_Order, ...]:
-    """What comes first and what later, by its clauses and as a whole."""
+    """Return the (first, later) pairs of the clauses and of the whole text."""
     if len(text) > LONGEST_TOLD or _ORDERED.search(text) is None:
         return ()
     plain = plain_text(text)
@@ -180,7 +182,7 @@ def _orders(text: str) -> tuple[_Order, ...]:
 
 @lru_cache(maxsize=2_048)
 def _in_sequence(text: str) -> _Order | None:
-    """What comes first, and what later, where a sentence counts it up."""
+    """Return the order that a sentence states by "first … then …", or None."""
     for told in _SEQUENCES:
         if match := told.search(text):
             return _told_in_order(match["first"], match["later"])
@@ -189,7 +191,7 @@ def _in_sequence(text: str) -> _Order | None:
 
 @lru_cache(maxsize=2_048)
 def _in_order(clause: str) -> _Order | None:
-    """What comes first, and what later, where one word says which."""
+    """Return the (first, later) pair of a clause with "before", "after" or the like, or None."""
     match = _ORDER.search(clause)
     if match is None:
         return None
@@ -199,7 +201,7 @@ def _in_order(clause: str) -> _Order | None:
 
 def _told_in_order(first: str, later: str) -> _Order | None:
     one, two = frozenset(_stems(first)), frozenset(_stems(later))
-    # What is said of both does not tell them apart, and what says little only where nothing else does.
+    # Common words do not distinguish the sides; low-information words only do if nothing else is left.
     sides = [side - PALE_STEMS or side for side in (one - two, two - one)]
     return (sides[0], sides[1]) if all(sides) and _PERIOD.search(f"{first} {later}") is None else None
 
@@ -209,11 +211,11 @@ def _alike(one: frozenset[str], other: frozenset[str]) -> bool:
     return common >= _SAME_EVENT * min(len(one), len(other)) and common >= _LEAST_OF_LONGER * max(len(one), len(other))
 
 
-# -- both fill the same place --------------------------------------------------------------------------------------
+# -- one slot, two values -----------------------------------------------------------------------------------------
 
 
 def _filled_otherwise(a: str, b: str) -> bool:
-    """Whether both are the same sentence but for one place, and that place can be filled only once."""
+    """Return True if the sentences differ in one slot that has a single value."""
     mine, others = a.rstrip(" .").split(), b.rstrip(" .").split()
     before = _common([one.lower() for one in mine], [other.lower() for other in others])
     room = min(len(mine), len(others)) - before
@@ -232,14 +234,14 @@ def _filled_otherwise(a: str, b: str) -> bool:
         return before > 0 and _has_one(rest) and not _refines(place, other_place)
     if not (_is_name(here) and _is_name(there)):
         return False
-    if before == 0:  # X alone decides
+    if before == 0:  # "X alone decides"
         return _ALONE.search(" ".join(rest[:2])) is not None
     lead = " ".join(mine[:before])
     return after == 0 and _PLACED.search(f"{lead} ") is not None and _ALL.match(lead) is not None
 
 
 def _counted_otherwise(a: str, b: str) -> bool:
-    """Whether both are the same sentence but for its numbers."""
+    """Return True if the sentences differ in their numbers only."""
     mine, others = a.rstrip(" .").split(), b.rstrip(" .").split()
     if len(mine) != len(others) or mine[0].lower() != others[0].lower():
         return False
@@ -252,18 +254,18 @@ def _counted_otherwise(a: str, b: str) -> bool:
 
 
 def _refines(one: str, other: str) -> bool:
-    """Whether one is a version of the other's series: 22 and 22.2."""
+    """Return True if one version is in the series of the other: 22 and 22.2."""
     return one.startswith(f"{other}.") or other.startswith(f"{one}.")
 
 
 def _has_one(rest: Sequence[str]) -> bool:
-    """Whether what is said beside a number tells of something that has one such number."""
+    """Return True if the words beside a number describe something single-valued."""
     text = " ".join(rest)
     return _HAS_ONE.search(text) is not None and _HAS_MORE.search(text) is None
 
 
 def _common(mine: Sequence[str], others: Sequence[str], most: int | None = None) -> int:
-    """How many words both begin with."""
+    """Return the number of common leading words."""
     pairs = list(zip(mine, others, strict=False))[:most]
     return next((index for index, (one, other) in enumerate(pairs) if one != other), len(pairs))
 
@@ -282,6 +284,6 @@ def _clauses(text: str) -> tuple[str, ...]:
 
 
 def _stems(text: str) -> list[str]:
-    """The words that tell something, in their order."""
+    """Return the stems of the content words, in their order."""
     words = (match[0].lower() for match in _WORD.finditer(text))
     return [canonical(stem(word)) for word in words if word not in STOP]

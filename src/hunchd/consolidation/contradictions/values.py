@@ -1,4 +1,4 @@
-"""Versions and quantities in statements, each as the range of values that it lets through."""
+"""Versions and quantities in statements, each as the range of values that it allows."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _NOT_COUNTED: Final = frozenset(
     of by another thing place way or and more day time after at in is should can
     """.split()  # noqa: SIM905 - one word after the other reads best
 )
-# No versions and no quantities, although they are written like some.
+# Names that look like versions or quantities.
 _NAMES: Final = re.compile(
     r"\b(?:e2e|i18n|l10n|a11y|s3|ec2|k8s|oauth2|http/\d|utf-?\d+|sha-?\d+|base64|x86|amd64|arm64)\b", re.I
 )
@@ -63,15 +63,17 @@ _NAMES: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """What a number in a statement allows: everything from `low` to `high`. `measures` is what it counts, "" for a
-    version or a bare number; `told` is it as it was written."""
+    """Range that a number in a statement allows, from `low` to `high`.
+
+    `measures` is the measured quantity, "" for a version or a bare number; `told` is the number as written.
+    """
 
     low: Number
     high: Number
     form: Form
     measures: str
     told: str
-    at: int  # where in the text it begins
+    at: int  # offset in the text
     end: int
 
     @property
@@ -80,7 +82,10 @@ class Value:
 
 
 def values_in(text: str) -> list[Value]:
-    """The numbers that `text` states, in their order; `>=1.22,<3` and `3.8 through 3.10` are one."""
+    """Return the numbers in `text`, in their order.
+
+    A range such as `>=1.22,<3` or `3.8 through 3.10` is one value.
+    """
     found: list[Value] = []
     masked = _NAMES.sub(lambda match: "_" * len(match[0]), text)
     place = 0
@@ -101,16 +106,17 @@ def values_in(text: str) -> list[Value]:
 
 
 def excluding(one: Value, other: Value) -> bool:
-    """Whether nothing is allowed by both."""
+    """Return True if no value is in both ranges."""
     return _after(one.low, other.high) or _after(other.low, one.high)
 
 
 def same(one: Value, other: Value) -> bool:
+    """Return True if both ranges are equal."""
     return one.low == other.low and one.high == other.high
 
 
 def written_alike(one: Value, other: Value) -> bool:
-    """Whether both are the same requirement: nothing else but the spelling of the number differs."""
+    """Return True if both are the same requirement up to the spelling of the number."""
     if _is_operator(one.told) or _is_operator(other.told):
         return same(one, other)
     return one.told.lower() == other.told.lower() or same(one, other)
@@ -121,7 +127,7 @@ def _is_operator(told: str) -> bool:
 
 
 def refines(one: Value, other: Value) -> bool:
-    """Whether one is a version of the other's series: 15 and 15.4."""
+    """Return True if one version is in the series of the other: 15 and 15.4."""
     mine, others = one.low, other.low
     return (
         one.form == other.form == "exact"
@@ -149,7 +155,7 @@ def _value(text: str, match: re.Match[str]) -> Value:
         amount = float(match["version"].lstrip("vV").rstrip(".*x") or 0)
         number = (amount * times,)
     elif unit and not match["op"] and "." not in match["version"] and not match["plus"]:
-        measures = _counted(unit)  # "3 projects" counts projects
+        measures = _counted(unit)  # "3 projects" measures projects
     before, after = text[max(0, match.start() - 60) : match.start()], text[end : end + 40]
     form, low, high = _bounds(match["op"] or "", bool(match["plus"]), number, before, after, match["version"])
     told = " ".join(text[match.start() : end].split())
@@ -195,7 +201,7 @@ def _within(number: Number, kept: int) -> Number:
 
 
 def _number(version: str) -> Number:
-    """A version as numbers that compare; what comes before a release compares below it."""
+    """Parse a version into comparable numbers; pre-releases compare below the release."""
     plain = re.sub(r"[.\-+]?(?:\*|x)(?=\.|$)", "", version.lstrip("vV"), flags=re.I)
     head = re.match(r"\d+(?:\.\d+)*", plain)
     numbers = [float(one) for one in (head[0] if head else "0").split(".")]
@@ -211,7 +217,7 @@ def _number(version: str) -> Number:
 
 
 def _after(low: Number, high: Number) -> bool:
-    """Whether `low` lies behind `high`; 15 ends with the last of 15.x."""
+    """Return True if `low` is above `high`; 15 includes all of 15.x."""
     if high in (_INFINITE,) or low == _NOTHING:
         return False
     return low > high and low[: len(high)] != high
@@ -233,7 +239,7 @@ def _joined(one: Value, other: Value) -> Value:
 
 
 def _in_words(text: str) -> list[Value]:
-    """ "twelve minutes", "one hour"."""
+    """Return numbers that are spelled out: "twelve minutes", "one hour"."""
     found = []
     for match in _WORDS.finditer(text):
         number, unit = NUMBER_WORDS.get(match[1].lower()), match[2].lower()

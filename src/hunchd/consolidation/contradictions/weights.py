@@ -1,4 +1,4 @@
-"""The trained table by which the comparison of two statements becomes a probability; shipped with the package."""
+"""Trained table that turns the features of two statements into a probability; shipped with the package."""
 
 from __future__ import annotations
 
@@ -18,26 +18,29 @@ VERSION: Final = 1
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """A logistic regression. `provenance` says what it was trained on and by what."""
+    """Logistic regression; `provenance` records its training data and script."""
 
     bias: float
     weights: tuple[float, ...]
     provenance: Mapping[str, Any]
 
     def probability(self, features: Sequence[float]) -> float:
-        """That both statements cannot hold."""
+        """Return the probability that both statements cannot hold."""
         score = self.bias + sum(weight * value for weight, value in zip(self.weights, features, strict=True) if value)
         return 1.0 / (1.0 + math.exp(-max(min(score, 30.0), -30.0)))
 
 
 @cache
 def shipped() -> Weights:
-    """The table of this version."""
+    """Return the table that is shipped with this version."""
     return loaded(SHIPPED)
 
 
 def loaded(path: Path) -> Weights:
-    """The table in a file. Raises ValueError if it was trained for other features."""
+    """Load a table from a file.
+
+    Raises ValueError if it was trained for other features.
+    """
     table = json.loads(path.read_text("utf-8"))
     if table["version"] != VERSION or tuple(table["weights"]) != FEATURES:
         raise ValueError(f"{path} was trained for other features")
@@ -45,6 +48,7 @@ def loaded(path: Path) -> Weights:
 
 
 def written(weights: Weights, path: Path) -> None:
+    """Write the table as JSON, rounded to four digits."""
     table = {
         "version": VERSION,
         "provenance": dict(weights.provenance),

@@ -1,7 +1,6 @@
-"""The words by which statements about a project are compared: what says nothing, what says the same, what counts.
+"""Word tables for comparing statements: stop words, synonyms, phrases, units; and the stemmer.
 
-All tables are of everyday developer language. A stem is what `stem` leaves of a word; the tables are given in plain
-words and stemmed once, when the module is loaded.
+All tables are of everyday developer language. They are given in plain words and stemmed once, when the module loads.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _KEPT: Final = frozenset(
 
 @lru_cache(maxsize=8_192)
 def stem(word: str) -> str:
-    """What is left of a word without its ending: `migrations`, `migrating` and `migrate` are one."""
+    """Strip the ending of a word: `migrations`, `migrating` and `migrate` have one stem."""
     if "-" in word and word.replace("-", "").isalpha():
         before, _, last = word.rpartition("-")
         return f"{before}-{stem(last)}"
@@ -44,7 +43,7 @@ def stem(word: str) -> str:
     return word[:-1] if len(word) > 3 and word.endswith("e") else word
 
 
-# They shape a sentence and name nothing.
+# Function words.
 STOP: Final = frozenset(
     """
     a an the this that these those it its itself we our ours us you your yours they them their i me my he she his her
@@ -58,7 +57,7 @@ STOP: Final = frozenset(
     onwards around roughly approximately ca circa exactly namely i.e e.g etc note decision decided agreed
     """.split()  # noqa: SIM905 - one word after the other reads best
 )
-# They say that something is so and not what: two statements may use different ones of them for the same.
+# Low-information words: two statements may use different ones with the same meaning.
 PALE: Final = frozenset(
     """
     use run go live keep set store put take give need require have support handle work provide allow do make come hold
@@ -74,7 +73,7 @@ PALE: Final = frozenset(
     """.split()  # noqa: SIM905 - one word after the other reads best
 )
 
-# One word for what is said in several; the first is kept.
+# Synonyms, one group a line; the first word stands for all.
 _SAME: Final = """
 postgresql postgres psql pg
 on enable enabled activate activated
@@ -180,11 +179,11 @@ _SYNONYMS: Final[Mapping[str, str]] = {
 
 
 def canonical(stemmed: str) -> str:
-    """The one stem for words that say the same."""
+    """Return the one stem that stands for all synonyms of a stem."""
     return _SYNONYMS.get(stemmed, stemmed)
 
 
-# Words that are said apart or in another way.
+# Phrases with a synonym in one word.
 PHRASES: Final[Mapping[str, str]] = {
     "out of order": "unordered",
     "time out": "timeout",
@@ -257,7 +256,7 @@ NUMBER_WORDS: Final[Mapping[str, int]] = {
 } | {"twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "ninety": 90, "hundred": 100}  # fmt: skip
 
 _KB, _MINUTE = 1024, 60
-# Unit → what it measures, and how many of the basic unit it is.
+# Unit → quantity, and its factor to the base unit.
 UNITS: Final[Mapping[str, tuple[str, float]]] = {
     **dict.fromkeys(("ms", "msec", "millisecond", "milliseconds"), ("time", 0.001)),
     **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), ("time", 1.0)),

@@ -1,1 +1,1 @@
-"""Which memories say the same: found, read, compared. No I/O."""
+"""Detection of memories that say the same: find, normalise and compare. No I/O."""

@@ -1,7 +1,6 @@
-"""A text as it is compared with others: sentences of words, what tells two things apart, and in which order it is said.
+"""Normalised text for comparing memories: sentences of words, distinguishing tokens, and word order.
 
-What git writes below a message is left out, several words for one thing become one, and so do the forms and spellings
-of a word. Pure.
+Trailers that git adds to a message are dropped; synonyms, inflections and spellings of a word become one. Pure.
 """
 
 from __future__ import annotations
@@ -32,14 +31,14 @@ _CODE: Final = re.compile(r"[_/@\\]|\w\.\w|::|\(\)|[a-z][A-Z]|[A-Z]{2,}[a-z]|\d"
 _NOT_STOPPED: Final = frozenset(
     ("before", "after", "on", "off", "avoid", "over", "under", "each", "all", "only", "more", "another", "again")
 )
-# A file is updated again and again; "flake8-reported" is no name.
+# A file is updated many times; "flake8-reported" is no name.
 _FILE: Final = re.compile(
     r"[/-]|\.(?:cfg|c|cc|cpp|css|go|h|html|in|ini|java|jsx?|json|lock|md|py|rb|rs|rst|sh|toml|tsx?|txt|ya?ml)$"
 )
 _REVERTED: Final = re.compile(r"^(?:revert(?:s|ed|ing)?|undo(?:es|ne)?|fixup)$")
 _SHORTENED: Final = re.compile(r"(?<!\w)w/(o\b)? ?", re.IGNORECASE)
 _APART: Final = re.compile(rf"\b(?:{'|'.join(PHRASES)})\b", re.IGNORECASE)
-# What git writes below a message: who signed it, where it was taken from, which files were in the way.
+# Trailers that git adds to a message: sign-offs, cherry-pick sources, conflicts.
 _OF_GIT: Final = re.compile(
     r"^\W{0,3}(?:(?:acked|approved|co-authored|co-developed|committed|helped|merged|reported|requested|reviewed|signed-off"
     r"|suggested|tested)-by: .*|\(cherry[ -]picked from .*"
@@ -49,21 +48,23 @@ _OF_GIT: Final = re.compile(
 _SCOPE: Final = re.compile(r"^\W{0,4}([\w./-]+(?:\([\w ./,-]+\))?)!?\s*:\s")
 NOTHING: Final = frozenset[str]()
 _DENIAL: Final = re.compile(r"^(?:not|no|never|none|without|cannot|nor|neither)$")
-# What stands on one side of them and what on the other is not the same: "from 10 to 30", "tabs instead of spaces".
+# The two sides of these words have different roles: "from 10 to 30", "tabs instead of spaces".
 _ARROWS: Final = frozenset(("->", "=>", "→"))
 _TURNING: Final = _ARROWS | frozenset(
     "to into from with by on over than instead before after as for under within above below".split()  # noqa: SIM905
 )
-_SERIES: Final = frozenset((",", "&", "and", "or"))  # on both sides of them it is
+_SERIES: Final = frozenset((",", "&", "and", "or"))  # the order around these does not matter
 _STEP: Final = re.compile(rf"[-=]>|→|[,&]|{_TOKEN.pattern}")
 
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
+    """Normalised sentence: word counts, and the tokens that distinguish it."""
+
     words: dict[str, int]
-    telling: frozenset[str]  # numbers, names of code, denials, what was done
+    telling: frozenset[str]  # numbers, names of code, denials, actions
     length: int  # words
-    goes_on: bool = False  # stands behind a dash, and tells more of what stands before it
+    goes_on: bool = False  # follows a dash and adds to what precedes it
 
 
 def joined(sentences: Sequence[Sentence]) -> Sentence:
@@ -81,7 +82,7 @@ def sentences_of(memory: Memory) -> tuple[Sentence, ...]:
 
 
 def _pieces(memory: Memory) -> Iterator[list[str]]:
-    """Sentence by sentence, what stands between its dashes."""
+    """Yield the parts of each sentence between its dashes."""
     return (_DASH.split(part) for part in _SENTENCES.split(_plain(_text(memory))))
 
 
@@ -121,7 +122,10 @@ def _tokens(text: str) -> Iterator[tuple[bool, tuple[str, ...]]]:
 
 @lru_cache(maxsize=1 << 15)
 def _read(token: str) -> tuple[bool, tuple[str, ...]]:
-    """What a token says, and whether that tells two things apart; the same strings each time, for they are many."""
+    """Return if a token is distinguishing, and its normalised words.
+
+    Strings are interned and results cached: there are many of them.
+    """
     lower = token.lower()
     if _DENIAL.match(lower):
         return True, ("not",)
@@ -138,30 +142,32 @@ def _read(token: str) -> tuple[bool, tuple[str, ...]]:
 
 
 def _is_shouted(token: str) -> bool:
-    """Whether a word is only written in capitals."""
+    """Return True if a word is merely written in capitals."""
     return token.isalpha() and token.isupper()
 
 
 def scope_of(memory: Memory) -> frozenset[str]:
-    """What a title says before its colon: the part of the project that it is about."""
+    """Return the words before the colon of a title: the part of the project it concerns."""
     found = _SCOPE.match(memory.title)
     return frozenset(word for _, said in _tokens(found[1]) for word in said) if found else NOTHING
 
 
 def is_name(word: str) -> bool:
-    """Whether something that tells is the name of a piece of code, or the number of a request."""
+    """Return True if a distinguishing token names code or a pull request."""
     return word[0] == "#" or not (_NUMBER.match(word) or _FILE.search(word))
 
 
 def forget() -> None:
-    """Gives back what is kept of words: some megabytes, strewn over all that was used."""
+    """Clear the token caches: some megabytes, scattered over memory."""
     _read.cache_clear()
     stem.cache_clear()
 
 
 def is_begun_in(one: Memory, other: Memory) -> bool:
-    """Whether a memory says word by word what another begins with, whatever ends a sentence there. What comes after its
-    end is its beginning."""
+    """Return True if `other` contains the first sentence of `one` word by word.
+
+    Sentence ends are ignored; the text is treated as circular, so a match may wrap from its end to its beginning.
+    """
     begin = next(filter(None, _said(one)), [])
     said = [word for words in _said(other) for word in words]
     again = said + said[: len(begin)]
@@ -175,7 +181,10 @@ def _said(memory: Memory) -> Iterator[list[str]]:
 
 
 def turned_round(one: Memory, other: Memory) -> bool:
-    """Whether two texts of the same words say two things: "tabs instead of spaces" and "spaces instead of tabs"."""
+    """Return True if the same words in another order mean another thing.
+
+    "tabs instead of spaces" and "spaces instead of tabs".
+    """
     mine, others = (_Order(memory) for memory in (one, other))
     if any((last, middle, first) in others.steps - mine.steps for first, middle, last in mine.steps - others.steps):
         return True
@@ -188,11 +197,11 @@ def turned_round(one: Memory, other: Memory) -> bool:
 
 
 class _Order:
-    """What follows what in the clauses of a text."""
+    """Order of words in the clauses of a text."""
 
     def __init__(self, memory: Memory) -> None:
         self.steps: set[tuple[str, str, str]] = set()  # three words in a row
-        self.turns: dict[tuple[str, str], set[str]] = {}  # a turning word and the next one → what stands before
+        self.turns: dict[tuple[str, str], set[str]] = {}  # (turning word, next word) → words before
         for clause in _clauses(memory):
             self.steps |= {
                 (first, middle, last)
@@ -207,7 +216,7 @@ class _Order:
 def _clauses(memory: Memory) -> Iterator[list[str]]:
     for part in _SENTENCES.split(_plain(_text(memory))):
         tokens = [match[0].rstrip(".:-") or match[0] for match in _STEP.finditer(part)]
-        every = not _ARROWS.isdisjoint(tokens)  # on both sides of an arrow "make" is a name
+        every = not _ARROWS.isdisjoint(tokens)  # beside an arrow even a stop word is a name
         clause: list[str] = []
         for token in tokens:
             lower = token.lower()

@@ -1,9 +1,10 @@
-"""Which memories say the same: blocking by rare words, then similarity from .92 on and the same subject. Pure.
+"""Search for duplicates: blocking by rare words, then similarity of at least .92 and the same subject. Pure.
 
-Two texts are compared sentence by sentence, with abbreviations written out, words of one meaning as one word, and
-without case, punctuation, markup, order and what git adds. What tells two things apart must be the same on both sides:
-numbers, versions, names of code, denials, the part of a project, and what stands on which side of "instead of" or "from
-… to …". A sentence more does no harm, a name more does.
+Two texts are compared sentence by sentence, with abbreviations expanded, synonyms unified, and without case,
+punctuation, markup, order and git trailers. Distinguishing tokens must be equal on both sides: numbers, versions,
+names
+of code, denials, the part of a project, and what stands on which side of "instead of" or "from … to …". An additional
+sentence does no harm, an additional name does.
 """
 
 from __future__ import annotations
@@ -30,34 +31,34 @@ from hunchd.consolidation.duplicates.reading import (
 from hunchd.consolidation.duplicates.words import TELLING, WEAK
 from hunchd.domain.memory import Kind, Memory, Status
 
-LEAST: Final = 0.92  # similarity from which two texts say the same, where they also speak of the same
-# Vectors know words that no table knows: with them, a wording may differ so much.
+LEAST: Final = 0.92  # minimum similarity of duplicates about one subject
+# Minimum if the vectors agree: these know synonyms that no table has.
 LEAST_IN_WORDS: Final = 0.8
-LEAST_TOLD_OF_PART: Final = 1.8  # where only a part of the longer text is said in the shorter one
-SHORT: Final = 14  # words of two texts together; of one that is told word by word again
-MOST_ADDED: Final = 0.6  # of the longer text, where whole sentences were added
-MOST_ADDED_BY_NAME: Final = 0.3  # where those name something or count
-LEAST_TOLD: Final = 1.65  # by the words of an episode: "add missing changelog entry" is said of many things
-# Less is enough where both have the very same words and either so many or a name that hardly another memory says.
+LEAST_TOLD_OF_PART: Final = 1.8  # minimum information if only a part of the longer text is covered
+SHORT: Final = 14  # words of two texts together; or of one that is repeated verbatim
+MOST_ADDED: Final = 0.6  # maximum share of added sentences in the longer text
+MOST_ADDED_BY_NAME: Final = 0.3  # the same if those contain names or numbers
+LEAST_TOLD: Final = 1.65  # minimum information of an episode: "add missing changelog entry" is said of many things
+# Less is enough if both have exactly the same words, and either this many or a name that few memories contain.
 LEAST_TOLD_AGAIN: Final = 1.0
 LEAST_WORDS_AGAIN: Final = 6
 NAMED_BY: Final = 3  # memories
-RAREST: Final = 10  # words of a memory by which it is looked for
-COMMON: Final = 300  # memories: a word of more of them finds nothing
-TOGETHER: Final = 4  # words that find a memory that has no rare one: its rarest, all of them
+RAREST: Final = 10  # words by which candidates of a memory are searched
+COMMON: Final = 300  # memories: a more frequent word finds no candidates
+TOGETHER: Final = 4  # its rarest words, joined, for a memory without rare ones
 MOST_COMPARED: Final = 60  # candidates of one memory
-MOST_READ: Final = 4_000  # texts that are kept sentence by sentence
+MOST_READ: Final = 4_000  # texts whose sentences are cached
 _KINDS: Final = frozenset({Kind.FACT, Kind.EPISODE, Kind.WORKFLOW})
-_SAYS_LITTLE: Final = WEAK | TELLING | {"previous", "commit"}  # of what one memory is about: each has another before
+_SAYS_LITTLE: Final = WEAK | TELLING | {"previous", "commit"}  # words that do not tell two memories apart
 
 
 @dataclass(frozen=True, slots=True)
 class _Text:
-    """A text in short: its sentences are read again where two are compared word by word, which is seldom."""
+    """Compact form of a text; its sentences are parsed again for the few word-by-word comparisons."""
 
     memory: Memory
-    words: tuple[str, ...]  # each once
-    telling: tuple[str, ...]  # each once, in order: a set of few takes several times as much
+    words: tuple[str, ...]  # unique
+    telling: tuple[str, ...]  # unique and sorted: a small set takes several times the memory
     length: int
     begins: Sentence
     parts: int  # sentences
@@ -70,8 +71,11 @@ def same_groups(
     settled: Collection[str] = (),
     least: float = LEAST,
 ) -> list[list[str]]:
-    """Groups of ids whose memories say the same, each id in one group at most. With `vectors` (signed bytes, by
-    id), wordings that no table knows are recognised too. Two of the `settled` are not compared again."""
+    """Group the ids of memories that say the same; each id is in one group at most.
+
+    `vectors` (signed bytes, by id) recognise wordings that no table knows. Two `settled` memories are not compared
+    again.
+    """
     texts = {one.id: _text_of(one) for one in memories.values() if _may_merge(one)}
     rarity = _Rarity(texts.values())
     comparing = _Comparing(rarity, vectors or {}, least)
@@ -82,7 +86,7 @@ def same_groups(
         if second in taken or second in found:
             continue
         group = found.get(lead, [lead])
-        # With every one of a group: what says little is said in many that have nothing else in common.
+        # Compare with all of a group: low-information texts would join memories that have nothing else in common.
         if all(comparing.same(texts[one], texts[second]) for one in group):
             found[lead] = [*group, second]
             taken[second] = taken[lead] = lead
@@ -91,7 +95,7 @@ def same_groups(
 
 
 class _Rarity:
-    """How much a word tells, by how many memories say it: between 0 and 1."""
+    """Information content of words by document frequency, from 0 to 1."""
 
     def __init__(self, texts: Collection[_Text]) -> None:
         self.count: Counter[str] = Counter()
@@ -109,18 +113,18 @@ class _Rarity:
         return max(0.25, self._told[word])
 
     def told(self, words: Collection[str]) -> float:
-        """How much they say together; what stands in most texts says nothing of one."""
+        """Return the information of several words; words of most texts add nothing."""
         return sum(map(self._told.__getitem__, words))
 
     def of_text(self, text: _Text) -> tuple[float, float]:
-        """What all words of a text tell together, and what they weigh."""
+        """Return the information and the weight of all words of a text."""
         found = self._of_text.get(text.memory.id)
         if found is None:
             found = self._of_text[text.memory.id] = (self.told(text.words), sum(map(self.of, text.words)))
         return found
 
     def has_name(self, text: _Text) -> bool:
-        """Whether it names something that hardly another text names: a piece of code, or a request by its number."""
+        """Return True if the text names code or a pull request that few others name."""
         return any(self.count[word] <= NAMED_BY and is_name(word) for word in text.telling)
 
 
@@ -129,13 +133,14 @@ def _may_merge(memory: Memory) -> bool:
 
 
 def _candidates(texts: Mapping[str, _Text], rarity: _Rarity, settled: Collection[str]) -> Iterator[tuple[str, str]]:
-    """Pairs that share rare words and may be of one event, each once, without those of two that are settled.
+    """Yield pairs that share rare words and may be of one event, each once.
 
-    Nearly all memories of a history are of a commit of their own: those are compared with memories of none, and with
-    others of the same commit, never with each other.
+    Pairs of two settled memories are left out. Nearly all memories of a history belong to a commit of their own:
+    these are
+    compared with memories of none, and with others of the same commit, never with each other.
     """
-    loose: dict[str, list[str]] = {}  # word → memories that are of no commit
-    bound: dict[str, list[str]] = {}  # … of one
+    loose: dict[str, list[str]] = {}  # word → memories without a commit
+    bound: dict[str, list[str]] = {}  # word → memories of a commit
     of_commit: dict[str, list[str]] = {}
     for identifier in sorted(texts, key=lambda one: (one not in settled, one)):
         words = sorted(texts[identifier].words, key=lambda word: (rarity.count[word], word))
@@ -161,24 +166,24 @@ def _candidates(texts: Mapping[str, _Text], rarity: _Rarity, settled: Collection
 
 
 def _commits(memory: Memory) -> frozenset[str]:
-    """The events that a memory is of: commits, and requests to merge them."""
+    """Return the events of a memory: commits and pull requests."""
     return frozenset(artifact.ref for artifact in memory.artifacts if artifact.type in ("commit", "pr"))
 
 
 class _Comparing:
-    """Judges pairs; what is cheap and tells two texts apart is asked first."""
+    """Comparison of pairs; cheap and selective checks come first."""
 
     def __init__(self, rarity: _Rarity, vectors: Mapping[str, bytes], least: float) -> None:
         self._rarity = rarity
         self._vectors = vectors
         self._least = least
         self._read: dict[str, tuple[Sentence, ...]] = {}
-        self._words: tuple[str, frozenset[str]] = ("", frozenset())  # of the text that was compared last
+        self._words: tuple[str, frozenset[str]] = ("", frozenset())  # of the last compared text
 
     def same(self, one: _Text, other: _Text) -> bool:
         if not _same_subject(one.memory, other.memory):
             return False
-        # Nobody says that much twice by chance.
+        # Texts this long are not repeated by chance.
         alike = self._is_said_again(one, other) or self._are_alike(one, other)
         return alike and self._have_one_scope(one, other) and not turned_round(one.memory, other.memory)
 
@@ -193,7 +198,7 @@ class _Comparing:
         return again or all(self._says_enough(text, least, again=False) for text in (one, other))
 
     def _have_one_scope(self, one: _Text, other: _Text) -> bool:
-        """Not where two titles say the same of two parts of a project."""
+        """Return False if two titles say the same of two parts of a project."""
         mine, others = scope_of(one.memory), scope_of(other.memory)
         if mine == others or not (mine and others):
             return True
@@ -204,29 +209,34 @@ class _Comparing:
         return alike and self._sentences(one) == self._sentences(other)
 
     def _says_enough(self, text: _Text, least: float, *, again: bool) -> bool:
-        """Whether what a text says is said of one thing alone; `again`: by all who say just the same."""
+        """Return True if a text is specific enough to be about one thing.
+
+        `again`: the other text has exactly the same words, so less is enough.
+        """
         told = self._rarity.of_text(text)[0]
         if told >= least or not again:
             return told >= least
         return told >= LEAST_TOLD_AGAIN and (text.length >= LEAST_WORDS_AGAIN or self._rarity.has_name(text))
 
     def _mean_the_same(self, one: _Text, other: _Text, similarity: float) -> bool:
-        """Whether their vectors say so, where that decides."""
+        """Return True if the vectors are similar, where that decides."""
         mine, others = (self._vectors.get(text.memory.id) for text in (one, other))
         if mine is None or others is None or not LEAST_IN_WORDS <= similarity < self._least:
             return False
         return _cosine(mine, others) >= LEAST
 
     def _similarity(self, one: _Text, other: _Text) -> float:
-        """Between 0 and 1: how much of what either says the other says too; 0 where something tells them apart, or
-        hardly anything is shared."""
+        """Return the mutual coverage of two texts, from 0 to 1.
+
+        It is 0 if distinguishing tokens differ or hardly anything is shared.
+        """
         shorter, longer = sorted((one, other), key=lambda text: (text.length, text.memory.id))
         whole = 0.0
         if one.telling == other.telling and self._highest(one, other) >= LEAST_IN_WORDS:
             whole = _alike(joined(self._sentences(shorter)), joined(self._sentences(longer)), self._rarity)
         if whole >= LEAST and longer.parts > 1 and not (self._begins_in(one, other) and self._begins_in(other, one)):
             return 0.0
-        # What both begin with is what they are about; the rest may be what every text of a kind says.
+        # The common beginning is the subject; the rest may be boilerplate.
         if whole >= LEAST or longer.parts < 2 or _alike(shorter.begins, longer.begins, self._rarity) < LEAST_IN_WORDS:
             return whole
         part = _part_of(self._sentences(shorter), self._sentences(longer), self._rarity)
@@ -234,8 +244,12 @@ class _Comparing:
         return max(whole, part if enough else 0.0)
 
     def _begins_in(self, one: _Text, other: _Text) -> bool:
-        """Whether what a text begins with is said in one sentence of the other: two long texts that differ in nothing
-        but a word of their titles are about two things. Or word by word, where only a full stop is missing."""
+        """Return True if one sentence of `other` says what `one` begins with.
+
+        Two long texts that differ only in a word of their titles are about two things. A match word by word counts
+        too, where
+        only a full stop is missing.
+        """
         words = one.begins.words.items()
         weight = sum(self._rarity.of(word) * times for word, times in words)
         return any(
@@ -245,15 +259,15 @@ class _Comparing:
         ) or is_begun_in(one.memory, other.memory)
 
     def _highest(self, one: _Text, other: _Text) -> float:
-        """More than two texts can be alike, by which words they have: how often each is said is not looked at."""
+        """Return an upper bound of the similarity from the sets of words, without their counts."""
         if self._words[0] != other.memory.id:
             self._words = (other.memory.id, frozenset(other.words))
         there = self._words[1]
         weights = self._rarity.of_text(one)[1] + self._rarity.of_text(other)[1]
         shared = sum(self._rarity.of(word) for word in one.words if word in there)
-        again = max(0, min(one.length - len(one.words), other.length - len(other.words)))  # words said once more
+        again = max(0, min(one.length - len(one.words), other.length - len(other.words)))  # repeated words
         said = weights + 2 * again
-        return 2 * (shared + again) / said if said else 0.0  # of signs alone nothing is said
+        return 2 * (shared + again) / said if said else 0.0  # a text of punctuation has no words
 
     def _sentences(self, text: _Text) -> tuple[Sentence, ...]:
         found = self._read.get(text.memory.id)
@@ -265,12 +279,15 @@ class _Comparing:
 
 
 def _same_subject(one: Memory, other: Memory) -> bool:
-    """Whether both are of one kind, place and event: two commits are two events, however alike their messages are."""
+    """Return True if both have the same kind, scope and event.
+
+    Two commits are two events, however similar their messages are.
+    """
     if (one.kind, one.project, one.scope, one.branch) != (other.kind, other.project, other.scope, other.branch):
         return False
     if one.key and other.key and one.key.casefold() != other.key.casefold():
         return False
-    if one.kind is Kind.FACT and _when(one) != _when(other):  # what was so and what is so
+    if one.kind is Kind.FACT and _when(one) != _when(other):  # past or present
         return False
     mine, others = _commits(one), _commits(other)
     return not (mine and others and mine.isdisjoint(others))
@@ -281,7 +298,7 @@ def _when(memory: Memory) -> tuple[bool, bool]:
 
 
 def _part_of(shorter: Sequence[Sentence], longer: Sequence[Sentence], rarity: _Rarity) -> float:
-    """How well every sentence of the shorter text is said in the longer one, which may say more."""
+    """Return how well the longer text covers each sentence of the shorter one."""
     free, least, covered = list(longer), 1.0, 0
     for sentence in shorter:
         best = max(free, key=lambda candidate: _alike(sentence, candidate, rarity), default=None)
@@ -304,7 +321,7 @@ def _alike(one: Sentence, other: Sentence, rarity: _Rarity) -> float:
     if one.telling != other.telling:
         return 0.0
     shared = left = 0.0
-    mine, others = [], []  # words that one of them says more often
+    mine, others = [], []  # words that one of them contains more often
     for word, times in one.words.items():
         again = other.words.get(word, 0)
         shared += rarity.of(word) * min(times, again)
@@ -319,8 +336,8 @@ def _alike(one: Sentence, other: Sentence, rarity: _Rarity) -> float:
     if any(OPPOSITES.get(word) in others for word in mine) or any(OPPOSITES.get(word) in mine for word in others):
         return 0.0
     if one.length + other.length < SHORT and not (WEAK.issuperset(mine) and WEAK.issuperset(others)):
-        return 0.0  # of few words one other or one more is another thing
-    if WEAK.issuperset(mine) or WEAK.issuperset(others):  # no word was put in the place of another
+        return 0.0  # in a short sentence one different word means another thing
+    if WEAK.issuperset(mine) or WEAK.issuperset(others):  # no word replaces another
         shared += sum(rarity.of(word) for word in one.telling if word not in one.words)
     return 2 * shared / (2 * shared + left) if shared else 0.0
 

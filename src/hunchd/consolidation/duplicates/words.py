@@ -1,4 +1,4 @@
-"""Words that say the same in what developers write of their work: abbreviations, and different words for one thing."""
+"""Synonyms, abbreviations and irregular forms in what developers write about their work."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ ABBREVIATIONS: Final[Mapping[str, str]] = {
     for shorts, _, long in [line.strip().partition(": ")]
     for short in shorts.split()
 }
-# What is said in several words → what says it in one.
+# Phrase → synonym in one word.
 PHRASES: Final[Mapping[str, str]] = {
     phrase: word
     for line in """
@@ -292,13 +292,13 @@ _DOUBLED: Final = re.compile(r"^(cancel|channel|label|level|marshal|model|signal
 
 
 def _root(word: str) -> str:
-    """The one stem for every form of a word."""
+    """Return the one stem of all forms of a word."""
     stemmed = stem(_BRITISH.sub(r"\1or", _DOUBLED.sub(r"\1", _IRREGULAR.get(word, word))))
-    return stem(stemmed) if stemmed.endswith("ment") else stemmed  # "implement" without an ending is cut once more
+    return stem(stemmed) if stemmed.endswith("ment") else stemmed  # stems "implement" once more
 
 
 def _first_of_each(lines: str) -> dict[str, str]:
-    """Word → the first word of its line, as stems; a word of several lines belongs to the first of them."""
+    """Return word → first word of its line, as stems; the first line of a word counts."""
     found: dict[str, str] = {}
     for line in lines.strip().splitlines():
         first, *_ = words = line.split()
@@ -312,7 +312,7 @@ _SAME: Final[Mapping[str, str]] = _first_of_each(_SAME_LINES)
 
 
 def meaning(word: str) -> str:
-    """The one stem for all words that say the same as this one."""
+    """Return the one stem for all synonyms of a word."""
     for spelling in (word, _AMERICAN.sub("s", word)):
         rooted = _root(spelling)
         if rooted in _SAME or canonical(rooted) != rooted:
@@ -320,7 +320,7 @@ def meaning(word: str) -> str:
     return _SAME.get(rooted) or canonical(rooted)
 
 
-# They are put in and left out without another meaning.
+# Fillers: adding or omitting them does not change the meaning.
 WEAK: Final = frozenset(
     canonical(_root(word))
     for word in """
@@ -329,7 +329,7 @@ WEAK: Final = frozenset(
     simply just basically following team we our this decide note
     """.split()  # noqa: SIM905 - one word after the other reads best
 )
-# What was done, and that it was done once more: where only one side says it, two things were done.
+# Actions and repetition: if only one side has them, two things were done.
 TELLING: Final = frozenset(
     meaning(word) for word in ("add", "remove", "test", "use", "update", "fix", "more", "another", "again")
 )
