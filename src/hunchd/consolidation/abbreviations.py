@@ -1,5 +1,4 @@
-"""Glossary of abbreviations: long words of prose and the short forms that developers read anyway. Names and code
-stay.
+"""Glossary of abbreviations: long words of prose and the short forms that developers read anyway. Names and code stay.
 
 Each short form stands for one word, and is used only in a text that does not contain it already: whoever has the
 glossary can restore the long words exactly.

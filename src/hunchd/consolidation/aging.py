@@ -33,7 +33,7 @@ def summarised(
 ) -> Iterator[Planned]:
     """Plan summaries of episodes older than `summarise_days`; from then on the summary is shown.
 
-    Episodes older than `compress_days` are left to `compressed`, which writes a summary too.
+    Episodes older than `compress_days` are left to `plan_compression`, which writes a summary too.
     """
     older = timedelta(days=settings.compress_days)
     for memory in _episodes_older(memories, timedelta(days=settings.summarise_days), now):

@@ -122,9 +122,8 @@ class Series:
 def bumps_of(memory: Memory) -> tuple[Bump, ...]:
     """Return the updates that an episode consists of; () if it did anything else.
 
-    These are all commits of bots, and commits of people that only do the same. A merge of one long-lived branch
-    into another
-    brings nothing new and counts as a chore. A release is no update: people ask for it by its own name.
+    These are all commits of bots, and commits of people that only do the same. A merge of one long-lived branch into
+    another brings nothing new and counts as a chore. A release is no update: people ask for it by its own name.
     """
     if RELEASE in memory.tags:
         return ()
@@ -146,13 +145,13 @@ def series_of(memory: Memory) -> Iterator[Series]:
 
 
 def manifests_of(memory: Memory) -> tuple[Artifact, ...]:
-    """Return the manifest files of an episode that changed at most FEW_FILES files."""
+    """Return the manifest files of an episode that changed at most MAX_FILES files."""
     files = [one for one in memory.artifacts if one.type == "file"]
     return tuple(one for one in files if _MANIFEST.search(one.ref)) if len(files) <= FEW_FILES else ()
 
 
 def series_in(line: str) -> Series | None:
-    """Parse a line of `Series.line`; None for any other line."""
+    """Parse a line of `UpdateSeries.line`; None for any other line."""
     found = _LINE.match(line)
     if found is None:
         return None
@@ -176,7 +175,7 @@ def _of_title(title: str) -> tuple[Bump, ...]:
 
 
 def _of_body(text: str) -> tuple[Bump, ...]:
-    """Return each dependency that a message lists with both versions; () for more than MOST_AT_ONCE."""
+    """Return each dependency that a message lists with both versions; () for more than MAX_DEPENDENCIES."""
     bumps: dict[str, Bump] = {}
     for found in _OF_BODY.finditer(text[:_LOOKED_AT]):
         what, old, new = (

@@ -51,9 +51,8 @@ def histories(
 ) -> Iterator[Planned]:
     """Plan a new or updated history for each module with old episodes.
 
-    Episodes of modules with too few for a history of their own go into that of the folder around them before they
-    are old
-    enough to be forgotten: everything forgotten has a line in some history.
+    Episodes of modules with too few for a history of their own go into that of the folder around them before they are
+    old enough to be forgotten: everything forgotten has a line in some history.
     """
     old, late = (timedelta(days=days) for days in (settings.compress_days, settings.forget_days * TOLD_WITHIN))
     modules: dict[tuple[str | None, str], list[Memory]] = defaultdict(list)
@@ -88,7 +87,7 @@ def history_id(project: str | None, module: str) -> str:
 
 
 def module_of(memory: Memory) -> str:
-    """Return the deepest folder with at least half of an episode's files, or WHOLE."""
+    """Return the deepest folder with at least half of an episode's files, or WHOLE_PROJECT."""
     folders = [_folder(path) for path in paths_of(memory)]
     if not 0 < len(folders) <= MOST_FILES:
         return WHOLE
@@ -218,7 +217,7 @@ def _named(module: str) -> str:
 def quoting(memory: Memory) -> tuple[str, ...]:
     """Return the ids of memories that were merged into `memory` or are part of it.
 
-    Whoever forgets the memory means them too, as far as each still `says_it`.
+    Whoever forgets the memory means them too, as far as each still `repeats` it.
     """
     refs = (link["ref"] for link in memory.links if link.get("type") in (PART_OF, MERGED_FROM) and "ref" in link)
     return tuple(dict.fromkeys(refs))
@@ -255,7 +254,7 @@ def _line(memory: Memory) -> str:
 
 
 def _bounded(lines: Sequence[str]) -> list[str]:
-    """Keep the newest MOST_LINES lines, newest first, and counts for the years before."""
+    """Keep the newest MAX_LINES lines, newest first, and counts for the years before."""
     counted, told = Counter[str](), list[str]()
     for line in dict.fromkeys(lines):
         if (year := _counted(line)) is not None:

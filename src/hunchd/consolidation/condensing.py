@@ -1,8 +1,7 @@
 """Extractive summaries at three lengths: subject, decision or outcome, and reason, from the text's own sentences.
 
 No model: sentences are scored by their content (a decision, a reason, an outcome) and by the words that distinguish
-this
-text from the others of its project. Names, paths, versions and numbers are kept unchanged or left out.
+this text from the others of its project. Names, paths, versions and numbers are kept unchanged or left out.
 """
 
 from __future__ import annotations
@@ -71,7 +70,7 @@ class Vocabulary:
         return min(1.0, math.log(1.0 / min(share, 1.0)) / math.log(self.texts + 1.0)) if self.texts > 1 else 0.5
 
     def telling(self, text: str, most: int) -> list[str]:
-        """Return the `most` most distinctive words of a text, in its own order."""
+        """Return the `limit` most distinctive words of a text, in its own order."""
         words = terms(text)
         best = set(sorted(words, key=lambda word: (-self.weight(word), -len(word), word))[:most])
         return [word for word in words if word in best]

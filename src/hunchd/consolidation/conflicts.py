@@ -26,9 +26,8 @@ _WINNERS: Final = {"a_wins": "a", "b_wins": "b", "merged": ""}
 def conflict_of(a: Memory, b: Memory, now: datetime, *, reason: str = "", confidence: float = SAME_KEY) -> Memory:
     """Create the record of a contradiction between `a` and `b`, the newer one.
 
-    It quotes both and is deleted with either. The same two statements always have the same id, in whichever order
-    they came:
-    nobody is asked about them twice.
+    It quotes both and is deleted with either. The same two statements always have the same id, in whichever order they
+    came: nobody is asked about them twice.
     """
     told = chr(31).join(sorted(map(_told, (a, b))))
     line = f"{_said(a)} / {_said(b)}"
@@ -168,9 +167,9 @@ def ended(conflict: Memory, present: dict[str, Memory], now: datetime) -> Memory
 def overtaken(conflict: Memory, said: Memory, now: datetime, *, undone: Memory | None = None) -> tuple[Memory, ...]:
     """Close an open contradiction about one key after one of its sources changed its claim.
 
-    `said` is the new claim of that source; `undone` is the claim that it withdrew, if it did. If the new claim
-    contradicts
-    the other side as well, the new contradiction is returned too. Returns () if the contradiction still stands.
+    `new_claim` is the new claim of that source; `withdrawn` is the claim that it withdrew, if it did. If the new claim
+    contradicts the other side as well, the new contradiction is returned too. Returns () if the contradiction still
+    stands.
     """
     if conflict.status is not Status.ACTIVE or not of_one_place(conflict):
         return ()

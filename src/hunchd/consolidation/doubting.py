@@ -20,7 +20,7 @@ MOST_STEPS: Final = 10  # length of a chain of stale memories
 def cascaded(memories: Mapping[str, Memory], ground: Ground, now: datetime) -> Iterator[Planned]:
     """Plan which memories become suspect and which are trusted again.
 
-    Repeats, at most MOST_STEPS times, until no memory rests on a suspect one without being suspect itself.
+    Repeats, at most MAX_ROUNDS times, until no memory rests on a suspect one without being suspect itself.
     """
     held = dict(memories)
     for _ in range(MOST_STEPS):

@@ -141,7 +141,7 @@ def _symbols(memory: Memory, ground: Ground) -> Iterator[tuple[str, str]]:
 
 
 def _with(memory: Memory, type_: str, ref: str) -> Memory:
-    """Return the memory with one more link; itself if it has that link or MOST_LINKS."""
+    """Return the memory with one more link; itself if it has that link or MAX_LINKS."""
     if len(memory.links) >= MOST_LINKS or any(
         link.get("type") == type_ and link.get("ref") == ref for link in memory.links
     ):

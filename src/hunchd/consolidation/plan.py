@@ -1,8 +1,8 @@
 """Planned changes to memories: what, why, which memories, and how to undo them. No I/O.
 
-A `Planned` holds memories before and after the change. One that is only after is created, one that is only before is
-deleted; undo swaps both sides. On disk a change is an `Entry`: for each memory the fields that differ, and a digest of
-the whole memory on both sides, so that nothing is changed or undone that somebody else has changed meanwhile.
+A `PlannedChange` holds memories before and after the change. One that is only after is created, one that is only before
+is deleted; undo swaps both sides. On disk a change is a `ChangeEntry`: for each memory the fields that differ, and a
+digest of the whole memory on both sides, so that nothing is changed or undone that somebody else has changed meanwhile.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ COUNTS: Final = (
 class Planned:
     """Change that is applied as a whole or not at all.
 
-    `counts` names the counter it adds to; `what` describes it.
+    `counter` names the counter it adds to.
     """
 
     step: Step
@@ -78,7 +78,10 @@ class Planned:
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """Change of one memory. `was` and `now` hold the fields that differ; None: no memory on that side."""
+    """Change of one memory.
+
+    `fields_before` and `fields_after` hold the fields that differ; None: there is no memory on that side.
+    """
 
     id: str
     was: Mapping[str, Any] | None
@@ -148,7 +151,7 @@ class Entry:
 
 
 def in_batches(entries: Iterable[Entry], most: int) -> Iterator[list[Entry]]:
-    """Group changes, in order, into batches of weight `most`, or one larger change alone.
+    """Group changes, in order, into batches of weight `max_weight`, or one larger change alone.
 
     A text as long as those of several memories counts as several.
     """
@@ -166,7 +169,7 @@ def in_batches(entries: Iterable[Entry], most: int) -> Iterator[list[Entry]]:
 
 
 def weight(entry: Entry) -> int:
-    """Return the weight of a change: its memories, plus one for each USUAL characters."""
+    """Return the weight of a change: its memories, plus one for each TYPICAL_CHARACTERS."""
     sides = (side for edit in entry.edits for side in (edit.was, edit.now) if side is not None)
     return len(entry.edits) + sum(len(side.get("content", "")) for side in sides) // USUAL
 
@@ -239,7 +242,7 @@ def _field_after(told: Any, was: Any, now: Any) -> tuple[Any, bool]:
 
 
 def outcome(entry: Entry, present: Mapping[str, Memory]) -> tuple[tuple[Memory, ...], tuple[str, ...]]:
-    """Return the memories to write and the ids to remove; valid only if the change `applies`."""
+    """Return the memories to write and the ids to remove; valid only if the change `is_applicable`."""
     after = [(edit.id, edit.after(present.get(edit.id))) for edit in entry.edits]
     written = tuple(memory for _, memory in after if memory is not None)
     return written, tuple(identifier for identifier, memory in after if memory is None)

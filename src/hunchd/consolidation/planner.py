@@ -67,7 +67,7 @@ class Planner:
         self._shared: dict[Any, Any] = {}
         self._before: Memory | None = None  # the memory loaded last
         self._vocabulary = Vocabulary()
-        self.compared: frozenset[str] = frozenset()  # memories that earlier runs compared, as from `comparable`
+        self.compared: frozenset[str] = frozenset()  # compared by earlier runs, see `iter_comparison_keys`
         self.readings: Readings | None = None  # entailment results; None: no model is available
         # True if a language model has said that both statements can hold; None: it is not consulted.
         self.denied: Callable[[Memory, Memory], bool] | None = None
@@ -147,7 +147,7 @@ class Planner:
         return [(name, statement(a), statement(b)) for name, a, b in pairs]
 
     def read(self, said: Mapping[str, float | None]) -> Iterator[Entry]:
-        """Yield the changes that follow from the probabilities `said`, by pair name.
+        """Yield the changes that follow from the probabilities, by pair name.
 
         A probability says that both cannot hold; None: no model could read the pair.
         """

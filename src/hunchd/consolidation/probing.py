@@ -26,7 +26,7 @@ Touched = tuple[str, str]  # step and description
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """Query of the regression gate; `wanted` are the ids among its first results before the run."""
+    """Query of the regression gate; `expected_ids` are the ids among its first results before the run."""
 
     query: str
     project: str | None
@@ -43,10 +43,10 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """Effects of a run on the wanted memories.
+    """Effects of a run on the expected memories.
 
-    `touched`: the last change of each wanted id. `heirs`: superseded id → the memory that replaces it. `made`: new
-    ids.
+    `last_changes`: the last change of each expected id. `replacements`: superseded id → the memory that replaces it.
+    `created_ids`: new ids.
     """
 
     touched: Mapping[str, Touched]
@@ -134,10 +134,9 @@ def compared(
     changed: Container[str] = (),
     removed: Container[str] = (),
 ) -> Verdict:
-    """Compare the results `found` after the run with those before it.
+    """Compare the `results` after the run with those before it.
 
-    Does not count what others `changed` and the run did not touch, nor what they `removed`, which no run does. The
-    same
+    Does not count what others changed and the run did not touch, nor what they removed, which no run does. The same
     applies to the memory into which a result was merged.
     """
     verdict = Verdict()
@@ -158,7 +157,7 @@ def compared(
 
 
 def traced(entries: Iterable[Entry], wanted: Container[str]) -> Trace:
-    """Collect the effects of changes on the `wanted` ids."""
+    """Collect the effects of changes on the expected ids."""
     touched: dict[str, Touched] = {}
     heirs: dict[str, str] = {}
     made: set[str] = set()

@@ -28,8 +28,8 @@ ATTENTION: Final = 0.7
 class Tally:
     """Usage of one memory since the last run, not yet in its counts.
 
-    `evidence` is the sum for and against it over all kinds of feedback; each kind counts once a day, however often
-    it came.
+    `evidence` is the sum for and against it over all kinds of feedback; each kind counts once a day, however often it
+    came.
     """
 
     shown: int = 0
@@ -42,7 +42,7 @@ class Tally:
 
 
 def examined(place: int) -> float:
-    """Return the share of readers who look at the item at `place`, counted from 1."""
+    """Return the share of readers who look at the item at `rank`, counted from 1."""
     return 0.0 if place > PLACES else 1.0 / max(place, 1) ** ATTENTION
 
 

@@ -149,8 +149,7 @@ def class_of(word: str) -> str:
 def series_of(word: str) -> str:
     """Return the numbered series that a name belongs to, or "".
 
-    "es2020" is in "series es", "net6.0" in "series net". Names whose number selects nothing (S3, UTF-8) have no
-    series.
+    "es2020" is in "series es", "net6.0" in "series net". Names whose number selects nothing (S3, UTF-8) have no series.
     """
     match = _SERIES.match(word)
     return f"series {match[1]}" if match and match[1] not in _NO_SERIES else ""

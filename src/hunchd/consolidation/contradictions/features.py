@@ -304,9 +304,8 @@ def _at_other_times(a: Clause, b: Clause) -> bool:
 def _choices(a: Clause, b: Clause) -> tuple[float, float, frozenset[str], frozenset[str]]:
     """Compare the alternatives that both clauses choose.
 
-    Returns 1.0 if another member of a known class was chosen, 1.0 if the same one was, the names of those that
-    differ, and
-    the words that name their classes.
+    Returns 1.0 if another member of a known class was chosen, 1.0 if the same one was, the names of those that differ,
+    and the words that name their classes.
     """
     mine: dict[str, set[str]] = {}
     others: dict[str, set[str]] = {}

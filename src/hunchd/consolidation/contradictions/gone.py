@@ -1,8 +1,7 @@
 """Detection of tools that one statement calls replaced and another still uses.
 
-Example: "Vite replaced Mix" and "assets are built by Mix". The tool is matched by name, which must be a proper name
-or a
-known tool. A statement about the past, the future, or with a denial does not say that the tool is used.
+Example: "Vite replaced Mix" and "assets are built by Mix". The tool is matched by name, which must be a proper name or
+a known tool. A statement about the past, the future, or with a denial does not say that the tool is used.
 """
 
 from __future__ import annotations
@@ -77,7 +76,7 @@ _PERHAPS: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class _Gone:
-    """Words that name something replaced; `alone` holds those named without a further noun: "nvm", not "the nvm
+    """Words that name something replaced; `named_alone` holds those named without a further noun: "nvm", not "the nvm
     folder".
     """
 
@@ -93,7 +92,7 @@ def still_used(a: str, b: str) -> bool:
 
 
 def _uses(text: str, teller: str) -> bool:
-    """Return True if `text` uses a tool that `teller` says was replaced."""
+    """Return True if `text` uses a tool that `replacing_text` says was replaced."""
     gone = _gone(teller)
     if not gone.words:
         return False

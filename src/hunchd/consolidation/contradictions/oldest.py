@@ -1,6 +1,4 @@
-"""Detection of conflicting minimum versions: "Python 3.11 or newer" against "3.9 must keep working" or "at least
-3.10".
-"""
+"""Detection of conflicting minimum versions: "Python 3.11 or newer" against "3.9 must keep working" or "at least 3.10"."""
 
 from __future__ import annotations
 
@@ -92,8 +90,7 @@ class _Versions:
 def too_old(a: str, b: str) -> bool:
     """Return True if the statements disagree about a minimum version.
 
-    Either one says that a version works which is older than the minimum of the other, or both state different
-    minimums.
+    Either one says that a version works which is older than the minimum of the other, or both state different minimums.
     """
     if not (_DIGIT.search(a) and _DIGIT.search(b)) or max(len(a), len(b)) > LONGEST_TOLD:
         return False

@@ -26,9 +26,9 @@ READ: Final = 4_096  # cached results
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """Parsed clause. `head` and `rest` are the stems of the subject and of the predicate.
+    """Parsed clause. `subject` and `predicate` are its stems.
 
-    Stems that are one of several known alternatives are also in `chosen`, with their class.
+    Stems that are one of several known alternatives are also in `choices`, with their class.
     """
 
     head: frozenset[str]
@@ -332,7 +332,7 @@ def _qualifiers(text: str) -> Iterator[str]:
 
 
 def _without_phrases(text: str, found: _Words) -> str:
-    """Remove pairs of words that name one tool, and record them in `found`."""
+    """Remove pairs of words that name one tool, and record them in `roles`."""
     for match in list(patterns.PHRASE.finditer(text)):
         lower = f"{match[1]} {match[2]}".lower()
         if match[1].lower() not in STOP and (choice := class_of(lower)):

@@ -18,12 +18,12 @@ _WORD = re.compile(r"[\w./@-]+")
 class Readings:
     """Entailment results by pair, and the pairs that are still unread.
 
-    `known` are lines as `lines` returns them, from earlier runs.
+    `earlier_lines` are lines as `dump_lines` returns them, from earlier runs.
     """
 
     def __init__(self, known: Iterable[str] = ()) -> None:
         self._known = dict(told for line in known if (told := _told(line)) is not None)
-        self._met: dict[str, float] = {}  # those of `known` that are still asked for
+        self._met: dict[str, float] = {}  # earlier results that are still asked for
         self._unread: dict[str, tuple[Memory, Memory]] = {}
 
     def of(self, a: Memory, b: Memory, first: str, second: str) -> float | None:
@@ -40,15 +40,15 @@ class Readings:
         return said
 
     def unread(self, most: int) -> list[tuple[str, Memory, Memory]]:
-        """Return at most `most` unread pairs with their names, newest memories first."""
+        """Return at most `limit` unread pairs with their names, newest memories first."""
         newest = sorted(self._unread.items(), key=lambda one: one[1][1].updated, reverse=True)
         return [(name, a, b) for name, (a, b) in newest[:most]]
 
     def take(self, name: str, probability: float | None) -> tuple[Memory, Memory] | None:
         """Store the probability of an unread pair and return the pair.
 
-        A `probability` of None (the model could not read it) is not stored. Returns None for a pair that nobody
-        asked about.
+        A `probability` of None (the model could not read it) is not stored. Returns None for a pair that nobody asked
+        about.
         """
         pair = self._unread.pop(name, None)
         if pair is not None and probability is not None:

@@ -83,12 +83,10 @@ class Opposition:
 class Look:
     """Result of comparing one memory with its candidates, the older side of each pair first.
 
-    `opposed` are contradictions by the rules. `open` are pairs for an entailment model: first those that the rules
-    oppose,
-    the most probable first, then the most similar. `told_outright` are sentences that contradict each other so
-    explicitly
-    that this model is not consulted. `doubtful` is what a language model may confirm beyond that, pairs with a word in
-    common first.
+    `contradicting` are contradictions by the rules. `unsettled` are pairs for an entailment model: first those that the
+    rules oppose, the most probable first, then the most similar. `explicit` are sentences that contradict each other so
+    explicitly that this model is not consulted. `doubtful` is what a language model may confirm beyond that, pairs with
+    a word in common first.
     """
 
     opposed: tuple[Opposition, ...]
@@ -102,9 +100,9 @@ class Look:
         return frozenset((a.id, b.id) for a, b in (*self.open, *self.told_outright))
 
     def told(self, said: Mapping[tuple[str, str], float]) -> list[Opposition]:
-        """Return the contradictions given the probabilities `said`, most probable first.
+        """Return the contradictions given the probabilities, most probable first.
 
-        `said` maps the ids of both sides to what the entailment model has read.
+        `probabilities` maps the ids of both sides to what the entailment model has read.
         """
         by_rules = [one for one in self.opposed if one.sides not in said]
         pairs = [(a, b) for a, b in self.open if (a.id, b.id) in said]
@@ -112,17 +110,17 @@ class Look:
         return sorted([*by_rules, *as_read], key=_surest_first)
 
     def as_read(self, said: Mapping[tuple[str, str], float]) -> list[Opposition]:
-        """Return the most probable contradictions given `said`, at most MOST_OF_ONE."""
+        """Return the most probable contradictions by `probabilities`, at most MAX_PER_MEMORY."""
         return surest(self.told(said))
 
     def for_judge(self, told: Iterable[Opposition]) -> list[Opposition]:
-        """Return the pairs about which a language model decides: freely worded `told` ones, then doubtful ones."""
+        """Return the pairs for a language model: freely worded `contradicting` ones, then doubtful ones."""
         opened = [one for one in told if one.sides in self.free]
         sides = {one.sides for one in opened}
         return [*opened, *(one for one in self.doubtful if one.sides not in sides)]
 
     def without(self, denied: Callable[[Memory, Memory], bool]) -> Look:
-        """Return a copy without the freely worded pairs that are `denied`."""
+        """Return a copy without the freely worded pairs for which `is_denied` is true."""
         gone = {(a.id, b.id) for a, b in (*self.open, *self.told_outright) if denied(a, b)}
         return replace(
             self,
@@ -147,7 +145,7 @@ def states(memory: Memory) -> bool:
 
 
 def statement(memory: Memory) -> str:
-    """Return the text of a memory that is compared, at most STATEMENT characters."""
+    """Return the text of a memory that is compared, at most MAX_STATEMENT_CHARACTERS."""
     text = memory.content[:STATEMENT]
     if memory.category == "instruction":  # their keys are generated
         return text
@@ -287,8 +285,8 @@ class _Open:
     def is_doubtful(self) -> bool:
         """Return True if a language model may find a contradiction that the rules miss.
 
-        A user may use other words for the same thing; two files without a word in common are not worth the price of
-        a question.
+        A user may use other words for the same thing; two files without a word in common are not worth the price of a
+        question.
         """
         if not self.alike:
             return self.is_free and Trust.USER in (self.a.trust, self.b.trust)
@@ -307,7 +305,7 @@ def _oppose(a: Memory, b: Memory, judgement: Judgement) -> bool:
 
 
 def surest(found: Iterable[Opposition]) -> list[Opposition]:
-    """Return the MOST_OF_ONE most probable pairs, most probable first.
+    """Return the MAX_PER_MEMORY most probable pairs, most probable first.
 
     More contradictions of one memory are probably misread.
     """
@@ -335,10 +333,10 @@ def told_by_model(a: Memory, b: Memory) -> Opposition:
 def as_judged(
     told: Iterable[Opposition], free: Sequence[Opposition], verdict: Callable[[Memory, Memory], bool | None]
 ) -> list[Opposition]:
-    """Apply the verdicts of a language model about the `free` pairs.
+    """Apply the verdicts of a language model about the `freely_worded` pairs.
 
-    A `verdict` of None means that the model has none: then the pair stays as in `told`. Pairs that it denies are
-    dropped.
+    A `verdict` of None means that the model has none: then the pair stays as in `contradicting`. Pairs that it denies
+    are dropped.
     """
     said = {one.sides: verdict(one.a, one.b) for one in free}
     undecided = [one for one in told if said.get(one.sides) is None]
@@ -346,7 +344,7 @@ def as_judged(
 
 
 def _confirmed(one: Opposition) -> Opposition:
-    """Return the pair with a probability of at least SAID_BY_MODEL and its old reason."""
+    """Return the pair with a probability of at least MIN_MODEL_PROBABILITY and its old reason."""
     sure = max(one.judgement.probability, SAID_BY_MODEL)
     return replace(one, judgement=replace(one.judgement, probability=sure))
 
@@ -364,13 +362,13 @@ class Statements:
         return len(self._memories)
 
     def add(self, memory: Memory) -> None:
-        """Add a memory for which `states` is true."""
+        """Add a memory for which `is_statement` is true."""
         self._memories[memory.id] = memory
         for word in words_of(memory):
             self._postings.setdefault(word, []).append(memory.id)
 
     def near(self, memory: Memory, most: int = CANDIDATES) -> list[Memory]:
-        """Return at most `most` statements about the same, most similar first."""
+        """Return at most `limit` statements about the same, most similar first."""
         scores: dict[str, float] = {}
         count = max(len(self._memories), 1)
         for word in sorted(words_of(memory), key=lambda one: len(self._postings.get(one, ()))):
@@ -410,11 +408,9 @@ def contradictions(
 ) -> Iterator[Planned]:
     """Plan a record for each new contradiction, and close those that no longer apply.
 
-    A pair that was recorded before is not recorded again. With `since_run`, only pairs with a memory changed after
-    it are
-    compared. With `readings`, a pair that the rules leave open is judged by its cached probability, or queued for
-    reading.
-    Freely worded pairs for which `denied` is true are skipped.
+    A pair that was recorded before is not recorded again. With `since_run`, only pairs with a memory changed after it
+    are compared. With a `cache`, a pair that the rules leave open is judged by its cached probability, or queued for
+    reading. Freely worded pairs for which `is_denied` is true are skipped.
     """
     for record in [memory for memory in memories.values() if memory.kind is Kind.CONTRADICTION]:
         if (closed := ended(record, dict(memories), now)) is not None:
@@ -450,7 +446,7 @@ def newly_read(
 ) -> Iterator[Planned]:
     """Plan a record for each pair that was read and contradicts.
 
-    `said` maps pair names to probabilities; None: it could not be read, then the rules decide.
+    `probabilities` maps pair names to probabilities; None: it could not be read, then the rules decide.
     """
     opened: Counter[str] = Counter()
     pairs = ((readings.take(name, probability), probability) for name, probability in said.items())

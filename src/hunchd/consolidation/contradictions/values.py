@@ -65,7 +65,7 @@ _NAMES: Final = re.compile(
 class Value:
     """Range that a number in a statement allows, from `low` to `high`.
 
-    `measures` is the measured quantity, "" for a version or a bare number; `told` is the number as written.
+    `quantity` is what is measured, "" for a version or a bare number; `text` is the number as written.
     """
 
     low: Number

@@ -1,8 +1,7 @@
 """Search for duplicates: blocking by rare words, then similarity of at least .92 and the same subject. Pure.
 
 Two texts are compared sentence by sentence, with abbreviations expanded, synonyms unified, and without case,
-punctuation, markup, order and git trailers. Distinguishing tokens must be equal on both sides: numbers, versions,
-names
+punctuation, markup, order and git trailers. Distinguishing tokens must be equal on both sides: numbers, versions, names
 of code, denials, the part of a project, and what stands on which side of "instead of" or "from … to …". An additional
 sentence does no harm, an additional name does.
 """
@@ -73,7 +72,7 @@ def same_groups(
 ) -> list[list[str]]:
     """Group the ids of memories that say the same; each id is in one group at most.
 
-    `vectors` (signed bytes, by id) recognise wordings that no table knows. Two `settled` memories are not compared
+    `vectors` (signed bytes, by id) recognise wordings that no table knows. Two of the `settled_ids` are not compared
     again.
     """
     texts = {one.id: _text_of(one) for one in memories.values() if _may_merge(one)}
@@ -135,9 +134,8 @@ def _may_merge(memory: Memory) -> bool:
 def _candidates(texts: Mapping[str, _Text], rarity: _Rarity, settled: Collection[str]) -> Iterator[tuple[str, str]]:
     """Yield pairs that share rare words and may be of one event, each once.
 
-    Pairs of two settled memories are left out. Nearly all memories of a history belong to a commit of their own:
-    these are
-    compared with memories of none, and with others of the same commit, never with each other.
+    Pairs of two settled memories are left out. Nearly all memories of a history belong to a commit of their own: these
+    are compared with memories of none, and with others of the same commit, never with each other.
     """
     loose: dict[str, list[str]] = {}  # word → memories without a commit
     bound: dict[str, list[str]] = {}  # word → memories of a commit
@@ -211,7 +209,7 @@ class _Comparing:
     def _says_enough(self, text: _Text, least: float, *, again: bool) -> bool:
         """Return True if a text is specific enough to be about one thing.
 
-        `again`: the other text has exactly the same words, so less is enough.
+        `is_repeated`: the other text has exactly the same words, so less is enough.
         """
         told = self._rarity.of_text(text)[0]
         if told >= least or not again:
@@ -246,9 +244,8 @@ class _Comparing:
     def _begins_in(self, one: _Text, other: _Text) -> bool:
         """Return True if one sentence of `other` says what `one` begins with.
 
-        Two long texts that differ only in a word of their titles are about two things. A match word by word counts
-        too, where
-        only a full stop is missing.
+        Two long texts that differ only in a word of their titles are about two things. A match word by word counts too,
+        where only a full stop is missing.
         """
         words = one.begins.words.items()
         weight = sum(self._rarity.of(word) * times for word, times in words)
