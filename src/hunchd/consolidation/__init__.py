@@ -1,3 +1,4 @@
-"""Plans of what changes in the memories: merge, summarise, link, retire, forget. Pure functions; nothing is written
-here.
+"""Plans of what changes in the memories: merge, summarise, link, retire, forget.
+
+Pure functions; nothing is written here.
 """

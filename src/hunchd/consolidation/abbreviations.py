@@ -1,7 +1,7 @@
-"""Glossary of abbreviations: long words of prose and the short forms that developers read anyway. Names and code stay.
+"""Glossary of abbreviations for long words of prose.
 
-Each short form stands for one word, and is used only in a text that does not contain it already: whoever has the
-glossary can restore the long words exactly.
+Developers read the short forms anyway. Names, paths and code stay as they are. Each short form stands for one word, and
+is used only in a text that does not contain it already: whoever has the glossary can restore the long words exactly.
 """
 
 from __future__ import annotations
@@ -54,7 +54,10 @@ def shortened(text: str) -> str:
 
 
 def forms_in(shorter: str, text: str) -> dict[str, str]:
-    """Return the short forms in `shorter` that `text` spells out, as form → word."""
+    """Return the abbreviations in `shorter` that `text` spells out.
+
+    The result maps short form to word.
+    """
     there = set(_FORM.findall(text))
     return {form: _LONG[form] for form in dict.fromkeys(_FORM.findall(shorter)) if form not in there}
 

@@ -31,9 +31,10 @@ WORTH_SUMMARISING: Final = 1.3  # minimum length of the text, in lengths of its 
 def summarised(
     memories: Iterable[Memory], vocabulary: Vocabulary, settings: ConsolidationSettings, now: datetime
 ) -> Iterator[Planned]:
-    """Plan summaries of episodes older than `summarise_days`; from then on the summary is shown.
+    """Plan summaries of episodes older than `summarise_days`.
 
-    Episodes older than `compress_days` are left to `plan_compression`, which writes a summary too.
+    From then on the summary is shown. Episodes older than `compress_days` are left to `plan_compression`, which writes
+    a summary too.
     """
     older = timedelta(days=settings.compress_days)
     for memory in _episodes_older(memories, timedelta(days=settings.summarise_days), now):
@@ -73,7 +74,7 @@ def compressed(
 
 
 def retired(memories: Mapping[str, Memory], now: datetime) -> Iterator[Planned]:
-    """Plan the end of memories that a newer one replaced or whose validity has passed."""
+    """Plan the end of replaced memories and of expired ones."""
     successors = {
         memory.supersedes: memory
         for memory in memories.values()
@@ -121,7 +122,10 @@ def erasable(memories: Iterable[Memory], now: datetime) -> Iterator[Memory]:
 
 
 def _goes_after(memory: Memory) -> datetime | None:
-    """Return the time of erasure; None if it is missing or, in imported data, malformed."""
+    """Return the time of erasure.
+
+    Returns None if it is missing or, in imported data, malformed.
+    """
     try:
         goes = datetime.fromisoformat(str(memory.source.get(GOES_AFTER)))
     except ValueError:
@@ -130,7 +134,10 @@ def _goes_after(memory: Memory) -> datetime | None:
 
 
 def restored(memory: Memory) -> Memory | None:
-    """Return an archived memory as it was; None if it was not archived for lack of use."""
+    """Return an archived memory as it was.
+
+    Returns None if it was not archived for lack of use.
+    """
     if memory.status is not Status.ARCHIVED or GOES_AFTER not in memory.source:
         return None
     source = {name: told for name, told in memory.source.items() if name not in (ARCHIVED, GOES_AFTER)}
@@ -138,7 +145,10 @@ def restored(memory: Memory) -> Memory | None:
 
 
 def is_unused(memory: Memory, settings: ConsolidationSettings, now: datetime) -> bool:
-    """Return True if a memory may be forgotten: machine-made, never cited, and unused for `forget_days`."""
+    """Return True if a memory may be forgotten.
+
+    It was recorded automatically, never cited, and not used for `forget_days`.
+    """
     return (
         memory.kind in FORGETTABLE
         and memory.trust is not Trust.USER
@@ -175,7 +185,10 @@ def last_use(memory: Memory) -> datetime:
 
 
 def _needed_by_others(active: Sequence[Memory]) -> Iterator[str]:
-    """Yield the ids that kept memories link to: the error of a fix, the fix of a recent error."""
+    """Yield the ids to which kept memories link.
+
+    Examples are the error of a fix and the fix of a recent error.
+    """
     for memory in active:
         if memory.trust is Trust.USER or memory.usage.cited:
             yield from (link["ref"] for link in memory.links if "ref" in link)
@@ -187,7 +200,7 @@ def _written(memory: Memory, vocabulary: Vocabulary) -> Any:
 
 
 def _prose(memory: Memory) -> str:
-    """Return the text of an episode without its title and its list of files.
+    """Return an episode's text without title and list of files.
 
     The files are artifacts of the episode already.
     """

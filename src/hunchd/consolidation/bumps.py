@@ -1,8 +1,9 @@
-"""Recurring automated updates: one line for each dependency or chore, however often it was done. Pure.
+"""Recurring automated updates, one line for each dependency or chore.
 
-`2026-04-20 astral-sh/ruff-pre-commit v0.6.9 → v0.15.11, 61 times since 2024-10-08 [f00dfeed 0badcafe …]`: the day of
-the last update, its subject, its first and its newest version, and the commits, the newest first. The line is the only
-record of a series: the next update is merged into what is parsed from it.
+The line stays one, however often the update was done. Pure functions. `2026-04-20 astral-sh/ruff-pre-commit v0.6.9 →
+v0.15.11, 61 times since 2024-10-08 [f00dfeed 0badcafe …]`: the day of the last update, its subject, its first and its
+newest version, and the commits, the newest first. The line is the only record of a series: the next update is merged
+into what is parsed from it.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ _LINE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Bump:
-    """Update of one dependency to another version, or a chore, which has no version."""
+    """Update of one dependency, or a chore, which has no version."""
 
     what: str
     old: str = ""
@@ -120,10 +121,12 @@ class Series:
 
 
 def bumps_of(memory: Memory) -> tuple[Bump, ...]:
-    """Return the updates that an episode consists of; () if it did anything else.
+    """Return the updates that an episode consists of.
 
-    These are all commits of bots, and commits of people that only do the same. A merge of one long-lived branch into
-    another brings nothing new and counts as a chore. A release is no update: people ask for it by its own name.
+    Returns () if it did anything else. Updates are all commits of bots, and commits of people that only do the same. ()
+    if it did anything else. These are all commits of bots, and commits of people that only do the same. A merge of one
+    long-lived branch into another brings nothing new and counts as a chore. A release is no update: people ask for it
+    by its own name.
     """
     if RELEASE in memory.tags:
         return ()
@@ -137,7 +140,7 @@ def bumps_of(memory: Memory) -> tuple[Bump, ...]:
 
 
 def series_of(memory: Memory) -> Iterator[Series]:
-    """Yield an episode as the start or next step of each of its series."""
+    """Yield an episode as a step of each of its series."""
     day = f"{memory.at:%Y-%m-%d}"
     commits = tuple(one.ref[:8] for one in memory.artifacts if one.type == "commit" and _is_sha(one.ref))[:1]
     for bump in bumps_of(memory):
@@ -145,7 +148,7 @@ def series_of(memory: Memory) -> Iterator[Series]:
 
 
 def manifests_of(memory: Memory) -> tuple[Artifact, ...]:
-    """Return the manifest files of an episode that changed at most MAX_FILES files."""
+    """Return the manifests of an episode with at most MAX_FILES files."""
     files = [one for one in memory.artifacts if one.type == "file"]
     return tuple(one for one in files if _MANIFEST.search(one.ref)) if len(files) <= FEW_FILES else ()
 
@@ -162,7 +165,10 @@ def series_in(line: str) -> Series | None:
 
 
 def _title(memory: Memory) -> str:
-    """Return the whole title: two versions that are commits do not fit into a stored one."""
+    """Return the whole title of an episode.
+
+    Two versions that are commits do not fit into a stored one.
+    """
     return plain_title(memory.content.partition("\n")[0]) if memory.title.endswith("…") else memory.title
 
 
@@ -175,7 +181,10 @@ def _of_title(title: str) -> tuple[Bump, ...]:
 
 
 def _of_body(text: str) -> tuple[Bump, ...]:
-    """Return each dependency that a message lists with both versions; () for more than MAX_DEPENDENCIES."""
+    """Return each dependency that a message lists with both versions.
+
+    Returns () for more than MAX_DEPENDENCIES.
+    """
     bumps: dict[str, Bump] = {}
     for found in _OF_BODY.finditer(text[:_LOOKED_AT]):
         what, old, new = (

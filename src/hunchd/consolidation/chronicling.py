@@ -1,6 +1,7 @@
-"""Histories of modules: old episodes condensed into one memory, a line for each, with a summary.
+"""Histories of modules: old episodes condensed into one memory each.
 
-Automated updates go into one history for the project: a line for each dependency or chore, however often it was done.
+An episode becomes a line; a summary names the most important ones. Automated updates go into one history for the
+project: a line for each dependency or chore, however often it was done.
 """
 
 from __future__ import annotations
@@ -87,7 +88,10 @@ def history_id(project: str | None, module: str) -> str:
 
 
 def module_of(memory: Memory) -> str:
-    """Return the deepest folder with at least half of an episode's files, or WHOLE_PROJECT."""
+    """Return the deepest folder with at least half of an episode's files.
+
+    Returns WHOLE_PROJECT if there is none.
+    """
     folders = [_folder(path) for path in paths_of(memory)]
     if not 0 < len(folders) <= MOST_FILES:
         return WHOLE
@@ -139,7 +143,7 @@ def _module(
     fresh: Sequence[Memory],
     gist_of: Sequence[Memory],
 ) -> Memory:
-    """Return the history of a module with the episodes `fresh`, oldest first, added."""
+    """Return a module's history extended by the episodes `fresh`, oldest first."""
     lines = _bounded([*_lines(known), *map(_line, fresh)])
     told = _told(project, module, f"history of {_named(module)}", lines, known, fresh, now)
     count = told.content.count("\n")
@@ -215,7 +219,7 @@ def _named(module: str) -> str:
 
 
 def quoting(memory: Memory) -> tuple[str, ...]:
-    """Return the ids of memories that were merged into `memory` or are part of it.
+    """Return the ids of memories merged into `memory` or part of it.
 
     Whoever forgets the memory means them too, as far as each still `repeats` it.
     """
@@ -233,7 +237,7 @@ def says_it(other: Memory, memory: Memory) -> bool:
 
 
 def _tells(memory: Memory, memories: Mapping[str, Memory]) -> bool:
-    """Return True if an episode belongs into a history and is in none yet."""
+    """Return True if an episode is missing from its module's history."""
     return (
         memory.kind is Kind.EPISODE
         and memory.status is Status.ACTIVE
@@ -254,7 +258,7 @@ def _line(memory: Memory) -> str:
 
 
 def _bounded(lines: Sequence[str]) -> list[str]:
-    """Keep the newest MAX_LINES lines, newest first, and counts for the years before."""
+    """Keep the newest MAX_LINES lines and count the others by year."""
     counted, told = Counter[str](), list[str]()
     for line in dict.fromkeys(lines):
         if (year := _counted(line)) is not None:

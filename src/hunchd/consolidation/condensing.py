@@ -1,7 +1,8 @@
-"""Extractive summaries at three lengths: subject, decision or outcome, and reason, from the text's own sentences.
+"""Extractive summaries of a text at three lengths.
 
-No model: sentences are scored by their content (a decision, a reason, an outcome) and by the words that distinguish
-this text from the others of its project. Names, paths, versions and numbers are kept unchanged or left out.
+They contain subject, decision or outcome, and reason, in the text's own sentences. No model: sentences are scored by
+their content (a decision, a reason, an outcome) and by the words that distinguish this text from the others of its
+project. Names, paths, versions and numbers are kept unchanged or left out.
 """
 
 from __future__ import annotations
@@ -61,7 +62,10 @@ class Vocabulary:
         self.counts.update(set(terms(text)))
 
     def weight(self, word: str) -> float:
-        """Return the weight of a word: 0 if it is in every text, 1 if in one only."""
+        """Return the weight of a word, from 0 to 1.
+
+        It is 0 if the word is in every text and 1 if it is in one only.
+        """
         if not self.texts:
             return 0.5
         share = self.counts.get(word, 1) / self.texts
@@ -122,7 +126,7 @@ def levels_of(title: str, text: str, vocabulary: Vocabulary, *, when: str = "", 
 
 
 def compressed_of(gist: Gist, *, when: str = "", paths: Sequence[str] = ()) -> str:
-    """Return one line with date, subject, reason and place, abbreviated by the glossary."""
+    """Return one abbreviated line with date, subject, reason and place."""
     line = " ".join(part for part in (when, shortened(gist.subject.rstrip(". "))) if part)
     clause = _clause(gist.reason or gist.decision, room=COMPRESSED - len(line))
     line = f"{line}: {shortened(clause)}" if clause else line
@@ -142,7 +146,10 @@ def _score(sentence: str, words: Sequence[str], at: int, vocabulary: Vocabulary)
 
 
 def _clause(sentence: str, *, room: int) -> str:
-    """Return the sentence if it fits, else its reason if that makes sense alone, else ""."""
+    """Return the sentence if it fits, else its reason.
+
+    Returns "" if the reason does not fit or makes no sense alone.
+    """
     whole = sentence.rstrip(".:; ")
     if len(whole) < room:
         return whole
@@ -152,7 +159,10 @@ def _clause(sentence: str, *, room: int) -> str:
 
 
 def _speaks(sentence: str) -> bool:
-    """Return True if a sentence can stand alone; one that ends in a colon introduces another."""
+    """Return True if a sentence can stand alone.
+
+    One that ends in a colon introduces another.
+    """
     return SHORTEST_SENTENCE <= len(sentence) <= LONGEST_SENTENCE and not sentence.endswith(":")
 
 

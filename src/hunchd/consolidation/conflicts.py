@@ -97,15 +97,19 @@ def sides(conflict: Memory) -> tuple[Memory, Memory]:
 
 
 def of_one_place(conflict: Memory) -> bool:
-    """Return True if both sides have one key and scope, so that only one can be kept."""
+    """Return True if both sides have one key and scope.
+
+    Then only one of them can be kept.
+    """
     a, b = map(place_of, sides(conflict))
     return a is not None and a == b
 
 
 def settled(conflict: Memory, asked: Resolution, present: dict[str, Memory], now: datetime) -> tuple[Memory, Change]:
-    """Return the resolved contradiction and all changes that follow, with how to undo them.
+    """Return the resolved contradiction and all changes that follow.
 
-    `present` maps the ids of both sides to the current memories. Raises Conflict if it is resolved already.
+    The record contains how to undo them. `present` maps the ids of both sides to the current memories. Raises Conflict
+    if it is resolved already.
     """
     if conflict.status is not Status.ACTIVE:
         raise Conflict(f"'{conflict.id}' is already resolved", hint=f"undo {conflict.id} first")
@@ -146,7 +150,7 @@ def reopened(conflict: Memory, present: dict[str, Memory], now: datetime) -> tup
 
 
 def ended(conflict: Memory, present: dict[str, Memory], now: datetime) -> Memory | None:
-    """Close a contradiction of two memories if one of them is no longer active.
+    """Close a contradiction if one of its memories is not active.
 
     Returns None while both are active.
     """
@@ -165,7 +169,7 @@ def ended(conflict: Memory, present: dict[str, Memory], now: datetime) -> Memory
 
 
 def overtaken(conflict: Memory, said: Memory, now: datetime, *, undone: Memory | None = None) -> tuple[Memory, ...]:
-    """Close an open contradiction about one key after one of its sources changed its claim.
+    """Close a contradiction about one key after a source changed its claim.
 
     `new_claim` is the new claim of that source; `withdrawn` is the claim that it withdrew, if it did. If the new claim
     contradicts the other side as well, the new contradiction is returned too. Returns () if the contradiction still
@@ -190,7 +194,7 @@ def overtaken(conflict: Memory, said: Memory, now: datetime, *, undone: Memory |
 
 
 def is_asked_or_answered(conflict: Memory) -> bool:
-    """Return True if the user need not be asked about these two statements again.
+    """Return True if the user need not be asked again.
 
     A contradiction that was only overtaken was not answered.
     """

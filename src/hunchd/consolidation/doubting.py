@@ -1,4 +1,7 @@
-"""Staleness: mark memories suspect when what they rest on has changed, and trust them again when it is back. Pure."""
+"""Staleness of memories that rest on something changed.
+
+They become suspect, and are trusted again when it is back. Pure functions.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,10 @@ def cascaded(memories: Mapping[str, Memory], ground: Ground, now: datetime) -> I
 
 
 def _judged(memory: Memory, held: Mapping[str, Memory], ground: Ground) -> tuple[Memory, str] | None:
-    """Return the memory with its new status and the reason; None if nothing changes."""
+    """Return the memory with its new status, and the reason.
+
+    Returns None if nothing changes. None if nothing changes.
+    """
     if memory.status not in (Status.ACTIVE, Status.SUSPECT) or "." in memory.id:
         return None
     ours = DOUBT in memory.source
@@ -51,7 +57,10 @@ def _judged(memory: Memory, held: Mapping[str, Memory], ground: Ground) -> tuple
 
 
 def _shaken(memory: Memory, held: Mapping[str, Memory], ground: Ground) -> str:
-    """Return why a memory is stale; "" if it is not, or nobody can tell."""
+    """Return the reason why a memory is stale, or "".
+
+    "" also if nobody can tell. "" if it is not, or nobody can tell.
+    """
     for link in memory.links:
         type_, ref = link.get("type"), link.get("ref", "")
         if type_ == RESTS_ON and (why := _changed(ref, memory, held)):

@@ -1,4 +1,4 @@
-"""Presence of code: the files of a project and the names that they define."""
+"""Presence of files and symbols in a project."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ class Ground(Protocol):
 
     @property
     def known(self) -> bool:
-        """Return True if the project was indexed completely: only then is a missing file gone."""
+        """Return True if the project was indexed completely.
+
+        Only then is a missing file gone.
+        """
 
     def has_file(self, path: str) -> bool: ...
 

@@ -1,4 +1,7 @@
-"""Discovery of links between memories: same commit or pull request, reverts, fixes, and the code a text rests on."""
+"""Discovery of links between memories.
+
+Links join the same commit or pull request, reverts, fixes, and the code that a text rests on.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +51,10 @@ class _Found:
 
 
 def linked(memories: Mapping[str, Memory], ground: Ground) -> Iterator[Planned]:
-    """Plan new links, one change for each pair and one for the code of each memory."""
+    """Plan new links.
+
+    One change for each pair, and one for the code of each memory.
+    """
     held = {memory.id: memory for memory in memories.values() if memory.status in (Status.ACTIVE, Status.SUPERSEDED)}
     for found in _pairs(held):
         one, other = held[found.one], held[found.other]
@@ -103,7 +109,7 @@ def _all_of(ids: Sequence[str], why: str) -> Iterator[_Found]:
 
 
 def _grounded(memories: Sequence[Memory], ground: Ground) -> Iterator[Planned]:
-    """Plan links from facts, patterns and workflows to the files and symbols they name.
+    """Plan links from present-state memories to the code they name.
 
     If one of these disappears, the memory becomes suspect.
     """
@@ -141,7 +147,10 @@ def _symbols(memory: Memory, ground: Ground) -> Iterator[tuple[str, str]]:
 
 
 def _with(memory: Memory, type_: str, ref: str) -> Memory:
-    """Return the memory with one more link; itself if it has that link or MAX_LINKS."""
+    """Return the memory with one more link.
+
+    Returns it unchanged if it has that link or MAX_LINKS. Itself if it has that link or MAX_LINKS.
+    """
     if len(memory.links) >= MOST_LINKS or any(
         link.get("type") == type_ and link.get("ref") == ref for link in memory.links
     ):

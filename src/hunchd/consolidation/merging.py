@@ -1,4 +1,7 @@
-"""Merging of duplicates: one memory stays and takes over provenance and usage of the others. Pure."""
+"""Merging of duplicates into one memory.
+
+It takes over provenance and usage of the others. Pure functions.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""Planned changes to memories: what, why, which memories, and how to undo them. No I/O.
+"""Planned changes to memories.
 
-A `PlannedChange` holds memories before and after the change. One that is only after is created, one that is only before
-is deleted; undo swaps both sides. On disk a change is a `ChangeEntry`: for each memory the fields that differ, and a
-digest of the whole memory on both sides, so that nothing is changed or undone that somebody else has changed meanwhile.
+A change says what, why, which memories, and how to undo it. No I/O. A `PlannedChange` holds memories before and after
+the change. One that is only after is created, one that is only before is deleted; undo swaps both sides. On disk a
+change is a `ChangeEntry`: for each memory the fields that differ, and a digest of the whole memory on both sides, so
+that nothing is changed or undone that somebody else has changed meanwhile.
 """
 
 from __future__ import annotations
@@ -23,7 +24,10 @@ _ABSENT: Final = None  # an optional field that is left out; none is ever null
 
 
 class Step(StrEnum):
-    """Steps of a run, in their order: judge before condensing, condense before forgetting."""
+    """Steps of a consolidation run, in their order.
+
+    Memories are judged before they are condensed, and condensed before they are forgotten.
+    """
 
     USE = "use"  # update usage counts and move importance within bounds
     DUPLICATES = "duplicates"
@@ -101,7 +105,10 @@ class Edit:
         return Edit(self.id, self.now, self.was, self.has, self.had)
 
     def after(self, present: Memory | None) -> Memory | None:
-        """Return `present`, which must be in the state before, in the state after the edit."""
+        """Return `present` after the edit.
+
+        It must be in the state before.
+        """
         if self.now is None:
             return None
         told = dict(memory_json(present)) if present is not None and self.was is not None else {}
@@ -111,7 +118,10 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Planned change as a run stores it; `project` owns all of its memories."""
+    """Planned change as a run stores it.
+
+    `project` owns all of its memories. `project` owns all of its memories.
+    """
 
     step: Step
     counts: str
@@ -151,9 +161,9 @@ class Entry:
 
 
 def in_batches(entries: Iterable[Entry], most: int) -> Iterator[list[Entry]]:
-    """Group changes, in order, into batches of weight `max_weight`, or one larger change alone.
+    """Group changes, in order, into batches of weight `max_weight`.
 
-    A text as long as those of several memories counts as several.
+    A larger change is a batch of its own. A text as long as those of several memories counts as several.
     """
     batch: list[Entry] = []
     size = 0
@@ -169,7 +179,10 @@ def in_batches(entries: Iterable[Entry], most: int) -> Iterator[list[Entry]]:
 
 
 def weight(entry: Entry) -> int:
-    """Return the weight of a change: its memories, plus one for each TYPICAL_CHARACTERS."""
+    """Return the weight of a change.
+
+    Each memory counts one, and each TYPICAL_CHARACTERS of text one more.
+    """
     sides = (side for edit in entry.edits for side in (edit.was, edit.now) if side is not None)
     return len(entry.edits) + sum(len(side.get("content", "")) for side in sides) // USUAL
 
@@ -194,9 +207,10 @@ def applied(entry: Entry, present: Mapping[str, Memory]) -> bool:
 
 
 def remaining(entry: Entry, present: Mapping[str, Memory]) -> tuple[Entry, bool]:
-    """Return the part of a change that still applies after other edits, and if it is complete.
+    """Return the part of a change that still applies.
 
-    Of a memory that somebody else has changed, only the fields in the state before the change remain.
+    The second value is True if that is all of it. Of a memory that somebody else has changed, only the fields in the
+    state before the change remain.
     """
     found = [_remaining(edit, present.get(edit.id)) for edit in entry.edits]
     return replace(entry, edits=tuple(rest for rest, _ in found if rest is not None)), all(whole for _, whole in found)
@@ -220,9 +234,9 @@ def _remaining(edit: Edit, memory: Memory | None) -> tuple[Edit | None, bool]:
 
 
 def _field_after(told: Any, was: Any, now: Any) -> tuple[Any, bool]:
-    """Return the value of a field after a change, and True if the change is fully applied.
+    """Return a field's value after a change.
 
-    A mapping, such as the source, is merged name by name.
+    The second value is True if the change is fully applied. A mapping, such as the source, is merged name by name.
     """
     if told in (was, now):
         return now, True
@@ -242,14 +256,17 @@ def _field_after(told: Any, was: Any, now: Any) -> tuple[Any, bool]:
 
 
 def outcome(entry: Entry, present: Mapping[str, Memory]) -> tuple[tuple[Memory, ...], tuple[str, ...]]:
-    """Return the memories to write and the ids to remove; valid only if the change `is_applicable`."""
+    """Return the memories to write and the ids to remove.
+
+    Valid only if the change `is_applicable`. Valid only if the change `is_applicable`.
+    """
     after = [(edit.id, edit.after(present.get(edit.id))) for edit in entry.edits]
     written = tuple(memory for _, memory in after if memory is not None)
     return written, tuple(identifier for identifier, memory in after if memory is None)
 
 
 def digest(memory: Memory) -> str:
-    """Return a digest of all fields of a memory, independent of where it is stored."""
+    """Return a digest of all fields of a memory."""
     return _digest(memory_json(memory))
 
 

@@ -1,4 +1,4 @@
-"""Planner of a consolidation run: the memories of one owner, and the plan of each step.
+"""Planner of a consolidation run for one owner's memories.
 
 Each step sees the memories as the steps before would leave them.
 """
@@ -53,7 +53,7 @@ PLANNED: Final = (
 
 
 class Planner:
-    """Plans the steps of a run for the memories of one owner, in memory."""
+    """Planner of the steps of a run, holding the memories."""
 
     def __init__(
         self, project: str | None, settings: ConsolidationSettings, now: datetime, ground: Ground | None = None
@@ -85,9 +85,10 @@ class Planner:
         self._vectors.update(vectors or {})
 
     def _sparing(self, memory: Memory) -> Memory:
-        """Return the memory with values that are shared with equal ones, a quarter of its size.
+        """Return the memory with values shared among equal ones.
 
-        Files, numbers and provenance are shared. Times are only compared with those of the memory before: most differ.
+        This saves three quarters of its size. Files, numbers and provenance are shared. Times are only compared with
+        those of the memory before: most differ.
         """
         created = _same_of(memory.created, memory.at, self._before.created if self._before is not None else None)
         updated = _same_of(memory.updated, created, self._before.updated if self._before is not None else None)
@@ -106,7 +107,10 @@ class Planner:
         return self._before
 
     def _once_of_source(self, source: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Share the texts of a source, or the whole mapping if it has common fields only."""
+        """Share the texts of a source.
+
+        A source with common fields only is shared as a whole.
+        """
         if source.keys() <= _SAID_OF_MANY:
             shared: Mapping[str, Any] = self._shared.setdefault((dict, repr(source)), source)
             return shared
@@ -116,7 +120,10 @@ class Planner:
         }
 
     def _once(self, value: Shared) -> Shared:
-        """Return the first value of equal ones with the same type: 1 and 1.0 are written differently."""
+        """Return the first of equal values of one type.
+
+        1 and 1.0 are equal but written differently.
+        """
         shared: Shared = self._shared.setdefault((type(value), value), value)
         return shared
 
@@ -131,7 +138,10 @@ class Planner:
             self._memories.pop(identifier, None)
 
     def probes(self, most: int, seed: str) -> list[tuple[str, str]]:
-        """Return queries made from memories that must stay, with the id that each must find."""
+        """Return queries made from memories that must stay.
+
+        Each comes with the id that it must find.
+        """
         return drawn(self._memories, self._vocabulary, most=most, seed=seed, now=self.now)
 
     def plan(self, step: Step, tallies: Mapping[str, Tally] | None = None) -> Iterator[Entry]:
@@ -169,7 +179,7 @@ class Planner:
         return [memory.id for memory in erasable(self._memories.values(), self.now)]
 
     def comparable(self) -> Iterator[str]:
-        """Yield each active memory's id with a digest of all fields that deduplication compares."""
+        """Yield each active memory's id and digest of compared fields."""
         return (f"{one.id} {_compared_by(one)}" for one in self._memories.values() if one.status is Status.ACTIVE)
 
     def titles(self, identifiers: Sequence[str]) -> dict[str, str]:
@@ -210,7 +220,10 @@ class Planner:
 
 
 def _same_of(moment: datetime, *others: datetime | None) -> datetime:
-    """Return the equal one of `others` in the same time zone, else `moment` itself."""
+    """Return the equal one of `others`, else `moment` itself.
+
+    It must be in the same time zone.
+    """
     return next((one for one in others if one == moment and one is not None and one.tzinfo == moment.tzinfo), moment)
 
 

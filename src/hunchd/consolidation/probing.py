@@ -1,4 +1,7 @@
-"""Regression gate of a run: queries that are made before it and must find the same memories after it. Pure."""
+"""Regression gate of a run.
+
+Queries are made before it and must find the same memories after it. Pure functions.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,11 @@ Touched = tuple[str, str]  # step and description
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """Query of the regression gate; `expected_ids` are the ids among its first results before the run."""
+    """Query of the regression gate.
+
+    `expected_ids` are the ids among its first results before the run. `expected_ids` are the ids among its first
+    results before the run.
+    """
 
     query: str
     project: str | None
@@ -64,7 +71,10 @@ class Trace:
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """Result that is no longer found, and the step that changed it last, if one did."""
+    """Result that is no longer found.
+
+    `step` is the one that changed it last, if one did.
+    """
 
     query: str
     wanted: str
@@ -98,7 +108,10 @@ class Verdict:
 def drawn(
     memories: Mapping[str, Memory], vocabulary: Vocabulary, *, most: int, seed: str, now: datetime
 ) -> list[tuple[str, str]]:
-    """Draw queries from memories that must not be lost, each with its memory's id."""
+    """Draw queries from memories that must not be lost.
+
+    Each comes with its memory's id.
+    """
     needed = [memory for memory in memories.values() if must_stay(memory, now)]
     needed.sort(key=lambda memory: memory.id)
     chosen = random.Random(seed).sample(needed, min(most, len(needed)))
@@ -107,7 +120,10 @@ def drawn(
 
 
 def must_stay(memory: Memory, now: datetime) -> bool:
-    """Return True if a memory may be merged but never lost; expired ones may go."""
+    """Return True if a memory may be merged but never lost.
+
+    Expired memories may go. Expired ones may go.
+    """
     if memory.status is not Status.ACTIVE or "." in memory.id or memory.source.get("type") == "contradiction":
         return False
     if is_over(memory, now):
@@ -122,7 +138,7 @@ def must_stay(memory: Memory, now: datetime) -> bool:
 
 
 def question(memory: Memory, vocabulary: Vocabulary) -> str:
-    """Return the query a user would ask for this memory: its most distinctive words."""
+    """Return the most distinctive words of a memory as a query."""
     text = " ".join(filter(None, (memory.title, memory.key, memory.value, memory.content[:2_000])))
     return " ".join(vocabulary.telling(text, WORDS))
 

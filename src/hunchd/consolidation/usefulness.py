@@ -1,4 +1,7 @@
-"""Effect of use on memories: usage counts, and bounded steps of importance. Pure."""
+"""Effect of use on memories: usage counts, and bounded steps of importance.
+
+Pure functions.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,10 @@ class Tally:
 
 
 def examined(place: int) -> float:
-    """Return the share of readers who look at the item at `rank`, counted from 1."""
+    """Return the share of readers who look at `rank`.
+
+    Ranks count from 1.
+    """
     return 0.0 if place > PLACES else 1.0 / max(place, 1) ** ATTENTION
 
 

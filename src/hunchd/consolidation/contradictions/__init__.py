@@ -1,1 +1,4 @@
-"""Detection of memories that contradict each other: find, parse, compare and classify pairs. No I/O."""
+"""Detection of memories that contradict each other.
+
+Finds, parses, compares and classifies pairs. No I/O.
+"""

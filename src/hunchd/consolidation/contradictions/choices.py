@@ -1,4 +1,4 @@
-"""Tables of known alternatives, of scopes in which a statement holds, and of single-valued attributes."""
+"""Tables of known alternatives, of scopes, and of single-valued attributes."""
 
 from __future__ import annotations
 

@@ -51,12 +51,15 @@ def ended(text: str) -> Ended | None:
 
 
 def _series(version: str) -> str:
-    """Extend a version to its whole series: the end of 3.7 includes 3.7.4."""
+    """Extend a version to its whole series.
+
+    The end of 3.7 includes 3.7.4.
+    """
     return version if " " in version else f"{version.removesuffix('.x')}.x"
 
 
 def still_stated(a: str, b: str) -> bool | None:
-    """Return True if one statement allows a version whose support the other ended.
+    """Return True if one statement allows versions whose support the other ended.
 
     None: neither statement ends support, both do, or they are about different things.
     """

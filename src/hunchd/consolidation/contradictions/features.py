@@ -1,4 +1,4 @@
-"""Features of a pair of clauses, from which the classifier estimates whether both can hold.
+"""Features of a pair of clauses for the contradiction classifier.
 
 Evidence for a contradiction is a reason: another value of the same kind, a denial, an opposite. Evidence against it is
 that the clauses are about different things: words that only one side has, other places, other times.
@@ -59,7 +59,10 @@ PALE_WEIGHT: Final = 0.35  # weight of a low-information word
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """Features of a pair, and the name of what opposes it: "versions", "value", "negation", …; "" if nothing does."""
+    """Features of a pair of clauses, and what opposes them.
+
+    `kind` is "versions", "value", "negation", …; "" if nothing does.
+    """
 
     features: tuple[float, ...]
     kind: str
@@ -92,7 +95,7 @@ def compared(a: Clause, b: Clause) -> Compared:
 
 @dataclass(frozen=True, slots=True)
 class _Shared:
-    """Stems that two clauses have in common, and those that only one of them has."""
+    """Stems that two clauses share, and those only one has."""
 
     a: Clause
     b: Clause
@@ -133,7 +136,7 @@ class _Shared:
         return min(_topic(self.a, self.matched_a), _topic(self.b, self.matched_b))
 
     def similarity(self) -> float:
-        """Return the weighted share of stems that both clauses contain, from 0 to 1."""
+        """Return the weighted share of common stems, from 0 to 1."""
         extent = _weight(self.a.stems | self.b.stems) - _weight(self.matched_b - self.a.stems)
         return min(_weight(self.matched_a) / max(extent, 0.1), 1.0)
 
@@ -224,7 +227,7 @@ def _features(shared: _Shared, reasons: _Reasons) -> tuple[float, ...]:
 
 
 def _unlike(shared: _Shared) -> bool:
-    """Return True if both share a subject and each adds something that the other lacks."""
+    """Return True if both say something different about a common subject."""
     a, b = shared.a, shared.b
     if a.is_inherited or b.is_inherited or not (_said_alone(a, shared.matched_a) and _said_alone(b, shared.matched_b)):
         return False
@@ -233,13 +236,16 @@ def _unlike(shared: _Shared) -> bool:
 
 
 def _said_alone(clause: Clause, matched: frozenset[str]) -> bool:
-    """Return True if a clause says more than another low-information verb beside the matched stems."""
+    """Return True if a clause adds information to the matched stems.
+
+    A different low-information verb alone adds none.
+    """
     alone = (clause.rest | clause.how) - matched
     return bool(alone - PALE_STEMS) or len(alone) > 1
 
 
 def _of_one_head(shared: _Shared) -> bool:
-    """Return True if both have the same subject and no predicate word in common."""
+    """Return True if only the subjects of both clauses agree."""
     a, b = shared.a, shared.b
     if a.how - b.how and b.how - a.how:  # written in, started by
         return False
@@ -248,14 +254,17 @@ def _of_one_head(shared: _Shared) -> bool:
 
 
 def _put_in_place(shared: _Shared) -> bool:
-    """Return True if only the last object differs: sent to X, sent to Y."""
+    """Return True if only the last object differs.
+
+    Example: "sent to X", "sent to Y".
+    """
     a, b = shared.a, shared.b
     few = 1 <= len(shared.left_a) <= MANY and 1 <= len(shared.left_b) <= MANY
     return few and shared.left_a <= a.rest and shared.left_b <= b.rest and bool(a.head) and a.head == b.head
 
 
 def _more_of_a_denial(shared: _Shared, reasons: _Reasons) -> tuple[float, float]:
-    """Count the words that only the denying side has, and those of the other."""
+    """Count the words that only the denial has, and the reverse."""
     if not reasons.opposed or shared.a.denied == shared.b.denied:
         return 0.0, 0.0
     denied, affirmed = (shared.left_a, shared.left_b) if shared.a.denied else (shared.left_b, shared.left_a)
@@ -324,7 +333,10 @@ def _choices(a: Clause, b: Clause) -> tuple[float, float, frozenset[str], frozen
 
 
 def _of_two_heads(a: Clause, b: Clause, mine: set[str], others: set[str]) -> bool:
-    """Return True if the choices only distinguish two subjects: PNG uploads, JPEG uploads."""
+    """Return True if the choices only distinguish two subjects.
+
+    Example: PNG uploads, JPEG uploads.
+    """
     return mine <= a.head_chosen and others <= b.head_chosen and not (a.head <= mine and b.head <= others)
 
 
@@ -398,7 +410,10 @@ def _rejects(a: Clause, b: Clause) -> bool:
 
 
 def _elsewhere(a: Clause, b: Clause) -> bool:
-    """Return True if the clauses name different scopes of one group: production and staging."""
+    """Return True if the clauses name different scopes of one group.
+
+    Example: production and staging.
+    """
     groups_a, groups_b = ({PLACE_OF[one]: one for one in clause.places} for clause in (a, b))
     return any(
         groups_a[group] not in b.places and groups_b[group] not in a.places for group in groups_a.keys() & groups_b

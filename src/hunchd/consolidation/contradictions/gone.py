@@ -76,8 +76,9 @@ _PERHAPS: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class _Gone:
-    """Words that name something replaced; `named_alone` holds those named without a further noun: "nvm", not "the nvm
-    folder".
+    """Words that name something replaced.
+
+    `named_alone` holds those named without a further noun: "nvm", not "the nvm folder".
     """
 
     words: frozenset[str] = frozenset()
@@ -85,7 +86,7 @@ class _Gone:
 
 
 def still_used(a: str, b: str) -> bool:
-    """Return True if one statement uses a tool that the other says is no longer used."""
+    """Return True if one statement uses a tool that the other replaced."""
     if not (_PERHAPS.search(a) or _PERHAPS.search(b)):
         return False
     return _uses(b, a) or _uses(a, b)
@@ -137,7 +138,7 @@ def _root(word: str) -> str:
 
 
 def _is_name(lower: str, text: str, match: re.Match[str]) -> bool:
-    """Return True if a word is a known tool or written like a proper name."""
+    """Return True if a word is a known tool or proper name."""
     if class_of(lower) or any(one.isupper() for one in match[0][1:]):
         return True
     return (

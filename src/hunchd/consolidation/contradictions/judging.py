@@ -1,8 +1,9 @@
-"""Classification of a pair of statements: can both hold? Rules, features and the trained table; no I/O, no model.
+"""Classification of statement pairs by rules, features and the trained table.
 
-Rules know numbers, versions, places and names, and little about free wording. An entailment model is strong where the
-rules are weak, so both are combined for freely worded statements. Statements in manifests and about other places are
-left to the rules; where numbers are equal or times differ, the model needs a higher probability.
+Decides if both can hold; no I/O and no model. Rules know numbers, versions, places and names, and little about free
+wording. An entailment model is strong where the rules are weak, so both are combined for freely worded statements.
+Statements in manifests and about other places are left to the rules; where numbers are equal or times differ, the model
+needs a higher probability.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ OF_TWINS: Final = 0.9  # above it 37 of 38 labelled pairs contradict each other;
 
 
 def judged(a: str, b: str, weights: Weights | None = None) -> Judgement:
-    """Classify statements `a` and `b` by the pair of clauses that oppose each other most.
+    """Classify statements `a` and `b` by their most opposed clauses.
 
     `weights` default to the shipped table.
     """
@@ -87,14 +88,17 @@ def judged(a: str, b: str, weights: Weights | None = None) -> Judgement:
 
 
 def _told_outright(a: str, b: str) -> str:
-    """Return the kind of an explicit contradiction about a named version or tool, or ""."""
+    """Return the kind of an explicit contradiction, or "".
+
+    It is about a version or a tool that both name.
+    """
     if too_old(a, b):
         return "versions"
     return "choice" if still_used(a, b) else ""
 
 
 def with_reading(rules: Judgement, probability: float | None) -> Judgement:
-    """Combine the judgement of the rules with the probability from an entailment model.
+    """Combine the judgement of the rules with a model's probability.
 
     `probability` is that both statements cannot hold; None: no model has read them.
     """

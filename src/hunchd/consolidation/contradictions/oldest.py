@@ -1,4 +1,7 @@
-"""Detection of conflicting minimum versions: "Python 3.11 or newer" against "3.9 must keep working" or "at least 3.10"."""
+"""Detection of conflicting minimum versions in two statements.
+
+"Python 3.11 or newer" conflicts with "3.9 must keep working" and with "at least 3.10".
+"""
 
 from __future__ import annotations
 
@@ -81,7 +84,7 @@ _SUBJECT: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class _Versions:
-    """Minimum and working versions by name: the oldest required, and those said to work."""
+    """Required minimums and working versions, by name."""
 
     oldest: dict[str, tuple[int, ...]]
     working: dict[str, tuple[int, ...]]
@@ -148,7 +151,7 @@ def _name(told: str, before: str) -> str:
 
 
 def _names(word: str) -> bool:
-    """Return True if a word names something versioned: a known tool or a proper name."""
+    """Return True if a word is a known tool or proper name."""
     return bool(class_of(word.lower())) or any(one.isupper() for one in word) or word.lower() in _OF.values()
 
 
@@ -179,7 +182,10 @@ def _differ(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
 
 
 def _of_others(a: str, b: str) -> bool:
-    """Return True if each has a subject of its own: "the CLI needs Go 1.22", "the server needs Go 1.20"."""
+    """Return True if each statement has a subject of its own.
+
+    Example: "the CLI needs Go 1.22", "the server needs Go 1.20".
+    """
     mine, others = _speaks_of(a), _speaks_of(b)
     return bool(mine - others and others - mine)
 

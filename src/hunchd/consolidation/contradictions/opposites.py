@@ -194,7 +194,10 @@ def denied_by(stemmed: str, word: str) -> str | None:
 
 
 def opposite_of(stemmed: str, word: str) -> str | None:
-    """Return the stem of the antonym, such as `enabl` for `disabled`, or None."""
+    """Return the stem of the antonym, or None.
+
+    It is `enabl` for `disabled`.
+    """
     if (found := denied_by(stemmed, word) or OPPOSITES.get(stemmed)) is not None:
         return found
     match = _NEGATIVE.match(word)

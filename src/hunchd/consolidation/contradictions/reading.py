@@ -203,9 +203,10 @@ def _clause(text: str, inherited: frozenset[str], when: _When) -> Clause:
 
 
 def _without_else(text: str) -> tuple[str, str]:
-    """Split off the rejected alternative: "use X instead of Y", "replaced Y by X", "prefer X over Y".
+    """Split off the rejected alternative.
 
-    Returns the asserted text and the rejected one.
+    Examples: "use X instead of Y", "replaced Y by X", "prefer X over Y". Returns the asserted text and the rejected
+    one.
     """
     for pattern in (patterns.CHANGED, patterns.REPLACED):
         if match := pattern.search(text):
@@ -289,7 +290,10 @@ def _told_parts(word: str) -> tuple[str, ...]:
 
 
 def _choices_of(head: _Words, rest: _Words, values: list[Value]) -> Iterator[tuple[str, str]]:
-    """Yield the chosen alternatives, without a language or runtime that a version follows."""
+    """Yield the chosen alternatives.
+
+    A language or runtime with a version is left out: the version says what is required of it.
+    """
     versioned = any(value.is_version for value in values)
     return (
         (kind, name)
@@ -299,7 +303,7 @@ def _choices_of(head: _Words, rest: _Words, values: list[Value]) -> Iterator[tup
 
 
 def _told_apart(head: _Words, rest: _Words) -> None:
-    """Mark the second occurrence of a stem as a word of its own.
+    """Mark the second occurrence of a stem as another word.
 
     A project that requires a package of its own name says that name twice.
     """
@@ -318,7 +322,10 @@ def _tell_places(head: _Words) -> None:
 
 
 def _passed_over(word: str, lower: str, is_pin: bool) -> bool:
-    """Return True for words that name nothing; two capitals are a name: US."""
+    """Return True for words that name nothing.
+
+    Two capitals are a name: US.
+    """
     if is_pin:
         return lower in FRAME_WORDS
     return (lower in STOP and not (word.isupper() and len(word) > 1)) or lower in NUMBER_WORDS or lower in UNITS
@@ -332,7 +339,7 @@ def _qualifiers(text: str) -> Iterator[str]:
 
 
 def _without_phrases(text: str, found: _Words) -> str:
-    """Remove pairs of words that name one tool, and record them in `roles`."""
+    """Move word pairs that name one tool to `roles`."""
     for match in list(patterns.PHRASE.finditer(text)):
         lower = f"{match[1]} {match[2]}".lower()
         if match[1].lower() not in STOP and (choice := class_of(lower)):

@@ -1,4 +1,7 @@
-"""Cache of entailment probabilities by pair, and the queue of pairs that a model still has to read. Pure."""
+"""Cache of entailment probabilities by pair of statements.
+
+It also queues the pairs that a model still has to read. Pure functions.
+"""
 
 from __future__ import annotations
 
@@ -70,7 +73,7 @@ def pair_name(first: str, second: str) -> str:
 
 
 def differing(a: str, b: str) -> str:
-    """Return the reason of a model's contradiction: the words that only one side has."""
+    """Describe a model's contradiction by the words only one side has."""
     mine, others = _words(a), _words(b)
     only_a, only_b = (
         " ".join([one[word] for word in one if word not in other][:DIFFERING])

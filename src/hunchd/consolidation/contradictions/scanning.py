@@ -1,7 +1,7 @@
-"""Search for contradicting memories: candidates by shared words and names, then a judgement for each pair. Pure.
+"""Search for contradicting memories.
 
-Facts with the same key and scope are not compared here: there the newer claim replaces the older one. This module
-compares memories of different keys, or of none.
+Candidates share words or names; each pair is judged. Pure functions. Facts with the same key and scope are not compared
+here: there the newer claim replaces the older one. This module compares memories of different keys, or of none.
 """
 
 from __future__ import annotations
@@ -81,12 +81,12 @@ class Opposition:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """Result of comparing one memory with its candidates, the older side of each pair first.
+    """Result of comparing one memory with its candidates.
 
-    `contradicting` are contradictions by the rules. `unsettled` are pairs for an entailment model: first those that the
-    rules oppose, the most probable first, then the most similar. `explicit` are sentences that contradict each other so
-    explicitly that this model is not consulted. `doubtful` is what a language model may confirm beyond that, pairs with
-    a word in common first.
+    Each pair has the older side first. `contradicting` are contradictions by the rules. `unsettled` are pairs for an
+    entailment model: first those that the rules oppose, the most probable first, then the most similar. `explicit` are
+    sentences that contradict each other so explicitly that this model is not consulted. `doubtful` is what a language
+    model may confirm beyond that, pairs with a word in common first.
     """
 
     opposed: tuple[Opposition, ...]
@@ -96,7 +96,10 @@ class Look:
 
     @property
     def free(self) -> frozenset[tuple[str, str]]:
-        """Return the ids of freely worded pairs; a language model decides about them."""
+        """Return the ids of freely worded pairs.
+
+        A language model decides about them.
+        """
         return frozenset((a.id, b.id) for a, b in (*self.open, *self.told_outright))
 
     def told(self, said: Mapping[tuple[str, str], float]) -> list[Opposition]:
@@ -114,13 +117,16 @@ class Look:
         return surest(self.told(said))
 
     def for_judge(self, told: Iterable[Opposition]) -> list[Opposition]:
-        """Return the pairs for a language model: freely worded `contradicting` ones, then doubtful ones."""
+        """Return the pairs for a language model.
+
+        First freely worded `contradicting` ones, then doubtful ones.
+        """
         opened = [one for one in told if one.sides in self.free]
         sides = {one.sides for one in opened}
         return [*opened, *(one for one in self.doubtful if one.sides not in sides)]
 
     def without(self, denied: Callable[[Memory, Memory], bool]) -> Look:
-        """Return a copy without the freely worded pairs for which `is_denied` is true."""
+        """Return a copy without freely worded pairs that are denied."""
         gone = {(a.id, b.id) for a, b in (*self.open, *self.told_outright) if denied(a, b)}
         return replace(
             self,
@@ -155,12 +161,15 @@ def statement(memory: Memory) -> str:
 
 
 def _is_entry(memory: Memory) -> bool:
-    """Return True if a memory is a key with a value and no sentence."""
+    """Return True if a memory is only a key with a value."""
     return bool(memory.key) and statement(memory).casefold().startswith(f"{memory.key}:".casefold())
 
 
 def _are_entries_of_two_keys(one: Memory, other: Memory) -> bool:
-    """Return True if both come from files under different keys: "java: 8" and "ci java: 17, 21"."""
+    """Return True if both come from files under different keys.
+
+    Example: "java: 8" and "ci java: 17, 21".
+    """
     return (
         Trust.USER not in (one.trust, other.trust)
         and _is_entry(one)
@@ -170,7 +179,10 @@ def _are_entries_of_two_keys(one: Memory, other: Memory) -> bool:
 
 
 def _are_two_of_a_number(one: Memory, other: Memory) -> bool:
-    """Return True if the keys differ in a number only: "port of worker 1", "port of worker 2"."""
+    """Return True if the keys differ in a number only.
+
+    Example: "port of worker 1", "port of worker 2".
+    """
     mine, others = normal_key(one.key or ""), normal_key(other.key or "")
     return mine != others and _DIGITS.sub("#", mine) == _DIGITS.sub("#", others)
 
@@ -186,9 +198,9 @@ def _are_for_other_files(one: Memory, other: Memory) -> bool:
 
 
 def may_oppose(one: Memory, other: Memory) -> bool:
-    """Return True if two memories overlap in scope and time and differ in key.
+    """Return True if two memories overlap but differ in key.
 
-    Memories of one key are settled by the rule of one value for a key.
+    They overlap in scope and time. Memories of one key are settled by the rule of one value for a key.
     """
     if one.id == other.id or one.project != other.project or one.scope is not other.scope:
         return False
@@ -201,7 +213,7 @@ def may_oppose(one: Memory, other: Memory) -> bool:
 
 
 def _are_of_one_piece(one: Memory, other: Memory) -> bool:
-    """Return True if both come from one file, one session, or the history.
+    """Return True if both come from one file, session or history.
 
     These do not contradict themselves. Statements that people and agents made in spring may exclude today's.
     """
@@ -283,7 +295,7 @@ class _Open:
 
     @property
     def is_doubtful(self) -> bool:
-        """Return True if a language model may find a contradiction that the rules miss.
+        """Return True if a language model may find more than the rules.
 
         A user may use other words for the same thing; two files without a word in common are not worth the price of a
         question.
@@ -317,16 +329,20 @@ def _surest_first(one: Opposition) -> tuple[float, str, str]:
 
 
 def read(a: Memory, b: Memory, probability: float | None) -> Opposition | None:
-    """Judge a pair by the rules and an entailment model; None if there is no contradiction.
+    """Judge a pair by the rules and an entailment model.
 
-    `b` is the newer one; a `probability` of None: no model has read the pair.
+    Returns None if there is no contradiction. `b` is the newer one; a `probability` of None: no model has read the
+    pair.
     """
     judgement = with_reading(judged(statement(a), statement(b)), probability)
     return Opposition(a, b, judgement) if _oppose(a, b, judgement) else None
 
 
 def told_by_model(a: Memory, b: Memory) -> Opposition:
-    """Return a pair that a language model calls contradictory; `b` is the newer one."""
+    """Return a pair that a language model calls contradictory.
+
+    `b` is the newer one.
+    """
     return Opposition(a, b, Judgement(SAID_BY_MODEL, "meaning"))
 
 
@@ -344,7 +360,10 @@ def as_judged(
 
 
 def _confirmed(one: Opposition) -> Opposition:
-    """Return the pair with a probability of at least MIN_MODEL_PROBABILITY and its old reason."""
+    """Return the pair with a probability of at least MIN_MODEL_PROBABILITY.
+
+    Its reason stays.
+    """
     sure = max(one.judgement.probability, SAID_BY_MODEL)
     return replace(one, judgement=replace(one.judgement, probability=sure))
 
@@ -384,7 +403,7 @@ class Statements:
 
 
 def words_of(memory: Memory) -> frozenset[str]:
-    """Return the stems, chosen classes and key by which a statement is indexed."""
+    """Return the stems, classes and key that index a statement."""
     found: set[str] = set()
     for clause in clauses_of(statement(memory)):
         found |= clause.stems | {f"kind {kind}" for kind, _ in clause.chosen}
@@ -406,7 +425,7 @@ def contradictions(
     readings: Readings | None = None,
     denied: Callable[[Memory, Memory], bool] | None = None,
 ) -> Iterator[Planned]:
-    """Plan a record for each new contradiction, and close those that no longer apply.
+    """Plan records of new contradictions, and close those that no longer apply.
 
     A pair that was recorded before is not recorded again. With `since_run`, only pairs with a memory changed after it
     are compared. With a `cache`, a pair that the rules leave open is judged by its cached probability, or queued for
@@ -437,7 +456,10 @@ def contradictions(
 
 
 def _read_before(look: Look, readings: Readings) -> dict[tuple[str, str], float | None]:
-    """Return the cached probabilities by the ids of both sides; None: to be read now."""
+    """Return the cached probabilities by the ids of both sides.
+
+    None: to be read now.
+    """
     return {(a.id, b.id): readings.of(a, b, statement(a), statement(b)) for a, b in look.open[:MOST_READ]}
 
 

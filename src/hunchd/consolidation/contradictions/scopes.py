@@ -1,4 +1,4 @@
-"""Scope and time of a statement from its words alone, for the sentence-level detectors."""
+"""Scope and time of a statement, from its words alone."""
 
 from __future__ import annotations
 
@@ -50,12 +50,18 @@ _FEW: Final = frozenset(canonical(stem(word)) for word in ("the", "a", "an", "on
 
 
 def unsettled(text: str) -> bool:
-    """Return True if `text` is about the past, a proposal or a possibility."""
+    """Return True if `text` is about the past or a proposal.
+
+    A possibility ("may", "might") counts as well.
+    """
     return _UNSETTLED.search(text) is not None
 
 
 def elsewhere(a: str, b: str) -> bool:
-    """Return True if the texts name different scopes of one group: production and staging."""
+    """Return True if the texts name different scopes of one group.
+
+    Example: production and staging.
+    """
     mine, others = _places(a), _places(b)
     return any(not mine[group] & others[group] for group in mine.keys() & others.keys())
 
@@ -73,7 +79,10 @@ def _stems(text: str) -> list[str]:
 
 
 def let_off(a: str, b: str) -> bool:
-    """Return True if one statement covers an exception of the other, or only most cases."""
+    """Return True if one statement is an exception to the other.
+
+    That includes a statement about most cases only.
+    """
     if max(len(a), len(b)) > LONGEST_TOLD:
         return False
     if any(told.search(text) is not None for told in (_EXEMPT, _OF_THE_OLD) for text in (a, b)):
@@ -95,7 +104,10 @@ def _demands_the_same(a: str, b: str) -> bool:
 
 
 def _ranked_apart(a: str, b: str) -> bool:
-    """Return True if they are about different ranks, such as severity 1 and severity 3."""
+    """Return True if they are about different ranks.
+
+    Example: severity 1 and severity 3.
+    """
     mine, others = ({word.lower(): rank for word, rank in _RANKED.findall(text)} for text in (a, b))
     return any(mine[word] != others[word] for word in mine.keys() & others.keys())
 

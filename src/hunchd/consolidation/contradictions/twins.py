@@ -1,7 +1,8 @@
-"""Detection of contradictions between nearly identical statements: a denial, a reversed order, another single value.
+"""Detection of contradictions between nearly identical statements.
 
-Compares word by word, where comparing sets of words fails: `lint before test` and `test before lint` have the same
-words, and a second "not" somewhere in a sentence does not take back the first.
+One denies the other, reverses its order, or fills a slot that can have a single value. Compares word by word, where
+comparing sets of words fails: `lint before test` and `test before lint` have the same words, and a second "not"
+somewhere in a sentence does not take back the first.
 """
 
 from __future__ import annotations
@@ -165,14 +166,20 @@ def _reversed(mine: _Order, others: _Order) -> bool:
 
 
 def _reordered(a: str, b: str) -> bool:
-    """Return True if the statements give opposite orders, for the present and one place."""
+    """Return True if the statements give opposite orders.
+
+    Both must be about the present and one place.
+    """
     found = any(_reversed(one, other) for one in _orders(a) for other in _orders(b))
     return found and not any(unsettled(text) for text in (a, b)) and not elsewhere(a, b)
 
 
 @lru_cache(maxsize=2_048)
 def _orders(text: str) -> tuple[_Order, ...]:
-    """Return the (first, later) pairs of the clauses and of the whole text."""
+    """Return the (first, later) pairs that a text states.
+
+    Its clauses and the whole text are searched.
+    """
     if len(text) > LONGEST_TOLD or _ORDERED.search(text) is None:
         return ()
     plain = plain_text(text)
@@ -182,7 +189,7 @@ def _orders(text: str) -> tuple[_Order, ...]:
 
 @lru_cache(maxsize=2_048)
 def _in_sequence(text: str) -> _Order | None:
-    """Return the order that a sentence states by "first … then …", or None."""
+    """Return the order stated by "first … then …", or None."""
     for told in _SEQUENCES:
         if match := told.search(text):
             return _told_in_order(match["first"], match["later"])
@@ -191,7 +198,7 @@ def _in_sequence(text: str) -> _Order | None:
 
 @lru_cache(maxsize=2_048)
 def _in_order(clause: str) -> _Order | None:
-    """Return the (first, later) pair of a clause with "before", "after" or the like, or None."""
+    """Return the order stated by "before", "after" or the like, or None."""
     match = _ORDER.search(clause)
     if match is None:
         return None
@@ -215,7 +222,7 @@ def _alike(one: frozenset[str], other: frozenset[str]) -> bool:
 
 
 def _filled_otherwise(a: str, b: str) -> bool:
-    """Return True if the sentences differ in one slot that has a single value."""
+    """Return True if the sentences differ in one single-valued slot."""
     mine, others = a.rstrip(" .").split(), b.rstrip(" .").split()
     before = _common([one.lower() for one in mine], [other.lower() for other in others])
     room = min(len(mine), len(others)) - before
@@ -254,7 +261,10 @@ def _counted_otherwise(a: str, b: str) -> bool:
 
 
 def _refines(one: str, other: str) -> bool:
-    """Return True if one version is in the series of the other: 22 and 22.2."""
+    """Return True if one version is in the other's series.
+
+    Example: 22 and 22.2.
+    """
     return one.startswith(f"{other}.") or other.startswith(f"{one}.")
 
 

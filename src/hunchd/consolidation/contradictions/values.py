@@ -1,4 +1,4 @@
-"""Versions and quantities in statements, each as the range of values that it allows."""
+"""Versions and quantities in statements, as ranges of allowed values."""
 
 from __future__ import annotations
 
@@ -116,7 +116,10 @@ def same(one: Value, other: Value) -> bool:
 
 
 def written_alike(one: Value, other: Value) -> bool:
-    """Return True if both are the same requirement up to the spelling of the number."""
+    """Return True if both are the same requirement.
+
+    The spelling of the number may differ.
+    """
     if _is_operator(one.told) or _is_operator(other.told):
         return same(one, other)
     return one.told.lower() == other.told.lower() or same(one, other)
@@ -127,7 +130,10 @@ def _is_operator(told: str) -> bool:
 
 
 def refines(one: Value, other: Value) -> bool:
-    """Return True if one version is in the series of the other: 15 and 15.4."""
+    """Return True if one version is in the other's series.
+
+    Example: 15 and 15.4.
+    """
     mine, others = one.low, other.low
     return (
         one.form == other.form == "exact"

@@ -1,4 +1,7 @@
-"""Trained table that turns the features of two statements into a probability; shipped with the package."""
+"""Trained table that turns the features of two statements into a probability.
+
+Shipped with the package.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Word tables for comparing statements: stop words, synonyms, phrases, units; and the stemmer.
+"""Word tables for comparing statements, and the stemmer.
 
-All tables are of everyday developer language. They are given in plain words and stemmed once, when the module loads.
+The tables are stop words, synonyms, phrases and units. And the stemmer. All tables are of everyday developer language.
+They are given in plain words and stemmed once, when the module loads.
 """
 
 from __future__ import annotations
@@ -26,7 +27,10 @@ _KEPT: Final = frozenset(
 
 @lru_cache(maxsize=8_192)
 def stem(word: str) -> str:
-    """Strip the ending of a word: `migrations`, `migrating` and `migrate` have one stem."""
+    """Strip the ending of a word.
+
+    `migrations`, `migrating` and `migrate` have one stem.
+    """
     if "-" in word and word.replace("-", "").isalpha():
         before, _, last = word.rpartition("-")
         return f"{before}-{stem(last)}"

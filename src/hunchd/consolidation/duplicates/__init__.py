@@ -1,1 +1,4 @@
-"""Detection of memories that say the same: find, normalise and compare. No I/O."""
+"""Detection of memories that say the same.
+
+Finds, normalises and compares them. No I/O. No I/O.
+"""

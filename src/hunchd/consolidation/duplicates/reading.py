@@ -1,6 +1,7 @@
-"""Normalised text for comparing memories: sentences of words, distinguishing tokens, and word order.
+"""Normalised text for comparing memories.
 
-Trailers that git adds to a message are dropped; synonyms, inflections and spellings of a word become one. Pure.
+It consists of sentences of words, distinguishing tokens, and word order. Trailers that git adds to a message are
+dropped; synonyms, inflections and spellings of a word become one. Pure.
 """
 
 from __future__ import annotations
@@ -147,7 +148,10 @@ def _is_shouted(token: str) -> bool:
 
 
 def scope_of(memory: Memory) -> frozenset[str]:
-    """Return the words before the colon of a title: the part of the project it concerns."""
+    """Return the words before the colon of a title.
+
+    They name the part of the project that it concerns.
+    """
     found = _SCOPE.match(memory.title)
     return frozenset(word for _, said in _tokens(found[1]) for word in said) if found else NOTHING
 

@@ -1,9 +1,10 @@
-"""Search for duplicates: blocking by rare words, then similarity of at least .92 and the same subject. Pure.
+"""Search for duplicates by rare words and similarity.
 
-Two texts are compared sentence by sentence, with abbreviations expanded, synonyms unified, and without case,
-punctuation, markup, order and git trailers. Distinguishing tokens must be equal on both sides: numbers, versions, names
-of code, denials, the part of a project, and what stands on which side of "instead of" or "from … to …". An additional
-sentence does no harm, an additional name does.
+Duplicates have a similarity of at least .92 and the same subject. Pure functions. Two texts are compared sentence by
+sentence, with abbreviations expanded, synonyms unified, and without case, punctuation, markup, order and git trailers.
+Distinguishing tokens must be equal on both sides: numbers, versions, names of code, denials, the part of a project, and
+what stands on which side of "instead of" or "from … to …". An additional sentence does no harm, an additional name
+does.
 """
 
 from __future__ import annotations
@@ -53,7 +54,11 @@ _SAYS_LITTLE: Final = WEAK | TELLING | {"previous", "commit"}  # words that do n
 
 @dataclass(frozen=True, slots=True)
 class _Text:
-    """Compact form of a text; its sentences are parsed again for the few word-by-word comparisons."""
+    """Compact form of a memory's text.
+
+    Its sentences are parsed again for the few word-by-word comparisons. Its sentences are parsed again for the few
+    word-by-word comparisons.
+    """
 
     memory: Memory
     words: tuple[str, ...]  # unique
@@ -70,10 +75,10 @@ def same_groups(
     settled: Collection[str] = (),
     least: float = LEAST,
 ) -> list[list[str]]:
-    """Group the ids of memories that say the same; each id is in one group at most.
+    """Group the ids of memories that say the same.
 
-    `vectors` (signed bytes, by id) recognise wordings that no table knows. Two of the `settled_ids` are not compared
-    again.
+    Each id is in one group at most. Each id is in one group at most. `vectors` (signed bytes, by id) recognise wordings
+    that no table knows. Two of the `settled_ids` are not compared again.
     """
     texts = {one.id: _text_of(one) for one in memories.values() if _may_merge(one)}
     rarity = _Rarity(texts.values())
@@ -123,7 +128,10 @@ class _Rarity:
         return found
 
     def has_name(self, text: _Text) -> bool:
-        """Return True if the text names code or a pull request that few others name."""
+        """Return True if the text has a name that few others have.
+
+        The name is of code or a pull request.
+        """
         return any(self.count[word] <= NAMED_BY and is_name(word) for word in text.telling)
 
 
@@ -132,10 +140,11 @@ def _may_merge(memory: Memory) -> bool:
 
 
 def _candidates(texts: Mapping[str, _Text], rarity: _Rarity, settled: Collection[str]) -> Iterator[tuple[str, str]]:
-    """Yield pairs that share rare words and may be of one event, each once.
+    """Yield each pair that may be duplicates, once.
 
-    Pairs of two settled memories are left out. Nearly all memories of a history belong to a commit of their own: these
-    are compared with memories of none, and with others of the same commit, never with each other.
+    Both share rare words and may be of one event. Pairs of two settled memories are left out. Nearly all memories of a
+    history belong to a commit of their own: these are compared with memories of none, and with others of the same
+    commit, never with each other.
     """
     loose: dict[str, list[str]] = {}  # word → memories without a commit
     bound: dict[str, list[str]] = {}  # word → memories of a commit
@@ -196,7 +205,7 @@ class _Comparing:
         return again or all(self._says_enough(text, least, again=False) for text in (one, other))
 
     def _have_one_scope(self, one: _Text, other: _Text) -> bool:
-        """Return False if two titles say the same of two parts of a project."""
+        """Return False if equal titles concern two parts of a project."""
         mine, others = scope_of(one.memory), scope_of(other.memory)
         if mine == others or not (mine and others):
             return True
@@ -207,7 +216,7 @@ class _Comparing:
         return alike and self._sentences(one) == self._sentences(other)
 
     def _says_enough(self, text: _Text, least: float, *, again: bool) -> bool:
-        """Return True if a text is specific enough to be about one thing.
+        """Return True if a text can only be about one thing.
 
         `is_repeated`: the other text has exactly the same words, so less is enough.
         """
@@ -256,7 +265,10 @@ class _Comparing:
         ) or is_begun_in(one.memory, other.memory)
 
     def _highest(self, one: _Text, other: _Text) -> float:
-        """Return an upper bound of the similarity from the sets of words, without their counts."""
+        """Return an upper bound of the similarity.
+
+        It is computed from the sets of words, without their counts.
+        """
         if self._words[0] != other.memory.id:
             self._words = (other.memory.id, frozenset(other.words))
         there = self._words[1]

@@ -298,7 +298,10 @@ def _root(word: str) -> str:
 
 
 def _first_of_each(lines: str) -> dict[str, str]:
-    """Return word → first word of its line, as stems; the first line of a word counts."""
+    """Map each word to the first word of its line.
+
+    All are stems; the first line that contains a word counts. The first line of a word counts.
+    """
     found: dict[str, str] = {}
     for line in lines.strip().splitlines():
         first, *_ = words = line.split()
