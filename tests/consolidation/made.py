@@ -1,4 +1,4 @@
-"""Memories to plan with."""
+"""Factories of memories for consolidation tests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NOW = datetime(2026, 6, 1, 3, tzinfo=UTC)
 
 
 def memory(name: str, *, age: float = 10.0, paths: tuple[str, ...] = (), **fields: Any) -> Memory:
-    """An episode that is `age` days old and was not used since."""
+    """Return an unused episode that is `age` days old."""
     at = NOW - timedelta(days=age)
     given: dict[str, Any] = {
         "id": name,
@@ -37,7 +37,7 @@ def by_id(*memories: Memory) -> dict[str, Memory]:
 
 @dataclass(frozen=True, slots=True)
 class ListedGround:
-    """Files, each with the names it defines."""
+    """Fake code presence: files, each with the names that it defines."""
 
     files: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     known: bool = True

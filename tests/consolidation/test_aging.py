@@ -1,4 +1,4 @@
-"""What a week, a month and a quarter do to a memory, and what they never do."""
+"""Tests of ageing: summaries, compression, retirement, archiving and erasure."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def ages(plan: object) -> list[str]:
     return [change.before[0].id for change in plan]  # type: ignore[attr-defined]
 
 
-def test_a_week_old_is_summarised_a_month_old_compressed_and_neither_twice() -> None:
+def test_episodes_by_age_summarised_or_compressed_once() -> None:
     episodes = [memory("young", age=6, content=LONG), memory("week", age=8, content=LONG), memory("month", age=31)]
     summaries = list(summarised(episodes, Vocabulary(), SETTINGS, NOW))
     lines = list(compressed(episodes, Vocabulary(), SETTINGS, NOW))
@@ -47,7 +47,7 @@ def test_a_week_old_is_summarised_a_month_old_compressed_and_neither_twice() -> 
     assert all(one.content == LONG for one in after if one.id == "week")
 
 
-def test_a_summary_says_what_was_decided_and_why() -> None:
+def test_summary_contains_decision_and_reason() -> None:
     [change] = summarised([memory("m", content=LONG)], Vocabulary(), SETTINGS, NOW)
 
     summary = change.after[0].levels.summary
@@ -72,13 +72,13 @@ def test_a_summary_says_what_was_decided_and_why() -> None:
     ],
     ids=lambda memory: memory.id,
 )
-def test_what_must_stay_stays(kept: Memory) -> None:
+def test_forgetting_protected_memory_kept(kept: Memory) -> None:
     gone = list(forgotten(by_id(kept, memory("unused", age=91)), SETTINGS, NOW))
 
     assert ages(gone) == ["unused"]
 
 
-def test_no_more_than_a_share_goes_in_one_night_the_least_important_first() -> None:
+def test_forgetting_limited_to_share_least_important_first() -> None:
     memories = [memory(f"m{number}", age=200, importance=0.1 + number / 100) for number in range(20)]
 
     gone = list(forgotten(by_id(*memories), replace(SETTINGS, forget_share=0.1), NOW))
@@ -86,27 +86,27 @@ def test_no_more_than_a_share_goes_in_one_night_the_least_important_first() -> N
     assert ages(gone) == ["m0", "m1"]
 
 
-def test_what_is_archived_comes_back_as_it_was_and_is_erased_after_its_time() -> None:
+def test_archived_memory_restored_or_erased_later() -> None:
     old = memory("m", age=200)
     [change] = forgotten(by_id(old), SETTINGS, NOW)
     archived = change.after[0]
 
     assert archived.status is Status.ARCHIVED
     assert restored(archived) == old
-    assert restored(memory("m", status=Status.ARCHIVED)) is None  # taken back by its owner, not for want of use
+    assert restored(memory("m", status=Status.ARCHIVED)) is None  # archived by its owner, not for lack of use
     assert list(erasable([archived], NOW)) == []
     later = NOW.replace(month=7, day=2)
     assert list(erasable([archived], later)) == [archived]
 
 
-def test_what_supports_a_memory_that_is_kept_is_kept() -> None:
+def test_forgetting_linked_from_kept_memory_kept() -> None:
     fix = memory("fix", age=200, kind=Kind.ERROR)
     told = memory("told", age=200, trust=Trust.USER, links=({"type": "rests_on", "ref": "fix"},))
 
     assert list(forgotten(by_id(fix, told), SETTINGS, NOW)) == []
 
 
-def test_what_something_newer_replaces_and_what_ran_out_is_retired() -> None:
+def test_retirement_of_superseded_and_expired_memories() -> None:
     old, new = memory("old"), memory("new", supersedes="old")
     ended, holding = memory("ended", valid_to=NOW), memory("holding")
 
@@ -117,7 +117,7 @@ def test_what_something_newer_replaces_and_what_ran_out_is_retired() -> None:
     assert changes["ended"].status is Status.SUPERSEDED
 
 
-def test_what_was_merged_into_another_is_archived_after_a_quarter_and_comes_back_as_it_was() -> None:
+def test_merged_memory_archived_after_quarter_and_restorable() -> None:
     merged = {"status": Status.SUPERSEDED, "superseded_by": "keeper"}
     copy = memory("copy", age=200, valid_to=NOW - timedelta(days=91), **merged)
     fresh = memory("fresh", age=200, valid_to=NOW - timedelta(days=89), **merged)
@@ -131,6 +131,6 @@ def test_what_was_merged_into_another_is_archived_after_a_quarter_and_comes_back
 
 
 @pytest.mark.parametrize("told", ["soon", 7, None, "2020-01-01", "2020-01-01T00:00:00"])
-def test_what_was_imported_and_does_not_say_when_it_goes_is_kept(told: object) -> None:
+def test_erasure_imported_without_valid_date_kept(told: object) -> None:
     imported = memory("theirs", age=900, status=Status.ARCHIVED, source={GOES_AFTER: told})
     assert list(erasable([imported], NOW)) == []

@@ -1,4 +1,4 @@
-"""What cannot both hold is noticed, what can is left alone, and nobody is asked about the same pair twice."""
+"""Tests of contradiction search, records, resolutions and verdicts of a language model."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)
 BLIND = Path(__file__).parents[2] / "benchmarks" / "data" / "contradictions_blind.jsonl"
 
 
-def said(identifier: str, content: str, *, days: int = 0, kind: Kind = Kind.FACT, trust: Trust = Trust.USER) -> Memory:
+def claim(identifier: str, content: str, *, days: int = 0, kind: Kind = Kind.FACT, trust: Trust = Trust.USER) -> Memory:
     at = NOW - timedelta(days=100 - days)
     return Memory(
         id=identifier,
@@ -53,18 +53,21 @@ def said(identifier: str, content: str, *, days: int = 0, kind: Kind = Kind.FACT
     )
 
 
-def opposition(one: Memory, other: Memory) -> Opposition | None:
+def contradiction_between(one: Memory, other: Memory) -> Opposition | None:
     return next(iter(held_against(one, (other,)).opposed), None)
 
 
-def filed(identifier: str, key: str, value: str) -> Memory:
-    return replace(said(identifier, f"{key}: {value}"), key=key, value=value, category="decision")
+def entry_from_file(identifier: str, key: str, value: str) -> Memory:
+    return replace(claim(identifier, f"{key}: {value}"), key=key, value=value, category="decision")
 
 
-def test_two_of_a_number_of_things_may_differ() -> None:
-    first, second = filed("m1", "port of worker 1", "8080"), filed("m2", "port of worker 2", "8081")
-    assert opposition(first, second) is None
-    assert opposition(filed("m1", "database port", "5432"), filed("m2", "db port", "5433")) is not None
+def test_keys_differing_in_number_no_contradiction() -> None:
+    first, second = entry_from_file("m1", "port of worker 1", "8080"), entry_from_file("m2", "port of worker 2", "8081")
+    assert contradiction_between(first, second) is None
+    assert (
+        contradiction_between(entry_from_file("m1", "database port", "5432"), entry_from_file("m2", "db port", "5433"))
+        is not None
+    )
 
 
 OPPOSED = [
@@ -102,17 +105,17 @@ BOTH_HOLD = [
 
 
 @pytest.mark.parametrize(("a", "b"), OPPOSED)
-def test_what_cannot_both_hold_is_noticed_in_either_order(a: str, b: str) -> None:
+def test_contradicting_pair_found_in_either_order(a: str, b: str) -> None:
     assert judged(a, b).contradicts
     assert judged(b, a).contradicts
 
 
 @pytest.mark.parametrize(("a", "b"), BOTH_HOLD)
-def test_what_holds_side_by_side_is_left_alone(a: str, b: str) -> None:
+def test_compatible_pair_not_reported(a: str, b: str) -> None:
     assert not judged(a, b).contradicts
 
 
-def test_of_freely_worded_pairs_that_somebody_else_labelled_most_that_are_opened_are_contradictions() -> None:
+def test_blind_labelled_pairs_precision() -> None:
     rows = [json.loads(line) for line in BLIND.read_text("utf-8").splitlines()]
     agreed = [row for row in rows if row["label"] == row["meant"]]
     verdicts = [(judged(row["a"], row["b"]).contradicts, bool(row["label"])) for row in agreed]
@@ -122,7 +125,7 @@ def test_of_freely_worded_pairs_that_somebody_else_labelled_most_that_are_opened
     assert hits / sum(label for _, label in verdicts) > 0.25
 
 
-def test_the_comparison_is_symmetric_and_its_features_are_those_of_the_table() -> None:
+def test_clause_comparison_symmetric_and_matches_weights() -> None:
     assert len(shipped().weights) == len(FEATURES)
     for a, b in OPPOSED + BOTH_HOLD:
         one, other = clauses_of(a)[0], clauses_of(b)[0]
@@ -143,15 +146,15 @@ def test_the_comparison_is_symmetric_and_its_features_are_those_of_the_table() -
         ("1.0.0rc1", "1.0.0rc2", True),
     ],
 )
-def test_numbers_are_ranges_that_exclude_each_other_or_do_not(one: str, other: str, exclude: bool) -> None:
+def test_version_ranges_exclusive_or_overlapping(one: str, other: str, exclude: bool) -> None:
     [mine], [theirs] = values_in(one), values_in(other)
     assert excluding(mine, theirs) is exclude
     assert excluding(theirs, mine) is exclude
 
 
-def test_another_project_scope_branch_time_or_the_same_file_is_no_contradiction() -> None:
-    a, b = said("m1", "The database is PostgreSQL"), said("m2", "The database is MySQL", days=5)
-    assert opposition(a, b) is not None
+def test_different_scope_or_same_file_no_contradiction() -> None:
+    a, b = claim("m1", "The database is PostgreSQL"), claim("m2", "The database is MySQL", days=5)
+    assert contradiction_between(a, b) is not None
     assert not may_oppose(a, replace(b, project="p2"))
     assert not may_oppose(a, replace(b, scope=Scope.USER))
     assert not may_oppose(a, replace(b, branch="topic"))
@@ -163,11 +166,11 @@ def test_another_project_scope_branch_time_or_the_same_file_is_no_contradiction(
     assert not may_oppose(replace(a, **same_place), replace(b, **same_place))  # type: ignore[arg-type]
 
 
-def test_what_agents_said_in_two_sessions_may_exclude_each_other_and_what_one_session_said_does_not() -> None:
-    a, b = said("m1", "The database is PostgreSQL"), said("m2", "The database is MySQL", days=5)
+def test_sessions_contradict_across_but_not_within() -> None:
+    a, b = claim("m1", "The database is PostgreSQL"), claim("m2", "The database is MySQL", days=5)
     agents: dict[str, Any] = {"trust": Trust.DERIVED, "source": {"type": "client", "client": "mcp"}}
     assert may_oppose(replace(a, **agents), replace(b, **agents))
-    assert opposition(replace(a, **agents), replace(b, **agents)) is not None
+    assert contradiction_between(replace(a, **agents), replace(b, **agents)) is not None
 
     def in_session(memory: Memory, name: str) -> Memory:
         return replace(memory, trust=Trust.DERIVED, source={"type": "session", "session": name})
@@ -178,17 +181,17 @@ def test_what_agents_said_in_two_sessions_may_exclude_each_other_and_what_one_se
     assert not may_oppose(replace(a, **history), replace(b, **history))
 
 
-def test_what_is_near_is_told_by_meaning_and_words_or_by_words_where_no_meaning_is_known() -> None:
-    stereo, mono = said("m1", "The audio mixer output is stereo"), said("m2", "The audio mixer output is mono")
-    logs = said("m3", "Logs are kept for a week")
+def test_relatedness_falls_back_to_words_without_vector() -> None:
+    stereo, mono = claim("m1", "The audio mixer output is stereo"), claim("m2", "The audio mixer output is mono")
+    logs = claim("m3", "Logs are kept for a week")
     assert nearness(stereo, mono, 0.8) > nearness(stereo, logs, 0.8) == 0.8
     assert nearness(stereo, mono, None) > 0.5 > nearness(stereo, logs, None)
 
 
-def test_rules_for_other_files_are_no_contradiction() -> None:
+def test_instructions_for_different_files_no_contradiction() -> None:
     def rule(identifier: str, text: str, days: int, **source: Any) -> Memory:
         told = {"type": "convention", "path": f".cursor/rules/{identifier}.mdc", **source}
-        fact = said(identifier, text, days=days)
+        fact = claim(identifier, text, days=days)
         return replace(fact, kind=Kind.FACT, category="instruction", trust=Trust.UNTRUSTED, source=told)
 
     one = rule("m1", "The database is PostgreSQL", 0, globs=["src/**"])
@@ -197,18 +200,18 @@ def test_rules_for_other_files_are_no_contradiction() -> None:
     assert not may_oppose(one, rule("m2", "The database is MySQL", 5))
 
 
-def test_only_what_is_said_to_hold_now_states_something() -> None:
-    commit = replace(said("m1", "Drop MySQL", kind=Kind.EPISODE), artifacts=(Artifact("commit", "a" * 40),))
-    assert states(said("m2", "The database is MySQL"))
-    assert states(said("m3", "The database is MySQL", kind=Kind.EPISODE))
+def test_is_statement_only_for_current_claims() -> None:
+    commit = replace(claim("m1", "Drop MySQL", kind=Kind.EPISODE), artifacts=(Artifact("commit", "a" * 40),))
+    assert states(claim("m2", "The database is MySQL"))
+    assert states(claim("m3", "The database is MySQL", kind=Kind.EPISODE))
     assert not states(commit)
-    assert not states(said("m4", "The database is MySQL", kind=Kind.ERROR))
-    assert not states(replace(said("m5", "The database is MySQL"), status=Status.ARCHIVED))
+    assert not states(claim("m4", "The database is MySQL", kind=Kind.ERROR))
+    assert not states(replace(claim("m5", "The database is MySQL"), status=Status.ARCHIVED))
 
 
-def test_the_newer_one_is_b_and_a_pair_is_opened_once_whatever_became_of_it() -> None:
-    new, old = said("m1", "The database is MySQL", days=9), said("m2", "The database is PostgreSQL")
-    others = [said(f"m1{number}", f"The {name} service has an owner") for number, name in enumerate(_names()[:6])]
+def test_pair_opened_once_with_newer_as_b() -> None:
+    new, old = claim("m1", "The database is MySQL", days=9), claim("m2", "The database is PostgreSQL")
+    others = [claim(f"m1{number}", f"The {name} service has an owner") for number, name in enumerate(_names()[:6])]
     known = {one.id: one for one in (new, old, *others)}
 
     [planned] = contradictions(known, NOW)
@@ -225,9 +228,9 @@ def test_the_newer_one_is_b_and_a_pair_is_opened_once_whatever_became_of_it() ->
 
 
 @pytest.mark.parametrize("resolution", ["a_wins", "b_wins", "both_valid", "merged"])
-def test_every_resolution_is_taken_back_exactly(resolution: str) -> None:
-    a, b = said("m1", "Logs are kept for 14 days"), said("m2", "Logs are kept for 90 days", days=3)
-    found = opposition(a, b)
+def test_resolution_undo_restores_all(resolution: str) -> None:
+    a, b = claim("m1", "Logs are kept for 14 days"), claim("m2", "Logs are kept for 90 days", days=3)
+    found = contradiction_between(a, b)
     assert found is not None
     present = {"m1": a, "m2": b}
     asked = Resolution(resolution=resolution, note="asked ops", value="Logs are kept for 30 days")
@@ -254,10 +257,10 @@ def test_every_resolution_is_taken_back_exactly(resolution: str) -> None:
         reopened(opened, after, NOW)
 
 
-def test_merging_two_facts_of_two_keys_leaves_one_with_the_new_value() -> None:
-    a = replace(said("m1", "database: PostgreSQL"), key="database", value="PostgreSQL")
-    b = replace(said("m2", "main database: MySQL", days=2), key="main database", value="MySQL")
-    found = opposition(a, b)
+def test_resolution_merge_two_keys_leaves_one_fact() -> None:
+    a = replace(claim("m1", "database: PostgreSQL"), key="database", value="PostgreSQL")
+    b = replace(claim("m2", "main database: MySQL", days=2), key="main database", value="MySQL")
+    found = contradiction_between(a, b)
     assert found is not None
     with pytest.raises(InvalidInput):
         settled(found.record(NOW), Resolution(resolution="merged"), {"m1": a, "m2": b}, NOW)
@@ -269,9 +272,9 @@ def test_merging_two_facts_of_two_keys_leaves_one_with_the_new_value() -> None:
     assert (after["m1"].status, after["m1"].superseded_by) == (Status.SUPERSEDED, "m2")
 
 
-def test_what_was_open_is_closed_when_one_side_holds_no_more() -> None:
-    a, b = said("m1", "The database is PostgreSQL"), said("m2", "The database is MySQL", days=2)
-    found = opposition(a, b)
+def test_contradiction_closed_when_side_inactive() -> None:
+    a, b = claim("m1", "The database is PostgreSQL"), claim("m2", "The database is MySQL", days=2)
+    found = contradiction_between(a, b)
     assert found is not None
     record = found.record(NOW)
     gone = replace(a, status=Status.SUPERSEDED)
@@ -280,10 +283,10 @@ def test_what_was_open_is_closed_when_one_side_holds_no_more() -> None:
     assert (closed.status, closed.source["resolution"]) == (Status.SUPERSEDED, "b_wins")
 
 
-def test_candidates_are_those_that_speak_of_the_same() -> None:
-    mine = said("m0", "The payment gateway times out after 5 seconds")
-    others = [said(f"m{number}", f"The {name} is owned by team {number}") for number, name in enumerate(_names(), 1)]
-    near = said("x", "Timeout of the payment gateway: 30 seconds")
+def test_candidates_share_subject() -> None:
+    mine = claim("m0", "The payment gateway times out after 5 seconds")
+    others = [claim(f"m{number}", f"The {name} is owned by team {number}") for number, name in enumerate(_names(), 1)]
+    near = claim("x", "Timeout of the payment gateway: 30 seconds")
     known = Statements([*others, near])
     assert known.near(mine)[0].id == "x"
     assert [one.b.id for one in held_against(mine, known.near(mine)).opposed] in (["x"], ["m0"])
@@ -293,11 +296,11 @@ def _names() -> Sequence[str]:
     return [f"module{number}" for number in range(60)]
 
 
-def test_a_language_model_is_asked_about_what_no_rule_settles_and_first_about_what_speaks_of_the_same() -> None:
-    mine = said("new", "Invoices are collected and sent overnight", days=5)
-    near = said("old", "Invoices go out as soon as an order is shipped")
-    told_outright = said("no", "Invoices are never collected and sent overnight")
-    stranger = said("far", "The kiosk app is written in Kotlin")
+def test_language_model_candidates_related_pairs_first() -> None:
+    mine = claim("new", "Invoices are collected and sent overnight", days=5)
+    near = claim("old", "Invoices go out as soon as an order is shipped")
+    told_outright = claim("no", "Invoices are never collected and sent overnight")
+    stranger = claim("far", "The kiosk app is written in Kotlin")
     elsewhere = replace(near, id="branch", branch="topic")
     look = held_against(mine, [stranger, told_outright, elsewhere, near])
     asked = look.for_judge(look.told({}))
@@ -307,10 +310,10 @@ def test_a_language_model_is_asked_about_what_no_rule_settles_and_first_about_wh
     assert (record.source["a"]["id"], record.source["b"]["id"]) == ("old", "new")
 
 
-def test_what_two_files_say_is_put_before_a_language_model_only_if_both_have_a_word_in_common() -> None:
+def test_language_model_file_pairs_need_common_word() -> None:
     def of_file(identifier: str, content: str) -> Memory:
         return replace(
-            said(identifier, content, trust=Trust.PROJECT), source={"type": "instruction", "path": identifier}
+            claim(identifier, content, trust=Trust.PROJECT), source={"type": "instruction", "path": identifier}
         )
 
     mine = of_file("new", "Invoices are collected and sent overnight")
@@ -319,18 +322,18 @@ def test_what_two_files_say_is_put_before_a_language_model_only_if_both_have_a_w
     assert [one.beside(mine).id for one in held_against(mine, [stranger, near]).for_judge([])] == ["old"]
 
 
-FREELY_WORDED = said("on", "Query logging is enabled"), said("off", "Query logging is off", days=3)
+FREELY_WORDED = claim("on", "Query logging is enabled"), claim("off", "Query logging is off", days=3)
 EXACT = [
-    (said("old", "birch depends on click ^8.1.0"), said("new", "birch depends on click ^7.0.0", days=3)),
+    (claim("old", "birch depends on click ^8.1.0"), claim("new", "birch depends on click ^7.0.0", days=3)),
     (
-        replace(said("old", "database: MySQL", trust=Trust.PROJECT), key="database", value="MySQL"),
-        said("new", "The database is PostgreSQL", days=3),
+        replace(claim("old", "database: MySQL", trust=Trust.PROJECT), key="database", value="MySQL"),
+        claim("new", "The database is PostgreSQL", days=3),
     ),
 ]
 
 
 @pytest.mark.parametrize(("old", "new"), EXACT, ids=["requirements", "an entry of a file"])
-def test_what_is_exact_no_language_model_is_asked_about_and_none_takes_back(old: Memory, new: Memory) -> None:
+def test_language_model_cannot_overrule_exact_contradiction(old: Memory, new: Memory) -> None:
     look = held_against(new, [old])
     told = look.told({})
     assert len(told) == 1
@@ -339,8 +342,8 @@ def test_what_is_exact_no_language_model_is_asked_about_and_none_takes_back(old:
     assert as_judged(told, look.for_judge(told), lambda *_: False) == told
 
 
-def test_of_a_sentence_that_is_told_outright_a_language_model_has_the_last_word_too() -> None:
-    old, new = said("old", "Invoices are sent overnight"), said("new", "Invoices are never sent overnight", days=3)
+def test_language_model_decides_explicit_contradiction() -> None:
+    old, new = claim("old", "Invoices are sent overnight"), claim("new", "Invoices are never sent overnight", days=3)
     look = held_against(new, [old])
     told = look.told({})
     assert look.open == ()
@@ -348,9 +351,9 @@ def test_of_a_sentence_that_is_told_outright_a_language_model_has_the_last_word_
     assert look.without(lambda *_: True).told({}) == []
 
 
-def test_of_what_is_worded_freely_a_language_model_has_the_last_word_and_without_one_it_stays_as_told() -> None:
+def test_language_model_decides_freely_worded_pairs() -> None:
     old, new = FREELY_WORDED
-    near = said("near", "Query logging has its own disk", days=-1)
+    near = claim("near", "Query logging has its own disk", days=-1)
     look = held_against(new, [near, old])
     told = look.told({})
     free = look.for_judge(told)
@@ -363,15 +366,15 @@ def test_of_what_is_worded_freely_a_language_model_has_the_last_word_and_without
     assert both[0].judgement.probability == max(told[0].judgement.probability, SAID_BY_MODEL)
 
 
-def test_no_more_are_opened_of_what_nobody_has_judged_and_all_that_is_confirmed() -> None:
-    new = said("new", "Query logging is off", days=3)
-    others = [said(f"m{number}", f"Query logging of {name} is enabled") for number, name in enumerate(_names()[:5])]
+def test_unjudged_pairs_limited_confirmed_pairs_unlimited() -> None:
+    new = claim("new", "Query logging is off", days=3)
+    others = [claim(f"m{number}", f"Query logging of {name} is enabled") for number, name in enumerate(_names()[:5])]
     told = [Opposition(one, new, judged("Query logging is enabled", new.content)) for one in others]
     assert len(as_judged(told, told, lambda *_: None)) == MOST_OF_ONE
     assert len(as_judged(told, told, lambda *_: True)) == len(told)
 
 
-def test_what_a_language_model_has_denied_the_night_neither_opens_nor_has_read() -> None:
+def test_denied_pair_neither_opened_nor_read() -> None:
     known = {one.id: one for one in FREELY_WORDED}
     assert len(list(contradictions(known, NOW))) == 1
     assert list(contradictions(known, NOW, denied=lambda *_: True)) == []

@@ -1,4 +1,4 @@
-"""What says the same in other words is one memory; what differs in a number, a name or a "not" is two."""
+"""Tests of duplicate search: paraphrases match, other numbers, names or denials do not."""
 
 from __future__ import annotations
 
@@ -14,13 +14,15 @@ from tests.consolidation.made import NOW, by_id, memory
 TEXT = "Fix a crash of the importer when the configuration file is empty. The parser expected at least one section."
 
 
-def said(name: str, text: str, **fields: object) -> Memory:
+def text_memory(name: str, text: str, **fields: object) -> Memory:
     return memory(name, title=text.splitlines()[0], content=text, **fields)
 
 
 def others() -> list[Memory]:
-    """Memories among which the words of another are rare, so that they tell something."""
-    return [said(f"n{number}", f"Speed up the {name} page of the shop") for number, name in enumerate("abcdefgh")]
+    """Return background memories that make the words of another one rare."""
+    return [
+        text_memory(f"n{number}", f"Speed up the {name} page of the shop") for number, name in enumerate("abcdefgh")
+    ]
 
 
 @pytest.mark.parametrize(
@@ -41,8 +43,8 @@ def others() -> list[Memory]:
         TEXT.replace("empty. The", "empty the"),
     ],
 )
-def test_the_same_in_other_words_is_recognised(other: str) -> None:
-    known = by_id(said("one", TEXT), said("two", other), *others())
+def test_paraphrase_is_duplicate(other: str) -> None:
+    known = by_id(text_memory("one", TEXT), text_memory("two", other), *others())
     assert same_groups(known) == [["one", "two"]]
 
 
@@ -67,8 +69,8 @@ def test_the_same_in_other_words_is_recognised(other: str) -> None:
         ),
     ],
 )
-def test_forms_spellings_and_phrases_of_a_word_are_one_word(one: str, other: str) -> None:
-    assert same_groups(by_id(said("one", one), said("two", other), *others())) == [["one", "two"]]
+def test_inflections_and_spellings_are_duplicates(one: str, other: str) -> None:
+    assert same_groups(by_id(text_memory("one", one), text_memory("two", other), *others())) == [["one", "two"]]
 
 
 @pytest.mark.parametrize(
@@ -122,8 +124,8 @@ def test_forms_spellings_and_phrases_of_a_word_are_one_word(one: str, other: str
         ),
     ],
 )
-def test_a_number_a_name_or_a_denial_tells_two_things_apart(one: str, other: str) -> None:
-    assert same_groups(by_id(said("one", one), said("two", other), *others())) == []
+def test_different_number_name_or_denial_no_duplicate(one: str, other: str) -> None:
+    assert same_groups(by_id(text_memory("one", one), text_memory("two", other), *others())) == []
 
 
 @pytest.mark.parametrize("kind", [Kind.FACT, Kind.EPISODE])
@@ -149,42 +151,42 @@ def test_a_number_a_name_or_a_denial_tells_two_things_apart(one: str, other: str
         ),
     ],
 )
-def test_the_same_words_the_other_way_round_say_another_thing(one: str, other: str, kind: Kind) -> None:
-    assert same_groups(by_id(said("one", one, kind=kind), said("two", other, kind=kind), *others())) == []
+def test_swapped_roles_no_duplicate(one: str, other: str, kind: Kind) -> None:
+    assert same_groups(by_id(text_memory("one", one, kind=kind), text_memory("two", other, kind=kind), *others())) == []
 
 
-def test_a_series_and_a_part_put_first_say_the_same() -> None:
+def test_reordered_list_or_clause_is_duplicate() -> None:
     one = "Move the timeout of uploads from the client to the server, for slow and flaky networks"
     other = "To the server, for flaky and slow networks, move the timeout of uploads from the client"
-    assert same_groups(by_id(said("one", one), said("two", other), *others())) == [["one", "two"]]
+    assert same_groups(by_id(text_memory("one", one), text_memory("two", other), *others())) == [["one", "two"]]
 
 
-def test_what_says_little_does_not_join_what_has_nothing_else_in_common() -> None:
+def test_uninformative_text_does_not_join_groups() -> None:
     title = "Hooks of the formatter and of the linter are brought up to date automatically"
     known = by_id(
-        said("one", title),
-        said("two", f"{title}\n\nlints/quotes: v3.4.0 to v3.6.0"),
-        said("three", f"{title}\n\nformats/imports: v1.5.1 to v1.6.0"),
+        text_memory("one", title),
+        text_memory("two", f"{title}\n\nlints/quotes: v3.4.0 to v3.6.0"),
+        text_memory("three", f"{title}\n\nformats/imports: v1.5.1 to v1.6.0"),
     )
     assert max(map(len, same_groups(known)), default=0) <= 2
 
 
-def test_two_commits_are_two_events_however_alike_their_messages_are() -> None:
-    first, second = (said(name, TEXT, artifacts=(Artifact("commit", name * 13),)) for name in ("one", "two"))
+def test_different_commits_no_duplicate() -> None:
+    first, second = (text_memory(name, TEXT, artifacts=(Artifact("commit", name * 13),)) for name in ("one", "two"))
     assert same_groups(by_id(first, second)) == []
     assert same_groups(by_id(first, replace(second, artifacts=first.artifacts))) == [["one", "two"]]
 
 
-def test_another_branch_kind_or_key_is_another_subject() -> None:
-    one, two = said("one", TEXT), said("two", TEXT)
+def test_different_branch_kind_or_key_no_duplicate() -> None:
+    one, two = text_memory("one", TEXT), text_memory("two", TEXT)
     assert same_groups(by_id(one, replace(two, branch="topic"))) == []
     assert same_groups(by_id(one, replace(two, kind=Kind.FACT))) == []
     assert same_groups(by_id(replace(one, key="importer"), replace(two, key="exporter"))) == []
 
 
-def test_a_few_words_say_too_little_of_an_event_and_enough_of_a_fact() -> None:
-    assert same_groups(by_id(said("one", "Fix typo"), said("two", "fix typo"))) == []
-    facts = (said(name, "Use tabs", kind=Kind.FACT) for name in ("one", "two"))
+def test_short_text_duplicate_only_for_facts() -> None:
+    assert same_groups(by_id(text_memory("one", "Fix typo"), text_memory("two", "fix typo"))) == []
+    facts = (text_memory(name, "Use tabs", kind=Kind.FACT) for name in ("one", "two"))
     assert same_groups(by_id(*facts)) == [["one", "two"]]
 
 
@@ -194,39 +196,43 @@ COMMON_WORDS = ("fix", "handling", "docs", "settings", "parser", "report", "rele
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        ("Fix MailParser.parse_each in the parser", True),  # a name that nothing else says
+        ("Fix MailParser.parse_each in the parser", True),  # a unique name
         ("Handling of #4133 in docs of the parser", True),
-        ("Fix broken parser handling in docs of release settings", True),  # that many words
+        ("Fix broken parser handling in docs of release settings", True),  # enough words
         ("Fix parser docs", False),
-        ("Update docs/parser/settings.rst", False),  # a file is updated again and again
-        ("Fix the parser broken by the previous commit", False),  # each commit has another before it
+        ("Update docs/parser/settings.rst", False),  # files are updated many times
+        ("Fix the parser broken by the previous commit", False),  # each commit has a predecessor
     ],
 )
-def test_common_words_tell_an_event_where_all_are_the_same_and_many_or_name_something(text: str, found: bool) -> None:
+def test_identical_common_words_need_length_or_name(text: str, found: bool) -> None:
     noise = [
-        said(f"n{number:03}", f"{COMMON_WORDS[number % 8]} {COMMON_WORDS[number // 8 % 8]} commit of page {number}")
+        text_memory(
+            f"n{number:03}", f"{COMMON_WORDS[number % 8]} {COMMON_WORDS[number // 8 % 8]} commit of page {number}"
+        )
         for number in range(200)
     ]
-    groups = same_groups(by_id(said("one", text), said("two", f"> {text.upper()} …"), *noise))
+    groups = same_groups(by_id(text_memory("one", text), text_memory("two", f"> {text.upper()} …"), *noise))
     assert groups == ([["one", "two"]] if found else [])
 
 
-def test_a_memory_without_a_rare_word_is_found_by_its_rarest_together() -> None:
-    noise = [said(f"n{number:03}", f"upload backup worker ledger invoice of page {number}") for number in range(400)]
+def test_blocking_without_rare_words_uses_combination() -> None:
+    noise = [
+        text_memory(f"n{number:03}", f"upload backup worker ledger invoice of page {number}") for number in range(400)
+    ]
     texts = "Upload the ledger to backup, worker", "To backup, worker: upload the ledger"
-    known = [said(name, text, kind=Kind.FACT) for name, text in zip(("one", "two"), texts, strict=True)]
+    known = [text_memory(name, text, kind=Kind.FACT) for name, text in zip(("one", "two"), texts, strict=True)]
     assert same_groups(by_id(*known, *noise)) == [["one", "two"]]
 
 
 @pytest.mark.parametrize(("one", "other"), [("👍", "🎉"), ("---", "…"), ("the", "a")])
-def test_texts_that_say_no_word_are_no_duplicates(one: str, other: str) -> None:
+def test_texts_without_words_no_duplicates(one: str, other: str) -> None:
     facts = (memory(text, kind=Kind.FACT, title=text, content=text) for text in (one, other))
     assert same_groups(by_id(*facts)) == []
 
 
-def test_provenance_and_usage_are_merged_into_the_one_that_stays() -> None:
-    one = said("one", TEXT, usage=Usage(retrieved=2, cited=1), source={"type": "session"})
-    two = said("two", TEXT.upper(), usage=Usage(retrieved=3), source={"type": "guide", "path": "NEWS.md"})
+def test_merge_combines_provenance_and_usage() -> None:
+    one = text_memory("one", TEXT, usage=Usage(retrieved=2, cited=1), source={"type": "session"})
+    two = text_memory("two", TEXT.upper(), usage=Usage(retrieved=3), source={"type": "guide", "path": "NEWS.md"})
     known = by_id(one, two)
     [planned] = merged(known, same_groups(known), NOW)
     after = {memory.id: memory for memory in planned.after}

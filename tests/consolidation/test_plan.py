@@ -1,4 +1,4 @@
-"""A change names what differs, is made only where nothing changed meanwhile, and leads back exactly."""
+"""Tests of planned changes: minimal entries, preconditions, and exact undo."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from hunchd.domain.memory import Levels, Memory, Status, Usage
 from tests.consolidation.made import NOW, by_id, memory
 
 
-def planned(before: tuple[Memory, ...], after: tuple[Memory, ...]) -> Entry:
+def make_change(before: tuple[Memory, ...], after: tuple[Memory, ...]) -> Entry:
     entry = entry_of(Planned(Step.USE, "counted", "what", "why", before, after), "p")
-    return Entry.of_json(json.loads(json.dumps(entry.json())))  # as it comes back from the disk
+    return Entry.of_json(json.loads(json.dumps(entry.json())))  # round trip through JSON, as on disk
 
 
-# What a memory can hold: neither NUL nor half a surrogate pair passes the doors.
+# Valid text: the API accepts neither NUL nor lone surrogates.
 texts = st.text(st.characters(exclude_characters="\0", exclude_categories=("Cs",)), max_size=20)
 changes = st.fixed_dictionaries(
     {},
@@ -48,10 +48,10 @@ changes = st.fixed_dictionaries(
 
 @settings(deadline=None)
 @given(first=changes, second=changes)
-def test_a_change_and_its_inverse_give_back_what_was(first: dict[str, object], second: dict[str, object]) -> None:
+def test_change_and_inverse_restore_memory(first: dict[str, object], second: dict[str, object]) -> None:
     before = replace(memory("m1"), **first)  # type: ignore[arg-type]
     after = replace(before, **second)  # type: ignore[arg-type]
-    entry = planned((before,), (after,))
+    entry = make_change((before,), (after,))
 
     written, gone = outcome(entry, by_id(before))
     assert by_id(*written).get("m1", before) == after
@@ -60,17 +60,17 @@ def test_a_change_and_its_inverse_give_back_what_was(first: dict[str, object], s
     assert by_id(*back).get("m1", after) == before
 
 
-def test_what_is_made_is_removed_again_and_what_is_removed_is_made_again() -> None:
+def test_inverse_of_creation_and_deletion() -> None:
     old, new = memory("m1", category="x"), memory("m2", usage=Usage(1, 2, 3, 4, 5, NOW))
-    entry = planned((old,), (new,))
+    entry = make_change((old,), (new,))
 
     assert outcome(entry, by_id(old)) == ((new,), ("m1",))
     assert outcome(entry.inverse, by_id(new)) == ((old,), ("m2",))
 
 
-def test_a_change_applies_only_to_what_was_planned_on() -> None:
+def test_change_applies_only_to_planned_state() -> None:
     before, after = memory("m1"), memory("m1", importance=0.9)
-    entry = planned((before,), (after,))
+    entry = make_change((before,), (after,))
 
     assert applies(entry, by_id(before))
     assert applied(entry, by_id(after))
@@ -80,17 +80,17 @@ def test_a_change_applies_only_to_what_was_planned_on() -> None:
     assert not applies(entry, {})
 
 
-def test_only_what_differs_is_written_down() -> None:
-    entry = planned((memory("m1"), memory("m2")), (memory("m1", importance=0.9), memory("m2")))
+def test_entry_contains_only_differing_fields() -> None:
+    entry = make_change((memory("m1"), memory("m2")), (memory("m1", importance=0.9), memory("m2")))
 
     assert [(edit.id, edit.was, edit.now) for edit in entry.edits] == [("m1", {"importance": 0.4}, {"importance": 0.9})]
 
 
-def test_two_changes_of_one_field_are_taken_back_in_either_order() -> None:
+def test_undo_two_changes_in_either_order() -> None:
     before = memory("m1", source={"type": "git"})
     between = replace(before, source={"type": "git", "shown_as": "compressed"})
     after = replace(between, status=Status.ARCHIVED, source={**between.source, "archived": "not used"})
-    first, second = planned((before,), (between,)), planned((between,), (after,))
+    first, second = make_change((before,), (between,)), make_change((between,), (after,))
 
     present = after
     for entry in (first, second):  # the older one first
@@ -101,27 +101,27 @@ def test_two_changes_of_one_field_are_taken_back_in_either_order() -> None:
     assert replace(present, updated=before.updated) == before
 
 
-def test_what_somebody_noted_himself_is_left_in_a_field_that_is_taken_back() -> None:
+def test_undo_keeps_foreign_names_in_mapping() -> None:
     before = memory("m1", source={"type": "git"})
     after = replace(before, source={"type": "git", "shown_as": "summary", "by": "rules"})
     theirs = replace(after, source={"type": "git", "shown_as": "mine", "by": "rules"})
 
-    rest, whole = remaining(planned((before,), (after,)).inverse, by_id(theirs))
+    rest, whole = remaining(make_change((before,), (after,)).inverse, by_id(theirs))
 
     assert not whole
     assert outcome(rest, by_id(theirs))[0][0].source == {"type": "git", "shown_as": "mine"}
 
 
-def test_changes_go_together_by_how_many_memories_they_are_about() -> None:
+def test_batches_grouped_by_memory_count() -> None:
     def change(*names: str) -> Entry:
-        return planned((), tuple(memory(name) for name in names))
+        return make_change((), tuple(memory(name) for name in names))
 
     one, two, many, last = change("a"), change("b", "c"), change(*"defghi"), change("j")
     assert list(in_batches([one, two, many, last], 4)) == [[one, two], [many], [last]]
     assert list(in_batches([], 4)) == []
 
 
-def test_a_long_text_counts_as_many_memories() -> None:
-    long = planned((memory("a", content="x" * 2 * USUAL),), (memory("a", content="y" * 2 * USUAL),))
-    short = planned((), (memory("b"),))
+def test_batch_weight_counts_long_text() -> None:
+    long = make_change((memory("a", content="x" * 2 * USUAL),), (memory("a", content="y" * 2 * USUAL),))
+    short = make_change((), (memory("b"),))
     assert list(in_batches([short, long, short, short], 4)) == [[short], [long], [short, short]]

@@ -1,4 +1,4 @@
-"""The planner sees what the steps before would leave, and what memories mean where somebody has embedded them."""
+"""Tests of the planner: vectors, comparison records, and shared values."""
 
 from __future__ import annotations
 
@@ -21,38 +21,38 @@ OTHER = (
 NEAR, FAR = bytes([120, 10, 3, 0]), bytes([0, 20, 120, 7])
 
 
-def said(name: str, text: str) -> Memory:
+def text_memory(name: str, text: str) -> Memory:
     return memory(name, title=text[:40], content=text)
 
 
-NOISE = [said(f"n{number}", f"Speed up the {name} page of the shop") for number, name in enumerate("abcdefgh")]
+NOISE = [text_memory(f"n{number}", f"Speed up the {name} page of the shop") for number, name in enumerate("abcdefgh")]
 
 
-def merged(vectors: dict[str, bytes]) -> list[str]:
+def merge_plan(vectors: dict[str, bytes]) -> list[str]:
     planner = Planner(None, ConsolidationSettings(), NOW)
-    planner.take([said("one", ONE), said("other", OTHER), *NOISE], vectors)
+    planner.take([text_memory("one", ONE), text_memory("other", OTHER), *NOISE], vectors)
     return [entry.counts for entry in planner.plan(Step.DUPLICATES)]
 
 
-def test_wordings_that_no_table_knows_are_the_same_where_their_vectors_say_so() -> None:
-    assert merged({}) == []
-    assert merged({"one": NEAR, "other": NEAR}) == ["deduped"]
-    assert merged({"one": NEAR, "other": FAR}) == []
+def test_duplicates_recognised_by_vectors() -> None:
+    assert merge_plan({}) == []
+    assert merge_plan({"one": NEAR, "other": NEAR}) == ["deduped"]
+    assert merge_plan({"one": NEAR, "other": FAR}) == []
 
 
-async def test_the_planner_is_handed_vectors_with_the_memories() -> None:
+async def test_planner_process_receives_vectors() -> None:
     planning = Planning()
     await planning.handlers["open"]({"project": None, "settings": {}, "now": NOW.isoformat()})
     vectors = {name: base64.b85encode(NEAR).decode() for name in ("one", "other")}
-    rows = [plain(each) for each in (said("one", ONE), said("other", OTHER), *NOISE)]
+    rows = [plain(each) for each in (text_memory("one", ONE), text_memory("other", OTHER), *NOISE)]
     await planning.handlers["take"]({"memories": rows, "vectors": vectors})
 
     steps = [batch async for batch in planning.handlers["plan"]({"step": "duplicates"})]
     assert [entry["counts"] for batch in steps for entry in batch["entries"]] == ["deduped"]
 
 
-def test_what_a_night_has_compared_is_not_compared_again_unless_it_says_something_else() -> None:
-    first, again, later = said("a", ONE), said("b", ONE), said("c", ONE)
+def test_compared_pairs_skipped_until_changed() -> None:
+    first, again, later = text_memory("a", ONE), text_memory("b", ONE), text_memory("c", ONE)
     planner = Planner(None, ConsolidationSettings(), NOW)
     planner.take([first, again, *NOISE])
     planner.compared = frozenset(planner.comparable())
@@ -63,13 +63,13 @@ def test_what_a_night_has_compared_is_not_compared_again_unless_it_says_somethin
     assert "c" in entry.ids
 
     planner = Planner(None, ConsolidationSettings(), NOW)
-    planner.take([said("a", ONE), said("b", OTHER), *NOISE])
+    planner.take([text_memory("a", ONE), text_memory("b", OTHER), *NOISE])
     planner.compared = frozenset(planner.comparable())
-    planner.take([said("b", ONE)])
+    planner.take([text_memory("b", ONE)])
     assert [entry.counts for entry in planner.plan(Step.DUPLICATES)] == ["deduped"]
 
 
-async def test_the_next_night_knows_what_was_compared_for_a_month(tmp_path: Path) -> None:
+async def test_comparison_record_persists_for_month(tmp_path: Path) -> None:
     cache, kept = tmp_path / "code", tmp_path / COMPARED
 
     async def night(*memories: Memory) -> list[str]:
@@ -80,17 +80,17 @@ async def test_the_next_night_knows_what_was_compared_for_a_month(tmp_path: Path
         batches = [batch async for batch in planning.handlers["plan"]({"step": "duplicates"})]
         before = kept.read_text() if kept.exists() else None
         told = await planning.handlers["compared"]({})
-        assert (kept.read_text() if kept.exists() else None) == before  # until the run has done what was planned
+        assert (kept.read_text() if kept.exists() else None) == before  # until the run has applied the plan
         Path(told["draft"]).replace(kept)
         return [entry["counts"] for batch in batches for entry in batch["entries"]]
 
-    assert await night(said("a", ONE)) == []
+    assert await night(text_memory("a", ONE)) == []
     began, *lines = kept.read_text().splitlines()
     assert [line.partition(" ")[0] for line in lines] == ["a", *(each.id for each in NOISE)]
-    assert await night(said("a", ONE), said("b", ONE)) == ["deduped"]
+    assert await night(text_memory("a", ONE), text_memory("b", ONE)) == ["deduped"]
     assert kept.read_text().splitlines()[0] == began
 
-    two = [said("a", ONE), said("b", ONE)]
+    two = [text_memory("a", ONE), text_memory("b", ONE)]
     digests = Planner("p", ConsolidationSettings(), NOW)
     digests.take(two)
     kept.write_text("\n".join([began, *digests.comparable()]))
@@ -99,7 +99,7 @@ async def test_the_next_night_knows_what_was_compared_for_a_month(tmp_path: Path
     assert await night(*two) == ["deduped"]
 
 
-def test_what_memories_have_in_common_is_held_once_and_each_is_as_it_was() -> None:
+def test_loaded_memories_share_equal_values() -> None:
     as_text = memory("e", source={"note": "{'type': 'session'}"})
     given = [
         memory("a", source={"type": "session"}, importance=1.0),

@@ -1,4 +1,4 @@
-"""What belongs together is linked, what lost its ground is doubted, what is old is told by the module."""
+"""Tests of links, staleness, module histories and merges."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def commit(name: str, sha: str, text: str, **fields: object) -> Memory:
     return memory(name, content=text, artifacts=(Artifact("commit", sha),), **fields)  # type: ignore[arg-type]
 
 
-def test_a_revert_and_a_fix_are_linked_both_ways_and_only_once() -> None:
+def test_links_revert_and_fix_in_both_directions() -> None:
     first = commit("first", "a" * 40, "add the cache")
     fix = commit("fix", "b" * 40, f"mend it\n\nFixes: {'a' * 12} where the cache was born")
     revert = commit("revert", "c" * 40, f"This reverts commit {'a' * 40}.")
@@ -47,7 +47,7 @@ def test_a_revert_and_a_fix_are_linked_both_ways_and_only_once() -> None:
     assert list(linked(told, NoGround())) == []
 
 
-def test_a_fact_rests_on_what_it_names_and_is_doubted_when_that_is_gone() -> None:
+def test_fact_suspect_when_named_code_removed() -> None:
     fact = memory("fact", kind=Kind.FACT, content="sessions are opened by `connect()` in src/db.py")
     told = after(list(linked(by_id(fact), GROUND)), fact)
     assert {link["ref"] for link in told["fact"].links} == {"src/db.py", "src/db.py#connect"}
@@ -62,12 +62,12 @@ def test_a_fact_rests_on_what_it_names_and_is_doubted_when_that_is_gone() -> Non
     assert trusted == told["fact"]
 
 
-def test_a_project_that_was_not_read_to_its_end_shakes_nothing() -> None:
+def test_incomplete_index_marks_nothing_suspect() -> None:
     fact = memory("fact", kind=Kind.FACT, links=({"type": "about", "ref": "src/gone.py"},))
     assert list(cascaded(by_id(fact), ListedGround({}, known=False), NOW)) == []
 
 
-def test_doubt_spreads_to_what_rests_on_it_and_goes_with_it() -> None:
+def test_suspicion_propagates_and_is_withdrawn() -> None:
     one = memory("one", kind=Kind.FACT, links=({"type": "about", "ref": "src/gone.py"},))
     two = memory("two", kind=Kind.FACT, links=({"type": "rests_on", "ref": "one"},))
     three = memory("three", links=({"type": "rests_on", "ref": "two"},))
@@ -79,12 +79,12 @@ def test_doubt_spreads_to_what_rests_on_it_and_goes_with_it() -> None:
     assert {one.status for one in after(list(cascaded(told, back, NOW)), *told.values()).values()} == {Status.ACTIVE}
 
 
-def test_what_happened_is_not_doubted_because_its_files_are_gone() -> None:
+def test_episode_not_suspect_when_files_removed() -> None:
     episode = memory("m", paths=("src/gone.py",), links=({"type": "about", "ref": "src/gone.py"},))
     assert list(cascaded(by_id(episode), GROUND, NOW)) == []
 
 
-def test_old_episodes_of_a_module_are_told_in_one_memory_that_grows() -> None:
+def test_history_of_module_extended_by_episodes() -> None:
     old = [memory(f"m{number}", age=40 + number, paths=("src/auth/login.py",)) for number in range(5)]
     recent = memory("recent", age=3, paths=("src/auth/login.py",))
     lonely = memory("lonely", age=50, paths=("docs/a.md",))
@@ -104,7 +104,7 @@ def test_old_episodes_of_a_module_are_told_in_one_memory_that_grows() -> None:
     assert "work on m3" in more.after[0].content
 
 
-def test_who_forgets_an_episode_means_its_history_too_which_is_told_anew_without_it() -> None:
+def test_history_rebuilt_without_forgotten_episode() -> None:
     old = [memory(f"m{number}", age=40 + number, paths=("src/auth/login.py",)) for number in range(7)]
     [change] = histories(by_id(*old), Vocabulary(), SETTINGS, NOW)
     told = after([change], *old)
@@ -119,7 +119,7 @@ def test_who_forgets_an_episode_means_its_history_too_which_is_told_anew_without
     assert all(len(one.links) == 1 for one in again.after[1:])
 
 
-def test_a_merge_keeps_what_the_user_said_and_all_use_and_raises_no_trust() -> None:
+def test_merge_keeps_user_memory_without_raising_trust() -> None:
     mine = memory("mine", trust=Trust.USER, importance=0.5, usage=Usage(1, 1, 0), tags=("a",))
     strangers = memory("strange", importance=1.0, usage=Usage(2, 0, 3), tags=("evil",), source={"path": "x.md"})
 
@@ -134,7 +134,7 @@ def test_a_merge_keeps_what_the_user_said_and_all_use_and_raises_no_trust() -> N
     assert list(merged(by_id(mine, elsewhere), [["mine", "strange"]], NOW)) == []
 
 
-def test_what_is_of_no_module_has_a_line_somewhere_before_it_is_forgotten() -> None:
+def test_small_module_in_parent_history_before_forgetting() -> None:
     lonely = memory("lonely", age=61, paths=("src/http/headers.py",))
     other = memory("other", age=61, paths=("src/http/proxies/chain.py",))
     scattered = memory("scattered", age=61, paths=("src/a.py", "docs/b.md", "tests/c.py"))
@@ -161,7 +161,7 @@ def test_what_is_of_no_module_has_a_line_somewhere_before_it_is_forgotten() -> N
     assert "scattered" in whole.content
 
 
-def test_a_history_tells_the_newest_first_where_a_question_looks_and_counts_what_is_older(
+def test_history_newest_first_counts_older_lines(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(chronicling, "MOST_LINES", 400)
@@ -189,7 +189,7 @@ def test_a_history_tells_the_newest_first_where_a_question_looks_and_counts_what
     assert ranking("the last rule of baskets", hits, depth="shallow", k=5, now=NOW)[0].memory.category == "history"
 
 
-def test_more_is_told_at_once_the_longer_a_history_is() -> None:
+def test_history_batch_grows_with_length() -> None:
     told = [memory(f"m{number:04d}", age=40 + number / 9, paths=("shop/basket.py",)) for number in range(1_500)]
     sizes = [len(change.before) for change in histories(by_id(*told), Vocabulary(), SETTINGS, NOW)]
     assert sizes[0] == TOLD_AT_ONCE

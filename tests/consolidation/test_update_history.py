@@ -1,4 +1,4 @@
-"""What machines did by the hundred is told in one memory: a line for each dependency, that names every commit."""
+"""Tests of the history of automated updates: one line for each dependency."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def bump(what: str, number: int, *, age: float, **fields: object) -> Memory:
     return memory(f"{what}{number}", age=age, **given | {"artifacts": artifacts, "importance": 0.1} | fields)  # type: ignore[arg-type]
 
 
-def planned(memories: dict[str, Memory]) -> list[Planned]:
+def plan_list(memories: dict[str, Memory]) -> list[Planned]:
     return list(histories(memories, Vocabulary(), SETTINGS, NOW))
 
 
@@ -43,9 +43,9 @@ def commit_of(one: Memory) -> str:
     return next(made.ref[:8] for made in one.artifacts if made.type == "commit")
 
 
-def test_a_hundred_bumps_of_three_dependencies_are_three_lines_that_name_each_commit() -> None:
+def test_update_history_one_line_per_dependency() -> None:
     bumps = [bump(what, number, age=700 - 6 * number) for number in range(100) for what in ("tox", "django", "anyio")]
-    told = after(planned(by_id(*bumps)), by_id(*bumps))
+    told = after(plan_list(by_id(*bumps)), by_id(*bumps))
 
     history = told[ID]
     lines = history.content.splitlines()[1:]
@@ -58,52 +58,52 @@ def test_a_hundred_bumps_of_three_dependencies_are_three_lines_that_name_each_co
     assert {one.ref for one in history.artifacts} == {f"requirements/{what}.txt" for what in ("tox", "django", "anyio")}
 
 
-def test_what_is_told_is_told_once_and_the_next_bump_is_added_to_its_line() -> None:
+def test_update_history_next_update_extends_line() -> None:
     bumps = [bump("tox", number, age=200 - number) for number in range(10)]
-    told = after(planned(by_id(*bumps)), by_id(*bumps))
-    assert planned(told) == []
+    told = after(plan_list(by_id(*bumps)), by_id(*bumps))
+    assert plan_list(told) == []
 
-    erased = {ID: told[ID]}  # long after: of the episodes nothing is left
+    erased = {ID: told[ID]}  # long after the episodes were erased
     later = bump("tox", 10, age=70)
-    [change] = planned(erased | by_id(later))
+    [change] = plan_list(erased | by_id(later))
     [line] = change.after[0].content.splitlines()[1:]
     assert "tox 1.0 → 1.11, 11 times since" in line
     assert all(commit_of(one) in line for one in (*bumps, later))
 
 
-def test_it_is_about_the_files_in_which_versions_stand() -> None:
+def test_update_history_artifacts_are_manifests() -> None:
     lock = [Artifact("file", one) for one in ("web/package.json", "web/pnpm-lock.yaml", "src/style.py")]
     many = [Artifact("file", f"templates/{number}/package.json") for number in range(20)]
     bumps = (bump("tox", 0, age=80), bump("web", 1, age=80, artifacts=tuple(lock)), bump("all", 2, age=80))
     bumps = (*bumps[:2], replace(bumps[2], artifacts=tuple(many)))
-    history = after(planned(by_id(*bumps)), by_id(*bumps))[ID]
+    history = after(plan_list(by_id(*bumps)), by_id(*bumps))[ID]
     assert {one.ref for one in history.artifacts} == {"requirements/tox.txt", "web/package.json", "web/pnpm-lock.yaml"}
 
 
-def test_bumps_wait_for_each_other_so_that_the_line_is_not_written_every_night() -> None:
-    known = after(planned(by_id(bump("tox", 0, age=80))), by_id(bump("tox", 0, age=80)))
+def test_update_history_waits_for_late_updates() -> None:
+    known = after(plan_list(by_id(bump("tox", 0, age=80))), by_id(bump("tox", 0, age=80)))
     waiting = known | by_id(*(bump("tox", number, age=59 - number) for number in range(1, 20)))
-    assert planned(waiting) == []
+    assert plan_list(waiting) == []
 
     due = waiting | by_id(bump("django", 1, age=61))
-    [change] = planned(due)
+    [change] = plan_list(due)
     assert len(change.before) == 1 + 20
 
 
-def test_many_at_once_are_told_some_at_a_time_to_the_same_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_update_history_batches_give_same_result(monkeypatch: pytest.MonkeyPatch) -> None:
     bumps = [bump(what, number, age=300 - number) for number in range(60) for what in ("tox", "django")]
-    changes = planned(by_id(*bumps))
+    changes = plan_list(by_id(*bumps))
     assert max(len(change.before) for change in changes) == TOLD_AT_ONCE + 1
     monkeypatch.setattr(chronicling, "TOLD_AT_ONCE", 1_000)
-    [whole] = planned(by_id(*bumps))
+    [whole] = plan_list(by_id(*bumps))
     assert whole.after[0].content == changes[-1].after[0].content
 
 
-def test_taking_it_back_leaves_every_memory_as_it_was() -> None:
+def test_update_history_undo_restores_all() -> None:
     bumps = [bump("tox", number, age=200 - number) for number in range(40)]
     before = by_id(*bumps)
     present = dict(before)
-    entries = [entry_of(change, "p") for change in planned(before)]
+    entries = [entry_of(change, "p") for change in plan_list(before)]
     for entry in entries:
         written, removed = outcome(entry, present)
         present = {name: one for name, one in present.items() if name not in removed} | by_id(*written)
@@ -117,43 +117,43 @@ def test_taking_it_back_leaves_every_memory_as_it_was() -> None:
     assert present == before
 
 
-def test_a_question_about_a_dependency_finds_its_line_when_the_bumps_are_gone() -> None:
+def test_search_finds_line_of_forgotten_updates() -> None:
     bumps = [
         bump(what, number, age=400 - number) for number in range(90) for what in ("codecov-action", "tox", "django")
     ]
-    history = after(planned(by_id(*bumps)), by_id(*bumps))[ID]
+    history = after(plan_list(by_id(*bumps)), by_id(*bumps))[ID]
     hits = [Hit(memory=one, lexical=5.0, similarity=None) for one in (history, memory("x", title="upload coverage"))]
     best = ranking("when was codecov-action bumped", hits, depth="shallow", k=5, now=NOW)[0]
     assert best.memory.id == ID
     assert "codecov-action 1.0 → 1.90, 90 times since" in best.snippet
 
 
-def test_the_bumps_are_forgotten_and_their_line_is_not() -> None:
+def test_updates_forgotten_but_history_kept() -> None:
     bumps = [bump("tox", number, age=200 - number) for number in range(30)]
-    told = after(planned(by_id(*bumps)), by_id(*bumps))
+    told = after(plan_list(by_id(*bumps)), by_id(*bumps))
     told[ID] = replace(told[ID], created=NOW - timedelta(days=150), at=NOW - timedelta(days=150))
     plenty = by_id(*(memory(f"m{number}", age=1) for number in range(300)))
     gone = {one.id for change in forgotten(told | plenty, SETTINGS, NOW) for one in change.after}
     assert gone == {one.id for one in bumps}
 
 
-def test_what_a_history_was_worth_to_its_readers_outlives_the_next_bump() -> None:
+def test_update_history_keeps_usage_and_importance() -> None:
     first = bump("tox", 0, age=200)
-    told = after(planned(by_id(first)), by_id(first))
+    told = after(plan_list(by_id(first)), by_id(first))
     told[ID] = replace(told[ID], importance=0.42, usage=Usage(3, 1, 0))
-    [change] = planned(told | by_id(bump("tox", 1, age=70)))
+    [change] = plan_list(told | by_id(bump("tox", 1, age=70)))
     assert (change.after[0].importance, change.after[0].usage) == (0.42, Usage(3, 1, 0))
 
 
-def test_what_is_bumped_no_more_is_counted_by_its_year_when_there_is_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_update_history_counts_oldest_series_by_year(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chronicling, "MOST_LINES", 10)
     bumps = [bump(f"dep{number}", time, age=500 - number - time) for number in range(25) for time in range(2)]
-    history = after(planned(by_id(*bumps)), by_id(*bumps))[ID]
+    history = after(plan_list(by_id(*bumps)), by_id(*bumps))[ID]
     lines = history.content.splitlines()[1:]
     assert len([line for line in lines if "2 times since" in line]) == 10
     assert sum(int(line[1:].split()[0]) for line in lines if line.startswith("~")) == 30
 
-    [change] = planned({ID: history} | by_id(bump("late", 0, age=70)))
+    [change] = plan_list({ID: history} | by_id(bump("late", 0, age=70)))
     lines = change.after[0].content.splitlines()[1:]
     assert "late 1.0 → 1.1" in lines[0]
     assert sum(int(line[1:].split()[0]) for line in lines if line.startswith("~")) == 32

@@ -1,4 +1,4 @@
-"""Work that was taken back is recognised by what commits and commands say."""
+"""Tests of revert detection in commit messages and commands."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hunchd.consolidation.reverting import reverted_commits, thrown_away
 SHA = "4f2a9c1d7e6b5a4938271605f4e3d2c1b0a99887"
 
 
-def test_a_message_names_the_commits_that_it_takes_back() -> None:
+def test_revert_message_names_commits() -> None:
     assert reverted_commits(f'Revert "Use a pool"\n\nThis reverts commit {SHA}.') == [SHA]
     assert reverted_commits("Reverts 4f2a9c1, which broke Windows") == ["4f2a9c1"]
     assert reverted_commits("Revert to the old colours") == []
@@ -27,7 +27,7 @@ def test_a_message_names_the_commits_that_it_takes_back() -> None:
         ("git stash drop", (".",)),
     ],
 )
-def test_commands_that_throw_changes_away_are_known(command: str, paths: tuple[str, ...]) -> None:
+def test_discarding_command_returns_paths(command: str, paths: tuple[str, ...]) -> None:
     assert thrown_away(command) == paths
 
 
@@ -45,5 +45,5 @@ def test_commands_that_throw_changes_away_are_known(command: str, paths: tuple[s
         "",
     ],
 )
-def test_commands_that_keep_changes_are_not_taken_for_others(command: str) -> None:
+def test_harmless_command_returns_no_paths(command: str) -> None:
     assert thrown_away(command) == ()

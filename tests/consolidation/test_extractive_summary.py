@@ -1,4 +1,4 @@
-"""Shorter, and still true: names come through exactly, abbreviations lead back, nothing is made up."""
+"""Tests of summaries and abbreviations: exact names, reversible short forms, nothing invented."""
 
 from __future__ import annotations
 
@@ -33,25 +33,25 @@ prose = st.lists(
 
 @settings(deadline=None)
 @given(prose)
-def test_what_is_shortened_is_spelled_out_again(text: str) -> None:
+def test_abbreviations_expand_to_original(text: str) -> None:
     short = shortened(text)
     words = forms_in(short, text)
     assert re.sub(r"(?<![\w'/-])\w+(?![\w'/-])", lambda form: words.get(form[0], form[0]), short) == text
     assert len(short) <= len(text)
 
 
-def test_code_paths_and_names_are_not_shortened() -> None:
+def test_abbreviate_code_and_paths_unchanged() -> None:
     text = "the database configuration in `database.configuration`, src/database/configuration.py and database_url"
     assert shortened(text) == "the db cfg in `database.configuration`, src/database/configuration.py and database_url"
 
 
-def test_a_form_that_the_text_uses_itself_stands_for_nothing_else() -> None:
+def test_abbreviate_existing_short_form_not_reused() -> None:
     assert shortened("the db is not the database") == "the db is not the database"
 
 
 @settings(deadline=None)
 @given(st.text(string.printable, max_size=300), st.text(string.printable, max_size=2_000))
-def test_no_level_names_what_the_text_does_not(title: str, text: str) -> None:
+def test_levels_contain_only_names_from_text(title: str, text: str) -> None:
     levels = levels_of(title, text, Vocabulary())
     whole = " ".join(f"{title} {text}".split())
     for level in (levels.summary, levels.compressed, levels.index):
@@ -60,7 +60,7 @@ def test_no_level_names_what_the_text_does_not(title: str, text: str) -> None:
     assert len(levels.index) <= 60
 
 
-def test_a_word_of_every_text_tells_nothing_and_a_rare_one_much() -> None:
+def test_vocabulary_weight_by_document_frequency() -> None:
     vocabulary = Vocabulary()
     for number in range(40):
         vocabulary.learn(f"fix the build again {'zeppelin' if number == 7 else number}")
@@ -70,12 +70,12 @@ def test_a_word_of_every_text_tells_nothing_and_a_rare_one_much() -> None:
     assert vocabulary.telling("fix the build of the zeppelin", 1) == ["zeppelin"]
 
 
-def test_a_cut_ends_at_a_word_and_never_within_code() -> None:
+def test_cut_ends_at_word_outside_code() -> None:
     assert cut("one two three", 9) == "one two…"
     assert "`" not in cut("see `a very long piece of code here` now", 20)
 
 
-def test_sentences_are_told_whole_and_in_their_order() -> None:
+def test_summary_keeps_whole_sentences_in_order() -> None:
     text = """\
 Instances with static folders were creating a reference cycle
 via their view function, which prevented an instance of
@@ -95,7 +95,7 @@ Co-authored-by: Ada <ada@example.org>
     assert levels.compressed == "2020-10 Break the cycle: Now use a weakref to avoid this (app.py, a.rst)"
 
 
-def test_a_reason_is_not_told_of_what_it_is_no_reason_for() -> None:
+def test_compressed_omits_unrelated_reason() -> None:
     text = (
         "Per the notes, this release of the runtime was the last one to support the old threads, so we use that one "
         "for the tests of the first generation. For the second we pin one anyway."

@@ -1,4 +1,4 @@
-"""The gate sees what was lost, by which step, and is not deceived by what was merged."""
+"""Tests of the regression gate: attribution of losses, replacements, foreign changes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def entry(step: Step, before: Memory, after: Memory) -> Entry:
     return entry_of(Planned(step, "x", f"{step} {before.id}", "", (before,), (after,)), "p")
 
 
-def test_what_is_found_no_more_is_lost_by_the_last_step_that_touched_it() -> None:
+def test_lost_result_attributed_to_last_step() -> None:
     one = memory("one")
     entries = [
         entry(Step.SUMMARISE, one, memory("one", importance=0.5)),
@@ -27,7 +27,7 @@ def test_what_is_found_no_more_is_lost_by_the_last_step_that_touched_it() -> Non
     assert [(loss.wanted, loss.step) for loss in verdict.losses] == [("one", "forget"), ("three", "ranking")]
 
 
-def test_what_others_changed_meanwhile_is_no_loss_unless_the_run_touched_it_too() -> None:
+def test_foreign_change_is_no_loss() -> None:
     entries = [entry(Step.SUMMARISE, memory("one"), memory("one", importance=0.5))]
     probes = [Probe("a question", "p", ("one", "two", "three"))]
 
@@ -36,7 +36,7 @@ def test_what_others_changed_meanwhile_is_no_loss_unless_the_run_touched_it_too(
     assert (verdict.answers, [loss.wanted for loss in verdict.losses]) == (2, ["one"])
 
 
-def test_what_says_the_same_stands_for_what_was_merged_into_it() -> None:
+def test_replacement_counts_as_found() -> None:
     gone = entry(Step.DUPLICATES, memory("one"), memory("one", status=Status.SUPERSEDED, superseded_by="two"))
     told = entry(Step.HISTORY, memory("old"), memory("old", links=({"type": "part_of", "ref": "history"},)))
     probes = [Probe("q", "p", ("one",)), Probe("r", "p", ("old",)), Probe("s", "p", ("one",))]
@@ -46,7 +46,7 @@ def test_what_says_the_same_stands_for_what_was_merged_into_it() -> None:
     assert [(loss.query, loss.step) for loss in verdict.losses] == [("s", "duplicates")]
 
 
-def test_what_others_did_to_what_stands_for_an_answer_is_no_loss() -> None:
+def test_foreign_change_of_replacement_is_no_loss() -> None:
     said = ["changed", "removed", "lost"]
     merged = [
         entry(Step.DUPLICATES, memory(one), memory(one, status=Status.SUPERSEDED, superseded_by=f"{one} keeper"))
@@ -59,7 +59,7 @@ def test_what_others_did_to_what_stands_for_an_answer_is_no_loss() -> None:
     assert [loss.wanted for loss in verdict.losses] == ["lost"]
 
 
-def test_what_others_removed_is_no_loss_whatever_the_run_did_to_it() -> None:
+def test_foreign_deletion_is_no_loss() -> None:
     touched = entry(Step.LINKS, memory("one"), memory("one", links=({"type": "about", "ref": "a.py"},)))
 
     verdict = compared([Probe("q", "p", ("one",))], [[]], traced([touched], {"one"}), (), {"one"})
@@ -67,7 +67,7 @@ def test_what_others_removed_is_no_loss_whatever_the_run_did_to_it() -> None:
     assert (verdict.answers, verdict.losses) == (0, [])
 
 
-def test_probes_are_made_of_what_must_stay_by_the_words_that_tell_it_apart() -> None:
+def test_queries_drawn_from_protected_memories() -> None:
     kept = memory("kept", age=300, trust=Trust.USER, content="always wash the zeppelin before landing")
     stale = memory("stale", age=300)
     vocabulary = Vocabulary()

@@ -1,4 +1,4 @@
-"""What is told outright: something is gone, or a version is too old."""
+"""Tests of explicit contradictions: replaced tools, minimum versions, exceptions."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ NOT_BOTH_TOLD = (
 
 
 @pytest.mark.parametrize(("one", "other"), GONE_AND_USED)
-def test_what_is_gone_and_what_still_uses_it_exclude_each_other(one: str, other: str) -> None:
+def test_replaced_tool_still_used_contradicts(one: str, other: str) -> None:
     assert still_used(one, other)
     assert still_used(other, one)
     assert judged(one, other).contradicts
 
 
 @pytest.mark.parametrize(("one", "other"), NOT_BOTH_TOLD)
-def test_what_is_gone_says_nothing_of_its_successor_its_past_its_parts_or_another_place(one: str, other: str) -> None:
+def test_replaced_tool_successor_or_past_no_contradiction(one: str, other: str) -> None:
     assert not still_used(one, other)
     assert not still_used(other, one)
 
@@ -60,14 +60,14 @@ NEW_ENOUGH = (
 
 
 @pytest.mark.parametrize(("one", "other"), TOO_OLD)
-def test_a_version_that_works_although_it_is_older_than_the_oldest_is_found(one: str, other: str) -> None:
+def test_version_below_minimum_contradicts(one: str, other: str) -> None:
     assert too_old(one, other)
     assert too_old(other, one)
     assert judged(one, other).contradicts
 
 
 @pytest.mark.parametrize(("one", "other"), NEW_ENOUGH)
-def test_a_version_that_is_new_enough_or_of_something_else_is_let_through(one: str, other: str) -> None:
+def test_version_allowed_by_minimum_no_contradiction(one: str, other: str) -> None:
     assert not too_old(one, other)
     assert not too_old(other, one)
 
@@ -87,7 +87,7 @@ LET_OFF = (
 
 
 @pytest.mark.parametrize(("one", "other"), LET_OFF)
-def test_what_is_left_out_or_of_another_series_contradicts_nothing(one: str, other: str) -> None:
+def test_exception_or_other_series_no_contradiction(one: str, other: str) -> None:
     assert not judged(one, other).contradicts
     assert not judged(one, other).is_open
     assert not judged(other, one).contradicts

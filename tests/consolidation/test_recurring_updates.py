@@ -1,4 +1,4 @@
-"""What is bumped again and again is one series, and a line that the next bump can be added to."""
+"""Tests of recurring updates: parsing commits, merging series, and the line format."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hunchd.domain.memory import Artifact, Memory
 from tests.consolidation.made import NOW, memory
 
 
-def by_bot(title: str, body: str = "", *, sha: str = "", days_ago: int = 50) -> Memory:
+def bot_commit(title: str, body: str = "", *, sha: str = "", days_ago: int = 50) -> Memory:
     made = (Artifact("commit", sha),) if sha else ()
     return memory(
         f"m{sha[:8]}", title=title, content=f"{title}\n\n{body}\n\nM a.txt", tags=("bot",), artifacts=made,
@@ -20,7 +20,7 @@ def by_bot(title: str, body: str = "", *, sha: str = "", days_ago: int = 50) -> 
     )  # fmt: skip
 
 
-def told(one: Memory) -> list[tuple[str, str, str]]:
+def update_fields(one: Memory) -> list[tuple[str, str, str]]:
     return [(bump.what, bump.old, bump.new) for bump in bumps_of(one)]
 
 
@@ -72,10 +72,8 @@ def told(one: Memory) -> list[tuple[str, str, str]]:
         ("#12", "", [("updates by machines", "", "")]),
     ],
 )
-def test_what_a_bot_brought_from_which_version_to_which(
-    title: str, body: str, expected: list[tuple[str, str, str]]
-) -> None:
-    assert told(by_bot(title, body)) == expected
+def test_bot_commit_parsed_to_versions(title: str, body: str, expected: list[tuple[str, str, str]]) -> None:
+    assert update_fields(bot_commit(title, body)) == expected
 
 
 @pytest.mark.parametrize(
@@ -93,35 +91,37 @@ def test_what_a_bot_brought_from_which_version_to_which(
         ("Bump tox from 3.21.4 to 3.22.0", ("bot", "release"), []),
     ],
 )
-def test_what_people_did_is_a_bump_where_that_is_all_it_says(
+def test_maintenance_title_is_update_only_if_complete(
     title: str, tags: tuple[str, ...], expected: list[tuple[str, str, str]]
 ) -> None:
-    assert told(memory("m", title=title, content=title, tags=tags)) == expected
+    assert update_fields(memory("m", title=title, content=title, tags=tags)) == expected
 
 
-def test_a_title_that_was_cut_is_read_where_it_is_whole() -> None:
+def test_truncated_title_read_from_content() -> None:
     title = f"build(deps): Bump some/alls-green from {'1a' * 20} to {'2b' * 20} (#14171)"
     cut_off = memory("m", title=title[:90] + "…", content=f"{title}\n\nM a.txt", tags=("bot",))
-    assert told(cut_off) == [("some/alls-green", "1a1a1a1a1a1a", "2b2b2b2b2b2b")]
+    assert update_fields(cut_off) == [("some/alls-green", "1a1a1a1a1a1a", "2b2b2b2b2b2b")]
 
 
-def test_a_message_that_lists_too_much_is_told_as_what_it_calls_itself() -> None:
+def test_body_with_too_many_updates_uses_title() -> None:
     body = "\n".join(f"Updates `dep{number}` from 1 to 2" for number in range(MOST_AT_ONCE + 1))
-    assert told(by_bot("Bump the all group with 13 updates", body)) == [("Bump the all group with updates", "", "")]
+    assert update_fields(bot_commit("Bump the all group with 13 updates", body)) == [
+        ("Bump the all group with updates", "", "")
+    ]
 
 
-def following(*episodes: Memory) -> Series:
+def merge_series(*episodes: Memory) -> Series:
     return reduce(Series.followed_by, (one for episode in episodes for one in series_of(episode)))
 
 
-def test_one_line_tells_what_from_first_to_newest_how_often_and_when_last_with_each_commit() -> None:
+def test_series_line_contains_versions_count_and_commits() -> None:
     bumps = [
-        by_bot(f"Bump tox from 3.{number} to 3.{number + 1}", sha=f"{number:08x}{'a' * 32}", days_ago=90 - number)
+        bot_commit(f"Bump tox from 3.{number} to 3.{number + 1}", sha=f"{number:08x}{'a' * 32}", days_ago=90 - number)
         for number in range(5)
     ]
-    line = following(*bumps).line
+    line = merge_series(*bumps).line
     assert line == ("2026-03-07 tox 3.0 → 3.5, 5 times since 2026-03-03 [00000004 00000003 00000002 00000001 00000000]")
-    assert following(bumps[0]).line == "2026-03-03 tox 3.0 → 3.1 [00000000]"
+    assert merge_series(bumps[0]).line == "2026-03-03 tox 3.0 → 3.1 [00000000]"
 
 
 @pytest.mark.parametrize(
@@ -134,11 +134,11 @@ def test_one_line_tells_what_from_first_to_newest_how_often_and_when_last_with_e
         Series("Lock file maintenance", "", "", "2025-03-03", "2026-03-03", 2),
     ],
 )
-def test_a_line_says_all_that_is_known_of_a_series(series: Series) -> None:
+def test_series_line_round_trip(series: Series) -> None:
     assert series_in(series.line) == series
 
 
-def test_merges_of_a_long_lived_branch_are_one_line_however_many() -> None:
+def test_branch_merges_share_one_series() -> None:
     merges = [
         memory(
             f"m{number}", title="Merge branch '3.0.x'", content="Merge branch '3.0.x'", tags=("maintenance",),
@@ -146,38 +146,40 @@ def test_merges_of_a_long_lived_branch_are_one_line_however_many() -> None:
         )
         for number in range(3)
     ]  # fmt: skip
-    line = following(*merges).line
+    line = merge_series(*merges).line
     assert line == "2026-03-05 Merge branch '3.0.x', 3 times since 2026-03-03 [22222222 11111111 00000000]"
-    assert series_in(line) == following(*merges)
+    assert series_in(line) == merge_series(*merges)
 
 
-def test_a_bump_that_is_told_already_changes_nothing() -> None:
-    first, second = (by_bot(f"Update tox to {number}", sha=f"{number:08x}", days_ago=60 - number) for number in (1, 2))
-    both = following(first, second)
-    assert following(first, second, first, second) == both
+def test_series_merge_with_known_commit_unchanged() -> None:
+    first, second = (
+        bot_commit(f"Update tox to {number}", sha=f"{number:08x}", days_ago=60 - number) for number in (1, 2)
+    )
+    both = merge_series(first, second)
+    assert merge_series(first, second, first, second) == both
     assert (both.first, both.newest, both.count) == ("1", "2", 2)
 
 
-def test_in_whichever_order_bumps_are_heard_of_the_days_say_which_version_is_newest() -> None:
+def test_series_merge_order_independent_newest_by_day() -> None:
     bumps = [
-        by_bot(f"Bump tox from {number} to {number + 1}", sha=f"{number:08x}", days_ago=60 - number)
+        bot_commit(f"Bump tox from {number} to {number + 1}", sha=f"{number:08x}", days_ago=60 - number)
         for number in range(4)
     ]
-    heard = following(bumps[2], bumps[0], bumps[3], bumps[1])
+    heard = merge_series(bumps[2], bumps[0], bumps[3], bumps[1])
     assert (heard.first, heard.newest, heard.since, heard.last) == ("0", "4", "2026-04-02", "2026-04-05")
     assert set(heard.commits) == {f"{number:08x}" for number in range(4)}
 
 
-def test_of_a_long_series_the_newest_commits_are_named_and_all_are_counted() -> None:
-    many = following(
-        *(by_bot("Update list", sha=f"{number:08x}", days_ago=900 - number) for number in range(MOST_COMMITS + 50))
+def test_long_series_limits_commits_counts_all() -> None:
+    many = merge_series(
+        *(bot_commit("Update list", sha=f"{number:08x}", days_ago=900 - number) for number in range(MOST_COMMITS + 50))
     )
     assert (many.count, len(many.commits)) == (MOST_COMMITS + 50, MOST_COMMITS)
     assert many.commits[0] == f"{MOST_COMMITS + 49:08x}"
 
 
-def test_a_strangers_title_cannot_pass_for_a_count() -> None:
-    forged = by_bot("thing 1 → 9, 900 times since 2001-01-01 [deadbeef]", sha="0" * 40)
+def test_title_resembling_count_not_parsed() -> None:
+    forged = bot_commit("thing 1 → 9, 900 times since 2001-01-01 [deadbeef]", sha="0" * 40)
     [one] = series_of(forged)
     known = series_in(one.line)
     assert known is not None

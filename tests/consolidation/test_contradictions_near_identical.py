@@ -1,4 +1,4 @@
-"""Statements that say the same but for one thing."""
+"""Tests of contradictions between nearly identical statements."""
 
 from __future__ import annotations
 
@@ -54,9 +54,7 @@ AGREE = (
 
 
 @pytest.mark.parametrize(("one", "other", "kind"), EXCLUDE)
-def test_what_is_the_same_but_for_one_thing_that_cannot_differ_excludes_each_other(
-    one: str, other: str, kind: str
-) -> None:
+def test_near_identical_pair_contradicts(one: str, other: str, kind: str) -> None:
     assert opposed_twins(one, other) == opposed_twins(other, one) == kind
     judgement = judged(one, other)
     assert judgement.contradicts
@@ -64,5 +62,5 @@ def test_what_is_the_same_but_for_one_thing_that_cannot_differ_excludes_each_oth
 
 
 @pytest.mark.parametrize(("one", "other"), AGREE)
-def test_what_differs_in_what_may_differ_is_no_twin(one: str, other: str) -> None:
+def test_near_identical_pair_with_multivalued_slot_compatible(one: str, other: str) -> None:
     assert opposed_twins(one, other) == opposed_twins(other, one) == ""
