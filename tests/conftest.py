@@ -1,4 +1,4 @@
-"""Every test runs in a home of its own, without a network, and leaves no process behind."""
+"""Fixtures that isolate each test: a temporary home, no network, no leaked processes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-# What a test's children may need to end after their pipe was closed.
+# Child processes may need this long to end after their pipe was closed.
 GRACE = 3.0  # seconds
 
 _numbers = count()
@@ -25,7 +25,10 @@ _SOURCES = Path(__file__).parents[1] / "src"
 
 @pytest.fixture(scope="session")
 def homes() -> Iterator[Path]:
-    """One folder for the homes of a run. Short, because a Unix socket's path may have 107 bytes at most."""
+    """Return the folder with the homes of a test run.
+
+    Its path is short because a Unix socket's path may have 107 bytes at most.
+    """
     folder = Path(tempfile.mkdtemp(prefix="hd-"))
     yield folder
     shutil.rmtree(folder, ignore_errors=True)
@@ -33,7 +36,7 @@ def homes() -> Iterator[Path]:
 
 @pytest.fixture
 def hunchd_home(homes: Path) -> Path:
-    """Where everything that hunchd keeps goes during this test; not made yet."""
+    """Return HUNCHD_HOME for this test; the folder does not exist yet."""
     return homes / str(next(_numbers))
 
 
@@ -46,7 +49,7 @@ def _own_home(hunchd_home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[No
         monkeypatch.delenv(name, raising=False)
     for name in ("NOTIFY_SOCKET", "WATCHDOG_USEC", "ANTHROPIC_API_KEY", "NO_COLOR", "FORCE_COLOR"):
         monkeypatch.delenv(name, raising=False)
-    # Processes that a test starts, from whatever folder, load the same package as the test.
+    # Child processes, in any folder, load the same package as the test.
     monkeypatch.setenv("PYTHONPATH", str(_SOURCES))
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
@@ -65,7 +68,7 @@ def _own_home(hunchd_home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[No
 
 
 def _processes_of(home: Path, *, within: float) -> list[int]:
-    """The processes that still have `home` as theirs after `within` seconds."""
+    """Return the processes that still use `home` after `within` seconds."""
     deadline = time.monotonic() + within
     while (found := [pid for pid in _all_processes() if _home_of(pid) == os.fsencode(home)]) and (
         time.monotonic() < deadline
@@ -76,7 +79,7 @@ def _processes_of(home: Path, *, within: float) -> list[int]:
 
 def _all_processes() -> list[int]:
     proc = Path("/proc")
-    entries = proc.iterdir() if proc.is_dir() else ()  # where there is none, nobody looks
+    entries = proc.iterdir() if proc.is_dir() else ()  # not available on this platform
     return [int(entry.name) for entry in entries if entry.name.isdigit() and int(entry.name) != os.getpid()]
 
 
@@ -92,7 +95,7 @@ def _home_of(pid: int) -> bytes | None:
 
 @pytest.fixture(autouse=True)
 def _no_network(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Connections leave this machine neither by name nor by address."""
+    """Fail on connections to other machines, by name or address."""
     for method in ("connect", "connect_ex"):
         monkeypatch.setattr(socket.socket, method, _guarded(getattr(socket.socket, method)))
     resolve = socket.getaddrinfo

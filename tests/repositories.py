@@ -1,4 +1,4 @@
-"""Small real git repositories with a past, made for a test."""
+"""Small real git repositories with a history, for tests."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
-# A shop whose basket and checkout change together, with a test beside each, and one lonely file.
+# A shop in which basket, checkout and a test change together, and one unrelated file.
 SHOP: Sequence[tuple[str, Mapping[str, str]]] = (
     (
         "Start the shop",
@@ -41,7 +41,10 @@ SHOP: Sequence[tuple[str, Mapping[str, str]]] = (
 
 
 def git(folder: Path, *arguments: str) -> str:
-    """What git prints. The identity and the isolation come from the test's environment."""
+    """Run git and return its output.
+
+    Identity and isolation come from the environment of the test.
+    """
     done = subprocess.run(["git", *arguments], cwd=folder, check=True, capture_output=True, text=True)
     return done.stdout.strip()
 
@@ -57,13 +60,16 @@ def commit(folder: Path, message: str, files: Mapping[str, str]) -> str:
 
 
 def make_shop(folder: Path) -> Path:
-    """The shop as a repository at `folder`, on the branch main. One of this process is a copy of the other."""
+    """Create the shop repository at `folder`, on the branch main.
+
+    It is copied from one repository that is built once for each process.
+    """
     return Path(shutil.copytree(_original(), folder))
 
 
 @cache
 def _original() -> Path:
-    """Made once, as git takes its time."""
+    """Build the shop repository once, because git is slow."""
     around = tempfile.mkdtemp(prefix="hd-shop-")
     atexit.register(shutil.rmtree, around, ignore_errors=True)
     folder = Path(around) / "shop"

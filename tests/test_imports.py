@@ -1,4 +1,7 @@
-"""One third-party library, one place: what import-linter cannot say in its contracts."""
+"""Check that each third-party library is collect_imports in one place only.
+
+import-linter contracts cannot express this.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1] / "src" / "hunchd"
 
-# Where each library may be imported. numpy is a language of its own and stays out of the command line only.
+# Where each library may be collect_imports. numpy is allowed everywhere but in the command line.
 PLACES = {
     "aiohttp": "serving/",
     "apscheduler": "daemon/nightly.py",
@@ -29,19 +32,22 @@ PLACES = {
 }
 
 
-def parsed(file: Path) -> ast.Module:
-    """Python 3.11 may lose count of its depth once another test has met a limit, and says so one time."""
+def parse_file(file: Path) -> ast.Module:
+    """Parse a file, retrying once on SystemError.
+
+    Python 3.11 may lose count of its recursion depth after another test has hit a limit, and raises it once.
+    """
     try:
         return ast.parse(file.read_bytes())
     except SystemError:
         return ast.parse(file.read_bytes())
 
 
-def imported() -> dict[str, set[str]]:
-    """Library → the modules that import it, wherever in the module that is."""
+def collect_imports() -> dict[str, set[str]]:
+    """Return library → modules that import it at any level of nesting."""
     found: dict[str, set[str]] = defaultdict(set)
     for file in sorted(PACKAGE.rglob("*.py")):
-        for node in ast.walk(parsed(file)):
+        for node in ast.walk(parse_file(file)):
             match node:
                 case ast.Import(names=names):
                     libraries = [name.name for name in names]
@@ -54,8 +60,8 @@ def imported() -> dict[str, set[str]]:
     return found
 
 
-def test_each_library_is_imported_in_one_place() -> None:
-    modules = imported()
+def test_library_imported_in_one_place() -> None:
+    modules = collect_imports()
 
     strays = {
         f"{library} in {module}"
@@ -68,8 +74,8 @@ def test_each_library_is_imported_in_one_place() -> None:
     assert modules["aiohttp"], "the search itself works"
 
 
-def test_the_command_line_and_the_domain_need_no_library_but_the_progress_line() -> None:
-    modules = imported()
+def test_cli_and_domain_import_only_rich() -> None:
+    modules = collect_imports()
 
     for library in PLACES:
         for module in modules[library]:
@@ -77,7 +83,7 @@ def test_the_command_line_and_the_domain_need_no_library_but_the_progress_line()
             assert not module.startswith("cli/") or library == "rich"
 
 
-def test_the_domain_needs_only_the_standard_library() -> None:
-    for library, modules in imported().items():
+def test_domain_imports_only_standard_library() -> None:
+    for library, modules in collect_imports().items():
         if any(module.startswith("domain/") for module in modules):
             assert library in sys.stdlib_module_names or library in ("hunchd", "__future__")

@@ -1,4 +1,4 @@
-"""Each editor that is installed, on a home and a project of its own."""
+"""Fixtures for each installed editor, with its own home and project."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def shop(tmp_path: Path) -> Path:
 def replay(shop: Path) -> Iterator[Replay]:
     with replaying(shop) as running:
         yield running
-        assert running.strangers == []
+        assert running.unexpected == []
 
 
 @pytest.fixture(params=EDITORS, ids=lambda kind: kind.name)
 def kind(request: pytest.FixtureRequest) -> type[Editor]:
     kind: type[Editor] = request.param
     if reason := kind.missing():
-        # `tests/editors/run` installs them all: there a missing one is a mistake.
+        # `tests/editors/run` installs all editors: there a missing one is an error.
         assert not os.environ.get("HUNCHD_TEST_ALL_EDITORS"), reason
         pytest.skip(reason)
     return kind
@@ -42,11 +42,11 @@ def kind(request: pytest.FixtureRequest) -> type[Editor]:
 
 @pytest.fixture
 def start(kind: type[Editor], hunchd_home: Path) -> Iterator[Callable[..., Editor]]:
-    """Start the editor, with settings of the plugin."""
+    """Return a function that starts the editor with plugin settings."""
     started: list[Editor] = []
 
     def start(**settings: object) -> Editor:
-        # Beside the homes: short, as a socket's path must be.
+        # Short, because the socket's path is limited.
         editor = kind(kind.find(), Path(f"{hunchd_home}-user") / f"ed{len(started)}", settings)
         started.append(editor)
         editor.start()

@@ -1,4 +1,4 @@
-"""An editor as a test drives it: a real process without a screen, told what its user does."""
+"""Driver of an editor in a test: a real process without a screen."""
 
 from __future__ import annotations
 
@@ -11,22 +11,25 @@ from pathlib import Path
 from typing import ClassVar
 
 PLUGINS = Path(__file__).parents[2] / "editor-plugins"
-# Far above what anything here takes: on a busy machine a test waits longer rather than failing.
-PATIENCE = 30.0  # seconds
+# Far above the expected time: on a busy machine a test waits instead of failing.
+TIMEOUT = 30.0  # seconds
 
 
-def wait_until(holds: Callable[[], object], what: str, *, within: float = PATIENCE) -> None:
+def wait_until(condition: Callable[[], object], what: str, *, within: float = TIMEOUT) -> None:
     deadline = time.monotonic() + within
-    while not holds():
-        assert time.monotonic() < deadline, f"not within {within:.0f} s: {what}"
+    while not condition():
+        assert time.monotonic() < deadline, f"timeout after {within:.0f} s: {what}"
         time.sleep(0.02)
 
 
 class Editor(ABC):
-    """One running editor. Actions return when the editor has taken them in; what follows from them comes later."""
+    """Running editor.
+
+    Actions return once the editor has received them; their effects follow later.
+    """
 
     name: ClassVar[str]
-    # What a plugin has beyond signals, context and related files.
+    # Features beyond signals, context and related files.
     abilities: ClassVar[frozenset[str]] = frozenset({"view", "diagnostics"})
 
     def __init__(self, executable: str, folder: Path, settings: dict[str, object]) -> None:
@@ -38,12 +41,12 @@ class Editor(ABC):
     @classmethod
     @abstractmethod
     def missing(cls) -> str | None:
-        """Why it cannot be used here, or None."""
+        """Return why the editor cannot be used here, or None."""
 
     @classmethod
     @abstractmethod
     def find(cls) -> str:
-        """The executable."""
+        """Return the path of the executable."""
 
     @abstractmethod
     def start(self) -> None: ...
@@ -59,15 +62,15 @@ class Editor(ABC):
     def close(self, path: Path) -> None: ...
 
     @abstractmethod
-    def current(self) -> str:
-        """The path of the file that is shown."""
+    def current_file(self) -> str:
+        """Return the path of the file in the current window."""
 
     @abstractmethod
     def show_context(self) -> None: ...
 
     @abstractmethod
-    def shown(self) -> str:
-        """The text of the context's window; "" when there is none."""
+    def read_context(self) -> str:
+        """Return the text of the context window, or "" if there is none."""
 
     @abstractmethod
     def choose_related(self, path: str) -> None:
@@ -75,25 +78,29 @@ class Editor(ABC):
 
     @abstractmethod
     def report_errors(self, errors: list[tuple[int, str, str]]) -> None:
-        """What a checker finds in the current file: (line, message, checker)."""
+        """Publish diagnostics of the current file: (line, message, checker)."""
 
     @abstractmethod
-    def do(self, action: str, title: str) -> None:
-        """ "open", "helpful", "not_helpful", "forget" or "why" for the entry with this title."""
+    def run_action(self, action: str, title: str) -> None:
+        """Run an action on the entry with this title.
+
+        The actions are "open", "helpful", "not_helpful", "forget" and "why".
+        """
 
     @abstractmethod
-    def said(self) -> str:
-        """What the editor has told its user, and what stands in a window that was opened for an answer."""
+    def read_messages(self) -> str:
+        """Return the messages to the user and the text of an opened answer window."""
 
-    def see(self, text: str) -> None:
-        """Wait until the context's window holds `text`."""
+    def wait_for_context(self, text: str) -> None:
+        """Wait until the context window contains `text`."""
         try:
-            wait_until(lambda: text in self.shown(), f"{self.name} shows {text!r}")
+            wait_until(lambda: text in self.read_context(), f"{self.name} shows {text!r}")
         except AssertionError as error:
-            raise AssertionError(f"{error}\n{self.shown()}\n{self.said()}") from None
+            raise AssertionError(f"{error}\n{self.read_context()}\n{self.read_messages()}") from None
 
-    def hear(self, text: str) -> None:
-        wait_until(lambda: text in self.said(), f"{self.name} says {text!r}")
+    def wait_for_message(self, text: str) -> None:
+        """Wait until a message to the user contains `text`."""
+        wait_until(lambda: text in self.read_messages(), f"{self.name} says {text!r}")
 
     def stop(self) -> None:
         if self.process is not None and self.process.poll() is None:

@@ -1,4 +1,4 @@
-"""Emacs in a terminal of its own, driven by emacsclient."""
+"""Driver of Emacs in a pseudo-terminal, through emacsclient."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from tests.editors.editor import PATIENCE, PLUGINS, Editor, wait_until
+from tests.editors.editor import PLUGINS, TIMEOUT, Editor, wait_until
 
 _OLDEST = 28
 _numbers = count()
@@ -58,7 +58,7 @@ class Emacs(Editor):
             f"(setq server-name {json.dumps(str(self.socket))})\n"
             "(server-start)\n"
         )
-        # A real terminal: without one there are no windows to switch between.
+        # Emacs has no windows to switch between without a terminal.
         self._terminal, its_end = pty.openpty()
         fcntl.ioctl(its_end, termios.TIOCSWINSZ, struct.pack("4H", 50, 160, 0, 0))
         self.process = subprocess.Popen(
@@ -69,14 +69,14 @@ class Emacs(Editor):
             env=self.environment() | {"TERM": "xterm"},
             cwd=self.folder,
             start_new_session=True,
-            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # Emacs wants /dev/tty
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # Emacs opens /dev/tty
         )
         os.close(its_end)
         threading.Thread(target=self._drain, daemon=True).start()
-        wait_until(self._listens, "Emacs listens")
+        wait_until(self._accepts_connections, "Emacs listens")
 
-    def _listens(self) -> bool:
-        """The socket is there a moment before anybody listens to it."""
+    def _accepts_connections(self) -> bool:
+        """Return True once Emacs accepts connections; the socket file appears earlier."""
         with suppress(OSError), socket.socket(socket.AF_UNIX) as knocking:
             knocking.connect(str(self.socket))
             return True
@@ -101,7 +101,7 @@ class Emacs(Editor):
                 return json.dumps(value, ensure_ascii=False)
 
     def eval(self, code: str) -> Any:
-        """What `code` returns, by way of JSON; it runs in the selected window."""
+        """Evaluate `code` in the selected window and return its value, sent as JSON."""
         answer = self.folder / f"told{next(_numbers)}.json"
         form = (
             f"(let ((result (with-current-buffer (window-buffer (selected-window)) {code})))"
@@ -111,7 +111,7 @@ class Emacs(Editor):
             ["emacsclient", "--socket-name", str(self.socket), "--eval", form],
             capture_output=True,
             text=True,
-            timeout=PATIENCE,
+            timeout=TIMEOUT,
             check=False,
             env=self.environment(),
         )
@@ -130,13 +130,13 @@ class Emacs(Editor):
     def close(self, path: Path) -> None:
         self.eval(f"(progn (kill-buffer (get-file-buffer {self.lisp(str(path))})) nil)")
 
-    def current(self) -> str:
+    def current_file(self) -> str:
         return str(self.eval("(buffer-file-name)"))
 
     def show_context(self) -> None:
         self.eval("(progn (hunch-context) nil)")
 
-    def shown(self) -> str:
+    def read_context(self) -> str:
         buffer = '(get-buffer "*hunch*")'
         return str(self.eval(f'(if {buffer} (with-current-buffer "*hunch*" (buffer-string)) "")'))
 
@@ -161,7 +161,7 @@ class Emacs(Editor):
             " (flymake-start) nil)"
         )
 
-    def do(self, action: str, title: str) -> None:
+    def run_action(self, action: str, title: str) -> None:
         command = {
             "open": "hunch-visit",
             "helpful": "hunch-helpful",
@@ -175,7 +175,7 @@ class Emacs(Editor):
             f" (cl-letf (((symbol-function 'y-or-n-p) (lambda (&rest _) t))) (call-interactively #'{command})) nil)"
         )
 
-    def said(self) -> str:
+    def read_messages(self) -> str:
         buffer = '(get-buffer "*hunch text*")'
         return str(
             self.eval(

@@ -1,4 +1,4 @@
-"""Neovim without a screen, driven over its own socket."""
+"""Driver of headless Neovim, over its own socket."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from tests.editors.editor import PATIENCE, PLUGINS, Editor, wait_until
+from tests.editors.editor import PLUGINS, TIMEOUT, Editor, wait_until
 
 _OLDEST = (0, 10)
-# Lines of JSON with code come in, lines of JSON with [good, result] go out; what is said to the user is kept.
-_DOOR = """
+# Reads lines of JSON with code, writes lines of JSON with [ok, result], and stores messages to the user.
+_LISTENER = """
 vim.o.columns, vim.o.lines = 160, 50
 _said = {}
 vim.notify = function(text) table.insert(_said, text) end
 local listener = vim.uv.new_pipe(false)
-listener:bind(door)
+listener:bind(address)
 listener:listen(8, function()
   local client, received = vim.uv.new_pipe(false), ""
   listener:accept(client)
@@ -64,12 +64,12 @@ class Neovim(Editor):
 
     def start(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
-        door = f"{self.folder}.sock"
+        address = f"{self.folder}.sock"
         init = self.folder / "init.lua"
         init.write_text(
             f"vim.opt.rtp:prepend({json.dumps(str(PLUGINS / 'neovim'))})\n"
             f"require('hunch').setup(vim.json.decode({json.dumps(json.dumps(self.settings))}))\n"
-            f"local door = {json.dumps(door)}\n" + _DOOR
+            f"local address = {json.dumps(address)}\n" + _LISTENER
         )
         self.process = subprocess.Popen(
             [self.executable, "--headless", "-u", str(init), "-n", "-i", "NONE"],
@@ -79,14 +79,14 @@ class Neovim(Editor):
             env=self.environment(),
             cwd=self.folder,
         )
-        wait_until(lambda: self._is_let_in(door), "Neovim listens")
+        wait_until(lambda: self._accepts_connections(address), "Neovim listens")
         self._answers = self._socket.makefile("rb")
 
-    def _is_let_in(self, door: str) -> bool:
-        """The socket is there a moment before anybody listens at it."""
+    def _accepts_connections(self, address: str) -> bool:
+        """Return True once Neovim accepts connections; the socket file appears earlier."""
         self._socket = socket.socket(socket.AF_UNIX)
-        self._socket.settimeout(PATIENCE)
-        if self._socket.connect_ex(door) == 0:
+        self._socket.settimeout(TIMEOUT)
+        if self._socket.connect_ex(address) == 0:
             return True
         self._socket.close()
         return False
@@ -97,14 +97,14 @@ class Neovim(Editor):
         self._socket.close()
 
     def lua(self, code: str) -> Any:
-        """What `code` returns; it runs in the editor."""
+        """Run Lua `code` in the editor and return its value."""
         self._socket.sendall(json.dumps(code).encode() + b"\n")
         good, result = json.loads(self._answers.readline())
         assert good, f"{code}\n{result}"
         return result
 
     def open(self, path: Path) -> None:
-        # From a window that shows a file, as a user would.
+        # In a window that shows a file, like a user.
         self.lua(
             "for _, win in ipairs(vim.api.nvim_list_wins()) do\n"
             "  if vim.bo[vim.api.nvim_win_get_buf(win)].buftype == '' then vim.api.nvim_set_current_win(win) end\n"
@@ -118,13 +118,13 @@ class Neovim(Editor):
     def close(self, path: Path) -> None:
         self.lua(f"vim.cmd.bdelete({json.dumps(str(path))})")
 
-    def current(self) -> str:
+    def current_file(self) -> str:
         return str(self.lua("return vim.api.nvim_buf_get_name(0)"))
 
     def show_context(self) -> None:
         self.lua("vim.cmd.Hunch()")
 
-    def shown(self) -> str:
+    def read_context(self) -> str:
         return str(
             self.lua(
                 "local buf = vim.fn.bufnr('^hunch://context$')\n"
@@ -152,7 +152,7 @@ class Neovim(Editor):
             "vim.diagnostic.set(vim.api.nvim_create_namespace('checker'), 0, found)"
         )
 
-    def do(self, action: str, title: str) -> None:
+    def run_action(self, action: str, title: str) -> None:
         self.lua(
             "vim.fn.win_gotoid(vim.fn.bufwinid('^hunch://context$'))\n"
             f"vim.fn.search('\\\\V' .. {json.dumps(title)}, 'cw')\n"
@@ -160,7 +160,7 @@ class Neovim(Editor):
             f"require('hunch.keys')[{json.dumps(action)}]()"
         )
 
-    def said(self) -> str:
+    def read_messages(self) -> str:
         return str(
             self.lua(
                 "local said = vim.deepcopy(_said)\n"

@@ -1,4 +1,4 @@
-"""Records the transcripts anew from a real daemon: `python -m tests.editors.recording`.
+"""Recorder of the transcripts from a real daemon: `python -m tests.editors.recording`.
 
 To change what editors may ask, change `CONVERSATIONS`, record, and read the difference in the answers.
 """
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.daemon.running import RunningDaemon, running_daemon
-from tests.editors.transcripts import FOLDER, Exchange, filled, value_at
+from tests.editors.transcripts import FOLDER, Exchange, fill_template, get_value
 from tests.repositories import make_shop
 
 BASKET, CHECKOUT = "shop/basket.py", "shop/checkout.py"
@@ -49,12 +49,12 @@ _FIRST_ID = {"decision": "items.0.id", "etag": "etag"}
 # name: (about, given, exchanges)
 CONVERSATIONS: Mapping[str, tuple[str, str, tuple[Exchange, ...]]] = {
     "health": (
-        "Whether a daemon is there; the one route without a token.",
+        "Health check; the only route without a token.",
         "ready",
         (Exchange("GET", "/health", 200),),
     ),
     "open": (
-        "A file of a known project is opened and its context shown; asked again, nothing has changed.",
+        "A file of a known project is opened and its context shown; the second request returns 304.",
         "ready",
         (
             _signals(_OPENED),
@@ -63,7 +63,7 @@ CONVERSATIONS: Mapping[str, tuple[str, str, tuple[Exchange, ...]]] = {
         ),
     ),
     "open-unknown": (
-        "A file of a project that the daemon does not know: it is added, and the signal sent once more.",
+        "A file of an unknown project is opened: the project is added and the signal sent again.",
         "unknown",
         (
             _signals(_OPENED),
@@ -72,7 +72,7 @@ CONVERSATIONS: Mapping[str, tuple[str, str, tuple[Exchange, ...]]] = {
         ),
     ),
     "unknown": (
-        "The context of a project that the daemon does not know is refused; once it is added, it is answered.",
+        "The context of an unknown project is rejected with 404, and answered once the project is added.",
         "unknown",
         (
             _context(BASKET, status=404),
@@ -91,7 +91,7 @@ CONVERSATIONS: Mapping[str, tuple[str, str, tuple[Exchange, ...]]] = {
         ),
     ),
     "diagnostics": (
-        "An editor's diagnostics are errors; when they are gone, those of that file and of the editor are cleared.",
+        "Editor diagnostics are sent as errors; when they disappear, this editor's errors of the file are cleared.",
         "ready",
         (
             _signals(_OPENED),
@@ -101,7 +101,7 @@ CONVERSATIONS: Mapping[str, tuple[str, str, tuple[Exchange, ...]]] = {
         ),
     ),
     "related": (
-        "The files that come next; the one that is chosen is reported as used, then as opened.",
+        "Related files are listed; the chosen one is reported as used, then as opened.",
         "ready",
         (
             _signals(_OPENED),
@@ -125,7 +125,7 @@ CONVERSATIONS: Mapping[str, tuple[str, str, tuple[Exchange, ...]]] = {
         ),
     ),
     "forget": (
-        "A memory is shown, forgotten, and no longer part of the context.",
+        "A memory is shown, deleted, and no longer part of the context.",
         "ready",
         (
             _signals(_OPENED),
@@ -137,14 +137,14 @@ CONVERSATIONS: Mapping[str, tuple[str, str, tuple[Exchange, ...]]] = {
         ),
     ),
     "expand": (
-        'The deeper text behind a name under "Ask for more".',
+        'A topic under "Ask for more" is expanded.',
         "ready",
         (Exchange("POST", "/expand", 200, body={"project": "{project}", "topic": "basket"}),),
     ),
-    "empty": ("Nothing relevant is known: an empty bundle, no error.", "plain", (_context("note.txt"),)),
-    "degraded": ("Something is broken or still loading, and the answer says what.", "missing", (_context(BASKET),)),
+    "empty": ("Nothing relevant is known: an empty bundle, not an error.", "plain", (_context("note.txt"),)),
+    "degraded": ("A degraded bundle: the answer says which part is missing.", "missing", (_context(BASKET),)),
     "stale-token": (
-        "The token of an earlier daemon: the rendezvous file has the new one.",
+        "The token of an earlier daemon is rejected; the rendezvous file has the new one.",
         "ready",
         (_context(BASKET, status=401, token="of an earlier daemon"), _context(BASKET)),
     ),
@@ -155,27 +155,30 @@ _numbers = count()
 
 @dataclass
 class Stage:
-    """One daemon on which transcripts are played: for a recording each with a project of its own, else, as that
-    takes long, all "ready" ones with the same."""
+    """Daemon on which transcripts are played.
+
+    While recording, each transcript has a project of its own. As that takes long, a test shares one project among all
+    "ready" transcripts.
+    """
 
     daemon: RunningDaemon
     folder: Path
     shared: Path | None = None
 
     def play(self, given: str, exchanges: tuple[Exchange, ...]) -> list[tuple[int, Any, dict[str, str]]]:
-        """Status and answer of each exchange, and the names that were known when it was answered."""
+        """Return status, answer and the values known at that time, for each exchange."""
         values = {"project": str(self._project(given))}
         answers = []
         for exchange in exchanges:
             values |= {"event_id": f"e{next(_numbers)}", "at": datetime.now(UTC).isoformat()}
             status, answer = self._ask(exchange, values)
-            values |= {name: value_at(answer, place) for name, place in exchange.keep.items()}
+            values |= {name: get_value(answer, place) for name, place in exchange.keep.items()}
             answers.append((status, answer, dict(values)))
         return answers
 
     def _project(self, given: str) -> Path:
         if given == "ready" and self.shared is not None:
-            self._decide(self.shared)
+            self._store_decision(self.shared)
             return self.shared
         project = self.folder / f"{given}{next(_numbers)}" / "shop"
         if given == "plain":
@@ -187,7 +190,7 @@ class Stage:
         if given == "unknown":
             return project
         self.daemon.add(project)
-        self._decide(project)
+        self._store_decision(project)
         if given == "missing":
             shutil.move(project, project.with_name("elsewhere"))
             self.daemon.wait_until(
@@ -197,8 +200,8 @@ class Stage:
             )
         return project
 
-    def _decide(self, project: Path) -> None:
-        """Something to remember, new each time, as another conversation may have forgotten it."""
+    def _store_decision(self, project: Path) -> None:
+        """Store the decision anew, because another conversation may have deleted it."""
         fact = {"kind": "fact", "project": str(project), "category": "decision", "content": DECISION}
         self.daemon.post("/memories", fact)
 
@@ -209,14 +212,14 @@ class Stage:
     def _ask(self, exchange: Exchange, values: Mapping[str, str]) -> tuple[int, Any]:
         headers = {}
         if exchange.if_none_match:
-            headers["If-None-Match"] = filled(exchange.if_none_match, values)
+            headers["If-None-Match"] = fill_template(exchange.if_none_match, values)
         if exchange.token:
             headers["Authorization"] = f"Bearer {exchange.token}"
         return self.daemon.request(
             exchange.method,
-            filled(exchange.path, values),
-            filled(exchange.body, values),
-            query=filled(exchange.query, values),
+            fill_template(exchange.path, values),
+            fill_template(exchange.body, values),
+            query=fill_template(exchange.query, values),
             headers=headers,
         )
 
@@ -226,8 +229,8 @@ def _request_json(exchange: Exchange) -> dict[str, Any]:
     return {name: value for name, value in told.items() if value}
 
 
-def _without(answer: Any, values: Mapping[str, str]) -> Any:
-    """An answer with names in the place of what differs from run to run."""
+def _replace_values(answer: Any, values: Mapping[str, str]) -> Any:
+    """Replace what differs from run to run by its name in braces."""
     text = json.dumps(answer)
     for name in sorted(values.keys() - {"event_id", "at"}):
         text = text.replace(values[name], f"{{{name}}}")
@@ -239,7 +242,7 @@ def record(stage: Stage) -> None:
         played = stage.play(given, exchanges)
         recorded: list[dict[str, Any]] = []
         for exchange, (status, answer, values) in zip(exchanges, played, strict=True):
-            told: dict[str, Any] = {"status": status} | ({"body": _without(answer, values)} if answer else {})
+            told: dict[str, Any] = {"status": status} | ({"body": _replace_values(answer, values)} if answer else {})
             assert status == exchange.status, (name, exchange, answer)
             kept = {"keep": dict(exchange.keep)} if exchange.keep else {}
             recorded.append({"request": _request_json(exchange), "answer": told, **kept})

@@ -1,4 +1,4 @@
-"""A daemon made of transcripts: it answers what was recorded, and remembers what no transcript has."""
+"""Fake daemon that answers from transcripts and records unknown requests."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hunchd import PROTOCOL
 from hunchd.config.places import make_private, places
 from hunchd.protocol import rendezvous
 from hunchd.protocol.rendezvous import Rendezvous
-from tests.editors.transcripts import Exchange, agrees, context_of, filled, transcript
+from tests.editors.transcripts import Exchange, fill_template, make_context_exchange, matches, transcript
 
 VALUES = {"decision": "m-decision", "etag": "e-tag"}
 
@@ -33,30 +33,37 @@ class Request:
 
 @dataclass
 class Replay:
-    """What is answered: to each request the first recorded exchange of its kind that was not answered yet, or again
-    the last one; behind a deletion what was recorded behind it, and not before; 304 to who has that answer. Signals may
-    come in other bundles than they were recorded in."""
+    """Answers of the fake daemon.
+
+    Each request gets the first recorded exchange of its kind that was not used yet, or the last one again. Answers
+    that were
+    recorded after a deletion are only given after it. A client with the current ETag gets 304. Signals may arrive
+    in other
+    batches than they were recorded in.
+    """
 
     project: Path
     token: str = "t" * 43
     exchanges: list[Exchange] = field(default_factory=list)
-    signals: list[dict[str, Any]] = field(default_factory=list)  # as they came
-    asked: list[Request] = field(default_factory=list)
-    strangers: list[Request] = field(default_factory=list)  # what no transcript has
+    signals: list[dict[str, Any]] = field(default_factory=list)  # in order of arrival
+    requests: list[Request] = field(default_factory=list)
+    unexpected: list[Request] = field(default_factory=list)  # requests without a recorded exchange
     url: str = ""
     _served: set[int] = field(default_factory=set)
-    _told: int = 0  # how many of the recorded signals have come
-    _late: list[dict[str, Any]] = field(default_factory=list)  # of the transcript before this one, not come yet
+    _told: int = 0  # number of recorded signals received
+    _late: list[dict[str, Any]] = field(default_factory=list)  # of the previous transcript, not received yet
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def load(self, *names: str, others: Sequence[str] = ()) -> None:
-        """Answer by these transcripts from now on. `others` are files whose context is asked for too, when they are
-        opened: it is that of the transcript "open"."""
+        """Answer from these transcripts from now on.
+
+        `others` are files whose context is requested too when they are opened: they get that of the transcript "open".
+        """
         self._late = [signal for signal, _ in self._recorded_signals()[self._told :]]
         self.exchanges = [exchange for name in names for exchange in transcript(name).exchanges]
-        self.exchanges += [context_of(file) for file in others]
+        self.exchanges += [make_context_exchange(file) for file in others]
         self._served, self._told = set(), 0
-        self.signals, self.asked, self.strangers = [], [], []
+        self.signals, self.requests, self.unexpected = [], [], []
 
     @property
     def values(self) -> dict[str, str]:
@@ -66,10 +73,10 @@ class Replay:
         return [signal["kind"] for signal in list(self.signals)]
 
     def times(self, method: str, path: str) -> int:
-        return sum((each.method, each.path) == (method, path) for each in list(self.asked))
+        return sum((each.method, each.path) == (method, path) for each in list(self.requests))
 
     def publish(self) -> None:
-        """Write the rendezvous file, as a daemon does that has just started."""
+        """Write the rendezvous file, like a daemon that has just started."""
         where = places()
         make_private(where.runtime)
         told = Rendezvous(PROTOCOL, self.url, None, self.token, os.getpid(), "0.1.0")
@@ -77,17 +84,17 @@ class Replay:
 
     def answer(self, request: Request) -> tuple[int, Any]:
         with self._lock:
-            self.asked.append(request)
+            self.requests.append(request)
             if not request.authorised and request.path != "/health":
                 refused = transcript("stale-token").exchanges[0]
                 return refused.status, refused.answer
-            found = self._accepted(request) if request.path == "/signals" else self._recorded(request)
+            found = self._answer_signals(request) if request.path == "/signals" else self._find_answer(request)
             if found is None:
-                self.strangers.append(request)
+                self.unexpected.append(request)
                 return 400, {"error": {"code": "stranger", "message": f"no transcript has {request}"}}
             return found
 
-    def _recorded(self, request: Request) -> tuple[int, Any] | None:
+    def _find_answer(self, request: Request) -> tuple[int, Any] | None:
         begin, end = self._between_deletions()
         matching = [index for index, each in enumerate(self.exchanges) if index <= end and self._agrees(request, each)]
         matching = [index for index in matching if index >= begin] or matching
@@ -96,13 +103,16 @@ class Replay:
         index = next((each for each in matching if each not in self._served), matching[-1])
         self._served.add(index)
         exchange = self.exchanges[index]
-        answer = filled(exchange.answer, self.values)
+        answer = fill_template(exchange.answer, self.values)
         if exchange.status == 200 and request.if_none_match == f'"{_etag(answer)}"':
             return 304, None
         return exchange.status, answer
 
     def _between_deletions(self) -> tuple[int, int]:
-        """The places of the last deletion that was asked for, and of the next; of the ends where there is none."""
+        """Return the positions of the last requested deletion and of the next one.
+
+        Where there is none, it is the start or the end.
+        """
         places = [index for index, each in enumerate(self.exchanges) if each.method == "DELETE"]
         waiting = [index for index in places if index not in self._served]
         return max(self._served.intersection(places), default=0), min(waiting, default=len(self.exchanges))
@@ -112,17 +122,17 @@ class Replay:
         return (
             exchange.token is None
             and exchange.if_none_match is None
-            and (request.method, request.path) == (exchange.method, filled(exchange.path, self.values))
-            and agrees(request.given or None, filled(recorded, self.values) or None)
+            and (request.method, request.path) == (exchange.method, fill_template(exchange.path, self.values))
+            and matches(request.given or None, fill_template(recorded, self.values) or None)
         )
 
-    def _accepted(self, request: Request) -> tuple[int, Any] | None:
-        """Each signal is answered like the recorded one that it is; they come in the recorded order."""
+    def _answer_signals(self, request: Request) -> tuple[int, Any] | None:
+        """Answer each signal like the recorded one; they arrive in the recorded order."""
         recorded = self._recorded_signals()
         rejected = []
         for index, signal in enumerate(request.given["signals"]):
-            if self._told >= len(recorded) or not agrees(signal, recorded[self._told][0]):
-                if any(agrees(signal, late) for late in self._late):  # a slow editor
+            if self._told >= len(recorded) or not matches(signal, recorded[self._told][0]):
+                if any(matches(signal, late) for late in self._late):  # a slow editor
                     continue
                 return None
             refusal = recorded[self._told][1]
@@ -133,13 +143,13 @@ class Replay:
         return 202, {"accepted": len(request.given["signals"]) - len(rejected), "rejected": rejected}
 
     def _recorded_signals(self) -> list[tuple[dict[str, Any], dict[str, Any] | None]]:
-        """All recorded signals with their rejections."""
+        """Return all recorded signals with their rejections."""
         return [
             (signal, next((each for each in answer["rejected"] if each["index"] == index), None))
             for exchange in self.exchanges
             if exchange.path == "/signals"
-            for answer in [filled(exchange.answer, self.values)]
-            for index, signal in enumerate(filled(exchange.body, self.values)["signals"])
+            for answer in [fill_template(exchange.answer, self.values)]
+            for index, signal in enumerate(fill_template(exchange.body, self.values)["signals"])
         ]
 
 
@@ -157,7 +167,7 @@ class _Handler(BaseHTTPRequestHandler):
     server: _Server
 
     def log_message(self, format: str, *args: object) -> None:
-        """Silence: a test that fails says enough."""
+        """Log nothing: a failing test prints enough."""
 
     def _any(self) -> None:
         replay = self.server.replay
@@ -184,7 +194,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 @contextmanager
 def replaying(project: Path) -> Iterator[Replay]:
-    """A replay that listens and has left its rendezvous file, until the block ends."""
+    """Serve a replay and publish its rendezvous file until the block ends."""
     server = _Server(("127.0.0.1", 0), _Handler)
     server.replay = Replay(project, url=f"http://127.0.0.1:{server.server_port}")
     server.replay.publish()

@@ -1,4 +1,4 @@
-"""Each editor with the real daemon, which is absent, hangs, is killed and comes back meanwhile."""
+"""Tests of each editor with the real daemon: absent, hanging, killed and restarted."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from tests.repositories import SHOP
 TEST = "tests/test_basket.py"
 
 
-def kept(daemon: RunningDaemon) -> list[dict[str, Any]]:
-    """The signals that editors have told this daemon, as it exports them."""
+def exported_signals(daemon: RunningDaemon) -> list[dict[str, Any]]:
+    """Return the editors' signals that the daemon exports."""
     status, text = daemon.request("GET", "/export")
     assert status == 200, text
     lines = [text] if isinstance(text, dict) else [json.loads(line) for line in text.splitlines()]
@@ -34,79 +34,80 @@ def kept(daemon: RunningDaemon) -> list[dict[str, Any]]:
     return [signal for signal in signals if signal.get("source") == "editor"]
 
 
-def told(daemon: RunningDaemon, kind: str, path: str) -> int:
-    return sum((each["kind"], each["path"]) == (kind, path) for each in kept(daemon) if "path" in each)
+def count_signals(daemon: RunningDaemon, kind: str, path: str) -> int:
+    return sum((each["kind"], each["path"]) == (kind, path) for each in exported_signals(daemon) if "path" in each)
 
 
-def test_a_file_is_opened_and_context_comes_whatever_becomes_of_the_daemon(
-    start: Callable[..., Editor], shop: Path, hunchd_home: Path
-) -> None:
+def test_context_shown_across_daemon_restarts(start: Callable[..., Editor], shop: Path, hunchd_home: Path) -> None:
     editor = start(start=False)
     with running_daemon(hunchd_home) as daemon:
         editor.open(shop / BASKET)
-        wait_until(lambda: told(daemon, "file_opened", BASKET) == 1, "the daemon learns of the opened file")
+        wait_until(lambda: count_signals(daemon, "file_opened", BASKET) == 1, "the daemon receives the opened file")
         assert [one["path"] for one in daemon.get("/projects")["items"]] == [str(shop)]
         editor.show_context()
-        editor.see("changed together 8 of 8 times")
+        editor.wait_for_context("changed together 8 of 8 times")
 
         daemon.kill()
-        editor.open(shop / CHECKOUT)  # nobody is there to be told
-        assert editor.current() == str(shop / CHECKOUT)
+        editor.open(shop / CHECKOUT)  # no daemon receives it
+        assert editor.current_file() == str(shop / CHECKOUT)
         daemon.start()
-        wait_until(lambda: told(daemon, "file_opened", CHECKOUT) == 1, "what was opened meanwhile is told late")
-        wait_until(lambda: told(daemon, "file_opened", BASKET) == 2, "the new daemon is told what is open")
-        editor.see("rule 8 for discounts")
+        wait_until(lambda: count_signals(daemon, "file_opened", CHECKOUT) == 1, "the missed opening is reported later")
+        wait_until(
+            lambda: count_signals(daemon, "file_opened", BASKET) == 2, "open files are reported to the new daemon"
+        )
+        editor.wait_for_context("rule 8 for discounts")
 
         daemon.restart()
         editor.open(shop / TEST)
-        wait_until(lambda: told(daemon, "file_opened", TEST) == 1, "the next daemon is found by itself")
+        wait_until(lambda: count_signals(daemon, "file_opened", TEST) == 1, "the next daemon is found")
         editor.show_context()
-        editor.see(TEST)
-        editor.see("rule 8 for discounts")
+        editor.wait_for_context(TEST)
+        editor.wait_for_context("rule 8 for discounts")
 
 
 @pytest.mark.slow
-def test_a_daemon_is_started_when_there_is_none(start: Callable[..., Editor], shop: Path, hunchd_home: Path) -> None:
+def test_missing_daemon_is_started(start: Callable[..., Editor], shop: Path, hunchd_home: Path) -> None:
     command = hunchd_home.with_name(f"{hunchd_home.name}-hunch")
     command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m hunchd.cli "$@"\n')
     command.chmod(0o700)
     editor = start(start=True, command=str(command))
     editor.open(shop / BASKET)
     daemon = RunningDaemon(hunchd_home)
-    wait_until(lambda: (told_ := rendezvous.read(daemon.places.rendezvous_file)) and _take(daemon, told_), "one runs")
+    wait_until(
+        lambda: (running := rendezvous.read(daemon.places.rendezvous_file)) and _set_rendezvous(daemon, running),
+        "one runs",
+    )
     try:
-        wait_until(lambda: told(daemon, "file_opened", BASKET) == 1, "it learns of the opened file")
+        wait_until(lambda: count_signals(daemon, "file_opened", BASKET) == 1, "it receives the opened file")
         editor.show_context()
-        editor.see("changed together 8 of 8 times")
+        editor.wait_for_context("changed together 8 of 8 times")
     finally:
         assert daemon.told is not None
         os.kill(daemon.told.pid, 15)
         wait_until(lambda: not daemon.places.rendezvous_file.exists(), "it ends")
 
 
-def test_a_daemon_that_comes_after_its_start_was_given_up_is_found(
-    start: Callable[..., Editor], shop: Path, hunchd_home: Path
-) -> None:
+def test_daemon_found_after_failed_start(start: Callable[..., Editor], shop: Path, hunchd_home: Path) -> None:
     command = hunchd_home.with_name(f"{hunchd_home.name}-hunch")
     command.write_text("#!/bin/sh\necho hunch: it takes too long >&2\nexit 3\n")
     command.chmod(0o700)
     editor = start(start=True, command=str(command))
     editor.open(shop / BASKET)
     editor.show_context()
-    editor.see("hunch doctor")
+    editor.wait_for_context("hunch doctor")
     with running_daemon(hunchd_home) as daemon:
-        wait_until(lambda: told(daemon, "file_opened", BASKET) == 1, "it learns of the opened file")
-        editor.see("changed together 8 of 8 times")
+        wait_until(lambda: count_signals(daemon, "file_opened", BASKET) == 1, "it receives the opened file")
+        editor.wait_for_context("changed together 8 of 8 times")
 
 
-def _take(daemon: RunningDaemon, found: Rendezvous) -> bool:
+def _set_rendezvous(daemon: RunningDaemon, found: Rendezvous) -> bool:
     daemon.told = found
     return True
 
 
 @contextmanager
 def hanging_daemon() -> Iterator[socket.socket]:
-    """One that takes connections and says nothing."""
+    """Listen and publish a rendezvous file, but never answer."""
     with socket.create_server(("127.0.0.1", 0), backlog=64) as listener:
         where = places()
         make_private(where.runtime)
@@ -116,34 +117,34 @@ def hanging_daemon() -> Iterator[socket.socket]:
 
 
 @pytest.mark.slow
-def test_a_daemon_that_hangs_hinders_nobody(editor: Editor, shop: Path) -> None:
+def test_hanging_daemon_does_not_block_editor(editor: Editor, shop: Path) -> None:
     with hanging_daemon() as listener:
         editor.open(shop / BASKET)
         listener.settimeout(30)
-        connection, _ = listener.accept()  # it was asked, and does not answer
+        connection, _ = listener.accept()  # the request is never answered
         with connection:
             editor.show_context()
-            editor.see("asking")
+            editor.wait_for_context("asking")
             for _ in range(20):
                 editor.open(shop / CHECKOUT)
-                assert editor.current() == str(shop / CHECKOUT)
+                assert editor.current_file() == str(shop / CHECKOUT)
                 editor.open(shop / BASKET)
-                assert editor.current() == str(shop / BASKET)
+                assert editor.current_file() == str(shop / BASKET)
 
 
-def test_without_a_daemon_nothing_is_in_the_way_and_asking_says_why(editor: Editor, shop: Path) -> None:
+def test_no_daemon_editing_works_context_explains(editor: Editor, shop: Path) -> None:
     for file in SHOP[0][1]:
         editor.open(shop / file)
-        assert editor.current() == str(shop / file)
+        assert editor.current_file() == str(shop / file)
     editor.show_context()
-    editor.see("no daemon is running")
+    editor.wait_for_context("no daemon is running")
 
 
-def test_a_daemon_of_another_time_is_told_apart(editor: Editor, shop: Path) -> None:
+def test_other_protocol_version_reported(editor: Editor, shop: Path) -> None:
     where = places()
     make_private(where.runtime)
     stranger = Rendezvous(PROTOCOL + 1, "http://127.0.0.1:9", None, "t" * 43, os.getpid(), "9.0.0")
     rendezvous.write(where.rendezvous_file, stranger)
     editor.open(shop / BASKET)
     editor.show_context()
-    editor.see(f"the daemon speaks protocol {PROTOCOL + 1}")
+    editor.wait_for_context(f"the daemon speaks protocol {PROTOCOL + 1}")

@@ -1,4 +1,4 @@
-"""What the editors' own tools say of the plugins: help, health, options, byte-compiler."""
+"""Checks of the plugins by the editors' own tools: help, health, options, byte compiler."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def neovim(kind: type, start: Callable[..., Neovim]) -> Neovim:
     return start(start=False)
 
 
-def test_the_help_file_has_its_tags_and_names_every_option(neovim: Neovim, tmp_path: Path) -> None:
-    shutil.copytree(PLUGINS / "neovim" / "doc", tmp_path / "help" / "doc")  # the tags are not written among the sources
+def test_neovim_help_tags_and_options_complete(neovim: Neovim, tmp_path: Path) -> None:
+    shutil.copytree(PLUGINS / "neovim" / "doc", tmp_path / "help" / "doc")  # keep generated tags out of the sources
     neovim.lua(f"vim.opt.rtp:prepend('{tmp_path}/help'); vim.cmd.helptags('{tmp_path}/help/doc')")
     neovim.lua("vim.cmd.help('hunch-options')")
     text = "\n".join(neovim.lua("return vim.api.nvim_buf_get_lines(0, 0, -1, false)"))
@@ -36,29 +36,29 @@ def test_the_help_file_has_its_tags_and_names_every_option(neovim: Neovim, tmp_p
     neovim.lua("for tag in vim.gsplit('hunch :Hunch hunch-lua', ' ') do vim.cmd.help(tag) end")
 
 
-def test_checkhealth_tells_of_the_daemon(neovim: Neovim, replay: Replay, shop: Path) -> None:
+def test_neovim_checkhealth_reports_daemon(neovim: Neovim, replay: Replay, shop: Path) -> None:
     replay.load("health", "open")
     neovim.open(shop / BASKET)
     neovim.lua("vim.cmd('checkhealth hunch')")
     report = "\n".join(neovim.lua("return vim.api.nvim_buf_get_lines(0, 0, -1, false)"))
     assert "the daemon answers: version 0.1.0, protocol 1" in report
-    replay.strangers.clear()  # the status has no transcript: its shape is the daemon's own
+    replay.unexpected.clear()  # there is no transcript of the status
 
 
-def test_an_unknown_option_is_refused_with_those_that_there_are(neovim: Neovim) -> None:
+def test_neovim_unknown_option_error_lists_options(neovim: Neovim) -> None:
     told = neovim.lua("return select(2, pcall(require('hunch').setup, { colour = 'red' }))")
     assert told.startswith("hunch has no option 'colour'. It has: add, budget, command")
 
 
-def test_vim_writes_any_name_into_an_address(kind: type, start: Callable[..., Vim]) -> None:
+def test_vim_url_encoding(kind: type, start: Callable[..., Vim]) -> None:
     if kind is not Vim:
         pytest.skip("of Vim only")
     request = "{'method': 'GET', 'path': '/context', 'query': {'file': 'süß/a b&c%.py', 'budget': 9}}"
-    raw = start(start=False).tell(f"hunch#daemon#raw({{'url': 'http://127.0.0.1:1/', 'token': 't'}}, {request})")
+    raw = start(start=False).evaluate(f"hunch#daemon#raw({{'url': 'http://127.0.0.1:1/', 'token': 't'}}, {request})")
     assert raw.startswith("GET /context?budget=9&file=s%C3%BC%C3%9F/a%20b%26c%25.py HTTP/1.1\r\nHost: 127.0.0.1:1\r\n")
 
 
-def test_vim_s_help_names_every_option_and_key(tmp_path: Path) -> None:
+def test_vim_help_names_options_and_keys(tmp_path: Path) -> None:
     plugin = PLUGINS / "vim"
     text = (plugin / "doc" / "hunch.txt").read_text()
     options = re.search(r"let defaults = \{(.*?)\}", (plugin / "autoload" / "hunch.vim").read_text())
@@ -71,7 +71,7 @@ def test_vim_s_help_names_every_option_and_key(tmp_path: Path) -> None:
     assert [key for key in re.findall(r"'([^' ]+)':", keys[1]) if f"\n{key}" not in text and key not in "-?"] == []
 
 
-def test_the_emacs_package_compiles_without_a_warning(tmp_path: Path) -> None:
+def test_emacs_package_compiles_without_warnings(tmp_path: Path) -> None:
     if reason := Emacs.missing():
         pytest.skip(reason)
     files = sorted(map(str, (PLUGINS / "emacs").glob("*.el")))

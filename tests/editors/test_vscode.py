@@ -1,4 +1,4 @@
-"""The VS Code extension's own checks: format, types, unit tests. Left out, visibly, without Node or the tools."""
+"""Checks of the VS Code extension: format, types, unit tests. Skipped without Node or the tools."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _node() -> tuple[int, ...] | None:
 
 @pytest.fixture(scope="module")
 def extension(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy with its tools installed, so that the repository stays as it is."""
+    """Return a copy of the extension with its tools installed; the repository is not changed."""
     if (node := _node()) is None or node < OLDEST_NODE:
         pytest.skip(f"Node {'.'.join(map(str, OLDEST_NODE))} or newer and npm are needed")
     plugins = tmp_path_factory.mktemp("editors") / "editor-plugins"
@@ -40,14 +40,14 @@ def _npm(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.slow  # npm fetches the tools
-def test_the_extension_is_formatted_typed_and_keeps_its_promises(extension: Path) -> None:
+def test_extension_format_types_and_unit_tests(extension: Path) -> None:
     checked = _npm(extension, "run", "check")
 
     assert checked.returncode == 0, checked.stdout[-6000:] + checked.stderr[-2000:]
 
 
 @pytest.mark.slow  # npm fetches the tools
-def test_one_command_makes_the_package_and_always_the_same(extension: Path) -> None:
+def test_package_build_is_reproducible(extension: Path) -> None:
     made = _npm(extension, "run", "package")
     assert made.returncode == 0, made.stdout + made.stderr
     package = next(extension.glob("*.vsix"))
@@ -58,5 +58,5 @@ def test_one_command_makes_the_package_and_always_the_same(extension: Path) -> N
     assert len(first) < 500_000
 
 
-def test_the_lock_file_names_no_registry() -> None:
+def test_lock_file_contains_no_registry() -> None:
     assert '"resolved"' not in (EXTENSION / "package-lock.json").read_text()

@@ -1,9 +1,9 @@
-"""What editors ask and what the daemon answers, as recorded in `editor-plugins/transcripts`.
+"""Transcripts of editors and daemon, as recorded in `editor-plugins/transcripts`.
 
-A transcript is `{"about", "given", "exchanges": [{"request", "answer", "keep"?}]}`. Its texts hold names in braces:
-`{project}` is the project's folder, `{event_id}` and `{at}` are the client's own, whatever `keep` takes from an answer
-(`{"decision": "items.0.id"}`) has that name in later requests, and "if_none_match" and "token" of a request stand for
-its headers.
+A transcript is `{"about", "given", "exchanges": [{"request", "answer", "keep"?}]}`. Its texts contain names in braces:
+`{project}` is the project's folder, `{event_id}` and `{at}` are chosen by the client. What `keep` takes from an answer
+(`{"decision": "items.0.id"}`) has that name in later requests. "if_none_match" and "token" of a request stand for its
+headers.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 FOLDER = Path(__file__).parents[2] / "editor-plugins" / "transcripts"
 
 _NAME = re.compile(r"\{([a-z_]+)\}")
-# What every client chooses for itself.
+# Chosen by each client.
 _ANYTHING = ("event_id", "at")
 
 
@@ -31,7 +31,7 @@ class Exchange:
     answer: Any = None
     query: Mapping[str, str] = field(default_factory=dict)
     body: Any = None
-    token: str | None = None  # another than the daemon's
+    token: str | None = None  # instead of the daemon's token
     if_none_match: str | None = None
     keep: Mapping[str, str] = field(default_factory=dict)
 
@@ -40,7 +40,7 @@ class Exchange:
 class Transcript:
     name: str
     about: str
-    given: str  # "ready", "unknown", "plain" or "missing": what the daemon knows of the project
+    given: str  # state of the project: "ready", "unknown", "plain" or "missing"
     exchanges: tuple[Exchange, ...]
 
 
@@ -59,8 +59,8 @@ def transcript(name: str) -> Transcript:
     return Transcript(name, told["about"], told["given"], exchanges)
 
 
-def context_of(file: str, name: str = "open") -> Exchange:
-    """The first exchange of a transcript that shows a context, as if it were that of `file`."""
+def make_context_exchange(file: str, name: str = "open") -> Exchange:
+    """Return the first context exchange of a transcript, rewritten for `file`."""
     shown = next(each for each in transcript(name).exchanges if (each.path, each.status) == ("/context", 200))
     return replace(shown, query={**shown.query, "file": file})
 
@@ -69,20 +69,23 @@ def names() -> list[str]:
     return sorted(file.stem for file in FOLDER.glob("*.json"))
 
 
-def filled(template: Any, values: Mapping[str, str]) -> Any:
-    """`template` with the names that `values` knows put in."""
+def fill_template(template: Any, values: Mapping[str, str]) -> Any:
+    """Replace the names in `template` that `values` knows."""
     match template:
         case str():
             return _NAME.sub(lambda name: values.get(name[1], name[0]), template)
         case Mapping():
-            return {key: filled(value, values) for key, value in template.items()}
+            return {key: fill_template(value, values) for key, value in template.items()}
         case list():
-            return [filled(value, values) for value in template]
+            return [fill_template(value, values) for value in template]
     return template
 
 
-def agrees(given: Any, template: Any) -> bool:
-    """Whether a client's request is the recorded one; what a client chooses for itself may be anything or left out."""
+def matches(given: Any, template: Any) -> bool:
+    """Return True if a client's request matches the recorded one.
+
+    Values that a client chooses for itself may be anything or absent.
+    """
     match template:
         case str() if (name := _NAME.fullmatch(template)) and name[1] in _ANYTHING:
             return isinstance(given, str) and bool(given)
@@ -91,21 +94,21 @@ def agrees(given: Any, template: Any) -> bool:
             return (
                 isinstance(given, Mapping)
                 and given.keys() | free == template.keys() | free
-                and all(agrees(given[key], value) for key, value in template.items() if key in given)
+                and all(matches(given[key], value) for key, value in template.items() if key in given)
             )
         case list():
             return (
                 isinstance(given, list)
                 and len(given) == len(template)
-                and all(agrees(one, other) for one, other in zip(given, template, strict=True))
+                and all(matches(one, other) for one, other in zip(given, template, strict=True))
             )
     return bool(given == template)
 
 
-def differences(given: Any, recorded: Any, place: str = "answer") -> list[str]:
-    """Where `given` lacks what clients rely on in the recorded answer: its keys and the types of its values.
+def find_differences(given: Any, recorded: Any, place: str = "answer") -> list[str]:
+    """Return the places where `given` lacks keys or types of the recorded answer.
 
-    More keys are welcome; lists are compared by what all of their entries have.
+    Additional keys are allowed; lists are compared by the keys that all of their entries have.
     """
     if isinstance(recorded, bool) or isinstance(given, bool) or recorded is None or given is None:
         same = type(given) is type(recorded)
@@ -120,18 +123,20 @@ def differences(given: Any, recorded: Any, place: str = "answer") -> list[str]:
             found
             for key, value in recorded.items()
             if key in given
-            for found in differences(given[key], value, f"{place}.{key}")
+            for found in find_differences(given[key], value, f"{place}.{key}")
         ]
     if isinstance(recorded, list) and recorded:
         if not given:
             return [f"{place} is empty"]
         common = _common(recorded)
-        return [found for index, each in enumerate(given) for found in differences(each, common, f"{place}[{index}]")]
+        return [
+            found for index, each in enumerate(given) for found in find_differences(each, common, f"{place}[{index}]")
+        ]
     return []
 
 
 def _common(entries: list[Any]) -> Any:
-    """Of a list's entries the part that all of them share."""
+    """Return the part that all entries of a list share."""
     first = entries[0]
     if not isinstance(first, dict):
         return first
@@ -140,8 +145,8 @@ def _common(entries: list[Any]) -> Any:
     return {key: _common([each[key] for each in entries]) for key in first if key in alike}
 
 
-def value_at(answer: Any, place: str) -> str:
-    """What stands at "items.0.id"."""
+def get_value(answer: Any, place: str) -> str:
+    """Return the value at a path such as "items.0.id"."""
     for step in place.split("."):
         answer = answer[int(step)] if isinstance(answer, list) else answer[step]
     return str(answer)

@@ -1,4 +1,4 @@
-"""Vim in a terminal of its own, driven over a channel that it opens to the test."""
+"""Driver of Vim in a pseudo-terminal, over a channel that Vim opens to the test."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from tests.editors.editor import PATIENCE, PLUGINS, Editor, wait_until
+from tests.editors.editor import PLUGINS, TIMEOUT, Editor, wait_until
 
 _OLDEST = (9, 0)
 _NEEDED = ("+channel", "+job", "+timers", "+popupwin")
-_DOOR = """
+_LISTENER = """
 set nocompatible hidden encoding=utf-8 noswapfile columns=160 lines=50 t_RV= t_u7= shortmess+=I
 let g:said = []
 function! TestDo(code) abort
@@ -66,8 +66,8 @@ class Vim(Editor):
         settings = "".join(f"let g:hunch_{name} = {self.value(told)}\n" for name, told in self.settings.items())
         init = self.folder / "init.vim"
         init.write_text(
-            f"set runtimepath^={PLUGINS / 'vim'}\n{settings}{_DOOR}"
-            f"let g:door = ch_open('127.0.0.1:{listener.getsockname()[1]}', {{'mode': 'json'}})\n"
+            f"set runtimepath^={PLUGINS / 'vim'}\n{settings}{_LISTENER}"
+            f"let g:address = ch_open('127.0.0.1:{listener.getsockname()[1]}', {{'mode': 'json'}})\n"
         )
         self._terminal, its_end = pty.openpty()
         fcntl.ioctl(its_end, termios.TIOCSWINSZ, struct.pack("4H", 50, 160, 0, 0))
@@ -82,10 +82,10 @@ class Vim(Editor):
         )
         os.close(its_end)
         threading.Thread(target=self._drain, daemon=True).start()
-        listener.settimeout(PATIENCE)
+        listener.settimeout(TIMEOUT)
         self._socket, _ = listener.accept()
         listener.close()
-        self._socket.settimeout(PATIENCE)
+        self._socket.settimeout(TIMEOUT)
         self._answers = self._socket.makefile("rb")
 
     def _drain(self) -> None:
@@ -107,7 +107,7 @@ class Vim(Editor):
     def _call(self, function: str, code: str) -> Any:
         self._socket.sendall(json.dumps(["call", function, [code], -1]).encode() + b"\n")
         raw = b""
-        while True:  # an answer is one value, with or without a line end behind it
+        while True:  # an answer is one value, with or without a line break after it
             raw += self._socket.recv(1 << 20)
             with suppress(ValueError):
                 _, (good, result) = json.loads(raw)
@@ -115,16 +115,16 @@ class Vim(Editor):
         assert good, f"{code}\n{result}"
         return result
 
-    def tell(self, code: str) -> Any:
-        """The value of an expression."""
+    def evaluate(self, code: str) -> Any:
+        """Evaluate an expression and return its value."""
         return self._call("TestTell", code)
 
     def run(self, code: str) -> str:
-        """What a command prints."""
+        """Run a command and return its output."""
         return str(self._call("TestDo", code))
 
     def open(self, path: Path) -> None:
-        # From a window that shows a file, as a user would.
+        # In a window that shows a file, like a user.
         windows = "filter(range(1, winnr('$')), {_, nr -> getbufvar(winbufnr(nr), '&buftype') ==# ''})"
         self.run(f"execute {windows}[0] .. 'wincmd w' | execute 'edit' fnameescape({json.dumps(str(path))})")
 
@@ -134,31 +134,31 @@ class Vim(Editor):
     def close(self, path: Path) -> None:
         self.run(f"execute 'bdelete' fnameescape({json.dumps(str(path))})")
 
-    def current(self) -> str:
-        return str(self.tell("expand('%:p')"))
+    def current_file(self) -> str:
+        return str(self.evaluate("expand('%:p')"))
 
     def show_context(self) -> None:
         self.run("Hunch")
 
-    def shown(self) -> str:
+    def read_context(self) -> str:
         buffer = "bufnr('^hunch://context$')"
-        return str(self.tell(f"{buffer} < 0 ? '' : join(getbufline({buffer}, 1, '$'), \"\\n\")"))
+        return str(self.evaluate(f"{buffer} < 0 ? '' : join(getbufline({buffer}, 1, '$'), \"\\n\")"))
 
     def choose_related(self, path: str) -> None:
         self.run("HunchRelated")
         self.choose(path)
 
     def choose(self, text: str) -> None:
-        """The line with this text in the menu that comes up."""
+        """Choose the line with this text in the menu."""
         lines = "empty(popup_list()) ? [] : getbufline(winbufnr(popup_list()[0]), 1, '$')"
-        wait_until(lambda: any(text in line for line in self.tell(lines)), f"{text!r} is offered")
-        number = next(number for number, line in enumerate(self.tell(lines), start=1) if text in line)
+        wait_until(lambda: any(text in line for line in self.evaluate(lines)), f"{text!r} is offered")
+        number = next(number for number, line in enumerate(self.evaluate(lines), start=1) if text in line)
         self.run(f"call popup_close(popup_list()[0], {number})")
 
     def report_errors(self, errors: list[tuple[int, str, str]]) -> None:
         raise NotImplementedError("Vim has no errors of its own")
 
-    def do(self, action: str, title: str) -> None:
+    def run_action(self, action: str, title: str) -> None:
         self.run(
             "call win_gotoid(bufwinid('^hunch://context$')) | call cursor(1, 1)"
             f" | call search('\\V' .. {json.dumps(title)}, 'cW')"
@@ -167,6 +167,6 @@ class Vim(Editor):
         if action == "forget":
             self.choose("Forget it")
 
-    def said(self) -> str:
+    def read_messages(self) -> str:
         popups = 'join(map(popup_list(), {_, id -> join(getbufline(winbufnr(id), 1, \'$\'), "\\n")}), "\\n")'
-        return f"{self.run('messages')}\n{self.tell(popups)}"
+        return f"{self.run('messages')}\n{self.evaluate(popups)}"

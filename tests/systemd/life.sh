@@ -1,4 +1,4 @@
-# The service from installation to removal; run by user-systemd.sh. Prints a line for each thing that held.
+# Test of the service from installation to removal; run by user-systemd.sh. Prints a line for each check that passed.
 hunch() { "${PYTHON:-python3}" -m hunchd.cli "$@"; }
 property() { systemctl --user show "$1" -p "$2" --value; }
 pid_of_daemon() { hunch status --json --no-start | "${PYTHON:-python3}" -c 'import json, sys; print(json.load(sys.stdin)["resources"]["pid"])'; }
@@ -7,48 +7,48 @@ until_true() {
         "$@" 2>/dev/null && return
         sleep 0.1
     done
-    echo "never came true: $*" >&2
+    echo "timeout: $*" >&2
     return 1
 }
 is() { [ "$(property "$1" "$2")" = "$3" ]; }
-holds() { echo "ok $*"; }
+passed() { echo "ok $*"; }
 
 hunch start >/dev/null
-by_hand=$(pid_of_daemon)
+manual_pid=$(pid_of_daemon)
 hunch service install --json >/dev/null
-! kill -0 "$by_hand" 2>/dev/null
-holds "a daemon that was started by hand has made room"
+! kill -0 "$manual_pid" 2>/dev/null
+passed "install stops a manually started daemon"
 is hunchd.service ActiveState active
 is hunchd.socket ActiveState active
 is hunchd.service UnitFileState enabled
 is hunchd.socket UnitFileState enabled
 [ "$(pid_of_daemon)" = "$(property hunchd.service MainPID)" ]
 [ "$(property hunchd.service StatusText)" = answering ]
-holds "installed: enabled, started, and it said itself that it is ready"
+passed "install enables and starts the units; the daemon reports readiness"
 
 socket=$XDG_RUNTIME_DIR/hunchd/hunchd.sock
 [ "$(stat -c %a "$socket") $(stat -c %a "$(dirname "$socket")")" = "600 700" ]
-holds "the socket is this user's alone"
+passed "socket is only accessible to its user"
 
 hunch stop >/dev/null
 until_true is hunchd.service ActiveState inactive
 is hunchd.socket ActiveState active
 hunch projects >/dev/null 2>&1
 [ "$(pid_of_daemon)" = "$(property hunchd.service MainPID)" ]
-holds "stopped; the next command woke it by its socket"
+passed "socket activation starts a stopped daemon"
 
 hunch stop >/dev/null
 until_true is hunchd.service ActiveState inactive
 for _ in 1 2 3 4 5 6 7 8; do hunch projects >/dev/null 2>&1 & done
 wait $(jobs -p)
 [ "$(pid_of_daemon)" = "$(property hunchd.service MainPID)" ]
-holds "eight clients at once woke one daemon"
+passed "eight concurrent clients start one daemon"
 
 first=$(property hunchd.service MainPID)
 kill -KILL "$first"
 until_true pid_of_daemon >/dev/null
 [ "$(pid_of_daemon)" != "$first" ]
-holds "killed; it was started again"
+passed "killed daemon is restarted"
 
 mkdir -p "$HOME/.config/systemd/user/hunchd.service.d"
 printf '[Service]\nWatchdogSec=2\nTimeoutAbortSec=1\nRestartSec=0\n' >"$HOME/.config/systemd/user/hunchd.service.d/fast.conf"
@@ -58,10 +58,10 @@ first=$(property hunchd.service MainPID)
 before=$(property hunchd.service NRestarts)
 began=$(date +%s%N)
 kill -STOP "$first"
-another_answers() { now=$(property hunchd.service MainPID) && [ "$now" != "$first" ] && [ "$now" != 0 ] && [ "$(pid_of_daemon)" = "$now" ]; }
-until_true another_answers
+replacement_answers() { now=$(property hunchd.service MainPID) && [ "$now" != "$first" ] && [ "$now" != 0 ] && [ "$(pid_of_daemon)" = "$now" ]; }
+until_true replacement_answers
 [ "$(property hunchd.service NRestarts)" -gt "$before" ]
-holds "stood still; the watchdog started another, which answered after $((($(date +%s%N) - began) / 1000000)) ms"
+passed "watchdog replaces a stopped process, which answers after $((($(date +%s%N) - began) / 1000000)) ms"
 rm -r "$HOME/.config/systemd/user/hunchd.service.d"
 systemctl --user daemon-reload
 
@@ -71,7 +71,7 @@ until_true is hunchd.service ActiveState inactive
 [ "$(property hunchd.service NRestarts)" = "$before" ]
 hunch projects >/dev/null 2>&1
 [ "$(pid_of_daemon)" = "$(property hunchd.service MainPID)" ]
-holds "its data was deleted: it ended and was left alone; the next command woke one that begins anew"
+passed "daemon exits when its data is deleted and is not restarted; the next command starts a new one"
 
 unit=$HOME/.config/systemd/user/hunchd.service
 sed -i 's/^Nice=5/Nice=7/' "$unit"
@@ -79,14 +79,14 @@ hunch service status --json | grep -q '"up_to_date": false'
 hunch service install --json | grep -q '"up_to_date": true'
 grep -q '^Nice=5' "$unit"
 is hunchd.service ActiveState active
-holds "installed over an earlier one: brought up to date, and running"
+passed "install over an earlier version updates the unit and keeps it running"
 
 hunch service uninstall >/dev/null
 ! kill -0 "$(cat "$HOME/.local/share/hunchd/daemon.lock")" 2>/dev/null
 [ -z "$(find "$HOME/.config/systemd" -name '*hunchd*')" ]
 [ ! -e "$socket" ]
 [ "$(property hunchd.service LoadState) $(property hunchd.socket LoadState)" = "not-found not-found" ]
-holds "uninstalled: no process, no unit, no link, no socket"
+passed "uninstall leaves no process, unit, link or socket"
 hunch projects >/dev/null 2>&1
 hunch stop >/dev/null
-holds "and any command starts a daemon as before"
+passed "commands start a daemon again after uninstall"

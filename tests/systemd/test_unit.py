@@ -1,4 +1,4 @@
-"""The systemd unit says what the daemon does."""
+"""Tests of the systemd units and the launchd agent."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def service() -> configparser.SectionProxy:
     return unit["Service"]
 
 
-def test_systemd_is_told_when_the_daemon_is_ready_and_when_it_hangs(service: configparser.SectionProxy) -> None:
+def test_unit_uses_notify_and_watchdog(service: configparser.SectionProxy) -> None:
     assert service["Type"] == "notify"
     assert int(service["WatchdogSec"]) >= 10
     assert service["Restart"] == "on-failure"
 
 
-def test_the_service_cannot_gain_rights_or_speak_other_protocols(service: configparser.SectionProxy) -> None:
+def test_unit_restricts_privileges_and_address_families(service: configparser.SectionProxy) -> None:
     assert service["NoNewPrivileges"] == "yes"
     assert service["UMask"] == "0077"
     assert service["RestrictAddressFamilies"] == "AF_UNIX AF_INET AF_INET6"
@@ -41,13 +41,13 @@ def test_the_service_cannot_gain_rights_or_speak_other_protocols(service: config
 
 @pytest.mark.parametrize("home", [None, '/srv/my "own" 100% $HOME'])
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
-def test_systemd_finds_nothing_to_complain_about(tmp_path: Path, home: str | None) -> None:
+def test_unit_passes_systemd_analyze(tmp_path: Path, home: str | None) -> None:
     environment = {"HUNCHD_HOME": home} if home else {}
     written = wanted_files("systemd", places(environment), environment)
     for path, content in written.items():
         (tmp_path / path.name).write_bytes(content)
 
-    told = subprocess.run(
+    done = subprocess.run(
         ["systemd-analyze", "--user", "--man=no", "verify", *(tmp_path / path.name for path in written)],
         env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "XDG_RUNTIME_DIR": str(tmp_path)},
         capture_output=True,
@@ -55,10 +55,10 @@ def test_systemd_finds_nothing_to_complain_about(tmp_path: Path, home: str | Non
         check=False,
     )
 
-    assert (told.returncode, told.stdout + told.stderr) == (0, "")
+    assert (done.returncode, done.stdout + done.stderr) == (0, "")
 
 
-def test_the_units_start_this_installation_with_its_own_home(tmp_path: Path) -> None:
+def test_unit_starts_this_installation_and_home(tmp_path: Path) -> None:
     home = str(tmp_path / "a home")
     units = wanted_files("systemd", places({"HUNCHD_HOME": home}), {"HUNCHD_HOME": home, "XDG_CONFIG_HOME": "/etc/me"})
     text = {path.name: content.decode() for path, content in units.items()}
@@ -69,7 +69,7 @@ def test_the_units_start_this_installation_with_its_own_home(tmp_path: Path) -> 
     assert f"\nListenStream={home}/run/hunchd.sock\n" in text["hunchd.socket"]
 
 
-def test_the_socket_of_a_home_that_lies_too_deep_for_one_is_where_clients_look_for_it() -> None:
+def test_unit_socket_path_for_deep_home() -> None:
     environment = {"HUNCHD_HOME": f"/{'d' * 150}", "XDG_RUNTIME_DIR": "/tmp"}
     where = places(environment)
     (text,) = [
@@ -80,7 +80,7 @@ def test_the_socket_of_a_home_that_lies_too_deep_for_one_is_where_clients_look_f
     assert f"\nListenStream={where.socket_file}\n" in text
 
 
-def test_the_socket_is_where_clients_look_for_it_and_theirs_alone(tmp_path: Path) -> None:
+def test_unit_socket_path_and_mode(tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     where = places({"XDG_RUNTIME_DIR": str(tmp_path / "run")})
     socket = (UNIT.parent / "hunchd.socket").read_text()
@@ -89,11 +89,11 @@ def test_the_socket_is_where_clients_look_for_it_and_theirs_alone(tmp_path: Path
     assert "ListenStream=%t/hunchd/hunchd.sock\nSocketMode=0600\nDirectoryMode=0700\n" in socket
 
 
-def test_the_agent_of_launchd_is_valid_and_says_what_the_unit_says() -> None:
+def test_launchd_agent_matches_unit() -> None:
     (content,) = wanted_files("launchd", places({"HUNCHD_HOME": "/a <home>"}), {"HUNCHD_HOME": "/a <home>"}).values()
     agent = plistlib.loads(content)
 
-    # What launchd.plist(5) calls these keys, and which type each has.
+    # Keys and types of launchd.plist(5).
     known = {
         "Label": str,
         "ProgramArguments": list,
@@ -114,7 +114,7 @@ def test_the_agent_of_launchd_is_valid_and_says_what_the_unit_says() -> None:
     assert agent["Umask"] == 0o077
 
 
-def test_where_no_manager_listens_nothing_is_written(
+def test_install_without_manager_writes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "systemctl").write_text("#!/bin/sh\necho 'Failed to connect to bus' >&2\nexit 1\n")
@@ -133,9 +133,9 @@ def test_where_no_manager_listens_nothing_is_written(
     not sys.platform.startswith("linux") or os.getuid() != 0 or not Path("/lib/systemd/systemd").exists(),
     reason="needs root and an installed systemd, for a user manager in a namespace of its own",
 )
-def test_a_real_manager_starts_wakes_watches_upgrades_and_removes_it() -> None:
+def test_service_lifecycle_under_real_systemd() -> None:
     here = Path(__file__).parent
-    told = subprocess.run(
+    done = subprocess.run(
         ["unshare", "-m", "-f", "bash", here / "user-systemd.sh", here / "life.sh"],
         env={**os.environ, "PYTHON": sys.executable},
         capture_output=True,
@@ -143,5 +143,5 @@ def test_a_real_manager_starts_wakes_watches_upgrades_and_removes_it() -> None:
         check=False,
     )
 
-    assert told.returncode == 0, told.stdout + told.stderr
-    assert told.stdout.count("ok ") == 11
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("ok ") == 11

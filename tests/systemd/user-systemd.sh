@@ -1,7 +1,7 @@
 #!/bin/bash
-# A real `systemd --user` in a mount namespace of its own, and a script run in it, as root:
+# Run a script under a real `systemd --user` in a mount namespace of its own, as root:
 #   unshare -m -f bash tests/systemd/user-systemd.sh SCRIPT
-# The machine stays as it was: /run, /sys/fs/cgroup and HOME are the namespace's own.
+# The machine is not changed: /run, /sys/fs/cgroup and HOME belong to the namespace.
 set -e
 script=$(realpath "$1")
 home=$(mktemp -d)
@@ -30,6 +30,6 @@ for _ in $(seq 300); do
     systemctl --user is-system-running >/dev/null 2>&1 && break
     sleep 0.1
 done
-# What the tests were given to load the package from, the service is given too.
+# The service loads the same package as the tests.
 systemctl --user set-environment "PYTHONPATH=$PYTHONPATH"
 bash -euo pipefail "$script" || { status=$?; tail -50 "$home/manager.log" >&2; exit $status; }

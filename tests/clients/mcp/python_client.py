@@ -1,8 +1,8 @@
-"""The official Python client against `hunch mcp` and the daemon's /mcp, in both eras. Prints a line for each pair.
+"""Test of `hunch mcp` and /mcp with the official Python client, in both protocol eras.
 
     python python_client.py PYTHON RENDEZVOUS PROJECT
 
-PYTHON runs hunch; RENDEZVOUS is the daemon's file, PROJECT a repository that it knows.
+PYTHON runs hunch; RENDEZVOUS is the daemon's file, PROJECT a repository that it knows. Prints a line for each pair.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import httpx2
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
-TIMES = 30  # calls that are timed
+TIMES = 30  # timed calls
 
 
 async def main(python: str, rendezvous: str, project: str) -> None:
@@ -42,7 +42,7 @@ async def main(python: str, rendezvous: str, project: str) -> None:
                 began = time.perf_counter()
                 client = await stack.enter_async_context(Client(server, mode=mode))
                 connected = time.perf_counter() - began
-                took = await checked(client, project)
+                took = await check_all(client, project)
                 print(
                     f"python mcp  {transport:5} {client.protocol_version}  ok  "
                     f"connected in {connected * 1000:.0f} ms, a predict {took * 1000:.1f} ms",
@@ -50,8 +50,8 @@ async def main(python: str, rendezvous: str, project: str) -> None:
                 )
 
 
-async def checked(client: Client, project: str) -> float:
-    """Everything that is offered, used once; the median of a call in seconds."""
+async def check_all(client: Client, project: str) -> float:
+    """Use each tool, resource and prompt once; return the median of a call in seconds."""
     tools = (await client.list_tools()).tools
     assert [tool.name for tool in tools] == ["context", "search", "remember", "expand", "predict", "feedback"]
     assert tools[0].annotations is not None

@@ -1,5 +1,7 @@
-"""A door without a lock, for clients that cannot be told a token: passes each request on to the daemon with the token
-added, and changes nothing else but the port in Host and Origin. For tests on a throw-away home only."""
+"""Proxy that adds the daemon's token, for clients that cannot be given one.
+
+It changes nothing else but the port in Host and Origin. Only for tests with a throw-away home.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +14,14 @@ from hunchd.protocol.rendezvous import read
 
 
 async def main(rendezvous: Path) -> None:
-    server = await asyncio.start_server(lambda reader, writer: passed_on(reader, writer, rendezvous), "127.0.0.1", 0)
+    server = await asyncio.start_server(lambda reader, writer: forward(reader, writer, rendezvous), "127.0.0.1", 0)
     print(server.sockets[0].getsockname()[1], flush=True)
     async with server:
         await server.serve_forever()
 
 
-async def passed_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, rendezvous: Path) -> None:
-    """One request a connection, so that heads are easily told from bodies."""
+async def forward(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, rendezvous: Path) -> None:
+    """Forward one request for each connection, which keeps heads and bodies apart."""
     try:
         head = await reader.readuntil(b"\r\n\r\n")
         length = re.search(rb"\r\ncontent-length: *(\d+)", head, re.IGNORECASE)
@@ -42,7 +44,7 @@ async def passed_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, 
             await writer.drain()
         questions.close()
     except (asyncio.IncompleteReadError, ConnectionError):
-        pass  # a client that left
+        pass  # the client disconnected
     finally:
         writer.close()
 

