@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 import sys
 
-from hunchd.bench import latency, recall, replay
+from hunchd.bench import bundle, latency, recall, replay
 
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m hunchd.bench", description=__doc__)
     kinds = parser.add_subparsers(dest="kind", required=True)
-    for name, module in (("replay", replay), ("recall", recall), ("latency", latency)):
+    for name, module in (("replay", replay), ("recall", recall), ("latency", latency), ("bundle", bundle)):
         kind = kinds.add_parser(name, help=module.__doc__)
         module.add_arguments(kind)
         kind.set_defaults(run=module.run)

@@ -31,7 +31,7 @@ def rankings(state: State, focus: Focus) -> dict[str, list[str]]:
     ordered = {name: _ordered(state, usable, files, values) for name, (files, values) in scores.items()}
     fused = [ordered[name] for name in _FUSED if name in ordered]
     ordered["fusion (RRF)"] = _fused(fused)
-    return {name: [state.files.paths[file] for file in files[:DEPTH].tolist()] for name, files in ordered.items()}
+    return {name: [state.files.paths[file] for file in files[:depth].tolist()] for name, files in ordered.items()}
 
 
 _FUSED = ("co-change", "BM25 paths", "BM25 contents", "nearest messages", "same folder", "imports")

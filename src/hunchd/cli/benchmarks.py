@@ -9,10 +9,10 @@ from hunchd.protocol.threads import one_thread_each
 
 def add_arguments(parser: ArgumentParser) -> None:
     with one_thread_each():  # as the daemon does
-        from hunchd.bench import latency, recall, replay
+        from hunchd.bench import bundle, latency, recall, replay
 
     kinds = parser.add_subparsers(title="benchmarks", required=True, metavar="BENCHMARK")
-    for name, module in (("replay", replay), ("recall", recall), ("latency", latency)):
+    for name, module in (("replay", replay), ("recall", recall), ("latency", latency), ("bundle", bundle)):
         summary = (module.__doc__ or "").strip().splitlines()[0]
         kind = kinds.add_parser(name, help=summary, description=summary)
         module.add_arguments(kind)

@@ -1,0 +1,168 @@
+"""`hunch bench bundle`: how much of a real change the answer for one of its files names, and at what cost.
+
+A change is a past unit of 2 to 8 files. Just before it, one of its files is opened and the daemon's own answer path is
+asked at several budgets. Needed are the other files of the change that were there already, lock files and change logs
+included. Named is what a reader can see: the whole path stands in the answer. Code patterns and episodes found by
+words are not part of it, as they come from other processes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from hunchd.bench import baselines, bundle_report
+from hunchd.bench.bundle_report import Answered, Asked
+from hunchd.bench.changed_symbols import changed_symbols
+from hunchd.bench.past_project import PastProject, past_project, units_of
+from hunchd.bench.replay import name_of
+from hunchd.domain.context import Bundle, Focus
+from hunchd.domain.errors import HunchError
+from hunchd.domain.history import Unit
+from hunchd.domain.work import existing_paths, is_work
+from hunchd.prediction import weights
+from hunchd.protocol.requests import ContextRequest
+from hunchd.repository.git import Git
+
+BUDGETS = (2_000, 4_000, 8_000)  # tokens
+SMALLEST, LARGEST = 2, 8  # files of a change
+DEPTH = 30  # places of predictions and baselines that are scored
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A unit that is about to be written, the file of it that is open, and the others that were there."""
+
+    unit: Unit
+    file: str
+    gold: tuple[str, ...]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of `bench bundle`."""
+    parser.add_argument("--repo", action="append", required=True, metavar="PATH", help="a git repository; repeatable")
+    parser.add_argument("--units", type=int, default=60, help="the newest units, of which changes are asked about")
+    parser.add_argument("--most", type=int, default=20, help="changes asked about at most, the newest first")
+    parser.add_argument("--budget", action="append", type=int, help="tokens (default: 2000, 4000, 8000); repeatable")
+    parser.add_argument("--cache", type=Path, metavar="FOLDER", help="keep histories and parsed files between runs")
+    parser.add_argument("--answers", type=Path, metavar="FILE", help="write the answers, for a reader to grade")
+    parser.add_argument("--weights", type=Path, metavar="FILE", help="another table than the shipped one")
+    parser.add_argument("--seed", type=int, default=0, help="of the random draws")
+    parser.add_argument("--json", action="store_true", help="print figures as JSON")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Return 0 when all repositories were asked, 1 when one could not be."""
+    budgets = tuple(sorted(set(options.budget or BUDGETS)))
+    asked: dict[str, list[Asked]] = {}
+    with ExitStack() as stack:
+        graded = stack.enter_context(options.answers.open("w", encoding="utf-8")) if options.answers else None
+        for path in options.repo:
+            try:
+                asked[name_of(path)] = list(_replay(path, budgets, options, graded))
+            except HunchError as error:
+                print(f"hunch: {path}: {error.message}", file=sys.stderr)
+                return 1
+            if not options.json:
+                print(bundle_report.of_repository(name_of(path), asked[name_of(path)]), flush=True)
+    if options.json:
+        figures = {name: bundle_report.figures(rows) for name, rows in asked.items()}
+        print(json.dumps(figures | {"all": bundle_report.figures_of_all(asked)}, indent=1))
+    else:
+        print(bundle_report.of_all(asked))
+    return 0
+
+
+def _replay(path: str, budgets: Sequence[int], options: argparse.Namespace, graded: IO[str] | None) -> Iterator[Asked]:
+    if options.cache is not None:
+        options.cache.mkdir(parents=True, exist_ok=True)
+    git = Git(path)
+    table = weights.loaded(options.weights) if options.weights else weights.shipped()
+    units = units_of(git, options.cache)
+    start = max(len(units) - options.units, 1)
+    chosen = {question.unit.sha: question for question in draw_questions(units[start:], options.most, options.seed)}
+    with (
+        tempfile.TemporaryDirectory(prefix="hunch-bundle-") as folder,
+        past_project(git, units[:start], Path(folder), options.cache, table) as past,
+    ):
+        for unit in units[start:]:
+            if (question := chosen.get(unit.sha)) is not None:
+                past.prepare(unit)
+                asked = ask(past, question, budgets)
+                if graded is not None:
+                    _write_graded(graded, name_of(path), question, asked)
+                yield asked
+            past.advance(unit)
+
+
+def draw_questions(units: Sequence[Unit], most: int, seed: int) -> list[Question]:
+    """The newest `most` changes of a usual size, each with one of its files drawn as the open one."""
+    questions: list[Question] = []
+    for unit in reversed(units):
+        paths = existing_paths(unit)
+        if not (SMALLEST <= len(unit.changes) <= LARGEST and len(paths) >= SMALLEST and is_work(unit)):
+            continue
+        file = random.Random(f"{seed}:{unit.sha}").choice(paths)
+        questions.append(Question(unit, file, tuple(path for path in paths if path != file)))
+    return questions[:most]
+
+
+def ask(past: PastProject, question: Question, budgets: Sequence[int]) -> Asked:
+    """Ask for the open file at each budget, and the predictor and co-change beside it."""
+    now = int(past.at.timestamp())
+    focus = Focus(project=past.project.id, file=question.file, author=past.tree.user)
+    ranked = past.predictor.predict(focus, now=now, k=DEPTH, explain=False).files
+    together = baselines.rankings(past.predictor.state, focus, depth=DEPTH).get("co-change", [])
+    symbols = changed_symbols(past.git, question.unit, question.gold, past.code)
+    answers = {budget: _answered(past, question, symbols, budget) for budget in budgets}
+    return Asked(
+        unit=question.unit.sha,
+        gold=question.gold,
+        symbols=sum(map(len, symbols.values())),
+        predicted=tuple(file.path for file in ranked),
+        together=tuple(together),
+        answers=answers,
+    )
+
+
+def _answered(past: PastProject, question: Question, symbols: dict[str, set[str]], budget: int) -> Answered:
+    request = ContextRequest(project=past.project.id, file=question.file, budget=budget)
+    began = time.perf_counter()
+    bundle = past.answers.context(request, past.project, past.tree)
+    took = (time.perf_counter() - began) * 1e3
+    return Answered(
+        context=bundle.context,
+        tokens=bundle.token_count,
+        milliseconds=took,
+        named=tuple(path for path in question.gold if bundle_report.is_named(path, bundle.context)),
+        symbols=_shown_symbols(bundle, symbols),
+        probabilities=bundle_report.probabilities(bundle, frozenset(question.gold)),
+    )
+
+
+def _shown_symbols(bundle: Bundle, symbols: dict[str, set[str]]) -> int:
+    """Count the changed symbols whose name stands in what the answer shows of their file."""
+    texts: dict[str, str] = {}
+    for item in bundle.items:
+        path = str(item.source.get("path", ""))
+        texts[path] = f"{texts.get(path, '')}\n{item.text}"
+    return sum(bundle_report.is_word_of(name, texts.get(path, "")) for path, names in symbols.items() for name in names)
+
+
+def _write_graded(file: IO[str], repository: str, question: Question, asked: Asked) -> None:
+    """One answer as a reader grades it: what really changed, then the lines, each with room for a mark."""
+    answer = asked.answers[max(asked.answers)]
+    file.write(f"\n=== {repository} {question.unit.sha[:10]} {question.unit.subject}\nopen: {question.file}\n")
+    for change in question.unit.changes:
+        mark = "named " if change.path in answer.named else "      "
+        file.write(f"  {mark}{change.status} {change.path}\n")
+    file.write("".join(f"[ ] {line}\n" for line in answer.context.splitlines() if line.strip()))

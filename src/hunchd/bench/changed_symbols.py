@@ -1,0 +1,45 @@
+"""Which functions and classes a past unit modified, as they were called before it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+
+from hunchd.domain.code import Symbol
+from hunchd.domain.history import Unit
+from hunchd.repository.git import Git
+from hunchd.store.code import CodeCache
+
+# Definitions that a signature is worth showing of; keys and headings are found by their file.
+KINDS = frozenset(("class", "interface", "struct", "trait", "enum", "type", "function", "method", "macro"))
+_HUNK = re.compile(r"^@@ -(\d+)(?:,(\d+))? ")
+
+
+def changed_symbols(git: Git, unit: Unit, paths: Collection[str], code: CodeCache) -> dict[str, set[str]]:
+    """By path, the innermost definitions of the current outline that the unit's diff touches."""
+    found: dict[str, set[str]] = {}
+    for path, first, last in _touched_lines(git, unit, paths):
+        outline = code.get(path)
+        name = _innermost(outline.symbols, first, last) if outline is not None else None
+        if name is not None:
+            found.setdefault(path, set()).add(name)
+    return found
+
+
+def _touched_lines(git: Git, unit: Unit, paths: Collection[str]) -> Iterator[tuple[str, int, int]]:
+    """The old lines of each hunk: path, first and last."""
+    if not unit.parents or not paths:
+        return
+    diff = git.run("diff", "--unified=0", "--no-color", "--no-ext-diff", "-M", unit.parents[0], unit.sha, "--")
+    path = ""
+    for line in diff.decode("utf-8", "replace").splitlines():
+        if line.startswith("--- "):
+            path = line[6:].rstrip("\t") if line.startswith("--- a/") else ""
+        elif path in paths and (hunk := _HUNK.match(line)):
+            first, count = int(hunk[1]), int(hunk[2] or 1)
+            yield path, first, first + max(count - 1, 0)
+
+
+def _innermost(symbols: Collection[Symbol], first: int, last: int) -> str | None:
+    around = [one for one in symbols if one.kind in KINDS and one.line <= first and last <= one.end_line]
+    return min(around, key=lambda one: one.end_line - one.line).name if around else None
