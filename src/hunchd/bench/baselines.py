@@ -14,7 +14,7 @@ DEPTH = 20
 FUSION = 60  # reciprocal rank fusion's constant (Cormack et al., 2009)
 
 
-def rankings(state: State, focus: Focus) -> dict[str, list[str]]:
+def rankings(state: State, focus: Focus, depth: int = DEPTH) -> dict[str, list[str]]:
     """Return the rankings of all baselines that apply to this focus, by name."""
     query = query_of(focus, state)
     usable = state.files.alive.view & ~state.hubs()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import shutil
 import subprocess
@@ -16,6 +17,7 @@ from hunchd.domain.code import FileOutline
 from hunchd.domain.history import Change, Unit
 from hunchd.engine.answering.answers import Answers
 from hunchd.engine.state.events import Events
+from hunchd.engine.state.feature import Features
 from hunchd.engine.state.project import Own, Project, Tree
 from hunchd.ingestion import history
 from hunchd.ingestion.conventions import conventions
@@ -158,6 +160,7 @@ def _answers(now: Callable[[], datetime]) -> Answers:
         Own(),
         secret=b"bench",
         now=now,
-        degraded=lambda _: (),
-        answered=lambda _, __: None,
+        list_problems=lambda _: (),
+        features=Features(),
+        scoreboard_file=Path(os.devnull),
     )

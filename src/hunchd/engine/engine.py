@@ -126,7 +126,7 @@ class Engine:
             projects.own,
             secret=parts.secret,
             now=parts.now,
-            health=self._health,
+            list_problems=self._health.list_problems,
             features=features,
             scoreboard_file=parts.places.state / "scoreboard.json",
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -26,7 +26,6 @@ from hunchd.engine.answering.pieces import Known, pieces
 from hunchd.engine.answering.predicted_errors import predicted_errors
 from hunchd.engine.answering.prefetch_figures import prefetch_metrics, prefetch_status
 from hunchd.engine.answering.workflow_pieces import predicted_commands, predicted_workflows, workflow_pieces
-from hunchd.engine.keeping.health import Health
 from hunchd.engine.state import collaborators
 from hunchd.engine.state.events import Events
 from hunchd.engine.state.feature import AppliedSignal, Feature, Features
@@ -81,7 +80,7 @@ class Answers(Feature):
         *,
         secret: bytes,
         now: Callable[[], datetime],
-        health: Health,
+        list_problems: Callable[[Iterable[Project]], tuple[str, ...]],
         features: Features,
         scoreboard_file: Path,
     ) -> None:
@@ -91,7 +90,7 @@ class Answers(Feature):
         self._own = own
         self._secret = secret
         self._now = now
-        self._health = health
+        self._list_problems = list_problems
         self._features = features
         self._board_file = scoreboard_file
         self.board = scoreboard.Scoreboard()
@@ -265,7 +264,7 @@ class Answers(Feature):
 
     def _key(self, focus: Focus, budget: int, project: Project) -> Key:
         moment = int(self._now().timestamp()) // MOMENT
-        return Key(focus, budget, project.revision, moment, self._health.list_problems([project]))
+        return Key(focus, budget, project.revision, moment, self._list_problems([project]))
 
     def _build(self, key: Key, project: Project) -> Bundle:
         focus, now = key.focus, self._now()
