@@ -1,4 +1,4 @@
-"""Temporary spill file for JSON values that are read back once, in order.
+"""Temporary spill file for JSON values that are read back once.
 
 It has no name on disk, so it disappears with the process that opened it.
 """

@@ -54,7 +54,10 @@ def opened(path: Path, form: Form) -> sqlite3.Connection:
 
 
 class _OtherVersion(sqlite3.DatabaseError):
-    """Error for an intact cache of another version, left by an upgrade or a downgrade."""
+    """Error for an intact cache of another version.
+
+    It is left by an upgrade or a downgrade.
+    """
 
 
 def _why(error: sqlite3.DatabaseError) -> str:

@@ -229,7 +229,10 @@ class StoreClient:
         return int(answer["deleted"])
 
     async def signals(self, project: str) -> AsyncIterator[dict[str, Any]]:
-        """Yield the stored signals of a project in the form that `put_signals` takes."""
+        """Yield the stored signals of a project.
+
+        They have the form that `put_signals` takes.
+        """
         async for batch in self._child.stream("signals", {"project": project}):
             for signal in batch["signals"]:
                 yield signal
@@ -252,7 +255,7 @@ class StoreClient:
         await self._call("purge", {"project": project}, timeout=ERASE_TIMEOUT)
 
     async def export(self, project: str | None = None) -> AsyncIterator[dict[str, Any]]:
-        """Yield the export lines of one project, or of all projects and the user."""
+        """Yield the export lines of one project or of all owners."""
         async for batch in self._child.stream("export", {"project": project}):
             for row in batch["memories"]:
                 yield memory_line(memory_json(memory_from_plain(row)))
@@ -277,7 +280,10 @@ class StoreClient:
         return 0 if self._child.rests and not self.last_stats["degraded"] else waiting
 
     async def stats(self) -> dict[str, Any]:
-        """Return rows, bytes, versions, embedded, pending_embeddings and degraded, in all and by project."""
+        """Return the figures of the store, in all and by project.
+
+        They are rows, bytes, versions, embedded, pending_embeddings and degraded.
+        """
         self.to_count = False
         answer = await self._read("stats", {})
         return dict(answer["stats"])
@@ -291,7 +297,10 @@ class StoreClient:
         await self._call("snapshot", {"keep": keep}, timeout=ERASE_TIMEOUT)
 
     async def _read(self, method: str, params: Mapping[str, Any], *, timeout: float = 30.0) -> dict[str, Any]:
-        """Call a method without side effects, which is retried if the process ends meanwhile."""
+        """Call a method without side effects.
+
+        It is retried if the process ends meanwhile.
+        """
         return await self._call(method, params, timeout=timeout, again=True)
 
     async def _call(
@@ -343,7 +352,10 @@ def filters_of(raw: Mapping[str, Any]) -> Filters:
 
 
 def findings_json(found: Sequence[tuple[Found, Sequence[str]]], rest: Mapping[str, Any]) -> Json:
-    """Encode the answer to a search: hits as `hit_of` reads them, and the other fields."""
+    """Encode the answer to a search.
+
+    `hit_of` decodes the hits.
+    """
     hits = ",".join(_hit_json(one, why) for one, why in found)
     return Json(f'{{"hits":[{hits}],{json.dumps(rest)[1:]}')
 

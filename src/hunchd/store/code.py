@@ -131,7 +131,7 @@ class CodeCache:
         return frozenset(symbols | parts | {part.partition(".")[0] for part in parts})
 
     def views(self, paths: Sequence[str]) -> dict[str, FileView]:
-        """Return the views of those `paths` that are cached, in one small read."""
+        """Return the cached views of `paths`, in one small read."""
         holes = ", ".join("?" * len(paths))
         rows = self._rows(f"SELECT path, blob, lines, more, doc FROM views WHERE path IN ({holes})", *paths)
         return {

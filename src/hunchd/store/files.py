@@ -26,7 +26,10 @@ class Files:
     """File operations that raise the system's OSError; tests substitute failing ones."""
 
     def create(self, path: Path) -> int:
-        """Create a new file with mode 0600 whatever the umask; the descriptor appends."""
+        """Create a new file with mode 0600, whatever the umask.
+
+        The descriptor appends.
+        """
         return self._private(os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_EXCL | _GUARDS, _FILE_MODE))
 
     def append_to(self, path: Path) -> int:
@@ -39,7 +42,10 @@ class Files:
             return file.read()
 
     def write(self, descriptor: int, content: bytes) -> None:
-        """Write all of `content` or raise; after an error a part may be in the file."""
+        """Write all of `content` or raise OSError.
+
+        After an error a part may be in the file.
+        """
         rest = memoryview(content)
         while rest:
             rest = rest[os.write(descriptor, rest) :]
@@ -80,7 +86,7 @@ class Files:
         path.unlink(missing_ok=True)
 
     def free_bytes(self, folder: Path) -> int:
-        """Return the free space that we may use on the file system of `folder`."""
+        """Return the free space for us on the file system."""
         if sys.platform == "win32":
             return sys.maxsize
         system = os.statvfs(folder)
@@ -120,7 +126,10 @@ def replace_file(files: Files, path: Path, content: bytes | Iterable[bytes]) -> 
 
 
 def draft_of(path: Path) -> Path:
-    """Return the temporary name of `path` until it is complete; a crash leaves it."""
+    """Return the temporary name of `path` until it is complete.
+
+    A crash leaves the file.
+    """
     return path.with_name(path.name + ".tmp")
 
 

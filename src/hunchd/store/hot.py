@@ -32,7 +32,10 @@ class HotHit(NamedTuple):
 
 @dataclass(slots=True)
 class _Shelf:
-    """Memories and index of one project, separate so that no query crosses projects."""
+    """Memories and index of one project.
+
+    They are separate so that no query crosses projects.
+    """
 
     memories: dict[str, Memory] = field(default_factory=dict)
     refs: dict[str, str] = field(default_factory=dict)
@@ -65,11 +68,11 @@ class HotTier:
         return len(self._waiting)
 
     def is_waiting(self, identifier: str) -> bool:
-        """Return True if the store does not have this version of the memory yet."""
+        """Return True if the store lacks this version of the memory."""
         return identifier in self._waiting
 
     def waiting_on(self, project: str | None, branch: str) -> list[str]:
-        """Return the ids of a branch's facts that the store does not have yet."""
+        """Return the uncommitted facts of a branch, as ids."""
         shelf = self._shelves.get(project)
         if shelf is None:
             return []
@@ -138,9 +141,9 @@ class HotTier:
         return None if identifier is None else self.get(identifier)
 
     def search(self, query: str, filters: Filters, k: int, *, waiting: bool = False) -> tuple[HotHit, ...]:
-        """Return the `k` best memories that pass `filters` and share a word with `query`.
+        """Return the `k` best memories for `query` that pass `filters`.
 
-        `waiting` restricts the search to memories that the store does not have yet.
+        Each shares a word with it. `waiting` restricts the search to memories that the store does not have yet.
         """
         shelf = self._shelves.get(filters.project)
         if shelf is None or (waiting and not self.uncommitted):

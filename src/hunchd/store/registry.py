@@ -24,9 +24,9 @@ _ID = re.compile(r"p[0-9a-f]{12}")
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """Working tree that is known. Linked worktrees of one repository share the project.
+    """Known working tree.
 
-    `common_dir` is the git folder of the repository.
+    Linked worktrees of one repository share the project. `common_dir` is the git folder of the repository.
     """
 
     id: str
@@ -38,14 +38,18 @@ class Project:
 
     @property
     def missing(self) -> bool:
-        """True if the folder does not exist now: deleted, moved, or on an unmounted disk."""
+        """True if the folder does not exist now.
+
+        It was deleted or moved, or its disk is not mounted.
+        """
         return not os.path.isdir(self.path)  # noqa: PTH112 - Path.is_dir raises where we may not look
 
 
 class Registry:
-    """Registry of projects. Reads the file once; every change is on disk when it returns.
+    """Registry of projects.
 
-    `warning` describes a problem while reading, or is None.
+    It reads the file once; every change is on disk when it returns. `warning` describes a problem while reading, or
+    is None.
     """
 
     def __init__(self, path: Path, *, files: Files | None = None) -> None:
@@ -195,10 +199,11 @@ def _project(entry: Mapping[str, Any]) -> Project:
 
 
 def _born(common_dir: Path | None) -> str | None:
-    """Return a fingerprint of a git folder that survives moves; None without `description`.
+    """Return a fingerprint of a git folder that survives moves.
 
-    It consists of the inode numbers of the folder and of a file that git writes once, and of that file's time. They
-    stay when the folder is moved within a disk, and a clone in its place has others.
+    It is None without a `description` file. It consists of the inode numbers of the folder and of a file that git
+    writes once, and of that file's time. They stay when the folder is moved within a disk, and a clone in its place
+    has others.
     """
     if common_dir is None:
         return None

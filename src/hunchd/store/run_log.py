@@ -1,7 +1,7 @@
-"""Log of what each consolidation run changed, written ahead so that it can be resumed or undone.
+"""Log of the changes of consolidation runs.
 
-There is one file for each run, with one JSON object a line. A torn last line, from a crash while it was written,
-was never acted upon and is not read.
+It is written ahead so that a run can be resumed or undone. There is one file for each run, with one JSON object a
+line. A torn last line, from a crash while it was written, was never acted upon and is not read.
 """
 
 from __future__ import annotations
@@ -28,7 +28,10 @@ _READ_BACK: Final = 64 * 1024  # bytes at a time
 
 
 class RunLog:
-    """Files of all runs. Thread-safe; every call blocks, so use it in threads."""
+    """Files of all runs.
+
+    It is thread-safe; every call blocks, so use it in threads.
+    """
 
     def __init__(self, folder: Path, files: Files | None = None) -> None:
         self._folder = folder
@@ -72,7 +75,10 @@ class RunLog:
             self._files.sync_folder(self._folder)
 
     def aside(self) -> Aside:
-        """Open a spill file for a plan, lost in a crash. Raises StorageFull."""
+        """Open a spill file for a plan.
+
+        It is lost in a crash. Raises StorageFull.
+        """
         return Aside(self._folder)
 
     def lines(self, run: str, *, changes: bool = True) -> Iterator[Line]:
@@ -92,7 +98,10 @@ class RunLog:
             raise _unknown(run) from None
 
     def last(self, run: str) -> Line | None:
-        """Return the last whole line without reading the others, or None. Raises NotFound."""
+        """Return the last whole line, or None.
+
+        The other lines are not read. Raises NotFound.
+        """
         path = self._path(run)
         try:
             with path.open("rb") as file:
@@ -124,7 +133,10 @@ class RunLog:
             raise _unknown(run) from None
 
     def about(self, identifier: str, most: int) -> list[tuple[str, int, Line]]:
-        """Return up to `most` newest changes of a memory, each with run id and number in the run."""
+        """Return up to `most` newest changes of a memory.
+
+        Each comes with its run id and its number in the run.
+        """
         found: list[tuple[str, int, Line]] = []
         told = json.dumps(identifier).encode()
         for run in self.runs():
@@ -181,7 +193,10 @@ def _encoded(line: Line) -> bytes:
 
 
 def _whole_until(descriptor: int) -> int | None:
-    """Return the offset of the end of the last whole line; None if nothing is torn."""
+    """Return the end of the last whole line.
+
+    Returns None if nothing is torn.
+    """
     end = os.fstat(descriptor).st_size
     if end == 0 or os.pread(descriptor, 1, end - 1) == b"\n":
         return None

@@ -1,1 +1,1 @@
-"""Tables on disk with a single writer, their repair, and their mirror in memory."""
+"""Tables on disk with a single writer, repair and a mirror."""

@@ -1,4 +1,7 @@
-"""Collection of one project or of the user: two tables in a folder, one writer."""
+"""Collection of one project or of the user.
+
+It consists of two tables in a folder and has one writer.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +57,10 @@ class Collection:
 
     @classmethod
     async def open(cls, folder: Path, session: Any) -> Collection:
-        """Open the tables: repair crash damage, migrate the schema, finish an interrupted erasure."""
+        """Open the tables.
+
+        Repairs crash damage, migrates the schema and finishes an interrupted erasure.
+        """
         private_folder(folder)
         rescue.finish(folder)
         repairs = [repaired(folder / f"{name}.lance") for name in (MEMORIES, SIGNALS)]
@@ -129,7 +135,10 @@ class Collection:
         return await self._turns.write(lambda: self._set_vectors(vectors, model), mending=True)
 
     async def optimise(self, *, force: bool = False, quiet: bool = True) -> bool:
-        """Merge, index and prune if enough has changed; return True if anything was done."""
+        """Merge, index and prune if enough has changed.
+
+        Returns True if anything was done.
+        """
         if not self.writable or not (force or await self.needs_optimising(quiet=quiet)):
             return False
         await self._turns.write(self._tables.optimise)
@@ -146,17 +155,17 @@ class Collection:
         return await self.prune()
 
     async def prune(self) -> bool:
-        """Remove all versions but the newest; return False if a reader is still active.
+        """Remove all versions but the newest.
 
-        Queries that arrive meanwhile wait for a quarter of a second. Call it right after compaction: what is not
-        merged yet would be merged here.
+        Returns False if a reader is still active. Queries that arrive meanwhile wait for a quarter of a second.
+        Call it right after compaction: what is not merged yet would be merged here.
         """
         return await self._turns.write(self._prune)
 
     async def index_words(self, count: Counting = counted) -> bool:
-        """Add some more rows to the word index; return True if rows remain.
+        """Add some more rows to the word index.
 
-        There are unindexed rows after an update of hunchd, for example.
+        Returns True if rows remain. There are unindexed rows after an update of hunchd, for example.
         """
         if not self.writable or self._tables.mirror.words.is_whole:
             return False
@@ -181,7 +190,10 @@ class Collection:
         return await self._turns.read(lambda: self.looking.called(name, filters, limit))
 
     async def page(self, filters: Filters, limit: int, after: tuple[int, str] | None) -> tuple[list[Row], int]:
-        """Return rows newest first after a (time, id) position, and the total that pass."""
+        """Return a page of rows, newest first, and the total.
+
+        The page starts after a (time, id) position.
+        """
         return await self._turns.read(lambda: self.looking.page(filters, limit, after))
 
     async def find(
@@ -214,7 +226,7 @@ class Collection:
         return await self._turns.read(lambda: self.looking.without_vector(model, limit))
 
     async def vectors_of(self, digests: Sequence[bytes], model: str) -> dict[bytes, bytes]:
-        """Return vectors that this model has already computed, by digest of the text."""
+        """Return vectors computed earlier, by digest of the text."""
         return await self._turns.read(lambda: made_before(self._tables.memories, digests, model))
 
     async def rows(self, table: str = MEMORIES) -> AsyncIterator[Row]:
@@ -312,7 +324,10 @@ class Collection:
         await self._tables.committed()
 
     def _note_erasing(self, ids: Sequence[str]) -> None:
-        """Record on disk that a purge is due, and which ids to delete before it."""
+        """Record on disk that a purge is due.
+
+        `ids` are deleted before it.
+        """
         replace_file(self._files, self.folder / ERASING, json.dumps(list(ids)).encode())
 
     async def _purge(self) -> None:

@@ -76,9 +76,9 @@ class Collections:
     async def each(
         self, work: Callable[[Collection], Awaitable[Given]], projects: Sequence[str | None] | None = None
     ) -> dict[str | None, Given]:
-        """Call `work` for each project, or for the named ones; return the results.
+        """Call `work` for each project and return the results.
 
-        Projects that are erased meanwhile are left out.
+        Calls it for `projects` only, if given. Projects that are erased meanwhile are left out.
         """
         given: dict[str | None, Given] = {}
         for project in self.projects if projects is None else projects:
@@ -96,7 +96,10 @@ class Collections:
             await asyncio.to_thread(_remove, of_project(self._data, project), self._data / DOOMED)
 
     async def resume(self) -> None:
-        """Finish erasures that an earlier process began, of projects and of single memories."""
+        """Finish erasures that an earlier process began.
+
+        They concern whole projects and single memories.
+        """
         for folder in self._left:  # not the ones being deleted now: their removal must not race with this
             await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
         for project in self.projects:

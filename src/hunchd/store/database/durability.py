@@ -24,7 +24,7 @@ class Synced:
         self._known: set[str] = set()
 
     def sync(self) -> int:
-        """Sync new files and the folders that name them; return the number of files."""
+        """Sync new files and their folders; return the number of files."""
         seen: set[str] = set()
         fresh = 0
         for folder, _, names in os.walk(self._folder):

@@ -50,7 +50,7 @@ def older(before: int) -> str:
 
 
 def digests_among(digests: Iterable[bytes]) -> str:
-    """Return the condition for rows that have a vector of one of these texts."""
+    """Return the condition for rows with a vector of these texts."""
     listed = ", ".join(f"X'{digest.hex()}'" for digest in digests)
     return f"embedded AND text_digest IN ({listed})" if listed else "false"
 
@@ -84,7 +84,10 @@ def _listed(values: Iterable[str]) -> str:
 
 
 def _family(identifier: str | None) -> str:
-    """Return a range condition on ids, which the index serves: "/" follows "."."""
+    """Return a range condition on ids.
+
+    The index serves it: "/" follows ".".
+    """
     if identifier is None:
         return ""
     return f"(id = {quoted(identifier)} OR (id >= {quoted(identifier + '.')} AND id < {quoted(identifier + '/')}))"

@@ -1,4 +1,4 @@
-"""Candidate of a search in a table, and the type of the function that selects."""
+"""Candidates of a search, and the type of the selecting function."""
 
 from __future__ import annotations
 

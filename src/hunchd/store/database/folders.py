@@ -13,7 +13,7 @@ ERASING: Final = "erasing.json"  # marker: bytes of deleted rows may still be th
 
 
 def erasure_is_due(folder: Path) -> bool:
-    """Return True if bytes of deleted rows may still be in this folder."""
+    """Return True if bytes of deleted rows may be left."""
     return (folder / ERASING).exists()
 
 

@@ -10,7 +10,10 @@ from hunchd.store.database.gist import Gist
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
-    """Memory with its score from each search method; None if that method missed it."""
+    """Memory with its score from each search method.
+
+    None means that the method missed it.
+    """
 
     memory: Memory
     lexical: float | None = None  # BM25, larger is better, comparable within one search only

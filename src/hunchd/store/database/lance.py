@@ -164,7 +164,10 @@ class Table:
         await self._run(self._inner.delete(condition))
 
     async def rewrite(self) -> None:
-        """Rewrite every row, so that no file is left that also holds a deleted row."""
+        """Rewrite every row.
+
+        No file is left then that also holds a deleted row.
+        """
         await self._run(self._inner.update(updates_sql={"id": "id"}))
 
     async def count(self, condition: str = "") -> int:
@@ -205,13 +208,16 @@ class Table:
             yield batch
 
     async def by_words(self, words: str, condition: str, k: int) -> tuple[Any, Any]:
-        """Return addresses and BM25 scores of the `k` best rows for `words`, as arrays."""
+        """Return addresses and BM25 scores of the `k` best rows."""
         query = self._inner.query().nearest_to_text(words, columns="text").select(["_score"]).with_row_id()
         found = await self._run((query.where(condition) if condition else query).limit(k).to_arrow())
         return found.column("_rowid").to_numpy(), found.column("_score").to_numpy()
 
     async def at_addresses(self, addresses: Sequence[int], columns: Sequence[str] | None = None) -> list[Row]:
-        """Return the rows that still exist at these addresses (`_rowid`), in any order."""
+        """Return the rows at these addresses (`_rowid`), in any order.
+
+        Rows that no longer exist are left out.
+        """
         query = self._inner.take_row_ids(list(addresses)).select(list(columns or self._names)).with_row_id()
         return _rows(await self._run(query.to_arrow()))
 
@@ -227,13 +233,19 @@ class Table:
         }
 
     async def unindexed(self) -> int:
-        """Return the number of rows missing from some index; all rows if there is none."""
+        """Return the number of rows missing from some index.
+
+        Without an index these are all rows.
+        """
         indexes = await self._run(self._inner.list_indices())
         known = [index.num_unindexed_rows or 0 for index in indexes]
         return max(known) if known else await self.count()
 
     async def ensure_indexes(self) -> bool:
-        """Create the indexes that pay at this size; return True if any was created."""
+        """Create the indexes that pay at this size.
+
+        Returns True if any was created.
+        """
         there = {index.name: index.num_segments or 1 for index in await self._run(self._inner.list_indices())}
         wanted = await self._wanted_indexes()
         missing = [name for name in wanted if there.get(name, SEGMENTS + 1) > SEGMENTS]

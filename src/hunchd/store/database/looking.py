@@ -1,4 +1,7 @@
-"""Queries on the memories of a project: by id, by name, by page, by words, by vector."""
+"""Queries on the memories of a project.
+
+They search by id, by name, by page, by words and by vector.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +66,10 @@ class Looking:
         return _newest_first(self._quarantine.intact(rows, filters))[:limit]
 
     async def page(self, filters: Filters, limit: int, after: tuple[int, str] | None) -> tuple[list[Row], int]:
-        """Return rows newest first after a (time, id) position, and the total that pass."""
+        """Return a page of rows, newest first, and the total.
+
+        The page starts after a (time, id) position.
+        """
         mirror = self._mirror()
         slots = np.flatnonzero(await mirror.passing(filters))
         total = len(slots)
@@ -153,7 +159,10 @@ class Looking:
         return self._truly_passing(found, filters) if _goes_by_hash(filters) else found
 
     async def read_ahead(self, pack: Callable[[Sequence[str]], Awaitable[list[bytes]]]) -> bool:
-        """Load some more bodies after the first search; return True if more remain."""
+        """Load more bodies once there was a search.
+
+        Returns True if more remain.
+        """
         mirror = self._mirror()
         if not self.asked or not len(slots := mirror.unseen(AHEAD)):
             return False
@@ -164,7 +173,7 @@ class Looking:
     # -- inside ----------------------------------------------------------------------------------------------------
 
     async def _by_words(self, mirror: Mirror, words: str, filters: Filters, passing: Mask, k: int) -> dict[int, float]:
-        """Return slots and BM25 scores of the best rows of `passing` for `words`."""
+        """Return slots and BM25 scores of the best `passing` rows."""
         if mirror.words.is_whole:
             return _saying(mirror, words, passing, k)
         asked = counts_of(words)
@@ -221,7 +230,7 @@ def _said(
     most: tuple[int, int | None],
     read: Callable[[Sequence[str]], object] | None,
 ) -> tuple[dict[int, float], dict[int, str]]:
-    """Search `words` and return the hits with the cached bodies of the first of them.
+    """Search `words`; return the hits and the first cached bodies.
 
     `most` is (k, few): how many bodies will be needed depends on whether messages are among the hits.
     """
@@ -275,7 +284,10 @@ def _nearness(mirror: Mirror, slots: Sequence[int], vector: bytes | None, compar
 
 
 def _goes_by_hash(filters: Filters) -> bool:
-    """Return True if a filter is compared by hash only, which may let too much through."""
+    """Return True if a filter is compared by hash only.
+
+    Such a filter may let too much through.
+    """
     return bool(filters.tags or filters.key or filters.family or filters.path_prefix)
 
 

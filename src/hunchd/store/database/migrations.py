@@ -17,9 +17,9 @@ ADDED: Final[dict[int, dict[str, tuple[str, ...]]]] = {
 
 
 async def migrate(table: Table) -> bool:
-    """Migrate the table to our schema; return False if it belongs to a newer hunchd.
+    """Migrate the table to our schema.
 
-    Such a table may only be read.
+    Returns False if it belongs to a newer hunchd. Such a table may only be read.
     """
     found = await table.schema_version()
     if found > SCHEMA_VERSION:

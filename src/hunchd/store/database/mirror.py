@@ -1,8 +1,9 @@
-"""In-memory mirror of a table: addresses, filter columns and short vectors of all rows.
+"""In-memory mirror of a table.
 
-The database answers in milliseconds only what it has indexed. So it is queried at the version of the last
-compaction (`reader` is pinned to it), and rows written since are held here complete. Nothing of the mirror is on
-disk, except for the word index: it is loaded when the table is opened, in one second for 100,000 rows.
+It holds addresses, filter columns and short vectors of all rows. The database answers in milliseconds only what it
+has indexed. So it is queried at the version of the last compaction (`reader` is pinned to it), and rows written
+since are held here complete. Nothing of the mirror is on disk, except for the word index: it is loaded when the
+table is opened, in one second for 100,000 rows.
 """
 
 from __future__ import annotations
@@ -96,7 +97,7 @@ class Mirror:
 
     @classmethod
     async def load(cls, reader: Table) -> Mirror:
-        """Load all rows of `reader`, a table that is pinned to its version."""
+        """Load all rows of `reader`, which is pinned to its version."""
         self = cls(reader)
         self._reserve(await reader.count())
         async for batch in reader.columns_of(LOADED):
@@ -188,7 +189,7 @@ class Mirror:
         self.fresh.pop(identifier, None)
 
     def unseen(self, many: int) -> Slots:
-        """Return up to `many` slots of the reader whose bodies were not read yet.
+        """Return up to `many` reader slots with unread bodies.
 
         Returns none if there is no room for more.
         """
@@ -228,7 +229,7 @@ class Mirror:
         return self._living(np.concatenate([keys.find(name) for keys in (self._ids, self._refs, self._keys)]))
 
     def are_messages(self, slots: Slots) -> Mask:
-        """Return a mask of the slots that hold a message of a session."""
+        """Return a mask of the slots with messages of sessions."""
         found: Mask = self._columns["session"][slots] > 0
         return found
 
@@ -250,7 +251,10 @@ class Mirror:
         return np.array([slot for slot in found.tolist() if slot not in known], np.intp)
 
     def holding(self, addresses: npt.ArrayLike) -> Slots:
-        """Return the slot of each address of the reader; -1 if it was replaced or deleted."""
+        """Return the slot of each address of the reader.
+
+        It is -1 if the row was replaced or deleted.
+        """
         wanted = np.asarray(addresses, np.uint64)
         if not len(self._sorted) or not len(wanted):
             return np.full(len(wanted), -1, np.intp)
@@ -276,7 +280,10 @@ class Mirror:
         return self._alive_all() & self._one_of("model", [model])
 
     def comparable(self, passing: Mask, model: str) -> Mask:
-        """Return a mask of `passing` rows with a vector of this model; the last one is cached."""
+        """Return a mask of `passing` rows with a vector of `model`.
+
+        The last mask is cached.
+        """
         last = self._embedded
         if last is None or last[0] is not passing or last[1:3] != (model, self._vectors):
             found: Mask = passing & self.embedded_by(model)[: len(passing)]
@@ -287,7 +294,7 @@ class Mirror:
         return self._alive_all() & ~self.embedded_by(model)
 
     async def passing(self, filters: Filters) -> Mask:
-        """Return a read-only mask of the rows that pass `filters`, by their columns.
+        """Return a read-only mask of the rows that pass `filters`.
 
         Texts are compared by hash. The last mask is cached until a row is added or removed, because most queries
         have the same filters.
@@ -333,9 +340,9 @@ class Mirror:
         return passing
 
     def keys(self) -> RowKeys:
-        """Return the key of each slot in `words`: the first bytes of the row's digest.
+        """Return the key of each slot in `words`.
 
-        Unlike the slot it survives a restart.
+        It consists of the first bytes of the row's digest. Unlike the slot it survives a restart.
         """
         found: RowKeys = self._columns["digest"][: self._count].view("<u8")[:: DIGEST_BYTES // 8]
         return found
@@ -370,7 +377,10 @@ class Mirror:
     # -- inside ----------------------------------------------------------------------------------------------------
 
     async def _about(self, filters: Filters) -> Mask:
-        """Return a mask of the rows about some paths; the reader searches its own rows."""
+        """Return a mask of the rows about some paths.
+
+        The reader searches its own rows.
+        """
         rows = await self.reader.select(expressions.expression(filters), columns=("id",))
         there = self._ids.first([row["id"] for row in rows])
         bodies = {slot: self.bodies.get(slot) for slot in self.fresh.values()}

@@ -1,4 +1,4 @@
-"""Tables of one folder on disk, together with the mirror of the memories."""
+"""Tables of one folder on disk with the mirror of the memories."""
 
 from __future__ import annotations
 
@@ -51,7 +51,10 @@ class MirroredTables:
 
     @classmethod
     async def open(cls, folder: Path, session: Any, files: Files) -> MirroredTables:
-        """Open the tables and migrate their schema; read-only if it is newer than ours."""
+        """Open the tables and migrate their schema.
+
+        They are read-only if the schema is newer than ours.
+        """
         database = await Database.open(folder, session)
         repairs: list[Repair] = []
         tables = {name: await _opened(folder, database, name, repairs) for name in (MEMORIES, SIGNALS)}
@@ -106,7 +109,7 @@ class MirroredTables:
     # -- on the disk -------------------------------------------------------------------------------------------------
 
     async def written(self, table: Table, rows: Sequence[Row]) -> None:
-        """Sync rows that were written to the table and make them visible to queries."""
+        """Sync written rows and make them visible to queries."""
         await self.committed()
         if table is self.memories:
             self.mirror.put(rows)
@@ -171,7 +174,7 @@ class MirroredTables:
                 await self.follow()
 
     def _read_within(self) -> timedelta:
-        """Return an age that spares the version which is being read from pruning."""
+        """Return an age that spares the version being read."""
         return KEEP_VERSIONS + timedelta(seconds=time.monotonic() - self._followed_at)
 
     # -- repair ------------------------------------------------------------------------------------------------------
@@ -205,7 +208,7 @@ class MirroredTables:
         await self.sync()
 
     async def rescue(self, name: str) -> None:
-        """Rebuild the table from the rows that can be read, here or in a snapshot."""
+        """Rebuild the table from readable rows, here or in snapshots."""
         self._tables[name].close()
         lost = await rescue.rebuild(self._folder, name, self._session)
         self._tables[name] = await self._database.table(name)

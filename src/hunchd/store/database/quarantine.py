@@ -16,7 +16,10 @@ logger = logging.getLogger(__name__)
 
 
 class Quarantine:
-    """Set of ids of damaged rows; an id is released once its row is rewritten."""
+    """Set of ids of damaged rows.
+
+    An id is released once its row is rewritten.
+    """
 
     def __init__(self, path: Path, files: Files) -> None:
         self._path = path
@@ -47,7 +50,10 @@ class Quarantine:
 
 
 def ids_in(path: Path) -> list[str]:
-    """Return the ids in a JSON file; none if it is missing or unreadable."""
+    """Return the ids in a JSON file.
+
+    There are none if it is missing or unreadable.
+    """
     try:
         found = json.loads(path.read_bytes())
     except FileNotFoundError:

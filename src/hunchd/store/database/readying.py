@@ -1,4 +1,4 @@
-"""Preparation of rows for the mirror, ahead of the write and in another thread.
+"""Preparation of rows for the mirror, in another thread before the write.
 
 Five rows take the mirror 2 ms, for which a query would wait.
 """

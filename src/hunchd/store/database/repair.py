@@ -1,8 +1,8 @@
-"""Repair of tables that a power cut or a failing disk damaged, before they are opened.
+"""Repair of damaged tables before they are opened.
 
-Versions are described by manifests, `_versions/<2^64-1 - version>.manifest`; each names its data files. A version
-whose manifest or data cannot be read makes the whole table unreadable, so it is set aside and the previous one is
-used.
+The damage comes from power cuts or failing disks. Versions are described by manifests, `_versions/<2^64-1 -
+version>.manifest`; each names its data files. A version whose manifest or data cannot be read makes the whole table
+unreadable, so it is set aside and the previous one is used.
 """
 
 from __future__ import annotations
@@ -53,7 +53,10 @@ class Repair:
 
 
 def repaired(folder: Path) -> Repair:
-    """Set aside unreadable newest versions of a table (`….lance`) and a wrong hint."""
+    """Set aside unreadable newest versions and a wrong hint.
+
+    `folder` is the folder of the table (`….lance`).
+    """
     manifests = _manifests(folder)
     readable = next((at for at, (_, path) in enumerate(manifests) if not damage_of(folder, path)), None)
     if readable is None:  # no version is intact: use the newest readable manifest, and rescue rows from it
@@ -72,9 +75,9 @@ def repaired(folder: Path) -> Repair:
 
 
 def stepped_back(folder: Path) -> Repair:
-    """Set aside the newest version, if an older one can replace it; return the report.
+    """Set aside the newest version if an older one is intact.
 
-    For a version that looks whole and cannot be read.
+    Returns the report. For a version that looks whole and cannot be read.
     """
     manifests = _manifests(folder)
     if not any(not damage_of(folder, path) for _, path in manifests[1:]):
@@ -87,7 +90,10 @@ def stepped_back(folder: Path) -> Repair:
 
 
 def damage_of(folder: Path, manifest: Path) -> tuple[str, ...]:
-    """Return the files that make a version unreadable: its manifest or data files."""
+    """Return the files that make a version unreadable.
+
+    These are its manifest or data files.
+    """
     if not _ends_well(manifest):
         return (manifest.name,)
     return tuple(name for name in data_files(manifest.read_bytes()) if not _ends_well(folder / "data" / name))

@@ -1,4 +1,4 @@
-"""Rebuilding of a table from its readable rows when a data file is damaged."""
+"""Rebuilding of tables from readable rows after damage."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ _GAP: Final = 64 * _AT_ONCE
 
 
 async def rebuild(folder: Path, name: str, session: Any) -> int:
-    """Rebuild the table from readable rows, else from snapshots; return the rows lost."""
+    """Rebuild the table from readable rows, else from snapshots.
+
+    Returns the number of lost rows.
+    """
     session = session or new_session()
     expected, rows = await _readable(folder, name, session)
     for snapshot in snapshots.newest_first(folder):
@@ -41,7 +44,10 @@ async def rebuild(folder: Path, name: str, session: Any) -> int:
 
 
 def finish(folder: Path) -> None:
-    """Finish a rebuild that a crash interrupted; discard it if it was incomplete."""
+    """Finish a rebuild that a crash interrupted.
+
+    An incomplete one is discarded.
+    """
     draft = folder / _FOLDER
     for table in draft.glob("*.lance"):
         if (draft / _COMPLETE).exists():
@@ -55,7 +61,10 @@ def forget(folder: Path) -> None:
 
 
 async def _readable(folder: Path, name: str, session: Any) -> tuple[int | None, dict[str, Row]]:
-    """Return the row count of the table, None if unknown, and its intact rows by id."""
+    """Return the row count and the intact rows by id.
+
+    The count is None if it is unknown.
+    """
     rows: dict[str, Row] = {}
     expected = None
     try:
@@ -73,7 +82,10 @@ async def _readable(folder: Path, name: str, session: Any) -> tuple[int | None, 
 
 
 async def _fragment(table: Table, fragment: int) -> list[Row]:
-    """Return the rows of one data file; none if it cannot be read."""
+    """Return the rows of one data file.
+
+    There are none if it cannot be read.
+    """
     found: list[Row] = []
     begin = last = 0
     while begin - last < _GAP:

@@ -1,6 +1,7 @@
-"""Snapshots of the tables for repair, by hard links: the database's files never change.
+"""Snapshots of the tables for repair.
 
-A hard link shares the bytes on disk, so the first snapshot of each week copies them.
+They are hard links, because the database's files never change. A hard link shares the bytes on disk, so the first
+snapshot of each week copies them.
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ _STAMP: Final = "%Y%m%dT%H%M%S"
 
 
 def take(folder: Path, *, keep: int, now: float | None = None) -> Path:
-    """Snapshot every table of `folder`, keeping the newest `keep` and the newest copy.
+    """Snapshot every table of `folder`.
 
-    Nobody may write meanwhile.
+    The newest `keep` snapshots and the newest copy stay. Nobody may write meanwhile.
     """
     at = time.time() if now is None else now
     there = newest_first(folder)

@@ -1,4 +1,4 @@
-"""Columns of the two tables, the schema version, and conversion between memories and rows.
+"""Columns and schema version of the tables, and row conversion.
 
 A row is a plain dictionary: texts, numbers, lists of texts, and bytes for digests and the vector (little-endian
 float32). Times are microseconds since the epoch. Only `store.lance` converts rows for the database.
@@ -112,7 +112,10 @@ _MICROSECOND = timedelta(microseconds=1)
 
 
 def plain(memory: Memory) -> Row:
-    """Encode a memory as a JSON-compatible dictionary, named after the columns where possible."""
+    """Encode a memory as a JSON-compatible dictionary.
+
+    Its keys are the column names where there is a column.
+    """
     row: Row = {
         "id": memory.id,
         "kind": memory.kind.value,
@@ -270,7 +273,10 @@ def sealed(row: Mapping[str, Any]) -> Row:
 
 
 def is_intact(row: Mapping[str, Any]) -> bool:
-    """Return True if the row matches its hash, or a partial row's body its digest."""
+    """Return True if the row matches its checksum.
+
+    For a partial row that is the digest of its body.
+    """
     if PLAIN in row:  # it was verified before it was parsed
         return True
     if "hash" in row:
@@ -290,7 +296,7 @@ def row_hash(row: Mapping[str, Any]) -> bytes:
 
 
 def digest_of(values: Iterable[Any]) -> bytes:
-    """Return a digest that is the same on every machine and Python version."""
+    """Return a digest that is equal on all machines and versions."""
     digest = blake2b(digest_size=DIGEST_BYTES)
     for value in values:
         if isinstance(value, Mapping):

@@ -40,9 +40,10 @@ class Turns:
         self._closed = False
 
     async def write(self, work: Callable[[], Awaitable[Answer]], *, mending: bool = False) -> Answer:
-        """Run `work` with the write lock, to its end even if the caller is cancelled.
+        """Run `work` with the write lock.
 
-        `mending` allows to repeat the work from its beginning after the store was repaired.
+        It runs to its end even if the caller is cancelled. `mending` allows to repeat the work from its beginning
+        after the store was repaired.
         """
         if not self._writable:
             raise StoreError("this store was written by a newer hunchd and is read-only")

@@ -1,4 +1,4 @@
-"""Vectors of rows that are rewritten: each stays with the text it was computed from."""
+"""Vectors of rewritten rows: each stays with its text."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from hunchd.store.database.tables import Row, is_intact, with_vector
 
 
 async def with_their_vectors(table: Table, changed: Sequence[Row]) -> list[Row]:
-    """Return changed rows with their current vectors, if the embedded text is the same."""
+    """Return changed rows with their current vectors.
+
+    Rows with another embedded text get none.
+    """
     condition = expressions.ids_among(row["id"] for row in changed)
     found = await table.select(condition, columns=("id", "vector", "model", "text_digest"))
     kept = {(row["id"], row["text_digest"]): row for row in found if row["vector"] is not None}
@@ -22,9 +25,10 @@ async def with_their_vectors(table: Table, changed: Sequence[Row]) -> list[Row]:
 
 
 async def with_new_vectors(table: Table, vectors: Mapping[str, tuple[bytes, bytes]], model: str) -> list[Row]:
-    """Return the rows with these vectors, given by id with the digest of their text.
+    """Return the rows with these vectors.
 
-    Rows that are deleted, damaged or changed meanwhile are left out.
+    `vectors` maps ids to a vector and the digest of its text. Rows that are deleted, damaged or changed meanwhile
+    are left out.
     """
     return [
         with_vector(row, vectors[row["id"]][0], model)
@@ -34,7 +38,7 @@ async def with_new_vectors(table: Table, vectors: Mapping[str, tuple[bytes, byte
 
 
 async def made_before(table: Table, digests: Sequence[bytes], model: str) -> dict[bytes, bytes]:
-    """Return vectors that this model has already computed, by digest of the text."""
+    """Return vectors computed earlier, by digest of the text."""
     condition = expressions.both(expressions.digests_among(digests), expressions.embedded_by(model))
     return {
         row["text_digest"]: row["vector"] for row in await table.select(condition, columns=("text_digest", "vector"))

@@ -1,4 +1,4 @@
-"""Lifecycle of the word index beside a table: open, catch up, merge, write, erase.
+"""Lifecycle of the word index: open, catch up, merge, write, erase.
 
 It can always be rebuilt from the table. Until it contains every row, the database's own index is searched.
 """
@@ -41,7 +41,10 @@ class WordKeeping:
         self._failed = False
 
     async def open(self, mirror: Mirror) -> None:
-        """Load the index into the mirror, and complete it if that is quick."""
+        """Load the index into the mirror.
+
+        Completes it if that is quick.
+        """
         block = await asyncio.to_thread(postings_file.read, self._path)
         mirror.words = Postings(block, mirror.keys(), mirror.living())
         while not mirror.words.is_whole and len(mirror.words.waiting(AT_ONCE + 1)) <= AT_ONCE:

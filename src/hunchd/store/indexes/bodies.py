@@ -1,6 +1,6 @@
-"""Cache of compressed row bodies: fifty are read in 0.5 ms instead of 4 ms.
+"""Cache of compressed row bodies.
 
-Nothing of it is on disk. A deleted body is removed at once.
+Reading fifty takes 0.5 ms instead of 4 ms. Nothing of it is on disk. A deleted body is removed at once.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Index of rows by the hash of a text: 12 bytes a row, about 1 MB for 100,000 rows."""
+"""Index of rows by the hash of a text.
+
+It takes 12 bytes a row, about 1 MB for 100,000 rows.
+"""
 
 from __future__ import annotations
 

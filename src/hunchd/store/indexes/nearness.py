@@ -1,4 +1,4 @@
-"""Vector search in two passes: all vectors by sign bits, the best of them by bytes.
+"""Vector search in two passes: sign bits, then bytes.
 
 A vector of 384 numbers is stored as 384 bits and as 384 bytes. Comparing the bits of 100,000 vectors takes 1.5 ms;
 the thousand that agree most are then compared as precisely as bytes allow, which is to three decimals.
@@ -79,7 +79,10 @@ class Nearness:
         return slots[best], similarities[best]
 
     def similarities(self, slots: Slots, vector: bytes) -> npt.NDArray[np.float32]:
-        """Return the cosine of each slot with `vector`; 0 if the slot has none."""
+        """Return the cosine of each slot with `vector`.
+
+        It is 0 for a slot without a vector.
+        """
         if not len(self._scales):
             return np.zeros(len(slots), np.float32)
         asked = np.frombuffer(vector, "<f4")
@@ -87,12 +90,15 @@ class Nearness:
         return found
 
     def short(self, slot: int) -> bytes:
-        """Return the vector in this slot as signed bytes: same direction, another length."""
+        """Return the vector in this slot as signed bytes.
+
+        It has the same direction and another length.
+        """
         found: bytes = self._bytes[slot].tobytes()
         return found
 
     def _agreeing(self, asked: npt.NDArray[np.float32], passing: Mask) -> Slots:
-        """Return about FINALISTS slots whose sign bits differ least from those of `asked`."""
+        """Return about FINALISTS slots with the most similar sign bits."""
         count, dimensions = len(passing), self._bytes.shape[1]
         differing = np.empty(count, np.uint16)
         theirs = _signs_of(asked[None]).T

@@ -57,7 +57,10 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Postings of some terms of a new block. Pieces come in the order of their terms."""
+    """Postings of some terms of a new block.
+
+    Pieces come in the order of their terms.
+    """
 
     terms: Keys
     counts: Numbers  # number of postings of each term
@@ -94,7 +97,10 @@ class Postings:
     """
 
     def __init__(self, block: Block | None = None, keys: Keys | None = None, living: Mask | None = None) -> None:
-        """Take over the texts of `block` whose key belongs to one of the `living` slots."""
+        """Take over the texts of `block` that still exist.
+
+        Their keys belong to `living` slots.
+        """
         self.block = block or nothing()
         keys = np.zeros(0, np.uint64) if keys is None else keys
         living = np.zeros(0, np.bool_) if living is None else living
@@ -118,7 +124,7 @@ class Postings:
         return len(self._tail_slots)
 
     def is_stale(self, living: Mask) -> bool:
-        """Return True if texts were added or deleted since the block was built."""
+        """Return True if texts were added or deleted since."""
         return bool(self._tail_slots) or not bool(_living(self._slots, living).all())
 
     @property
@@ -131,7 +137,10 @@ class Postings:
         return self._waiting[-many:][::-1]
 
     def skip(self, many: int) -> None:
-        """Remove the first `many` slots from the waiting ones: they were added or deleted."""
+        """Remove the first `many` waiting slots.
+
+        They were added or deleted.
+        """
         del self._waiting[-many:]
 
     def add(self, slot: int, key: int, counts: Mapping[int, int]) -> None:
@@ -151,7 +160,7 @@ class Postings:
         self._length += length
 
     def search(self, asked: Mapping[int, int], among: Mask, k: int) -> tuple[Slots, Scores]:
-        """Return the `k` best slots of `among` for the terms `asked`, with BM25 scores.
+        """Return the `k` best slots of `among` with BM25 scores.
 
         `asked` maps each term to its weight. Ties are in the order of slots.
         """
@@ -178,9 +187,10 @@ class Postings:
         return slots[order], scores[order]
 
     def merged(self, living: Mask) -> tuple[Iterator[Piece], Numbers, Keys]:
-        """Return the pieces of a new block of the living texts, with lengths and keys.
+        """Return a new block of the living texts, in pieces.
 
-        Nothing may be added before the pieces are consumed; searching is allowed.
+        Their lengths and keys are returned too. Nothing may be added before the pieces are consumed; searching is
+        allowed.
         """
         tail_slots = np.array(self._tail_slots, np.intp)
         keep, keep_added = (_living(slots, living) for slots in (self._slots, tail_slots))
@@ -192,7 +202,10 @@ class Postings:
         return self._pieces(keep, numbers, keep_added, added), lengths, keys
 
     def _living(self, among: Mask) -> Mask:
-        """Return a mask of the block's texts in `among`; the last one is cached."""
+        """Return a mask of the block's texts in `among`.
+
+        The last mask is cached.
+        """
         if self._passed is None or self._passed[0] is not among:
             self._passed = (among, _living(self._slots, among))
         return self._passed[1]
@@ -226,14 +239,20 @@ _NONE: Final = np.zeros(0, np.uint32)
 
 
 def rarity(texts: int, saying: int) -> float:
-    """Return the BM25 inverse document frequency of a term in `saying` of the texts."""
+    """Return the inverse document frequency of a term.
+
+    `saying` of the texts contain it.
+    """
     return math.log(1 + (texts - saying + 0.5) / (saying + 0.5))
 
 
 def _best(
     found: Sequence[tuple[float, Numbers]], norms: Norms, slots: Slots, living: Mask, k: int
 ) -> tuple[Slots, Scores]:
-    """Return the best living texts of one part, given weight and postings of each term."""
+    """Return the best living texts of one part.
+
+    `found` holds the weight and the postings of each term.
+    """
     if not found:
         return np.zeros(0, np.intp), np.zeros(0, np.float64)
     postings = np.concatenate([one for _, one in found])
@@ -256,7 +275,10 @@ def _reached_by(k: int, scores: Scores) -> float:
 
 
 def _living(slots: Slots, living: Mask) -> Mask:
-    """Return a mask of the slots that exist and live; slots newer than the mask do not."""
+    """Return a mask of the slots that exist and live.
+
+    Slots newer than the mask do not.
+    """
     if not len(living):
         return np.zeros(len(slots), np.bool_)
     found: Mask = living.take(slots, mode="clip")
@@ -282,7 +304,10 @@ def _piece(terms: Keys, parts: Sequence[tuple[Numbers, npt.NDArray[np.intp]]]) -
 
 
 def _slots_of(wanted: Keys, keys: Keys, living: Mask) -> Slots:
-    """Return the living slot of each key, or -1; a repeated key is found once."""
+    """Return the living slot of each key, or -1.
+
+    A repeated key is found once.
+    """
     found = np.full(len(wanted), -1, np.intp)
     slots = np.flatnonzero(living)
     if not len(slots) or not len(wanted):

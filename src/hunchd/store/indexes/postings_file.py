@@ -1,7 +1,7 @@
-"""File of a postings block: written piece by piece, read by memory mapping.
+"""File of a postings block, read by memory mapping.
 
-Only the parts that are accessed take memory. The file can always be rebuilt: a caller that finds it missing,
-damaged or of another format does so.
+It is written piece by piece. Only the parts that are accessed take memory. The file can always be rebuilt: a caller
+that finds it missing, damaged or of another format does so.
 """
 
 from __future__ import annotations
@@ -36,7 +36,10 @@ def write(files: Files, path: Path, pieces: Iterable[Piece], lengths: Numbers, k
 
 
 def read(path: Path) -> Block | None:
-    """Map the block after verifying its checksum; None if it has to be rebuilt."""
+    """Map the block after verifying its checksum.
+
+    Returns None if it has to be rebuilt.
+    """
     try:
         with path.open("rb", buffering=0) as file:
             return _mapped(file, path)

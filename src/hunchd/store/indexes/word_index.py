@@ -1,4 +1,4 @@
-"""In-memory word index with BM25 ranking, small enough to be updated with every signal."""
+"""In-memory word index with BM25 ranking, updated with every signal."""
 
 from __future__ import annotations
 
@@ -52,18 +52,20 @@ def words_of(text: str) -> Counter[str]:
 
 
 def asked_for(question: str) -> Iterable[str]:
-    """Return the words of a query without stop words, or all if nothing else is left.
+    """Return the words of a query without stop words.
 
-    "the" is rare in templates of code, and would be taken for a significant word there.
+    Returns all words if nothing else is left. "the" is rare in templates of code, and would be taken for a
+    significant word there.
     """
     words = words_of(question)
     return [word for word in words if word not in EMPTY] or words
 
 
 def forms_of(word: str) -> Iterable[str]:
-    """Return the word and its possible inflections: a fact says "deploys", a query "deploy".
+    """Return the word and its possible inflections.
 
-    The store indexes stems; this index holds whole words and tries their forms.
+    A fact says "deploys", a query "deploy". The store indexes stems; this index holds whole words and tries their
+    forms.
     """
     if not (word.isascii() and word.isalpha() and len(word) >= _SHORTEST_WITH_FORMS):
         return (word,)
@@ -118,9 +120,9 @@ class WordIndex:
         self._total_length -= self._lengths.pop(identifier, 0)
 
     def search(self, question: str, among: Set[str] | None = None) -> Iterator[Found]:
-        """Yield texts that share a word with `question`, best first; ties by id.
+        """Yield texts that share a word with `question`, best first.
 
-        `among` restricts the search to these ids, and saves the cost of the others.
+        Ties are ordered by id. `among` restricts the search to these ids, and saves the cost of the others.
         """
         known = {word: told for word in asked_for(question) if (told := self._told(word))}
         asked = sorted((min(told.values()), word, tuple(told)) for word, told in known.items())[:_ASKED_WORDS]
@@ -146,7 +148,7 @@ class WordIndex:
         return self._best_first(scores, asked, missing)
 
     def _told(self, word: str) -> dict[str, int]:
-        """Return the indexed forms of a word with the number of texts that have each."""
+        """Return the indexed forms of a word with their frequencies."""
         return {form: len(postings) for form in forms_of(word) if (postings := self._postings.get(form))}
 
     def _best_first(

@@ -1,1 +1,1 @@
-"""Journal: write-ahead log of accepted records that are not in the tables yet."""
+"""Journal: write-ahead log of accepted records."""

@@ -16,7 +16,10 @@ _MAX_COPY_BYTES = 4 * 1024 * 1024
 
 
 class SetAside:
-    """Damage found since the journal was opened; copies of the bytes are in `folder`."""
+    """Damage found since the journal was opened.
+
+    Copies of the bytes are in `folder`.
+    """
 
     def __init__(self, files: Files, folder: Path) -> None:
         self._files = files
@@ -25,9 +28,9 @@ class SetAside:
         self.count = 0
 
     def keep(self, path: Path, content: bytes, damage: Damage, *, at: int = 0) -> None:
-        """Count, log and copy a damaged range once; `content` begins `at` bytes into the file.
+        """Count, log and copy a damaged range once.
 
-        A torn end was never acknowledged, so it is not counted as loss.
+        `content` begins `at` bytes into the file. A torn end was never acknowledged, so it is not counted as loss.
         """
         begin = at + damage.offset
         if (path.name, begin) in self._seen:

@@ -32,10 +32,10 @@ class Remainder:
 def remaining(
     content: bytes, first: int, without: Callable[[Record], bool], *, up_to: int | None = None
 ) -> Remainder | None:
-    """Return the segment without the records for which `without` is true; None if unchanged.
+    """Return the segment without some records; None if unchanged.
 
-    Only records up to number `up_to` are erased. Unreadable bytes are dropped too: they may hold what is to be
-    erased, and nobody can tell.
+    Records for which `without` is true are left out. Only records up to number `up_to` are erased. Unreadable bytes
+    are dropped too: they may hold what is to be erased, and nobody can tell.
     """
     whole = read_header(content) is not None
     pieces = [content[:HEADER_BYTES] if whole else header_bytes(first, 0)]

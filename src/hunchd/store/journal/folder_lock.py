@@ -1,4 +1,7 @@
-"""Lock of a folder against other processes, which the system releases on exit."""
+"""Lock of a folder against other processes.
+
+The system releases it when the process exits.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,10 @@ class FolderLock:
         self._descriptor: int | None = None
 
     def take(self) -> None:
-        """Acquire the lock. Raises Conflict with the owner's process id if it is taken."""
+        """Acquire the lock.
+
+        Raises Conflict with the owner's process id if it is taken.
+        """
         guards = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
         descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | guards, 0o600)
         if sys.platform != "win32":

@@ -1,4 +1,7 @@
-"""Log of the ids of records whose segments were dropped, for deduplication after a restart."""
+"""Log of the ids of records whose segments were dropped.
+
+It is used for deduplication after a restart.
+"""
 
 from __future__ import annotations
 
@@ -53,9 +56,9 @@ class IdLog:
     """
 
     def __init__(self, files: Files, folder: Path, limit: int, *, unreadable: Callable[[Path, OSError], None]) -> None:
-        """Create the log; `unreadable` is called with each file that cannot be read.
+        """Create the log.
 
-        What it raises is propagated.
+        `unreadable` is called with each file that cannot be read. What it raises is propagated.
         """
         self._unreadable = unreadable
         self._files = files
@@ -78,7 +81,10 @@ class IdLog:
             remembered.load(entries[1], entries[0])
 
     def add(self, entries: Entries) -> None:
-        """Append entries and sync; entries that are in the log already are skipped."""
+        """Append entries and sync.
+
+        Entries that are in the log already are skipped.
+        """
         if not entries or entries.sequences[-1] <= self._newest:
             return
         path, count = next(reversed(self._counts.items()), (None, 0))

@@ -1,7 +1,7 @@
-"""Write-ahead log of records that are not in the store yet; acknowledged means synced.
+"""Write-ahead log of records that are not in the store yet.
 
-Appends that arrive while the disk is busy share the next write and sync (group commit). They are written in one
-thread; checkpoints are written in another, so that they never delay an acknowledgement.
+Acknowledged means synced. Appends that arrive while the disk is busy share the next write and sync (group commit).
+They are written in one thread; checkpoints are written in another, so that they never delay an acknowledgement.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class _Group:
 
 
 class _Timed:
-    """Runner of one call at a time that knows for how long it has been running."""
+    """Runner of one call at a time that measures its duration."""
 
     def __init__(self) -> None:
         self._since: float | None = None
@@ -76,10 +76,10 @@ class _Timed:
 
 
 class Journal:
-    """Journal of a process, used from one event loop; close it or use `async with`.
+    """Journal of a process, used from one event loop.
 
-    Nothing runs in the background while nothing is appended. `failure` describes the current problem, None if there
-    is none.
+    Close it, or use `async with`. Nothing runs in the background while nothing is appended. `failure` describes the
+    current problem, None if there is none.
     """
 
     def __init__(self, log: SegmentLog, limits: Limits) -> None:
@@ -181,7 +181,10 @@ class Journal:
             self._writing.add_done_callback(self._writing_ended)
 
     def _gathering(self) -> _Group:
-        """Return the group that new records join: the newest, unless it is full."""
+        """Return the group that new records join.
+
+        It is the newest, unless that is full.
+        """
         if not self._groups or self._groups[-1].size >= _GROUP_BYTES:
             self._groups.append(_Group(asyncio.get_running_loop().create_future()))
         return self._groups[-1]
@@ -258,7 +261,10 @@ class Journal:
         return [*([self._being_written] if self._being_written is not None else []), *self._groups]
 
     async def _prepared(self) -> None:
-        """Wait until opening is finished; appends proceed in the order of their arrival."""
+        """Wait until opening is finished.
+
+        Appends proceed in the order of their arrival.
+        """
         if self._is_prepared and not self._entering:
             return
         self._entering += 1
@@ -313,7 +319,10 @@ class Journal:
         return await asyncio.shield(asyncio.to_thread(self._rewrite, without, projects, up_to))
 
     async def erase_project(self, project: str) -> int:
-        """Erase all records and ids of one project; return the number of records."""
+        """Erase all records and ids of one project.
+
+        Returns the number of records.
+        """
         return await self.rewrite(lambda record: record.project == project, forget_projects=(project,))
 
     def _settle(self, sequence: int) -> None:
@@ -401,7 +410,10 @@ class Journal:
 
     @property
     def standstill(self) -> float:
-        """Seconds that the current disk operation has taken; 0 if there is none."""
+        """Seconds that the current disk operation has taken.
+
+        It is 0 if there is none.
+        """
         return max(self._accepting.seconds, self._settling.seconds)
 
     @property

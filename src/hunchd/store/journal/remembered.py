@@ -1,4 +1,7 @@
-"""Index of accepted record ids with their sequence numbers: 16 bytes each, newest only."""
+"""Index of accepted record ids with their sequence numbers.
+
+It holds the newest ids, at 16 bytes each.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ Numbers = npt.NDArray[np.uint64]
 
 
 class RememberedIds:
-    """Index of at least the `limit` newest ids, and at most twice as many."""
+    """Index of `limit` to twice `limit` newest ids."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -26,7 +29,7 @@ class RememberedIds:
         return len(self._keys) + len(self._recent)
 
     def sequence_of(self, key: int) -> int | None:
-        """Return the sequence number of an id, or None if it is unknown.
+        """Return the sequence number of an id, or None.
 
         Ids beyond the limit are unknown again.
         """
@@ -48,7 +51,10 @@ class RememberedIds:
             )
 
     def load(self, keys: Numbers, sequences: Numbers) -> None:
-        """Add many ids, older ones first; a known id keeps its first number."""
+        """Add many ids, older ones first.
+
+        A known id keeps its first number.
+        """
         order = np.lexsort((sequences, keys))
         keys, sequences = keys[order], sequences[order]
         first = np.ones(len(keys), bool)

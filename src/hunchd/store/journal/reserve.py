@@ -1,4 +1,4 @@
-"""Reserved disk space, so that a full disk can still be cleaned up."""
+"""Disk reserve, so that a full disk can be cleaned up."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ _ROOM_BYTES = 2 * 1024 * 1024
 
 
 class Reserve:
-    """File of `size` bytes, deleted when the disk is full and recreated when there is room."""
+    """File that reserves `size` bytes of disk space.
+
+    It is deleted when the disk is full and recreated when there is room.
+    """
 
     def __init__(self, files: Files, path: Path, size: int) -> None:
         self._files = files
@@ -25,14 +28,20 @@ class Reserve:
         self._one_at_a_time = Lock()  # appends and checkpoints meet here from two threads
 
     def hold(self) -> bool:
-        """Allocate the reserve if it is missing; return True if it exists now."""
+        """Allocate the reserve if it is missing.
+
+        Returns True if it exists now.
+        """
         if self._size == 0:
             return True
         with self._one_at_a_time:
             return self._hold()
 
     def release(self) -> bool:
-        """Give the space back to the disk; return False if there was none."""
+        """Give the space back to the disk.
+
+        Returns False if there was none.
+        """
         with self._one_at_a_time:
             return self._release()
 

@@ -1,4 +1,6 @@
-"""Files of the journal: appended to by one thread, dropped as the store catches up.
+"""Files of the journal.
+
+One thread appends to them, and they are dropped as the store catches up.
 
 journal/
 ├── 00000000000000000001.segment   records from sequence 1 on; the newest is appended to
@@ -71,10 +73,11 @@ class Limits:
 
 @dataclass(slots=True)
 class Segment:
-    """Segment file. `size` counts the bytes that are known to be on the device.
+    """Segment file.
 
-    `entries` are its records, None until the file was read; `last` is the newest sequence number in it, 0 if there
-    is none. (The newest record may be erased and its number still be used.)
+    `size` counts the bytes that are known to be on the device. `entries` are its records, None until the file was
+    read; `last` is the newest sequence number in it, 0 if there is none. (The newest record may be erased and its
+    number still be used.)
     """
 
     path: Path
@@ -173,7 +176,7 @@ class SegmentLog:
         self.checkpoint = min(self._ids.newest, self._segments[0].first - 1 if self._segments else self._ids.newest)
 
     def _resume(self, segment: Segment) -> None:
-        """Prepare the newest segment for appending: cut its torn end, sync the rest."""
+        """Cut the newest segment's torn end and sync the rest."""
         content = self._read(segment)
         if content is None:
             self._put_aside(segment)
@@ -209,7 +212,10 @@ class SegmentLog:
         return damage
 
     def _read(self, segment: Segment) -> bytes | None:
-        """Return the durable bytes of a segment, None if it is gone or unreadable."""
+        """Return the durable bytes of a segment.
+
+        Returns None if it is gone or unreadable.
+        """
         try:
             return self._files.read(segment.path)[: segment.size]
         except OSError as error:
@@ -230,7 +236,10 @@ class SegmentLog:
     # -- writing ------------------------------------------------------------------------------------------------
 
     def write(self, block: bytes, entries: Entries) -> None:
-        """Write and sync a block of records. On OSError nothing of it is kept."""
+        """Write and sync a block of records.
+
+        On OSError nothing of it is kept.
+        """
         if self.full:
             if not self._reserve.hold():
                 raise OSError(errno.ENOSPC, "the disk is full")
@@ -293,7 +302,10 @@ class SegmentLog:
         return segment, descriptor
 
     def _retreat(self, segment: Segment) -> None:
-        """Undo a failed write and seal the segment: after a failed sync its cached pages prove nothing."""
+        """Undo a failed write and seal the segment.
+
+        After a failed sync its cached pages prove nothing.
+        """
         self.seal()
         self._refused_tails.append(segment)
         with suppress(OSError):  # retried before the next write, which fails if this does
@@ -339,7 +351,10 @@ class SegmentLog:
 
     @property
     def unsettled(self) -> int:
-        """Number of records after the checkpoint; an upper bound for segments not read yet."""
+        """Number of records after the checkpoint.
+
+        For segments not read yet it is an upper bound.
+        """
         segments = list(self._segments)
         ends = [*(segment.first for segment in segments), self._newest + 1][1:]
         return sum(_unsettled(segment, end, self.checkpoint) for segment, end in zip(segments, ends, strict=True))
@@ -362,7 +377,10 @@ class SegmentLog:
             self._reserve.hold()
 
     def drop_settled(self) -> None:
-        """Delete the segments below the checkpoint after logging the ids of their records."""
+        """Delete the segments below the checkpoint.
+
+        The ids of their records are logged first.
+        """
         for segment in list(self._segments):
             entries = segment.entries
             if entries is None or segment.last > self.checkpoint or segment is self._active:
@@ -389,7 +407,10 @@ class SegmentLog:
 
     @property
     def active_is_settled(self) -> bool:
-        """True if a new segment should be begun so that the active one can be dropped."""
+        """True if a new segment should replace the active one.
+
+        The active one can be dropped then.
+        """
         active = self._active
         return active is not None and active.size >= _WORTH_DROPPING_BYTES and active.last <= self.checkpoint
 

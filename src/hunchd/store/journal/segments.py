@@ -1,4 +1,4 @@
-"""Format of a segment: a header, then frames with a marker and a checksum each.
+"""Format of a segment: header and frames with checksums.
 
 header  magic (8) · format version (4) · first sequence (8) · last sequence written before this file (8) · CRC32 (4)
 frame   marker (4) · payload length (4) · sequence (8) · id key (8) · project key (8) · CRC32 (4) · payload
@@ -92,7 +92,10 @@ def project_key_of(project: str | None) -> int:
 
 
 def payload_of(record: Record) -> bytes:
-    """Encode a record as ASCII JSON. Raises InvalidInput for values that JSON cannot hold."""
+    """Encode a record as ASCII JSON.
+
+    Raises InvalidInput for values that JSON cannot hold.
+    """
     content = {"id": record.id, "type": record.type, "project": record.project, "at": record.at, "data": record.data}
     try:
         payload = _JSON.encode(content).encode("ascii")
@@ -186,7 +189,7 @@ def _next_frame(content: bytes, view: memoryview, start: int, newest: int) -> in
 
 
 def _stops_half_way(view: memoryview, offset: int) -> bool:
-    """Return True if the bytes from `offset` are an incomplete frame or header."""
+    """Return True for an incomplete frame or header at `offset`."""
     rest = len(view) - offset
     if rest < FRAME_BYTES:
         beginning = bytes(view[offset : offset + len(_MARKER)])
