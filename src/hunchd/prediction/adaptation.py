@@ -1,7 +1,7 @@
-"""Online linear correction of the ranker for one project, used only while it does better than without.
+"""Online linear correction of the ranker for one project.
 
-Replayed on a project's own past it does not beat the shipped ranker (docs/measurements/prediction.md), so it has to
-prove itself on what this very user opens.
+It is used only while it does better than without. Replayed on a project's own past it does not beat the shipped
+ranker (docs/measurements/prediction.md), so it has to prove itself on what this very user opens.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Correction:
 
     @property
     def trusted(self) -> bool:
-        """True if the correction has enough lessons and a better mean reciprocal rank."""
+        """True if the correction has enough lessons and ranks better."""
         return self.lessons >= LESSONS_BEFORE_TRUST and self.rank_with >= self.rank_without + ADVANTAGE
 
 

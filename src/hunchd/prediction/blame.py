@@ -1,4 +1,7 @@
-"""Adjustment of scores for an error: features of its traceback, weighed as log odds."""
+"""Adjustment of scores for an error.
+
+Features of its traceback are weighed as log odds.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +44,7 @@ def swing(state: State, trace: Trace, files: Array) -> Array:
 
 
 def signs(state: State, trace: Trace, files: Array) -> Array:
-    """Return the feature matrix of the error: one row a file, one column a sign."""
+    """Return the feature matrix of the error (files, signs)."""
     traits, size = state.files.traits.view, len(state.files)
     columns = np.zeros((len(files), len(SIGNS)), "<f4")
     place = {name: number for number, name in enumerate(SIGNS)}

@@ -1,4 +1,4 @@
-"""Calibration of scores to probabilities by an isotonic map, and the display threshold."""
+"""Isotonic calibration of scores to probabilities, and the display threshold."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ class Isotonic:
 
 
 def fitted(scores: Array, used: Array, knots: int = 120) -> Isotonic:
-    """Fit the map by pool adjacent violators over quantile bins (Barlow et al., 1972)."""
+    """Fit the map by pool adjacent violators over quantile bins.
+
+    After Barlow et al., 1972.
+    """
     order = np.argsort(scores, kind="stable")
     bins = [part for part in np.array_split(order, min(knots, max(len(order) // 20, 1))) if len(part)]
     blocks: list[list[float]] = []  # mean score, share used, weight

@@ -1,4 +1,4 @@
-"""Candidate generation: a bounded union of the best files of each evidence source.
+"""Candidate generation from the best files of each source.
 
 The answers of the sources are kept for the features.
 """
@@ -100,7 +100,7 @@ def _by_seeds(state: State, found: Evidence, pools: list[Array]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class OneSeed:
-    """Files linked to one seed, files of its folder, and files with its stem."""
+    """Files linked to one seed, by folder, stem or reference."""
 
     seed: int
     sparse: dict[str, Scores]

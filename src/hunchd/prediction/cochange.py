@@ -1,6 +1,7 @@
-"""Co-change of files: one row of neighbours for each file, decayed at two speeds on read.
+"""Co-change of files, decayed at two speeds on read.
 
-After ROSE (Zimmermann et al., 2005), with decay instead of a window; large changes count less.
+There is one row of neighbours for each file. After ROSE (Zimmermann et al., 2005), with decay instead of a window;
+large changes count less.
 """
 
 from __future__ import annotations
@@ -21,19 +22,28 @@ ROW = np.dtype([("file", "<i4"), ("long", "<f4"), ("short", "<f4"), ("count", "<
 
 
 def weight_of(size: int) -> float:
-    """Return the weight of a change of `size` files: 1 for one file, 0.5 for three."""
+    """Return the weight of a change of `size` files.
+
+    It is 1 for one file and 0.5 for three.
+    """
     return 1.0 / math.log2(1 + max(size, 1))
 
 
 class CoChange:
-    """Rows of (neighbour, long-lived weight, short-lived weight, count, last unit) by file number."""
+    """Rows of neighbours with weights, by file number.
+
+    A neighbour has a long-lived and a short-lived weight, a count and a last unit.
+    """
 
     def __init__(self, rows: Rows | None = None) -> None:
         self.rows = Rows.of(ROW) if rows is None else rows
         self._position = np.full(64, -1, "<i4")  # scratch: file -> index in the current change
 
     def learn(self, numbers: Array, unit: int, weight: float) -> None:
-        """Record that these files changed together in `unit`, updating all their rows at once."""
+        """Record that these files changed together in `unit`.
+
+        All their rows are updated at once.
+        """
         if not 2 <= len(numbers) <= LARGEST_CHANGE:
             return
         listed = numbers.tolist()
@@ -77,13 +87,19 @@ class CoChange:
         return known
 
     def neighbours(self, number: int, unit: int) -> tuple[Array, Array, Array]:
-        """Return the row of a file and its weights as of `unit`: (row, long, short)."""
+        """Return the row of a file and its decayed weights.
+
+        The result is (row, long, short) as of `unit`.
+        """
         row = self.rows[number]
         elapsed = np.maximum(unit - row["last"], 0)
         return row, row["long"] * np.exp2(-elapsed / LONG_HALF_LIFE), row["short"] * np.exp2(-elapsed / SHORT_HALF_LIFE)
 
     def shares_of(self, numbers: Array, files: Files, unit: int, prior: float) -> tuple[Array, Array, Array]:
-        """Return neighbours of several files, P(neighbour | file), and the index of the file in `numbers`."""
+        """Return neighbours of several files with P(neighbour | file).
+
+        The third array is the index of the file in `numbers`.
+        """
         row, which = self.rows.joined(numbers)
         weight = row["long"] * np.exp2(-np.maximum(unit - row["last"], 0) / LONG_HALF_LIFE)
         own = files.faded_slowly(numbers, unit)

@@ -22,7 +22,10 @@ _IMPORT_PARTS = re.compile(r"[A-Za-z0-9_\-@.]+")
 
 
 class Contents:
-    """Fields by file, and fixed-width sketches of their heaviest words for the cosine."""
+    """Fields by file, and sketches of their heaviest words.
+
+    Sketches have a fixed width and serve the cosine.
+    """
 
     def __init__(self) -> None:
         self.paths = Field()
@@ -73,7 +76,10 @@ class Contents:
         self._sketch_weights[file] = 0
 
     def merging(self, least: int) -> list[Callable[[], Callable[[], None]]]:
-        """Return the merge work of each field with at least `least` new pairs, see `Field.merging`."""
+        """Return the merge work of fields with enough new pairs.
+
+        These are at least `least`; see `Field.merging`.
+        """
         works = [getattr(self, name).merging(least) for name in _FIELDS]
         return [work for work in works if work is not None]
 
@@ -142,9 +148,9 @@ _FIELDS = ("paths", "words", "names", "definitions", "uses", "imports", "modules
 
 
 def module_keys(path: str) -> list[int]:
-    """Return the keys by which others import this file: its last two path parts.
+    """Return the keys by which others import this file.
 
-    A file such as `__init__` stands for its folder.
+    They are made of its last two path parts. A file such as `__init__` stands for its folder.
     """
     stem = path.rsplit(".", 1)[0] if "." in path.rsplit("/", 1)[-1] else path
     parts = [part for part in stem.split("/") if part not in {"src", "lib", "."}]
@@ -154,7 +160,7 @@ def module_keys(path: str) -> list[int]:
 
 
 def imported_modules(path: str, imports: Iterable[str]) -> Iterable[int]:
-    """Yield the keys of modules that the import strings of a file may refer to.
+    """Yield the keys of modules that import strings may mean.
 
     They have the form of `module_keys`.
     """

@@ -28,7 +28,10 @@ PRIOR = 0.7  # smoothing weight added to a file's own changes: a single change p
 
 @dataclass(frozen=True, slots=True)
 class Together:
-    """Co-change of one seed: its row, the row's decayed weights, and the seed's own weights."""
+    """Co-change of one seed.
+
+    It consists of its row, the row's decayed weights, and the seed's own weights.
+    """
 
     seed: int
     row: Array
@@ -78,7 +81,10 @@ def further(state: State, first: Together, siblings: Array) -> tuple[Scores, Sco
 
 
 def imported(state: State, seed: int) -> Scores:
-    """Return the files that the seed imports; the most specific name counts most."""
+    """Return the files that the seed imports.
+
+    The most specific name counts most.
+    """
     contents = state.contents
     files, _, which = contents.modules.holders_of(contents.imports.keys_of(seed))
     return strongest(files, 1.0 / np.bincount(which)[which])
@@ -92,7 +98,10 @@ def importers(state: State, seed: int) -> Scores:
 
 
 def defining(state: State, seed: int) -> Scores:
-    """Return the files that define what the seed uses; rare names count more."""
+    """Return the files that define what the seed uses.
+
+    Rare names count more.
+    """
     contents = state.contents
     keys = contents.uses.keys_of(seed)
     definers, users = contents.definitions.frequencies(keys), contents.uses.frequencies(keys)
@@ -115,7 +124,7 @@ def using(state: State, seed: int) -> Scores:
 
 
 def _held(field: Field, keys: Array, weights: Array) -> Scores:
-    """Sum the weights of the keys by the files of a field that contain them."""
+    """Sum the weights of the keys that each file contains."""
     if not len(keys):
         return nothing()
     order = (-weights).argsort(kind="stable")[:MOST_LINKS]
@@ -192,7 +201,7 @@ def voted(nearest: Nearest) -> tuple[Scores, Scores]:
 
 
 def voted_with_seeds(nearest: Nearest, seeds: tuple[int, ...]) -> Scores:
-    """Return the plain votes of only those units that also touched a seed."""
+    """Return the plain votes of units that touched a seed."""
     touching = np.zeros(len(nearest.units), "?")
     for seed in seeds:
         touching[nearest.which[nearest.files == seed]] = True
@@ -201,7 +210,10 @@ def voted_with_seeds(nearest: Nearest, seeds: tuple[int, ...]) -> Scores:
 
 
 def of_author(state: State, author: int) -> Scores:
-    """Return what this author touched in their last units; the newest counts most."""
+    """Return what this author touched in their last units.
+
+    The newest unit counts most.
+    """
     if not author:
         return nothing()
     units = state.messages.units_of_author(author, NEWEST_OF_AUTHOR)

@@ -1,4 +1,7 @@
-"""Features of candidates: one row a file, one column a feature, the same for every head."""
+"""Features of candidates: a row a file, a column a feature.
+
+They are the same for every head.
+"""
 
 from __future__ import annotations
 
@@ -186,7 +189,7 @@ def _one_seed(state: State, first: Together) -> list[Array]:
 
 
 def _folders(state: State, found: Evidence) -> Array:
-    """Return the share of the seed folders' co-change that lies in each candidate's folder."""
+    """Return the share of folder co-change in each candidate's folder."""
     numbers = state.folder_of.view
     scratch = np.zeros(len(state.folder_numbers), "<f4")
     for seed in found.query.seeds:
@@ -297,7 +300,7 @@ def _days(state: State, last: Array, now: int) -> Array:
 
 
 def _traced(found: Evidence) -> Array | float:
-    """Return 1 at the raise site, and less for each frame further from it."""
+    """Return 1 at the raise site, less for further frames."""
     if not found.query.trace.files:
         return 0.0
     places = {file: 1.0 / (1 + place) for place, file in enumerate(found.query.trace.files)}
@@ -334,7 +337,10 @@ def _relative(values: Array) -> Array:
 
 
 def _inverse_rank(values: Array) -> Array:
-    """Return 1, 1/2, 1/3 … by falling value; 0 for files without a value."""
+    """Return 1, 1/2, 1/3 … by falling value.
+
+    Files without a value get 0.
+    """
     ranks = np.zeros(len(values), "<f4")
     some = (values > 0).nonzero()[0]
     order = (-values[some]).argsort(kind="stable")

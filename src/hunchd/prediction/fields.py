@@ -1,4 +1,7 @@
-"""Index of one aspect of the files (paths, words, definitions, …) with BM25 ranking."""
+"""Index of one aspect of the files, with BM25 ranking.
+
+Aspects are paths, words, definitions, …
+"""
 
 from __future__ import annotations
 
@@ -36,9 +39,9 @@ class Field:
 
     @classmethod
     def counting(cls) -> Field:
-        """Create a field that also returns the document frequencies of many keys at once.
+        """Create a field that also returns document frequencies.
 
-        They are nearly exact.
+        It returns those of many keys at once. They are nearly exact.
         """
         field = cls()
         field._frequency = np.zeros(1 << FREQUENCY_BITS, "<u2")
@@ -88,7 +91,7 @@ class Field:
         return self._postings.sizes_of(keys)
 
     def holders_of(self, keys: Array, most: int = sys.maxsize) -> tuple[Array, Array, Array]:
-        """Return files that contain any of these keys, their counts, and the index of the key.
+        """Return files with these keys, counts and key indexes.
 
         They are ordered by key. Keys that were put more than `most` times are skipped.
         """
@@ -100,7 +103,7 @@ class Field:
         return (files, counts, which) if alive.all() else (files[alive], counts[alive], which[alive])
 
     def keys_of_each(self, files: Array) -> tuple[Array, Array]:
-        """Return the keys of several files, and for each key the index of its file."""
+        """Return the keys of several files, with file indexes."""
         return self._keys.joined(files)
 
     def frequencies(self, keys: Array) -> Array:
@@ -125,7 +128,7 @@ class Field:
         return lengths
 
     def search(self, keys: Sequence[int]) -> Scores:
-        """Return the BM25 score of the files that contain any of these keys."""
+        """Return the BM25 scores of files with these keys."""
         if not self.documents or not keys:
             return nothing()
         wanted, dead = np.array(keys, "<u4"), len(self._file_of) - self.documents

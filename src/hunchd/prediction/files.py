@@ -1,4 +1,7 @@
-"""Files of a project: a stable number for each that survives renames, and its history."""
+"""Files of a project with numbers that survive renames.
+
+Their history is kept by number.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +55,10 @@ def traits_of(path: str) -> int:
 
 
 def told_apart(paths: Iterable[str]) -> dict[str, str]:
-    """Return the shortest unambiguous name of each path: its name with as few folders as needed."""
+    """Return the shortest unambiguous name of each path.
+
+    It is the file's name with as few folders as needed.
+    """
     parts = dict.fromkeys(paths, 1)
     while True:
         called = {path: "/".join(path.split("/")[-many:]) for path, many in parts.items()}
@@ -120,7 +126,10 @@ class Files:
         return number
 
     def remove(self, path: str) -> int | None:
-        """Exclude a file from predictions; its history is kept in case it returns."""
+        """Exclude a file from predictions.
+
+        Its history is kept in case it returns.
+        """
         number = self.numbers.get(path)
         if number is not None:
             self.alive.view[number] = False
@@ -194,7 +203,10 @@ class Files:
 
 
 class Folders:
-    """Table of the path parts of each folder, as numbers, for vectorised prefix comparison."""
+    """Table of the path parts of folders, as numbers.
+
+    It serves vectorised prefix comparison.
+    """
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}  # by part of a path
@@ -210,7 +222,7 @@ class Folders:
         self._depth.view[folder] = len(parts)
 
     def in_common(self, folder: int, others: Array) -> Array:
-        """Return the share of leading path parts in common with each of `others`.
+        """Return the share of leading path parts in common.
 
         The root counts as one part.
         """

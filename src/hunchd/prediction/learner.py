@@ -1,4 +1,4 @@
-"""Learning from the history and the files of one project, without the predicting half.
+"""Learning from the history and the files of one project.
 
 A process that only learns and saves (the indexer) loads this half alone.
 """
@@ -84,10 +84,10 @@ class Learner:
         return self._state.place(outline)
 
     def packing(self) -> Callable[[], Callable[[], None]] | None:
-        """Return compaction work for another thread, or None if it is not worth it.
+        """Return compaction work for another thread, or None.
 
-        The work drops the postings of earlier contents of files and packs the current ones. It returns a function
-        that must be called in this thread before `packing` is called again.
+        None means that it is not worth it. The work drops the postings of earlier contents of files and packs the
+        current ones. It returns a function that must be called in this thread before `packing` is called again.
         """
         if not (works := self._state.contents.merging(PACKED_FROM)):
             return None
@@ -107,13 +107,16 @@ class Learner:
         self._state.remove(path)
 
     def has_read(self, path: str) -> bool:
-        """Return True if the authorship of this file's lines is known as of its newest unit."""
+        """Return True if line authorship is known and current.
+
+        It is current as of the newest unit of the file.
+        """
         file = self._state.files.numbers.get(path)
         page = None if file is None else self._state.pages.of(file)
         return page is not None and page.newest == self._newest_of(file)
 
     def read(self, path: str, lines: Reading) -> None:
-        """Record the authorship and the words of the lines of a known file."""
+        """Record the authorship and words of a known file's lines."""
         file = self._state.files.numbers.get(path)
         if file is not None:
             self._state.pages.put(file, lines, self._state.messages.find, self._newest_of(file))
@@ -123,7 +126,10 @@ class Learner:
         return touching[0] if touching else -1
 
     def rewrite(self, old_sha: str, new_sha: str) -> None:
-        """Replace the id of a unit after a rebase, amend or filter: it is the same work."""
+        """Replace the id of a unit.
+
+        After a rebase, amend or filter it is the same work.
+        """
         unit = self._state.messages.find(old_sha)
         if unit is not None:
             self._state.messages.rename(unit, new_sha)

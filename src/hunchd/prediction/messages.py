@@ -1,4 +1,7 @@
-"""Past units of work: subject, author and files of each, searchable by words."""
+"""Past units of work, searchable by words.
+
+Each has a subject, an author and files.
+"""
 
 from __future__ import annotations
 
@@ -34,9 +37,9 @@ HALF_LIFE = 3_000.0  # units: the vocabulary of a project outlives its structure
 
 @dataclass(frozen=True, slots=True)
 class Nearest:
-    """Past units similar to a text, best first, with their similarity (0..1) and files.
+    """Past units similar to a text, best first.
 
-    `which` is the index of the unit of each file.
+    They come with their similarity (0..1) and files. `which` is the index of the unit of each file.
     """
 
     units: Array
@@ -69,7 +72,7 @@ class Saying:
 
 
 class Messages:
-    """Units in the order they were learned, and the postings of their words."""
+    """Units in learned order, and the postings of their words."""
 
     def __init__(self) -> None:
         self.shas = Strings()
@@ -129,11 +132,17 @@ class Messages:
         return files
 
     def files_since(self, unit: int) -> Array:
-        """Return the files of all units from this one on, once for each unit."""
+        """Return the files of all units from `unit` on.
+
+        A file is listed once for each unit.
+        """
         return self._files.view[self._offsets.view[max(unit, 0)] :]
 
     def flattened(self, units: Array) -> tuple[Array, Array]:
-        """Return the files of several units in one array, and the number of files of each unit."""
+        """Return the files of several units in one array.
+
+        The second array holds the number of files of each unit.
+        """
         offsets, units = self._offsets.view, units.astype(np.intp)  # for use as indexes
         starts = offsets.take(units)
         units += 1
@@ -141,7 +150,7 @@ class Messages:
         return self._files.view.take(spans(starts, sizes)).astype(np.intp), sizes
 
     def saying(self, keys: Sequence[int]) -> Saying:
-        """Return the newest units that contain each of these words, and the words' rarity.
+        """Return the newest units with these words, and their rarity.
 
         Words that nearly all units contain are skipped.
         """
@@ -178,7 +187,10 @@ class Messages:
         return Nearest(units, np.minimum(similarity[order], 1.0), files, which, roots)
 
     def units_of_author(self, author: int, most: int) -> Array:
-        """Return the newest units of an author among the last 4,000, newest first."""
+        """Return the newest units of an author, newest first.
+
+        They are searched among the last 4,000.
+        """
         start = max(len(self) - 4_000, 0)
         hits = np.flatnonzero(self.author.view[start:] == author)[::-1][:most]
         return hits + start

@@ -1,4 +1,4 @@
-"""Prediction of the next step from several context models, mixed by their success.
+"""Prediction of the next step from a mixture of contexts.
 
 A view is a context to condition on: the last step, the last two, the last three, the last informative ones, the
 position in a known workflow, the branch, the hour, what failed. Each yields a distribution; its weight depends on
@@ -274,9 +274,9 @@ class NextStep:
 
 
 def _matched(path: Sequence[int], last: Sequence[int]) -> tuple[int, int] | None:
-    """Return how many steps of `path` were done in order up to its last, and where.
+    """Return how many steps of `path` were done, and where.
 
-    Few other steps may lie in between. None if the last one was not done.
+    They were done in order up to the last. Few other steps may lie in between. None if the last one was not done.
     """
     position, done, end = len(last) - 1, 0, -1
     for symbol in reversed(path):
@@ -297,7 +297,10 @@ def _told(row: _Row) -> Iterator[tuple[int, float]]:
 
 
 def _escape(row: _Row) -> float:
-    """Return the weight of unseen steps: as often as something new was seen (Witten and Bell)."""
+    """Return the weight of unseen steps.
+
+    It grows with how often something new was seen (Witten and Bell).
+    """
     return float(len(row.counts)) * 0.5
 
 

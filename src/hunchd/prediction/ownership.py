@@ -1,8 +1,8 @@
-"""Ownership of a file's lines by units, estimated from line counts without blame.
+"""Ownership of lines by units, estimated without blame.
 
-A unit that adds lines owns them; one that deletes lines takes them from all owners in proportion. What a change is
-about to touch was mostly written by the largest owners: on blame-derived truth this finds far more than the newest
-units do.
+The estimate uses line counts. A unit that adds lines owns them; one that deletes lines takes them from all owners
+in proportion. What a change is about to touch was mostly written by the largest owners: on blame-derived truth this
+finds far more than the newest units do.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Ownership:
         self.rows[file] = row
 
     def shares(self, file: int) -> tuple[Array, Array]:
-        """Return the units that own lines of a file, and their share of it."""
+        """Return the units that own lines of a file, with shares."""
         row = self.rows[file]
         return row["unit"], row["lines"] / max(float(row["lines"].sum()), 1.0)
 

@@ -1,4 +1,7 @@
-"""Growing columns, rows and strings in packed arrays, at a tenth of a dictionary's memory."""
+"""Growing columns, rows and strings in packed arrays.
+
+They take a tenth of a dictionary's memory.
+"""
 
 from __future__ import annotations
 
@@ -48,12 +51,18 @@ def concatenated(arrays: list[Array]) -> Array:
 
 
 def raw(records: Array) -> Array:
-    """View records as bytes: numpy copies structured types field by field, which is slower."""
+    """View records as bytes.
+
+    Numpy copies structured types field by field, which is slower.
+    """
     return records.view(np.dtype((np.void, records.dtype.itemsize)))
 
 
 def summed(numbers: Array, values: Array) -> Scores:
-    """Add up the values of equal numbers; the numbers are returned distinct and ascending."""
+    """Add up the values of equal numbers.
+
+    The numbers are returned distinct and ascending.
+    """
     if not len(numbers):
         return nothing()
     if _near(numbers):
@@ -88,7 +97,10 @@ def _near(numbers: Array) -> bool:
 
 
 def _grouped(numbers: Array) -> tuple[Array, Array, Array]:
-    """Return distinct ascending numbers, the order that groups them, and the start of each group."""
+    """Group equal numbers.
+
+    Returns distinct ascending numbers, the grouping order, and the start of each group.
+    """
     order = numbers.argsort(kind="stable")
     ordered = numbers.take(order)
     starts = _begins(ordered).nonzero()[0]
@@ -130,10 +142,11 @@ def _begins(ordered: Array) -> Array:
 
 
 def highest(values: Array, most: int) -> Array:
-    """Return the indexes of the `most` highest of more values, in no certain order.
+    """Return the indexes of the `most` highest values.
 
-    Of many values only those are compared that reach the best of each stretch of them. If a tie has to be decided,
-    all are partitioned, which takes longer than sorting them without their indexes.
+    There are more values than that; the order is not defined. Of many values only those are compared that reach the
+    best of each stretch of them. If a tie has to be decided, all are partitioned, which takes longer than sorting
+    them without their indexes.
     """
     stretch = len(values) // (2 * most)
     high = values
@@ -158,7 +171,10 @@ def among(values: Array, rising: Array) -> Array:
 
 
 class Column:
-    """Array that grows at its end, or up to a requested size, in amortised constant time."""
+    """Growing array.
+
+    It grows at its end or up to a requested size, in amortised constant time.
+    """
 
     __slots__ = ("_array", "_default", "size")
 
@@ -200,7 +216,10 @@ class Column:
 
 
 class Rows:
-    """Rows of varying length: a packed base as loaded, and the rows changed since."""
+    """Rows of varying length, packed as loaded.
+
+    Rows changed since are beside the base.
+    """
 
     __slots__ = ("_base", "_changed", "_offsets", "dtype", "size")
 
@@ -227,9 +246,9 @@ class Rows:
         return self._base[:0]
 
     def joined(self, indexes: Array) -> tuple[Array, Array]:
-        """Return several rows in one array, and the index of each element's row in `indexes`.
+        """Return several rows in one array.
 
-        The order is not defined.
+        The second array is the index of each element's row in `indexes`. The order is not defined.
         """
         listed = indexes.tolist()
         changed = [place for place, index in enumerate(listed) if index in self._changed] if self._changed else []
@@ -261,7 +280,10 @@ class Rows:
 
 
 class Strings:
-    """Texts by index: one block of bytes as loaded, and the texts added since."""
+    """Texts by index, packed as loaded.
+
+    Texts added since are beside the base.
+    """
 
     __slots__ = ("_added", "_base", "_changed", "_offsets")
 

@@ -1,7 +1,7 @@
-"""Line authorship and words of recently read files: a change goes where its words are.
+"""Line authorship and words of recently read files.
 
-Kept in memory only, for the files read last: git computes it again faster than it could be kept up to date for all
-files.
+A change goes where its words are. Kept in memory only, for the files read last: git computes it again faster than
+it could be kept up to date for all files.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Reading:
 
 
 def reading(lines: Sequence[tuple[str, str]]) -> Reading:
-    """Build a reading from the commit id and the text of each line.
+    """Build a reading from commit ids and line texts.
 
     Takes some 10 ms for a thousand lines.
     """
@@ -65,9 +65,9 @@ class Page:
         return self.units[known], self.read.share[known]
 
     def speaking_of(self, wanted: Array) -> Scores:
-        """Return units that wrote lines with these words, and their share of such lines.
+        """Return units that wrote lines with these words.
 
-        Rare words count more.
+        The values are their shares of such lines. Rare words count more.
         """
         keys = self.read.keys
         starts, ends = keys.searchsorted(wanted), keys.searchsorted(wanted, side="right")
@@ -86,7 +86,10 @@ class Pages:
         self._pages: OrderedDict[int, Page] = OrderedDict()
 
     def put(self, file: int, read: Reading, number: Callable[[str], int | None], newest: int) -> None:
-        """Store the reading of a file; `number` maps a commit id to its unit."""
+        """Store the reading of a file.
+
+        `number` maps a commit id to its unit.
+        """
         units = [-1 if (unit := number(sha)) is None else unit for sha in read.ids]
         self._pages[file] = Page(np.array(units, "<i4"), read, newest)
         self._pages.move_to_end(file)

@@ -11,7 +11,7 @@ MOST_PLACES = 3
 
 
 def units_by(state: State, email: str, name: str) -> int:
-    """Return how many of the newest units this author wrote, at most NEWEST.
+    """Count the newest units of this author, at most NEWEST.
 
     Authors are identified by their mail address.
     """

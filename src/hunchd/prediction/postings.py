@@ -1,4 +1,7 @@
-"""Postings of documents by key: loaded ones in packed arrays, additions beside them."""
+"""Postings of documents by key, packed as loaded.
+
+Additions are stored beside the packed arrays.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ Held = list[tuple[int, list[int], list[int], int]]  # key, documents, counts, an
 
 
 class Postings:
-    """Map from keys to (document, count) pairs, in the order they were added.
+    """Map from keys to (document, count) pairs, as added.
 
     Loaded postings are two sorted arrays searched by bisection; additions are stored by key beside them.
     """
@@ -85,7 +88,10 @@ class Postings:
             self.added -= size
 
     def of_key(self, key: int, newest: int | None = None) -> tuple[Array, Array]:
-        """Return documents and counts of one key, oldest first; at most the `newest`."""
+        """Return documents and counts of one key, oldest first.
+
+        At most the `newest` are returned.
+        """
         if not len(self._keys):
             return self._added_of(key, newest)
         at = int(self._keys.searchsorted(np.uint32(key)))  # of the keys' own type, otherwise numpy copies the keys
@@ -108,9 +114,10 @@ class Postings:
         return documents, counts
 
     def of_keys(self, keys: Array, newest: int = sys.maxsize, most: int = sys.maxsize) -> tuple[Array, Array, Array]:
-        """Return documents and counts of several keys, and the number for each key.
+        """Return documents and counts of several keys.
 
-        At most the `newest` of each key, and none of a key with more than `most`.
+        The third array is the number for each key. At most the `newest` of each key, and none of a key with more
+        than `most`.
         """
         ends, sizes = self._in_base(keys)
         listed = keys.tolist()
@@ -128,7 +135,10 @@ class Postings:
         )
 
     def _parts(self, key: int, end: int, size: int, newest: int, most: int) -> tuple[list[Array], list[Array]]:
-        """Return documents and counts of one key: loaded ones (`size`, up to `end`) and additions."""
+        """Return loaded and added postings of one key.
+
+        `size` loaded ones end at `end`.
+        """
         if not size and key not in self._added:
             return [], []
         late, late_counts = self._added_of(key, newest)
@@ -146,7 +156,7 @@ class Postings:
         return sizes
 
     def _in_base(self, keys: Array) -> tuple[Array, Array]:
-        """Return the end and the number of the loaded postings of each key."""
+        """Return end and number of each key's loaded postings."""
         if not len(self._keys):
             return np.zeros(len(keys), "<i8"), np.zeros(len(keys), "<i8")
         keys = keys.astype("<u4", copy=False)

@@ -62,7 +62,7 @@ class Ranked:
 
 
 class Predictor(Learner):
-    """Predictor of files and past units for a focus, by history and session."""
+    """Predictor of files and past units for a focus."""
 
     def __init__(self, table: Weights | None = None, session_table: Sequel | None = None) -> None:
         super().__init__()
@@ -83,14 +83,18 @@ class Predictor(Learner):
         }
 
     def note(self, event: SessionEvent) -> None:
-        """Record an event of the session: opened, edited, saved, closed, checked out or used."""
+        """Record an event of the session.
+
+        A file was opened, edited, saved, closed, checked out or used.
+        """
         file = self._state.files.numbers.get(event.path) if event.path else None
         self._state.session.note(event, file)
 
     def outcome(self, path: str, *, used: bool) -> None:
-        """Learn whether a suggested file was used, from the newest prediction that contained it.
+        """Learn from the use of a suggested file.
 
-        An ignored suggestion teaches nothing by itself: its rank may be the reason.
+        The newest prediction that contained it is the lesson. An ignored suggestion teaches nothing by itself: its
+        rank may be the reason.
         """
         file = self._state.files.numbers.get(path)
         if file is None or not used:
@@ -102,7 +106,7 @@ class Predictor(Learner):
                 return
 
     def predict(self, focus: Focus, *, now: int, k: int = 20, explain: bool = True) -> Prediction:
-        """Return the `k` files most likely needed next, and the relevant past units.
+        """Return the `k` most likely files and relevant past units.
 
         Files that are already open are never returned. `now` is in seconds since the epoch.
         """
@@ -156,7 +160,10 @@ class Predictor(Learner):
         return Ranked(found, np.argsort(-scores, kind="stable"), matrix, plain, scores, sure, chances)
 
     def _confidences(self, query: Query, ranked: Ranked, best: Array) -> Array:
-        """Return the probability that the `best` are visited soon, or part of the same work."""
+        """Return the probabilities of the `best` files.
+
+        They are visited soon, or else part of the same work.
+        """
         if ranked.chances is not None:
             return ranked.chances[best]
         # The correction learned from this user changes the order, not the share of files that are used.
@@ -164,7 +171,10 @@ class Predictor(Learner):
         return likely
 
     def steps(self, query: Query, now: int) -> list[Step]:
-        """Return the session steps up to the file of the query; none without a file."""
+        """Return the session steps up to the query's file.
+
+        There are none without a file.
+        """
         if not query.seeds:
             return []
         steps = self._state.session.steps(now)

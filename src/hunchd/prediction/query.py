@@ -78,7 +78,10 @@ def query_of(focus: Focus, state: State) -> Query:
 
 
 def files_named(name: str, state: State) -> list[int]:
-    """Return the existing file whose path ends like this name, if the best match is unique."""
+    """Return the existing file that best matches a path ending.
+
+    Returns none if the best match is not unique.
+    """
     exact = state.files.numbers.get(name)
     if exact is not None and state.files.alive.view[exact]:
         return [exact]
@@ -101,7 +104,10 @@ def files_named(name: str, state: State) -> list[int]:
 
 
 def branch_words(branch: str) -> str:
-    """Return the words of a branch name; long-lived branches and bare numbers have none."""
+    """Return the words of a branch name.
+
+    Long-lived branches and bare numbers have none.
+    """
     name = branch.rsplit("/", 1)[-1] if branch.lower().split("/")[0] in DULL_BRANCHES else branch
     if not name or name.lower() in DULL_BRANCHES:
         return ""

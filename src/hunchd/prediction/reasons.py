@@ -73,7 +73,7 @@ class Reasons:
         return self._called[self._state.files.paths[file]]
 
     def _kinship(self, file: int) -> str:
-        """Return the relation of the file to the newest seed with its stem.
+        """Return the relation to the newest seed of that stem.
 
         Empty if many files have the stem, such as `views.py`, and the file lies elsewhere.
         """
@@ -94,15 +94,15 @@ class Reasons:
         return "named alike"
 
     def _is_near(self, file: int, seed: int) -> bool:
-        """Return True if one file lies below the folder of the other, or both in folders of one name.
+        """Return True if the folders are nested or have one name.
 
-        The latter holds for sources and their tests.
+        The latter holds for sources and their tests. The latter holds for sources and their tests.
         """
         short, long = sorted((self._state.files.paths[one].rpartition("/")[0] for one in (file, seed)), key=len)
         return bool(short) and (f"{long}/".startswith(f"{short}/") or short.split("/")[-1] == long.split("/")[-1])
 
     def _linked(self, file: int, row: list[float]) -> Iterator[tuple[float, str]]:
-        """Yield the links to the newest seed that is linked in each way."""
+        """Yield each kind of link to the newest linked seed."""
         for source, weight, to_here, to_another in self._links(file):
             if row[INDEX[source]] > 0:
                 said = reversed(self._found.said)
@@ -110,7 +110,10 @@ class Reasons:
                 yield weight, to_here if seed is None or seed == self._here else to_another.format(self._name(seed))
 
     def _links(self, file: int) -> tuple[tuple[str, float, str, str], ...]:
-        """Return the link types that apply; only code imports, whatever a document is called."""
+        """Return the link types that apply.
+
+        Only code imports, whatever a document is called.
+        """
         traits = self._state.files.traits.view
         both = traits[file] & CODE and any(traits[seed] & CODE for seed in self._found.query.seeds)
         return (*_IMPORTS, *_NAMES) if both else _NAMES
@@ -131,7 +134,7 @@ class Reasons:
         return [max(strongest)] if strongest else []
 
     def _lead(self, file: int) -> str:
-        """Return the name of the file it changed with most often among those the words point to."""
+        """Return the name of the lead it changed with most often."""
         if self._found.topic is None:
             return ""
         leads = self._found.topic.leads
@@ -143,7 +146,7 @@ class Reasons:
         return "" if place > 0 else self._name(int(leads[-place]))
 
     def _supporting_unit(self, file: int) -> int | None:
-        """Return the nearest past unit that touched the file and has an informative subject."""
+        """Return the nearest unit of the file with an informative subject."""
         nearest, subjects = self._found.nearest, self._state.messages.subjects
         units = nearest.units[nearest.which[nearest.files == file]].tolist()
         return next((unit for unit in units if tells(subjects[unit])), None)

@@ -1,8 +1,8 @@
-"""Reranking by the session: scores from history and contents, combined with recent steps.
+"""Reranking by recent steps of the session.
 
-A history consists of sets of files; only a session has an order. Half of the files that an agent touches next it
-has touched before: history cannot rank those. The weights are learned from sessions of real agents
-(`benchmarks/next_file.py`), apart from the ranker, which never saw one.
+It combines them with the scores from history and contents. A history consists of sets of files; only a session has
+an order. Half of the files that an agent touches next it has touched before: history cannot rank those. The weights
+are learned from sessions of real agents (`benchmarks/next_file.py`), apart from the ranker, which never saw one.
 """
 
 from __future__ import annotations
@@ -66,7 +66,10 @@ class Sequel:
     provenance: dict[str, Any] = field(default_factory=dict)
 
     def scores(self, signs: Array, *, words: bool) -> Array:
-        """Return the log odds that each candidate comes next, up to a common constant."""
+        """Return the log odds of coming next, up to a constant.
+
+        The constant is common to all candidates.
+        """
         scored: Array = signs @ (self.words if words else self.files)
         return scored
 
@@ -154,9 +157,10 @@ def signs_of(state: State, found: Evidence, plain: Array, steps: Sequence[Step],
 
 @dataclass(frozen=True, slots=True)
 class _Stays:
-    """Visits of the session by file: steps since the last, and the decayed number.
+    """Visits of the session by file.
 
-    `exploring` is the share of the session that led to new files, 0..1.
+    They are the steps since the last, and the decayed number. `exploring` is the share of the session that led to
+    new files, 0..1.
     """
 
     age: dict[int, int]

@@ -1,4 +1,4 @@
-"""Session: recent steps from file to file, degree of interest, and transitions between files."""
+"""Session: recent steps, degree of interest and transitions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ MOST_FOLLOWERS = 40
 
 @dataclass(frozen=True, slots=True)
 class SessionEvent:
-    """Action of the developer. `path` is relative to the project; `at` in seconds since the epoch."""
+    """Action of the developer.
+
+    `path` is relative to the project; `at` is in seconds since the epoch.
+    """
 
     kind: EventKind
     at: int
@@ -93,7 +96,10 @@ class Session:
         return steps[::-1]
 
     def interest(self) -> dict[int, float]:
-        """Return the degree of interest by file: weights of its events, decayed by later events."""
+        """Return the degree of interest by file.
+
+        It sums the weights of its events, decayed by later events.
+        """
         interest: dict[int, float] = {}
         for age, (kind, file) in enumerate(zip(reversed(self.kinds), reversed(self.files), strict=True)):
             interest[file] = interest.get(file, 0.0) + WEIGHT.get(kind, 0.0) * FADING**age

@@ -1,4 +1,7 @@
-"""File format of packed arrays: magic, a JSON header with the offset of each array, arrays."""
+"""File format of packed arrays.
+
+A magic word is followed by a JSON header with the offset of each array, and the arrays.
+"""
 
 from __future__ import annotations
 

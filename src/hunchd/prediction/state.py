@@ -1,4 +1,4 @@
-"""State of the predictor, and its updates by units of work, files and events."""
+"""State of the predictor, updated by units, files and events."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class State:
         return len(self.messages)
 
     def places_of(self, files: Array, ends: Array) -> Array:
-        """Return for each file one index in its range that holds the same file.
+        """Return one index of an equal file, for each file.
 
         The ranges end at `ends`. Equal files of a range get the same index.
         """
@@ -78,7 +78,10 @@ class State:
         return places
 
     def learn(self, unit: Unit, title: str, *, weight: float = 1.0) -> None:
-        """Learn a unit; a change of more than LARGEST_CHANGE files only moves files."""
+        """Learn a unit.
+
+        A change of more than LARGEST_CHANGE files only moves files.
+        """
         self._lessons += 1
         now = self.now
         touched = self._moved(unit, now)
@@ -97,7 +100,10 @@ class State:
         self.folders.learn(folders, now, strength)
 
     def _moved(self, unit: Unit, now: int) -> list[int]:
-        """Apply renames, additions and deletions; return the numbers of files that still exist."""
+        """Apply renames, additions and deletions.
+
+        Returns the numbers of files that still exist.
+        """
         touched: dict[int, None] = {}
         for change in unit.changes:
             if change.status == "D":
@@ -135,9 +141,9 @@ class State:
             self.contents.drop(number)
 
     def hubs(self) -> Array:
-        """Return a mask of the files that nearly everything touches (change logs, lock files).
+        """Return a mask of the hub files.
 
-        Suggesting them is not informative.
+        Nearly everything touches them (change logs, lock files). Suggesting them is not informative.
         """
         at, hubs = self._hubs
         if at == self.now and len(hubs) == len(self.files):
@@ -197,5 +203,8 @@ _PARTS: dict[str, type[Files] | type[CoChange] | type[Messages] | type[Ownership
 
 
 def author_key(email: str, name: str) -> int:
-    """Return an author as 32 bits: by mail address, or by name if there is none."""
+    """Hash an author to 32 bits.
+
+    The mail address is used, or the name if there is none.
+    """
     return words.key((email or name).strip().lower())

@@ -1,4 +1,7 @@
-"""Topic of a text by all sources of words: the strongest files, and their co-change."""
+"""Topic of a text: its strongest files and their co-change.
+
+All sources of words contribute.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,10 @@ class Topic:
     with_lead: Scores
 
     def pointed_at(self, files: Array) -> Array:
-        """Return how strongly the text points to these files; 1 is the strongest."""
+        """Return how strongly the text points to these files.
+
+        1 is the strongest.
+        """
         pointed_at: Array = self.strength[files] / self.strongest
         return pointed_at
 
@@ -43,9 +49,9 @@ class Topic:
 def topic(
     state: State, said: Mapping[str, Scores], likely: Array, seeds: tuple[int, ...], usable: Array
 ) -> Topic | None:
-    """Combine the scores of all sources of words; open and unusable files are left out.
+    """Combine the scores of all sources of words.
 
-    `likely` are files that contain the strongest few: the best of each source.
+    Open and unusable files are left out. `likely` are files that contain the strongest few: the best of each source.
     """
     strength = np.zeros(len(usable), "<f4")
     for files, values in (said[name] for name in SOURCES):
@@ -70,7 +76,10 @@ def topic(
 
 
 def past_alike(state: State, said: Saying, seeds: tuple[int, ...]) -> Scores:
-    """Return what past units of the open files touched, weighted by words shared with the text."""
+    """Return files of the seeds' past units, by similarity.
+
+    Units that share words with the text count most.
+    """
     units, likeness = said.shared
     whole = float((said.rarity * said.rarity).sum()) or 1.0
     parts = [_alike(state, seed, units, likeness / whole) for seed in seeds]

@@ -1,4 +1,7 @@
-"""Parsing of tracebacks: project files, the raise site first, and the names mentioned."""
+"""Parsing of tracebacks for project files and names.
+
+The raise site comes first.
+"""
 
 from __future__ import annotations
 
@@ -40,11 +43,12 @@ _TEST_NAME = re.compile(r"(?:, in |: in |^\s*(?:async )?def )(test\w+)", re.M)
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """Parsed traceback. `files` and `tests` are project files, the nearest to the raise site first.
+    """Parsed traceback.
 
-    Names are keys as in definitions: `spoken` are names in the message, `shown` those in the project's own lines
-    that the trace quotes. `blamed` are the files of modules that the message complains about. `said` is the message
-    with the names of the failing tests.
+    `files` and `tests` are project files, the nearest to the raise site first. Names are keys as in definitions:
+    `spoken` are names in the message, `shown` those in the project's own lines that the trace quotes. `blamed` are
+    the files of modules that the message complains about. `said` is the message with the names of the failing
+    tests.
     """
 
     files: tuple[int, ...] = ()
@@ -62,7 +66,10 @@ NO_TRACE = Trace()
 
 
 def read(texts: Iterable[str], state: State) -> Trace:
-    """Parse error texts, newest first; files named by older ones come after its own."""
+    """Parse error texts, newest first.
+
+    Files named by older texts come after those of newer ones.
+    """
     texts = [shortened(text[-LONGEST:]) for text in texts if text.strip()][:MOST_TEXTS]
     if not texts:
         return NO_TRACE
@@ -80,7 +87,7 @@ def read(texts: Iterable[str], state: State) -> Trace:
 
 
 def files_of(text: str, state: State) -> list[int]:
-    """Return project files among the locations of one text, the raise site first."""
+    """Return project files in a text, the raise site first."""
     names = [match[1].replace("\\", "/") for match in _LOCATION.finditer(text)]
     if _LAST_IS_WORST.search(text):
         names.reverse()
@@ -89,10 +96,10 @@ def files_of(text: str, state: State) -> list[int]:
 
 
 def place_of(name: str, state: State) -> int | None:
-    """Return the project file that a trace means by `name`; None for third-party code.
+    """Return the project file that a trace names, or None.
 
-    A project may be anywhere, so an absolute path is the project's if it ends in one of its whole paths, or in two
-    parts of one that is then the only one.
+    Third-party code is None. A project may be anywhere, so an absolute path is the project's if it ends in one of
+    its whole paths, or in two parts of one that is then the only one.
     """
     installed = INSTALLED.split(name)
     if len(installed) == 1 and _FOREIGN.search(name):
@@ -110,9 +117,9 @@ def place_of(name: str, state: State) -> int | None:
 
 
 def _fitting(parts: list[str], state: State, *, whole: bool, outside: bool) -> Iterator[tuple[int, int]]:
-    """Yield (common trailing path parts, file) for each file that `parts` may mean.
+    """Yield files that `parts` may mean.
 
-    `whole` requires all parts to match.
+    They come as (common trailing path parts, file). `whole` requires all parts to match.
     """
     tail = words.keys_of_text(parts[-1].replace(".", " "))
     for file in state.contents.paths.holders(tail[0])[0].tolist() if tail else ():
@@ -135,7 +142,7 @@ def common_tail(one: Sequence[str], other: Sequence[str]) -> int:
 
 
 def _said(text: str) -> tuple[list[str], list[str]]:
-    """Return the lines of the message, and the other lines that are not of libraries.
+    """Return the message lines, and other non-library lines.
 
     Both are ordered from the end of the text, except for what tools list: there the first line is the error, and
     the others may follow from it.

@@ -1,4 +1,7 @@
-"""Past units of work relevant to a focus: similar to its words, or authors of its files."""
+"""Past units of work relevant to a focus.
+
+They are similar to its words or wrote its files.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,10 @@ _FADING = 0.5 ** (np.arange(NEWEST_OF_FILE) / HALVING)
 def recalled(
     state: State, query: Query, found: Evidence, now: int, most: int = MOST_UNITS
 ) -> tuple[PredictedUnit, ...]:
-    """Return units with similar words, and units that wrote or recently touched the open files."""
+    """Return similar units, and units of the open files.
+
+    The latter wrote or recently touched the files.
+    """
     meant = _meant(state, query)
     shares = {seed: _shares(state, seed) for seed in query.seeds}
     nearest, lately = found.nearest, _lately(state, meant)
@@ -77,7 +83,10 @@ def _parts(shares: Mapping[int, Scores], seeds: list[int]) -> list[Scores]:
 
 
 def _shares(state: State, seed: int) -> Scores:
-    """Return units that own lines of a file, and their share of it, as read or estimated."""
+    """Return units that own lines of a file, with shares.
+
+    They were read, or are estimated.
+    """
     page = state.pages.of(seed)
     return page.shares if page is not None and _is_read(state, seed) else state.ownership.shares(seed)
 
@@ -88,7 +97,10 @@ def _is_read(state: State, seed: int) -> bool:
 
 
 def _spoken(state: State, query: Query, seeds: list[int]) -> Scores:
-    """Return units that wrote lines of the open files with words of the query, and their share."""
+    """Return units that wrote lines with words of the query.
+
+    The values are their shares of such lines in the open files.
+    """
     pages = [page for seed in seeds if (page := state.pages.of(seed)) is not None]
     if not pages or not query.keys:
         return nothing()
@@ -97,13 +109,19 @@ def _spoken(state: State, query: Query, seeds: list[int]) -> Scores:
 
 
 def _meant(state: State, query: Query) -> list[int]:
-    """Return the open files without hubs (change logs, lock files), if there are others."""
+    """Return the open files without hubs, if possible.
+
+    Hubs are change logs and lock files.
+    """
     hubs = state.hubs()
     return [seed for seed in query.seeds if not hubs[seed]] or list(query.seeds)
 
 
 def _lately(state: State, seeds: list[int]) -> list[Scores]:
-    """Return the units that touched each open file, halved in weight every HALVING units."""
+    """Return the units that touched each open file.
+
+    Their weight halves every HALVING units.
+    """
     touching = [state.messages.units_of_file(seed, NEWEST_OF_FILE) for seed in seeds]
     return [(units, (OF_RECENCY / len(touching)) * _FADING[: len(units)]) for units in touching]
 

@@ -1,4 +1,7 @@
-"""Mapping of unknown words to known ones: `errorpages` is two words, `werkzerg` a typo."""
+"""Mapping of unknown words to known ones.
+
+`errorpages` is two words, `werkzerg` a typo.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ FILES_TO_BE_A_WORD = 2  # files that must contain a word if no path does
 
 
 def understood(text: str, state: State) -> list[int]:
-    """Return the keys of the known words that unknown words of the text stand for."""
+    """Return the keys of known words behind unknown words."""
     parts = [part for part in words.parts(text) if len(part) >= SHORTEST_MISSPELT]
     if not parts or not state.now:
         return []
@@ -43,9 +46,9 @@ def _met(state: State, keys: list[int]) -> Array:
 
 
 def _split(word: str, state: State) -> list[str]:
-    """Return the two known words it consists of, the most even split first.
+    """Return the two known words it consists of.
 
-    Stop words count as known, and are dropped.
+    The most even split is preferred. Stop words count as known, and are dropped.
     """
     if len(word) < SHORTEST_JOINED:
         return []
@@ -62,7 +65,10 @@ def _split(word: str, state: State) -> list[str]:
 
 
 def _spelt(word: str, state: State) -> list[str]:
-    """Return the most frequent known word at one edit (letter changed, missing, extra, swapped)."""
+    """Return the most frequent known word at one edit.
+
+    An edit is a letter changed, missing, extra or swapped.
+    """
     if len(word) > LONGEST_MISSPELT or not word.isascii():
         return []
     near = list(_one_letter_away(word))

@@ -33,7 +33,10 @@ class Weights:
 
 @cache
 def shipped() -> Weights:
-    """Return the shipped weights; hand-set ones if none were trained for these features."""
+    """Return the shipped weights.
+
+    They are hand-set if none were trained for these features.
+    """
     return loaded(SHIPPED) if SHIPPED.exists() else by_hand()
 
 

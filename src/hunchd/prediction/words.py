@@ -1,4 +1,7 @@
-"""Words of code and prose as 32-bit keys: identifiers split, stop words dropped, stems trimmed."""
+"""Words of code and prose as 32-bit keys.
+
+Identifiers are split, stop words dropped and stems trimmed.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,10 @@ LONGEST_WORD = 40
 
 
 def key(word: str) -> int:
-    """Hash a word to 32 bits; one collision is expected in some 90,000 distinct words."""
+    """Hash a word to 32 bits.
+
+    One collision is expected in some 90,000 distinct words.
+    """
     return zlib.crc32(word.encode("utf-8", "replace"))
 
 
@@ -65,7 +71,10 @@ def _parts_of(identifier: str) -> list[str]:
 
 
 def keys_of_text(text: str) -> list[int]:
-    """Return the distinct keys of a text in order; a compound identifier also counts as a whole."""
+    """Return the distinct keys of a text in order.
+
+    A compound identifier also counts as a whole.
+    """
     found: dict[int, None] = {}
     for run in _RUN.findall(text):
         parts = keys_of_identifier(run)
@@ -76,7 +85,10 @@ def keys_of_text(text: str) -> list[int]:
 
 
 def parts(text: str) -> list[str]:
-    """Return the distinct lowercase words of a text and of its identifiers, without stop words."""
+    """Return the distinct lowercase words of a text.
+
+    Identifiers are split and stop words dropped.
+    """
     return list(dict.fromkeys(part for run in _RUN.findall(text) for part in _parts_of(run)))
 
 
