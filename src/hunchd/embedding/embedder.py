@@ -1,4 +1,4 @@
-"""Embedder and reader interfaces, with lazy loading, a vector cache and release when idle."""
+"""Model interfaces with lazy loading, caching and release when idle."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ class ModelUnavailable(HunchError):
 
 
 class Embedder(Protocol):
-    """Model that maps texts to vectors of length 1 (little-endian float32 bytes). Thread-safe."""
+    """Model that maps texts to vectors.
+
+    Vectors have length 1 (little-endian float32 bytes). Thread-safe.
+    """
 
     @property
     def name(self) -> str: ...
@@ -40,7 +43,10 @@ class Embedder(Protocol):
 
 
 class Reader(Protocol):
-    """Model that returns for pairs of statements the probability of a contradiction. Thread-safe."""
+    """Model that returns the probability of contradictions.
+
+    It reads pairs of statements. Thread-safe.
+    """
 
     def contradict(self, pairs: Sequence[tuple[str, str]]) -> list[float]: ...
 
@@ -90,7 +96,10 @@ class Late(Generic[Model]):
         self._used_at = self._clock()
 
     def release_if_idle(self) -> bool:
-        """Release the model if it was not used for a while; return True if it was released."""
+        """Release the model if it was not used for a while.
+
+        Returns True if it was released.
+        """
         if self._model is None or self._clock() - self._used_at < self._idle_after:
             return False
         self._model = None

@@ -40,7 +40,7 @@ def changes_in(path: Path) -> dict[str, Array]:
 
 
 def reader(model: bytes, changes: Mapping[str, Array], *, signed: bool) -> bytes:
-    """Build an ONNX model that returns the logit of a contradiction for each pair.
+    """Build an ONNX model that returns contradiction logits.
 
     `model` is the shipped one. Raises ValueError or KeyError for another.
     """
@@ -69,7 +69,10 @@ def changed(tensors: Mapping[str, Array], changes: Mapping[str, Array]) -> dict[
 
 
 def _norms() -> Iterator[tuple[str, str]]:
-    """Yield the name of each change of a normalisation, and its name in the model."""
+    """Yield the name of each changed normalisation, here and there.
+
+    The first is the name of the change, the second its name in the model.
+    """
     places: dict[str, str] = {}
     for layer in range(LAYERS):
         places[f"{layer}.attention.norm"] = f"{LAYER}.{layer}.attention.output.LayerNorm"
@@ -105,7 +108,7 @@ def _judged(graph: Graph, states: str, changes: Mapping[str, Array]) -> str:
 
 
 def _mean(graph: Graph, states: str, pieces: str) -> str:
-    """Add the mean of the states of those word pieces that are marked with 1."""
+    """Add the mean of the states marked with 1."""
     axis = graph.constant(f"{pieces}.axis", np.array([1]))
     [marks] = graph.add("Cast", pieces, to=1)
     [count] = graph.add("ReduceSum", marks, axis, keepdims=1)

@@ -165,7 +165,10 @@ def _folder_of(model: bytes, *, longest: int | None = None) -> Iterator[str]:
 
 
 def _loaded_from(folder: str) -> dict[str, Any]:
-    """Return the options to load a model from this folder, single-threaded and with little memory."""
+    """Return the options to load a model from this folder.
+
+    It runs single-threaded and with little memory.
+    """
     return {
         "threads": 1,
         "providers": ["CPUExecutionProvider"],
@@ -176,7 +179,10 @@ def _loaded_from(folder: str) -> dict[str, Any]:
 
 
 def _multiplies_signed_bytes() -> bool:
-    """Return True if this processor multiplies signed bytes exactly: Intel and AMD need VNNI."""
+    """Return True if this processor multiplies signed bytes exactly.
+
+    Intel and AMD processors need VNNI.
+    """
     if platform.machine().lower() not in ("x86_64", "amd64", "i386", "i686"):
         return True
     try:
@@ -186,7 +192,10 @@ def _multiplies_signed_bytes() -> bool:
 
 
 def _by_name(name: str) -> Any:
-    """Load a model that the user chose, which may be downloaded with their consent."""
+    """Load a model that the user chose.
+
+    It may be downloaded with their consent.
+    """
     os.environ.pop("HF_HUB_OFFLINE", None)
     fastembed, _ = _fastembed()
     model = fastembed.TextEmbedding(name, threads=1)

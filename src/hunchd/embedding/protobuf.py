@@ -1,4 +1,7 @@
-"""Minimal Protocol Buffers: reading tensors of an ONNX file and writing a small graph. Pure."""
+"""Minimal Protocol Buffers codec for ONNX. Pure.
+
+It reads the tensors of a file and writes a small graph.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +22,9 @@ _VARINT, _FIXED64, _LENGTH, _FIXED32 = 0, 1, 2, 5  # wire types
 
 
 def tensors_of(model: bytes) -> dict[str, Array]:
-    """Return the initializers of an ONNX model by name, as views of `model`.
+    """Return the initializers of an ONNX model by name.
 
-    Raises ValueError if it is not an ONNX model.
+    They are views of `model`. Raises ValueError if it is not an ONNX model.
     """
     found: dict[str, Array] = {}
     for number, graph in _fields(memoryview(model)):
@@ -117,7 +120,10 @@ class Graph:
         return made
 
     def model(self, inputs: Mapping[str, tuple[int, Sequence[str | int]]], output: str, given: str) -> bytes:
-        """Return the model with named, typed inputs and one `output`, exported as `given`."""
+        """Return the model with typed inputs and one output.
+
+        `output` is exported as `given`.
+        """
         self._parts.append(_bytes(1, _text(1, output) + _text(2, given) + _text(4, "Identity")))
         parts = [*self._parts, _text(2, "hunchd")]
         parts += [_bytes(11, _value(name, kind, shape)) for name, (kind, shape) in inputs.items()]

@@ -34,7 +34,7 @@ _BIASES: Final = {
 
 
 def with_whole_numbers(model: bytes, *, signed: bool) -> bytes:
-    """Build an ONNX model that computes with integers what `model`, the shipped one, does.
+    """Build an integer version of the shipped ONNX model.
 
     `signed` weights are faster, and wrong if the processor overflows when it multiplies them (see `fast`). Raises
     ValueError or KeyError for another model.
@@ -44,7 +44,10 @@ def with_whole_numbers(model: bytes, *, signed: bool) -> bytes:
 
 
 def matrices_of(tensors: Mapping[str, Array]) -> dict[tuple[int, str], str]:
-    """Return the base name of each matrix by layer and part. Raises ValueError."""
+    """Return the base name of each matrix by layer and part.
+
+    Raises ValueError for another model.
+    """
     numbers = sorted(int(found[1]) for name in tensors if (found := _WEIGHT.fullmatch(name)))
     places = [(layer, part) for layer in range(LAYERS) for part in PARTS]
     if len(numbers) != len(places):
@@ -58,7 +61,10 @@ def bias_of(layer: int, part: str) -> str:
 
 
 class Bert:
-    """Builder of the model: `states`, then `model` with the output computed from them in `graph`."""
+    """Builder of the model.
+
+    Call `states`, then `model` with the output computed from them in `graph`.
+    """
 
     def __init__(self, tensors: Mapping[str, Array], *, signed: bool) -> None:
         self._tensors = tensors
@@ -67,9 +73,9 @@ class Bert:
         self.graph = Graph()
 
     def states(self, *, pairs: bool = False) -> str:
-        """Add the encoder and return the name of its states, a vector for each word piece.
+        """Add the encoder and return the name of its states.
 
-        `pairs` is for two sentences that are read together.
+        There is a vector for each word piece. `pairs` is for two sentences that are read together.
         """
         x = self._embedded(pairs)
         [mask] = self.graph.add("Cast", "attention_mask", to=INT32)
@@ -119,7 +125,10 @@ class Bert:
         return self._added(self._product(layer, inner, "down"), y, f"{name}.output.LayerNorm")
 
     def _product(self, layer: int, x: str, *parts: str) -> str:
-        """Add the product of `x` with the matrices of these parts side by side, plus biases."""
+        """Add the product of `x` and some matrices, plus biases.
+
+        The matrices of the parts are side by side.
+        """
         graph = self.graph
         names = [self._matrices[layer, part] for part in parts]
         name = f"{layer}.{'.'.join(parts)}"
