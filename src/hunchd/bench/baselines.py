@@ -1,4 +1,7 @@
-"""Baselines that rank all files by one signal each, from the predictor's state."""
+"""Baselines that rank all files by one signal each.
+
+They use the predictor's state.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +69,10 @@ def _merged(scores: list[Scores]) -> Scores:
 
 
 def _ordered(state: State, usable: Array, files: Array, values: Array) -> Array:
-    """Return the files best first, ties by recency; files without a value are left out."""
+    """Return the files best first, ties by recency.
+
+    Files without a value are left out.
+    """
     kept = usable[files] & (values > 0)
     files, values = files[kept], values[kept]
     ordered: Array = files[np.lexsort((-state.files.last.view[files], -values))]

@@ -1,4 +1,7 @@
-"""Memory task: predict the past units that wrote the lines a unit changes, by blame."""
+"""Memory task: predict the authors of changed lines.
+
+The authors are the past units that wrote the lines a unit changes, by blame.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +46,7 @@ def score(
     table: Weights,
     dump: IO[str] | None,
 ) -> None:
-    """Replay with line authorship of the files asked about, and add rows to the results.
+    """Replay with line authorship and add rows to the results.
 
     Contents are not read. Each unit is queried by its files ("memory"), with its branch if that is informative
     ("memory-branch"), and with its title ("memory-title").
@@ -62,7 +65,10 @@ def score(
 
 
 def _read(git: Git, predictor: Predictor, unit: Unit) -> None:
-    """Read the unit's files as they were before it, as the daemon reads open files."""
+    """Read the unit's files as they were before it.
+
+    The daemon reads open files in this way.
+    """
     for path in _paths(unit):
         if predictor.has(path):
             try:
@@ -115,7 +121,7 @@ def _changed(unit: Unit) -> list[Change]:
 
 
 def _needed(git: Git, unit: Unit, predictor: Predictor) -> set[str]:
-    """Return the learned units that last wrote the lines this unit modifies or deletes."""
+    """Return the learned units that wrote the changed lines."""
     found: set[str] = set()
     for change in _changed(unit):
         if not predictor.has(change.old_path or change.path) or (change.old_path or change.path) in predictor.hubs():
@@ -140,9 +146,9 @@ def _needed(git: Git, unit: Unit, predictor: Predictor) -> set[str]:
 
 
 def _ranges(git: Git, change: Change) -> Iterator[tuple[int, int]]:
-    """Yield the line ranges of the old file that the change modifies or deletes.
+    """Yield the line ranges of the old file that change.
 
-    Pure insertions need no memory.
+    They are modified or deleted. Pure insertions need no memory.
     """
     if not change.new_blob:
         return

@@ -67,7 +67,10 @@ def measured(options: argparse.Namespace) -> dict[str, float]:
 
 
 def _units(drawn: random.Random, paths: list[str], total: int) -> list[Unit]:
-    """Generate units that touch a few neighbouring files, some files far more often than others."""
+    """Generate units of a few neighbouring files each.
+
+    Some files are touched far more often than others.
+    """
     units = []
     for number in range(total):
         around = int(len(paths) * drawn.random() ** 2)

@@ -1,4 +1,4 @@
-"""Search benchmarks: the product's search over a real store process, and BM25 to compare."""
+"""Search over a real store process for benchmarks, and BM25."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class Bm25:
         self._gain = saturation + 1
 
     def ranked(self, question: str) -> list[int]:
-        """Return the numbers of the texts that share a word with the question, best first."""
+        """Return the matching texts by number, best first."""
         scores: defaultdict[int, float] = defaultdict(float)
         for word in dict.fromkeys(words(question)):
             postings = self._postings.get(word, ())

@@ -38,24 +38,31 @@ def reciprocal(gold: Set[str], ranked: Sequence[str]) -> float:
 
 
 def average_precision(gold: Set[str], ranked: Sequence[str]) -> float:
-    """Return the mean precision at the rank of each hit; a missing one counts 0."""
+    """Return the mean precision at the rank of each hit.
+
+    A missing one counts 0.
+    """
     places = [place for place, one in enumerate(ranked, start=1) if one in gold]
     return sum(found / place for found, place in enumerate(places, start=1)) / len(gold)
 
 
 def next_in_ten(ranked: Sequence[str], rest: Sequence[str], drawn: str) -> tuple[float, ...]:
-    """Return one value for each of `NEXT_NAMES`: two readings of "the next file is in the top ten".
+    """Return one value for each of `NEXT_NAMES`.
 
-    All files of `rest` are still to come, and history does not tell their order. Either each of them may be the
-    next, or one is drawn; as that says nothing about the others, even a predictor that knows all of them names it
-    by chance if there are more than ten: the third value is that chance.
+    They are two readings of "the next file is in the top ten", and a bound. All files of `rest` are still to come,
+    and history does not tell their order. Either each of them may be the next, or one is drawn; as that says
+    nothing about the others, even a predictor that knows all of them names it by chance if there are more than ten:
+    the third value is that chance.
     """
     first = ranked[:10]
     return float(any(path in first for path in rest)), float(drawn in first), min(1.0, 10 / len(rest))
 
 
 def by_unit(rows: Sequence[tuple[str, tuple[float, ...]]], names: Sequence[str] = NAMES) -> NDArray[Any]:
-    """Average rows of (unit, a value for each name) within each unit: one row a unit."""
+    """Average rows within each unit.
+
+    The rows are (unit, a value for each name); the result has one row a unit.
+    """
     groups: dict[str, list[tuple[float, ...]]] = {}
     for unit, values in rows:
         groups.setdefault(unit, []).append(values)
@@ -73,7 +80,10 @@ def interval(values: NDArray[Any], *, share: float = 0.95, seed: int = 0) -> tup
 
 
 def compared(ours: NDArray[Any], theirs: NDArray[Any], *, seed: int = 0) -> tuple[float, float]:
-    """Return the mean difference of paired units, and the share of resamples without a lead."""
+    """Compare paired units by bootstrap.
+
+    Returns the mean difference and the share of resamples without a lead.
+    """
     difference = ours - theirs
     drawn = np.random.default_rng(seed).integers(0, len(difference), (RESAMPLES, len(difference)))
     return float(difference.mean()), float((difference[drawn].mean(axis=1) <= 0).mean())

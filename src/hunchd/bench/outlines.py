@@ -1,4 +1,7 @@
-"""Outlines of past file contents: each blob is parsed once, and cached on disk if a folder is given."""
+"""Outlines of past file contents.
+
+Each blob is parsed once, and cached on disk if a folder is given.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,10 @@ class Outlines:
         self._base.close()
 
     def prepare(self, wanted: Iterable[tuple[str, str]]) -> None:
-        """Load or parse the outlines of these (path, blob) pairs; earlier ones are dropped."""
+        """Load or parse the outlines of (path, blob) pairs.
+
+        Earlier ones are dropped.
+        """
         keys = {(blob, _suffix(path)): path for path, blob in wanted if blob}
         self._prepared = {}
         missing: dict[str, list[tuple[str, str]]] = {}
@@ -57,7 +63,10 @@ class Outlines:
             self._base.executemany("insert or ignore into outline values (?, ?, ?)", parsed)
 
     def of(self, path: str, blob: str) -> FileOutline | None:
-        """Return the outline of a prepared blob under this path; None if it was missing or too large."""
+        """Return the outline of a prepared blob.
+
+        Returns None if it was missing or too large.
+        """
         outline = self._prepared.get((blob, _suffix(path)))
         return None if outline is None else replace(outline, path=path)
 

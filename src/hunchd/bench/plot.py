@@ -1,6 +1,6 @@
-"""Standalone SVG chart of results: a panel for each task, a row for each method.
+"""Standalone SVG chart of results.
 
-Each dot is a repository, the bar their mean.
+There is a panel for each task and a row for each method. Each dot is a repository, the bar their mean.
 """
 
 from __future__ import annotations
@@ -33,7 +33,10 @@ text { font: 13px system-ui, sans-serif; fill: #1f2328; }
 
 
 def write(results: Sequence[Results], path: Path) -> None:
-    """Write an SVG file, or a page with the same chart if the path ends in .html."""
+    """Write an SVG file or an HTML page.
+
+    The suffix .html selects a page with the same chart.
+    """
     drawing = drawn(results)
     if path.suffix.lower() in {".html", ".htm"}:
         drawing = f"{_PAGE}\n{drawing}</html>\n"
@@ -41,7 +44,10 @@ def write(results: Sequence[Results], path: Path) -> None:
 
 
 def drawn(results: Sequence[Results]) -> str:
-    """Return the chart of all tasks, each with its methods from the best to the worst."""
+    """Return the chart of all tasks.
+
+    Methods are ordered from the best to the worst.
+    """
     tasks = list(dict.fromkeys(task for result in results for task in result.rows))
     panels, top = [], 12
     for task in tasks:

@@ -1,4 +1,4 @@
-"""`hunch bench recall`: does search find the past work that a later commit refers to?
+"""`hunch bench recall`: measures how search finds referenced past work.
 
 The data is derived from public histories by rule. Many a commit names earlier work: "fixes a regression of #5075",
 "as in 3f2a91c", "re-applies #4377". The query is that commit's message without the references (numbers, hashes,
@@ -180,7 +180,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 async def measured(options: argparse.Namespace, folder: Path, dump: IO[str] | None) -> list[tuple[str, int, Rows]]:
-    """Return the name, the number of episodes and the results of each repository."""
+    """Return name, number of episodes and results by repository."""
     found = []
     async with opened(folder) as store:
         for path in options.repo:

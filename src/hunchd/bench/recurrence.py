@@ -1,9 +1,10 @@
-"""Recurrence task: is a stored error recognised if lines, paths, addresses and values differ?
+"""Recurrence task: are stored errors recognised again?
 
-Each case is stored under its fingerprint, as the daemon stores errors. Then its variants are looked up (recall: how
-many find it), and each case is looked up in a store without the errors of its own test (any answer is a mistake).
-Precision is the share of all answers that are right. A test that fails again at the same assertion counts as the
-same error: a text cannot tell whether the cause is another one.
+Their lines, paths, addresses and values may differ. Each case is stored under its fingerprint, as the daemon stores
+errors. Then its variants are looked up (recall: how many find it), and each case is looked up in a store without
+the errors of its own test (any answer is a mistake). Precision is the share of all answers that are right. A test
+that fails again at the same assertion counts as the same error: a text cannot tell whether the cause is another
+one.
 """
 
 from __future__ import annotations
@@ -42,7 +43,10 @@ def told(cases: Sequence[Case], *, as_json: bool = False, seed: int = 0) -> str:
 
 
 def measured(cases: Sequence[Case], *, seed: int = 0) -> dict[str, Any]:
-    """Measure recall by kind of variant and over all but renamed tests, precision, and false alarms."""
+    """Measure recall of variants, precision and false alarms.
+
+    Recall is given by kind of variant and over all but renamed tests.
+    """
     prints = [(case, understood(case.text)) for case in cases]
     stored: dict[tuple[str, str], set[str]] = {}
     for case, error in prints:
@@ -74,7 +78,10 @@ RENAMED = "renamed test"
 
 
 def variants(text: str, drawn: random.Random) -> Iterator[tuple[str, str]]:
-    """Yield variants of an error as it might recur, except those that leave the text unchanged."""
+    """Yield variants of an error as it might recur.
+
+    Those that leave the text unchanged are skipped.
+    """
     kinds: dict[str, Callable[[str], str]] = {
         "shifted lines": lambda text: _shifted(text, drawn),
         "other paths": lambda text: _moved(text, drawn),
@@ -115,7 +122,10 @@ def _revalued(line: str, drawn: random.Random) -> str:
 
 
 def _is_value(line: str, quoted: str) -> bool:
-    """Return True for values of comparisons; elsewhere a bare name is part of the error."""
+    """Return True for values of comparisons.
+
+    Elsewhere a bare name is part of the error.
+    """
     return "assert " in line or not _NAME.fullmatch(quoted[1:-1])
 
 
@@ -125,7 +135,10 @@ def _function(case: Case) -> str:
 
 
 def _pairs(typed: Sequence[tuple[Case, str]]) -> int:
-    """Count pairs of errors of one type from different tests of one repository."""
+    """Count pairs of errors of one type and repository.
+
+    They come from different tests.
+    """
     return sum(
         a.repository == b.repository and kind == other and _function(a) != _function(b)
         for place, (a, kind) in enumerate(typed)

@@ -1,4 +1,4 @@
-"""`hunch bench replay`: replays a real history with the predictor of the daemon."""
+"""`hunch bench replay`: replays a history with the daemon's predictor."""
 
 from __future__ import annotations
 

@@ -80,7 +80,10 @@ def as_json(results: Results) -> dict[str, Any]:
 
 
 def next_in_ten(results: list[Results], task: str) -> dict[str, float]:
-    """Return both readings of "next in ten", as means over orders, units and repositories."""
+    """Return both readings of "next in ten" as means.
+
+    They are over orders, units and repositories.
+    """
     rows = [result.following[task] for result in results if task in result.following]
     means = [metrics.by_unit(some, metrics.NEXT_NAMES).mean(axis=0) for some in rows]
     return dict(zip(metrics.NEXT_NAMES, np.mean(means, axis=0).tolist(), strict=True)) if means else {}
@@ -92,7 +95,10 @@ def _following(results: list[Results], task: str) -> list[str]:
 
 
 def silence(results: Results) -> dict[str, float]:
-    """Return the false alarms on single-file units, and the precision of suggestions for others."""
+    """Return false alarms and precision of the silence task.
+
+    False alarms are on single-file units, precision is of suggestions for others.
+    """
     asked = results.confidences.get("silence", [])
     single = [confidence for confidence, _, gold in asked if not gold]
     several = [(confidence, right) for confidence, right, gold in asked if gold]

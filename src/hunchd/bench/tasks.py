@@ -1,4 +1,7 @@
-"""Prediction tasks derived from a past unit of work: query and expected files."""
+"""Prediction tasks derived from past units.
+
+Each has a query and expected files.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,10 @@ class Question:
 
 
 def questions(unit: Unit, gold: tuple[str, ...], task: str, seed: int = 0) -> Iterator[Question]:
-    """Yield the queries of `task` about a unit whose predictable files are `gold`."""
+    """Yield the queries of `task` about a unit.
+
+    `gold` are its predictable files.
+    """
     drawn = random.Random(f"{seed}:{unit.sha}")
     match task:
         case "first-file":

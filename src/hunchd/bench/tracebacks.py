@@ -1,7 +1,7 @@
-"""Error task: predict the sources a change touches from tracebacks of its new tests.
+"""Error task: predict the sources behind a traceback.
 
-The tests were run on the change's parent. A case is a JSON line with `unit`, `text` and `gold`, as
-benchmarks/error_cases.py writes them.
+The tracebacks come from a change's new tests. The tests were run on the change's parent. A case is a JSON line with
+`unit`, `text` and `gold`, as benchmarks/error_cases.py writes them.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def cases_in(path: Path) -> list[Case]:
 def moments(
     git: Git, units: Sequence[Unit], predictor: Predictor, outlines: Outlines, cases: Sequence[Case]
 ) -> Iterator[tuple[Case, Unit]]:
-    """Yield each case of this history with the predictor in the state of the test run.
+    """Yield each case with the predictor as of its test run.
 
     That is before the unit, but with the unit's tests written, without which they could not fail.
     """
@@ -87,7 +87,10 @@ def score(
     results: Results,
     dump: IO[str] | None = None,
 ) -> None:
-    """Add rows for our predictor, the trace alone, and the baselines that read messages."""
+    """Add rows for our predictor, the trace and baselines.
+
+    These are the baselines that read messages.
+    """
     for case, unit in moments(git, units, predictor, outlines, cases):
         gold = [path for path in case.gold if predictor.has(path)]
         if not gold:
@@ -106,9 +109,9 @@ def score(
 
 
 def named(text: str, state: State) -> dict[str, list[str]]:
-    """Return the files of the trace, the raise site first, with and without tests.
+    """Return the files of the trace, the raise site first.
 
-    Without tests is fairer if gold has none.
+    There is one list with tests and one without. Without tests is fairer if gold has none.
     """
     files = np.array(traces.files_of(text, state), "<i4")
     sources = files[(state.files.traits.view[files] & TEST) == 0]

@@ -1,4 +1,4 @@
-"""Replay of a history from its oldest unit to its newest, with only the past learned."""
+"""Replay of a history, unit by unit, without look-ahead."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ STRETCH = 100  # units whose blobs are fetched at once
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """Positions of units: development is `start` to `test`, the test window `test` to `end`."""
+    """Positions of units.
+
+    Development is `start` to `test`, the test window `test` to `end`.
+    """
 
     start: int
     test: int
@@ -24,16 +27,20 @@ class Windows:
 
     @classmethod
     def of(cls, total: int, test_units: int, development_units: int) -> Windows:
-        """Return windows with the last `test_units`, at most 45 % of a short history, for testing."""
+        """Return windows with the last `test_units` for testing.
+
+        These are at most 45 % of a short history.
+        """
         test = total - min(test_units, int(total * 0.45))
         return cls(max(test - development_units, 0), test, total)
 
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """State just before a unit: the predictor has learned all earlier units and their contents.
+    """State just before a unit.
 
-    `gold` are the unit's predictable files by their current names; empty if the unit is not scored.
+    The predictor has learned all earlier units and their contents. `gold` are the unit's predictable files by their
+    current names; empty if the unit is not scored.
     """
 
     position: int
@@ -51,9 +58,10 @@ def walk(
     *,
     learned: Sequence[Unit] | None = None,
 ) -> Iterator[Moment]:
-    """Learn everything before `start`, read the files of that time, then yield before each unit.
+    """Learn everything before `start`, then yield before each unit.
 
-    `learned` replaces what is learned of each unit, for controls; the queries stay.
+    The files of that time are read too. `learned` replaces what is learned of each unit, for controls; the queries
+    stay.
     """
     lessons = units if learned is None else learned
     seen: set[str] = set()
