@@ -1,1 +1,1 @@
-"""Watchers of files, git and the spool, and the feed that queues their signals."""
+"""Watchers of files, git and the spool, and their signal queue."""

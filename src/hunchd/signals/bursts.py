@@ -116,7 +116,7 @@ class Bursts:
             self._plan(self._options.burst)
 
     def drop(self, paths: list[str]) -> None:
-        """Record the files of a folder that was removed or is ignored now."""
+        """Record the files of a removed or ignored folder."""
         self._dropped.update(paths)
         for path in paths:
             self.touch(path)
@@ -128,7 +128,10 @@ class Bursts:
             self._open_timer = self._thread.later(SWEEP_WINDOW, self._tell_opened)
 
     def forget(self, layout: Layout | None) -> None:
-        """Discard everything collected: the whole tree is gone. `layout` replaces the git layout."""
+        """Discard everything collected: the tree is gone.
+
+        `layout` replaces the git layout.
+        """
         self._touched.clear()
         self._judging.clear()
         self._found = []
@@ -162,7 +165,10 @@ class Bursts:
             self._tell()
 
     def _git_is_at_work(self) -> bool:
-        """Return True if git is writing the tree, or is between two steps of a rebase."""
+        """Return True if git is writing the tree.
+
+        Also between two steps of a rebase.
+        """
         git_dir = self._layout.git_dir if self._layout is not None else None
         if git_dir is None or self._layout is None:
             return False
@@ -175,7 +181,10 @@ class Bursts:
         return head(self._layout) if self._layout is not None else None
 
     def _tell(self) -> None:
-        """Classify every touched path in slices, so that other events are handled meanwhile."""
+        """Classify every touched path in slices.
+
+        Other events are handled meanwhile.
+        """
         self._judging = deque(self._touched.items())
         self._touched = {}
         self._saved, self._deleted, self._later = self._found, [], {}
@@ -221,7 +230,7 @@ class Bursts:
                 self._dropped.discard(path)
 
     def _stamp(self, path: str, rules: IgnoreRules) -> int | None:
-        """Return the current stamp of a wanted file; None if there is none."""
+        """Return the current stamp of a wanted file, or None."""
         try:
             found = os.lstat(f"{self._base}/{path}")
         except (OSError, ValueError):
@@ -231,7 +240,10 @@ class Bursts:
         return stamp_of(found)
 
     def _send(self, saved: list[str], deleted: list[str], *, bulk: bool) -> None:
-        """Emit signals; if the queue is full, keep the paths for the next attempt."""
+        """Emit signals.
+
+        If the queue is full, the paths are kept for the next attempt.
+        """
         if not saved and not deleted:
             return
         sent = 0
@@ -263,7 +275,10 @@ class Bursts:
         ]
 
     def _take_back(self, paths: list[str], deleted: frozenset[str], seconds: float) -> None:
-        """Put paths back, to be merged with what happens until the next attempt."""
+        """Put paths back for the next attempt.
+
+        They are merged with what happens until then.
+        """
         logger.debug("the signal queue is full; retrying %d changes in %.1f s", len(paths), seconds)
         now = self._began = time.monotonic()
         for path in paths:

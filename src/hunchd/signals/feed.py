@@ -1,4 +1,7 @@
-"""Bounded queue between the watcher threads and the event loop that merges bursts."""
+"""Bounded queue between watcher threads and the event loop.
+
+Bursts merge in it.
+"""
 
 from __future__ import annotations
 
@@ -19,10 +22,11 @@ _Subject = tuple[str, str]
 
 
 class Feed:
-    """Queue of signals, read in batches that stay in it until they are `done`.
+    """Queue of signals, read in batches.
 
-    A signal about a file replaces the last waiting one of the same kind and file, so that the order of events of
-    one file is preserved. A signal that carries an id was acknowledged to a client and is never merged.
+    A batch stays in the queue until it is `done`. A signal about a file replaces the last waiting one of the same
+    kind and file, so that the order of events of one file is preserved. A signal that carries an id was
+    acknowledged to a client and is never merged.
     """
 
     def __init__(self, capacity: int = 20_000) -> None:
@@ -60,7 +64,10 @@ class Feed:
             loop.call_soon_threadsafe(self._news.set)
 
     async def batch(self, most: int = 500) -> list[Signal]:
-        """Return the oldest signals, at least one; call `done` with their number once they are durable."""
+        """Return the oldest signals, at least one.
+
+        Call `done` with their number once they are durable.
+        """
         self._loop = asyncio.get_running_loop()
         while True:
             self._news.clear()
@@ -81,7 +88,10 @@ class Feed:
                     del self._newest[subject]
 
     def status(self) -> dict[str, Any]:
-        """Return fill level and counters; `oldest` is the age in seconds of the oldest signal."""
+        """Return fill level and counters.
+
+        `oldest` is the age in seconds of the oldest signal.
+        """
         with self._lock:
             oldest = next(iter(self._queue.values()), None)
             return {
@@ -117,7 +127,10 @@ class Feed:
 
 
 def _subject(signal: Signal) -> _Subject | None:
-    """Return the file that a signal is about; None for signals that never merge."""
+    """Return the file that a signal is about.
+
+    Returns None for signals that never merge.
+    """
     match signal:
         case FileOpened() | FileSaved() | FileClosed() | FileDeleted():
             return signal.project, signal.path

@@ -1,4 +1,7 @@
-"""File watcher of a project: watches on folders, scans after lost events, polling as fallback."""
+"""File watcher of a project.
+
+It uses watches on folders, scans after lost events, and polling as a fallback.
+"""
 
 from __future__ import annotations
 
@@ -117,7 +120,10 @@ class FileWatcher:
         }
 
     def known(self) -> frozenset[str]:
-        """Return the files in the snapshot; on a quiet tree the same as a fresh walk."""
+        """Return the files in the snapshot.
+
+        On a quiet tree it equals a fresh walk.
+        """
         return frozenset(self._snapshot.paths())
 
     # Events from the watcher thread
@@ -171,7 +177,10 @@ class FileWatcher:
         self._root_check = self._thread.later(ROOT_CHECK, self._check_root)
 
     def _scan_when_quiet(self, *, rules: bool = False) -> None:
-        """Schedule one scan of everything, however often this is called before it begins."""
+        """Schedule one scan of everything.
+
+        Further calls before it begins have no effect.
+        """
         self._stale = self._stale or rules
         if self._lost_at is None and self._state != "missing":
             self._lost_at = time.monotonic()
@@ -203,7 +212,10 @@ class FileWatcher:
             self._scan_slice()
 
     def _scan_slice(self) -> None:
-        """Scan queued folders for up to SLICE seconds; reschedule until none is left."""
+        """Scan queued folders for up to SLICE seconds.
+
+        Reschedules itself until none is left.
+        """
         began, spent = time.monotonic(), time.thread_time()
         while self._to_scan and not self._stopped:
             self._look_at(self._to_scan.popleft())
@@ -263,7 +275,7 @@ class FileWatcher:
             self._bursts.touch(f"{folder}/{name}" if folder else name)
 
     def _drop(self, folder: str) -> None:
-        """Remove a folder, with its files, that is gone or no longer wanted."""
+        """Remove a folder that is gone or unwanted, with its files."""
         if folder == "":
             return
         files, folders = self._snapshot.remove_folder(folder)
@@ -292,7 +304,10 @@ class FileWatcher:
         self._polled.discard(folder)
 
     def _poll_again(self) -> None:
-        """Scan every polled folder, and watch those that can be watched by now."""
+        """Scan every polled folder.
+
+        Those that can be watched by now are watched.
+        """
         self._poll = None
         if not self._stopped and self._state == "watching":
             self._scan(sorted(self._polled))
@@ -324,7 +339,10 @@ class FileWatcher:
         self._begin()
 
     def _check_root(self) -> None:
-        """Compare the root with the watched one: moving its parent causes no event."""
+        """Compare the root with the watched one.
+
+        Moving its parent causes no event.
+        """
         if self._stopped or self._state == "missing":
             return
         try:

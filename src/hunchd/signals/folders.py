@@ -49,7 +49,10 @@ class Listener(Protocol):
         """
 
     def vanished(self, folder: str) -> None:
-        """Handle the loss of a watched folder: removed, moved or unmounted; the watch is gone."""
+        """Handle the loss of a watched folder and its watch.
+
+        It was removed, moved or unmounted.
+        """
 
     def lost(self) -> None:
         """Handle an overflow: the kernel dropped events, so anything may have changed."""
@@ -191,7 +194,10 @@ class InotifyFolders:
 
 
 class ObservedFolders(FileSystemEventHandler):
-    """Backend with a watchdog observer, recursive: subfolders of a watched folder are covered."""
+    """Backend with a recursive watchdog observer.
+
+    Subfolders of a watched folder are covered.
+    """
 
     def __init__(self, host: Host, observer: BaseObserver | None = None) -> None:
         self._host = host

@@ -1,4 +1,7 @@
-"""Watcher of a git repository through its files; it starts no git process and writes nothing."""
+"""Watcher of a git repository through its files.
+
+It starts no git process and writes nothing.
+"""
 
 from __future__ import annotations
 
@@ -83,9 +86,10 @@ def look_at(layout: Layout) -> Look:
 
 
 class GitWatcher:
-    """Watcher of one repository that calls `emit` on `thread`; `linked` adds all its worktrees.
+    """Watcher of one repository that calls `emit` on `thread`.
 
-    A signal's `project` is the working tree it happened in. `emit` may raise Overloaded: the signals are kept.
+    `linked` adds all its worktrees. A signal's `project` is the working tree it happened in. `emit` may raise
+    Overloaded: the signals are kept.
     """
 
     def __init__(
@@ -277,7 +281,7 @@ def _ref_folders(heads: Path) -> list[str]:
 
 
 def _tables(layout: Layout) -> tuple[int, int] | None:
-    """Return modification time and inode of the reftable; None if there is none."""
+    """Return modification time and inode of the reftable, or None."""
     if layout.common_dir is None:
         return None
     try:

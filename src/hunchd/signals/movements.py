@@ -1,6 +1,6 @@
-"""Interpretation of two states of a repository and the reflog steps between them. No I/O.
+"""Interpretation of state changes of a repository. No I/O.
 
-Results are checkouts, commits, merges and rewrites.
+The reflog steps between two states are used. Results are checkouts, commits, merges and rewrites.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """Signals to emit now, and steps to keep until the running operation has ended."""
+    """Signals to emit now, and steps of the running operation."""
 
     signals: tuple[Signal, ...] = ()
     started: Head | None = None  # HEAD as it was before the operation
@@ -110,7 +110,10 @@ class _Event:
 
 
 def _begins(step: Step, operation: str) -> bool:
-    """Return True if the step belongs to the operation: bisect moves HEAD by checkouts."""
+    """Return True if the step belongs to the operation.
+
+    Bisect moves HEAD by checkouts.
+    """
     return step.message.startswith("checkout: " if operation == "bisect" else operation) or "(start)" in step.message
 
 
@@ -171,7 +174,10 @@ def _meaning(step: Step, event: _Event) -> Signal:
 
 
 def _unlogged(before: Head, sha: str, parents: tuple[str, ...] | None, event: _Event) -> Signal:
-    """Return the signal for a move without a reflog, by the new commit's parents if readable."""
+    """Return the signal for a move without a reflog.
+
+    The new commit's parents decide, if readable.
+    """
     if before.sha is not None and parents is not None and before.sha not in parents:
         return event.rewrite(before.sha, sha)
     if parents is not None and len(parents) > 1:

@@ -20,7 +20,10 @@ class _Folder:
 
 
 class Snapshot:
-    """Folders and files with their stamps; paths are relative to the root, which is ""."""
+    """Folders and files with their stamps.
+
+    Paths are relative to the root, which is "".
+    """
 
     def __init__(self) -> None:
         self._top = _Folder()

@@ -1,4 +1,6 @@
-"""Spool of messages that hooks write while no daemon runs, read without loss or trust.
+"""Spool of messages that hooks write while no daemon runs.
+
+They are read without loss or trust.
 
     spool/tmp/      a hook writes a file here …
     spool/new/      … and renames it to here: one JSON object in each
@@ -47,7 +49,10 @@ SECOND_LOOK = 2.5  # seconds
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Spool message: its content in `raw`, or the reason why it is invalid in `error`."""
+    """Spool message.
+
+    Its content is in `raw`, or the reason why it is invalid in `error`.
+    """
 
     name: str
     raw: dict[str, Any] | None = None
@@ -90,7 +95,10 @@ class Drain:
         self._sweep()
 
     def _collect_lines(self) -> None:
-        """Rename the file of appended lines, so that writers begin a new one."""
+        """Rename the file of appended lines.
+
+        Writers begin a new one then.
+        """
         lines = self._directory / LINES
         with contextlib.suppress(OSError):
             if lines.lstat().st_size:
@@ -184,7 +192,10 @@ def prepare(directory: Path) -> None:
 
 
 class SpoolWatcher:
-    """Watcher that calls `news` on the watcher thread for new messages, and once at the start."""
+    """Watcher that calls `news` on the watcher thread.
+
+    It does so for new messages, and once at the start.
+    """
 
     def __init__(self, directory: Path, news: Callable[[], None], *, thread: WatchThread) -> None:
         self._directory = directory
@@ -240,7 +251,10 @@ class SpoolWatcher:
         self._second = self._thread.later(SECOND_LOOK, self._look_again)
 
     def _look_again(self) -> None:
-        """Notify again while files are left; this ends because invalid ones are set aside."""
+        """Notify again while files are left.
+
+        This ends because invalid ones are set aside.
+        """
         self._second = None
         with contextlib.suppress(OSError), os.scandir(self._folders[1]) as entries:
             if not self._stopped and next(entries, None) is not None:
@@ -268,9 +282,9 @@ def _no_constant(name: str) -> float:
 
 
 def _read_own(path: Path, limit: int) -> tuple[bytes, float]:
-    """Return the content of a regular file of ours and its age in seconds.
+    """Return content and age of a regular file of ours.
 
-    Raises ValueError for any other file.
+    The age is in seconds. Raises ValueError for any other file.
     """
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     if stat.S_ISLNK(path.lstat().st_mode):

@@ -37,7 +37,10 @@ class Timer:
 
 
 class WatchThread:
-    """Event loop in a thread. Listeners run on this thread only, so they need no locks."""
+    """Event loop in a thread.
+
+    Listeners run on this thread only, so they need no locks.
+    """
 
     def __init__(self, name: str, *, failed: Callable[[], None] | None = None) -> None:
         """Create the thread; `failed` is called on it if it ends unexpectedly."""
@@ -164,7 +167,7 @@ class WatchThread:
 
 
 def _waiter(descriptors: list[int]) -> Callable[[float | None], object]:
-    """Return a function that waits until a descriptor is readable or a timeout passes."""
+    """Return a function that waits for descriptors or a timeout."""
     if not hasattr(select, "poll"):
         return lambda seconds: select.select(descriptors, [], [], seconds)
     poller = select.poll()  # unlike select it supports descriptors above 1,023
