@@ -51,8 +51,8 @@ def signs(state: State, trace: Trace, files: Array) -> Array:
     for rank, file in enumerate(trace.files):
         columns[files == file, place[("raised", "second", "third")[rank] if rank < 3 else "further"]] = 1.0
     columns[:, place["blamed"]] = np.isin(files, trace.blamed)
-    for name in ("spoken", "shown"):
-        scores = _defining(state, getattr(trace, name), size)[files]
+    for name, names in (("spoken", trace.spoken), ("shown", trace.shown)):
+        scores = _defining(state, names, size)[files]
         best = float(scores.max()) if len(scores) else 0.0
         columns[:, place[name]] = np.minimum(scores, 4.0)
         columns[:, place[f"{name}_best"]] = scores / best if best > 0 else 0.0

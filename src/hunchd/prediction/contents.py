@@ -72,7 +72,8 @@ class Contents:
             return
         self._seen.view[file] = 0
         for name in _FIELDS:
-            getattr(self, name).drop(file)
+            field: Field = getattr(self, name)
+            field.drop(file)
         self._sketch_weights[file] = 0
 
     def merging(self, least: int) -> list[Callable[[], Callable[[], None]]]:
@@ -80,7 +81,8 @@ class Contents:
 
         These are at least `least`; see `Field.merging`.
         """
-        works = [getattr(self, name).merging(least) for name in _FIELDS]
+        fields: list[Field] = [getattr(self, name) for name in _FIELDS]
+        works = [field.merging(least) for field in fields]
         return [work for work in works if work is not None]
 
     def likeness(self, file: int, others: Array) -> Array:
@@ -127,7 +129,8 @@ class Contents:
         arrays["sketch_keys"] = self._sketch_keys[: len(self._seen)]
         arrays["sketch_weights"] = self._sketch_weights[: len(self._seen)]
         for name in _FIELDS:
-            for part, array in getattr(self, name).arrays().items():
+            field: Field = getattr(self, name)
+            for part, array in field.arrays().items():
                 arrays[f"{name}.{part}"] = array
         return arrays
 
