@@ -102,5 +102,6 @@ class ShapeCache:
         return unpacked(row[0]) if row else None
 
     def keep(self, name: str, value: Any) -> None:
+        """Store a value under a name, replacing the previous one."""
         with self._connection:
             self._connection.execute("INSERT OR REPLACE INTO kept VALUES (?, ?)", (name, packed(value)))

@@ -17,6 +17,7 @@ class Gate:
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[None]:
+        """Hold the gate with other readers while no writer has it."""
         async with self._changed:
             await self._changed.wait_for(lambda: not self._closed)
             self._reading += 1

@@ -62,6 +62,7 @@ class Gist(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def usage(self) -> Usage:
+        """Counts of citations and ignored uses."""
         return Usage(cited=self.cited, ignored=self.ignored) if self.cited or self.ignored else _UNUSED
 
 

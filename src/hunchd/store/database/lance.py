@@ -171,6 +171,7 @@ class Table:
         await self._run(self._inner.update(updates_sql={"id": "id"}))
 
     async def count(self, condition: str = "") -> int:
+        """Count the rows that match the condition."""
         return int(await self._run(self._inner.count_rows(condition or None)))
 
     async def select(self, condition: str = "", *, columns: Sequence[str] | None = None) -> list[Row]:
@@ -305,6 +306,7 @@ class Table:
         await self._run(self._inner.checkout(await self.version()))
 
     async def refresh(self) -> None:
+        """Switch to the newest version of the table."""
         await self._run(self._inner.checkout_latest())
 
     def close(self) -> None:

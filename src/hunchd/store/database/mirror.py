@@ -149,6 +149,7 @@ class Mirror:
 
     @property
     def rows(self) -> int:
+        """Number of living rows."""
         return int(np.count_nonzero(self._columns["alive"][: self._count]))
 
     @property
@@ -265,6 +266,7 @@ class Mirror:
         return np.where(there, slots, -1)
 
     def digest(self, slot: int) -> bytes:
+        """Return the digest of the text of a row."""
         return bytes(self._columns["digest"][slot])
 
     def address(self, slot: int) -> int:
@@ -272,6 +274,7 @@ class Mirror:
         return int(self._columns["address"][slot])
 
     def times(self, slots: Slots) -> npt.NDArray[np.int64]:
+        """Return the times of the slots in microseconds since the epoch."""
         found: npt.NDArray[np.int64] = self._columns["at"][slots]
         return found
 
@@ -291,6 +294,7 @@ class Mirror:
         return last[3]
 
     def not_embedded_by(self, model: str) -> Mask:
+        """Return a mask of living rows without a vector of this model."""
         return self._alive_all() & ~self.embedded_by(model)
 
     async def passing(self, filters: Filters) -> Mask:
@@ -348,6 +352,7 @@ class Mirror:
         return found
 
     def living(self) -> Mask:
+        """Return a mask of the living rows."""
         return self._alive_all()
 
     def is_fresh(self) -> Mask:
@@ -363,9 +368,11 @@ class Mirror:
         return math.log(2 + self.rows) / math.log(2 + len(self.words))
 
     def nearest(self, vector: bytes, among: Mask, k: int) -> tuple[Slots, npt.NDArray[np.float32]]:
+        """Return the `k` slots nearest to the vector, with similarities."""
         return self._nearness.nearest(vector, among, k)
 
     def similarities(self, slots: Slots, vector: bytes) -> npt.NDArray[np.float32]:
+        """Return the cosine of each slot's vector with `vector`."""
         return self._nearness.similarities(slots, vector)
 
     def short_vectors(self, ids: Sequence[str], model: str) -> dict[str, bytes]:

@@ -117,11 +117,13 @@ class MirroredTables:
                 await self.follow()
 
     async def committed(self) -> None:
+        """Count a commit and sync its files."""
         self.counters.commits += 1
         self.counters.since_optimise += 1
         await self.sync()
 
     async def sync(self) -> None:
+        """Sync the new files of every table."""
         for synced in self._synced.values():
             await asyncio.to_thread(synced.sync)
 

@@ -40,6 +40,7 @@ class Repair:
 
     @property
     def needed(self) -> bool:
+        """True if files are lost or damaged."""
         return bool(self.lost_versions or self.damaged_files)
 
     def told(self) -> str:

@@ -85,6 +85,7 @@ class Turns:
         return self._gate.alone()
 
     async def mended(self) -> None:
+        """Repair the tables in the turn of a write."""
         await self.write(self._mend)
 
     def worth_mending(self, error: StoreError) -> bool:

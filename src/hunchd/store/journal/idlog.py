@@ -73,6 +73,7 @@ class IdLog:
         return self._newest
 
     def load_into(self, remembered: RememberedIds) -> None:
+        """Load the ids of all generations, oldest file first."""
         self._counts = {}
         for path in sorted(self._folder.glob("ids-*.log")):
             newest, entries = self._read(path)

@@ -327,6 +327,7 @@ class SegmentLog:
     # -- reading ------------------------------------------------------------------------------------------------
 
     def read_after(self, sequence: int) -> Iterator[tuple[int, Record]]:
+        """Yield the readable records after `sequence`, oldest first."""
         for segment in list(self._segments):
             if segment.entries is not None and segment.last <= sequence:
                 continue
@@ -347,6 +348,7 @@ class SegmentLog:
 
     @property
     def kept_bytes(self) -> int:
+        """Size of all segments in bytes."""
         return sum(segment.size for segment in list(self._segments))
 
     @property

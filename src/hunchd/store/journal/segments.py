@@ -88,6 +88,7 @@ def key_of(text: str) -> int:
 
 @lru_cache(maxsize=256)  # few projects, many records
 def project_key_of(project: str | None) -> int:
+    """Return the key of a project; records without one share a key."""
     return _NO_KEY if project is None else key_of(project)
 
 
@@ -107,21 +108,25 @@ def payload_of(record: Record) -> bytes:
 
 
 def record_of(payload: bytes | memoryview) -> Record:
+    """Decode a record from its JSON payload."""
     content = json.loads(bytes(payload))
     return Record(content["id"], content["type"], content["project"], content["data"], content["at"])
 
 
 def header_bytes(first: int, previous: int) -> bytes:
+    """Encode the header of a segment with its checksum."""
     header = _HEADER.pack(_MAGIC, FORMAT_VERSION, first, previous)
     return header + _CRC.pack(zlib.crc32(header))
 
 
 def frame_bytes(sequence: int, id_key: int, project_key: int, payload: bytes) -> bytes:
+    """Encode a frame: head, checksum, payload."""
     head = _FRAME.pack(_MARKER, len(payload), sequence, id_key, project_key)
     return b"".join((head, _CRC.pack(zlib.crc32(payload, zlib.crc32(head))), payload))
 
 
 def erased_frame_bytes(sequence: int) -> bytes:
+    """Encode the frame that stands for an erased record."""
     return frame_bytes(sequence, _NO_KEY, _NO_KEY, b"")
 
 
