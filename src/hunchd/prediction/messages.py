@@ -50,9 +50,11 @@ class Nearest:
 
     @classmethod
     def nothing(cls) -> Nearest:
+        """Create a result without units."""
         return cls(*(np.empty(0, kind) for kind in ("<i4", "<f4", "<i4", "<i8", "<f8")))
 
     def first(self, most: int) -> Nearest:
+        """Return the first `most` units with their files."""
         end = int(self.which.searchsorted(most))
         return Nearest(self.units[:most], self.similarity[:most], self.files[:end], self.which[:end], self.roots[:most])
 
@@ -111,6 +113,7 @@ class Messages:
         return unit
 
     def sha(self, unit: int) -> str:
+        """Return the current commit id of a unit."""
         return self._moved.get(unit) or self.shas[unit]
 
     def find(self, sha: str) -> int | None:
@@ -122,11 +125,13 @@ class Messages:
         return int(hits[-1]) if len(hits) else None
 
     def rename(self, unit: int, sha: str) -> None:
+        """Assign a new commit id to a unit."""
         self._moved[unit] = sha
         self._digest.view[unit] = digest = _digest(sha)
         self._maybe[digest & LOW_BITS] = True
 
     def files_of(self, unit: int) -> Array:
+        """Return the files of a unit."""
         offsets = self._offsets.view
         files: Array = self._files.view[offsets[unit] : offsets[unit + 1]]
         return files

@@ -185,6 +185,7 @@ class Column:
 
     @classmethod
     def of(cls, dtype: str, default: float = 0) -> Column:
+        """Create an empty column."""
         return cls(np.empty(0, dtype), default)
 
     def __len__(self) -> int:
@@ -232,6 +233,7 @@ class Rows:
 
     @classmethod
     def of(cls, dtype: Any) -> Rows:
+        """Create rows without elements."""
         return cls(np.empty(0, dtype), np.zeros(1, "<i8"))
 
     def __len__(self) -> int:

@@ -97,4 +97,5 @@ class Pages:
             self._pages.popitem(last=False)
 
     def of(self, file: int) -> Page | None:
+        """Return the page of a file, or None."""
         return self._pages.get(file)

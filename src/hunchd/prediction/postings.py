@@ -35,6 +35,7 @@ class Postings:
 
     @classmethod
     def of(cls) -> Postings:
+        """Create empty postings."""
         return cls(np.empty(0, "<u4"), np.zeros(1, "<i8"), np.empty(0, "<i4"), np.empty(0, "<u2"))
 
     def add(self, document: int, keys: Iterable[int], counts: Iterable[int]) -> None:

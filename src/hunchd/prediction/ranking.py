@@ -19,6 +19,7 @@ class Linear:
     weights: Array
 
     def scores(self, matrix: Array) -> Array:
+        """Score each row of a feature matrix."""
         scored: Array = ((matrix - self.mean) / self.scale) @ self.weights
         return scored
 
@@ -48,6 +49,7 @@ class Network:
     bias: Array
 
     def scores(self, matrix: Array) -> Array:
+        """Score each row of a feature matrix."""
         inputs = (np.clip(matrix, self.low, self.high) - self.mean) / self.scale
         hidden = np.maximum(inputs @ self.first + self.first_bias, 0.0)
         hidden = np.maximum(hidden @ self.second + self.second_bias, 0.0)

@@ -187,6 +187,7 @@ def _short(subject: str, most: int = 60) -> str:
 
 
 def ago(seconds: int) -> str:
+    """Format an age in seconds as days, months or years."""
     days = max(seconds, 0) // DAY
     if days < 1:
         return "today"
