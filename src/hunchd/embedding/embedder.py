@@ -39,7 +39,8 @@ class Embedder(Protocol):
     @property
     def dimensions(self) -> int: ...
 
-    def embed(self, texts: Sequence[str]) -> list[bytes]: ...
+    def embed(self, texts: Sequence[str]) -> list[bytes]:
+        """Return the vector of each text."""
 
 
 class Reader(Protocol):
@@ -48,7 +49,8 @@ class Reader(Protocol):
     It reads pairs of statements. Thread-safe.
     """
 
-    def contradict(self, pairs: Sequence[tuple[str, str]]) -> list[float]: ...
+    def contradict(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        """Return for each pair the probability that both cannot hold."""
 
 
 Model = TypeVar("Model")

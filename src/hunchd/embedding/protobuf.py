@@ -102,6 +102,7 @@ class Graph:
         self._nodes = 0
 
     def constant(self, name: str, array: Array) -> str:
+        """Add a constant tensor; return its name."""
         tensor = b"".join(_number(1, size) for size in array.shape) + _number(2, _NUMBERS[array.dtype])
         self._parts.append(_bytes(5, tensor + _text(8, name) + _bytes(9, np.ascontiguousarray(array).tobytes())))
         return name
