@@ -67,6 +67,7 @@ async def opened(folder: Path) -> AsyncIterator[Opened]:
 
 
 def words(text: str) -> list[str]:
+    """Split a text into lowercase words."""
     return [word.lower() for word in _WORD.findall(text)]
 
 

@@ -132,6 +132,7 @@ def searches(store: Opened, project: str, episodes: Sequence[Memory]) -> dict[st
 
 
 def before(question: Question) -> datetime:
+    """Return the last second before the question was asked."""
     return question.asked.at - timedelta(seconds=1)
 
 
@@ -198,6 +199,7 @@ async def measured(options: argparse.Namespace, folder: Path, dump: IO[str] | No
 async def of_repository(
     store: Opened, path: Path, options: argparse.Namespace, dump: IO[str] | None
 ) -> tuple[str, int, Rows]:
+    """Measure the rankings of one repository."""
     project = re.sub(r"\W+", "-", str(path.resolve()).strip("/"))[-60:]
     units = list(history.units(Git(str(path))))
     episodes = [episode(unit, project, now=NOW) for unit in units]
@@ -247,6 +249,7 @@ def table(rows: Rows) -> str:
 
 
 def as_json(name: str, episodes: int, rows: Rows) -> dict[str, Any]:
+    """Convert the figures of one repository to a JSON object."""
     ways = {
         way: {
             figure: {"mean": mean, "interval": list(between)}
