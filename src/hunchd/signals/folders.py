@@ -61,9 +61,14 @@ class Listener(Protocol):
 class Host(Protocol):
     """Thread on whose behalf folders are watched."""
 
-    def submit(self, call: Callable[[], None]) -> None: ...
-    def report(self, call: Callable[..., None], *args: Any, **named: Any) -> None: ...
-    def overflowed(self) -> None: ...
+    def submit(self, call: Callable[[], None]) -> None:
+        """Run `call` on the thread soon; thread-safe."""
+
+    def report(self, call: Callable[..., None], *args: Any, **named: Any) -> None:
+        """Call a listener; log its exceptions."""
+
+    def overflowed(self) -> None:
+        """Tell every listener that events were dropped."""
 
 
 class Folders(Protocol):
@@ -74,7 +79,10 @@ class Folders(Protocol):
     def listeners(self) -> list[Listener]: ...
     def add(self, folder: str, listener: Listener, *, opens: bool) -> None: ...
     def remove(self, folder: str, listener: Listener) -> None: ...
-    def read(self) -> None: ...
+
+    def read(self) -> None:
+        """Dispatch all pending events."""
+
     def close(self) -> None: ...
 
 

@@ -31,6 +31,7 @@ class Snapshot:
         self.folders = 1
 
     def stamp(self, path: str) -> int | None:
+        """Return the stamp of a file, or None if it is unknown."""
         folder, _, name = path.rpartition("/")
         found = self._find(folder)
         return found.files.get(name) if found is not None else None

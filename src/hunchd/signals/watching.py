@@ -66,6 +66,7 @@ class WatchThread:
 
     @property
     def alive(self) -> bool:
+        """True while the thread runs."""
         return self._thread.is_alive()
 
     def start(self) -> None:
@@ -99,6 +100,7 @@ class WatchThread:
         self._folders.add(folder, listener, opens=opens)
 
     def unwatch(self, folder: str, listener: Listener) -> None:
+        """Stop reporting changes of `folder` to `listener`."""
         self._folders.remove(folder, listener)
 
     def overflowed(self) -> None:
