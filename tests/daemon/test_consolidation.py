@@ -130,7 +130,7 @@ def test_what_is_about_to_go_for_good_is_told_before_and_what_was_taken_back_is_
         assert (foreseen["erased"], done["erased"]) == (1, 1)
         [told] = [change for change in foreseen["changes"] if change["step"] == "erase"]
         assert told["what"] == "erase 'Rework the billing for case 9'"
-        assert "cannot be taken back" in told["why"]
+        assert "cannot be undone" in told["why"]
 
         assert [one["undone"] for one in daemon.get("/memories/m0001/usage")["changes"]] == [False]
         daemon.post(f"/consolidate/{done['run']}/undo", {})

@@ -228,7 +228,7 @@ async def test_undo_impossible_change_is_not_retried(tmp_path: Path) -> None:
     log, work = RunLog(tmp_path), Work()
     run = began(log, NOW - timedelta(hours=3), changes=1)
     work.ends = (0, 1)
-    with pytest.raises(Conflict, match="changed since"):
+    with pytest.raises(Conflict, match="affects the same memory"):
         await consolidation(log, work).undo(run, 0)
     assert await consolidation(log, work)._resume()
     assert work.back == [(run, 0)]

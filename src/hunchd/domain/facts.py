@@ -2,7 +2,7 @@
 
 No I/O. A fact has a slot: scope, project, category, key and branch. The current value is stored under the id
 of the slot, so there can be only one. Earlier values are stored beside it, each with its validity period,
-linked to the one before. Every modification of a slot is a `Change`, which is applied as a whole or not at
+linked to the one before. Every modification of a slot is a `MemoryChange`, which is applied as a whole or not at
 all.
 """
 
@@ -56,7 +56,7 @@ class Change:
 class Ruling:
     """Result of resolving a claim.
 
-    `memory` is the claim as it is stored; `against` the value that it was compared with, if that differs.
+    `memory` is the claim as it is stored; `compared_with` the value that it was compared with, if that differs.
     """
 
     verdict: Verdict
@@ -220,7 +220,7 @@ def _not_ahead(head: Memory, claim: Memory, now: datetime) -> Memory:
 
 
 def moved(memory: Memory, changed: Memory, head: Memory | None, now: datetime) -> tuple[Memory, Change]:
-    """Move `memory` to the slot of `changed`, where `head` is stored.
+    """Move `memory` to the slot of `replacement`, where `head` is stored.
 
     The owner stated where it belongs, so it holds there however confident `head` is. It is a step of its own even
     where
@@ -267,7 +267,7 @@ def contested(claim: Memory, head: Memory, now: datetime) -> Ruling:
 
 
 def revised(head: Memory, changed: Memory, now: datetime) -> Change:
-    """Replace the content of `head` with `changed` and keep the old version.
+    """Replace the content of `head` with `replacement` and keep the old version.
 
     The old version is stored with its validity period.
     """
@@ -362,7 +362,7 @@ def chain(head: Memory, family: Mapping[str, Memory]) -> list[Memory]:
 
 
 def without(head: Memory, family: Mapping[str, Memory], gone: Container[str], now: datetime) -> Change | None:
-    """Remove the versions with ids in `gone` from the history of `head`.
+    """Remove the versions with ids in `removed_ids` from the history of `head`.
 
     The result is as if nobody had stated them: each remaining version follows the one before it, and the newest
     becomes
@@ -391,7 +391,7 @@ def without(head: Memory, family: Mapping[str, Memory], gone: Container[str], no
 
 
 def _followed(memory: Memory, gone: Memory, newer: Memory | None) -> Memory:
-    """Return `memory` as if `newer` had followed it instead of `gone`.
+    """Return `memory` as if `newer` had followed it instead of `removed`.
 
     `newer` None means that nothing followed it.
     """

@@ -14,7 +14,7 @@ from hunchd.domain.memory import Kind, Memory, Scope, Status, Trust
 FOLDER: Final = ".hunch"  # folder at the root of the repository
 SHARED: Final = "shared"  # source type of memories read from there
 KINDS: Final = (Kind.FACT, Kind.WORKFLOW)
-# Subfolder of `FOLDER` → category of its facts.
+# Subfolder of `SHARED_FOLDER` → category of its facts.
 FOLDERS: Final[dict[str, str | None]] = {
     "decisions": "decision",
     "conventions": "convention",

@@ -70,7 +70,7 @@ def is_forward_port_subject(subject: str) -> bool:
 
 
 def is_work(unit: Unit) -> bool:
-    """Return True if a person made this unit deliberately, with at most LARGEST_UNIT files."""
+    """Return True if a person made this unit deliberately, with at most MAX_UNIT_FILES files."""
     return 0 < len(unit.changes) <= LARGEST_UNIT and not (is_bot(unit) or is_bulk(unit) or is_forward_port(unit))
 
 

@@ -81,7 +81,8 @@ class StatusReporter:
     async def _ask_the_store(self) -> None:
         """Refresh the store's figures if they may be outdated.
 
-        Wait at most PATIENCE seconds. They change only while embeddings are pending, or after something was stored.
+        Waits at most STATS_TIMEOUT_SECONDS. They change only while embeddings are pending, or after something was
+        stored.
         """
         if (self._parts.store.to_embed or self._parts.store.to_count) and self._parts.store_process.pid is not None:
             with suppress(TimeoutError, HunchError):

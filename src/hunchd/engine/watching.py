@@ -127,7 +127,7 @@ class Watching(Feature):
             await asyncio.to_thread(drain.acknowledge)
 
     async def _until_kept(self, keep: Callable[[], Awaitable[Kept]]) -> Kept:
-        """Call `keep` until the journal accepts it.
+        """Call `accept` until the journal accepts it.
 
         A full disk or queue is waited for.
         """

@@ -64,12 +64,12 @@ class Access:
 
 
 def outcome_json(outcome: Answer | Failure) -> dict[str, Any]:
-    """Serialize an outcome for `outcome_of`."""
+    """Serialize an outcome for `outcome_from_json`."""
     return {"failed": isinstance(outcome, Failure), **asdict(outcome)}
 
 
 def outcome_of(raw: Mapping[str, Any]) -> Answer | Failure:
-    """Parse an outcome that `outcome_json` serialized."""
+    """Parse an outcome that `outcome_to_json` serialized."""
     used = Used(**raw["used"])
     if raw["failed"]:
         return Failure(raw["trouble"], raw["message"], raw["retry_after"], used)

@@ -88,9 +88,8 @@ def key_of(access: Access) -> str:
 async def _message(client: Any, question: Question, model: str, used: dict[str, int], said: list[str]) -> Any:
     """Read the whole message from the stream.
 
-    `used` collects the tokens paid for so far, also when this fails; `said` collects the raw JSON of the tool
-    input: the
-    library would complete a partial one.
+    `token_counts` collects the tokens paid for so far, also when this fails; `json_parts` collects the raw JSON of the
+    tool input: the library would complete a partial one.
     """
     tool = {"name": _TOOL, "description": "Keep what was found.", "input_schema": dict(question.schema)}
     async with client.messages.stream(

@@ -353,7 +353,7 @@ def _is_told(piece: Piece, told: Collection[tuple[str, str]]) -> bool:
 
 
 def _relevance(hit: HotHit, memory: Memory, asked: Sequence[str]) -> float:
-    """Score how well a memory answers a question of the terms `asked`, 0..1.
+    """Score how well a memory answers a question with `query_terms`, 0..1.
 
     Patterns and workflows are about what their title says: the rest of their text may contain any word.
     """

@@ -46,7 +46,7 @@ class Tally:
 class Bundles:
     """LRU cache of bundles.
 
-    `dropped` is called with the size in bytes of each unused prefetched one.
+    `on_unused` is called with the size in bytes of each unused prefetched one.
     """
 
     def __init__(self, keep: int = KEPT, *, dropped: Callable[[int], None] = lambda size: None) -> None:

@@ -172,7 +172,7 @@ def _words_of(fact: Memory) -> frozenset[str]:
 
 
 def _is_outdated(fact: Memory, now: datetime) -> bool:
-    """Return True if a commit more than OUTDATED ago chose the tool or version.
+    """Return True if a commit more than OUTDATED_AFTER ago chose the tool or version.
 
     If it were still valid, a file would say so.
     """
@@ -182,7 +182,7 @@ def _is_outdated(fact: Memory, now: datetime) -> bool:
 def _is_forgotten_name(fact: Memory, spoken: str, now: datetime) -> bool:
     """Return True for an old renaming that `spoken` does not mention.
 
-    After OUTDATED only people who use one of the names see it: the code has only the new one.
+    After OUTDATED_AFTER only people who use one of the names see it: the code has only the new one.
     """
     if fact.source.get("rule") != "renamed" or now - fact.at <= OUTDATED:
         return False
@@ -206,7 +206,7 @@ def _speaks_of(fact: Memory, focus: Focus) -> bool:
 def _foremost(conflicts: Iterable[Memory], focus: Focus, at_hand: frozenset[str]) -> list[tuple[Memory, bool]]:
     """Return the open contradictions to show, with True for those about the current work.
 
-    These come first; at most MOST_CONTRADICTIONS.
+    These come first; at most MAX_CONTRADICTIONS.
     """
     found = []
     for conflict in conflicts:

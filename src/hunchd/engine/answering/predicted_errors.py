@@ -19,7 +19,7 @@ MOST: Final = 4
 def predicted_errors(project: Project, focus: Focus, asked: str | None, now: datetime) -> list[dict[str, Any]]:
     """Return errors of the open files and their fixes, in the API's form.
 
-    Fixes of the error `asked` come first among the fixes.
+    Fixes of the error in `error_text` come first among the fixes.
     """
     here = [error for error in project.fresh_errors(now) if error.path in (focus.file, *focus.open_files)][:MOST]
     meant = [error.memory for error in here]

@@ -115,7 +115,7 @@ class Searching:
     def _at_hand(self, query: str, filters: Filters, *, waiting: bool) -> list[Hit]:
         """Return cached hits with their neighbouring messages.
 
-        With `waiting`, only those that the store does not have yet.
+        With `pending_only`, only those that the store does not have yet.
         """
         hits: dict[str, Hit] = {}
         for found in self._hot.search(query, filters, AT_HAND, waiting=waiting):

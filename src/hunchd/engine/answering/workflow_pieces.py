@@ -127,7 +127,7 @@ def _habits(known: list[tuple[Memory, Workflow]], project: Project, focus: Focus
 
 
 def _scripts(known: list[tuple[Memory, Workflow]], focus: Focus, told: Collection[str]) -> Iterator[Piece]:
-    """Yield everyday scripts that are not in `told` already.
+    """Yield everyday scripts that are not in `shown_commands` already.
 
     For each purpose, the one nearest to the current file.
     """

@@ -403,7 +403,7 @@ class Conversations(Feature):
                     raise
 
     async def _advance(self, session: str) -> None:
-        """Store facts of condensed turns at once, and episodes every EPISODE_EVERY turns."""
+        """Store facts of condensed turns at once, and episodes every EPISODE_INTERVAL_TURNS."""
         async with self._sessions.held(session) as log:
             until, told = (await self._view(log, DEFAULT_HISTORY)).condensed_until, log.head.told
             if until <= told:

@@ -114,9 +114,8 @@ def _share(tokens: int) -> int:
 def facts_in(head: Head, stretch: Sequence[Turn]) -> tuple[MemoryDraft, ...]:
     """Select facts from turns that were not processed yet.
 
-    The statements of highest weight, each once, limited so that the whole session has about FACTS_A_HUNDRED in a
-    hundred
-    turns.
+    The statements of highest weight, each once, limited so that the whole session has about FACTS_PER_HUNDRED_TURNS
+    in a hundred turns.
     """
     points = digested(stretch).points
     candidates = [point for point in points if point.kind in FACT_KINDS and point.weight >= LEAST_WEIGHT]

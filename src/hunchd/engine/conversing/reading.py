@@ -39,7 +39,7 @@ ABOVE: Final = 1.25
 AROUND: Final = 600  # tokens
 FIRST_PAUSE: Final = 10.0  # seconds after a failure, doubled each time
 LONGEST_PAUSE: Final = 3_600.0  # seconds
-BREAKER: Final = 5  # consecutive failures after which it waits LONGEST_PAUSE
+BREAKER: Final = 5  # consecutive failures after which it waits MAX_PAUSE_SECONDS
 HOPELESS: Final = 3  # invalid answers about one range after which it is skipped
 # Below the confidences of rule-based facts, so that a model's claim never replaces one.
 SAID_BY_USER: Final = 0.75

@@ -138,7 +138,7 @@ class Sessions:
     async def begun(self) -> None:
         """Wait until the heads are loaded.
 
-        Raises Unavailable after BEGUN_WITHIN seconds.
+        Raises Unavailable after READY_TIMEOUT_SECONDS.
         """
         try:
             async with asyncio.timeout(BEGUN_WITHIN):

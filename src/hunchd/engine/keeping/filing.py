@@ -21,7 +21,7 @@ def filed(draft: MemoryDraft) -> MemoryDraft:
     """Add category, key and value to a fact that came without a key.
 
     The draft is unchanged if the rules find no statement in its text. A value that the caller gave stays as it is:
-    `without_secrets` looks for it in the text.
+    `redact_memory` looks for it in the text.
     """
     if draft.kind is not Kind.FACT:
         return draft

@@ -17,7 +17,7 @@ FAMILY_PAGE = 1_000  # memories fetched at once
 
 
 class Kept:
-    """Reading half of `Memories`."""
+    """Reading half of `MemoryService`."""
 
     def __init__(self, hot: HotTier, store: StoreClient, writer: Writer) -> None:
         self._hot = hot
@@ -91,7 +91,7 @@ class Kept:
         return chain(memory, family)
 
     async def conflicts_about(self, gone: Container[str], project: str | None) -> list[Memory]:
-        """Return the contradictions that quote a memory in `gone`.
+        """Return the contradictions that quote a memory in `removed_ids`.
 
         They must be removed with it.
         """
@@ -101,7 +101,8 @@ class Kept:
     async def warm(self, project: str | None) -> list[Memory]:
         """Load the memories that answers need at once into the cache.
 
-        Returns them. These are the newest WARM facts, errors, documents, patterns, workflows and contradictions.
+        Returns them. These are the newest MAX_WARM_MEMORIES facts, errors, documents, patterns, workflows and
+        contradictions.
         """
         found: dict[str, Memory] = {}
         for kind in (Kind.CONTRADICTION, Kind.DOCUMENT, Kind.ERROR, Kind.FACT, Kind.PATTERN, Kind.WORKFLOW):

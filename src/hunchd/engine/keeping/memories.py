@@ -94,7 +94,7 @@ class Memories(Kept):
             return await self.claimed(claims)
 
     async def claimed(self, claims: Sequence[Memory]) -> list[Ruling]:
-        """Same as `claim`, for callers that hold `changing`."""
+        """Same as `claim`, for callers that hold `change_lock`."""
         rulings = await self._rulings.of(claims, self.now())
         await self.commit([ruling.change for ruling in rulings if ruling.change.memories])
         return rulings
@@ -271,7 +271,7 @@ class Memories(Kept):
 
         A memory that is accepted under the same id meanwhile is another one, and stays. Callers must have recorded
         the erasure
-        with `promised`, including everything removed with it.
+        with `PendingErasures.record`, including everything removed with it.
         """
         with self.purges.coming():
             memory, sequence = await self.forget(identifier, projects)
@@ -320,11 +320,11 @@ class Memories(Kept):
         return gone
 
     async def relink(self, gone: Sequence[Memory], project: str | None) -> frozenset[str]:
-        """Close the gaps in version histories that forgetting `gone` will leave.
+        """Close the gaps in version histories that forgetting `removed` will leave.
 
         The value that one of them replaced becomes valid again. Returns the ids among them that now hold another
         value. The
-        caller holds `changing`.
+        caller holds `change_lock`.
         """
         going = frozenset(one.id for one in gone)
         changes = []

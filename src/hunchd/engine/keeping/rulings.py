@@ -28,7 +28,7 @@ from hunchd.engine.keeping.kept import Kept
 
 
 class Rulings:
-    """Resolver of claims against the memories in `kept`."""
+    """Resolver of claims against the memories in `reader`."""
 
     def __init__(self, kept: Kept) -> None:
         self._kept = kept
@@ -99,7 +99,7 @@ class Rulings:
         return replace(ruling, change=replace(ruling.change, memories=(*ruling.change.memories, gone)))
 
     async def overtaken(self, said: Memory, now: datetime, *, undone: Memory | None = None) -> list[Memory]:
-        """Update the open contradictions of a slot after one source states `said` there."""
+        """Update the open contradictions of a slot after one source states `stated_memory` there."""
         place = place_of(said)
         known = await self._kept.conflicts_about({place}, said.project) if place is not None else []
         told = [one for conflict in known for one in overtaken(conflict, said, now, undone=undone)]

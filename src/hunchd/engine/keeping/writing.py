@@ -43,7 +43,7 @@ class Write:
 
 
 class Writer:
-    """Queue of at most `most` accepted records that are not stored yet.
+    """Queue of at most `limit` accepted records that are not stored yet.
 
     `trouble` is the reason why writing is stuck, if it is. Records of an earlier process are added before `run`
     begins.
@@ -76,7 +76,7 @@ class Writer:
         return len(self._waiting)
 
     async def accept(self, records: Sequence[Record], then: Callable[[list[int]], None]) -> None:
-        """Make `records` durable and call `then` with their sequence numbers.
+        """Make `records` durable and call `on_durable` with their sequence numbers.
 
         Both happen even if the caller is cancelled in between: a record that nobody queues would never reach the
         store. Raises
@@ -140,9 +140,9 @@ class Writer:
         await self._begun.wait()
 
     async def drained(self, *, but: int = 0) -> None:
-        """Wait until everything accepted so far is stored, except `but` records.
+        """Wait until everything accepted so far is stored, except `allowed_pending` records.
 
-        Records accepted meanwhile are not waited for. Raises Unavailable after DRAINED_WITHIN seconds.
+        Records accepted meanwhile are not waited for. Raises Unavailable after DRAIN_TIMEOUT_SECONDS.
         """
         self._awaited += 1
         self._hurry.set()

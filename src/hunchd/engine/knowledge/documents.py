@@ -45,7 +45,7 @@ class Documents:
     async def put(self, draft: DocumentDraft) -> Memory:
         """Store a text under its path and keep the old one as history.
 
-        The same text changes nothing. Raises TooLarge if the profile would exceed PROFILE_TOKENS.
+        The same text changes nothing. Raises TooLarge if the profile would exceed MAX_PROFILE_TOKENS.
         """
         if redacted_name(draft.path) != draft.path:
             raise InvalidInput("the path seems to contain a secret, which is not stored", field="path")

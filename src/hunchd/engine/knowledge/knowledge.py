@@ -114,7 +114,7 @@ class Knowledge:
     async def forget(self, identifier: str) -> None:
         """Erase a memory with its versions and what quotes it, from disk too.
 
-        Callers must have recorded the erasure with `promised`.
+        Callers must have recorded the erasure with `PendingErasures.record`.
         """
         await self._memories.erase(identifier, self._projects.ids)
 

@@ -100,7 +100,7 @@ class Claims:
             await self._move([fact for fact in facts if proofs[fact.id] in reached], project)
 
     async def _move(self, merged: Sequence[Memory], project: Project) -> None:
-        """Move facts of branches to the main line; the caller holds `changing`."""
+        """Move facts of branches to the main line; the caller holds `change_lock`."""
         now = self._memories.now()
         claims = merged_into(merged, now, sha=default_branch(project.main.layout) or "")
         rulings = await self._memories.claimed(claims)

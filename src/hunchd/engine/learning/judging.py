@@ -55,7 +55,7 @@ class Judging:
     async def oppositions(self, memory: Memory, look: Look, told: Sequence[Opposition]) -> list[Opposition]:
         """Return the contradictions of a memory after the model's verdict.
 
-        `told` are those found by rules and the local model; pairs in which these find nothing are judged too. A
+        `oppositions` are those found by rules and the local model; pairs in which these find nothing are judged too. A
         pair without a
         verdict stays as told.
         """

@@ -28,7 +28,7 @@ class Shared:
         self._memories = memories
 
     async def read(self, project: Project, said: Sequence[Memory]) -> None:
-        """Update the shared memories to `said`, everything that the working tree's files state."""
+        """Update the shared memories to `file_memories`, everything that the working tree's files state."""
         line = side_line(project)
         before = await self._known(project)
         if not said and not before:

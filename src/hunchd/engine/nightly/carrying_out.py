@@ -279,7 +279,7 @@ class CarryingOut:
     async def _found(
         self, query: str, project: str | None, k: int = FOUND, stood: Callable[[Memory], bool] = lambda _: True
     ) -> list[str]:
-        """Return the best lexical matches that pass `stood` and are still valid.
+        """Return the best lexical matches that pass `existed_before` and are still valid.
 
         Vectors change with the words, and no model needs to be loaded for this.
         """

@@ -259,7 +259,7 @@ class Consolidation:
     # Internal
 
     async def _stopped(self, current: _Current) -> None:
-        """Wait for a stopping run to end; cancel it after STOP_WITHIN seconds."""
+        """Wait for a stopping run to end; cancel it after STOP_TIMEOUT_SECONDS."""
         try:
             async with asyncio.timeout(STOP_WITHIN):
                 await current.finished.wait()
@@ -510,7 +510,7 @@ def _going(memory: Memory) -> Entry:
 
     Erasures that were executed are not listed.
     """
-    why = f"{memory.source.get(ARCHIVED, 'archived')}; this cannot be taken back"
+    why = f"{memory.source.get(ARCHIVED, 'archived')}; this cannot be undone"
     return Entry(Step.ERASE, "erased", f"erase {memory.title!r}", why, memory.project, ())
 
 

@@ -177,7 +177,7 @@ class Housekeeping(Feature):
                 logger.warning("usage could not be saved: %s", error)
 
     async def keep_usage(self) -> None:
-        """Save the usage data every KEPT_EVERY seconds, forever.
+        """Save the usage data every SAVE_INTERVAL_SECONDS, forever.
 
         A task of the daemon.
         """

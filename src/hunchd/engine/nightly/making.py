@@ -96,7 +96,7 @@ class Making:
         return (Entry.of_json(line) for line in islice(changes, only, only + 1))
 
     async def kept_pace(self, *, but: int) -> None:
-        """Wait until the store has all but `but` records, then release cached memories.
+        """Wait until the store has all but `allowed_pending` records, then release cached memories.
 
         The last records wait while the next are made, so that neither side idles. Memories cached only because they
         were

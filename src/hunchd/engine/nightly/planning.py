@@ -100,12 +100,12 @@ class Planning:
                 yield entries
 
     async def probes(self, most: int, seed: str) -> list[tuple[str, str]]:
-        """Return up to `most` queries with the memory each should find."""
+        """Return up to `limit` queries with the memory each should find."""
         answer = await self._planner.call("probes", {"most": most, "seed": seed}, timeout=PATIENCE)
         return [(query, identifier) for query, identifier in answer["probes"]]
 
     async def whole(self, steps: Sequence[Step], kept: Aside, stopping: asyncio.Event) -> Plan:
-        """Plan all steps and spill the plan to `kept`; incomplete if stopped."""
+        """Plan all steps and spill the plan to `spill_file`; incomplete if stopped."""
         for step in steps:
             async for entries in self._told(step):
                 await asyncio.to_thread(kept.append, [str(step), entries])

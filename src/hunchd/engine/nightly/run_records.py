@@ -160,7 +160,7 @@ def without(line: dict[str, Any], gone: frozenset[str], project: str | None) -> 
 
 
 def _speaks_of(edits: list[dict[str, Any]], gone: frozenset[str]) -> bool:
-    """Return True if a change holds text of a memory in `gone`.
+    """Return True if a change holds text of a memory in `erased_ids`.
 
     As its own, as a version, or quoted by its id.
     """

@@ -39,7 +39,7 @@ def noticed(project: Project, unit: Unit) -> None:
 
 
 def joined(project: Project, name: str, email: str, at: datetime, *, author: bool = False) -> None:
-    """Record a new collaborator; only the newest MOST are kept."""
+    """Record a new collaborator; only the newest MAX_COLLABORATORS are kept."""
     key = (email or name).lower()
     project.joined.pop(key, None)
     project.joined[key] = Collaborator(redact(name).text[:LONGEST_NAME], email, at, author)
@@ -49,7 +49,7 @@ def joined(project: Project, name: str, email: str, at: datetime, *, author: boo
 
 
 def pieces(project: Project, now: datetime) -> list[Piece]:
-    """Build a candidate for each collaborator who joined within NEWS."""
+    """Build a candidate for each collaborator who joined within NEWS_PERIOD."""
     return [_piece(project, one, now) for one in project.joined.values() if now - one.at <= NEWS]
 
 

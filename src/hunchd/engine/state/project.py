@@ -88,7 +88,7 @@ class Tree:
     def open(self, path: str, at: datetime, *, by_agent: bool = False) -> None:
         """Record that a file was opened.
 
-        The oldest of more than OPEN_FILES is closed.
+        The oldest of more than MAX_OPEN_FILES is closed.
         """
         if not by_agent:
             self.by_agents.discard(path)
@@ -105,7 +105,7 @@ class Tree:
             self.opened[path] = max(self.opened[path], at)
 
     def at_hand(self) -> tuple[str, ...]:
-        """Return the open files that were opened or saved within AT_HAND of the newest one.
+        """Return the open files that were opened or saved within ACTIVE_PERIOD of the newest one.
 
         The others say nothing about the current work.
         """
@@ -159,7 +159,7 @@ class Own:
 
 
 def noticed(change: Change, shown: dict[str, Memory], kind: Kind, *, under: str = "") -> None:
-    """Update `shown`, the valid or doubtful memories of one kind, with a change."""
+    """Update `memories`, the valid or doubtful memories of one kind, with a change."""
     for memory in change.memories:
         if memory.kind is not kind or not (memory.key or "").startswith(under) or "." in memory.id:
             continue  # versions and chunks are not shown
@@ -333,13 +333,13 @@ class Project:
         return self.errors.get(identifier) or self.mended.get(identifier)
 
     def fresh_errors(self, now: datetime) -> tuple[SeenError, ...]:
-        """Return the errors seen within ERROR_FRESH, newest first."""
+        """Return the errors seen within ERROR_MAX_AGE, newest first."""
         return tuple(error for error in reversed(self.errors.values()) if now - error.last <= ERROR_FRESH)
 
     def json(self, stored: Mapping[str, int] | None = None) -> dict[str, Any]:
         """Serialize the project for the API.
 
-        `stored` are the store's own counts, where available.
+        `store_counts` are the store's own counts, where available.
         """
         vectors = self.embeddings.pair if stored is None else (stored["embedded"], stored["rows"])
         shown = project_json(

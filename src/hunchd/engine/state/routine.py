@@ -27,7 +27,7 @@ FRESH: Final = 900.0  # seconds after a command in which a next step is shown
 class Routine:
     """Command history with a model of the next step.
 
-    `fresh` holds the commands not yet written to the log; `shown` is the step that the last bundle predicted.
+    `unsaved` holds the commands not yet written to the log; `shown_step` is the step that the last bundle predicted.
     """
 
     log: deque[Ran] = field(default_factory=lambda: deque(maxlen=MOST))
@@ -35,7 +35,7 @@ class Routine:
     model: NextStep = field(default_factory=NextStep)
     examples: dict[str, str] = field(default_factory=dict)  # template → last command given
     forgotten: set[str] = field(default_factory=set)  # ids of workflows that must not be learned again
-    changed: bool = False  # True if `forgotten` changed since it was saved
+    changed: bool = False  # True if `forgotten_ids` changed since it was saved
     unmined: int = 0  # commands since the last mining
     shown: str = ""
     _touched: dict[str, None] = field(default_factory=dict)

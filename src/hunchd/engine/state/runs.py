@@ -72,7 +72,7 @@ class Mended:
 class Runs:
     """Failures of one project, by tree and command, oldest first.
 
-    `until` is the time of the last event of each.
+    `last_event_at` is the time of the last event of each.
     """
 
     open: dict[str, list[Sighting]] = field(default_factory=dict)
@@ -153,7 +153,7 @@ class Runs:
 
     @classmethod
     def from_json(cls, told: Any) -> Runs:
-        """Parse what `json` wrote.
+        """Parse what `to_json` wrote.
 
         Raises KeyError, TypeError or ValueError for anything else.
         """
