@@ -140,7 +140,7 @@ def test_what_was_said_in_a_session_is_forgotten_and_not_edited(daemon: RunningD
     for identifier in (message, head):
         for patch in ({"content": "spaces, please"}, {"tags": []}, {"status": "archived"}):
             status, answer = daemon.request("PATCH", f"/memories/{identifier}", patch)
-            assert (status, "as it was said" in answer["error"]["message"]) == (409, True)
+            assert (status, "cannot be changed" in answer["error"]["message"]) == (409, True)
     assert [one["content"] for one in daemon.get("/sessions/kept/messages")["items"]] == ["tabs, please"]
 
 

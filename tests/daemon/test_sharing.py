@@ -228,7 +228,7 @@ def test_nothing_private_is_ever_written(people: tuple[Person, Person]) -> None:
     said = ada.hunch("share", mine, "python", "no such thing", fails=True)
     assert "which is personal" in said
     assert "everybody has it: pyproject.toml states it" in said
-    assert "there is no such memory" in said
+    assert "there is no memory with this id" in said
     assert not (ada.clone / ".hunch").exists()
     ada.hunch("share", "--all")
 
