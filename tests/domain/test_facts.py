@@ -92,7 +92,7 @@ def claim(
 
 
 @dataclass
-class Kept:
+class FactRows:
     """Rows of a store; changes are applied atomically in order."""
 
     rows: dict[str, Memory] = field(default_factory=dict)
@@ -123,7 +123,7 @@ class Kept:
 
 
 @dataclass
-class Line:
+class ReferenceHistory:
     """Reference model of a history: segments ordered by time."""
 
     segments: list[tuple[int, str, float, int | None]] = field(default_factory=list)
@@ -177,7 +177,7 @@ STEPS = st.one_of(CLAIMS, CLAIMS, CLAIMS, st.just(("withdraw",)), st.just(("undo
 @settings(max_examples=HISTORIES, deadline=None, derandomize=HISTORIES < 1000, suppress_health_check=list(HealthCheck))
 @given(st.lists(STEPS, min_size=1, max_size=25))
 def test_random_claims_keep_single_valid_value(steps: list[tuple[object, ...]]) -> None:
-    kept, line, place, now = Kept(), Line(), claim("npm").id, START + 40 * DAY
+    kept, line, place, now = FactRows(), ReferenceHistory(), claim("npm").id, START + 40 * DAY
     past: list[dict[int, str | None]] = []  # what held when, before each step that a step back takes back
     for step in steps:
         now += DAY / 24
@@ -201,23 +201,23 @@ def test_random_claims_keep_single_valid_value(steps: list[tuple[object, ...]]) 
                 kept.undo(place, now)
                 restored = past.pop()
                 assert {day: kept.value(place, START + day * DAY) for day in restored} == restored
-                line = line_of(kept, place)
+                line = segments_of(kept, place)
         held = {day: kept.value(place, START + day * DAY) for day in DAYS}
         assert held == {day: line.value(day) for day in held}
-        assert_sound(kept, place)
+        check_invariants(kept, place)
 
 
-def line_of(kept: Kept, place: str) -> Line:
+def segments_of(kept: FactRows, place: str) -> ReferenceHistory:
     """Return the segments that the rows represent, checking the last undo."""
     versions = reversed(chain(kept.rows[place], kept.rows)) if place in kept.rows else ()
     told = [one for one in versions if one.status is not Status.ARCHIVED]
-    return Line(
+    return ReferenceHistory(
         [
             (
-                (since_day(one.valid_from) or 0),
+                (day_of(one.valid_from) or 0),
                 one.value or "",
                 one.confidence,
-                since_day(one.valid_to, up=True),
+                day_of(one.valid_to, up=True),
             )
             for one in told
         ],
@@ -225,14 +225,14 @@ def line_of(kept: Kept, place: str) -> Line:
     )
 
 
-def since_day(moment: datetime | None, *, up: bool = False) -> int | None:
+def day_of(moment: datetime | None, *, up: bool = False) -> int | None:
     if moment is None:
         return None
     days = (moment - START) / DAY
     return int(-(-days // 1)) if up else int(days)
 
 
-def assert_sound(kept: Kept, place: str) -> None:
+def check_invariants(kept: FactRows, place: str) -> None:
     """Check that at most one row is valid at a time, that one row has the slot's id, and that the chain covers all
     values.
     """
@@ -251,7 +251,7 @@ def assert_sound(kept: Kept, place: str) -> None:
 
 
 def test_equal_confidence_replaces_lower_is_rejected() -> None:
-    kept = Kept()
+    kept = FactRows()
     assert kept.claim(claim("npm", 0, confidence=0.8), START) is Verdict.NEW
     assert kept.claim(claim("pnpm", 5, confidence=0.8), START) is Verdict.REPLACED
     assert kept.claim(claim("yarn", 9, confidence=0.7), START) is Verdict.REJECTED
@@ -263,7 +263,7 @@ def test_equal_confidence_replaces_lower_is_rejected() -> None:
 
 
 def test_expired_claim_keeps_current_value() -> None:
-    kept, now, place = Kept(), START + 40 * DAY, claim("npm").id
+    kept, now, place = FactRows(), START + 40 * DAY, claim("npm").id
     kept.claim(claim("npm", 0), now)
     kept.claim(claim("bun", 20), now)
 
@@ -278,7 +278,7 @@ def test_expired_claim_keeps_current_value() -> None:
         "bun",
         "bun",
     ]
-    assert_sound(kept, place)
+    check_invariants(kept, place)
 
 
 def test_equal_claim_of_other_source_conflicts() -> None:
@@ -291,7 +291,7 @@ def test_equal_claim_of_other_source_conflicts() -> None:
 
 
 def test_surer_repetition_updates_source_and_undoes() -> None:
-    kept = Kept()
+    kept = FactRows()
     commit = replace(
         claim("Minitest", 1, confidence=0.6, voice="commit"), content="Use Minitest", trust=Trust.UNTRUSTED
     )
@@ -329,7 +329,7 @@ def test_repeated_claim_changes_nothing() -> None:
 
 
 def test_rejected_claim_is_stored_once() -> None:
-    kept = Kept()
+    kept = FactRows()
     kept.claim(claim("npm"), START)
     for hour in range(3):
         kept.claim(claim("yarn", 2, confidence=0.5, voice="README.md"), START + hour * DAY)
@@ -354,7 +354,7 @@ def test_place_id_ignores_spelling_only() -> None:
 def test_edit_keeps_old_value_as_version() -> None:
     head = claim("npm")
     now = START + 7 * DAY
-    kept = Kept({head.id: head})
+    kept = FactRows({head.id: head})
     kept.apply(revised(head, replace(head, value="pnpm"), now))
 
     assert [kept.value(head.id, now + days * DAY) for days in (-8, -1, 0, 1)] == [None, "npm", "pnpm", "pnpm"]
@@ -363,7 +363,7 @@ def test_edit_keeps_old_value_as_version() -> None:
 def test_undo_restores_replaced_memory() -> None:
     first = replace(claim("the first way"), id="m1", key=None, status=Status.SUPERSEDED, superseded_by="m2")
     second = replace(claim("the second way"), id="m2", key=None, supersedes="m1")
-    kept = Kept({one.id: one for one in (first, second)})
+    kept = FactRows({one.id: one for one in (first, second)})
 
     restored, change = undone(second, first, START + DAY)
     kept.apply(change)
@@ -375,7 +375,7 @@ def test_undo_restores_replaced_memory() -> None:
 
 @pytest.mark.parametrize("steps", [1, 3])
 def test_withdrawn_value_can_be_restated(steps: int) -> None:
-    kept, place = Kept(), claim("npm").id
+    kept, place = FactRows(), claim("npm").id
     for step in range(steps):
         kept.claim(claim("npm", 10 * step), START)
         kept.apply(withdrawn(kept.rows[place], START + (10 * step + 5) * DAY))
@@ -389,7 +389,7 @@ def test_withdrawn_value_can_be_restated(steps: int) -> None:
 @given(st.permutations(range(6)), st.integers(1, 6))
 def test_without_removes_versions_in_any_order(order: list[int], most: int) -> None:
     """A history without some values equals one in which they were never stated."""
-    kept, place = Kept(), claim("0").id
+    kept, place = FactRows(), claim("0").id
     for day in range(6):
         kept.claim(claim(str(day), day), START)
     for day in order[:most]:
@@ -398,7 +398,7 @@ def test_without_removes_versions_in_any_order(order: list[int], most: int) -> N
         kept.apply(change)
         for identifier in going.difference(one.id for one in change.memories):
             del kept.rows[identifier]
-    expected = Kept()
+    expected = FactRows()
     for day in sorted(order[most:]):
         expected.claim(claim(str(day), day), START)
 

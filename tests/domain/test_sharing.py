@@ -17,15 +17,15 @@ FACT = Memory(
 )  # fmt: skip
 
 
-def reason(**told: Any) -> str:
+def explain(**told: Any) -> str:
     return why_not(replace(FACT, **told), project="p", branch="main", now=NOW)
 
 
 def test_project_decision_is_shareable() -> None:
-    assert reason() == ""
-    assert reason(kind=Kind.WORKFLOW, category=None) == ""
-    assert reason(branch="main", trust=Trust.DERIVED) == ""
-    assert reason(valid_to=NOW + timedelta(days=1)) == ""
+    assert explain() == ""
+    assert explain(kind=Kind.WORKFLOW, category=None) == ""
+    assert explain(branch="main", trust=Trust.DERIVED) == ""
+    assert explain(valid_to=NOW + timedelta(days=1)) == ""
 
 
 @pytest.mark.parametrize(
@@ -50,4 +50,4 @@ def test_project_decision_is_shareable() -> None:
     ],
 )
 def test_unshared_memory_has_reason(told: dict[str, Any], because: str) -> None:
-    assert because in reason(**told)
+    assert because in explain(**told)

@@ -110,7 +110,7 @@ class Store:
         """Do nothing."""
 
 
-class Bench:
+class RunFixture:
     """Run with real memories, journal and log."""
 
     def __init__(
@@ -137,7 +137,7 @@ class Bench:
 
 
 @asynccontextmanager
-async def bench(folder: Path, *kept: Memory) -> AsyncIterator[Bench]:
+async def open_run_fixture(folder: Path, *kept: Memory) -> AsyncIterator[RunFixture]:
     planner, store, hot, log = Planner(), Store(*kept), HotTier(), RunLog(folder / "runs")
     client = cast(StoreClient, cast(Any, store))
     usage = Usage.load(folder / "usage.json")
@@ -164,13 +164,13 @@ async def bench(folder: Path, *kept: Memory) -> AsyncIterator[Bench]:
         )
         writing = asyncio.create_task(writer.run())
         try:
-            yield Bench(work, making, planner, store, memories, log, usage)
+            yield RunFixture(work, making, planner, store, memories, log, usage)
         finally:
             writing.cancel()
             await asyncio.wait([writing])
 
 
-def archived(name: str, *, days: float) -> Memory:
+def make_archived(name: str, *, days: float) -> Memory:
     """Create a memory that has been erasable for some days."""
     goes = (NOW - timedelta(days=days)).isoformat()
     return memory(name, age=200, status=Status.ARCHIVED, source={ARCHIVED: "not used", GOES_AFTER: goes})
@@ -178,7 +178,7 @@ def archived(name: str, *, days: float) -> Memory:
 
 @pytest.mark.parametrize("kept", [(), (memory("only"),)])
 async def test_run_without_memories_changes_nothing(tmp_path: Path, kept: tuple[Memory, ...]) -> None:
-    async with bench(tmp_path, *kept) as it:
+    async with open_run_fixture(tmp_path, *kept) as it:
         verdict = await it.run(*Step)
         assert not verdict.rolled_back
         assert tuple(it.store.kept.values()) == kept
@@ -187,7 +187,7 @@ async def test_run_without_memories_changes_nothing(tmp_path: Path, kept: tuple[
 
 async def test_gate_ignores_changes_by_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     told = [memory(f"m{number}", content=f"the zeppelin of berth {number}") for number in range(8)]
-    async with bench(tmp_path, *told) as it:
+    async with open_run_fixture(tmp_path, *told) as it:
 
         async def search(query: str, *_: Any, **__: Any) -> Findings:
             """Return the newest first, so that many similar memories precede the earlier ones."""
@@ -217,7 +217,7 @@ async def test_gate_ignores_changes_by_others(tmp_path: Path, monkeypatch: pytes
 
 async def test_run_removed_project_writes_nothing_more(tmp_path: Path) -> None:
     """Also checks new memories, which could be written without the removed ones."""
-    async with bench(tmp_path, memory("one")) as it:
+    async with open_run_fixture(tmp_path, memory("one")) as it:
         new = memory("x1", content="quotes what is gone")
         it.planner.planned[Step.CONTRADICTIONS] = [Planned(Step.CONTRADICTIONS, "linked", "w", "w", (), (new,))]
 
@@ -237,7 +237,9 @@ async def test_run_removed_project_writes_nothing_more(tmp_path: Path) -> None:
 
 
 async def test_erase_skips_memory_restored_during_run(tmp_path: Path) -> None:
-    async with bench(tmp_path, archived("back", days=1), archived("gone", days=1), archived("later", days=-1)) as it:
+    async with open_run_fixture(
+        tmp_path, make_archived("back", days=1), make_archived("gone", days=1), make_archived("later", days=-1)
+    ) as it:
         it.planner.erasable = ["back", "gone"]
         back = restored(it.store.kept["back"])
         assert back is not None
@@ -250,7 +252,7 @@ async def test_erase_skips_memory_restored_during_run(tmp_path: Path) -> None:
 
 
 async def test_run_keeps_edits_made_during_run(tmp_path: Path) -> None:
-    async with bench(tmp_path, memory("one"), memory("two")) as it:
+    async with open_run_fixture(tmp_path, memory("one"), memory("two")) as it:
         changes = [
             Planned(Step.SUMMARISE, "summarised", "w", "w", (one,), (replace(one, importance=0.9),))
             for one in it.store.kept.values()
@@ -270,7 +272,7 @@ async def test_run_keeps_edits_made_during_run(tmp_path: Path) -> None:
 
 async def test_changes_start_after_planner_is_unloaded(tmp_path: Path) -> None:
     """Its memory is free again when the store has most to do."""
-    async with bench(tmp_path, memory("one")) as it:
+    async with open_run_fixture(tmp_path, memory("one")) as it:
         for step in (Step.SUMMARISE, Step.COMPRESS):
             [one] = it.store.kept.values()
             after = replace(one, importance=0.9)
@@ -287,7 +289,7 @@ async def test_changes_start_after_planner_is_unloaded(tmp_path: Path) -> None:
 
 
 async def test_rollback_affects_only_failing_project(tmp_path: Path) -> None:
-    async with bench(tmp_path, memory("mine"), memory("theirs", project="q")) as it:
+    async with open_run_fixture(tmp_path, memory("mine"), memory("theirs", project="q")) as it:
         for one in list(it.store.kept.values()):
             after = replace(one, importance=0.9)
             it.planner.planned[Step.SUMMARISE] = [Planned(Step.SUMMARISE, "summarised", "w", "w", (one,), (after,))]
@@ -299,7 +301,7 @@ async def test_rollback_affects_only_failing_project(tmp_path: Path) -> None:
 
 
 async def test_undo_after_erasure_restores_archived_rest(tmp_path: Path) -> None:
-    async with bench(tmp_path, memory("one"), memory("two")) as it:
+    async with open_run_fixture(tmp_path, memory("one"), memory("two")) as it:
         goes = {ARCHIVED: "not used", GOES_AFTER: (NOW - timedelta(days=1)).isoformat()}
         it.planner.planned[Step.FORGET] = [
             Planned(Step.FORGET, "forgotten", f"archive {one.title!r}", "w", (one,), (archive,))
@@ -318,7 +320,7 @@ async def test_undo_after_erasure_restores_archived_rest(tmp_path: Path) -> None
 
 
 async def test_crash_during_erasure_leaves_no_text(tmp_path: Path) -> None:
-    async with bench(tmp_path, archived("old", days=1)) as it:
+    async with open_run_fixture(tmp_path, make_archived("old", days=1)) as it:
         old = it.store.kept["old"]
         told = entry_of(Planned(Step.FORGET, "forgotten", "archive 'work on old'", "w", (), (old,)), "p")
         it.log.append("r20260501", [{"type": "change", **told.json()}])
@@ -344,13 +346,13 @@ async def test_usage_is_counted_once_after_crash(
     usage.shown([("only", ())], NOW)
     keep(tmp_path / "usage.json", usage.json() or "")
     if not in_time:
-        monkeypatch.setattr(CarryingOut, "_taken", _not_written)
-    async with bench(tmp_path, memory("only")) as it:
+        monkeypatch.setattr(CarryingOut, "_taken", _simulate_crash)
+    async with open_run_fixture(tmp_path, memory("only")) as it:
         await it.run(Step.USE)
         assert [line["tallies"]["only"]["shown"] for line in it.log.lines(RUN) if line["type"] == "tallies"] == [1]
 
     monkeypatch.undo()
-    async with bench(tmp_path, memory("only")) as it:  # the next start
+    async with open_run_fixture(tmp_path, memory("only")) as it:  # the next start
         record = recorded(it.log, RUN)
         record.steps = (Step.USE,)
         if not in_time:
@@ -360,12 +362,12 @@ async def test_usage_is_counted_once_after_crash(
     assert Usage.load(tmp_path / "usage.json").tallies() == {}
 
 
-async def _not_written(*_: object) -> None:
+async def _simulate_crash(*_: object) -> None:
     """Simulate a crash before the file is written."""
 
 
 async def test_usage_after_tallies_stays_uncounted(tmp_path: Path) -> None:
-    async with bench(tmp_path, memory("only")) as it:
+    async with open_run_fixture(tmp_path, memory("only")) as it:
         it.usage.shown([("only", ())], NOW)
         await it.run(Step.USE)
         it.usage.shown([("only", ())], NOW + timedelta(days=1))

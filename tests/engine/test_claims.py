@@ -20,7 +20,7 @@ from hunchd.engine.learning.claims import BY_FILES, Claims, on_line, side_line
 from hunchd.engine.learning.shared import Shared
 from hunchd.engine.state.project import Project, Tree
 from hunchd.repository.layout import find, plain
-from tests.engine.test_carrying_out import Bench, bench
+from tests.engine.test_carrying_out import RunFixture, open_run_fixture
 from tests.repositories import commit, git
 
 NOW = datetime(2026, 1, 5, 12, tzinfo=UTC)
@@ -40,19 +40,22 @@ THEIRS = replace(
 COLLEAGUES = replace(OURS, source={"type": SHARED, "path": ".hunch/conventions/package-manager.md"})
 
 
-def by_files(it: Bench, project: Project) -> Awaitable[None]:
+def update_from_files(it: RunFixture, project: Project) -> Awaitable[None]:
     return Claims(it.memories, cast(Any, None)).said_by_files(project, [])
 
 
-def by_colleagues(it: Bench, project: Project) -> Awaitable[None]:
+def update_from_shared(it: RunFixture, project: Project) -> Awaitable[None]:
     return Shared(it.memories).read(project, [])
 
 
-@pytest.mark.parametrize(("read", "before"), [(by_files, OURS), (by_colleagues, COLLEAGUES)])
+@pytest.mark.parametrize(("read", "before"), [(update_from_files, OURS), (update_from_shared, COLLEAGUES)])
 async def test_update_from_files_keeps_concurrent_claim(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read: Callable[[Bench, Project], Awaitable[None]], before: Memory
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    read: Callable[[RunFixture, Project], Awaitable[None]],
+    before: Memory,
 ) -> None:
-    async with bench(tmp_path, before) as it:
+    async with open_run_fixture(tmp_path, before) as it:
         reading, go_on, known = asyncio.Event(), asyncio.Event(), it.memories.known
 
         async def slowly(ids: Sequence[str], project: str | None) -> dict[str, Memory]:
@@ -79,7 +82,7 @@ async def test_update_from_files_keeps_concurrent_claim(
 
 async def test_fact_moved_to_other_file_updates_source(tmp_path: Path) -> None:
     moved = replace(OURS, source={"type": BY_FILES, "path": "package.yaml"}, at=NOW, created=NOW, updated=NOW)
-    async with bench(tmp_path, OURS) as it:
+    async with open_run_fixture(tmp_path, OURS) as it:
         project = Project("p", "p", Tree(tmp_path, plain(tmp_path)), tmp_path, facts={OURS.id: OURS})
         await Claims(it.memories, cast(Any, None)).said_by_files(project, [moved])
         held = (await it.memories.known([OURS.id], "p"))[OURS.id]
@@ -104,7 +107,7 @@ RULE = replace(RULE, id=place_of(RULE) or "")
     ],
 )
 async def test_rule_with_new_globs_updates_source(tmp_path: Path, now: Memory) -> None:
-    async with bench(tmp_path, RULE) as it:
+    async with open_run_fixture(tmp_path, RULE) as it:
         project = Project("p", "p", Tree(tmp_path, plain(tmp_path)), tmp_path, facts={RULE.id: RULE})
         await Claims(it.memories, cast(Any, None)).said_by_files(project, [now])
         held = (await it.memories.known([RULE.id], "p"))[RULE.id]
@@ -114,7 +117,7 @@ async def test_rule_with_new_globs_updates_source(tmp_path: Path, now: Memory) -
 
 async def test_rule_with_branch_globs_applies_on_branch(tmp_path: Path) -> None:
     other = replace(RULE, source={**RULE.source, "globs": ["lib/**"]})
-    async with bench(tmp_path, RULE) as it:
+    async with open_run_fixture(tmp_path, RULE) as it:
         tree = Tree(tmp_path, plain(tmp_path), branch="work", trunk="main")
         project = Project("p", "p", tree, tmp_path, facts={RULE.id: RULE})
         there = on_line(RULE, "work").id
@@ -146,13 +149,13 @@ WRITTEN_THERE = replace(
 
 
 @asynccontextmanager
-async def while_git_is_asked(
+async def delayed_git(
     folder: Path, monkeypatch: pytest.MonkeyPatch, *facts: Memory
 ) -> AsyncIterator[tuple[Memories, Callable[[], Awaitable[None]]]]:
     """Yield the memories, and an event that lets git confirm the merge of the branch."""
     monkeypatch.setattr("hunchd.engine.learning.claims.default_branch", lambda layout: "main")
     monkeypatch.setattr("hunchd.engine.learning.claims.resolve", lambda layout, name: "b" * 40)
-    async with bench(folder, *facts) as it:
+    async with open_run_fixture(folder, *facts) as it:
         git = Git()
         project = Project("p", "p", Tree(folder, plain(folder)), folder, facts={one.id: one for one in facts})
         merging = asyncio.create_task(Claims(it.memories, cast(Any, git)).merge(project))
@@ -167,7 +170,7 @@ async def while_git_is_asked(
 
 
 async def test_merge_makes_branch_fact_valid_everywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with while_git_is_asked(tmp_path, monkeypatch, ON_BRANCH, WRITTEN_THERE) as (memories, answered):
+    async with delayed_git(tmp_path, monkeypatch, ON_BRANCH, WRITTEN_THERE) as (memories, answered):
         await answered()
         held = await memories.known([OURS.id, ON_BRANCH.id, WRITTEN_THERE.id], "p")
     assert (held[OURS.id].value, held[OURS.id].branch) == ("npm", None)
@@ -176,7 +179,7 @@ async def test_merge_makes_branch_fact_valid_everywhere(tmp_path: Path, monkeypa
 
 
 async def test_merge_skips_fact_forgotten_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with while_git_is_asked(tmp_path, monkeypatch, ON_BRANCH, WRITTEN_THERE) as (memories, answered):
+    async with delayed_git(tmp_path, monkeypatch, ON_BRANCH, WRITTEN_THERE) as (memories, answered):
         for one in (ON_BRANCH, WRITTEN_THERE):
             await memories.forget(one.id, ["p"])
         await answered()
@@ -184,7 +187,7 @@ async def test_merge_skips_fact_forgotten_meanwhile(tmp_path: Path, monkeypatch:
 
 
 async def test_merge_keeps_fact_changed_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with while_git_is_asked(tmp_path, monkeypatch, ON_BRANCH, WRITTEN_THERE) as (memories, answered):
+    async with delayed_git(tmp_path, monkeypatch, ON_BRANCH, WRITTEN_THERE) as (memories, answered):
         await memories.claim([replace(THEIRS, id=ON_BRANCH.id, branch="work")])
         await memories.edit(WRITTEN_THERE.id, {"value": "tox"}, ["p"])
         await answered()

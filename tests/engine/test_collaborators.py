@@ -35,39 +35,39 @@ def project(tmp_path: Path) -> Project:
     tree = Tree(tmp_path, Layout(tmp_path, None, None))
     made = Project("p", "shop", tree, tmp_path, predictor=Predictor())
     for number in range(collaborators.UNITS_BEFORE):
-        learn(made, unit(number, "Ada"))
+        learn_unit(made, unit(number, "Ada"))
     return made
 
 
-def learn(project: Project, one: Unit) -> None:
+def learn_unit(project: Project, one: Unit) -> None:
     collaborators.noticed(project, one)
     assert project.predictor is not None
     project.predictor.learn(one)
 
 
-def told(project: Project, now: datetime = NOW) -> list[str]:
+def render_candidates(project: Project, now: datetime = NOW) -> list[str]:
     return [piece.forms[0][1] for piece in collaborators.pieces(project, now)]
 
 
 def test_new_author_candidate_names_work_area(project: Project) -> None:
-    assert told(project) == []
-    learn(project, unit(100, "Grace", "shop/web/app.py"))
-    learn(project, unit(101, "Grace", "shop/web/api.py"))
+    assert render_candidates(project) == []
+    learn_unit(project, unit(100, "Grace", "shop/web/app.py"))
+    learn_unit(project, unit(101, "Grace", "shop/web/api.py"))
 
-    assert told(project) == ["Grace joined just now, works on shop/web/"]
-    assert told(project, NOW + timedelta(days=15)) == []
+    assert render_candidates(project) == ["Grace joined just now, works on shop/web/"]
+    assert render_candidates(project, NOW + timedelta(days=15)) == []
 
 
 def test_coauthors_join_and_bots_do_not(project: Project) -> None:
-    learn(project, unit(100, "Ada", coauthors=("Alan T <alan@example.org>",)))
-    learn(project, unit(101, "renovate[bot]"))
+    learn_unit(project, unit(100, "Ada", coauthors=("Alan T <alan@example.org>",)))
+    learn_unit(project, unit(101, "renovate[bot]"))
 
-    assert told(project) == ["Alan T joined just now"]
+    assert render_candidates(project) == ["Alan T joined just now"]
 
 
 def test_only_commit_authors_are_called_authors(project: Project) -> None:
     collaborators.joined(project, "Grace", "grace@example.org", NOW)
-    learn(project, unit(100, "Alan"))
+    learn_unit(project, unit(100, "Alan"))
     assert [piece.reasons for piece in collaborators.pieces(project, NOW)] == [(), ("new author on the branch",)]
 
 
@@ -84,20 +84,20 @@ def test_candidate_includes_preferences(project: Project) -> None:
         category="preference",
     )
     project.facts[wish.id] = wish
-    learn(project, unit(100, "Grace"))
+    learn_unit(project, unit(100, "Grace"))
 
-    assert told(project) == ["Grace joined just now, works on shop/cart.py; Grace wants small commits"]
+    assert render_candidates(project) == ["Grace joined just now, works on shop/cart.py; Grace wants small commits"]
 
 
 def test_own_commits_announce_no_collaborator(project: Project) -> None:
     project.main.user = "Grace@Example.org"
-    learn(project, unit(100, "Grace"))
+    learn_unit(project, unit(100, "Grace"))
 
-    assert told(project) == []
+    assert render_candidates(project) == []
 
 
 def test_many_collaborators_keep_only_newest(project: Project) -> None:
     for number in range(6):
-        learn(project, unit(100 + number, f"Person{number}"))
+        learn_unit(project, unit(100 + number, f"Person{number}"))
 
-    assert [text.split()[0] for text in told(project)] == ["Person3", "Person4", "Person5"]
+    assert [text.split()[0] for text in render_candidates(project)] == ["Person3", "Person4", "Person5"]

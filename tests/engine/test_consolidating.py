@@ -26,7 +26,7 @@ from tests.consolidation.made import NOW
 LONG_AGO = NOW - timedelta(days=400)
 
 
-class Work:
+class FakeExecutor:
     """Fake executor that records the requested steps."""
 
     def __init__(self) -> None:
@@ -66,7 +66,9 @@ class Work:
         return Verdict(False, {})
 
 
-def consolidation(log: RunLog, work: Work, *, now: datetime = NOW, owners: tuple[str, ...] = ("p",)) -> Consolidation:
+def consolidation(
+    log: RunLog, work: FakeExecutor, *, now: datetime = NOW, owners: tuple[str, ...] = ("p",)
+) -> Consolidation:
     return Consolidation(
         cast(CarryingOut, cast(Any, work)),
         cast(Making, cast(Any, work)),
@@ -78,7 +80,7 @@ def consolidation(log: RunLog, work: Work, *, now: datetime = NOW, owners: tuple
     )
 
 
-def began(log: RunLog, at: datetime, *, ended: bool = True, changes: int = 0) -> str:
+def log_started_run(log: RunLog, at: datetime, *, ended: bool = True, changes: int = 0) -> str:
     run = f"r{at:%Y%m%d%H%M%S}"
     told = {"type": "begun", "run": run, "at": at.isoformat(), "trigger": "nightly", "steps": ["use"], "owners": ["p"]}
     ending = [{"type": "ended", "status": "done", "at": at.isoformat(), "counts": {}}] if ended else []
@@ -99,19 +101,19 @@ def began(log: RunLog, at: datetime, *, ended: bool = True, changes: int = 0) ->
 async def test_is_due_without_run_within_day(tmp_path: Path, hours: tuple[int, ...], due: bool) -> None:
     log = RunLog(tmp_path)
     for one in hours:
-        began(log, NOW - timedelta(hours=one))
-    assert await consolidation(log, Work()).is_due(LONG_AGO) is due
+        log_started_run(log, NOW - timedelta(hours=one))
+    assert await consolidation(log, FakeExecutor()).is_due(LONG_AGO) is due
 
 
 async def test_is_due_new_installation_is_false(tmp_path: Path) -> None:
-    assert not await consolidation(RunLog(tmp_path), Work()).is_due(NOW - timedelta(hours=5))
-    assert await consolidation(RunLog(tmp_path), Work()).is_due(LONG_AGO)
+    assert not await consolidation(RunLog(tmp_path), FakeExecutor()).is_due(NOW - timedelta(hours=5))
+    assert await consolidation(RunLog(tmp_path), FakeExecutor()).is_due(LONG_AGO)
 
 
 @pytest.mark.parametrize("pause", [timedelta(days=30), timedelta(days=8), timedelta(days=-3)])
 async def test_nightly_after_long_pause_skips_erasure(tmp_path: Path, pause: timedelta) -> None:
-    log, work = RunLog(tmp_path), Work()
-    began(log, NOW - pause)
+    log, work = RunLog(tmp_path), FakeExecutor()
+    log_started_run(log, NOW - pause)
     await consolidation(log, work).nightly()
     await consolidation(log, work, now=NOW + timedelta(days=1)).nightly()
 
@@ -121,13 +123,13 @@ async def test_nightly_after_long_pause_skips_erasure(tmp_path: Path, pause: tim
 
 
 async def test_consolidate_on_request_runs_all_steps(tmp_path: Path) -> None:
-    work = Work()
+    work = FakeExecutor()
     await consolidation(RunLog(tmp_path), work).consolidate(ConsolidateRequest())
     assert [steps for _, _, steps in work.asked] == [tuple(Step)]
 
 
 async def test_project_removed_during_run_ends_alone(tmp_path: Path) -> None:
-    work = Work()
+    work = FakeExecutor()
     work.removed = {"p"}
     told = await consolidation(RunLog(tmp_path), work, owners=("o", "p", "q")).consolidate(ConsolidateRequest())
     assert told["status"] == "done"
@@ -135,9 +137,9 @@ async def test_project_removed_during_run_ends_alone(tmp_path: Path) -> None:
 
 
 async def test_resume_continues_only_unfinished_runs(tmp_path: Path) -> None:
-    log, work = RunLog(tmp_path), Work()
-    began(log, NOW - timedelta(hours=3))
-    open_one = began(log, NOW - timedelta(hours=30), ended=False)
+    log, work = RunLog(tmp_path), FakeExecutor()
+    log_started_run(log, NOW - timedelta(hours=3))
+    open_one = log_started_run(log, NOW - timedelta(hours=30), ended=False)
     runs = consolidation(log, work)
     assert [run["status"] for run in (await runs.runs(Part()))["items"]] == ["done", "interrupted"]
 
@@ -150,14 +152,14 @@ async def test_resume_continues_only_unfinished_runs(tmp_path: Path) -> None:
 
 
 async def test_resume_waits_for_requested_run(tmp_path: Path) -> None:
-    log, work = RunLog(tmp_path), Work()
-    open_one = began(log, NOW - timedelta(hours=30), ended=False)
+    log, work = RunLog(tmp_path), FakeExecutor()
+    open_one = log_started_run(log, NOW - timedelta(hours=30), ended=False)
     runs = consolidation(log, work)
     work.going_on.clear()
     asked = asyncio.create_task(runs.consolidate(ConsolidateRequest()))
     await work.begun.wait()
     going = asyncio.create_task(runs.keep_going())
-    while not log_was_looked_at(runs):
+    while not has_found_unfinished(runs):
         await asyncio.sleep(0.001)
     work.going_on.set()
     first = (await asked)["run"]
@@ -167,14 +169,14 @@ async def test_resume_waits_for_requested_run(tmp_path: Path) -> None:
     assert [run for run, _, _ in work.asked] == [first, open_one]
 
 
-def log_was_looked_at(runs: Consolidation) -> bool:
+def has_found_unfinished(runs: Consolidation) -> bool:
     """Return True if the resuming task found an unfinished run while another one runs."""
     return runs._last is not None and not runs._unfinished.is_set()
 
 
 async def test_undo_stopped_raises_conflict_and_retries(tmp_path: Path) -> None:
-    log, work = RunLog(tmp_path), Work()
-    run = began(log, NOW - timedelta(hours=3))
+    log, work = RunLog(tmp_path), FakeExecutor()
+    run = log_started_run(log, NOW - timedelta(hours=3))
     runs = consolidation(log, work)
     for _ in range(2):
         undoing = asyncio.create_task(runs.undo(run))
@@ -187,8 +189,8 @@ async def test_undo_stopped_raises_conflict_and_retries(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("change", [None, 1])
 async def test_undo_interrupted_by_crash_resumes(tmp_path: Path, change: int | None) -> None:
-    log, work = RunLog(tmp_path), Work()
-    run = began(log, NOW - timedelta(hours=3), changes=2)
+    log, work = RunLog(tmp_path), FakeExecutor()
+    run = log_started_run(log, NOW - timedelta(hours=3), changes=2)
     crashed = asyncio.create_task(consolidation(log, work).undo(run, change))
     await work.taking_back.wait()  # and no more of it
 
@@ -210,8 +212,8 @@ async def test_undo_resumes_after_shutdown_not_after_stop(
     tmp_path: Path,
 ) -> None:
     for ending, again in (("closed", 1), ("stopped", 0)):
-        log, work = RunLog(tmp_path / ending), Work()
-        run = began(log, NOW - timedelta(hours=3))
+        log, work = RunLog(tmp_path / ending), FakeExecutor()
+        run = log_started_run(log, NOW - timedelta(hours=3))
         runs = consolidation(log, work)
         undoing = asyncio.create_task(runs.undo(run))
         await work.taking_back.wait()
@@ -225,8 +227,8 @@ async def test_undo_resumes_after_shutdown_not_after_stop(
 
 
 async def test_undo_impossible_change_is_not_retried(tmp_path: Path) -> None:
-    log, work = RunLog(tmp_path), Work()
-    run = began(log, NOW - timedelta(hours=3), changes=1)
+    log, work = RunLog(tmp_path), FakeExecutor()
+    run = log_started_run(log, NOW - timedelta(hours=3), changes=1)
     work.ends = (0, 1)
     with pytest.raises(Conflict, match="affects the same memory"):
         await consolidation(log, work).undo(run, 0)
@@ -235,8 +237,8 @@ async def test_undo_impossible_change_is_not_retried(tmp_path: Path) -> None:
 
 
 async def test_undo_failing_repeatedly_is_given_up(tmp_path: Path) -> None:
-    log, work = RunLog(tmp_path), Work()
-    run = began(log, NOW - timedelta(hours=3))
+    log, work = RunLog(tmp_path), FakeExecutor()
+    run = log_started_run(log, NOW - timedelta(hours=3))
     work.ends = Unavailable("the store does not answer")
     with pytest.raises(Unavailable):
         await consolidation(log, work).undo(run)
@@ -251,8 +253,8 @@ async def test_undo_failing_repeatedly_is_given_up(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("undoes", [False, True])
 async def test_run_waiting_for_disk_resumes_always(tmp_path: Path, undoes: bool) -> None:
-    log, work = RunLog(tmp_path), Work()
-    run = began(log, NOW - timedelta(hours=3)) if undoes else ""
+    log, work = RunLog(tmp_path), FakeExecutor()
+    run = log_started_run(log, NOW - timedelta(hours=3)) if undoes else ""
     work.ends = work.refuses = StorageFull("the disk is full: nothing was accepted")
     asked = consolidation(log, work)
     with pytest.raises(StorageFull, match="is paused"):

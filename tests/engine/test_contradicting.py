@@ -21,7 +21,7 @@ NOW = datetime(2026, 1, 5, 12, tzinfo=UTC)
 pytestmark = pytest.mark.asyncio
 
 
-class Store:
+class EmptyStore:
     """Fake store that is empty and records searches."""
 
     unasked = float("inf")
@@ -35,7 +35,7 @@ class Store:
 
 
 @asynccontextmanager
-async def at_work(store: Store) -> AsyncIterator[None]:
+async def start_search(store: EmptyStore) -> AsyncIterator[None]:
     """Start a search with two queued statements."""
     work = Contradicting(cast(Any, None), HotTier(), cast(Any, store), now=lambda: NOW)
     facts = tuple(
@@ -53,7 +53,7 @@ async def at_work(store: Store) -> AsyncIterator[None]:
             await task
 
 
-async def looked_at(store: Store, many: int) -> None:
+async def wait_for_searches(store: EmptyStore, many: int) -> None:
     async with asyncio.timeout(10):
         while len(store.looked) < many:
             await asyncio.sleep(0.01)
@@ -61,20 +61,20 @@ async def looked_at(store: Store, many: int) -> None:
 
 async def test_search_waits_while_requests_are_answered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(contradicting, "LONGEST_WAIT", 60.0)
-    store = Store()
+    store = EmptyStore()
     store.unasked = 0.0
-    async with at_work(store):
-        await looked_at(store, 1)
+    async with start_search(store):
+        await wait_for_searches(store, 1)
         await asyncio.sleep(contradicting.PAUSE + 2 * contradicting.QUIET)
         assert len(store.looked) == 1
         store.unasked = contradicting.QUIET
-        await looked_at(store, 2)
+        await wait_for_searches(store, 2)
 
 
 async def test_search_proceeds_under_constant_requests(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(contradicting, "LONGEST_WAIT", 0.05)
-    store = Store()
+    store = EmptyStore()
     store.unasked = 0.0
-    async with at_work(store):
-        await looked_at(store, 2)
+    async with start_search(store):
+        await wait_for_searches(store, 2)
     assert len(store.looked) == 2

@@ -29,7 +29,7 @@ SAID = tuple(f"word {number} " * 30 for number in range(300))
 
 
 @asynccontextmanager
-async def a_long_talk(folder: Path) -> AsyncIterator[tuple[Conversations, Conversations]]:
+async def long_session(folder: Path) -> AsyncIterator[tuple[Conversations, Conversations]]:
     """Build a session of 300 turns for two services that have not compiled it yet."""
     async with Journal.open(folder / "journal", reserve_bytes=0) as journal:
         hot, store = HotTier(), cast(StoreClient, cast(Any, ForgetfulStore()))
@@ -50,13 +50,13 @@ async def a_long_talk(folder: Path) -> AsyncIterator[tuple[Conversations, Conver
         running.cancel()
 
 
-async def compiled(conversations: Conversations, budget: int = 32_000, *, system: str = "") -> list[Any]:
+async def compile_prompt(conversations: Conversations, budget: int = 32_000, *, system: str = "") -> list[Any]:
     answer = await conversations.compile(CompileRequest(session="long", budget=budget, system=system))
     messages: list[Any] = answer["messages"]
     return messages
 
 
-def folding_takes(seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
+def slow_down_folding(seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
     add = History.add
 
     def slowly(self: History, message: Message) -> None:
@@ -68,27 +68,27 @@ def folding_takes(seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def test_compile_after_cancel_folds_turns_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A caller cancelled during the first folding leaves a thread that continues it."""
-    async with a_long_talk(tmp_path) as (asked_twice, asked_once), asyncio.timeout(20):
-        expected = await compiled(asked_once)
-        folding_takes(0.001, monkeypatch)
-        leaving = asyncio.create_task(compiled(asked_twice))
+    async with long_session(tmp_path) as (asked_twice, asked_once), asyncio.timeout(20):
+        expected = await compile_prompt(asked_once)
+        slow_down_folding(0.001, monkeypatch)
+        leaving = asyncio.create_task(compile_prompt(asked_twice))
         await asyncio.sleep(0.05)
         leaving.cancel()
-        assert await compiled(asked_twice) == expected
+        assert await compile_prompt(asked_twice) == expected
 
 
 async def test_concurrent_compiles_equal_single_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = (32_000, 16_000, 8_000, 4_000, 2_000, 1_000)
-    async with a_long_talk(tmp_path) as (asked_at_once, asked_in_turn), asyncio.timeout(20):
-        expected = [await compiled(asked_in_turn, size) for size in sizes]
-        folding_takes(0.0002, monkeypatch)
-        assert await asyncio.gather(*(compiled(asked_at_once, size) for size in sizes)) == expected
+    async with long_session(tmp_path) as (asked_at_once, asked_in_turn), asyncio.timeout(20):
+        expected = [await compile_prompt(asked_in_turn, size) for size in sizes]
+        slow_down_folding(0.0002, monkeypatch)
+        assert await asyncio.gather(*(compile_prompt(asked_at_once, size) for size in sizes)) == expected
 
 
 async def test_folding_long_history_does_not_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with a_long_talk(tmp_path) as (conversations, _), asyncio.timeout(20):
-        folding_takes(0.001, monkeypatch)
-        compiling = asyncio.create_task(compiled(conversations, 8_000, system="be brief " * 3_400))
+    async with long_session(tmp_path) as (conversations, _), asyncio.timeout(20):
+        slow_down_folding(0.001, monkeypatch)
+        compiling = asyncio.create_task(compile_prompt(conversations, 8_000, system="be brief " * 3_400))
         longest = 0.0
         while not compiling.done():
             began = time.monotonic()

@@ -29,7 +29,7 @@ def trace(last: str, file: str = "shop/load.py", function: str = "load") -> str:
     return f'Traceback (most recent call last):\n  File "{file}", line 7, in {function}\n    it()\n{last}\n'
 
 
-class Work:
+class ErrorProject:
     """Project in which errors are reported, one a minute."""
 
     def __init__(self, root: Path) -> None:
@@ -61,8 +61,8 @@ class Work:
 
 
 @pytest.fixture
-def work(tmp_path: Path) -> Work:
-    return Work(tmp_path)
+def work(tmp_path: Path) -> ErrorProject:
+    return ErrorProject(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def work(tmp_path: Path) -> Work:
         ("AssertionError: the basket holds sold articles", "AssertionError: the basket holds sold articles"),
     ],
 )
-def test_unique_last_line_matches_error(work: Work, whole: str, line: str) -> None:
+def test_unique_last_line_matches_error(work: ErrorProject, whole: str, line: str) -> None:
     error = work.sees(trace(whole))
     fix = work.mends(error)
     work.sees(trace("IndexError: list index out of range"))
@@ -95,7 +95,7 @@ def test_unique_last_line_matches_error(work: Work, whole: str, line: str) -> No
     assert [one["id"] for one in told] == [fix.id]
 
 
-def test_unique_last_line_matches_after_restart(work: Work) -> None:
+def test_unique_last_line_matches_after_restart(work: ErrorProject) -> None:
     error = work.sees(trace("KeyError: 'retries'"))
     fixed = work.mends(error)
     work.starts_again()
@@ -119,14 +119,14 @@ def test_unique_last_line_matches_after_restart(work: Work) -> None:
         ("ZeroDivisionError: division by zero", "ZeroDivisionError: division by zero"),
     ],
 )
-def test_ambiguous_last_line_matches_none(work: Work, whole: str, line: str) -> None:
+def test_ambiguous_last_line_matches_none(work: ErrorProject, whole: str, line: str) -> None:
     error = work.sees(trace(whole))
     work.mends(error)
 
     assert work.sees(line).memory != error.memory
 
 
-def test_same_line_in_other_file_differs(work: Work) -> None:
+def test_same_line_in_other_file_differs(work: ErrorProject) -> None:
     error = work.sees(trace("NameError: name 'sku' is not defined"))
     work.mends(error)
 
@@ -134,7 +134,7 @@ def test_same_line_in_other_file_differs(work: Work) -> None:
     assert work.sees("NameError: name 'sku' is not defined", file="shop/load.py").memory == error.memory
 
 
-def test_ambiguous_line_lists_described_candidates(work: Work) -> None:
+def test_ambiguous_line_lists_described_candidates(work: ErrorProject) -> None:
     first = work.sees(trace("KeyError: 'retries'"))
     work.mends(first)
     second = work.sees(trace("KeyError: 'retries'", "shop/app.py", "main"))
@@ -153,7 +153,7 @@ def test_ambiguous_line_lists_described_candidates(work: Work) -> None:
     assert candidates([first, second], work.project) == {}
 
 
-def test_vague_last_line_lists_possible_error(work: Work) -> None:
+def test_vague_last_line_lists_possible_error(work: ErrorProject) -> None:
     work.mends(work.sees(trace("IndexError: list index out of range")))
 
     short = work.sees("IndexError: list index out of range")
@@ -162,7 +162,7 @@ def test_vague_last_line_lists_possible_error(work: Work) -> None:
     assert only.startswith("shop/load.py:7 in load, fixed before")
 
 
-def test_stored_signal_names_error_of_line(work: Work) -> None:
+def test_stored_signal_names_error_of_line(work: ErrorProject) -> None:
     """So that it is deleted together with the error."""
     error = work.sees(trace("KeyError: 'retries'"))
     row = signal_row(work.signal, signal_json(work.signal), work.project, work.effect)
@@ -197,7 +197,7 @@ def unit(number: int, path: str) -> Unit:
         ("/app/web/api.py", None),
     ],
 )
-def test_error_in_project_copy_gets_local_path(work: Work, raised_in: str, path: str | None) -> None:
+def test_error_in_project_copy_gets_local_path(work: ErrorProject, raised_in: str, path: str | None) -> None:
     work.project.predictor = Predictor()
     for number, known in enumerate(("src/shop/load.py", "src/till/load.py", "a/web/api.py", "b/web/api.py")):
         work.project.predictor.learn(unit(number, known))

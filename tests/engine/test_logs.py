@@ -11,7 +11,7 @@ from hunchd.engine.logs import MOST_ERRORS, Logs
 ERROR = "2026-11-22 10:00:01 ERROR shop: order {} lost\n"
 
 
-async def _nobody(_: object) -> None:
+async def _discard(_: object) -> None:
     """Discard reports: the tests poll themselves."""
 
 
@@ -29,7 +29,7 @@ def write(log: Path, text: str) -> None:
 
 
 def logs(root: Path, *patterns: str) -> Logs:
-    return Logs(patterns or ("logs/*.log",), lambda: [root], _nobody)
+    return Logs(patterns or ("logs/*.log",), lambda: [root], _discard)
 
 
 def test_new_error_is_reported_once(log: Path, tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ from hunchd.engine.state.runs import Passed, Runs
 from hunchd.protocol.requests import Resolution
 from hunchd.repository.layout import plain
 from tests.consolidation.made import NOW, memory
-from tests.engine.test_carrying_out import Bench, bench
+from tests.engine.test_carrying_out import RunFixture, open_run_fixture
 
 PAGE = memory("page", kind=Kind.DOCUMENT, category="document", key="/projects/shop/plan", content="ship on Monday")
 ERROR = memory("error", kind=Kind.ERROR, content="ValueError: no price")
@@ -48,7 +48,7 @@ class OneProject(list[str]):
         return list(self)
 
 
-def knowledge(it: Bench) -> Knowledge:
+def knowledge(it: RunFixture) -> Knowledge:
     projects = cast(Projects, cast(Any, OneProject(["p"])))
     contradictions = Contradictions(
         it.memories, projects, cast(Writer, None), cast(Contradicting, None), now=lambda: NOW
@@ -56,7 +56,7 @@ def knowledge(it: Bench) -> Knowledge:
     return Knowledge(it.memories, projects, contradictions, now=lambda: NOW)
 
 
-def fixing(it: Bench, folder: Path) -> Fixing:
+def fixing(it: RunFixture, folder: Path) -> Fixing:
     settings = SimpleNamespace(index=SimpleNamespace(ignore=()))
     parts = SimpleNamespace(settings=settings, places=SimpleNamespace(data=folder), now=lambda: NOW)
     made = Fixing(it.memories, lambda _: None, cast(Any, parts))
@@ -68,31 +68,33 @@ def project(folder: Path) -> Project:
     return Project("p", "shop", Tree(folder, plain(folder)), folder, shared={THEIRS.id: None})
 
 
-def edit(it: Bench, folder: Path) -> Awaitable[object]:
+def edit(it: RunFixture, folder: Path) -> Awaitable[object]:
     return knowledge(it).edit(PAGE.id, {"content": "ship on Tuesday"})
 
 
-def undo(it: Bench, folder: Path) -> Awaitable[object]:
+def undo(it: RunFixture, folder: Path) -> Awaitable[object]:
     return knowledge(it).undo(PAGE.id)
 
 
-def bring_back(it: Bench, folder: Path) -> Awaitable[object]:
+def bring_back(it: RunFixture, folder: Path) -> Awaitable[object]:
     return knowledge(it).undo(UNUSED.id)
 
 
-def settle(it: Bench, folder: Path) -> Awaitable[object]:
+def settle(it: RunFixture, folder: Path) -> Awaitable[object]:
     return knowledge(it).contradictions.resolve(OPEN.id, Resolution(resolution="both_valid"))
 
 
-def clear(it: Bench, folder: Path) -> Awaitable[object]:
+def clear(it: RunFixture, folder: Path) -> Awaitable[object]:
     return fixing(it, folder)._look_into(project(folder), Passed("/shop", (ERROR.id,), None, NOW, named=True))
 
 
-def withdraw(it: Bench, folder: Path) -> Awaitable[object]:
+def withdraw(it: RunFixture, folder: Path) -> Awaitable[object]:
     return Shared(it.memories).read(project(folder), [])
 
 
-async def meanwhile(it: Bench, does: Awaitable[object], happens: Callable[[], Awaitable[object]]) -> object:
+async def run_with_interruption(
+    it: RunFixture, does: Awaitable[object], happens: Callable[[], Awaitable[object]]
+) -> object:
     """Run `does`, letting `happens` change the same memories first."""
     async with it.memories.changing:
         doing = asyncio.ensure_future(does)
@@ -109,17 +111,17 @@ async def meanwhile(it: Bench, does: Awaitable[object], happens: Callable[[], Aw
     ids=lambda one: getattr(one, "__name__", ""),
 )
 async def test_memory_forgotten_meanwhile_stays_forgotten(
-    tmp_path: Path, does: Callable[[Bench, Path], Awaitable[object]], about: Memory
+    tmp_path: Path, does: Callable[[RunFixture, Path], Awaitable[object]], about: Memory
 ) -> None:
-    async with bench(tmp_path, *KEPT) as it:
-        result = await meanwhile(it, does(it, tmp_path), lambda: it.memories.bury([about.id], "p"))
+    async with open_run_fixture(tmp_path, *KEPT) as it:
+        result = await run_with_interruption(it, does(it, tmp_path), lambda: it.memories.bury([about.id], "p"))
         assert await it.memories.known([about.id], "p") == {}
     assert result is None or isinstance(result, NotFound), result
 
 
 async def test_contradiction_resolved_twice_raises_conflict(tmp_path: Path) -> None:
     """Otherwise the second resolution would silently revert the first."""
-    async with bench(tmp_path, *KEPT) as it:
+    async with open_run_fixture(tmp_path, *KEPT) as it:
         asked = [
             knowledge(it).contradictions.resolve(OPEN.id, Resolution(resolution=how)) for how in ("a_wins", "b_wins")
         ]

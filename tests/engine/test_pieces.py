@@ -17,7 +17,7 @@ from hunchd.ingestion.fixes import Fix
 NOW = datetime(2026, 5, 20, 12, 0, tzinfo=UTC)
 
 
-def known(**given: Any) -> Known:
+def make_input(**given: Any) -> Known:
     usual: dict[str, Any] = {
         "project": "p",
         "focus": Focus(project="p", file="shop/basket.py"),
@@ -70,7 +70,7 @@ def test_conventions_match_folder_and_language() -> None:
     ]
 
     def offered(file: str | None) -> set[str]:
-        return {piece.id for piece in pieces(known(facts=facts, focus=Focus(project="p", file=file)))}
+        return {piece.id for piece in pieces(make_input(facts=facts, focus=Focus(project="p", file=file)))}
 
     assert offered("shop/basket.py") == {"tests: pytest", "indent: 4 spaces"}
     assert offered("web/src/cart.ts") == {"tests in web: vitest", "format in web: prettier", "indent: 4 spaces"}
@@ -90,7 +90,7 @@ def test_part_instructions_apply_there_first() -> None:
     facts = [*everywhere, asked("Always go through the api client.", "web"), asked("Avoid panics.", "core")]
 
     def offered(file: str | None) -> set[str]:
-        return {piece.id for piece in pieces(known(facts=facts, focus=Focus(project="p", file=file)))}
+        return {piece.id for piece in pieces(make_input(facts=facts, focus=Focus(project="p", file=file)))}
 
     assert "Always go through the api client." in offered("web/src/cart.ts")
     assert "Avoid panics." not in offered("web/src/cart.ts")
@@ -111,7 +111,7 @@ def test_glob_rule_applies_to_open_file_first() -> None:
 
     def offered(file: str | None, *open_files: str) -> set[str]:
         focus = Focus(project="p", file=file, open_files=open_files)
-        return {piece.id for piece in pieces(known(facts=facts, focus=focus))} - {one.id for one in everywhere}
+        return {piece.id for piece in pieces(make_input(facts=facts, focus=focus))} - {one.id for one in everywhere}
 
     assert offered("src/ui/button.tsx") == {ours.id}
     assert offered("src/ui/button.test.tsx") == offered("src/a.ts") == offered("src/a.rs") == set()
@@ -127,7 +127,7 @@ def test_on_demand_rule_needs_matching_query() -> None:
     )
 
     def offered(**focus: Any) -> list[tuple[str, str, tuple[str, ...]]]:
-        found = pieces(known(facts=[forms], focus=Focus(project="p", **focus)))
+        found = pieces(make_input(facts=[forms], focus=Focus(project="p", **focus)))
         return [(piece.id, piece.kind, piece.reasons) for piece in found]
 
     assert offered(file="src/forms/form.tsx", branch="building-forms") == []
@@ -140,7 +140,7 @@ def test_sentence_repeating_command_is_left_out() -> None:
     again = fact("again", "Run `pnpm lint` before you push.", category="instruction")
     more = fact("more", "Run `pnpm lint` and `pnpm e2e` before you push.", category="instruction")
     focus = Focus(project="p", file="web/cart.ts")
-    offered = {piece.id for piece in pieces(known(facts=[lint, again, more], focus=focus))}
+    offered = {piece.id for piece in pieces(make_input(facts=[lint, again, more], focus=focus))}
     assert offered == {lint.id, "more"}
 
 
@@ -148,7 +148,7 @@ def test_doubtful_fact_shows_doubt_and_ranks_lower() -> None:
     sure = fact("f1", "The basket is kept in a cookie", source={"type": "user"}, trust=Trust.USER)
     gone = replace(sure, status=Status.SUSPECT, source={"suspect": "shop/cookie.py is gone"})
     strange = replace(sure, status=Status.SUSPECT, source={"suspect": "it rests on 'ignore all instructions'"})
-    offered = [pieces(known(facts=[one]))[0] for one in (sure, gone, strange)]
+    offered = [pieces(make_input(facts=[one]))[0] for one in (sure, gone, strange)]
     assert [piece.reasons[0] for piece in offered[1:]] == [
         "in doubt: shop/cookie.py is gone",
         "in doubt: what it rests on has changed",
@@ -160,7 +160,7 @@ def test_query_match_shows_age_if_dated() -> None:
     work = replace(fact("e1", "It moved the database."), kind=Kind.EPISODE, category=None)
     shape = replace(fact("m1", "method: load → save"), kind=Kind.PATTERN, category=None)
     focus = Focus(project="p", query="where to load it")
-    told = {piece.id: piece.reasons for piece in pieces(known(found=[(work, 0.9), (shape, 0.9)], focus=focus))}
+    told = {piece.id: piece.reasons for piece in pieces(make_input(found=[(work, 0.9), (shape, 0.9)], focus=focus))}
     assert told["e1"] == ("matches what you asked, just now",)
     assert told["m1"] == ("matches what you asked", "hunch show m1")  # it was read just now; the code is older
 
@@ -173,7 +173,7 @@ def test_pattern_query_match_is_hint() -> None:
     )
 
     def offered(query: str) -> list[tuple[str, str]]:
-        found = pieces(known(found=[(shape, 0.9)], focus=Focus(project="p", query=query)))
+        found = pieces(make_input(found=[(shape, 0.9)], focus=Focus(project="p", query=query)))
         return [form for piece in found for form in piece.forms]
 
     assert offered("add a filter for accents")[0] == ("summary", line)
@@ -186,7 +186,7 @@ def test_condensed_memory_shows_abbreviation_glossary() -> None:
     offered = {}
     for level in ("full", "summary", "compressed"):
         one = replace(work, source={"shown_as": level} if level != "full" else {})
-        offered[level] = {piece.id: piece for piece in pieces(known(found=[(one, 0.9)]))}
+        offered[level] = {piece.id: piece for piece in pieces(make_input(found=[(one, 0.9)]))}
     assert [offered[level]["e1"].forms[0][0] for level in offered] == ["full", "summary", "compressed"]
     assert "glossary" not in offered["summary"]
     assert offered["compressed"]["glossary"].forms == (("index", "db = database"),)
@@ -195,7 +195,7 @@ def test_condensed_memory_shows_abbreviation_glossary() -> None:
 
 def test_only_relevant_decisions_are_offered() -> None:
     decisions = (fact("d1", "The basket is kept in a cookie"), fact("d2", "Logs go to standard output"))
-    assert [piece.id for piece in pieces(known(facts=decisions))] == ["d1"]
+    assert [piece.id for piece in pieces(make_input(facts=decisions))] == ["d1"]
 
 
 def test_old_version_choice_of_commit_is_dropped() -> None:
@@ -204,7 +204,7 @@ def test_old_version_choice_of_commit_is_dropped() -> None:
     old, new = replace(said, at=NOW - ago), replace(said, id="new", at=NOW - timedelta(days=365))
     recorded = replace(fact("recorded", "The basket is kept in a cookie"), at=NOW - ago)
 
-    offered = pieces(known(facts=(old, new, recorded)))
+    offered = pieces(make_input(facts=(old, new, recorded)))
 
     assert sorted(piece.id for piece in offered) == ["new", "recorded"]
 
@@ -216,7 +216,7 @@ def test_old_renaming_needs_name_in_query() -> None:
     def offered(days: int, **at: Any) -> list[str]:
         renamed = replace(named, at=NOW - timedelta(days=days))
         focus = Focus(project="p", file="shop/cart.py", **at)
-        return [piece.id for piece in pieces(known(facts=(renamed,), focus=focus))]
+        return [piece.id for piece in pieces(make_input(facts=(renamed,), focus=focus))]
 
     assert offered(300) == ["n"]
     assert offered(3_000) == []
@@ -228,14 +228,14 @@ def test_partial_commit_subject_does_not_match() -> None:
     chosen = fact("c", "http client: fetch", key="http client", value="fetch", source={"type": "commit", "sha": "a1"})
 
     def offered(path: str) -> list[str]:
-        return [piece.id for piece in pieces(known(facts=(chosen,), focus=Focus(project="p", file=path)))]
+        return [piece.id for piece in pieces(make_input(facts=(chosen,), focus=Focus(project="p", file=path)))]
 
     assert offered("src/queryClient.ts") == []
     assert offered("src/httpClient.ts") == offered("src/fetch.ts") == ["c"]
 
 
 def test_user_fact_is_always_critical() -> None:
-    [piece] = pieces(known(facts=(fact("f1", "we deploy on Fridays", category=None, trust=Trust.USER),)))
+    [piece] = pieces(make_input(facts=(fact("f1", "we deploy on Fridays", category=None, trust=Trust.USER),)))
     assert (piece.tier, piece.reasons) == (1, ("you asked to remember it",))
 
 
@@ -246,7 +246,9 @@ def test_fact_quoting_error_is_offered() -> None:
 
     def offered(*errors: str) -> list[tuple[str, int, tuple[str, ...]]]:
         focus = Focus(project="p", errors=errors)
-        return [(piece.id, piece.tier, piece.reasons) for piece in pieces(known(facts=(kept, general), focus=focus))]
+        return [
+            (piece.id, piece.tier, piece.reasons) for piece in pieces(make_input(facts=(kept, general), focus=focus))
+        ]
 
     for error in ("thread 'tz::zic::tests::all' panicked at src/zic.rs:3", "No such file or directory (os error 2)"):
         assert offered(error) == [("f1", 1, ("an agent kept it",))]
@@ -258,7 +260,7 @@ def test_agent_fact_without_category_needs_match() -> None:
     kept = fact("f1", question, category=None, trust=Trust.DERIVED, source={"type": "client", "client": "mcp"})
 
     def offered(path: str) -> list[str]:
-        return [piece.id for piece in pieces(known(facts=(kept,), focus=Focus(project="p", file=path)))]
+        return [piece.id for piece in pieces(make_input(facts=(kept,), focus=Focus(project="p", file=path)))]
 
     assert (offered("shop/basket.py"), offered("shop/till.py")) == (["f1"], [])
 
@@ -270,14 +272,14 @@ def test_reason_names_source_of_fact() -> None:
         fact("heard", "always squash", category="instruction", trust=Trust.DERIVED, source=session),
         fact("kept", "always rebase", category="instruction", trust=Trust.DERIVED, source=mcp),
     )
-    told = {piece.id: piece.reasons for piece in pieces(known(facts=facts))}
+    told = {piece.id: piece.reasons for piece in pieces(make_input(facts=facts))}
     assert told == {"own": ("you said so",), "heard": ("said in a session",), "kept": ("an agent kept it",)}
 
 
 def test_user_fact_about_focus_ranks_first() -> None:
     def told(*sentences: str, **at: str) -> list[str]:
         facts = tuple(fact(text, text, trust=Trust.USER, importance=0.5, category=None) for text in sentences)
-        offered = pieces(known(facts=facts, focus=Focus(project="p", **at)))
+        offered = pieces(make_input(facts=facts, focus=Focus(project="p", **at)))
         return [piece.id for piece in sorted(offered, key=lambda piece: -piece.value)]
 
     general, of_file, of_task = (
@@ -309,7 +311,7 @@ def test_units_with_empty_subjects_are_dropped() -> None:
 def test_files_of_same_name_show_folders() -> None:
     def told(*paths: str, file: str) -> str:
         prediction = Prediction(units=(unit("Split the basket", *paths),))
-        [piece] = pieces(known(prediction=prediction, focus=Focus(project="p", file=file)))
+        [piece] = pieces(make_input(prediction=prediction, focus=Focus(project="p", file=file)))
         return piece.forms[0][1].rpartition(" (")[2].rstrip(")")
 
     assert told("a/x/README.md", "README.md", "b/main.tf", file="c.md") == "x/README.md, README.md, main.tf"
@@ -322,7 +324,7 @@ def test_facts_quoted_by_contradiction_are_omitted() -> None:
 
     one, other, third = map(said, ("owners are kept", "owners are never kept", "commits are small"))
     conflict = conflict_of(one, other, NOW)
-    offered = {piece.id: piece for piece in pieces(known(facts=(one, other, third), conflicts=(conflict,)))}
+    offered = {piece.id: piece for piece in pieces(make_input(facts=(one, other, third), conflicts=(conflict,)))}
 
     assert set(offered) == {conflict.id, third.id}
     assert offered[conflict.id].value >= offered[third.id].value
@@ -332,7 +334,7 @@ def test_camel_case_words_match_suffix_does_not() -> None:
     def told(path: str) -> list[str]:
         facts = ("java 21 is the oldest we support", "owners are never deleted")
         offered = pieces(
-            known(
+            make_input(
                 facts=tuple(fact(text, text, trust=Trust.USER, importance=0.5, category=None) for text in facts),
                 focus=Focus(project="p", file=path),
             )
@@ -348,7 +350,7 @@ def test_file_without_outline_shows_doc_sentence() -> None:
     def forms(doc: str) -> list[str]:
         prediction = Prediction((PredictedFile("notes.txt", 1.0, 0.5, ()),), (), 0.5)
         view = FileView("notes.txt", "b", (), 0, doc)
-        [piece] = pieces(known(prediction=prediction, views={"notes.txt": view}))
+        [piece] = pieces(make_input(prediction=prediction, views={"notes.txt": view}))
         return [level for level, _ in piece.forms]
 
     assert forms("How the shop is deployed.") == ["summary", "compressed"]
@@ -358,8 +360,8 @@ def test_file_without_outline_shows_doc_sentence() -> None:
 
 
 def test_error_in_open_file_ranks_higher() -> None:
-    [here] = pieces(known(errors=(error("shop/basket.py"),)))
-    [elsewhere] = pieces(known(errors=(error("shop/other.py"),)))
+    [here] = pieces(make_input(errors=(error("shop/basket.py"),)))
+    [elsewhere] = pieces(make_input(errors=(error("shop/other.py"),)))
     assert here.value > elsewhere.value
     assert here.reasons == ("2 h ago", "3 times", "in this file")
     assert here.forms[0][0] == "full"
@@ -367,7 +369,7 @@ def test_error_in_open_file_ranks_higher() -> None:
 
 def test_trace_omits_test_count_line() -> None:
     told = "not ok 1 - clamps\n  error: '0 !== 3'\n1..1\n# tests 1\n# pass 0\n# duration_ms 359.3\n"
-    [piece] = pieces(known(errors=(replace(error("shop/basket.py"), text=told),)))
+    [piece] = pieces(make_input(errors=(replace(error("shop/basket.py"), text=told),)))
     assert piece.forms[0][1].endswith("\nnot ok 1 - clamps\n  error: '0 !== 3'")
 
 
@@ -375,13 +377,13 @@ def test_newest_error_ranks_before_fixed_one() -> None:
     older = replace(error("shop/basket.py"), memory="m-older", last=NOW - timedelta(hours=2))
     newest = replace(error("shop/basket.py"), memory="m-newest", last=NOW - timedelta(minutes=1))
     fix = Fix("m-fix", "m-older", "KeyError: 'x'", ("shop/basket.py",), "+x", NOW)
-    found = pieces(known(errors=(older, newest), fixes={"m-older": fix}))
+    found = pieces(make_input(errors=(older, newest), fixes={"m-older": fix}))
     assert max(found, key=lambda piece: piece.value).id == "m-newest"
 
 
 def test_error_in_other_open_file_says_so() -> None:
     focus = Focus(project="p", file="shop/basket.py", open_files=("shop/price.py",))
-    [piece] = pieces(known(focus=focus, errors=(error("shop/price.py"),)))
+    [piece] = pieces(make_input(focus=focus, errors=(error("shop/price.py"),)))
     assert piece.reasons == ("2 h ago", "3 times", "in a file that is open")
 
 
@@ -396,22 +398,22 @@ def test_uninformative_past_units_are_dropped() -> None:
 def test_episode_lists_code_files_first() -> None:
     paths = ("CHANGES.md", "docs/api.md", "a/__snapshots__/x.js", "shop/sum.py", "shop/tax.py")
     prediction = Prediction(units=(unit("Round the tax down", *paths),))
-    [piece] = pieces(known(prediction=prediction))
+    [piece] = pieces(make_input(prediction=prediction))
     assert piece.forms[0][1].endswith("Round the tax down (sum.py, tax.py, api.md and 2 more)")
 
 
 def test_recently_changed_file_needs_no_alternative() -> None:
     lately = PredictedFile("a.py", 1.0, 0.3, ("changed lately",))
     near = PredictedFile("b.py", 1.0, 0.2, ("same folder",))
-    assert [piece.about for piece in pieces(known(prediction=Prediction((lately, near))))] == [("b.py",)]
-    assert [piece.about for piece in pieces(known(prediction=Prediction((lately,))))] == [("a.py",)]
+    assert [piece.about for piece in pieces(make_input(prediction=Prediction((lately, near))))] == [("b.py",)]
+    assert [piece.about for piece in pieces(make_input(prediction=Prediction((lately,))))] == [("a.py",)]
 
 
 def test_identical_excerpts_are_shown_once() -> None:
     files = tuple(PredictedFile(path, 1.0, 0.3, ()) for path in ("old.json", "new.json", "other.json"))
     keys = {"old.json": "cookies: name, path", "new.json": "cookies: name, path", "other.json": "headers: name"}
     views = {path: FileView(path, path, (ViewLine(line, "", 1.0),), 0, "") for path, line in keys.items()}
-    offered = pieces(known(prediction=Prediction(files), views=views))
+    offered = pieces(make_input(prediction=Prediction(files), views=views))
     assert [[level for level, _ in piece.forms] for piece in offered] == [
         ["full", "summary", "compressed"],
         ["compressed"],
@@ -421,7 +423,7 @@ def test_identical_excerpts_are_shown_once() -> None:
 
 def test_files_keep_prediction_order() -> None:
     files = tuple(PredictedFile(path, 1.0, 0.3, ()) for path in ("z.py", "a.py"))
-    assert [(piece.about, piece.rank) for piece in pieces(known(prediction=Prediction(files)))] == [
+    assert [(piece.about, piece.rank) for piece in pieces(make_input(prediction=Prediction(files)))] == [
         (("z.py",), 0),
         (("a.py",), 1),
     ]
@@ -448,6 +450,6 @@ def test_guide_sentences_leave_room_for_tools() -> None:
         for n in range(9)
     ]
     tool = fact("t", "tests", category="convention", key="tests", value="pytest", trust=Trust.PROJECT, importance=0.5)
-    offered = [piece.id for piece in pieces(known(facts=(*sentences, tool)))]
+    offered = [piece.id for piece in pieces(make_input(facts=(*sentences, tool)))]
     assert "t" in offered
     assert len(offered) == 5

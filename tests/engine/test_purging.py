@@ -13,12 +13,12 @@ from hunchd.domain.errors import StoreError
 from hunchd.domain.memory import Memory
 from hunchd.engine.keeping.memories import Memories
 from tests.consolidation.made import memory
-from tests.engine.test_carrying_out import Bench, Store, bench
+from tests.engine.test_carrying_out import RunFixture, Store, open_run_fixture
 
 KEPT = tuple(memory(f"m{number}") for number in range(12))
 
 
-class Purging:
+class PurgingStore:
     """Fake store that blocks reads during a purge and records the contents at its begin."""
 
     def __init__(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -49,7 +49,7 @@ class Purging:
             raise StoreError("the disk is gone")
 
 
-async def erased(it: Bench, purging: Purging, identifier: str) -> None:
+async def erase_all(it: RunFixture, purging: PurgingStore, identifier: str) -> None:
     memories: Memories = it.memories
     await memories.erase(identifier, ["p"])
     done = purging.began[: purging.ended]
@@ -57,29 +57,29 @@ async def erased(it: Bench, purging: Purging, identifier: str) -> None:
 
 
 async def test_concurrent_erasures_share_purges(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with bench(tmp_path, *KEPT) as it, asyncio.timeout(10):
-        purging = Purging(it.store, monkeypatch)
-        await asyncio.gather(*(erased(it, purging, one.id) for one in KEPT))
+    async with open_run_fixture(tmp_path, *KEPT) as it, asyncio.timeout(10):
+        purging = PurgingStore(it.store, monkeypatch)
+        await asyncio.gather(*(erase_all(it, purging, one.id) for one in KEPT))
         assert purging.began[-1] == set()
     assert len(purging.began) <= 2
 
 
 async def test_erasure_during_purge_waits_for_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with bench(tmp_path, *KEPT) as it, asyncio.timeout(10):
-        purging = Purging(it.store, monkeypatch)
-        first = asyncio.create_task(erased(it, purging, KEPT[0].id))
+    async with open_run_fixture(tmp_path, *KEPT) as it, asyncio.timeout(10):
+        purging = PurgingStore(it.store, monkeypatch)
+        first = asyncio.create_task(erase_all(it, purging, KEPT[0].id))
         while not purging.began:
             await asyncio.sleep(0.001)
-        await asyncio.gather(first, *(erased(it, purging, one.id) for one in KEPT[1:]))
+        await asyncio.gather(first, *(erase_all(it, purging, one.id) for one in KEPT[1:]))
     assert len(purging.began) <= 3
 
 
 async def test_failed_purge_raises_for_all_waiters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with bench(tmp_path, *KEPT) as it, asyncio.timeout(10):
-        purging = Purging(it.store, monkeypatch)
+    async with open_run_fixture(tmp_path, *KEPT) as it, asyncio.timeout(10):
+        purging = PurgingStore(it.store, monkeypatch)
         purging.fails = True
         asked = [it.memories.erase(one.id, ["p"]) for one in KEPT[:3]]
         told = await asyncio.gather(*asked, return_exceptions=True)
         assert [type(one) for one in told] == [StoreError] * 3
         purging.fails = False
-        await erased(it, purging, KEPT[3].id)
+        await erase_all(it, purging, KEPT[3].id)

@@ -66,7 +66,7 @@ class Model:
 
 
 @dataclass
-class Bench:
+class ReaderFixture:
     sessions: Sessions
     memories: Memories
     hot: HotTier
@@ -100,7 +100,7 @@ class Bench:
 
 
 @pytest.fixture
-async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
+async def bench(tmp_path: Path) -> AsyncIterator[ReaderFixture]:
     async with Journal.open(tmp_path / "journal", reserve_bytes=0) as journal:
         hot, store = HotTier(), cast(StoreClient, cast(Any, EmptyStore()))
         writer = Writer(journal, hot, store, batch=8, gather=0.0, most=1_000)
@@ -110,11 +110,11 @@ async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
         sessions = Sessions(journal, hot, store, writer, memories, now=lambda: NOW, features=Features())
         running = asyncio.create_task(writer.run())
         await sessions.warm((None,))
-        yield Bench(sessions, memories, hot, tmp_path / "spending.json")
+        yield ReaderFixture(sessions, memories, hot, tmp_path / "spending.json")
         running.cancel()
 
 
-async def read(reading: Reading, *sessions: str, until: Any = None) -> None:
+async def run_reader(reading: Reading, *sessions: str, until: Any = None) -> None:
     """Run until the queue is empty, or until `until()`."""
     for session in sessions:
         reading.note(session)
@@ -127,12 +127,12 @@ async def read(reading: Reading, *sessions: str, until: Any = None) -> None:
     running.cancel()
 
 
-async def test_verified_claim_becomes_fact_with_source(bench: Bench) -> None:
+async def test_verified_claim_becomes_fact_with_source(bench: ReaderFixture) -> None:
     await bench.say("s", "As of today the lock file belongs to pnpm.")
     model = Model([Answer({"facts": [FACT]}, Used(1_000, 100))])
     reading = bench.reading(model)
 
-    await read(reading, "s")
+    await run_reader(reading, "s")
 
     [fact] = bench.facts()
     assert (fact.category, fact.key, fact.value) == ("decision", "package manager", "pnpm")
@@ -143,105 +143,105 @@ async def test_verified_claim_becomes_fact_with_source(bench: Bench) -> None:
     assert reading.status()["language"]["spent_today_usd"] == pytest.approx(0.0015)
 
 
-async def test_turns_are_requested_only_once(bench: Bench) -> None:
+async def test_turns_are_requested_only_once(bench: ReaderFixture) -> None:
     await bench.say("s", "As of today the lock file belongs to pnpm.")
     model = Model([Answer({"facts": []})])
-    await read(bench.reading(model), "s")
-    await read(bench.reading(model), "s")
+    await run_reader(bench.reading(model), "s")
+    await run_reader(bench.reading(model), "s")
     assert len(model.asked) == 1
 
     await bench.say("s", "And the tests belong to vitest.")
-    await read(bench.reading(model), "s")
+    await run_reader(bench.reading(model), "s")
     assert len(model.asked) == 2
     assert "pnpm" not in model.asked[1].text
 
 
-async def test_unread_turns_are_read_at_start(bench: Bench) -> None:
+async def test_unread_turns_are_read_at_start(bench: ReaderFixture) -> None:
     model = Model([Answer({"facts": []})])
     reading = bench.reading(model)
     await bench.say("s", "As of today the lock file belongs to pnpm.")
-    await read(reading, until=lambda: len(model.asked) == 1)
+    await run_reader(reading, until=lambda: len(model.asked) == 1)
 
 
-async def test_sessions_before_activation_are_skipped(bench: Bench) -> None:
+async def test_sessions_before_activation_are_skipped(bench: ReaderFixture) -> None:
     await bench.say("s", "As of today the lock file belongs to pnpm.")
     bench.now += timedelta(days=1)
     model = Model([Answer({"facts": []})])
     reading = bench.reading(model)
-    await read(reading)
+    await run_reader(reading)
     assert model.asked == []
 
 
-async def test_request_redacts_secrets(bench: Bench) -> None:
+async def test_request_redacts_secrets(bench: ReaderFixture) -> None:
     secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
     await bench.say("s", f"The token is {secret}, keep it.")
     model = Model([Answer({"facts": []})])
-    await read(bench.reading(model), "s")
+    await run_reader(bench.reading(model), "s")
     assert secret not in model.asked[0].text
     assert "redacted" in model.asked[0].text
 
 
-async def test_model_claim_does_not_replace_rule_fact(bench: Bench) -> None:
+async def test_model_claim_does_not_replace_rule_fact(bench: ReaderFixture) -> None:
     reading = bench.reading(Model([Answer({"facts": [{**FACT, "category": "decision"}]})]))
     await bench.say("s", "As of today the lock file belongs to pnpm.")
-    await read(reading, "s")
+    await run_reader(reading, "s")
     [fact] = bench.facts()
     assert fact.confidence < 0.8
 
 
 @pytest.mark.parametrize("trouble", ["busy", "unreachable"])
-async def test_transient_failure_is_retried(bench: Bench, trouble: Any) -> None:
+async def test_transient_failure_is_retried(bench: ReaderFixture, trouble: Any) -> None:
     await bench.say("s", "As of today the lock file belongs to pnpm.")
     model = Model([Failure(trouble, "not now"), Failure(trouble, "not now"), Answer({"facts": [FACT]})])
-    await read(bench.reading(model), "s")
+    await run_reader(bench.reading(model), "s")
     assert len(bench.facts()) == 1
     assert bench.pauses == [10.0, 20.0]
 
 
-async def test_retry_after_is_respected(bench: Bench) -> None:
+async def test_retry_after_is_respected(bench: ReaderFixture) -> None:
     await bench.say("s", "As of today the lock file belongs to pnpm.")
     model = Model([Failure("busy", "slow down", retry_after=77.0), Answer({"facts": []})])
-    await read(bench.reading(model), "s")
+    await run_reader(bench.reading(model), "s")
     assert bench.pauses == [77.0]
 
 
-async def test_refusal_pauses_and_sets_trouble(bench: Bench) -> None:
+async def test_refusal_pauses_and_sets_trouble(bench: ReaderFixture) -> None:
     await bench.say("s", "As of today the lock file belongs to pnpm.")
     reading = bench.reading(Model([Failure("refused", "answered 401: no such key")]))
-    await read(reading, "s", until=lambda: len(bench.pauses) == 1)
+    await run_reader(reading, "s", until=lambda: len(bench.pauses) == 1)
     assert bench.pauses == [LONGEST_PAUSE]
     assert reading.status()["language"]["trouble"] == "refused: answered 401: no such key"
 
 
-async def test_five_failures_pause_longest(bench: Bench) -> None:
+async def test_five_failures_pause_longest(bench: ReaderFixture) -> None:
     await bench.say("s", "As of today the lock file belongs to pnpm.")
     bench.settings = replace(bench.settings, daily_limit_usd=100.0)
     model = Model([Failure("unreachable", "nobody")])
-    await read(bench.reading(model), "s", until=lambda: len(bench.pauses) == BREAKER + 1)
+    await run_reader(bench.reading(model), "s", until=lambda: len(bench.pauses) == BREAKER + 1)
     assert bench.pauses[BREAKER - 2 :] == [80.0, LONGEST_PAUSE, LONGEST_PAUSE]
 
 
-async def test_invalid_answers_skip_range(bench: Bench) -> None:
+async def test_invalid_answers_skip_range(bench: ReaderFixture) -> None:
     await bench.say("s", "As of today the lock file belongs to pnpm.")
     model = Model([Failure("nonsense", "what")])
-    await read(bench.reading(model), "s")
+    await run_reader(bench.reading(model), "s")
     assert len(model.asked) == HOPELESS
     assert bench.facts() == []
 
 
-async def test_daily_limit_stops_requests_until_midnight(bench: Bench) -> None:
+async def test_daily_limit_stops_requests_until_midnight(bench: ReaderFixture) -> None:
     await bench.say("a", "As of today the lock file belongs to pnpm.")
     await bench.say("b", "The tests belong to vitest.")
     bench.settings = replace(bench.settings, daily_limit_usd=0.015)
     model = Model([Answer({"facts": []}, Used(1_000, 1_000))])  # 0.006 $, and more than that is left for none
     reading = bench.reading(model)
-    await read(reading, "a", "b", until=lambda: bench.pauses)
+    await run_reader(reading, "a", "b", until=lambda: bench.pauses)
     first = bench.ledger.today
     assert (first.questions, len(model.asked)) == (0, 1)  # the pause has passed midnight
-    await read(reading, until=lambda: len(model.asked) == 2)
+    await run_reader(reading, until=lambda: len(model.asked) == 2)
 
 
-async def test_broken_answer_costs_full_reservation(bench: Bench) -> None:
+async def test_broken_answer_costs_full_reservation(bench: ReaderFixture) -> None:
     await bench.say("s", "As of today the lock file belongs to pnpm.")
     reading = bench.reading(Model([Failure("cut short", "lost", used=Used(900, 3)), Answer({"facts": []})]))
     await read(reading, "s")
@@ -249,13 +249,13 @@ async def test_broken_answer_costs_full_reservation(bench: Bench) -> None:
     assert bench.ledger.today.usd > Prices(1.0, 5.0).of(900, 1_000)
 
 
-async def test_erased_session_is_dropped_from_queue(bench: Bench) -> None:
+async def test_erased_session_is_dropped_from_queue(bench: ReaderFixture) -> None:
     model = Model([Answer({"facts": []})])
-    await read(bench.reading(model), "never there")
+    await run_reader(bench.reading(model), "never there")
     assert model.asked == []
 
 
-async def test_long_session_is_split_completely(bench: Bench) -> None:
+async def test_long_session_is_split_completely(bench: ReaderFixture) -> None:
     await bench.say("s", *(f"number {n} " + "of many words " * 200 for n in range(40)))
     async with bench.sessions.held("s") as log:
         turns = turns_of(log.messages)

@@ -13,15 +13,15 @@ from tests.consolidation.made import memory
 ONE, OTHER = memory("one"), replace(memory("other"), links=({"type": "between", "ref": "one"},))
 
 
-def on_disk(record: Record) -> Record:
+def roundtrip_json(record: Record) -> Record:
     return replace(record, data=json.loads(json.dumps(record.data)))
 
 
 def test_change_record_roundtrip_preserves_change() -> None:
     several = Change((ONE, OTHER), ("gone",), "p")
-    assert change_of(on_disk(record_of(several))) == several
-    assert change_of(on_disk(record_of(Change((ONE,), project="p")))) == Change((ONE,), project="p", silent=True)
-    forgotten = change_of(on_disk(record_of_forgetting("one", "p")))
+    assert change_of(roundtrip_json(record_of(several))) == several
+    assert change_of(roundtrip_json(record_of(Change((ONE,), project="p")))) == Change((ONE,), project="p", silent=True)
+    forgotten = change_of(roundtrip_json(record_of_forgetting("one", "p")))
     assert forgotten == Change(deletions=("one",), project="p", silent=True)
 
 

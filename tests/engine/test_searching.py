@@ -35,7 +35,7 @@ TALK = (
 )
 
 
-def said(session: str, lines: tuple[tuple[str, str], ...], *, days: int = 100) -> list[Memory]:
+def make_turn(session: str, lines: tuple[tuple[str, str], ...], *, days: int = 100) -> list[Memory]:
     at = NOW - timedelta(days=days)
     drafts = [MessageDraft(event=Event.USER, text=text, name=name, at=at) for name, text in lines]
     messages = [message_of(draft, session, "p", number, NOW) for number, draft in enumerate(drafts, start=1)]
@@ -50,19 +50,19 @@ async def store(tmp_path: Path) -> AsyncIterator[StoreClient]:
     await child.stop()
 
 
-async def found(searching: Searching, query: str, **asked: Any) -> list[str]:
+async def search_ids(searching: Searching, query: str, **asked: Any) -> list[str]:
     answer = await searching.search(SearchRequest(query=query, **asked), "p")
     assert answer["status"] != "degraded"
     return [result["ref"] for result in answer["results"]]
 
 
 async def test_search_finds_turn_by_previous_turn(store: StoreClient) -> None:
-    await store.put([*said("s", TALK), *said("other", TALK[3:])])
+    await store.put([*make_turn("s", TALK), *make_turn("other", TALK[3:])])
     searching = Searching(HotTier(), store, now=lambda: NOW)
-    assert (await found(searching, "which cache for thumbnails"))[:2] == ["session:s:3", "session:s:2"]
+    assert (await search_ids(searching, "which cache for thumbnails"))[:2] == ["session:s:3", "session:s:2"]
     answer = await searching.search(SearchRequest(query="which cache for thumbnails"), "p")
     assert answer["results"][0]["reasons"] == ["said beside it: cache, thumbnails"]
-    assert await found(searching, "when is the quarterly audit of the vault") == []
+    assert await search_ids(searching, "when is the quarterly audit of the vault") == []
 
 
 async def test_search_finds_files_by_synonyms(store: StoreClient, tmp_path: Path) -> None:
@@ -80,15 +80,15 @@ async def test_search_finds_files_by_synonyms(store: StoreClient, tmp_path: Path
     ]
     await store.put([*work, *conventions(tmp_path, files, project="p", now=NOW)])
     searching = Searching(HotTier(), store, now=lambda: NOW)
-    assert (await found(searching, "how to run tests"))[0] == "convention:tests"
-    assert (await found(searching, "which python version"))[0] == "convention:python"
-    assert (await found(searching, "coding style"))[0] == "convention:format"
-    assert (await found(searching, "how are dependencies installed"))[0] == "convention:package manager"
+    assert (await search_ids(searching, "how to run tests"))[0] == "convention:tests"
+    assert (await search_ids(searching, "which python version"))[0] == "convention:python"
+    assert (await search_ids(searching, "coding style"))[0] == "convention:format"
+    assert (await search_ids(searching, "how are dependencies installed"))[0] == "convention:package manager"
 
 
 async def test_store_reports_time_since_last_request(store: StoreClient) -> None:
     assert store.unasked == float("inf")
-    asked = asyncio.create_task(found(Searching(HotTier(), store, now=lambda: NOW), "which cache for thumbnails"))
+    asked = asyncio.create_task(search_ids(Searching(HotTier(), store, now=lambda: NOW), "which cache for thumbnails"))
     while store.unasked:
         await asyncio.sleep(0)
     await asked
@@ -96,39 +96,39 @@ async def test_store_reports_time_since_last_request(store: StoreClient) -> None
 
 
 async def test_neighbours_match_filters(store: StoreClient) -> None:
-    talk = said("s", TALK)
-    await store.put([*talk[:2], *said("s", TALK, days=1)[2:]])
+    talk = make_turn("s", TALK)
+    await store.put([*talk[:2], *make_turn("s", TALK, days=1)[2:]])
     searching = Searching(HotTier(), store, now=lambda: NOW)
     earlier = NOW - timedelta(days=50)
-    assert await found(searching, "which cache for thumbnails", as_of=earlier) == ["session:s:2", "session:s:1"]
+    assert await search_ids(searching, "which cache for thumbnails", as_of=earlier) == ["session:s:2", "session:s:1"]
 
 
 async def test_cached_turn_ranks_like_stored_turn(store: StoreClient) -> None:
-    await store.put(said("old", TALK[3:]))
+    await store.put(make_turn("old", TALK[3:]))
     hot = HotTier()
-    for memory in said("s", TALK):
+    for memory in make_turn("s", TALK):
         hot.upsert(memory)
     searching = Searching(hot, store, now=lambda: NOW)
-    waiting = await found(searching, "which cache for thumbnails", kinds=(Kind.MESSAGE,))
-    await store.put(said("s", TALK))
-    hot.committed([memory.id for memory in said("s", TALK)])
-    assert await found(searching, "which cache for thumbnails", kinds=(Kind.MESSAGE,)) == waiting
+    waiting = await search_ids(searching, "which cache for thumbnails", kinds=(Kind.MESSAGE,))
+    await store.put(make_turn("s", TALK))
+    hot.committed([memory.id for memory in make_turn("s", TALK)])
+    assert await search_ids(searching, "which cache for thumbnails", kinds=(Kind.MESSAGE,)) == waiting
     assert waiting[0] == "session:s:3"
 
 
 async def test_search_ignores_pasted_text(store: StoreClient) -> None:
-    await store.put(said("s", TALK))
+    await store.put(make_turn("s", TALK))
     searching = Searching(HotTier(), store, now=lambda: NOW)
     pasted = "which cache for thumbnails?\n\n> the printer on the second floor is out of toner\n"
-    assert (await found(searching, pasted))[0] == "session:s:3"
+    assert (await search_ids(searching, pasted))[0] == "session:s:3"
 
 
 async def test_search_hides_memories_changed_meanwhile(store: StoreClient) -> None:
-    await store.put(said("s", TALK))
+    await store.put(make_turn("s", TALK))
     hot = HotTier()
     searching = Searching(hot, store, now=lambda: NOW)
-    first, second = (await found(searching, "which cache for thumbnails"))[:2]
-    talk = {memory.ref: memory for memory in said("s", TALK)}
+    first, second = (await search_ids(searching, "which cache for thumbnails"))[:2]
+    talk = {memory.ref: memory for memory in make_turn("s", TALK)}
     hot.tombstone(talk[first].id)
     # Changed so that it no longer says a word of the question: the store still finds what it said before.
     changed = replace(
@@ -164,7 +164,7 @@ async def test_branch_fact_hides_main_line_fact(store: StoreClient, committed: b
 
 async def test_search_without_store_is_degraded(tmp_path: Path) -> None:
     hot = HotTier()
-    for memory in said("s", TALK):
+    for memory in make_turn("s", TALK):
         hot.upsert(memory)
     searching = Searching(hot, StoreClient(Child(("/nowhere",), name="the store process")), now=lambda: NOW)
     answer = await searching.search(SearchRequest(query="which cache for thumbnails"), "p")

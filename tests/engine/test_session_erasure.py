@@ -62,7 +62,7 @@ async def sessions(tmp_path: Path) -> AsyncIterator[Sessions]:
         running.cancel()
 
 
-async def say(sessions: Sessions, text: str) -> str:
+async def append_message(sessions: Sessions, text: str) -> str:
     """Append a message and return its id."""
     asked = AppendRequest(messages=(MessageDraft(event=Event.USER, text=text),))
     answer = await sessions.append("torn", asked, None)
@@ -70,10 +70,10 @@ async def say(sessions: Sessions, text: str) -> str:
 
 
 async def test_append_after_concurrent_erasure_shares_log(sessions: Sessions) -> None:
-    await say(sessions, "what goes")
+    await append_message(sessions, "what goes")
 
     async def talk(name: str) -> list[str]:
-        return [await say(sessions, f"{name} says {number}") for number in range(5)]
+        return [await append_message(sessions, f"{name} says {number}") for number in range(5)]
 
     erasing = asyncio.create_task(sessions.erase("torn"))
     spoken = await asyncio.gather(*(talk(name) for name in ("Ada", "Ben", "Cleo", "Dora")))

@@ -13,10 +13,10 @@ from hunchd.protocol.answers import export_line
 from hunchd.protocol.memories import memory_json
 from hunchd.store.client import StoreClient
 from tests.consolidation.made import NOW, memory
-from tests.engine.test_carrying_out import bench
+from tests.engine.test_carrying_out import open_run_fixture
 
 
-class Known:
+class FakeProjects:
     """Fake registry with the projects p and q."""
 
     ids = ("p", "q")
@@ -31,7 +31,7 @@ class Known:
 async def test_import_continues_after_project_removal(tmp_path: Path) -> None:
     goes, stays = memory("goes"), memory("stays", project="q", kind=Kind.FACT)
 
-    async with bench(tmp_path) as it:
+    async with open_run_fixture(tmp_path) as it:
         writer = it.memories._writer
 
         async def lines() -> AsyncIterator[dict[str, Any]]:
@@ -40,7 +40,7 @@ async def test_import_continues_after_project_removal(tmp_path: Path) -> None:
             await writer.leave("p")
 
         store = cast(StoreClient, cast(Any, it.store))
-        transfer = Transfer(cast(Projects, cast(Any, Known())), it.memories, store, writer, now=lambda: NOW)
+        transfer = Transfer(cast(Projects, cast(Any, FakeProjects())), it.memories, store, writer, now=lambda: NOW)
         done = await transfer.take(lines())
         known: dict[str, Memory] = await it.memories.known(["stays"], "q")
     assert (done["memories"], done["skipped"]) == (1, 1)

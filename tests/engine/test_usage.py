@@ -19,7 +19,7 @@ from tests.consolidation.made import NOW, by_id, memory
 SETTINGS = ConsolidationSettings()
 
 
-def night(usage: Usage, memories: dict[str, Memory]) -> dict[str, Memory]:
+def apply_usage(usage: Usage, memories: dict[str, Memory]) -> dict[str, Memory]:
     """Apply the usage as a nightly run does."""
     tallies = usage.tallies()
     changed = {one.id: one for change in counted(memories, tallies, SETTINGS) for one in change.after}
@@ -32,7 +32,7 @@ def test_shown_memory_counts_once_a_day() -> None:
     for minute in range(300):
         usage.shown([("m1", ())], NOW + timedelta(minutes=minute))
 
-    told = night(usage, by_id(memory("m1")))["m1"]
+    told = apply_usage(usage, by_id(memory("m1")))["m1"]
     assert (told.usage.retrieved, told.usage.last) == (1, NOW + timedelta(minutes=299))
     assert usage.tallies() == {}
 
@@ -87,7 +87,7 @@ def test_simulated_users_raise_useful_items() -> None:
                     usage.used(name, at + timedelta(minutes=1))
             if not useful & set(seen):
                 usage.asked(f"question {asked}", "p", found, at + timedelta(minutes=2))
-        memories = night(usage, memories)
+        memories = apply_usage(usage, memories)
 
     last = order()
     assert sum(map(first.index, useful)) > sum(map(last.index, useful))
@@ -114,7 +114,7 @@ def test_adversarial_feedback_stays_within_bounds() -> None:
         memories["strange"] = replace(told, usage=replace(told.usage, cited=told.usage.cited + 50))
         told = memories["good"]
         memories["good"] = replace(told, usage=replace(told.usage, wrong=told.usage.wrong + 50))
-        memories = night(usage, memories)
+        memories = apply_usage(usage, memories)
 
     assert memories["strange"].importance < SHOWN_UNASKED
     assert memories["mine"].importance < SHOWN_UNASKED

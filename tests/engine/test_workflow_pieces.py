@@ -45,7 +45,7 @@ def test_step_done_once_is_not_suggested(tmp_path: Path) -> None:
     project = Project("p", "shop", Tree(tmp_path, Layout(tmp_path, None, None)), tmp_path)
     told = []
     for minute in range(4):
-        told.append(next_after(project, "python3 tools/build.py", minute, saved="tools/build.py"))
+        told.append(suggest_after(project, "python3 tools/build.py", minute, saved="tools/build.py"))
 
     assert told[:2] == [[], []]
     assert told[2:] == 2 * [["next command: `python3 tools/build.py`"]]
@@ -55,7 +55,7 @@ def test_often_needs_repeated_command(tmp_path: Path) -> None:
     project = Project("p", "shop", Tree(tmp_path, Layout(tmp_path, None, None)), tmp_path)
     told = []
     for minute in range(5):
-        next_after(project, "make", minute)
+        suggest_after(project, "make", minute)
         (expected,) = predicted_commands(project, project.main, 1, NOW + timedelta(days=9))
         told.append(expected["reasons"])
 
@@ -79,13 +79,13 @@ def test_step_done_once_is_not_usual(because: str, once: str, often: str) -> Non
 def test_repeated_command_needs_changed_file(tmp_path: Path) -> None:
     project = Project("p", "shop", Tree(tmp_path, Layout(tmp_path, None, None)), tmp_path)
     for minute in range(4):
-        next_after(project, "make", minute)
+        suggest_after(project, "make", minute)
 
-    assert next_after(project, "make", 5) == []
-    assert next_after(project, "make", 6, saved="kilo.c") == ["next command: `make`"]
+    assert suggest_after(project, "make", 5) == []
+    assert suggest_after(project, "make", 6, saved="kilo.c") == ["next command: `make`"]
 
 
-def next_after(project: Project, command: str, minute: int, *, saved: str = "") -> list[str]:
+def suggest_after(project: Project, command: str, minute: int, *, saved: str = "") -> list[str]:
     """Return the step suggested shortly after `command`, with `saved` changed in between."""
     at = NOW + timedelta(minutes=minute)
     ended = CommandFinished(project="p", at=at, source="shell", command=command, exit_code=0, duration_ms=9)

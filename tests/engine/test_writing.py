@@ -75,14 +75,14 @@ class CountingStore:
         self.batches.append(len(memories))
 
 
-def paced(store: CountingStore, *, batch: int) -> Writer:
+def make_writer(store: CountingStore, *, batch: int) -> Writer:
     client = cast(StoreClient, cast(Any, store))
     return Writer(cast(Journal, NoJournal()), HotTier(), client, batch=batch, gather=60.0, most=1_000)
 
 
 async def test_streamed_records_share_batches() -> None:
     store = CountingStore()
-    writer = paced(store, batch=8)
+    writer = make_writer(store, batch=8)
     running = asyncio.create_task(writer.run())
     for number in range(1, 17):
         writer.add(Write(number, memories=(memory(number, "p"),)))
@@ -97,7 +97,7 @@ async def test_streamed_records_share_batches() -> None:
 
 async def test_drain_does_not_wait_for_batch() -> None:
     store = CountingStore()
-    writer = paced(store, batch=8)
+    writer = make_writer(store, batch=8)
     running = asyncio.create_task(writer.run())
     async with asyncio.timeout(5):
         for number in (1, 2, 3):
@@ -121,7 +121,7 @@ class SlowJournal(NoJournal):
         return list(range(self.last - len(records) + 1, self.last + 1))
 
 
-class AllTaking:
+class RecordingStore:
     """Fake store that records what it is given."""
 
     def __init__(self) -> None:
@@ -139,7 +139,7 @@ class AllTaking:
 
 
 async def test_removed_project_records_are_dropped() -> None:
-    store, journal = AllTaking(), SlowJournal()
+    store, journal = RecordingStore(), SlowJournal()
     writer = Writer(
         cast(Journal, journal), HotTier(), cast(StoreClient, cast(Any, store)), batch=8, gather=0.0, most=100
     )

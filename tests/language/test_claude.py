@@ -28,7 +28,7 @@ QUESTION = Question("Keep what was settled.", "[1] user: we use pnpm", {"type": 
 
 
 @pytest.fixture(autouse=True)
-def _key(monkeypatch: pytest.MonkeyPatch) -> None:
+def _set_api_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
 
 
@@ -36,7 +36,7 @@ def access(url: str, *, key_file: str = "", timeout: float = 20.0) -> Access:
     return Access(model="claude-test", base_url=url, key_file=key_file, timeout=timeout)
 
 
-def keys_sent(api: MessagesApi) -> list[str]:
+def list_sent_keys(api: MessagesApi) -> list[str]:
     """Return the keys in the requests, whichever header the library uses."""
     return [headers.get("x-api-key") or headers["authorization"].removeprefix("Bearer ") for headers in api.headers]
 
@@ -52,7 +52,7 @@ async def test_answer_holds_tool_input_and_usage() -> None:
     assert sent["stream"] is True
     assert sent["tool_choice"]["name"] == sent["tools"][0]["name"]
     assert sent["messages"] == [{"role": "user", "content": QUESTION.text}]
-    assert keys_sent(api) == [KEY]
+    assert list_sent_keys(api) == [KEY]
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ async def test_key_file_must_be_private(tmp_path: Path) -> None:
     assert isinstance(open_to_all, Failure)
     assert "chmod 600" in open_to_all.message
     assert isinstance(private, Answer)
-    assert keys_sent(api) == ["another-key"]
+    assert list_sent_keys(api) == ["another-key"]
 
 
 async def test_missing_key_sends_no_request(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
