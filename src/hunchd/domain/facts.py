@@ -324,7 +324,10 @@ def withdrawn(head: Memory, now: datetime) -> Change:
 
 
 def retired(memory: Memory, ends: datetime, now: datetime) -> Memory:
-    """Return a memory as an old version that ends at `ends`, under its own id."""
+    """Return a memory as an old version that ends at `ends`.
+
+    It gets an id of its own.
+    """
     kept = replace(
         memory,
         id=version_id(memory),
@@ -348,7 +351,10 @@ def version_id(memory: Memory, *more: str) -> str:
 
 
 def _is_version(one: Memory, head: Memory) -> bool:
-    """Return True if `one` is an earlier version of `head`, not another memory that it superseded."""
+    """Return True if `one` is an earlier version of `head`.
+
+    Otherwise it is another memory that `head` superseded.
+    """
     return one.id.partition(".")[0] == head.id.partition(".")[0]
 
 
@@ -515,12 +521,15 @@ def _between(claim: Memory, head: Memory, ends: datetime, now: datetime) -> Ruli
 
 
 def _is_last_after(versions: Sequence[Memory], index: int, moment: datetime) -> bool:
-    """Return True if this version begins after `moment` and the one before it does not."""
+    """Return True if this version is the first to begin after `moment`."""
     return index + 1 == len(versions) or since(versions[index + 1]) <= moment
 
 
 def _cut(memory: Memory, ends: datetime) -> Memory:
-    """End a memory at `ends` and record its former end, so that the cut can be undone."""
+    """End a memory at `ends` and record its former end.
+
+    So the cut can be undone.
+    """
     if memory.valid_to is None:
         return replace(memory, valid_to=ends)
     ended = (*memory.source.get(_ENDED, ()), memory.valid_to.isoformat())

@@ -61,7 +61,10 @@ class Levels:
 
 @dataclass(frozen=True, slots=True)
 class Artifact:
-    """Artifact that a memory is based on: type is commit, pr, adr, file, tag or url."""
+    """Artifact that a memory is based on.
+
+    Its type is commit, pr, adr, file, tag or url.
+    """
 
     type: str
     ref: str

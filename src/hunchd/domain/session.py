@@ -78,7 +78,10 @@ def around(number: int, reach: int) -> range:
 
 
 def place_in_session(ref: str | None) -> tuple[str, int] | None:
-    """Parse the ref of a message into its session prefix and number, or return None."""
+    """Parse the ref of a message into session prefix and number.
+
+    Returns None for any other ref.
+    """
     session, colon, number = (ref or "").rpartition(":")
     if not colon or not session.startswith("session:") or not (number.isascii() and number.isdigit()):
         return None

@@ -53,7 +53,7 @@ class Recovery:
                 await asyncio.sleep(0)
 
     def _absorb(self, sequence: int, record: Record) -> None:
-        """Apply a record that was accepted before the last stop and is not in the store yet."""
+        """Apply a journal record that is not stored yet."""
         if (change := change_of(record)) is not None:
             self.memories.apply(sequence, change, replayed=True)
         elif record.type == "signal" and (project := self.projects.known(record.project)) is not None:

@@ -163,7 +163,10 @@ class StatusReporter:
         return size
 
     def _failing(self) -> list[str]:
-        """Return the tasks that wait after a failure, without indexing tasks, which their projects report."""
+        """Return the tasks that wait after a failure.
+
+        Without indexing tasks, which their projects report.
+        """
         told = {f"index:{project.id}" for project in self._projects if project.index_error}
         resting = (str(task["name"]) for task in self._parts.tasks.status() if task["state"] == "restarting")
         return [name for name in resting if name not in told]

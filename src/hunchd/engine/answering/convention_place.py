@@ -21,11 +21,11 @@ _SELDOM: Final = re.compile(r"build backend|release|workspace|module|ci \w+")
 
 
 def that_matter(facts: Iterable[Memory], file: str | None, open_files: Sequence[str] = ()) -> list[Memory]:
-    """Return the facts that are relevant at `file`, or for the open files if it is None.
+    """Return the facts that are relevant at `file`.
 
-    Drops conventions and instructions of another part of the project or for other files, conventions of the whole
-    that a
-    part above the file overrides, and those about another language.
+    None stands for the open files. Drops conventions and instructions of another part of the project or for
+    other files, conventions of the whole that a part above the file overrides, and those about another
+    language.
     """
     holds = _speaking((file,) if file is not None else open_files)
     here = [fact for fact in facts if (holds(fact) if _is_instruction(fact) else _is_above(part_of(fact), file))]

@@ -66,7 +66,10 @@ def memory_at(memory: Memory, level: str) -> dict[str, Any]:
 
 
 def text_at(memory: Memory, level: str) -> str:
-    """Return the text of a memory at a level, or at the next longer one that exists."""
+    """Return the text of a memory at a level.
+
+    Falls back to the next longer level that exists.
+    """
     match level:
         case "summary":
             return memory.levels.summary or memory.content

@@ -105,7 +105,10 @@ def told_pieces(
 
 
 def _on_branch(facts: Iterable[Memory], branch: str) -> Iterator[Memory]:
-    """Yield the facts valid on `branch`: its own, and those of the main line it does not override."""
+    """Yield the facts that are valid on `branch`.
+
+    Its own, and those of the main line that it does not override.
+    """
     here = [fact for fact in facts if fact.branch in (None, branch or None)]
     own = {place_of(replace(fact, branch=None)) for fact in here if fact.branch is not None}
     return (fact for fact in here if fact.branch is not None or fact.id not in own)
@@ -148,7 +151,10 @@ def _waits(fact: Memory) -> bool:
 
 
 def _is_decision(fact: Memory) -> bool:
-    """Return True if it was decided once, in a record or a commit, rather than being a standing practice."""
+    """Return True if it was decided once, in a record or commit.
+
+    Otherwise it is a standing practice.
+    """
     return fact.category == "decision" or fact.source.get("type") == "commit"
 
 
@@ -196,7 +202,7 @@ def _matters(fact: Memory, at_hand: frozenset[str]) -> bool:
 
 
 def _speaks_of(fact: Memory, focus: Focus) -> bool:
-    """Return True if a fact names the current file, or the words of the task."""
+    """Return True if a fact names the current file or task."""
     path = PurePosixPath(focus.file or "")
     said = f"{fact.title} {fact.content}"
     at_hand = words_in(f"{path.stem} {focus.branch} {focus.query}")
@@ -334,7 +340,10 @@ def _said_by_user(fact: Memory, now: datetime) -> str:
 
 
 def _heard(fact: Memory) -> str:
-    """Describe the source of a fact that comes from neither a file nor a commit."""
+    """Describe the source of a client's or session's fact.
+
+    For facts from neither a file nor a commit.
+    """
     if fact.source.get("type") == "session":
         return "said in a session"
     if fact.source.get("client") == "mcp":

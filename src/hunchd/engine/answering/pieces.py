@@ -91,7 +91,10 @@ def _newest_first(errors: Sequence[SeenError]) -> list[SeenError]:
 
 
 def telling(units: Sequence[PredictedUnit], most: int) -> list[PredictedUnit]:
-    """Return the most informative past units: no merges of branches, broad changes before narrow ones."""
+    """Return the most informative past units.
+
+    No merges of branches, broad changes before narrow ones.
+    """
     told = [unit for unit in units if tells(unit.subject)]
     return sorted(told, key=lambda unit: -worth_of(unit))[:most]
 

@@ -1,4 +1,7 @@
-"""Errors and their fixes as predicted memories, for the open files or a given error."""
+"""Errors and their fixes as predicted memories.
+
+For the open files, or for a given error.
+"""
 
 from __future__ import annotations
 

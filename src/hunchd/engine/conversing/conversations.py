@@ -220,7 +220,10 @@ class Conversations(Feature):
         self._sessions.forget_project(project_id)
 
     async def retell(self, memory: Memory) -> None:
-        """Rewrite title and summary of a session without a message that is about to be forgotten."""
+        """Rewrite title and summary of a session without one message.
+
+        Called when that message is about to be forgotten.
+        """
         message = message_of_memory(memory)
         if message is None:
             return

@@ -46,7 +46,10 @@ class Prices:
 
 
 class Ledger:
-    """Ledger that is written to disk before each request, so that a crash loses no expense."""
+    """Daily cost ledger, written to disk before each request.
+
+    So a crash loses no expense.
+    """
 
     def __init__(self, path: Path, *, limit: float, prices: Prices, now: Callable[[], datetime]) -> None:
         self._path = path

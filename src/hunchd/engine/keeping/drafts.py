@@ -61,7 +61,7 @@ def without_secrets(memory: Memory) -> Memory:
     [(key, value)] = stated.items()
 
     def kept(text: str) -> str:
-        """Redact text; a value that is secret by its key is secret in the text too."""
+        """Redact text, including a value that is secret by its key."""
         return redact(text.replace(memory.value, str(value)) if memory.value else text).text
 
     content = kept(memory.content)
@@ -86,5 +86,8 @@ def without_secrets(memory: Memory) -> Memory:
 
 
 def memory_id(project: str | None, ref: str) -> str:
-    """Return the id of a caller's ref in a project: the same request is the same memory."""
+    """Return the memory id of a caller's ref in a project.
+
+    The same request is the same memory.
+    """
     return "m" + hashlib.blake2b(f"{project or ''}:{ref}".encode(), digest_size=10).hexdigest()

@@ -68,7 +68,7 @@ def reread(memory: Memory, patch: dict[str, Any]) -> dict[str, Any]:
 
 
 def merged_into(facts: Iterable[Memory], now: datetime, *, sha: str) -> list[Memory]:
-    """Convert facts of a branch to claims without a branch, when its commits are merged."""
+    """Convert facts of a merged branch to claims without a branch."""
     claims = []
     for fact in facts:
         claim = replace(fact, branch=None, ref=None, valid_from=now, created=now, updated=now, supersedes=None)

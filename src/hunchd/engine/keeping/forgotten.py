@@ -1,6 +1,6 @@
-"""Tombstones of learned memories that the user forgot, so that they are not learned again.
+"""Tombstones of learned memories that the user forgot.
 
-Only ids are stored.
+They keep these from being learned again. Only ids are stored.
 """
 
 from __future__ import annotations

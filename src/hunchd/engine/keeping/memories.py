@@ -267,7 +267,7 @@ class Memories(Kept):
         return last
 
     async def erase(self, identifier: str, projects: Sequence[str]) -> None:
-        """Forget a memory and return when no file contains it or its versions any more.
+        """Forget a memory and wait until no file contains it.
 
         A memory that is accepted under the same id meanwhile is another one, and stays. Callers must have recorded
         the erasure
@@ -346,7 +346,10 @@ def _refuse_version(memory: Memory) -> None:
 
 
 def _refuse_what_is_past(memory: Memory, patch: Mapping[str, Any]) -> None:
-    """Reject a change of a memory that is not valid: it would have no visible effect."""
+    """Reject a change of a memory that is not valid.
+
+    It would have no visible effect.
+    """
     if memory.kind is Kind.CONTRADICTION:
         raise Conflict(
             f"'{memory.id}' is a contradiction; resolve it instead of editing it",

@@ -59,7 +59,10 @@ def tells_of(record: Record, identifier: str) -> bool:
 
 
 def holds_one_of(record: Record, ids: Collection[str]) -> bool:
-    """Return True if a record holds one of these memories, alone or in a change of several."""
+    """Return True if a record holds one of these memories.
+
+    Alone, or in a change of several.
+    """
     if record.type == "memory":
         return record.data.get("id") in ids
     return record.type == "change" and any(told.get("id") in ids for told in record.data.get("memories", ()))

@@ -134,7 +134,10 @@ class Rulings:
 
 
 def _statement(fact: Memory) -> tuple[object, ...] | None:
-    """Return a comparison key of a fact without slot and ref, so that repetitions match."""
+    """Return a comparison key of a fact without slot and ref.
+
+    Repeated statements have equal keys.
+    """
     if fact.kind is not Kind.FACT or fact.ref is not None or place_of(fact) is not None:
         return None
     holds = (fact.project, fact.scope, fact.branch, fact.valid_from, fact.valid_to, fact.status)

@@ -100,7 +100,10 @@ class Writer:
             self._arriving -= len(records)
 
     def knows(self, sequence: int) -> bool:
-        """Return True if the record was queued before, so that a repeated event counts once."""
+        """Return True if the record was queued before.
+
+        So a repeated event counts once.
+        """
         return sequence <= self._journal.checkpointed or sequence in self._seen
 
     def add(self, write: Write) -> None:
@@ -172,7 +175,10 @@ class Writer:
                 await self._gathered(STREAMING * self._gather)
 
     async def _gathered(self, seconds: float) -> None:
-        """Wait for more records to fill the batch, unless it is full or somebody waits."""
+        """Wait for more records to fill the batch.
+
+        Returns at once if it is full or somebody waits.
+        """
         if self._awaited or len(self._waiting) >= self._batch:
             return
         self._hurry.clear()

@@ -78,7 +78,10 @@ class Documents:
         return head
 
     async def list(self, request: DocumentsRequest) -> dict[str, Any]:
-        """Return a page of the documents below a prefix, sorted by path, without their texts."""
+        """Return a page of the documents below a prefix.
+
+        Sorted by path, without their texts.
+        """
         found = sorted(await self.below(request.prefix), key=lambda page: (page.key or "", page.id))
         return part_json(found, partial(document_json, content=False), offset=request.offset, limit=request.limit)
 
@@ -129,7 +132,10 @@ class Documents:
             return restored
 
     async def _head(self, path: str) -> Memory | None:
-        """Return the current document at a path, in the user's own store or a project's."""
+        """Return the current document at a path.
+
+        Searches the user's own store, then the projects'.
+        """
         try:
             return await self._memories.get(document_id(path), self._projects.ids)
         except NotFound:

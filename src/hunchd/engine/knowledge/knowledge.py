@@ -91,7 +91,10 @@ class Knowledge:
         return await self._memories.edit(identifier, reread(memory, patch), self._projects.ids)
 
     async def undo(self, identifier: str) -> Memory:
-        """Undo the last change of a memory or document, or the resolution of a contradiction."""
+        """Undo the last change of a memory or document.
+
+        For a contradiction, undoes its resolution.
+        """
         memory = await self._memories.get(identifier, self._projects.ids)
         if restored(memory) is not None:  # archived because it was not used
             return await self._bring_back(identifier)
@@ -189,7 +192,10 @@ def asks_when(query: str) -> bool:
 
 
 def meant(query: str, facts: Iterable[Memory]) -> list[Memory]:
-    """Return the facts that a query may be about, by the words of key and value, best first."""
+    """Return the facts that a query may be about, best first.
+
+    Compares the words of key and value.
+    """
     asked = set(terms(query))
     scored = []
     for fact in facts:

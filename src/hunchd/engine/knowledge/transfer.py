@@ -233,7 +233,7 @@ def _elsewhere(memory: Memory, owner: Project | None) -> Conflict:
 
 
 def _moved(memory: Memory, owner: str | None) -> Memory:
-    """Return the memory under the id that its slot or ref has in the local project.
+    """Return the memory under its local id.
 
     So that it meets what is read again here. Its versions move with it.
     """

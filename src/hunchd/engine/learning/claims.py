@@ -1,4 +1,4 @@
-"""Facts that files and commit messages state, on the main line or on one branch.
+"""Facts that files and commit messages state.
 
 A fact learned on a branch carries its name and the commit it was learned at, and holds there only. It becomes valid on
 the main line when git says that the main line contains that commit, or the tip that the branch had after it. Files
@@ -143,7 +143,7 @@ class Claims:
 
 
 async def is_no_news(memories: Memories, fact: Memory, head: Memory) -> bool:
-    """Return True if the source of `fact` said this before and was overruled by `head`."""
+    """Return True if `fact` repeats a statement that `head` overruled."""
     if head.status is Status.SUPERSEDED and head.superseded_by is not None:  # it was superseded by another memory
         return same_value(fact, head) and voice_of(fact) == voice_of(head)
     if head.status is not Status.ACTIVE or same_value(fact, head) or voice_of(fact) == voice_of(head):

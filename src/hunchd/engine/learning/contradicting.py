@@ -157,7 +157,10 @@ class Contradicting(Feature):
         return [one for one, _ in await self._found(memory, patience=PATIENCE)]
 
     async def _found(self, memory: Memory, *, patience: float) -> list[Candidate]:
-        """Return candidates by word and meaning from the store, and by word from the cache."""
+        """Search candidates in the store and the cache.
+
+        By word and meaning in the store, by word in the cache.
+        """
         stored = await self._store.search(question_for(memory), _filters(memory), CANDIDATES, patience=patience)
         hits = {hit.memory.id: hit for hit in stored.hits if not self._hot.is_tombstoned(hit.memory.id)}
         return self._at_hand(memory, {name: (hit.memory, hit.similarity) for name, hit in hits.items()})

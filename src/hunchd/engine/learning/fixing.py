@@ -1,4 +1,4 @@
-"""Learning of fixes: tree snapshots at an error and after it, and what changed between.
+"""Learning of fixes from tree snapshots before and after an error.
 
 A background task takes snapshots with git, in a thread, shortly after the signal. Fixes are stored like any other
 memory; open failures are kept in the project's cache, so that they survive a restart.

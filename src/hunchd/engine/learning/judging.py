@@ -123,7 +123,10 @@ def borne_out(content: Mapping[str, Any], memory: Memory, others: Sequence[Memor
 
 
 def _sensible(outcome: Answer | Failure, pairs: int) -> Answer | Failure:
-    """Convert an answer that does not match the request to a failure, so that it denies nothing."""
+    """Convert an answer that does not match the request to a failure.
+
+    Otherwise it would count as a denial.
+    """
     if isinstance(outcome, Failure):
         return outcome
     claims = outcome.content.get("contradictions")

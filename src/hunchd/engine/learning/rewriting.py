@@ -59,7 +59,10 @@ async def drop_episodes(memories: Memories, project: str, shas: Sequence[str]) -
 
 
 async def move_fixes(memories: Memories, project: Project, moved: Sequence[tuple[str, str]]) -> None:
-    """Update fixes to the new commit ids, as the old ones are in nobody's history."""
+    """Update fixes to the new commit ids.
+
+    The old ones are in nobody's history.
+    """
     newer = dict(moved)
     stale = [(fix, newer[fix.commit]) for fix in project.fixes.all() if fix.commit in newer]
     if not stale:

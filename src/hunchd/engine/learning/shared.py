@@ -59,7 +59,10 @@ class Shared:
         return [memory for memory in said if memory.source.get("id") not in own]
 
     async def _take_facts(self, project: Project, said: Sequence[tuple[Memory, Memory]]) -> None:
-        """Store shared facts, each given as on the main line and as on the current branch."""
+        """Store shared facts.
+
+        Each is given as on the main line and as on the current branch.
+        """
         places = [fact.id for pair in said for fact in pair]
         heads = await self._memories.known(list(dict.fromkeys(places)), project.id)
         now = self._memories.now()
@@ -84,7 +87,7 @@ class Shared:
         await self._memories.commit([_contradiction(claim, standing, now) for claim, standing in contests])
 
     async def _is_merged(self, head: Memory | None, said: Memory) -> bool:
-        """Return True if a duplicate of the memory stands for it since they were merged."""
+        """Return True if the memory was merged into an active duplicate."""
         if head is None or head.superseded_by is None or not same_value(head, said):
             return False
         keeper = (await self._memories.known([head.superseded_by], head.project)).get(head.superseded_by)

@@ -217,7 +217,10 @@ class CarryingOut:
         return {name: tally_of(told) for name, told in record.tallies.items() if name not in counted}
 
     async def _taken(self, tallies: Mapping[str, Tally], run: str) -> None:
-        """Mark usage as counted by this run, so that the next one does not count it again."""
+        """Mark usage as counted by this run.
+
+        So the next one does not count it again.
+        """
         self._usage.counted(tallies, run)
         await self._keep_usage()
 

@@ -166,7 +166,10 @@ class Consolidation:
         return part_json(ids, told.__getitem__, offset=part.offset, limit=part.limit)
 
     async def changes_of(self, identifier: str) -> list[dict[str, Any]]:
-        """Return the changes that runs made to one memory, newest first, and if they were undone."""
+        """Return the changes that runs made to one memory.
+
+        Newest first, each with its undo state.
+        """
         return await asyncio.to_thread(self._changes_of, identifier)
 
     def _changes_of(self, identifier: str) -> list[dict[str, Any]]:
@@ -500,7 +503,10 @@ def _began(log: RunLog, run: str) -> datetime:
 
 
 def _is_over(log: RunLog, run: str) -> bool:
-    """Return True if a run ended, by the last line of its log, which may have 100 MB."""
+    """Return True if a run ended.
+
+    Reads only the last line of its log, which may have 100 MB.
+    """
     last = log.last(run)
     return last is not None and last["type"] in ("ended", "undone", "left half done")
 

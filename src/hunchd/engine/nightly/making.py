@@ -68,11 +68,11 @@ class Making:
     async def take_back(
         self, run: str, *, owner: str | None = None, of_owner: bool = False, only: int | None = None
     ) -> tuple[int, int]:
-        """Undo the changes of a run in reverse order: all, those of an owner, or `only` one.
+        """Undo the changes of a run in reverse order.
 
-        Returns how many changes are undone, and how many were left, in whole or in part, because somebody has
-        changed the same
-        memory since. A single change is undone as a whole or not at all.
+        All of them, those of an owner, or `only` one. Returns how many changes are undone, and how many were left,
+        in whole or in part, because somebody has changed the same memory since. A single change is undone as a
+        whole or not at all.
         """
         batches = in_batches(self._changes(run, only), LOGGED_AT_ONCE)
         undone = left = 0
@@ -173,7 +173,10 @@ class Making:
         return made
 
     def _present(self, identifier: str, known: Mapping[str, Memory]) -> Memory | None:
-        """Return the current memory: a cached one is newer than the one that was read."""
+        """Return the current version of a memory.
+
+        A cached one is newer than the one that was read.
+        """
         if self._hot.is_tombstoned(identifier):
             return None
         return self._hot.get(identifier) or known.get(identifier)

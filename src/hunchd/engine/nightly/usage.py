@@ -91,7 +91,10 @@ class Usage:
     # Events
 
     def shown(self, items: Iterable[tuple[str, Iterable[str]]], at: datetime, project: str | None = None) -> None:
-        """Record the items shown in a project, in order, each with the paths it is about."""
+        """Record the items shown in a project, in order.
+
+        Each comes with the paths it is about.
+        """
         self._settle(at)
         for identifier, about in items:
             self._shown.pop(identifier, None)
@@ -143,7 +146,10 @@ class Usage:
             self._acts_on(identifier, at, frozenset((path,)))
 
     def saved(self, path: str) -> None:
-        """Discard a pending reading: to change a file, one has to read it in any case."""
+        """Discard a pending reading of a file that is changed.
+
+        To change a file, one has to read it in any case.
+        """
         self._read.pop(path, None)
 
     def committed(self, sha: str, at: datetime) -> None:
@@ -157,7 +163,10 @@ class Usage:
             self._commits.popitem(last=False)
 
     def reverted(self, sha: str, at: datetime) -> None:
-        """Record that a commit (possibly abbreviated) was reverted, and with it what was acted on."""
+        """Record that a commit was reverted.
+
+        The sha may be abbreviated. What was acted on in it is reverted too.
+        """
         for commit in [one for one in self._commits if one.startswith(sha)]:
             for identifier in self._commits.pop(commit):
                 self._judge(identifier, "reverted", at, 1.0, f"{commit[:10]}, in which it was acted on, was reverted")
@@ -225,9 +234,9 @@ class Usage:
         }
 
     def counted(self, tallies: Mapping[str, Tally], run: str = "") -> None:
-        """Subtract usage that is in the memories now, or in the log of `run`, which applies it.
+        """Subtract usage that the memories have counted.
 
-        The last saved file may be older than that.
+        Or that the log of `run` holds, which applies it. The last saved file may be older than that.
         """
         for identifier, tally in tallies.items():
             record = self._records.get(identifier)
@@ -353,7 +362,10 @@ def _soon(shown: datetime, at: datetime) -> bool:
 
 
 def _names(named: str, path: str) -> bool:
-    """Return True if a path as written, relative to any folder, may name `path` or a parent folder."""
+    """Return True if a path as written may name `path` or a parent.
+
+    It may be relative to any folder.
+    """
     named = named.rstrip("/")
     return path == named or path.endswith(f"/{named}") or f"/{path}".find(f"/{named}/") >= 0
 

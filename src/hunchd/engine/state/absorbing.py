@@ -157,9 +157,10 @@ def session_event(signal: Signal) -> SessionEvent | None:
 
 
 def signal_row(signal: Signal, told: Mapping[str, Any], project: Project, effect: Effect) -> dict[str, Any]:
-    """Build the row that the store keeps of a signal until it is absorbed into memories.
+    """Build the row that the store keeps of a signal.
 
-    `raw` is the signal as JSON. The id of the error is added where it cannot be derived from the text.
+    It is kept until the signal is absorbed into memories. `raw` is the signal as JSON. The id of the error is
+    added where it cannot be derived from the text.
     """
     if isinstance(effect.happened, Failed) and effect.happened.error != error_told_by(told, project.id):
         told = {**told, MEANT: effect.happened.error}
@@ -288,7 +289,10 @@ def _place_elsewhere(read: ErrorText, project: Project) -> tuple[str | None, int
 
 
 def _same_in(path: str, known: Sequence[str]) -> str | None:
-    """Return the one path of `known_paths` that `path` ends with, or that shares its last two parts."""
+    """Return the one path of `known_paths` that matches `path`.
+
+    `path` ends with it, or shares its last two parts.
+    """
     parts = PurePosixPath(path).parts
     ends = {one: common_tail(PurePosixPath(one).parts, parts) for one in known}
     fitting = [one for one, common in ends.items() if common == len(PurePosixPath(one).parts) or common > 1]

@@ -6,7 +6,10 @@ from datetime import datetime, timedelta
 
 
 def ago(then: datetime, now: datetime) -> str:
-    """Format a past time: "just now", "20 min ago", "5 h ago", "yesterday", "3 days ago", "2025-05"."""
+    """Format a past time in words.
+
+    Such as "just now", "20 min ago", "5 h ago", "yesterday", "3 days ago" or "2025-05".
+    """
     passed = max(now - then, timedelta())
     if passed < timedelta(minutes=10):
         return "just now"

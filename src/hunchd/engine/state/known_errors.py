@@ -55,7 +55,10 @@ def told_apart(error: SeenError, project: Project) -> str:
 
 
 def _fitting(text: str, read: ErrorText, project: Project) -> list[SeenError]:
-    """Return the known errors with a trace whose message equals the last line, newest first."""
+    """Return the known errors with the same message and a trace.
+
+    Newest first.
+    """
     said = said_by(read.headline)
     if not said or not is_last_line(read, text):
         return []
@@ -69,6 +72,9 @@ def _is_short(error: SeenError) -> bool:
 
 
 def candidates(errors: Iterable[SeenError], project: Project) -> dict[str, list[str]]:
-    """Describe, for each error known by its last line only, the errors that it may be."""
+    """Describe the possible errors behind bare last lines.
+
+    By the memory id of each error that is known by its last line only.
+    """
     found = ((error.memory, may_be_meant(error.text, project)) for error in errors)
     return {memory: [told_apart(one, project) for one in several] for memory, several in found if several}

@@ -64,7 +64,10 @@ class Collaborator:
 
 @dataclass(slots=True)
 class Tree:
-    """Working tree: the main one or a linked worktree, each with its own branch and open files."""
+    """Working tree with its branch and open files.
+
+    The main one or a linked worktree.
+    """
 
     root: Path
     layout: Layout
@@ -105,9 +108,9 @@ class Tree:
             self.opened[path] = max(self.opened[path], at)
 
     def at_hand(self) -> tuple[str, ...]:
-        """Return the open files that were opened or saved within ACTIVE_PERIOD of the newest one.
+        """Return the open files of the current sitting.
 
-        The others say nothing about the current work.
+        Those opened or saved within ACTIVE_PERIOD of the newest one. The others say nothing about the current work.
         """
         newest = max(self.opened.values(), default=None)
         return tuple(path for path, at in self.opened.items() if newest is not None and newest - at < AT_HAND)
@@ -147,7 +150,10 @@ class Sign:
 
 @dataclass(slots=True)
 class Own:
-    """State that belongs to the user and to no project: facts and profile pages, by id."""
+    """State that belongs to the user and to no project.
+
+    Facts and profile pages, by id.
+    """
 
     facts: dict[str, Memory] = field(default_factory=dict)
     profile: dict[str, Memory] = field(default_factory=dict)

@@ -89,7 +89,10 @@ class Routine:
 
     @property
     def is_out_of_order(self) -> bool:
-        """True if older commands arrived late, so that the model must be trained again in order."""
+        """True if older commands arrived late.
+
+        The model must then be trained again in order.
+        """
         return self._late
 
     def take(self, log: Iterable[Ran]) -> None:

@@ -79,7 +79,7 @@ class Runs:
     until: dict[str, datetime] = field(default_factory=dict)
 
     def heard(self, happened: Failed | Passed) -> bool:
-        """Return True if this event, or a later one of its command, is already recorded.
+        """Return True if this or a later event is recorded.
 
         So a replay changes nothing.
         """
