@@ -192,7 +192,7 @@ def _trim(hole: _Hole) -> None:
 def _shown(hole: _Hole) -> str:
     text = hole.part.text or ""
     quote = text[0] if text[:1] in "\"'`" and text[:1] and len(text) > 1 and text[-1] == text[0] else ""
-    return f"{quote}{hole.before}‹{hole.name}›{hole.after}{quote}"
+    return "".join((quote, hole.before, f"‹{hole.name}›", hole.after, quote))
 
 
 def _inner(hole: _Hole, text: str) -> str:

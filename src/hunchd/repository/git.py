@@ -257,11 +257,11 @@ def _drained(pipe: IO[bytes]) -> Any:
     reader = threading.Thread(target=read, name="git-complaints", daemon=True)
     reader.start()
 
-    def said() -> bytes:
+    def read_all() -> bytes:
         reader.join(PATIENCE)
         return bytes(kept)
 
-    return said
+    return read_all
 
 
 def _records(pipe: IO[bytes], separator: bytes) -> Iterator[bytes]:

@@ -69,17 +69,17 @@ def _tasks(path: str, text: str) -> Iterator[Workflow]:
         return
     root, source = syntax.trees[0].root_node, syntax.source
 
-    def said(node: SyntaxNode) -> str:
+    def node_text(node: SyntaxNode) -> str:
         return source[node.start_byte : node.end_byte].decode("utf-8", "replace").strip()
 
     named = frozenset(_FIRST_ARGUMENT.findall(text))
-    own = {said(node.children[0]).split()[-1] for node in root.children if node.type == "function_definition"}
+    own = {node_text(node.children[0]).split()[-1] for node in root.children if node.type == "function_definition"}
     for case in (node for node in root.children if node.type == "case_statement"):
-        asked = said(case.children[1])
+        asked = node_text(case.children[1])
         if not (_TOLD.search(asked) or asked.strip("\"'${}") in named):
             continue
         for item in (node for node in case.children if node.type == "case_item"):
-            name = said(item.children[0]).strip("\"'")
+            name = node_text(item.children[0]).strip("\"'")
             done = [step for step in _steps(item, source, all_of=False) if step.command.split()[0] not in own]
             if _TASK.fullmatch(name) and done:
                 yield Workflow(
