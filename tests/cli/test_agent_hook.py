@@ -27,7 +27,7 @@ needs_curl = pytest.mark.skipif(shutil.which("curl") is None, reason="there is n
 
 
 @pytest.fixture(params=["script", "python"])
-def words(request: pytest.FixtureRequest) -> list[str]:
+def hook_command(request: pytest.FixtureRequest) -> list[str]:
     """The hook as it is called: a script with curl, or Python where there is none."""
     if request.param == "python":
         return [sys.executable, "-m", "hunchd.cli", "agent-hook"]
@@ -36,12 +36,12 @@ def words(request: pytest.FixtureRequest) -> list[str]:
     return ["sh", str(Path(__file__).parents[2] / "src" / "hunchd" / "cli" / "shell" / "agent-hook")]
 
 
-def hook(words: list[str], agent: str, told: Any, *, cwd: Path | None = None) -> str:
+def run_hook(hook_command: list[str], agent: str, told: Any, *, cwd: Path | None = None) -> str:
     """What the hook prints; it must have ended well."""
     given = told if isinstance(told, bytes) else json.dumps(told).encode()
-    own = [sys.executable, "-m", "hunchd.cli"] if words[0] == "sh" else []
+    own = [sys.executable, "-m", "hunchd.cli"] if hook_command[0] == "sh" else []
     ended = subprocess.run(
-        [*words, agent, *own], input=given, capture_output=True, timeout=AT_MOST, check=False, cwd=cwd
+        [*hook_command, agent, *own], input=given, capture_output=True, timeout=AT_MOST, check=False, cwd=cwd
     )
     assert ended.returncode == 0
     assert ended.stderr == b""
@@ -55,42 +55,40 @@ def patient(fake: FakeDaemon, monkeypatch: pytest.MonkeyPatch) -> FakeDaemon:
     return fake
 
 
-def test_what_it_is_told_goes_to_the_daemon_as_it_is_and_the_answer_is_printed(
-    patient: FakeDaemon, words: list[str]
-) -> None:
+def test_hook_forwards_payload_and_prints_response(patient: FakeDaemon, hook_command: list[str]) -> None:
     patient.routes[ROUTE] = (200, '{"a": "»ß« 100 % \\\\n"}'.encode())
 
-    assert hook(words, "claude-code", EVENT) == '{"a": "»ß« 100 % \\\\n"}'
+    assert run_hook(hook_command, "claude-code", EVENT) == '{"a": "»ß« 100 % \\\\n"}'
     assert patient.bodies(ROUTE) == [EVENT]
 
 
-def test_a_large_event_comes_through_whole(patient: FakeDaemon, words: list[str]) -> None:
+def test_hook_large_event_is_sent_whole(patient: FakeDaemon, hook_command: list[str]) -> None:
     patient.routes[ROUTE] = (200, b"")
     large = EVENT | {"tool_response": "x" * 3_000_000}
 
-    assert hook(words, "claude-code", large) == ""
+    assert run_hook(hook_command, "claude-code", large) == ""
     assert patient.bodies(ROUTE) == [large]
 
 
-def test_a_daemon_that_refuses_is_as_good_as_none(patient: FakeDaemon, words: list[str]) -> None:
+def test_hook_error_response_prints_nothing(patient: FakeDaemon, hook_command: list[str]) -> None:
     patient.routes[ROUTE] = (500, {"error": {"code": "error", "message": "no"}})
 
-    assert hook(words, "claude-code", EVENT) == ""
-    assert hook(words, "gemini", b"not JSON: there is no such route") == "{}"
+    assert run_hook(hook_command, "claude-code", EVENT) == ""
+    assert run_hook(hook_command, "gemini", b"not JSON: there is no such route") == "{}"
 
 
-def test_a_daemon_that_hangs_is_not_waited_for(fake: FakeDaemon, words: list[str]) -> None:
+def test_hook_hanging_daemon_times_out(fake: FakeDaemon, hook_command: list[str]) -> None:
     with socket.socket(socket.AF_UNIX) as silent:
         path = str(Path(os.environ["HUNCHD_HOME"]) / "run" / "silent.sock")
         silent.bind(path)
         silent.listen()
         fake.publish(socket=path)
 
-        assert hook(words, "claude-code", EVENT) == ""
-        assert hook(words, "cursor", EVENT) == "{}"
+        assert run_hook(hook_command, "claude-code", EVENT) == ""
+        assert run_hook(hook_command, "cursor", EVENT) == "{}"
 
 
-def test_at_the_beginning_of_a_session_it_waits_longer(fake: FakeDaemon, words: list[str]) -> None:
+def test_hook_session_start_has_longer_timeout(fake: FakeDaemon, hook_command: list[str]) -> None:
     """A fifth of a second: too long for the other hooks, however fast they start."""
 
     def slow(_: Any) -> tuple[int, bytes]:
@@ -99,44 +97,44 @@ def test_at_the_beginning_of_a_session_it_waits_longer(fake: FakeDaemon, words: 
 
     fake.routes[ROUTE] = slow
 
-    told = [hook(words, "claude-code", {"hook_event_name": "SessionStart"}) for _ in range(5)]
+    told = [run_hook(hook_command, "claude-code", {"hook_event_name": "SessionStart"}) for _ in range(5)]
     assert "what this project is about" in told, "a busy machine may miss it now and then"
-    assert hook(words, "claude-code", EVENT) == ""
+    assert run_hook(hook_command, "claude-code", EVENT) == ""
 
 
-def test_an_address_of_a_daemon_that_has_died_is_not_asked(patient: FakeDaemon, words: list[str]) -> None:
+def test_hook_dead_daemon_is_not_contacted(patient: FakeDaemon, hook_command: list[str]) -> None:
     patient.routes[ROUTE] = (200, b"somebody else's answer")
     with subprocess.Popen(["true"]) as dead:
         dead.wait()
     patient.publish(pid=dead.pid)
 
-    assert hook(words, "claude-code", EVENT) == ""
+    assert run_hook(hook_command, "claude-code", EVENT) == ""
     assert patient.asked == []
 
 
-def test_without_a_daemon_it_is_quiet(words: list[str], tmp_path: Path) -> None:
-    assert hook(words, "claude-code", EVENT) == ""
-    assert hook(words, "cursor", b"") == "{}"
-    assert hook(words, "claude-code", {"hook_event_name": "SessionStart"}, cwd=tmp_path) == "", "no repository"
+def test_hook_without_daemon_prints_nothing(hook_command: list[str], tmp_path: Path) -> None:
+    assert run_hook(hook_command, "claude-code", EVENT) == ""
+    assert run_hook(hook_command, "cursor", b"") == "{}"
+    assert run_hook(hook_command, "claude-code", {"hook_event_name": "SessionStart"}, cwd=tmp_path) == "", (
+        "no repository"
+    )
 
 
 @needs_curl
-def test_a_rendezvous_file_that_leads_elsewhere_is_not_followed(patient: FakeDaemon, tmp_path: Path) -> None:
+def test_hook_untrusted_rendezvous_file_is_ignored(patient: FakeDaemon, tmp_path: Path) -> None:
     patient.routes[ROUTE] = (200, b"answer")
     script = ["sh", str(Path(__file__).parents[2] / "src" / "hunchd" / "cli" / "shell" / "agent-hook")]
-    assert hook(script, "claude-code", EVENT) == "answer"
+    assert run_hook(script, "claude-code", EVENT) == "answer"
     file = Path(os.environ["HUNCHD_HOME"]) / "run" / "daemon.json"
     file.rename(tmp_path / "daemon.json")
     file.symlink_to(tmp_path / "daemon.json")
 
-    assert hook(script, "claude-code", EVENT) == ""
+    assert run_hook(script, "claude-code", EVENT) == ""
 
 
 @needs_curl
 @pytest.mark.parametrize("began", ["SessionStart", "PreToolUse"])
-def test_a_session_that_begins_in_a_repository_has_the_daemon_started(
-    repository: Path, tmp_path: Path, began: str
-) -> None:
+def test_hook_session_start_launches_daemon(repository: Path, tmp_path: Path, began: str) -> None:
     note, hunch = tmp_path / "started", tmp_path / "hun ch"
     hunch.write_text(f'#!/bin/sh\necho "$@" > "{note}.new" && mv "{note}.new" "{note}"\n')
     hunch.chmod(0o700)
@@ -158,7 +156,7 @@ def test_a_session_that_begins_in_a_repository_has_the_daemon_started(
         assert not note.exists()
 
 
-def test_what_agents_call_is_a_line_for_a_shell_that_never_fails(tmp_path: Path) -> None:
+def test_hook_command_line_never_fails(tmp_path: Path) -> None:
     line = start({"HUNCHD_HOME": "/home/o'neil/h"}).hook("codex")
 
     assert "agent-hook codex " in line
@@ -193,7 +191,7 @@ def test_what_agents_call_is_a_line_for_a_shell_that_never_fails(tmp_path: Path)
                    "tool_response": "app.py:3: no error: here"}, "passed", ""),
     ],
 )  # fmt: skip
-def test_events_of_all_agents_are_understood(agent: str, told: dict[str, Any], kind: str, path: str) -> None:
+def test_parse_events_of_all_agents(agent: str, told: dict[str, Any], kind: str, path: str) -> None:
     event = understood(agent, told)
 
     assert event is not None
@@ -218,5 +216,5 @@ def test_events_of_all_agents_are_understood(agent: str, told: dict[str, Any], k
         None,
     ],
 )  # fmt: skip
-def test_what_asks_for_nothing_is_passed_over(told: Any) -> None:
+def test_parse_irrelevant_event_returns_none(told: Any) -> None:
     assert understood("claude-code", told) is None

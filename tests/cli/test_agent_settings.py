@@ -61,7 +61,7 @@ def tree(home: Path) -> dict[str, bytes | None]:
 
 
 @pytest.mark.parametrize("agent", NAMES)
-def test_an_agent_is_as_it_was_after_install_and_uninstall(user: Path, agent: str) -> None:
+def test_uninstall_restores_settings_byte_for_byte(user: Path, agent: str) -> None:
     before = tree(user)
 
     assert main(["install", agent]) == 0
@@ -75,7 +75,7 @@ def test_an_agent_is_as_it_was_after_install_and_uninstall(user: Path, agent: st
 
 
 @pytest.mark.parametrize("agent", NAMES)
-def test_a_user_who_has_nothing_yet_has_nothing_afterwards(agent: str) -> None:
+def test_uninstall_removes_created_files_and_folders(agent: str) -> None:
     Path.home().mkdir(parents=True)
     assert main(["install", agent]) == 0
     assert tree(Path.home())
@@ -85,9 +85,7 @@ def test_a_user_who_has_nothing_yet_has_nothing_afterwards(agent: str) -> None:
 
 
 @pytest.mark.parametrize("agent", NAMES)
-def test_a_dry_run_shows_the_difference_and_changes_nothing(
-    user: Path, agent: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_install_dry_run_shows_diff_only(user: Path, agent: str, capsys: pytest.CaptureFixture[str]) -> None:
     before = tree(user)
 
     assert main(["install", agent, "--dry-run"]) == 0
@@ -97,7 +95,7 @@ def test_a_dry_run_shows_the_difference_and_changes_nothing(
     assert tree(user) == before
 
 
-def test_what_the_user_changes_afterwards_stays(user: Path) -> None:
+def test_uninstall_keeps_users_later_changes(user: Path) -> None:
     zed, claude, codex = (
         user / name for name in (".config/zed/settings.json", ".claude/settings.json", ".codex/config.toml")
     )
@@ -115,7 +113,7 @@ def test_what_the_user_changes_afterwards_stays(user: Path) -> None:
     assert codex.read_text() == CODEX.replace("o9", "o10")
 
 
-def test_installing_again_after_the_user_changed_something_keeps_that_too(user: Path) -> None:
+def test_reinstall_keeps_users_changes(user: Path) -> None:
     zed = user / ".config/zed/settings.json"
     assert main(["install", "zed"]) == 0
     zed.write_text(zed.read_text().replace("docs-server", "other-server"))
@@ -125,7 +123,7 @@ def test_installing_again_after_the_user_changed_something_keeps_that_too(user: 
     assert zed.read_text() == ZED.replace("docs-server", "other-server")
 
 
-def test_uninstall_works_without_the_copies(user: Path, hunchd_home: Path) -> None:
+def test_uninstall_without_backups_removes_entries(user: Path, hunchd_home: Path) -> None:
     assert main(["install", "claude-code"]) == 0
     for kept in (hunchd_home / "state" / "agents" / "claude-code").iterdir():
         kept.unlink()
@@ -134,7 +132,7 @@ def test_uninstall_works_without_the_copies(user: Path, hunchd_home: Path) -> No
     assert (user / ".claude/settings.json").read_text() == CLAUDE
 
 
-def test_each_agent_is_told_to_start_this_hunch(user: Path, hunchd_home: Path) -> None:
+def test_install_writes_absolute_command(user: Path, hunchd_home: Path) -> None:
     for agent in NAMES:
         assert main(["install", agent]) == 0
 
@@ -156,7 +154,7 @@ def test_each_agent_is_told_to_start_this_hunch(user: Path, hunchd_home: Path) -
     assert "UserPromptSubmit" not in hooks  # nothing is pushed on each prompt
 
 
-def test_a_file_that_cannot_be_understood_is_left_alone(user: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_install_unparsable_file_is_not_changed(user: Path, capsys: pytest.CaptureFixture[str]) -> None:
     zed = user / ".config/zed/settings.json"
     zed.write_text('{"theme": ')
 
@@ -166,7 +164,7 @@ def test_a_file_that_cannot_be_understood_is_left_alone(user: Path, capsys: pyte
     assert str(zed) in capsys.readouterr().err
 
 
-def test_a_linked_file_stays_a_link_and_private_stays_private(user: Path) -> None:
+def test_install_keeps_symlink_and_permissions(user: Path) -> None:
     real = user / "dotfiles.json"
     real.write_text("{}")
     real.chmod(0o600)
@@ -181,7 +179,7 @@ def test_a_linked_file_stays_a_link_and_private_stays_private(user: Path) -> Non
     assert stat.S_IMODE(real.stat().st_mode) == 0o600
 
 
-def test_agents_md_is_written_on_request_only(user: Path, repository: Path) -> None:
+def test_agents_md_written_only_on_request(user: Path, repository: Path) -> None:
     page = repository / "AGENTS.md"
     page.write_text("# Rules\n\nBe kind.\n")
 
@@ -195,7 +193,7 @@ def test_agents_md_is_written_on_request_only(user: Path, repository: Path) -> N
     assert page.read_text() == "# Rules\n\nBe kind.\n"
 
 
-def test_the_names_that_the_command_takes_are_those_of_the_agents() -> None:
+def test_agent_choices_match_supported_agents() -> None:
     assert tuple(agent.name for agent in AGENTS) == NAMES
 
 
@@ -207,7 +205,7 @@ values = st.recursive(
 
 
 @given(values=st.dictionaries(st.text(max_size=3), values, max_size=4), indent=st.sampled_from([None, 2, "\t"]))
-def test_what_is_put_into_json_is_there_and_nothing_else_has_changed(values: dict[str, Any], indent: Any) -> None:
+def test_jsonc_put_changes_only_the_path(values: dict[str, Any], indent: Any) -> None:
     values.pop("servers", None)
     text = json.dumps(values, indent=indent, ensure_ascii=False)
 
@@ -220,7 +218,7 @@ def test_what_is_put_into_json_is_there_and_nothing_else_has_changed(values: dic
 
 
 @pytest.mark.parametrize("text", ["{", '{"a" 1}', '{"a": 1} x', "[1 2]", "", '{"a": tru}', '{"a": [}'])
-def test_what_is_no_json_is_said_to_be_none(text: str) -> None:
+def test_jsonc_parse_invalid_text_raises(text: str) -> None:
     with pytest.raises(jsonc.NotJson):
         jsonc.parse(text)
 
@@ -229,14 +227,14 @@ def test_what_is_no_json_is_said_to_be_none(text: str) -> None:
     "text",
     ['{"a": {"x": 1,},}', '{\n  "a": {\n    // only this\n    "x": 1\n  }\n}\n', '{"a": {"x": "// no, a /* text"}}'],
 )
-def test_comments_and_trailing_commas_survive(text: str) -> None:
+def test_jsonc_keeps_comments_and_trailing_commas(text: str) -> None:
     changed = jsonc.put(text, ("a", "hunch"), 1)
 
     assert jsonc.parse(changed).plain()["a"]["hunch"] == 1
     assert jsonc.remove(changed, ("a", "hunch")) == text
 
 
-def test_a_list_keeps_the_entries_of_others() -> None:
+def test_jsonc_list_keeps_other_entries() -> None:
     text = '{"h": [1, 2]}'
 
     changed = jsonc.append(text, ("h",), 3)
@@ -246,19 +244,19 @@ def test_a_list_keeps_the_entries_of_others() -> None:
     assert jsonc.remove_items('{"h": [3]}', ("h",), lambda item: item == 3) == "{}"
 
 
-def test_a_table_with_tables_in_it_is_taken_out_whole() -> None:
+def test_toml_remove_includes_subtables() -> None:
     text = CODEX + '\n[mcp_servers.hunch]\ncommand = "x"\n\n[mcp_servers.hunch.env]\nA = "b"\n\n[tui]\nx = 1\n'
 
     assert tomllib.loads(toml.remove(text, ("mcp_servers", "hunch"))) == tomllib.loads(CODEX + "\n[tui]\nx = 1\n")
 
 
-def test_a_table_that_is_written_inline_is_left_to_its_owner() -> None:
+def test_toml_inline_table_is_not_changed() -> None:
     with pytest.raises(toml.NotToml):
         toml.put('mcp_servers = { docs = { command = "x" } }\n', ("mcp_servers", "hunch"), {"command": "h"})
 
 
 @pytest.mark.parametrize("text", ["", "a: 1\n", "read: [A.md, B.md]\n", "read:\n- A.md\nz: 1\n", AIDER])
-def test_a_file_is_added_to_a_list_in_yaml_and_taken_out(text: str) -> None:
+def test_yaml_add_and_remove_round_trip(text: str) -> None:
     changed = yaml.add(text, "read", "/home/ada/x.md")
 
     assert "/home/ada/x.md" in changed
@@ -267,6 +265,6 @@ def test_a_file_is_added_to_a_list_in_yaml_and_taken_out(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["read: A.md\n", "read:\n    nested: 1\n"])
-def test_yaml_of_another_shape_is_left_to_its_owner(text: str) -> None:
+def test_yaml_unsupported_notation_raises(text: str) -> None:
     with pytest.raises(yaml.NotUnderstood):
         yaml.add(text, "read", "x.md")

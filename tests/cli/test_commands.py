@@ -24,7 +24,7 @@ Output = pytest.CaptureFixture[str]
 HUNCH = (sys.executable, "-m", "hunchd.cli")
 
 
-def test_the_overview_names_every_command_once_under_its_purpose(capsys: Output) -> None:
+def test_overview_lists_each_command_once(capsys: Output) -> None:
     with pytest.raises(SystemExit, match="0"):
         main([])
 
@@ -36,7 +36,7 @@ def test_the_overview_names_every_command_once_under_its_purpose(capsys: Output)
 
 
 @pytest.mark.parametrize("name", [command.name for command in COMMANDS if command.name != "bench"])
-def test_each_command_teaches_itself(name: str) -> None:
+def test_command_help_has_description_and_examples(name: str) -> None:
     command = next(each for each in COMMANDS if each.name == name)
 
     told = parser_of(command).format_help()
@@ -61,7 +61,7 @@ def west(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.mark.parametrize(
     ("argv", "message"),
     [
-        (["contxt", "a.py"], "there is no command 'contxt'. Did you mean 'context'?"),
+        (["contxt", "a.py"], "unknown command 'contxt'. Did you mean 'context'?"),
         (["--json", "status"], "options come after the command: hunch COMMAND --json"),
         (["context", "--budget", "0"], "argument --budget: must be a whole number above 0; got '0'"),
         (["search", "x", "-k", "lots"], "argument -k: must be a whole number above 0; got 'lots'"),
@@ -80,13 +80,13 @@ def west(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         (["bench"], "the following arguments are required: BENCHMARK (replay, recall, latency)"),
         (["sessions", "begin"], "argument action: invalid choice: 'begin'"),
         (["remember", "x", "--importance", "2"], "argument --importance: must be a number from 0 to 1; got '2'"),
-        (["remember", "   "], "there is nothing to remember"),
+        (["remember", "   "], "nothing to remember"),
         (["remember", "x", "--value", "y"], "--value belongs to a --key"),
         (["erase"], "one of the arguments --project --everything is required"),
-        (["dream"], "there is no command 'dream'"),
+        (["dream"], "unknown command 'dream'"),
     ],
 )
-def test_wrong_usage_is_one_line_with_a_hint_and_exit_code_2(argv: list[str], message: str, capsys: Output) -> None:
+def test_wrong_usage_prints_hint_exits_2(argv: list[str], message: str, capsys: Output) -> None:
     assert main(argv) == 2
 
     lines = capsys.readouterr().err.splitlines()
@@ -94,7 +94,7 @@ def test_wrong_usage_is_one_line_with_a_hint_and_exit_code_2(argv: list[str], me
     assert len(lines) <= 2
 
 
-def test_a_hint_that_names_a_route_names_the_command_instead(fake: FakeDaemon, capsys: Output) -> None:
+def test_hint_route_is_replaced_by_command(fake: FakeDaemon, capsys: Output) -> None:
     told = {"error": {"code": "not_found", "message": "there is no run 'r'", "hint": "GET /consolidate lists them"}}
     fake.routes["POST /consolidate/r/undo"] = (404, told)
 
@@ -104,16 +104,14 @@ def test_a_hint_that_names_a_route_names_the_command_instead(fake: FakeDaemon, c
 
 
 @pytest.mark.parametrize("argv", [["status"], ["projects"], ["search", "x"], ["export"], ["context"]])
-def test_without_a_daemon_and_without_leave_to_start_one_the_exit_code_is_3(
-    argv: list[str], repository: Path, capsys: Output, hunchd_home: Path
-) -> None:
+def test_no_start_without_daemon_exits_3(argv: list[str], repository: Path, capsys: Output, hunchd_home: Path) -> None:
     assert main([*argv, "--no-start"]) == 3
 
     assert capsys.readouterr().err == "hunch: no daemon is running.\n       hunch start starts it.\n"
     assert not hunchd_home.exists()
 
 
-def test_a_reader_that_leaves_early_ends_the_command_quietly(fake: FakeDaemon) -> None:
+def test_closed_output_pipe_exits_quietly(fake: FakeDaemon) -> None:
     fake.routes["GET /export"] = (200, b'{"type":"memory"}\n' * 50_000)
     command = subprocess.Popen([*HUNCH, "export"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert command.stdout
@@ -131,11 +129,11 @@ def test_a_reader_that_leaves_early_ends_the_command_quietly(fake: FakeDaemon) -
     [
         (">&-", ["projects", "--json"], 0, ""),
         (">&- 2>&- <&-", ["projects", "--json"], 0, ""),
-        ("<&-", ["remember", "-"], 2, "hunch: there is nothing to remember: TEXT is empty.\n"),
+        ("<&-", ["remember", "-"], 2, "hunch: nothing to remember: TEXT is empty.\n"),
         ("<&-", ["mcp"], 0, ""),
     ],
 )
-def test_a_stream_that_was_closed_is_an_empty_one(
+def test_closed_standard_stream_acts_as_empty(
     closed: str, argv: list[str], code: int, told: str, fake: FakeDaemon
 ) -> None:
     fake.routes["GET /projects"] = (200, {"items": [], "next": None, "total": 0})
@@ -145,7 +143,7 @@ def test_a_stream_that_was_closed_is_an_empty_one(
     assert (done.returncode, done.stderr) == (code, told)
 
 
-def test_a_folder_that_is_gone_is_told(fake: FakeDaemon, tmp_path: Path) -> None:
+def test_removed_current_folder_is_reported(fake: FakeDaemon, tmp_path: Path) -> None:
     gone = tmp_path / "gone"
     gone.mkdir()
 
@@ -154,13 +152,11 @@ def test_a_folder_that_is_gone_is_told(fake: FakeDaemon, tmp_path: Path) -> None
     )
 
     assert done.returncode == 1
-    assert done.stderr == "hunch: the folder you are in is not there any more; go to another one.\n"
+    assert done.stderr == "hunch: the current folder no longer exists; change to another one.\n"
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user")
-def test_the_home_of_another_user_is_told_as_such(
-    hunchd_home: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output
-) -> None:
+def test_home_of_other_user_is_reported(hunchd_home: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output) -> None:
     hunchd_home.mkdir(mode=0o700)
     (hunchd_home / "run").mkdir(mode=0o700)
     monkeypatch.setenv("HUNCHD_HOME", str(hunchd_home))
@@ -176,7 +172,7 @@ def test_the_home_of_another_user_is_told_as_such(
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user")
-def test_a_home_of_ones_own_that_cannot_be_entered_is_not_called_another_user_s(
+def test_own_inaccessible_home_hint_is_chmod(
     hunchd_home: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output
 ) -> None:
     hunchd_home.mkdir()
@@ -196,7 +192,7 @@ def test_a_home_of_ones_own_that_cannot_be_entered_is_not_called_another_user_s(
 
 
 @pytest.mark.parametrize("words", ["show", "show /reference/", "forget", "undo", "sessions end", "consolidate --undo"])
-def test_a_name_that_is_no_utf_8_is_asked_for_as_it_is(words: str, fake: FakeDaemon, capsys: Output) -> None:
+def test_non_utf8_name_is_sent_unchanged(words: str, fake: FakeDaemon, capsys: Output) -> None:
     *before, last = words.split(" ")
     odd = [*before, f"{last}\udcff"] if last.startswith("/") else [*before, last, "\udcff"]
 
@@ -206,7 +202,7 @@ def test_a_name_that_is_no_utf_8_is_asked_for_as_it_is(words: str, fake: FakeDae
     assert capsys.readouterr().err.startswith("hunch: there is no ")
 
 
-def test_ctrl_c_ends_the_command_quietly(fake: FakeDaemon, repository: Path) -> None:
+def test_ctrl_c_exits_130_quietly(fake: FakeDaemon, repository: Path) -> None:
     fake.routes["GET /context"] = (200, bundle(status="degraded", degraded=["reading"], items=[]))
     fake.routes["POST /projects"] = (200, project_at(repository, state="indexing"))
     command = subprocess.Popen(
@@ -229,7 +225,7 @@ def test_ctrl_c_ends_the_command_quietly(fake: FakeDaemon, repository: Path) -> 
     assert command.returncode == 130
 
 
-def test_a_command_loads_nothing_heavy(fake: FakeDaemon) -> None:
+def test_command_imports_no_heavy_module(fake: FakeDaemon) -> None:
     fake.routes["GET /status"] = (200, {"projects": [], "degraded": [], "queues": {"journal": 0}})
     code = (
         "import sys; from hunchd.cli.main import main; main(['status']); "
@@ -243,16 +239,16 @@ def test_a_command_loads_nothing_heavy(fake: FakeDaemon) -> None:
     assert [name for name in (*heavy, *slow) if name in loaded] == []
 
 
-def test_colours_are_for_terminals_that_want_them(fake: FakeDaemon, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_colours_only_on_capable_terminals(fake: FakeDaemon, monkeypatch: pytest.MonkeyPatch) -> None:
     fake.routes["GET /status"] = (200, {"projects": [], "degraded": [], "queues": {"journal": 0}})
 
-    assert b"\033[" in _on_a_terminal("status")
+    assert b"\033[" in _run_on_terminal("status")
 
     monkeypatch.setenv("NO_COLOR", "1")
-    assert b"\033[" not in _on_a_terminal("status")
+    assert b"\033[" not in _run_on_terminal("status")
 
 
-def test_a_name_of_two_lines_breaks_no_table(fake: FakeDaemon, capsys: Output) -> None:
+def test_table_multiline_cell_stays_one_row(fake: FakeDaemon, capsys: Output) -> None:
     fake.routes["GET /projects"] = (200, {"items": [project_at(Path("/code/two\nlines"))], "next": None, "total": 1})
 
     assert main(["projects"]) == 0
@@ -260,7 +256,7 @@ def test_a_name_of_two_lines_breaks_no_table(fake: FakeDaemon, capsys: Output) -
     assert len(capsys.readouterr().out.splitlines()) == 2
 
 
-def _on_a_terminal(*argv: str) -> bytes:
+def _run_on_terminal(*argv: str) -> bytes:
     """What a command writes to a terminal."""
     ours, theirs = os.openpty()
     try:
@@ -271,18 +267,20 @@ def _on_a_terminal(*argv: str) -> bytes:
         os.close(theirs)
 
 
-def test_status_tells_what_was_heard_last_of_a_reading(fake: FakeDaemon, capsys: Output) -> None:
+def test_status_shows_last_index_progress(fake: FakeDaemon, capsys: Output) -> None:
     shop = project_at(Path("/shop"), state="indexing", reading={"step": "history", "silent_seconds": 75})
     fake.routes["GET /status"] = (200, {"projects": [shop, project_at(Path("/other"))], "degraded": []})
 
     assert main(["status"]) == 0
 
     told = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
-    assert [line for line in told if line.startswith("reading")] == ["reading shop: last told 1 min ago: history"]
-    assert progress_of(shop).endswith("last told 1 min ago: history")
+    assert [line for line in told if line.startswith("indexing")] == [
+        "indexing shop: last progress report 1 min ago: history"
+    ]
+    assert progress_of(shop).endswith("last progress report 1 min ago: history")
 
 
-def test_status_tells_what_foresight_was_worth_and_what_the_last_night_did(fake: FakeDaemon, capsys: Output) -> None:
+def test_status_shows_prefetch_metrics_and_last_run(fake: FakeDaemon, capsys: Output) -> None:
     day = {"opened": 4, "hit_rate": 0.75, "precision": None, "lead_seconds": 90.0, "warm_rate": 0.9, "wasted_bytes": 12}
     prefetch = {"answers": 10, "hit_rate": 0.9, "answer_ms": {"p50": 0.21, "p95": 3.0}, "depth": 3, "day": day}
     night = {"run": "r1", "status": "done", "trigger": "nightly", "began": "2020-01-01T00:00:00Z", "deduped": 1_200}
@@ -294,6 +292,6 @@ def test_status_tells_what_foresight_was_worth_and_what_the_last_night_did(fake:
     assert "foresight opened expected precision ahead by ready wasted" in told
     assert "last day 4 75% – 2 min 90% 12 B" in told
     assert "last week 0 – – – – 0 B" in told
-    assert "answers 10 given · 90% were ready · p50 0.2 ms · p95 3.0 ms · 3 likely files kept ready" in told
+    assert "answers 10 sent · 90% were ready · p50 0.2 ms · p95 3.0 ms · 3 likely files kept ready" in told
     [night_line] = [line for line in told if line.startswith("last night")]
     assert night_line.endswith("ago · done · 1,200 merged")

@@ -12,15 +12,15 @@ from hunchd.config.settings import Settings
 FILE = Path(__file__).parents[2] / "config.example.toml"
 
 
-def test_the_example_is_generated_from_the_settings() -> None:
+def test_example_is_generated_from_settings() -> None:
     assert FILE.read_text() == example(), "run: ./dev fix"
 
 
-def test_the_example_means_the_defaults() -> None:
+def test_example_equals_defaults() -> None:
     assert load(FILE) == Settings()
 
 
-def test_every_setting_is_in_the_example_with_a_reason() -> None:
+def test_example_explains_every_setting() -> None:
     lines = FILE.read_text().splitlines()
     keys = [field.name for section in fields(Settings) for field in fields(getattr(Settings(), section.name))]
 

@@ -14,7 +14,7 @@ from tests.cli.fake_daemon import FakeDaemon, bundle, project_at
 Output = pytest.CaptureFixture[str]
 
 
-def test_context_prints_the_bundle_of_a_file(fake: FakeDaemon, repository: Path, capsys: Output) -> None:
+def test_context_file_prints_bundle(fake: FakeDaemon, repository: Path, capsys: Output) -> None:
     fake.routes["GET /context"] = (200, bundle())
 
     code = main(["context", "src/cart.py", "--budget", "900", "--activity", "debugging", "--query", "a & b"])
@@ -31,7 +31,7 @@ def test_context_prints_the_bundle_of_a_file(fake: FakeDaemon, repository: Path,
     ]
 
 
-def test_context_without_a_file_is_about_the_project_one_stands_in(
+def test_context_without_file_uses_current_project(
     fake: FakeDaemon, repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fake.routes["GET /context"] = (200, bundle())
@@ -42,7 +42,7 @@ def test_context_without_a_file_is_about_the_project_one_stands_in(
     assert fake.bodies("GET /context") == [{"project": str(repository)}]
 
 
-def test_context_as_json_is_the_whole_bundle(fake: FakeDaemon, repository: Path, capsys: Output) -> None:
+def test_context_json_prints_whole_bundle(fake: FakeDaemon, repository: Path, capsys: Output) -> None:
     fake.routes["GET /context"] = (200, bundle())
 
     assert main(["context", "src/cart.py", "--json"]) == 0
@@ -50,9 +50,7 @@ def test_context_as_json_is_the_whole_bundle(fake: FakeDaemon, repository: Path,
     assert json.loads(capsys.readouterr().out) == bundle()
 
 
-def test_context_adds_an_unknown_project_and_waits_for_the_first_useful_answer(
-    fake: FakeDaemon, repository: Path, capsys: Output
-) -> None:
+def test_context_unknown_project_registers_and_waits(fake: FakeDaemon, repository: Path, capsys: Output) -> None:
     reading = {"status": "degraded", "degraded": ["reading history"], "items": [], "context": ""}
     unknown = {"error": {"code": "not_found", "message": "no such project"}}
     answers = iter([(404, unknown), (200, bundle(**reading)), (200, bundle(**reading)), (200, bundle())])
@@ -67,9 +65,7 @@ def test_context_adds_an_unknown_project_and_waits_for_the_first_useful_answer(
     assert fake.bodies("POST /projects")[0] == {"path": str(repository)}
 
 
-def test_context_prints_the_best_it_has_when_its_time_is_over(
-    fake: FakeDaemon, repository: Path, capsys: Output
-) -> None:
+def test_context_wait_timeout_prints_best_bundle(fake: FakeDaemon, repository: Path, capsys: Output) -> None:
     fake.routes["GET /context"] = (200, bundle(status="degraded", degraded=["reading history"], items=[]))
     fake.routes["POST /projects"] = (200, project_at(repository, state="indexing"))
 
@@ -80,7 +76,7 @@ def test_context_prints_the_best_it_has_when_its_time_is_over(
     assert captured.err == "hunch: reading history\n"
 
 
-def test_nothing_relevant_is_said_apart_from_the_answer(fake: FakeDaemon, repository: Path, capsys: Output) -> None:
+def test_context_empty_bundle_prints_note(fake: FakeDaemon, repository: Path, capsys: Output) -> None:
     fake.routes["GET /context"] = (200, bundle(status="empty", context="", items=[]))
     fake.routes["POST /projects"] = (200, project_at(repository))
 
@@ -94,7 +90,7 @@ def test_nothing_relevant_is_said_apart_from_the_answer(fake: FakeDaemon, reposi
     assert "nothing that fits into 7 tokens is known about src/cart.py" in capsys.readouterr().err
 
 
-def test_what_a_repository_says_cannot_move_the_cursor(fake: FakeDaemon, repository: Path, capsys: Output) -> None:
+def test_context_control_characters_are_removed(fake: FakeDaemon, repository: Path, capsys: Output) -> None:
     fake.routes["GET /context"] = (200, bundle(context="a\033]0;owned\007b\u202ec\n"))
 
     main(["context", "src/cart.py"])
@@ -105,7 +101,7 @@ def test_what_a_repository_says_cannot_move_the_cursor(fake: FakeDaemon, reposit
 @pytest.mark.parametrize(
     ("argument", "message"),
     [
-        ("src/none.py", "there is no file 'src/none.py'"),
+        ("src/none.py", "no such file: 'src/none.py'"),
         ("src", "'src' is a folder"),
         ("..", "'..' is a folder"),
         ("logo.png", "'logo.png' is a binary file"),
@@ -115,7 +111,7 @@ def test_what_a_repository_says_cannot_move_the_cursor(fake: FakeDaemon, reposit
     ],
 )
 @pytest.mark.parametrize("command", ["context", "predict"])
-def test_a_file_that_is_none_is_named_and_nothing_is_started(
+def test_context_invalid_file_starts_no_daemon(
     command: str, argument: str, message: str, repository: Path, capsys: Output, hunchd_home: Path
 ) -> None:
     (repository / "logo.png").write_bytes(b"\x89PNG\0\0")
@@ -127,14 +123,14 @@ def test_a_file_that_is_none_is_named_and_nothing_is_started(
     assert not hunchd_home.exists()
 
 
-def test_only_where_a_file_may_be_left_out_one_is_told_so(repository: Path, capsys: Output) -> None:
+def test_folder_argument_hint_depends_on_command(repository: Path, capsys: Output) -> None:
     main(["context", "src"])
     assert "or leave FILE out for the whole project" in capsys.readouterr().err
     main(["predict", "src"])
     assert "leave FILE out" not in capsys.readouterr().err
 
 
-def test_a_file_outside_any_repository_is_answered_when_its_folder_was_added(
+def test_context_file_in_registered_plain_folder(
     fake: FakeDaemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output
 ) -> None:
     notes = tmp_path / "notes"
@@ -145,14 +141,14 @@ def test_a_file_outside_any_repository_is_answered_when_its_folder_was_added(
     fake.routes["GET /projects"] = (200, {"items": []})
 
     assert main(["context", "notes/a.md"]) == 2
-    assert "is in no git repository" in capsys.readouterr().err
+    assert "is not in a git repository" in capsys.readouterr().err
 
     fake.routes["GET /projects"] = (200, {"items": [project_at(notes)]})
     assert main(["context", "notes/a.md"]) == 0
     assert fake.bodies("GET /context") == [{"project": str(notes), "file": str(notes / "a.md")}]
 
 
-def test_a_name_that_is_no_utf8_arrives_byte_for_byte(fake: FakeDaemon, repository: Path) -> None:
+def test_context_non_utf8_name_is_sent_unchanged(fake: FakeDaemon, repository: Path) -> None:
     name = os.fsdecode(b"caf\xe9.py")
     (repository / name).write_text("x = 1\n")
     seen = []
@@ -163,7 +159,7 @@ def test_a_name_that_is_no_utf8_arrives_byte_for_byte(fake: FakeDaemon, reposito
     assert seen == [str(repository / "caf\ufffd.py")]  # the fake decodes leniently; the byte itself was %E9
 
 
-def test_predict_prints_probability_path_and_reasons(fake: FakeDaemon, repository: Path, capsys: Output) -> None:
+def test_predict_prints_probability_path_reasons(fake: FakeDaemon, repository: Path, capsys: Output) -> None:
     files = [{"path": "src/tax.py", "score": 2.1, "confidence": 0.614, "reasons": ["tests this file", "6 of 11"]}]
     fake.routes["POST /context/predict"] = (
         200,
@@ -178,7 +174,7 @@ def test_predict_prints_probability_path_and_reasons(fake: FakeDaemon, repositor
     ]
 
 
-def test_a_refusal_is_one_line_in_the_daemons_words(fake: FakeDaemon, repository: Path, capsys: Output) -> None:
+def test_error_response_prints_daemons_message(fake: FakeDaemon, repository: Path, capsys: Output) -> None:
     error = {"code": "invalid", "message": "budget must be at most 64000", "field": "budget", "hint": "Ask for less."}
     fake.routes["GET /context"] = (400, {"error": error})
 

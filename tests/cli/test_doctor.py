@@ -28,7 +28,7 @@ from tests.cli.fake_daemon import FakeDaemon
 Output = pytest.CaptureFixture[str]
 
 
-def findings(capsys: Output, *options: str) -> dict[str, list[dict[str, str]]]:
+def run_doctor(capsys: Output, *options: str) -> dict[str, list[dict[str, str]]]:
     """What the doctor says, by the name of the check."""
     capsys.readouterr()
     main(["doctor", "--json", *options])
@@ -38,34 +38,34 @@ def findings(capsys: Output, *options: str) -> dict[str, list[dict[str, str]]]:
     return told
 
 
-def test_on_a_fresh_machine_nothing_is_wrong_and_nothing_is_made(capsys: Output, hunchd_home: Path) -> None:
-    told = findings(capsys)
+def test_doctor_fresh_machine_is_ok_creates_nothing(capsys: Output, hunchd_home: Path) -> None:
+    told = run_doctor(capsys)
 
     assert [check["finding"] for name in told for check in told[name] if check["verdict"] == "bad"] == []
     assert told["daemon"][0]["finding"] == "not running"
     assert not hunchd_home.exists()
 
 
-def test_a_daemon_that_answers_is_well(fake: FakeDaemon, capsys: Output) -> None:
-    finding = f"hunchd 0.1.0 answers (pid {os.getpid()}) at {places().socket_file}"
-    assert findings(capsys)["daemon"] == [{"name": "daemon", "verdict": "ok", "finding": finding, "advice": ""}]
+def test_doctor_responding_daemon_is_ok(fake: FakeDaemon, capsys: Output) -> None:
+    finding = f"hunchd 0.1.0 is running (pid {os.getpid()}) at {places().socket_file}"
+    assert run_doctor(capsys)["daemon"] == [{"name": "daemon", "verdict": "ok", "finding": finding, "advice": ""}]
 
 
-def test_a_token_that_others_can_read_is_found_and_mended(fake: FakeDaemon, capsys: Output) -> None:
+def test_doctor_fixes_readable_token(fake: FakeDaemon, capsys: Output) -> None:
     places().rendezvous_file.chmod(0o644)
 
-    assert "is readable by others (644)" in findings(capsys)["daemon"][0]["finding"]
+    assert "is readable by others (644)" in run_doctor(capsys)["daemon"][0]["finding"]
 
-    assert findings(capsys, "--fix")["daemon"][0]["verdict"] == "ok"
+    assert run_doctor(capsys, "--fix")["daemon"][0]["verdict"] == "ok"
     assert places().rendezvous_file.stat().st_mode & 0o777 == 0o600
 
 
 @pytest.mark.skipif(os.name != "posix" or os.getuid() != 0, reason="only root can give a folder away")
-def test_a_home_in_somebody_else_s_folder_is_found(capsys: Output, hunchd_home: Path) -> None:
+def test_doctor_finds_home_below_foreign_folder(capsys: Output, hunchd_home: Path) -> None:
     make_private(hunchd_home)
     os.chown(hunchd_home, 12345, 12345)
     try:
-        [found] = findings(capsys)["folders"][1:]
+        [found] = run_doctor(capsys)["folders"][1:]
     finally:
         os.chown(hunchd_home, os.getuid(), os.getgid())
 
@@ -74,64 +74,64 @@ def test_a_home_in_somebody_else_s_folder_is_found(capsys: Output, hunchd_home: 
     assert "HUNCHD_HOME" in found["advice"]
 
 
-def test_a_home_that_everybody_may_write_to_is_found_and_mended(capsys: Output, hunchd_home: Path) -> None:
+def test_doctor_fixes_world_writable_parent(capsys: Output, hunchd_home: Path) -> None:
     make_private(hunchd_home).chmod(0o777)
 
-    assert findings(capsys)["folders"][1]["finding"] == f"{hunchd_home} can be written by everybody"
-    assert findings(capsys, "--fix")["folders"][1]["verdict"] == "ok"
+    assert run_doctor(capsys)["folders"][1]["finding"] == f"{hunchd_home} can be written by everybody"
+    assert run_doctor(capsys, "--fix")["folders"][1]["verdict"] == "ok"
     assert hunchd_home.stat().st_mode & 0o777 == 0o775
 
 
-def test_a_port_that_is_somebody_else_s_is_found(capsys: Output) -> None:
+def test_doctor_finds_occupied_port(capsys: Output) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         make_private(places().config)
         places().config_file.write_text(f"[serving]\nport = {other.getsockname()[1]}\n")
 
-        [found] = findings(capsys)["port"]
+        [found] = run_doctor(capsys)["port"]
 
     assert found["verdict"] == "bad"
     assert "is taken by another program" in found["finding"]
     assert "port = 0" in found["advice"]
 
 
-def test_a_lock_whose_holder_nobody_can_find_is_found(capsys: Output) -> None:
+def test_doctor_finds_lock_without_rendezvous(capsys: Output) -> None:
     with (make_private(places().data) / "daemon.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         lock.write("4242")
         lock.flush()
 
-        [found] = findings(capsys)["locks"]
+        [found] = run_doctor(capsys)["locks"]
 
-    assert (found["verdict"], found["advice"]) == ("bad", "It may be starting; if this stays so: hunch restart")
+    assert (found["verdict"], found["advice"]) == ("bad", "It may be starting; if this persists: hunch restart")
     assert "pid 4242" in found["finding"]
 
 
-def test_a_socket_that_a_service_manager_listens_on_is_not_taken_for_left_over(capsys: Output) -> None:
+def test_doctor_accepts_socket_of_service_manager(capsys: Output) -> None:
     make_private(places().runtime)
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(places().socket_file))
         listening.listen()
 
-        assert "the service manager listens" in findings(capsys, "--fix")["daemon"][1]["finding"]
+        assert "the service manager is listening" in run_doctor(capsys, "--fix")["daemon"][1]["finding"]
     assert places().socket_file.exists()
 
 
-def test_hooks_that_another_tool_has_overwritten_are_found(capsys: Output, tmp_path: Path) -> None:
+def test_doctor_finds_overwritten_hooks(capsys: Output, tmp_path: Path) -> None:
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
     main(["hooks", "install", str(tmp_path)])
-    assert findings(capsys)["hooks"][0]["verdict"] == "ok"
+    assert run_doctor(capsys)["hooks"][0]["verdict"] == "ok"
     (tmp_path / ".git" / "hooks" / "post-merge").write_text("#!/bin/sh\n")
 
-    [found] = findings(capsys)["hooks"]
+    [found] = run_doctor(capsys)["hooks"]
 
-    assert found["finding"] == f"{tmp_path}: post-merge no longer tell hunchd"
+    assert found["finding"] == f"{tmp_path}: post-merge no longer report to hunchd"
     assert found["advice"].endswith(f"hunch hooks install {tmp_path}")
 
 
-def test_folders_that_are_open_to_others_are_found_and_mended(capsys: Output) -> None:
+def test_doctor_fixes_open_folders(capsys: Output) -> None:
     make_private(places().data).chmod(0o755)
 
-    [found] = findings(capsys)["folders"]
+    [found] = run_doctor(capsys)["folders"]
     assert (found["verdict"], found["advice"]) == ("bad", f"chmod 700 {places().data}")
     assert main(["doctor"]) == 1
 
@@ -139,9 +139,7 @@ def test_folders_that_are_open_to_others_are_found_and_mended(capsys: Output) ->
     assert places().data.stat().st_mode & 0o777 == 0o700
 
 
-def test_a_read_only_file_system_is_named_and_no_mode_is_blamed_for_it(
-    capsys: Output, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_doctor_names_read_only_file_system(capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
     data, access, statvfs = make_private(places().data), os.access, os.statvfs
     known = statvfs(data)
     told = SimpleNamespace(**{name: getattr(known, name) for name in dir(known) if name.startswith("f_")})
@@ -149,35 +147,35 @@ def test_a_read_only_file_system_is_named_and_no_mode_is_blamed_for_it(
     monkeypatch.setattr(os, "access", lambda path, mode: access(path, mode) and not (path == data and mode & os.W_OK))
     monkeypatch.setattr(os, "statvfs", lambda path: told if path == data else statvfs(path))
 
-    [found] = findings(capsys)["folders"]
+    [found] = run_doctor(capsys)["folders"]
 
-    assert found["finding"] == f"{data} lies on a file system that is mounted read-only"
+    assert found["finding"] == f"{data} is on a file system that is mounted read-only"
     assert "chmod" not in found["advice"]
 
 
-def test_what_a_crash_left_is_told_and_removed_on_request(fake: FakeDaemon, capsys: Output) -> None:
+def test_doctor_fix_removes_stale_files(fake: FakeDaemon, capsys: Output) -> None:
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
     fake.publish(pid=ended.pid, socket="/nowhere")
 
-    [found] = findings(capsys)["daemon"]
+    [found] = run_doctor(capsys)["daemon"]
     assert (found["verdict"], f"({ended.pid})" in found["finding"]) == ("note", True)
 
-    findings(capsys, "--fix")
+    run_doctor(capsys, "--fix")
     assert not places().rendezvous_file.exists()
 
 
-def test_a_mistake_in_the_settings_is_named(capsys: Output) -> None:
+def test_doctor_reports_invalid_settings(capsys: Output) -> None:
     make_private(places().config)
     places().config_file.write_text("[serving]\nprot = 1\n")
 
-    [found] = findings(capsys)["settings"]
+    [found] = run_doctor(capsys)["settings"]
 
     assert found["verdict"] == "bad"
     assert "[serving] has no setting 'prot'. Did you mean 'port'?" in found["finding"]
 
 
-def test_an_old_git_is_not_good_enough(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_rejects_old_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     old = tmp_path / "git"
     old.write_text("#!/bin/sh\necho git version 2.17.1\n")
     old.chmod(0o755)
@@ -188,7 +186,7 @@ def test_an_old_git_is_not_good_enough(tmp_path: Path, monkeypatch: pytest.Monke
     assert checks.git().finding == "git is not on the PATH"
 
 
-def test_a_clock_that_was_set_back_is_noticed() -> None:
+def test_doctor_notices_clock_set_back() -> None:
     where = places()
     make_private(where.data)
     tomorrow = time.time() + 86_400
@@ -197,16 +195,16 @@ def test_a_clock_that_was_set_back_is_noticed() -> None:
     assert "24 h in the future" in checks.clock(where).finding
 
 
-def test_the_newest_error_of_the_log_is_shown(capsys: Output) -> None:
+def test_doctor_shows_newest_log_error(capsys: Output) -> None:
     make_private(places().state)
     places().log_file.write_text("2026-01-01 ERROR a: first\n2026-01-01 INFO b: fine\n2026-01-02 ERROR c: second\n")
 
-    [found] = findings(capsys)["log"]
+    [found] = run_doctor(capsys)["log"]
 
     assert found["finding"] == "2 errors in the last 3 lines, the newest: 2026-01-02 ERROR c: second"
 
 
-def test_a_report_does_not_tell_the_name_of_its_user(capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_report_hides_user_name(capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(places().data.parent))
     make_private(places().data)
 
@@ -215,7 +213,7 @@ def test_a_report_does_not_tell_the_name_of_its_user(capsys: Output, monkeypatch
     assert str(places().data.parent) not in capsys.readouterr().out
 
 
-def test_logs_prints_the_last_lines(capsys: Output) -> None:
+def test_logs_prints_last_lines(capsys: Output) -> None:
     make_private(places().state)
     places().log_file.write_text("".join(f"line {number}\n" for number in range(30_000)))
 
@@ -234,7 +232,7 @@ def east(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("east")
-def test_logs_for_programs_are_an_object_a_line(capsys: Output) -> None:
+def test_logs_json_prints_object_per_line(capsys: Output) -> None:
     make_private(places().state)
     record = logging.LogRecord("hunchd.serving.http", logging.ERROR, "", 1, "POST /x: %s", ("\u00e9\x1b[31m",), None)
     record.created = datetime(2026, 3, 1, 12, 0, 0, 250_000, UTC).timestamp()
@@ -255,7 +253,7 @@ def test_logs_for_programs_are_an_object_a_line(capsys: Output) -> None:
     ]
 
 
-def test_logs_without_a_log_says_where_it_would_be(capsys: Output) -> None:
+def test_logs_without_file_names_path(capsys: Output) -> None:
     assert main(["logs"]) == 1
 
     assert f"there is no log yet: {places().log_file}" in capsys.readouterr().err
@@ -263,7 +261,7 @@ def test_logs_without_a_log_says_where_it_would_be(capsys: Output) -> None:
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 9])
 @pytest.mark.parametrize("text", [b"", b"a", b"a\n", b"a\nb\nc\n", b"a\nb\nc"])
-def test_the_last_lines_are_those_of_the_whole_file(tmp_path: Path, text: bytes, count: int) -> None:
+def test_last_lines_match_whole_file(tmp_path: Path, text: bytes, count: int) -> None:
     path = tmp_path / "log"
     path.write_bytes(text)
 
@@ -271,7 +269,7 @@ def test_the_last_lines_are_those_of_the_whole_file(tmp_path: Path, text: bytes,
         assert last_lines(file, count) == text.decode().splitlines()[-count or len(text) :]
 
 
-def test_logs_follow_a_log_through_its_rotation() -> None:
+def test_logs_follow_survives_rotation() -> None:
     make_private(places().state)
     log = places().log_file
     log.write_text("old\n")
@@ -300,14 +298,14 @@ class Usage(NamedTuple):
 @pytest.mark.parametrize(
     ("free", "least", "verdict"), [(900, 1000, "bad"), (300, 64, "note"), (300, 400, "bad"), (63, 64, "bad")]
 )
-def test_too_little_room_is_what_the_settings_say_it_is(
+def test_doctor_disk_limit_follows_settings(
     free: int, least: int, verdict: str, capsys: Output, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_private(places().config)
     places().config_file.write_text(f"[store]\nmin_free_mib = {least}\n")
     monkeypatch.setattr(checks.shutil, "disk_usage", lambda _folder: Usage(free * 1024 * 1024))
 
-    disk = findings(capsys)["disk"][0]
+    disk = run_doctor(capsys)["disk"][0]
 
     assert disk["verdict"] == verdict
     assert "64 MB" not in disk["advice"]

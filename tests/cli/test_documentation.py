@@ -28,21 +28,21 @@ def shell_lines() -> Iterator[tuple[str, list[str]]]:
 
 
 @pytest.mark.parametrize(("page", "words"), [line for line in shell_lines() if line[1][0] == "hunch"])
-def test_every_command_that_is_shown_can_be_given(page: str, words: list[str]) -> None:
+def test_docs_shell_commands_parse(page: str, words: list[str]) -> None:
     given = words[1 : words.index(">")] if ">" in words else words[1:]
 
     assert parse(given).runs
 
 
 @pytest.mark.parametrize("example", [each for command in COMMANDS for each in command.examples if "bench" not in each])
-def test_every_example_of_the_help_can_be_given(example: str) -> None:
+def test_help_examples_parse(example: str) -> None:
     words = shlex.split(example.partition("|")[0], comments=True)
 
     assert words[0] == "hunch"
     assert parse(words[1:]).runs
 
 
-def test_every_use_of_dev_that_is_shown_exists() -> None:
+def test_docs_dev_commands_exist() -> None:
     usage = subprocess.run([ROOT / "dev", "help"], capture_output=True, text=True, check=True).stdout
     shown = [words for _, words in shell_lines() if words[0] == "./dev"]
 
@@ -53,12 +53,12 @@ def test_every_use_of_dev_that_is_shown_exists() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_links_between_pages_lead_somewhere(page: Path) -> None:
+def test_docs_links_resolve(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#]+)", page.read_text()):
         assert target.startswith("https://") or (page.parent / target).exists(), target
 
 
-def test_every_page_is_in_the_list_of_pages() -> None:
+def test_docs_pages_are_listed() -> None:
     docs = ROOT / "docs"
     listed = set(re.findall(r"\]\(((?:measurements/)?[\w-]+\.md)\)", (docs / "README.md").read_text()))
     pages = [*docs.glob("*.md"), *docs.glob("measurements/*.md")]
@@ -66,14 +66,14 @@ def test_every_page_is_in_the_list_of_pages() -> None:
     assert listed == {page.relative_to(docs).as_posix() for page in pages} - {"README.md"}
 
 
-def test_every_command_in_running_text_exists() -> None:
+def test_docs_inline_commands_exist() -> None:
     names = {command.name for command in COMMANDS} | {"COMMAND"}
     for page in PAGES:
         for name in re.findall(r"`hunch ([a-zA-Z-]+)", page.read_text()):
             assert name in names, f"{page.name}: hunch {name}"
 
 
-def test_every_dependency_is_explained() -> None:
+def test_docs_explain_every_dependency() -> None:
     page = (ROOT / "docs" / "dependencies.md").read_text()
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     wanted = [*project["project"]["dependencies"], *project["dependency-groups"]["dev"]]
@@ -83,7 +83,7 @@ def test_every_dependency_is_explained() -> None:
         assert f"`{explained}`" in page, f"{name} is not in docs/dependencies.md"
 
 
-def test_every_folder_of_the_package_is_on_the_architecture_page() -> None:
+def test_architecture_page_lists_every_folder() -> None:
     page = (ROOT / "docs" / "architecture.md").read_text()
     folders = [path.parent.name for path in (ROOT / "src" / "hunchd").glob("*/__init__.py")]
 
@@ -92,7 +92,7 @@ def test_every_folder_of_the_package_is_on_the_architecture_page() -> None:
         assert f"| `{folder}/` |" in page, folder
 
 
-def test_dev_says_what_it_does_not_know() -> None:
+def test_dev_unknown_command_is_reported() -> None:
     told = subprocess.run([ROOT / "dev", "fly"], capture_output=True, text=True, check=False)
 
     assert told.returncode == 2

@@ -30,7 +30,7 @@ Output = pytest.CaptureFixture[str]
         (PROTOCOL + 1, "this command is older", "installed with the daemon"),
     ],
 )
-def test_a_daemon_of_another_protocol_is_told_apart(
+def test_connect_other_protocol_raises_no_daemon(
     fake: FakeDaemon, protocol: int, message: str, hint: str, capsys: Output
 ) -> None:
     fake.publish(protocol=protocol, version="9.9.9")
@@ -44,7 +44,7 @@ def test_a_daemon_of_another_protocol_is_told_apart(
     assert fake.asked == []
 
 
-def test_a_file_that_a_crash_left_behind_counts_for_nothing(fake: FakeDaemon, capsys: Output) -> None:
+def test_connect_ignores_stale_rendezvous_file(fake: FakeDaemon, capsys: Output) -> None:
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
     fake.publish(pid=ended.pid, socket="/nowhere")
@@ -54,7 +54,7 @@ def test_a_file_that_a_crash_left_behind_counts_for_nothing(fake: FakeDaemon, ca
     assert "no daemon is running" in capsys.readouterr().err
 
 
-def test_a_daemon_that_has_just_taken_the_place_of_a_killed_one_is_found_with_its_own_token(fake: FakeDaemon) -> None:
+def test_client_retries_with_token_of_replacement(fake: FakeDaemon) -> None:
     fake.publish(token="o" * 43)
     fake.on_token = fake.publish
     fake.routes["GET /projects"] = (200, {"items": [], "next": None, "total": 0})
@@ -64,7 +64,7 @@ def test_a_daemon_that_has_just_taken_the_place_of_a_killed_one_is_found_with_it
     assert [route for route, _ in fake.asked] == ["GET /projects"]
 
 
-def test_a_token_that_stays_refused_is_said(fake: FakeDaemon, capsys: Output) -> None:
+def test_client_rejected_token_is_reported(fake: FakeDaemon, capsys: Output) -> None:
     fake.publish(token="o" * 43)
 
     assert main(["projects"]) == 1
@@ -73,7 +73,7 @@ def test_a_token_that_stays_refused_is_said(fake: FakeDaemon, capsys: Output) ->
     assert fake.asked == []
 
 
-def test_a_daemon_that_hangs_is_reported_within_its_two_seconds(capsys: Output) -> None:
+def test_connect_hanging_daemon_fails_after_timeout(capsys: Output) -> None:
     where = places()
     make_private(where.runtime)
     with socket.socket(socket.AF_UNIX) as silent:
@@ -87,11 +87,11 @@ def test_a_daemon_that_hangs_is_reported_within_its_two_seconds(capsys: Output) 
 
     assert 1.9 < time.monotonic() - began < 4
     error = capsys.readouterr().err
-    assert f"(pid {os.getpid()}) does not answer within 2 s" in error
+    assert f"(pid {os.getpid()}) is not responding (2 s)" in error
     assert "hunch restart replaces it" in error
 
 
-def test_an_answer_that_breaks_off_is_no_answer(fake: FakeDaemon, capsys: Output) -> None:
+def test_client_truncated_response_raises(fake: FakeDaemon, capsys: Output) -> None:
     fake.routes["GET /projects"] = (200, b'{"items": [')
 
     assert main(["projects"]) == 1
@@ -99,19 +99,19 @@ def test_an_answer_that_breaks_off_is_no_answer(fake: FakeDaemon, capsys: Output
     assert "the daemon's answer is not JSON" in capsys.readouterr().err
 
 
-def test_a_daemon_that_cannot_start_is_told_with_its_own_last_words(
-    monkeypatch: pytest.MonkeyPatch, capsys: Output
-) -> None:
+def test_launch_failure_quotes_last_log_line(monkeypatch: pytest.MonkeyPatch, capsys: Output) -> None:
     words = "import sys; sys.exit('hunchd: config.toml: [serving] has no setting \\'prot\\'.')"
     monkeypatch.setattr(launching, "DAEMON", (sys.executable, "-c", words))
 
     assert main(["status"]) == 3
 
     told = capsys.readouterr().err
-    assert "the daemon ended with code 1. It said: hunchd: config.toml: [serving] has no setting 'prot'." in told
+    assert (
+        "the daemon ended with code 1. Its last log line: hunchd: config.toml: [serving] has no setting 'prot'." in told
+    )
 
 
-def test_the_log_of_a_start_is_private(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_launch_log_file_is_private(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(launching, "DAEMON", (sys.executable, "-c", ""))
     before = os.umask(0)
     try:
@@ -148,7 +148,7 @@ def lock_holder(request: pytest.FixtureRequest) -> Iterator[subprocess.Popen[str
         process.kill()
 
 
-def test_stop_ends_the_process_that_holds_the_lock(lock_holder: subprocess.Popen[str], capsys: Output) -> None:
+def test_stop_ends_lock_holder(lock_holder: subprocess.Popen[str], capsys: Output) -> None:
     assert main(["stop"]) == 0
 
     assert lock_holder.wait(5) == -15
@@ -157,9 +157,7 @@ def test_stop_ends_the_process_that_holds_the_lock(lock_holder: subprocess.Popen
 
 
 @pytest.mark.parametrize("lock_holder", ["stubborn"], indirect=True)
-def test_stop_forces_a_daemon_that_does_not_listen(
-    lock_holder: subprocess.Popen[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_stop_kills_unresponsive_daemon(lock_holder: subprocess.Popen[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(launching, "GRACEFUL", 0.3)
 
     assert main(["stop"]) == 0
@@ -167,7 +165,7 @@ def test_stop_forces_a_daemon_that_does_not_listen(
     assert lock_holder.wait(5) == -9
 
 
-def test_a_number_in_an_unlocked_file_is_nobody(tmp_path: Path) -> None:
+def test_holder_ignores_unlocked_file(tmp_path: Path) -> None:
     (make_private(places().data) / "daemon.lock").write_text(str(os.getpid()))
 
     assert launching.holder() is None

@@ -51,7 +51,7 @@ def hunch(*words: str) -> None:
     assert main(["hooks", *words]) == 0
 
 
-def told() -> list[dict[str, Any]]:
+def read_spool() -> list[dict[str, Any]]:
     """What lies in the spool, each a signal that the daemon takes; then it is emptied."""
     lines = places().spool / "lines"
     if not lines.exists():
@@ -73,7 +73,7 @@ def log(tmp_path: Path) -> list[str]:
     return file.read_text().splitlines() if file.exists() else []
 
 
-def everything_in(folder: Path) -> dict[str, tuple[int, bytes]]:
+def list_tree(folder: Path) -> dict[str, tuple[int, bytes]]:
     """Every file and link below a folder, with its mode and content."""
     found = {}
     for path in sorted(folder.rglob("*")):
@@ -83,7 +83,7 @@ def everything_in(folder: Path) -> dict[str, tuple[int, bytes]]:
     return found
 
 
-def test_each_event_is_told_with_its_place_and_time(root: Path) -> None:
+def test_hook_reports_event_with_project_and_time(root: Path) -> None:
     hunch("install", str(root))
     first = git(root, "rev-parse", "HEAD")
 
@@ -93,7 +93,7 @@ def test_each_event_is_told_with_its_place_and_time(root: Path) -> None:
     git(root, "checkout", "-q", "main")
     git(root, "merge", "-q", "--no-ff", "-m", "both", 'topic/"one"')
 
-    found = told()
+    found = read_spool()
     assert facts(found) == [
         ("commit", second),
         ("branch_checkout", 'topic/"one"'),
@@ -106,16 +106,16 @@ def test_each_event_is_told_with_its_place_and_time(root: Path) -> None:
     assert abs((datetime.now(UTC) - datetime.fromisoformat(found[0]["at"])).total_seconds()) < 3600
 
 
-def test_an_amended_commit_is_told_with_its_old_and_new_id(root: Path) -> None:
+def test_hook_amend_reports_old_and_new_id(root: Path) -> None:
     hunch("install", str(root))
     old = git(root, "rev-parse", "HEAD")
 
     git(root, "commit", "-q", "--amend", "-m", "better")
 
-    assert ("rewrite", old, git(root, "rev-parse", "HEAD")) in facts(told())
+    assert ("rewrite", old, git(root, "rev-parse", "HEAD")) in facts(read_spool())
 
 
-def test_a_rebase_is_told_at_its_end_commit_by_commit_and_its_steps_are_not(root: Path) -> None:
+def test_hook_rebase_reports_rewrites_only(root: Path) -> None:
     git(root, "checkout", "-q", "-b", "topic")
     old = [commit(root, f"step {number}", {f"{number}.txt": "x\n"}) for number in range(3)]
     git(root, "checkout", "-q", "main")
@@ -123,14 +123,14 @@ def test_a_rebase_is_told_at_its_end_commit_by_commit_and_its_steps_are_not(root
     hunch("install", str(root))
 
     git(root, "checkout", "-q", "topic")
-    told()
+    read_spool()
     git(root, "rebase", "-q", "main")
 
     new = git(root, "rev-list", "--reverse", "main..topic").splitlines()
-    assert facts(told()) == [("rewrite", *pair) for pair in zip(old, new, strict=True)]
+    assert facts(read_spool()) == [("rewrite", *pair) for pair in zip(old, new, strict=True)]
 
 
-def test_nothing_is_written_where_hunchd_is_gone_and_git_does_not_notice(root: Path) -> None:
+def test_hook_without_spool_is_silent(root: Path) -> None:
     hunch("install", str(root))
     shutil.rmtree(places().state)
 
@@ -140,7 +140,7 @@ def test_nothing_is_written_where_hunchd_is_gone_and_git_does_not_notice(root: P
     assert not places().state.exists()
 
 
-def test_a_spool_that_cannot_be_written_is_nobody_s_business(root: Path) -> None:
+def test_hook_unwritable_spool_is_silent(root: Path) -> None:
     hunch("install", str(root))
     (places().spool / "lines").mkdir()
 
@@ -161,10 +161,10 @@ def test_a_spool_that_cannot_be_written_is_nobody_s_business(root: Path) -> None
     ],
     ids=["sh", "env bash", "no newline at the end", "options", "python"],
 )
-def test_a_hook_that_is_there_goes_on_and_is_found_again_unchanged(root: Path, tmp_path: Path, script: str) -> None:
+def test_existing_hook_runs_and_is_restored(root: Path, tmp_path: Path, script: str) -> None:
     for event in EVENTS:
         write_hook(root / ".git" / "hooks" / event, script)
-    before = everything_in(root / ".git" / "hooks")
+    before = list_tree(root / ".git" / "hooks")
 
     hunch("install", str(root))
     hunch("install", str(root))
@@ -174,12 +174,12 @@ def test_a_hook_that_is_there_goes_on_and_is_found_again_unchanged(root: Path, t
     new = git(root, "rev-parse", "HEAD")
 
     assert log(tmp_path) == [f"mine {old} {old} 1", "mine", "mine amend"]
-    assert facts(told()) == [("branch_checkout", "topic"), ("commit", new), ("rewrite", old, new)]
+    assert facts(read_spool()) == [("branch_checkout", "topic"), ("commit", new), ("rewrite", old, new)]
     hunch("uninstall", str(root))
-    assert everything_in(root / ".git" / "hooks") == before
+    assert list_tree(root / ".git" / "hooks") == before
 
 
-def test_a_hook_that_reads_what_git_tells_it_still_can(root: Path, tmp_path: Path) -> None:
+def test_existing_hook_still_reads_standard_input(root: Path, tmp_path: Path) -> None:
     write_hook(root / ".git" / "hooks" / "post-rewrite", '#!/bin/sh\ncat >>"$LOG"\n')
     hunch("install", str(root))
     old = git(root, "rev-parse", "HEAD")
@@ -189,7 +189,7 @@ def test_a_hook_that_reads_what_git_tells_it_still_can(root: Path, tmp_path: Pat
     assert log(tmp_path) == [f"{old} {git(root, 'rev-parse', 'HEAD')}"]
 
 
-def test_the_exit_code_of_a_hook_that_is_there_still_counts(root: Path) -> None:
+def test_existing_hook_exit_code_is_kept(root: Path) -> None:
     write_hook(root / ".git" / "hooks" / "post-checkout", "#!/bin/sh\nexit 7\n")
     hunch("install", str(root))
 
@@ -198,35 +198,35 @@ def test_the_exit_code_of_a_hook_that_is_there_still_counts(root: Path) -> None:
     )  # so git says it
 
 
-def test_a_linked_hook_keeps_its_name_and_its_link(root: Path, tmp_path: Path) -> None:
+def test_existing_symlinked_hook_keeps_name(root: Path, tmp_path: Path) -> None:
     write_hook(root / "tools" / "any-hook", '#!/bin/sh\necho "${0##*/}" >>"$LOG"\n')
     (root / ".git" / "hooks" / "post-commit").symlink_to("../../tools/any-hook")
-    before = everything_in(root)
+    before = list_tree(root)
     hunch("install", str(root))
 
     git(root, "commit", "-q", "--allow-empty", "-m", "second")
 
     assert log(tmp_path) == ["post-commit"]
-    assert [kind for kind, *_ in facts(told())] == ["commit"]
+    assert [kind for kind, *_ in facts(read_spool())] == ["commit"]
     assert (root / "tools" / "any-hook").read_bytes() == before["tools/any-hook"][1]
     hunch("uninstall", str(root))
     assert (root / ".git" / "hooks" / "post-commit").readlink() == Path("../../tools/any-hook")
 
 
-def test_a_hook_that_is_switched_off_stays_so(root: Path, tmp_path: Path) -> None:
+def test_existing_disabled_hook_stays_disabled(root: Path, tmp_path: Path) -> None:
     write_hook(root / ".git" / "hooks" / "post-commit", mode=0o644)
-    before = everything_in(root / ".git" / "hooks")
+    before = list_tree(root / ".git" / "hooks")
     hunch("install", str(root))
 
     git(root, "commit", "-q", "--allow-empty", "-m", "second")
 
     assert log(tmp_path) == []
-    assert [kind for kind, *_ in facts(told())] == ["commit"]
+    assert [kind for kind, *_ in facts(read_spool())] == ["commit"]
     hunch("uninstall", str(root))
-    assert everything_in(root / ".git" / "hooks") == before
+    assert list_tree(root / ".git" / "hooks") == before
 
 
-def test_what_others_append_to_our_file_stays_when_we_go(root: Path) -> None:
+def test_uninstall_keeps_lines_added_by_others(root: Path) -> None:
     hunch("install", str(root))
     file = root / ".git" / "hooks" / "post-commit"
     file.write_text(file.read_text() + "git lfs post-commit\n")
@@ -236,50 +236,48 @@ def test_what_others_append_to_our_file_stays_when_we_go(root: Path) -> None:
     assert file.read_text() == "#!/bin/sh\ngit lfs post-commit\n"
 
 
-def test_a_generated_folder_of_hooks_is_used_as_husky_does(root: Path, tmp_path: Path) -> None:
+def test_install_into_generated_hooks_folder(root: Path, tmp_path: Path) -> None:
     for event in EVENTS:
         write_hook(root / ".husky" / "_" / event, '#!/usr/bin/env sh\n. "$(dirname "$0")/h"\n')
     (root / ".husky" / "_" / "h").write_text('echo "husky $(basename "$0")" >>"$LOG"\n')
     (root / ".husky" / "_" / ".gitignore").write_text("*")
     git(root, "config", "core.hooksPath", ".husky/_")
-    before = everything_in(root)
+    before = list_tree(root)
     hunch("install", str(root))
     (root / "src").mkdir()
 
     git(root / "src", "commit", "-q", "--allow-empty", "-m", "from a folder below")
 
     assert log(tmp_path) == ["husky post-commit"]
-    assert [kind for kind, *_ in facts(told())] == ["commit"]
+    assert [kind for kind, *_ in facts(read_spool())] == ["commit"]
     assert git(root, "status", "--porcelain") == ""
     (root / "src").rmdir()
     hunch("uninstall", str(root))
-    after = everything_in(root)
+    after = list_tree(root)
     assert {name: after[name] for name in before if not name.startswith(".git/")} == {
         name: before[name] for name in before if not name.startswith(".git/")
     }
 
 
-def test_hooks_that_the_repository_tracks_are_left_alone_and_ours_are_not_offered_for_commit(
-    root: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_install_skips_tracked_hooks_and_excludes_own(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_hook(root / ".githooks" / "post-commit")
     git(root, "config", "core.hooksPath", ".githooks")
     git(root, "add", ".githooks")
     git(root, "commit", "-q", "-m", "hooks for all")
-    before = everything_in(root / ".githooks"), everything_in(root / ".git" / "info")
+    before = list_tree(root / ".githooks"), list_tree(root / ".git" / "info")
 
     hunch("install", str(root))
     git(root, "checkout", "-q", "-b", "topic")
 
     assert "tracked" in capsys.readouterr().out
     assert (root / ".githooks" / "post-commit").read_text() == SH
-    assert facts(told()) == [("branch_checkout", "topic")]
+    assert facts(read_spool()) == [("branch_checkout", "topic")]
     assert git(root, "status", "--porcelain") == ""
     hunch("uninstall", str(root))
-    assert (everything_in(root / ".githooks"), everything_in(root / ".git" / "info")) == before
+    assert (list_tree(root / ".githooks"), list_tree(root / ".git" / "info")) == before
 
 
-def test_a_folder_of_hooks_for_all_repositories_is_used_and_said_to_be_so(
+def test_install_into_shared_hooks_path_is_reported(
     root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     git(root, "config", "core.hooksPath", str(tmp_path / "my hooks"))
@@ -287,20 +285,20 @@ def test_a_folder_of_hooks_for_all_repositories_is_used_and_said_to_be_so(
 
     git(root, "commit", "-q", "--allow-empty", "-m", "second")
 
-    assert "serves more than this repository" in capsys.readouterr().err
-    assert [kind for kind, *_ in facts(told())] == ["commit"]
+    assert "is shared with other repositories" in capsys.readouterr().err
+    assert [kind for kind, *_ in facts(read_spool())] == ["commit"]
     hunch("uninstall", str(root))
     assert not (tmp_path / "my hooks").exists()
 
 
-def test_hooks_that_are_switched_off_are_said_to_be_so(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_install_with_disabled_hooks_fails(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     git(root, "config", "core.hooksPath", os.devnull)
 
     assert main(["hooks", "install", str(root)]) == 1
-    assert "hooks are switched off here: core.hooksPath is /dev/null" in capsys.readouterr().err
+    assert "hooks are disabled here: core.hooksPath is /dev/null" in capsys.readouterr().err
 
 
-def test_a_tool_that_moves_our_hook_away_and_calls_it_is_followed(root: Path, tmp_path: Path) -> None:
+def test_status_recognises_hook_moved_by_pre_commit(root: Path, tmp_path: Path) -> None:
     """As pre-commit does it."""
     hooks = root / ".git" / "hooks"
     hunch("install", str(root))
@@ -309,14 +307,14 @@ def test_a_tool_that_moves_our_hook_away_and_calls_it_is_followed(root: Path, tm
 
     git(root, "commit", "-q", "--allow-empty", "-m", "second")
 
-    assert [kind for kind, *_ in facts(told())] == ["commit"]
+    assert [kind for kind, *_ in facts(read_spool())] == ["commit"]
     assert log(tmp_path) == ["tool"]
     hunch("uninstall", str(root))
     assert not (hooks / "post-commit.legacy").exists()
     assert "tool" in (hooks / "post-commit").read_text()
 
 
-def test_hooks_that_call_each_other_in_a_circle_come_to_an_end(root: Path, tmp_path: Path) -> None:
+def test_circular_hooks_terminate(root: Path, tmp_path: Path) -> None:
     hooks = root / ".git" / "hooks"
     caller = "import os, subprocess\nopen(os.environ['LOG'], 'a').write('tool\\n')\n"
     caller += "subprocess.run([os.path.dirname(__file__) + '/../post-commit'])\n"
@@ -329,7 +327,7 @@ def test_hooks_that_call_each_other_in_a_circle_come_to_an_end(root: Path, tmp_p
     assert 1 <= len(log(tmp_path)) <= 3
 
 
-def test_status_says_what_another_tool_has_overwritten(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_status_reports_overwritten_hook(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     hunch("install", str(root))
     write_hook(root / ".git" / "hooks" / "post-commit")
     capsys.readouterr()
@@ -340,47 +338,49 @@ def test_status_says_what_another_tool_has_overwritten(root: Path, capsys: pytes
     assert states == {event: "not installed" if event == "post-commit" else "installed" for event in EVENTS}
 
 
-def test_a_linked_working_tree_tells_under_its_own_name(root: Path, tmp_path: Path) -> None:
+def test_hook_linked_worktree_reports_own_path(root: Path, tmp_path: Path) -> None:
     hunch("install", str(root))
     tree = tmp_path / "beside it"
     git(root, "worktree", "add", "-q", "-b", "side", str(tree))
-    told()
+    read_spool()
 
     sha = commit(tree, "aside", {"b.txt": "1\n"})
 
-    found = told()
+    found = read_spool()
     assert facts(found) == [("commit", sha)]
     assert found[0]["project"] == str(tree)
 
 
-def test_a_submodule_has_hooks_of_its_own(root: Path, example: Path) -> None:
+def test_install_into_submodule(root: Path, example: Path) -> None:
     git(root, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(example), "lib")
     hunch("install", str(root / "lib"))
 
     commit(root, "the outer one", {"b.txt": "1\n"})
     inner = commit(root / "lib", "the inner one", {"b.txt": "1\n"})
 
-    found = told()
+    found = read_spool()
     assert facts(found) == [("commit", inner)]
     assert found[0]["project"] == os.path.realpath(root / "lib")
 
 
-def test_a_bare_repository_needs_working_trees(root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_install_bare_repository_needs_worktrees(
+    root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     bare = tmp_path / "bare.git"
     git(tmp_path, "clone", "-q", "--bare", str(root), str(bare))
-    before = everything_in(bare)
+    before = list_tree(bare)
 
     assert main(["hooks", "install", str(bare)]) == 2
-    assert "nobody commits in it" in capsys.readouterr().err
-    assert everything_in(bare) == before
+    assert "these hooks would never run" in capsys.readouterr().err
+    assert list_tree(bare) == before
 
     git(bare, "worktree", "add", "-q", str(tmp_path / "tree"), "main")
     hunch("install", str(bare))
     sha = commit(tmp_path / "tree", "in a tree of a bare repository", {"b.txt": "1\n"})
-    assert facts(told()) == [("commit", sha)]
+    assert facts(read_spool()) == [("commit", sha)]
 
 
-def test_references_packed_away_and_a_detached_head_are_read_too(root: Path) -> None:
+def test_hook_reads_packed_refs_and_detached_head(root: Path) -> None:
     hunch("install", str(root))
     git(root, "pack-refs", "--all")
     git(root, "checkout", "-q", "-b", "topic")
@@ -388,10 +388,10 @@ def test_references_packed_away_and_a_detached_head_are_read_too(root: Path) -> 
 
     sha = commit(root, "on no branch", {"b.txt": "1\n"})
 
-    assert facts(told()) == [("branch_checkout", "topic"), ("commit", sha)]
+    assert facts(read_spool()) == [("branch_checkout", "topic"), ("commit", sha)]
 
 
-def test_hooks_of_another_home_are_renewed(
+def test_install_renews_hooks_of_other_home(
     root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     hunch("install", str(root))
@@ -402,37 +402,37 @@ def test_hooks_of_another_home_are_renewed(
     hunch("install", str(root))
     commit(root, "second", {"b.txt": "1\n"})
 
-    assert [kind for kind, *_ in facts(told())] == ["commit"]
+    assert [kind for kind, *_ in facts(read_spool())] == ["commit"]
     assert (root / ".git" / "hooks" / "post-commit").read_text().count(">>> hunch") == 1
 
 
-def test_all_hooks_are_found_again_when_everything_is_to_go(root: Path, example: Path, tmp_path: Path) -> None:
+def test_uninstall_everywhere_finds_all_hooks(root: Path, example: Path, tmp_path: Path) -> None:
     other = shutil.copytree(example, tmp_path / "other")
-    before = everything_in(root / ".git" / "hooks"), everything_in(other / ".git" / "hooks")
+    before = list_tree(root / ".git" / "hooks"), list_tree(other / ".git" / "hooks")
     hunch("install", str(root))
     hunch("install", str(other))
 
     hunch("uninstall", "--everywhere")
 
-    assert (everything_in(root / ".git" / "hooks"), everything_in(other / ".git" / "hooks")) == before
+    assert (list_tree(root / ".git" / "hooks"), list_tree(other / ".git" / "hooks")) == before
 
 
-def test_to_erase_everything_takes_the_hooks_out_too(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    before = everything_in(root / ".git")
+def test_erase_everything_uninstalls_hooks(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = list_tree(root / ".git")
     hunch("install", str(root))
 
     assert main(["erase", "--everything", "--yes"]) == 0
 
     assert f"git hooks in:\n  {root / '.git' / 'hooks'}" in capsys.readouterr().err
-    assert everything_in(root / ".git") == before
+    assert list_tree(root / ".git") == before
     assert not places().data.exists()
 
 
-def test_a_repository_that_is_gone_does_not_keep_the_others_from_being_cleaned(
+def test_uninstall_everywhere_skips_removed_repository(
     root: Path, example: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     other = shutil.copytree(example, tmp_path / "other")
-    before = everything_in(root / ".git" / "hooks")
+    before = list_tree(root / ".git" / "hooks")
     hunch("install", str(other))
     hunch("install", str(root))
     shutil.rmtree(other / ".git")
@@ -441,16 +441,16 @@ def test_a_repository_that_is_gone_does_not_keep_the_others_from_being_cleaned(
     hunch("uninstall", "--everywhere", "--json")
 
     assert set(json.loads(capsys.readouterr().out)["uninstalled"]) == {str(root), str(other)}
-    assert everything_in(root / ".git" / "hooks") == before
+    assert list_tree(root / ".git" / "hooks") == before
 
 
-def test_what_a_running_daemon_reads_at_once_needs_no_date(root: Path) -> None:
+def test_hook_omits_time_while_daemon_runs(root: Path) -> None:
     hunch("install", str(root))
     make_private(places().runtime)
     places().rendezvous_file.touch()
 
     sha = commit(root, "second", {"b.txt": "1\n"})
 
-    found = told()
+    found = read_spool()
     assert facts(found) == [("commit", sha)]
     assert "at" not in found[0]

@@ -32,9 +32,7 @@ MEMORY = {
 NOT_FOUND: Answer = (404, {"error": {"code": "not_found", "message": "there is no such thing"}})
 
 
-def test_remember_keeps_the_text_for_the_project_one_stands_in(
-    fake: FakeDaemon, repository: Path, capsys: Output
-) -> None:
+def test_remember_stores_text_for_current_project(fake: FakeDaemon, repository: Path, capsys: Output) -> None:
     fake.routes["POST /memories"] = (201, {"ids": ["m1"]})
 
     assert main(["remember", "4 spaces", "--key", "indentation", "--category", "convention", "--tag", "style"]) == 0
@@ -53,17 +51,15 @@ def test_remember_keeps_the_text_for_the_project_one_stands_in(
     ]
 
 
-def test_what_was_said_before_is_known(fake: FakeDaemon, repository: Path, capsys: Output) -> None:
+def test_remember_known_statement_says_so(fake: FakeDaemon, repository: Path, capsys: Output) -> None:
     fake.routes["POST /memories"] = (201, {"ids": ["m1"], "understood": [{"id": "m1", "verdict": "same"}]})
 
     assert main(["remember", "the captain is Grace"]) == 0
 
-    assert capsys.readouterr() == ("m1\n", "hunch: that was known\n")
+    assert capsys.readouterr() == ("m1\n", "hunch: already known\n")
 
 
-def test_what_is_known_of_the_same_is_shown_with_a_new_statement(
-    fake: FakeDaemon, repository: Path, capsys: Output
-) -> None:
+def test_remember_shows_similar_statements(fake: FakeDaemon, repository: Path, capsys: Output) -> None:
     fake.routes["POST /memories"] = (201, {"ids": ["m2"], "understood": [{"id": "m2", "verdict": "new"}]})
     fake.routes["GET /memories/m2/near"] = (200, {"items": [MEMORY], "degraded": []})
 
@@ -72,7 +68,7 @@ def test_what_is_known_of_the_same_is_shown_with_a_new_statement(
     told = capsys.readouterr()
     assert told.out == "m2\n"
     assert ", m1)" in told.err
-    assert "known already: Sessions stay signed cookies." in told.err
+    assert "already known: Sessions stay signed cookies." in told.err
     assert "hunch contradictions open m2 m1" in told.err
 
     fake.routes["GET /memories/m2/near"] = (200, {"items": [], "degraded": ["the store is still starting"]})
@@ -82,16 +78,16 @@ def test_what_is_known_of_the_same_is_shown_with_a_new_statement(
     assert main(["remember", "sessions are kept in Redis"]) == 0
 
 
-def test_a_secret_that_was_left_out_is_told(fake: FakeDaemon, repository: Path, capsys: Output) -> None:
+def test_remember_reports_removed_secret(fake: FakeDaemon, repository: Path, capsys: Output) -> None:
     understood = {"id": "m1", "verdict": "same", "redacted": ["github-token", "password"]}
     fake.routes["POST /memories"] = (201, {"ids": ["m1"], "understood": [understood]})
 
     assert main(["remember", "log in so"]) == 0
 
-    assert "hunch: not kept: github-token, password." in capsys.readouterr().err
+    assert "hunch: removed secrets: github-token, password." in capsys.readouterr().err
 
 
-def test_what_is_remembered_everywhere_belongs_to_no_project(fake: FakeDaemon, repository: Path) -> None:
+def test_remember_everywhere_sends_no_project(fake: FakeDaemon, repository: Path) -> None:
     fake.routes["POST /memories"] = (201, {"ids": ["m1"]})
 
     assert main(["remember", "prefers short answers", "--everywhere"]) == 0
@@ -101,9 +97,7 @@ def test_what_is_remembered_everywhere_belongs_to_no_project(fake: FakeDaemon, r
     ]
 
 
-def test_remember_reads_a_long_text_from_standard_input(
-    fake: FakeDaemon, repository: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_remember_reads_standard_input(fake: FakeDaemon, repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake.routes["POST /memories"] = (201, {"ids": ["m1"]})
     monkeypatch.setattr(sys, "stdin", io.StringIO("two\nlines"))
 
@@ -112,7 +106,7 @@ def test_remember_reads_a_long_text_from_standard_input(
     assert fake.bodies("POST /memories")[0]["content"] == "two\nlines"
 
 
-def test_remember_in_a_new_repository_adds_it_first(fake: FakeDaemon, repository: Path) -> None:
+def test_remember_registers_unknown_project(fake: FakeDaemon, repository: Path) -> None:
     answers = iter([NOT_FOUND, (201, {"ids": ["m1"]})])
     fake.routes["POST /memories"] = lambda _: next(answers)
     fake.routes["POST /projects"] = (200, {})
@@ -122,7 +116,7 @@ def test_remember_in_a_new_repository_adds_it_first(fake: FakeDaemon, repository
     assert fake.bodies("POST /projects") == [{"path": str(repository)}]
 
 
-def test_search_prints_title_snippet_and_reasons(fake: FakeDaemon, repository: Path, capsys: Output) -> None:
+def test_search_prints_title_snippet_reasons(fake: FakeDaemon, repository: Path, capsys: Output) -> None:
     result = {"id": "m1", "kind": "fact", "title": "Cookies", "snippet": "signed\ncookies", "reasons": ["in the title"]}
     fake.routes["POST /search"] = (200, {"results": [result], "status": "ok", "took_ms": 3})
 
@@ -134,7 +128,7 @@ def test_search_prints_title_snippet_and_reasons(fake: FakeDaemon, repository: P
     ]
 
 
-def test_show_prints_the_text_and_what_is_known_about_it(fake: FakeDaemon, capsys: Output) -> None:
+def test_show_prints_text_and_details(fake: FakeDaemon, capsys: Output) -> None:
     fake.routes["GET /memories/m1"] = (200, MEMORY)
 
     assert main(["show", "m1"]) == 0
@@ -145,14 +139,14 @@ def test_show_prints_the_text_and_what_is_known_about_it(fake: FakeDaemon, capsy
     assert content == "Sessions stay signed cookies."
 
 
-def test_an_id_is_only_ever_one_part_of_the_address(fake: FakeDaemon, capsys: Output) -> None:
+def test_id_is_quoted_as_path_segment(fake: FakeDaemon, capsys: Output) -> None:
     assert main(["show", "../projects"]) == 1
 
     assert [route for route, _ in fake.asked] == ["GET /memories/../projects"]
     assert "GET /memories/../projects" in capsys.readouterr().err
 
 
-def test_edit_changes_only_what_is_named(fake: FakeDaemon) -> None:
+def test_edit_sends_only_given_fields(fake: FakeDaemon) -> None:
     fake.routes["PATCH /memories/m1"] = (200, MEMORY)
 
     assert main(["edit", "m1", "--title", "T", "--tag", "a", "--tag", "b", "--importance", "0.9"]) == 0
@@ -160,7 +154,7 @@ def test_edit_changes_only_what_is_named(fake: FakeDaemon) -> None:
     assert fake.bodies("PATCH /memories/m1") == [{"title": "T", "importance": 0.9, "tags": ["a", "b"]}]
 
 
-def test_edit_opens_the_text_in_the_editor(fake: FakeDaemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_edit_without_options_opens_editor(fake: FakeDaemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake.routes["GET /memories/m1"] = (200, MEMORY)
     fake.routes["PATCH /memories/m1"] = (200, MEMORY)
     editor = tmp_path / "my editor"
@@ -173,9 +167,7 @@ def test_edit_opens_the_text_in_the_editor(fake: FakeDaemon, tmp_path: Path, mon
     assert fake.bodies("PATCH /memories/m1") == [{"content": "Sessions stay signed cookies.And HTTP only.\n"}]
 
 
-def test_an_editor_that_fails_changes_nothing(
-    fake: FakeDaemon, monkeypatch: pytest.MonkeyPatch, capsys: Output
-) -> None:
+def test_edit_failing_editor_changes_nothing(fake: FakeDaemon, monkeypatch: pytest.MonkeyPatch, capsys: Output) -> None:
     fake.routes["GET /memories/m1"] = (200, MEMORY)
     monkeypatch.setenv("VISUAL", "false")
 
@@ -185,7 +177,7 @@ def test_an_editor_that_fails_changes_nothing(
     assert fake.bodies("PATCH /memories/m1") == []
 
 
-def test_forget_stops_at_the_first_id_that_is_refused(fake: FakeDaemon, capsys: Output) -> None:
+def test_forget_stops_at_first_rejected_id(fake: FakeDaemon, capsys: Output) -> None:
     fake.routes["DELETE /memories/m1"] = (200, {})
 
     assert main(["forget", "m1", "m2", "m3"]) == 1
@@ -194,7 +186,7 @@ def test_forget_stops_at_the_first_id_that_is_refused(fake: FakeDaemon, capsys: 
     assert [route for route, _ in fake.asked] == ["DELETE /memories/m1", "DELETE /memories/m2"]
 
 
-def test_why_a_memory_tells_where_it_comes_from_and_whether_it_helped(fake: FakeDaemon, capsys: Output) -> None:
+def test_why_memory_prints_source_and_usage(fake: FakeDaemon, capsys: Output) -> None:
     fake.routes["GET /memories/m1"] = (200, MEMORY)
     fake.routes["GET /memories/m1/history"] = (200, {"items": [{"at": None, "value": "server side"}]})
     fake.routes["GET /memories/m1/usage"] = (
@@ -212,10 +204,10 @@ def test_why_a_memory_tells_where_it_comes_from_and_whether_it_helped(fake: Fake
     assert "source type: client" in told
     assert "retrieved 4 times, cited once" in told
     assert "never: server side" in told
-    assert "use in run r1, taken back: promote it (cited 2)" in told
+    assert "use in run r1, undone: promote it (cited 2)" in told
 
 
-def test_why_takes_the_path_of_a_document_and_says_what_gave_way(fake: FakeDaemon, capsys: Output) -> None:
+def test_why_document_prints_superseded_version(fake: FakeDaemon, capsys: Output) -> None:
     source = {"type": "client", "before": [{"id": "m1"}], "a": {"id": "m2"}}
     page = MEMORY | {"id": "m7", "superseded_by": "m8", "supersedes": "m7.0123", "source": source}
     fake.routes["GET /documents/profile/preferences"] = (200, page)
@@ -226,13 +218,13 @@ def test_why_takes_the_path_of_a_document_and_says_what_gave_way(fake: FakeDaemo
     assert main(["why", "/profile/preferences"]) == 0
 
     told = capsys.readouterr().out
-    assert "gave way to m8" in told
+    assert "superseded by m8" in told
     assert "source type: client" in told
     assert "m7.0123" not in told
     assert "{" not in told
 
 
-def test_why_a_file_lists_every_piece_with_its_reasons(fake: FakeDaemon, repository: Path, capsys: Output) -> None:
+def test_why_file_lists_items_with_reasons(fake: FakeDaemon, repository: Path, capsys: Output) -> None:
     [item] = bundle()["items"]
     file = item | {"id": "file:src/tax.py", "title": "src/tax.py"}
     lint = item | {"id": "m1", "kind": "convention", "title": "lint: ruff", "source": {"path": "pyproject.toml"}}
@@ -249,15 +241,15 @@ def test_why_a_file_lists_every_piece_with_its_reasons(fake: FakeDaemon, reposit
     assert " m1 " in other
 
 
-def test_why_something_unknown_is_wrong_usage(fake: FakeDaemon, repository: Path, capsys: Output) -> None:
+def test_why_unknown_subject_is_wrong_usage(fake: FakeDaemon, repository: Path, capsys: Output) -> None:
     fake.routes["GET /memories/nothing"] = NOT_FOUND
 
     assert main(["why", "nothing"]) == 2
 
-    assert "is neither a file here, nor a document, nor the id of a memory" in capsys.readouterr().err
+    assert "is neither a file, nor a document, nor the id of a memory" in capsys.readouterr().err
 
 
-def test_expand_takes_an_id_or_a_topic(fake: FakeDaemon, repository: Path, capsys: Output) -> None:
+def test_expand_tries_id_then_topic(fake: FakeDaemon, repository: Path, capsys: Output) -> None:
     def known(given: Any) -> Answer:
         return (200, {"text": "All about testing."}) if given.get("topic") == "testing" else NOT_FOUND
 
@@ -280,7 +272,7 @@ def test_expand_takes_an_id_or_a_topic(fake: FakeDaemon, repository: Path, capsy
         (["projects"], "GET /projects", {"items": [], "next": None, "total": 0}),
     ],
 )
-def test_json_is_the_daemons_answer_unchanged(
+def test_json_prints_daemons_response_unchanged(
     fake: FakeDaemon, repository: Path, capsys: Output, argv: list[str], route: str, answer: Any
 ) -> None:
     fake.routes[route] = (200, answer)

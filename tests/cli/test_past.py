@@ -34,7 +34,7 @@ CONFLICT: dict[str, Any] = {
 }
 
 
-def test_what_was_understood_is_said_beside_the_id(fake: FakeDaemon, repository: Path, capsys: Output) -> None:
+def test_remember_prints_interpretation(fake: FakeDaemon, repository: Path, capsys: Output) -> None:
     told = {"id": "m1", "verdict": "replaced", "category": "convention", "key": "package manager", "value": "pnpm"}
     more = {"instead_of": "npm", "replaced": {"id": "m1.a", "value": "npm", "since": "2025-01-01T00:00:00Z"}}
     fake.routes["POST /memories"] = (201, {"ids": ["m1"], "understood": [told | more]})
@@ -43,11 +43,11 @@ def test_what_was_understood_is_said_beside_the_id(fake: FakeDaemon, repository:
 
     said = capsys.readouterr()
     assert said.out == "m1\n"
-    assert "understood as convention, package manager: pnpm (not npm); takes the place of npm" in said.err
+    assert "understood as convention, package manager: pnpm (not npm); replaces npm" in said.err
     assert "hunch edit m1 --key" in said.err
 
 
-def test_history_tells_when_a_key_changed(fake: FakeDaemon, repository: Path, capsys: Output) -> None:
+def test_history_of_key_prints_changes(fake: FakeDaemon, repository: Path, capsys: Output) -> None:
     changes = [
         {"at": "2023-01-05T00:00:00Z", "from": None, "to": "npm", "source": {"type": "commit", "sha": "a" * 40}},
         {"at": "2025-03-01T00:00:00Z", "from": "npm", "to": "pnpm", "source": {"path": "package.json"}},
@@ -60,11 +60,11 @@ def test_history_tells_when_a_key_changed(fake: FakeDaemon, repository: Path, ca
     assert capsys.readouterr().out.splitlines() == [
         "2023-01-05  – → npm  (commit aaaaaaaa)",
         "2025-03-01  npm → pnpm  (package.json)",
-        "not taken: yarn  (you)",
+        "rejected: yarn  (you)",
     ]
 
 
-def test_history_of_what_is_nothing_is_wrong_usage(fake: FakeDaemon, repository: Path, capsys: Output) -> None:
+def test_history_of_unknown_subject_is_wrong_usage(fake: FakeDaemon, repository: Path, capsys: Output) -> None:
     fake.routes["GET /facts"] = NOT_FOUND
     fake.routes["GET /memories/nothing/history"] = NOT_FOUND
 
@@ -72,16 +72,16 @@ def test_history_of_what_is_nothing_is_wrong_usage(fake: FakeDaemon, repository:
     assert "neither a key, a memory nor a document" in capsys.readouterr().err
 
 
-def test_undo_takes_a_path_too(fake: FakeDaemon, capsys: Output) -> None:
+def test_undo_accepts_document_path(fake: FakeDaemon, capsys: Output) -> None:
     fake.routes["GET /documents/profile/preferences"] = (200, PAGE)
     fake.routes["POST /memories/m9/undo"] = (200, {"title": "as it was", "status": "active"})
 
     assert main(["undo", "/profile/preferences"]) == 0
 
-    assert capsys.readouterr().out == "/profile/preferences: as before: as it was\n"
+    assert capsys.readouterr().out == "/profile/preferences: restored: as it was\n"
 
 
-def test_contradictions_are_listed_and_settled(fake: FakeDaemon, capsys: Output) -> None:
+def test_contradictions_list_and_resolve(fake: FakeDaemon, capsys: Output) -> None:
     conflict = CONFLICT | {"a": {**CONFLICT["a"], "project": "p1"}}
     fake.routes["GET /contradictions"] = (200, {"items": [conflict], "next": None, "total": 1})
     fake.routes["GET /projects"] = (200, {"items": [{"id": "p1", "name": "shop"}, {"id": "p2", "name": "till"}]})
@@ -97,13 +97,13 @@ def test_contradictions_are_listed_and_settled(fake: FakeDaemon, capsys: Output)
     assert main(["contradictions", "resolve", "x1"]) == 2
 
 
-def test_what_holds_is_one_of_four_words(fake: FakeDaemon, capsys: Output) -> None:
+def test_contradictions_unknown_resolution_is_wrong_usage(fake: FakeDaemon, capsys: Output) -> None:
     assert main(["contradictions", "resolve", "x1", "c"]) == 2
-    assert "one of a, b, both, merged, and not 'c'" in capsys.readouterr().err
+    assert "must be a, b, both or merged; got 'c'" in capsys.readouterr().err
     assert fake.bodies("POST /contradictions/x1/resolve") == []
 
 
-def test_of_two_memories_one_says_that_both_cannot_hold(fake: FakeDaemon, capsys: Output) -> None:
+def test_contradictions_open_reports_pair(fake: FakeDaemon, capsys: Output) -> None:
     fake.routes["POST /contradictions"] = (201, CONFLICT | {"status": "open"})
     assert main(["contradictions", "open", "m1", "m2", "--note", "CI says so"]) == 0
     assert "x1: open" in capsys.readouterr().out
@@ -111,19 +111,19 @@ def test_of_two_memories_one_says_that_both_cannot_hold(fake: FakeDaemon, capsys
 
     fake.routes["POST /contradictions"] = (200, CONFLICT | {"status": "resolved", "resolution": "both_valid"})
     assert main(["contradictions", "open", "m1", "m2"]) == 0
-    assert "x1: settled before (both_valid)" in capsys.readouterr().out
+    assert "x1: already resolved (both_valid)" in capsys.readouterr().out
     assert main(["contradictions", "open", "m1"]) == 2
 
 
 @pytest.mark.parametrize("winner", ["a_wins", "b_wins", "both_valid", "merged"])
-def test_a_contradiction_is_settled_in_the_words_of_the_daemon_too(fake: FakeDaemon, winner: str) -> None:
+def test_contradictions_resolve_accepts_api_names(fake: FakeDaemon, winner: str) -> None:
     fake.routes["POST /contradictions/x1/resolve"] = (200, CONFLICT | {"resolution": winner})
 
     assert main(["contradictions", "resolve", "x1", winner]) == 0
     assert fake.bodies("POST /contradictions/x1/resolve") == [{"resolution": winner}]
 
 
-def test_a_document_is_edited_like_a_file(fake: FakeDaemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_edit_document_opens_editor(fake: FakeDaemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake.routes["GET /documents/profile/preferences"] = (200, PAGE)
     fake.routes["PUT /documents/profile/preferences"] = (200, PAGE)
     editor = tmp_path / "editor"
@@ -138,7 +138,7 @@ def test_a_document_is_edited_like_a_file(fake: FakeDaemon, tmp_path: Path, monk
     ]
 
 
-def test_a_document_that_is_not_there_is_begun(fake: FakeDaemon) -> None:
+def test_edit_missing_document_creates_it(fake: FakeDaemon) -> None:
     fake.routes["GET /documents/reference/db"] = NOT_FOUND
     fake.routes["PUT /documents/reference/db"] = (200, PAGE | {"path": "/reference/db"})
 
@@ -147,7 +147,7 @@ def test_a_document_that_is_not_there_is_begun(fake: FakeDaemon) -> None:
     assert fake.bodies("PUT /documents/reference/db") == [{"content": "PostgreSQL", "tags": [], "metadata": {}}]
 
 
-def test_documents_are_listed_shown_and_forgotten(fake: FakeDaemon, capsys: Output) -> None:
+def test_documents_list_show_forget(fake: FakeDaemon, capsys: Output) -> None:
     fake.routes["GET /documents"] = (200, {"items": [PAGE], "next": None, "total": 1})
     fake.routes["GET /documents/profile/preferences"] = (200, PAGE)
     fake.routes["DELETE /documents/profile/preferences"] = (200, {})

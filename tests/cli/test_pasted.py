@@ -31,9 +31,7 @@ def asked(fake: FakeDaemon, repository: Path) -> FakeDaemon:
     return fake
 
 
-def test_an_error_is_told_and_what_is_known_of_it_is_printed(
-    asked: FakeDaemon, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_error_is_sent_and_explained(asked: FakeDaemon, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "trace").write_bytes(TRACE)
 
     assert main(["error", str(tmp_path / "trace")]) == 0
@@ -47,13 +45,13 @@ def test_an_error_is_told_and_what_is_known_of_it_is_printed(
     assert "61%  a.py" in shown
 
 
-def test_nothing_pasted_is_a_mistake(asked: FakeDaemon, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_error_empty_text_is_wrong_usage(asked: FakeDaemon, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b" \n")))
     assert main(["error"]) == 2
     assert asked.bodies("POST /signals") == []
 
 
-def test_errors_that_a_last_line_may_be_of_are_listed(
+def test_error_ambiguous_last_line_lists_candidates(
     asked: FakeDaemon, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     source = {"last": "2026-01-01T00:00:00Z", "candidates": ["a.py:3 in f, fixed before in a.py", "b.py:9"]}
@@ -65,4 +63,4 @@ def test_errors_that_a_last_line_may_be_of_are_listed(
 
     shown = capsys.readouterr().out
     assert "    a.py:3 in f, fixed before in a.py\n    b.py:9\n" in shown
-    assert "not mended" not in shown
+    assert "no earlier fix" not in shown

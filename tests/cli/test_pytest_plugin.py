@@ -48,9 +48,7 @@ def suite(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.
     return pytester
 
 
-def test_what_failed_is_told_with_its_trace_and_its_test(
-    suite: pytest.Pytester, fake: FakeDaemon, hunchd_home: Path
-) -> None:
+def test_failure_is_reported_with_trace_and_id(suite: pytest.Pytester, fake: FakeDaemon, hunchd_home: Path) -> None:
     fake.routes["GET /context"] = (200, {"items": []})
 
     suite.runpytest_inprocess(*PLUGIN).assert_outcomes(passed=1, failed=1, errors=1)
@@ -67,7 +65,7 @@ def test_what_failed_is_told_with_its_trace_and_its_test(
     }
 
 
-def test_a_test_that_had_failed_and_passes_is_told(suite: pytest.Pytester, fake: FakeDaemon, hunchd_home: Path) -> None:
+def test_passing_after_failure_clears_error(suite: pytest.Pytester, fake: FakeDaemon, hunchd_home: Path) -> None:
     errors = [
         {"kind": "error", "source": {"command": f"pytest test_shop.py::{test}"}} for test in ("test_well", "test_badly")
     ]
@@ -80,7 +78,7 @@ def test_a_test_that_had_failed_and_passes_is_told(suite: pytest.Pytester, fake:
     ]
 
 
-def test_a_module_that_cannot_be_loaded_is_told(suite: pytest.Pytester, fake: FakeDaemon, hunchd_home: Path) -> None:
+def test_collection_error_is_reported(suite: pytest.Pytester, fake: FakeDaemon, hunchd_home: Path) -> None:
     suite.makepyfile(test_shop="import no_such_shop")
     suite.runpytest_inprocess(*PLUGIN).assert_outcomes(errors=1)
     [told] = letters(hunchd_home)
@@ -89,21 +87,21 @@ def test_a_module_that_cannot_be_loaded_is_told(suite: pytest.Pytester, fake: Fa
 
 
 @pytest.mark.slow
-def test_with_workers_each_failure_is_told_once(suite: pytest.Pytester, fake: FakeDaemon, hunchd_home: Path) -> None:
+def test_xdist_workers_report_failure_once(suite: pytest.Pytester, fake: FakeDaemon, hunchd_home: Path) -> None:
     pytest.importorskip("xdist")
     fake.routes["GET /context"] = (200, {"items": []})
     suite.runpytest_subprocess(*PLUGIN, "-p", "xdist", "-n", "2").assert_outcomes(passed=1, failed=1, errors=1)
     assert len(letters(hunchd_home)) == 2
 
 
-def test_when_everything_fails_a_few_are_told(suite: pytest.Pytester, fake: FakeDaemon, hunchd_home: Path) -> None:
+def test_many_failures_report_only_some(suite: pytest.Pytester, fake: FakeDaemon, hunchd_home: Path) -> None:
     suite.makepyfile(test_shop="import pytest\n@pytest.mark.parametrize('n', range(30))\ndef test_n(n): assert n < 0")
     suite.runpytest_inprocess(*PLUGIN).assert_outcomes(failed=30)
     assert len(letters(hunchd_home)) == 8
 
 
 @pytest.mark.parametrize("trouble", ["no daemon", "a dead daemon", "hunch run", "a daemon that refuses", "no spool"])
-def test_a_test_run_never_notices(
+def test_plugin_errors_never_affect_tests(
     trouble: str, suite: pytest.Pytester, hunchd_home: Path, request: pytest.FixtureRequest
 ) -> None:
     monkeypatch = request.getfixturevalue("monkeypatch")

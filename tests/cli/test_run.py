@@ -101,7 +101,7 @@ def at_terminal(words: Sequence[str]) -> Iterator[At]:
         os.close(descriptor)
 
 
-def test_output_input_and_exit_code_are_those_of_the_command(hunchd_home: Path) -> None:
+def test_run_passes_through_streams_and_exit_code(hunchd_home: Path) -> None:
     code = "import os, sys; os.write(1, sys.stdin.buffer.read() + b'\\n'); os.write(2, b'no\\n'); sys.exit(7)"
 
     done = run(*python(code), input=b"told")
@@ -113,7 +113,7 @@ def test_output_input_and_exit_code_are_those_of_the_command(hunchd_home: Path) 
     assert (finished["kind"], finished["exit_code"]) == ("command_finished", 7)
 
 
-def test_two_streams_into_one_place_keep_their_order() -> None:
+def test_run_merged_streams_keep_order() -> None:
     code = "import os\nfor n in range(200): os.write(1 + n % 2, b'%d ' % n)"
 
     done = subprocess.run([*RUN, *python(code)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=True)
@@ -122,12 +122,12 @@ def test_two_streams_into_one_place_keep_their_order() -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL, signal.SIGSEGV])
-def test_a_command_that_a_signal_ends_is_told_by_the_same_signal(number: signal.Signals) -> None:
+def test_run_ends_by_commands_signal(number: signal.Signals) -> None:
     assert run("sh", "-c", f"kill -{number} $$").returncode == -number
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGUSR1])
-def test_a_signal_goes_on_to_the_command(number: signal.Signals) -> None:
+def test_run_forwards_signal(number: signal.Signals) -> None:
     code = (
         "import signal, sys\n"
         f"signal.signal({number:d}, lambda *_: sys.exit(5))\nprint('ready', flush=True)\nwhile True: signal.pause()"
@@ -139,7 +139,7 @@ def test_a_signal_goes_on_to_the_command(number: signal.Signals) -> None:
         assert process.wait(PATIENCE) == 5
 
 
-def test_what_cannot_be_started_is_said_as_a_shell_says_it(tmp_path: Path, hunchd_home: Path) -> None:
+def test_run_unstartable_command_exits_like_shell(tmp_path: Path, hunchd_home: Path) -> None:
     (tmp_path / "data").write_text("")
     missing, forbidden = run("no-such-command"), run(str(tmp_path / "data"))
 
@@ -148,7 +148,7 @@ def test_what_cannot_be_started_is_said_as_a_shell_says_it(tmp_path: Path, hunch
     assert {letter["kind"] for letter in letters(hunchd_home)} == {"command_finished"}
 
 
-def test_a_reader_that_goes_away_ends_the_command() -> None:
+def test_run_closed_reader_ends_command() -> None:
     with subprocess.Popen([*RUN, "yes"], stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         process.stdout.read(100)
@@ -156,7 +156,7 @@ def test_a_reader_that_goes_away_ends_the_command() -> None:
         assert process.wait(PATIENCE) == -signal.SIGPIPE
 
 
-def test_what_a_command_leaves_running_keeps_its_output(tmp_path: Path) -> None:
+def test_run_background_process_keeps_output(tmp_path: Path) -> None:
     go = tmp_path / "go"
     left = f"(while [ ! -e '{go}' ]; do sleep 0.05; done; echo late) & echo early"
     with subprocess.Popen([*RUN, "sh", "-c", left], stdout=subprocess.PIPE) as process:
@@ -166,7 +166,7 @@ def test_what_a_command_leaves_running_keeps_its_output(tmp_path: Path) -> None:
         assert process.stdout.read() == b"early\nlate\n"
 
 
-def test_much_output_costs_no_memory() -> None:
+def test_run_large_output_bounded_memory() -> None:
     tail = Tail(1_000)
     for number in range(5_000):
         tail.add(b"%04d\n" % number)
@@ -175,7 +175,7 @@ def test_much_output_costs_no_memory() -> None:
     assert len(tail._bytes) <= 2_000
 
 
-def test_what_is_kept_begins_with_a_whole_line() -> None:
+def test_tail_begins_with_whole_line() -> None:
     tail = Tail(10)
     tail.add(b"first\nsecond\nthird\n")
     assert tail.kept() == b"third\n"
@@ -184,7 +184,7 @@ def test_what_is_kept_begins_with_a_whole_line() -> None:
     assert tail.kept() == b"e in sight"
 
 
-def test_at_a_terminal_the_command_has_one_too() -> None:
+def test_run_on_terminal_provides_terminal() -> None:
     code = "import os, sys\nprint([os.isatty(each) for each in range(3)], os.get_terminal_size().columns)\nsys.exit(3)"
     with at_terminal([*RUN, *python(f"input()\n{code}")]) as at:
         at.resize(30, 77)
@@ -193,7 +193,7 @@ def test_at_a_terminal_the_command_has_one_too() -> None:
         assert b"[True, True, True] 77" in at.shown
 
 
-def test_keys_mean_to_the_command_what_they_mean_alone() -> None:
+def test_run_forwards_control_keys() -> None:
     """The command waits for the signal itself: ``input()`` misses, also bare, one that comes just before it reads."""
     waiting = "print('ready', flush=True); signal.sigwait({signal.SIGINT}); print('stopped'); exit(9)"
     code = f"import signal; signal.pthread_sigmask(signal.SIG_BLOCK, {{signal.SIGINT}}); {waiting}"
@@ -210,14 +210,14 @@ def test_keys_mean_to_the_command_what_they_mean_alone() -> None:
         assert at.ended() == -signal.SIGINT
 
 
-def test_the_terminal_is_left_as_it_was() -> None:
+def test_run_restores_terminal_settings() -> None:
     with at_terminal(["/bin/sh", "-c", f"stty -a; {' '.join(RUN)} sh -c 'stty raw; exit 1'; echo; stty -a"]) as at:
         at.ended()
     first, second = (part.split() for part in at.shown.split(b"speed")[1:])
     assert first == second
 
 
-def test_a_command_can_be_stopped_and_taken_up_again(tmp_path: Path) -> None:
+def test_run_stop_and_continue(tmp_path: Path) -> None:
     environment = {**os.environ, "PS1": r"~\#~ "}
     with terminal(["bash", "--norc", "--noediting", "-i"], folder=tmp_path, environment=environment) as shell:
         os.write(shell._descriptor, f"{' '.join(RUN)} sh -c 'echo began; read x; echo went on $x'\r".encode())
@@ -232,7 +232,7 @@ def test_a_command_can_be_stopped_and_taken_up_again(tmp_path: Path) -> None:
         assert "went on there" in shell.run("there")
 
 
-def test_only_what_went_wrong_by_itself_is_an_error() -> None:
+def test_run_reports_only_genuine_failures() -> None:
     assert went_wrong(0, b"fine") == ""
     assert went_wrong(-signal.SIGINT, b"half") == ""
     for code in (129, 130, 141, 143):
@@ -243,7 +243,7 @@ def test_only_what_went_wrong_by_itself_is_an_error() -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_what_somebody_told_to_end_has_no_error_however_it_ends(number: signal.Signals, hunchd_home: Path) -> None:
+def test_run_terminated_command_reports_no_error(number: signal.Signals, hunchd_home: Path) -> None:
     """A server that is stopped says goodbye, and ends with whatever code it likes."""
     code = f"import signal; n = {int(number)}; signal.pthread_sigmask(signal.SIG_BLOCK, [n])"
     served = f"{code}; print('ready', flush=True); signal.sigwait([n]); print('closing'); exit(7)"
@@ -256,7 +256,7 @@ def test_what_somebody_told_to_end_has_no_error_however_it_ends(number: signal.S
     assert [(letter["kind"], letter["exit_code"]) for letter in letters(hunchd_home)] == [("command_finished", 7)]
 
 
-def test_at_a_terminal_only_a_ctrl_c_that_nothing_follows_tells_a_command_to_end(hunchd_home: Path) -> None:
+def test_run_only_final_ctrl_c_ends_command(hunchd_home: Path) -> None:
     held = "import signal\nsignal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})\nprint('ready', flush=True)\n"
     code = f"{held}signal.sigwait({{signal.SIGINT}})\nprint('stopped', flush=True)\n"
     with at_terminal([*RUN, *python(f"{code}exit(2)")]) as at:
@@ -278,14 +278,14 @@ def test_at_a_terminal_only_a_ctrl_c_that_nothing_follows_tells_a_command_to_end
     assert [letter["kind"] for letter in letters(hunchd_home)[1:]] == ["error", "command_finished"] * 2
 
 
-def test_an_error_is_what_stood_on_the_screen_in_the_end() -> None:
+def test_readable_returns_final_screen_text() -> None:
     said = b"\x1b[31m1%\r50%\r100%\r\nE   \x1b]0;title\x07boom\x1b[0m\r\nab\x08\x08cd\n"
 
     assert readable(said) == "100%\nE   boom\ncd"
     assert len(json.dumps(readable("\x01é".encode() * 40_000), ensure_ascii=False).encode()) < 60_000
 
 
-def test_ctrl_c_ends_a_shell_and_what_it_runs_whenever_it_is_pressed() -> None:
+def test_run_ctrl_c_ends_shell_and_child() -> None:
     """On a busy machine one press in some hundreds has been seen to come to nothing; a second one must not."""
     words = ["/bin/sh", "-c", f"echo begun; exec {shlex.join([*RUN, 'sh', '-c', 'echo ready; sleep 600; echo slept'])}"]
     for moment in range(10):  # while we start, while the command starts, when it runs
@@ -299,7 +299,7 @@ def test_ctrl_c_ends_a_shell_and_what_it_runs_whenever_it_is_pressed() -> None:
             assert b"slept" not in at.shown
 
 
-def test_a_letter_is_what_the_heavier_modules_would_have_written() -> None:
+def test_spool_message_matches_json_and_shlex() -> None:
     for text in ("plain", 'a "quoted" \\ word', "\t\x00\x1f\n", "é 字 \u2028"):
         assert json.loads(in_json(text)) == text
     for words in (("pytest", "-x"), ("sh", "-c", "echo 'it' \"is\" $x"), ("a b", ""), ("é",), ("x=1", "~")):
@@ -307,14 +307,14 @@ def test_a_letter_is_what_the_heavier_modules_would_have_written() -> None:
 
 
 @pytest.mark.parametrize("state", ["", " ", "/var/state"])
-def test_the_spool_is_where_the_daemon_looks(state: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_spool_folder_matches_places(state: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert spool_folder() == str(places().spool)
     monkeypatch.delenv("HUNCHD_HOME")
     monkeypatch.setenv("XDG_STATE_HOME", state)
     assert spool_folder() == str(places().spool)
 
 
-def test_a_folder_that_is_gone_changes_nothing(tmp_path: Path) -> None:
+def test_run_removed_folder_changes_nothing(tmp_path: Path) -> None:
     gone = tmp_path / "gone"
     gone.mkdir()
     words = " ".join([*RUN, "sh", "-c", "'exit 4'"])
@@ -322,7 +322,7 @@ def test_a_folder_that_is_gone_changes_nothing(tmp_path: Path) -> None:
     assert done.returncode == 4
 
 
-def test_what_is_loaded_before_the_command_starts_is_little() -> None:
+def test_run_imports_few_modules() -> None:
     code = (
         "import sys; from hunchd.cli.running import pipes, run, letter\n"
         "print(sorted(sys.modules.keys() & {'re', 'json', 'typing', 'enum', 'threading', 'pathlib', 'dataclasses'}))"

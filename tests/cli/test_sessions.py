@@ -30,7 +30,7 @@ MESSAGES = [
 ]
 
 
-def test_sessions_are_listed_and_shown_without_what_moves_a_cursor(fake: FakeDaemon, capsys: Output) -> None:
+def test_sessions_list_and_show_strip_controls(fake: FakeDaemon, capsys: Output) -> None:
     fake.routes["GET /sessions"] = (200, {"items": [HEAD], "next": None, "total": 1})
     fake.routes["GET /sessions/s1"] = (200, HEAD)
     fake.routes["GET /sessions/s1/messages"] = (200, {"items": MESSAGES, "next": None, "total": 2})
@@ -45,7 +45,7 @@ def test_sessions_are_listed_and_shown_without_what_moves_a_cursor(fake: FakeDae
     assert "\x1b[31mparse" not in told
 
 
-def test_ending_and_deleting_say_what_came_of_it(fake: FakeDaemon, capsys: Output) -> None:
+def test_sessions_end_and_delete_print_result(fake: FakeDaemon, capsys: Output) -> None:
     fake.routes["GET /sessions/s1"] = (200, HEAD)
     fake.routes["POST /sessions/s1/end"] = (
         200,
@@ -59,11 +59,11 @@ def test_ending_and_deleting_say_what_came_of_it(fake: FakeDaemon, capsys: Outpu
     told = capsys.readouterr().out
 
     assert "1 episodes, 2 facts" in told
-    assert "7 memories are erased" in told
+    assert "7 memories erased" in told
     assert [route for route, _ in fake.asked if route.startswith("DELETE")] == ["DELETE /sessions/s1"]
 
 
-def test_a_session_must_be_named(fake: FakeDaemon, capsys: Output) -> None:
+def test_sessions_missing_id_is_wrong_usage(fake: FakeDaemon, capsys: Output) -> None:
     assert main(["sessions", "show"]) == 2
     assert "needs the ID" in capsys.readouterr().err
 
@@ -88,7 +88,7 @@ def known(fake: FakeDaemon, repository: Path) -> None:
     fake.routes["GET /projects"] = (200, {"items": [project], "next": None, "total": 1})
 
 
-def test_transcripts_of_known_projects_are_sent_and_others_named(
+def test_import_transcripts_skips_unknown_projects(
     fake: FakeDaemon, transcript: Path, repository: Path, capsys: Output
 ) -> None:
     known(fake, repository)
@@ -108,10 +108,12 @@ def test_transcripts_of_known_projects_are_sent_and_others_named(
     assert list(told["unknown"].values()) == [1]
 
 
-def test_a_dry_run_sends_nothing(fake: FakeDaemon, transcript: Path, repository: Path, capsys: Output) -> None:
+def test_import_transcripts_dry_run_sends_nothing(
+    fake: FakeDaemon, transcript: Path, repository: Path, capsys: Output
+) -> None:
     known(fake, repository)
 
     assert main(["import-transcripts", "--dry-run", "--all"]) == 0
 
-    assert "2 sessions with 2 messages would be taken in" in capsys.readouterr().err
+    assert "2 sessions with 2 messages would be imported" in capsys.readouterr().err
     assert [route for route, _ in fake.asked if route.startswith("POST")] == []

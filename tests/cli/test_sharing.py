@@ -41,7 +41,7 @@ def told(fake: FakeDaemon, repository: Path) -> list[dict[str, Any]]:
     return files
 
 
-def test_a_dry_run_shows_the_text_and_writes_nothing(told: list[Any], repository: Path, capsys: Output) -> None:
+def test_share_dry_run_writes_nothing(told: list[Any], repository: Path, capsys: Output) -> None:
     assert main(["share", "m1", "--dry-run"]) == 0
 
     said = capsys.readouterr().out
@@ -50,9 +50,7 @@ def test_a_dry_run_shows_the_text_and_writes_nothing(told: list[Any], repository
     assert not (repository / ".hunch").exists()
 
 
-def test_what_is_named_is_written_once_with_a_page_about_the_folder(
-    told: list[Any], repository: Path, capsys: Output
-) -> None:
+def test_share_writes_file_and_readme(told: list[Any], repository: Path, capsys: Output) -> None:
     assert main(["share", "m1"]) == 0
     assert main(["share", "m1", "--json"]) == 0
 
@@ -64,14 +62,14 @@ def test_what_is_named_is_written_once_with_a_page_about_the_folder(
     assert sorted(path.name for path in (repository / ".hunch/conventions").iterdir()) == ["package-manager.md"]
 
 
-def test_all_takes_only_what_the_user_said_themselves(told: list[Any], repository: Path) -> None:
+def test_share_all_writes_users_statements_only(told: list[Any], repository: Path) -> None:
     assert main(["share", "--all"]) == 0
 
     assert (repository / PLACE).exists()
     assert not (repository / ".hunch" / "facts").exists()
 
 
-def test_without_a_name_it_is_a_list(told: list[Any], repository: Path, capsys: Output) -> None:
+def test_share_without_names_lists(told: list[Any], repository: Path, capsys: Output) -> None:
     main(["share", "m1"])
     broken = repository / ".hunch" / "facts" / "broken.md"
     broken.parent.mkdir()
@@ -81,16 +79,16 @@ def test_without_a_name_it_is_a_list(told: list[Any], repository: Path, capsys: 
 
     assert main(["share"]) == 0
     said = capsys.readouterr()
-    assert f"package manager: pnpm  {PLACE} · Ada · you know it otherwise" in said.out
+    assert f"package manager: pnpm  {PLACE} · Ada · differs from yours" in said.out
     assert "m2  heard  (not in your own words)" in said.out
-    assert "broken.md is not read: it is not UTF-8." in said.err
+    assert "broken.md is skipped: it is not UTF-8." in said.err
     assert main(["share", "--list", "--json"]) == 0
     listed = json.loads(capsys.readouterr().out)
     assert [one["state"] for one in listed["shared"]] == ["differs"]
     assert [one["id"] for one in listed["could_be"]] == ["m2"]
 
 
-def test_a_memory_that_was_edited_keeps_its_file(told: list[Any], repository: Path) -> None:
+def test_share_edited_memory_keeps_its_file(told: list[Any], repository: Path) -> None:
     main(["share", "m2"])
     told[1] |= {"path": ".hunch/facts/other-title-abc.md", "content": "---\nid: m2\n---\n\nother title\n"}
     main(["share", "m2"])
@@ -99,14 +97,14 @@ def test_a_memory_that_was_edited_keeps_its_file(told: list[Any], repository: Pa
     assert (file.name, file.read_text()) == ("heard-abc.md", "---\nid: m2\n---\n\nother title\n")
 
 
-def test_what_is_refused_is_said_and_the_rest_written(told: list[Any], repository: Path, capsys: Output) -> None:
+def test_share_reports_rejected_writes_rest(told: list[Any], repository: Path, capsys: Output) -> None:
     assert main(["share", "m1", "nonsense"]) == 1
 
     assert "nonsense is not shared: no." in capsys.readouterr().err
     assert (repository / PLACE).exists()
 
 
-def test_nothing_is_written_through_links_or_outside_of_the_folder(
+def test_share_rejects_symlinks_and_outside_paths(
     told: list[Any], repository: Path, tmp_path: Path, capsys: Output
 ) -> None:
     elsewhere = tmp_path / "elsewhere"
@@ -116,14 +114,12 @@ def test_nothing_is_written_through_links_or_outside_of_the_folder(
     (repository / ".hunch").symlink_to(elsewhere)
     assert main(["share", "m1"]) == 1
 
-    assert "is a link" in capsys.readouterr().err
+    assert "is a symlink" in capsys.readouterr().err
     assert list(elsewhere.iterdir()) == []
     assert not (repository.parent / "evil.md").exists()
 
 
-def test_a_file_is_taken_out_by_key_by_path_or_by_name_without_a_daemon(
-    told: list[Any], repository: Path, capsys: Output
-) -> None:
+def test_unshare_by_key_path_or_name(told: list[Any], repository: Path, capsys: Output) -> None:
     for name in ("package  Manager", PLACE, "package-manager", f"./{PLACE}"):
         main(["share", "m1"])
         assert main(["unshare", name, "--dry-run"]) == 0
@@ -134,10 +130,8 @@ def test_a_file_is_taken_out_by_key_by_path_or_by_name_without_a_daemon(
     assert "nothing is shared as 'package manager'" in capsys.readouterr().err
 
 
-def test_an_ignore_file_that_leaves_the_folder_out_is_noticed(
-    told: list[Any], repository: Path, capsys: Output
-) -> None:
+def test_share_warns_about_ignored_folder(told: list[Any], repository: Path, capsys: Output) -> None:
     (repository / ".gitignore").write_text(".hunch/\n")
     main(["share", "m1"])
 
-    assert "leaves .hunch out" in capsys.readouterr().err
+    assert "ignores .hunch" in capsys.readouterr().err

@@ -46,7 +46,7 @@ def root(tmp_path: Path) -> Path:
 
 
 @contextmanager
-def at_prompt(shell: str, folder: Path, *, private: tuple[str, ...] = (), daemon: bool = True) -> Iterator[Terminal]:
+def start_shell(shell: str, folder: Path, *, private: tuple[str, ...] = (), daemon: bool = True) -> Iterator[Terminal]:
     """The shell with our lines in its settings; where `daemon` is false none runs."""
     where = places()
     make_private(where.spool)
@@ -72,7 +72,7 @@ def at_prompt(shell: str, folder: Path, *, private: tuple[str, ...] = (), daemon
         yield opened
 
 
-def told() -> list[dict[str, Any]]:
+def read_lines() -> list[dict[str, Any]]:
     """What was told so far; each is a signal that the daemon takes."""
     file = places().spool / "lines"
     found = [json.loads(line) for line in file.read_bytes().splitlines()] if file.exists() else []
@@ -82,30 +82,30 @@ def told() -> list[dict[str, Any]]:
 
 
 def commands() -> list[tuple[str, int]]:
-    return [(one["command"], one["exit_code"]) for one in told()]
+    return [(one["command"], one["exit_code"]) for one in read_lines()]
 
 
-def test_a_command_is_told_with_its_exit_code_its_duration_and_its_folder(shell: str, root: Path) -> None:
-    with at_prompt(shell, root) as prompt:
+def test_command_reported_with_status_duration_folder(shell: str, root: Path) -> None:
+    with start_shell(shell, root) as prompt:
         prompt.run("sleep 0.2")
         prompt.run("sh -c 'exit 3'")
 
     assert commands() == [("sleep 0.2", 0), ("sh -c 'exit 3'", 3)]
-    first = told()[0]
+    first = read_lines()[0]
     assert first["kind"] == "command_finished"
     assert first["duration_ms"] >= 190
     assert first["project"] == os.path.realpath(root)
 
 
-def test_what_a_command_prints_is_not_told(shell: str, root: Path) -> None:
-    with at_prompt(shell, root) as prompt:
+def test_command_output_is_not_reported(shell: str, root: Path) -> None:
+    with start_shell(shell, root) as prompt:
         assert "for your eyes" in prompt.run("echo for your\\ eyes")
 
     assert "for your eyes" not in (places().spool / "lines").read_text()
 
 
-def test_the_exit_status_is_what_it_was(shell: str, root: Path) -> None:
-    with at_prompt(shell, root) as prompt:
+def test_exit_status_is_preserved(shell: str, root: Path) -> None:
+    with start_shell(shell, root) as prompt:
         prompt.run("sh -c 'exit 7'")
         assert "seen 7" in prompt.run("echo seen $seen")  # by what runs before the prompt, beside us
         prompt.run("false")
@@ -114,18 +114,18 @@ def test_the_exit_status_is_what_it_was(shell: str, root: Path) -> None:
     assert "status 1" in answer
 
 
-def test_a_command_of_several_lines_is_one_command(shell: str, root: Path) -> None:
+def test_multiline_command_is_reported_once(shell: str, root: Path) -> None:
     quoted = 'echo "one \\\\ two\nthree"'
-    with at_prompt(shell, root) as prompt:
+    with start_shell(shell, root) as prompt:
         prompt.run(*quoted.split("\n"))
 
     assert commands() == [(quoted, 0)]
 
 
-def test_subshells_and_pipelines_are_one_command_each(shell: str, root: Path) -> None:
+def test_subshell_and_pipeline_reported_once_each(shell: str, root: Path) -> None:
     lines = ["begin; false; end"] if shell == "fish" else ["(cd / && false)", "for i in 1 2 3; do true; done"]
     lines += ["true | false", "sh -c 'sh -c false; exit 4'"]
-    with at_prompt(shell, root) as prompt:
+    with start_shell(shell, root) as prompt:
         for line in lines:
             prompt.run(line)
 
@@ -133,8 +133,8 @@ def test_subshells_and_pipelines_are_one_command_each(shell: str, root: Path) ->
     assert commands() == list(zip(lines, [*ended, 1, 4], strict=True))
 
 
-def test_a_repeated_command_is_told_again(shell: str, root: Path) -> None:
-    with at_prompt(shell, root) as prompt:
+def test_repeated_command_is_reported_again(shell: str, root: Path) -> None:
+    with start_shell(shell, root) as prompt:
         for _ in range(2):
             prompt.run("test -e done")
         prompt.run("touch done")
@@ -143,8 +143,8 @@ def test_a_repeated_command_is_told_again(shell: str, root: Path) -> None:
     assert [code for command, code in commands() if command == "test -e done"] == [1, 1, 0]
 
 
-def test_a_line_that_begins_with_a_space_and_an_empty_one_are_not_told(shell: str, root: Path) -> None:
-    with at_prompt(shell, root) as prompt:
+def test_empty_and_space_prefixed_not_reported(shell: str, root: Path) -> None:
+    with start_shell(shell, root) as prompt:
         prompt.run("true")
         prompt.run(" echo secret-word")
         prompt.run("")
@@ -153,14 +153,12 @@ def test_a_line_that_begins_with_a_space_and_an_empty_one_are_not_told(shell: st
     assert commands() == [("true", 0), ("false", 1)]
 
 
-def test_nothing_is_told_outside_of_repositories_nor_from_private_folders(
-    shell: str, root: Path, tmp_path: Path
-) -> None:
+def test_outside_repository_and_private_not_reported(shell: str, root: Path, tmp_path: Path) -> None:
     private = tmp_path / "diary"
     (private / ".git").mkdir(parents=True)
     (private / "year").mkdir()
     (root / "way").symlink_to(private)
-    with at_prompt(shell, root, private=(str(private),)) as prompt:
+    with start_shell(shell, root, private=(str(private),)) as prompt:
         for folder in (str(tmp_path), str(private), str(private / "year")):
             prompt.run(f"cd {folder}")
             prompt.run("echo outside")
@@ -172,15 +170,15 @@ def test_nothing_is_told_outside_of_repositories_nor_from_private_folders(
     assert "cd way" in [command for command, _ in commands()]
 
 
-def test_nothing_is_told_while_no_daemon_runs(shell: str, root: Path) -> None:
-    with at_prompt(shell, root, daemon=False) as prompt:
+def test_nothing_reported_without_daemon(shell: str, root: Path) -> None:
+    with start_shell(shell, root, daemon=False) as prompt:
         prompt.run("export TOKEN=abc")
 
-    assert told() == []
+    assert read_lines() == []
 
 
-def test_what_is_written_is_for_this_user_alone_whatever_the_umask(shell: str, root: Path) -> None:
-    with at_prompt(shell, root) as prompt:
+def test_lines_file_is_private_under_any_umask(shell: str, root: Path) -> None:
+    with start_shell(shell, root) as prompt:
         prompt.run("umask 0002")
         prompt.run("true")
         assert "002" in prompt.run("umask")
@@ -188,12 +186,12 @@ def test_what_is_written_is_for_this_user_alone_whatever_the_umask(shell: str, r
     assert (places().spool / "lines").stat().st_mode & 0o077 == 0
 
 
-def test_long_and_odd_commands_stay_one_line_that_fits(shell: str, root: Path) -> None:
-    with at_prompt(shell, root) as prompt:
+def test_long_command_is_one_bounded_line(shell: str, root: Path) -> None:
+    with start_shell(shell, root) as prompt:
         prompt.run("true " + "é" * 1500)
         prompt.run("true \\\\ 'tab\\there' \"double\"")
 
     lines = (places().spool / "lines").read_bytes().splitlines()
     assert all(len(line) <= 4096 for line in lines)
-    assert told()[0]["command"].startswith("true éé")
-    assert told()[1]["command"] == "true \\\\ 'tab\\there' \"double\""
+    assert read_lines()[0]["command"].startswith("true éé")
+    assert read_lines()[1]["command"] == "true \\\\ 'tab\\there' \"double\""

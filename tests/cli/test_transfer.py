@@ -26,7 +26,7 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_add_names_the_project_and_its_state(fake: FakeDaemon, repository: Path, capsys: Output) -> None:
+def test_add_prints_project_and_state(fake: FakeDaemon, repository: Path, capsys: Output) -> None:
     fake.routes["POST /projects"] = (200, project_at(repository, state="indexing"))
 
     assert main(["add", "src"]) == 0
@@ -35,7 +35,7 @@ def test_add_names_the_project_and_its_state(fake: FakeDaemon, repository: Path,
     assert fake.bodies("POST /projects") == [{"path": str(repository / "src")}]
 
 
-def test_add_can_wait_until_all_is_read(fake: FakeDaemon, repository: Path, capsys: Output) -> None:
+def test_add_wait_returns_after_indexing(fake: FakeDaemon, repository: Path, capsys: Output) -> None:
     states = iter(["indexing", "indexing", "ready"])
     fake.routes["POST /projects"] = (200, project_at(repository, state="indexing"))
     fake.routes["GET /projects"] = lambda _: (200, {"items": [project_at(repository, state=next(states))]})
@@ -45,7 +45,7 @@ def test_add_can_wait_until_all_is_read(fake: FakeDaemon, repository: Path, caps
     assert "shop: ready" in capsys.readouterr().out
 
 
-def test_who_waits_is_told_what_goes_wrong(fake: FakeDaemon, repository: Path, capsys: Output) -> None:
+def test_add_wait_prints_index_errors(fake: FakeDaemon, repository: Path, capsys: Output) -> None:
     reading = project_at(repository, state="indexing")
     failing = reading | {"index_error": "the store process cannot be started"}
     answers = iter([reading, failing, failing, reading, failing, project_at(repository)])
@@ -59,12 +59,12 @@ def test_who_waits_is_told_what_goes_wrong(fake: FakeDaemon, repository: Path, c
     assert "shop: ready" in told.out
 
 
-def test_add_of_no_folder_is_wrong_usage(fake: FakeDaemon, repository: Path) -> None:
+def test_add_missing_folder_is_wrong_usage(fake: FakeDaemon, repository: Path) -> None:
     assert main(["add", "nowhere"]) == 2
     assert fake.asked == []
 
 
-def test_projects_shows_how_far_each_has_come(fake: FakeDaemon, repository: Path, capsys: Output) -> None:
+def test_projects_shows_progress(fake: FakeDaemon, repository: Path, capsys: Output) -> None:
     project = project_at(repository, state="indexing")
     project["progress"] = {"commits": {"done": 1200, "total": 15_000}, "files": {"done": 12, "total": 12}}
     fake.routes["GET /projects"] = (200, {"items": [project]})
@@ -78,7 +78,7 @@ def test_projects_shows_how_far_each_has_come(fake: FakeDaemon, repository: Path
 
 
 @pytest.mark.parametrize("named", [".", "src", "p1", "shop"])
-def test_remove_takes_a_folder_an_id_or_a_name(fake: FakeDaemon, repository: Path, named: str) -> None:
+def test_remove_accepts_folder_id_or_name(fake: FakeDaemon, repository: Path, named: str) -> None:
     fake.routes["GET /projects"] = (200, {"items": [project_at(repository)]})
     fake.routes["DELETE /projects/p1"] = (200, {})
 
@@ -88,7 +88,7 @@ def test_remove_takes_a_folder_an_id_or_a_name(fake: FakeDaemon, repository: Pat
 
 
 @pytest.mark.parametrize(("answer", "code"), [("y\n", 0), ("\n", 1), ("n\n", 1), ("", 1)])
-def test_remove_asks_first(
+def test_remove_asks_for_confirmation(
     fake: FakeDaemon, repository: Path, monkeypatch: pytest.MonkeyPatch, answer: str, code: int
 ) -> None:
     fake.routes["GET /projects"] = (200, {"items": [project_at(repository)]})
@@ -100,7 +100,7 @@ def test_remove_asks_first(
     assert (fake.asked[-1][0] == "DELETE /projects/p1") == (code == 0)
 
 
-def test_without_a_terminal_nobody_says_yes(fake: FakeDaemon, repository: Path, capsys: Output) -> None:
+def test_confirmation_without_terminal_is_denied(fake: FakeDaemon, repository: Path, capsys: Output) -> None:
     fake.routes["GET /projects"] = (200, {"items": [project_at(repository)]})
 
     assert main(["erase", "--project", "."]) == 1
@@ -108,7 +108,7 @@ def test_without_a_terminal_nobody_says_yes(fake: FakeDaemon, repository: Path, 
     assert "nothing was erased" in capsys.readouterr().err
 
 
-def test_export_writes_a_file_for_this_user_alone(fake: FakeDaemon, tmp_path: Path) -> None:
+def test_export_file_is_private(fake: FakeDaemon, tmp_path: Path) -> None:
     fake.routes["GET /export"] = (200, LINES)
     file = tmp_path / "export.jsonl"
 
@@ -119,9 +119,7 @@ def test_export_writes_a_file_for_this_user_alone(fake: FakeDaemon, tmp_path: Pa
     assert [path.name for path in tmp_path.iterdir()] == ["export.jsonl"]
 
 
-def test_a_program_is_told_what_was_exported_and_erased(
-    fake: FakeDaemon, repository: Path, tmp_path: Path, capsys: Output
-) -> None:
+def test_export_and_erase_json_output(fake: FakeDaemon, repository: Path, tmp_path: Path, capsys: Output) -> None:
     fake.routes["GET /export"] = (200, LINES)
     fake.routes["GET /projects"] = (200, {"items": [project_at(repository)]})
     fake.routes["DELETE /projects/p1"] = (200, {"removed": "p1"})
@@ -135,7 +133,7 @@ def test_a_program_is_told_what_was_exported_and_erased(
     assert told("erase", "--project", ".", "--yes") == {"removed": "p1"}
 
 
-def test_erased_folders_are_told_to_a_program(hunchd_home: Path, capsys: Output) -> None:
+def test_erase_everything_json_lists_folders(hunchd_home: Path, capsys: Output) -> None:
     data = make_private(places().data)
 
     assert main(["erase", "--everything", "--yes", "--json"]) == 0
@@ -144,7 +142,7 @@ def test_erased_folders_are_told_to_a_program(hunchd_home: Path, capsys: Output)
     assert json.loads(capsys.readouterr().out) == {"erased": []}
 
 
-def test_an_export_that_is_refused_leaves_the_old_file_alone(fake: FakeDaemon, tmp_path: Path) -> None:
+def test_export_failure_keeps_old_file(fake: FakeDaemon, tmp_path: Path) -> None:
     file = tmp_path / "export.jsonl"
     file.write_text("old\n")
 
@@ -154,7 +152,7 @@ def test_an_export_that_is_refused_leaves_the_old_file_alone(fake: FakeDaemon, t
     assert [path.name for path in tmp_path.iterdir()] == ["export.jsonl"]
 
 
-def test_an_export_to_a_folder_asks_for_a_file_in_it(fake: FakeDaemon, tmp_path: Path, capsys: Output) -> None:
+def test_export_to_folder_is_wrong_usage(fake: FakeDaemon, tmp_path: Path, capsys: Output) -> None:
     fake.routes["GET /export"] = (200, LINES)
 
     assert main(["export", str(tmp_path)]) == 2
@@ -162,7 +160,7 @@ def test_an_export_to_a_folder_asks_for_a_file_in_it(fake: FakeDaemon, tmp_path:
     assert "is a folder" in capsys.readouterr().err
 
 
-def test_import_sends_the_file_as_it_is(fake: FakeDaemon, tmp_path: Path, capsys: Output) -> None:
+def test_import_sends_file_unchanged(fake: FakeDaemon, tmp_path: Path, capsys: Output) -> None:
     fake.routes["POST /import"] = (200, {"accepted": 3, "known": 0})
     file = tmp_path / "export.jsonl"
     file.write_bytes(LINES * 1000)
@@ -173,7 +171,7 @@ def test_import_sends_the_file_as_it_is(fake: FakeDaemon, tmp_path: Path, capsys
     assert capsys.readouterr().out == "accepted 3, known 0\n"
 
 
-def test_import_names_the_lines_that_were_refused(fake: FakeDaemon, tmp_path: Path, capsys: Output) -> None:
+def test_import_lists_rejected_lines(fake: FakeDaemon, tmp_path: Path, capsys: Output) -> None:
     refused = {"code": "conflict", "message": "'m1' is the id of a memory of /shop already", "field": "data.id"}
     newer = {"code": "invalid", "message": "written by a newer hunchd: its format is 2, this one reads 1"}
     rejected = [{"index": 6, "error": refused}, *({"index": index, "error": newer} for index in range(7, 10))]
@@ -186,12 +184,12 @@ def test_import_names_the_lines_that_were_refused(fake: FakeDaemon, tmp_path: Pa
     told = capsys.readouterr()
     assert told.out == "memories 3\n"
     assert "line 7: 'm1' is the id of a memory of /shop already" in told.err
-    assert "line 8 and 2 more: a newer hunchd wrote it" in told.err
+    assert "line 8 and 2 more: written by a newer hunchd" in told.err
     assert "line 9" not in told.err
 
 
 @pytest.mark.parametrize(("complete", "code"), [(True, 0), (None, 0), (False, 1)])
-def test_import_tells_whether_the_export_was_whole(
+def test_import_reports_incomplete_export(
     fake: FakeDaemon, tmp_path: Path, capsys: Output, complete: bool | None, code: int
 ) -> None:
     said = [] if complete else ["it breaks off after 3 lines"]
@@ -207,7 +205,7 @@ def test_import_tells_whether_the_export_was_whole(
     assert ("Import it again" in told.err) is (complete is False)
 
 
-def test_import_reads_standard_input(fake: FakeDaemon, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_import_reads_from_standard_input(fake: FakeDaemon, monkeypatch: pytest.MonkeyPatch) -> None:
     fake.routes["POST /import"] = (200, {"accepted": 3})
     monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(LINES), isatty=lambda: False))
 
@@ -216,7 +214,7 @@ def test_import_reads_standard_input(fake: FakeDaemon, monkeypatch: pytest.Monke
     assert fake.bodies("POST /import") == [LINES]
 
 
-def test_erase_everything_leaves_no_file(hunchd_home: Path, capsys: Output) -> None:
+def test_erase_everything_deletes_all_files(hunchd_home: Path, capsys: Output) -> None:
     where = places()
     for folder in (where.config, where.data, where.state, where.cache, where.runtime):
         (make_private(folder) / "something").write_text("x")
@@ -229,10 +227,10 @@ def test_erase_everything_leaves_no_file(hunchd_home: Path, capsys: Output) -> N
     assert str(where.data) in capsys.readouterr().err
 
     assert main(["erase", "--everything", "--yes"]) == 0
-    assert "nothing to erase" in capsys.readouterr().out
+    assert "Nothing to erase" in capsys.readouterr().out
 
 
-def test_no_folder_is_deleted_twice_and_none_is_left_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_everything_lists_disjoint_folders(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("HUNCHD_HOME")
     monkeypatch.setenv("HOME", str(tmp_path))
 

@@ -120,7 +120,7 @@ def test_a_daemon_that_hangs_is_reported_and_restart_replaces_it() -> None:
 
     told = hunch("status")
     assert told.returncode == 3
-    assert f"the daemon (pid {first}) does not answer within 2 s." in told.stderr
+    assert f"the daemon (pid {first}) is not responding (2 s)." in told.stderr
 
     again = hunch("restart")
     assert again.returncode == 0, again.stderr

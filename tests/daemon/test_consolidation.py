@@ -292,7 +292,7 @@ def test_the_commands_print_a_table_and_take_it_back(filled: RunningDaemon, caps
     assert main(["consolidate", "--runs"]) == 0
     assert run in capsys.readouterr().out
     assert main(["consolidate", "--undo", run]) == 0
-    assert "are taken back" in capsys.readouterr().out
+    assert "changes undone" in capsys.readouterr().out
 
 
 def test_what_rests_on_a_file_that_is_gone_says_so_in_bundles_and_no_more_when_it_is_back(

@@ -274,7 +274,7 @@ def test_a_hostile_folder_is_bounded_quoted_and_otherwise_ignored(people: tuple[
         assert "python: >=3.11" in context
     listed = ada.hunch("share", "--list")
     assert "giant.md is not read" in listed
-    assert "latin.md is not read: it is not UTF-8" in listed
+    assert "latin.md is skipped: it is not UTF-8" in listed
     assert "\u202e" not in listed
 
 
@@ -285,5 +285,5 @@ def test_nothing_is_written_through_a_link(people: tuple[Person, Person]) -> Non
     (ada.clone / ".hunch").symlink_to(elsewhere)
     ada.say("we use pnpm, not npm")
 
-    assert "is a link" in ada.hunch("share", KEY, fails=True)
+    assert "is a symlink" in ada.hunch("share", KEY, fails=True)
     assert list(elsewhere.iterdir()) == []

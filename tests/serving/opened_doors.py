@@ -38,7 +38,7 @@ class Daemon:
         return int(self.url.rpartition(":")[2])
 
     async def raw(self, request: bytes) -> bytes:
-        """What is answered to these very bytes, until the connection ends."""
+        """Send these bytes; return everything that is received until the connection closes."""
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
         writer.write(request)
         try:

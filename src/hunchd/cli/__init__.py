@@ -1,1 +1,1 @@
-"""The `hunch` command: one more client of the daemon, made to start fast."""
+"""The `hunch` command: a client of the daemon, built to start fast."""

@@ -1,4 +1,4 @@
-"""`python -m hunchd.cli` is `hunch`."""
+"""Entry point of `python -m hunchd.cli`, the same as `hunch`."""
 
 import sys
 

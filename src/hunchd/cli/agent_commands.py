@@ -1,4 +1,4 @@
-"""The commands that tie hunchd to coding agents; a part of the table in `commands`."""
+"""Commands that connect hunchd to coding agents; part of the table in `commands`."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ AGENTS: Final = ("claude-code", "codex", "cursor", "gemini", "aider", "continue"
 
 
 def _mcp(parser: ArgumentParser) -> None:
-    parser.add_argument("--project", metavar="DIR", help="the project (default: the one around the current folder)")
+    parser.add_argument("--project", metavar="DIR", help="the project (default: the current folder's)")
 
 
 def _install(parser: ArgumentParser) -> None:
     parser.add_argument("agent", nargs="?", choices=AGENTS, metavar="AGENT", help=f"one of: {', '.join(AGENTS)}")
     parser.add_argument("--agents-md", action="store_true", help="the block in this repository's AGENTS.md")
-    parser.add_argument("--dry-run", action="store_true", help="show the difference, change nothing")
+    parser.add_argument("--dry-run", action="store_true", help="show the diff, change nothing")
 
 
 def _agent_hook(parser: ArgumentParser) -> None:
@@ -28,11 +28,10 @@ AGENT_COMMANDS: Final = (
     Command(
         "install",
         TOOLS,
-        "put hunchd into a coding agent's settings",
-        "Adds the MCP server, and where the agent has them hooks, to the agent's own settings for you as its user:\n"
-        "what it should know is there when a session begins, a file is opened or changed, a branch is checked out and\n"
-        "a command fails, never on each prompt. Comments, order and everything else in the files stay; what they held\n"
-        "is kept. Doing it twice does no harm.\n\n"
+        "add hunchd to a coding agent's settings",
+        "Adds the MCP server, and hooks if the agent supports them, to the agent's user settings: it gets context\n"
+        "when a session begins, a file is opened or changed, a branch is checked out or a command fails, never on\n"
+        "each prompt. Comments, order and everything else in the files stay; a backup is made. Safe to repeat.\n\n"
         f"agents: {', '.join(AGENTS)}",
         f"{RUN}.agents.install:install",
         _install,
@@ -42,9 +41,9 @@ AGENT_COMMANDS: Final = (
     Command(
         "uninstall",
         TOOLS,
-        "take it out again",
-        "Leaves the agent's settings as they were found, byte for byte where nobody changed them since.\n"
-        "Where somebody did, only what is hunchd's is taken out.",
+        "remove hunchd from an agent's settings",
+        "Restores the agent's settings byte for byte, unless they were changed since.\n"
+        "If they were, removes only hunchd's entries.",
         f"{RUN}.agents.install:uninstall",
         _install,
         ("hunch uninstall claude-code", "hunch uninstall --agents-md"),
@@ -53,9 +52,9 @@ AGENT_COMMANDS: Final = (
     Command(
         "agent-hook",
         TOOLS,
-        "what installed agents call; not for people",
-        "Reads what an agent's hook is told from standard input and answers what the agent should know.\n"
-        "It never fails, and waits a tenth of a second at most, or half a second when a session begins.",
+        "called by the hooks of agents; not for people",
+        "Reads the payload of an agent's hook from standard input and prints the context for the agent.\n"
+        "It never fails, and waits at most a tenth of a second, or half a second when a session begins.",
         f"{RUN}.agents.hook:agent_hook",
         _agent_hook,
         prints_data=False,
@@ -64,9 +63,9 @@ AGENT_COMMANDS: Final = (
     Command(
         "mcp",
         TOOLS,
-        "the server that agents start (MCP over stdio)",
+        "run the MCP server for agents (stdio)",
         "Speaks the Model Context Protocol over standard input and output: six tools, resources and prompts.\n"
-        "Agents start it themselves: `hunch install AGENT` tells them how.",
+        "Agents start it themselves: `hunch install AGENT` configures that.",
         f"{RUN}.mcp:serve",
         _mcp,
         ("hunch mcp --project ~/src/flask",),

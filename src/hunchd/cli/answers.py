@@ -1,4 +1,4 @@
-"""`hunch context` and `hunch predict`: what comes next."""
+"""`hunch context` and `hunch predict`: the files and facts needed next."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from hunchd.cli.output import BOLD, clean, coloured, note, number, print_json, s
 from hunchd.cli.progress import watched
 from hunchd.cli.targets import root_of, text_file
 
-NEXT_COMMANDS: Final = 3  # shown behind the files
+NEXT_COMMANDS: Final = 3  # shown after the files
 LEAST_BUDGET: Final = 100  # tokens below which the heading and one line hardly fit
-SILENT: Final = 10  # seconds without news of a reading, from which on it is told what was heard last
-_LOOK: Final = 0.1  # seconds between two looks at a project that is being read
+SILENT: Final = 10  # seconds without a progress report, after which the last one is shown
+_LOOK: Final = 0.1  # seconds between two checks of a project that is being indexed
 
 
 def context(arguments: Namespace) -> int:
-    """Print the bundle for a file, or for the project the command is run in."""
+    """Print the bundle for a file, or for the current project."""
     path = text_file(arguments.file, optional=True) if arguments.file else None
     client = connect(start=not arguments.no_start)
     root = root_of(path or str(Path.cwd()), client)
@@ -53,7 +53,7 @@ def context(arguments: Namespace) -> int:
 
 
 def predict(arguments: Namespace) -> int:
-    """Print the files that come next, most likely first."""
+    """Print the predicted files, most likely first."""
     path = text_file(arguments.file)
     client = connect(start=not arguments.no_start)
     root = root_of(path, client)
@@ -87,14 +87,17 @@ def predict(arguments: Namespace) -> int:
 
 
 def bundle_for(client: Client, root: str, question: dict[str, Any], *, wait: float) -> Any:
-    """The bundle; of a project that is still being read the first useful one, or the best after `wait` seconds."""
+    """Request the bundle; while the project is being indexed, wait for the first useful one.
+
+    After `wait` seconds, returns the best one so far.
+    """
     deadline = time.monotonic() + wait
     bundle = known_first(client, root, lambda: client.get("/context", **question))
     if _is_useful(bundle) or wait == 0:
         return bundle
     with watched(sys.stderr) as show:
         while time.monotonic() < deadline and not _is_useful(bundle):
-            # Adding what is known changes nothing and tells how far it has come, linked worktrees included.
+            # Registering a known project changes nothing and returns its progress, linked worktrees included.
             project = client.post("/projects", {"path": root})
             if project["state"] != "indexing":
                 return client.get("/context", **question)
@@ -105,7 +108,7 @@ def bundle_for(client: Client, root: str, question: dict[str, Any], *, wait: flo
 
 
 def known_first(client: Client, root: str, ask: Any) -> Any:
-    """The answer; a project that the daemon does not know is added and asked about again."""
+    """Send a request; if the daemon does not know the project, register it and retry."""
     try:
         return ask()
     except Refused as refusal:
@@ -116,12 +119,12 @@ def known_first(client: Client, root: str, ask: Any) -> Any:
 
 
 def _is_useful(bundle: Any) -> bool:
-    """Whether it holds something about the focus, and not merely general conventions."""
+    """Return True if the bundle has items about the focus, not just general conventions."""
     return any(item["tier"] <= 2 for item in bundle["items"])
 
 
 def progress_of(project: dict[str, Any]) -> str:
-    """One line: how far the indexing of a project has come."""
+    """Format the indexing progress of a project as one line."""
     parts = [
         f"{number(told['done'])} of {number(told['total'])} {name}"
         for name, told in project["progress"].items()
@@ -129,10 +132,10 @@ def progress_of(project: dict[str, Any]) -> str:
     ]
     if (project.get("reading") or {}).get("silent_seconds", 0) >= SILENT:
         parts.append(heard_of(project))
-    return f"reading {clean(project['name'])}" + (f": {', '.join(parts)}" if parts else " …")
+    return f"indexing {clean(project['name'])}" + (f": {', '.join(parts)}" if parts else " …")
 
 
 def heard_of(project: Mapping[str, Any]) -> str:
-    """What was told last of a reading under way, and how long ago; empty if there is none."""
+    """Format the last progress report of a running index job and its age; "" if there is none."""
     told = project.get("reading") or {}
-    return f"last told {span(told['silent_seconds'])} ago: {clean(told['step'])}" if told else ""
+    return f"last progress report {span(told['silent_seconds'])} ago: {clean(told['step'])}" if told else ""

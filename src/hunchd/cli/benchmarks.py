@@ -1,4 +1,4 @@
-"""`hunch bench`: loads the benchmarks, which are heavy, only when one is asked for."""
+"""`hunch bench`: imports the benchmarks, which are heavy, only on request."""
 
 from __future__ import annotations
 

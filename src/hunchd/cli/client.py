@@ -1,4 +1,4 @@
-"""Speaks with the daemon: JSON over its Unix socket, or over TCP where it has none."""
+"""Client of the daemon: JSON over its Unix socket, or over TCP if it has none."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from hunchd.cli.errors import CommandError, NoDaemon, Refused
 from hunchd.config.places import places
 from hunchd.protocol.rendezvous import Rendezvous, read
 
-# A daemon that takes longer than this to say it is there is not well.
+# A healthy daemon answers /health faster than this.
 PING: Final = 2.0  # seconds
 # A first answer over a cold store, or an erasure, may take this long.
 PATIENCE: Final = 60.0  # seconds
-_PAUSE: Final = 0.02  # seconds between two looks at the rendezvous file
+_PAUSE: Final = 0.02  # seconds between two checks of the rendezvous file
 
 
 class Client:
-    """Asks one daemon."""
+    """Client of one daemon."""
 
     def __init__(self, daemon: Rendezvous, *, timeout: float = PATIENCE) -> None:
         self.daemon = daemon
@@ -31,7 +31,7 @@ class Client:
         self._timeout = timeout
 
     def get(self, path: str, **query: object) -> Any:
-        """The JSON answer. A query value of None is left out."""
+        """Send GET and return the JSON response. Query values of None are omitted."""
         return self._answer("GET", path + _query(query))
 
     def post(self, path: str, body: Mapping[str, Any]) -> Any:
@@ -50,7 +50,7 @@ class Client:
         return self._answer("POST", path, body=chunks, kind=kind)
 
     def lines(self, path: str, **query: object) -> Iterator[bytes]:
-        """The answer line by line, as it arrives; each ends with its newline. Raises NoDaemon if it is cut short."""
+        """Yield the response line by line as it arrives, each with its newline. Raises NoDaemon if it is cut short."""
         response = self._send("GET", path + _query(query))
         try:
             yield from response.lines()
@@ -82,8 +82,10 @@ class Client:
             raise _gone(error) from error
 
     def _found_again(self) -> bool:
-        """Whether another daemon has taken this one's place: after a crash it listens on the same socket, some
-        milliseconds before its file takes the place of the one that was left."""
+        """Return True if a new daemon has replaced this one.
+
+        After a crash it listens on the same socket some milliseconds before its rendezvous file replaces the old one.
+        """
         deadline = time.monotonic() + PING
         while time.monotonic() < deadline:
             newer = read(places().rendezvous_file)
@@ -95,28 +97,28 @@ class Client:
 
 
 def answers(daemon: Rendezvous, *, within: float = PING) -> bool:
-    """Whether the daemon says within that many seconds that it is there."""
+    """Return True if the daemon answers /health within that many seconds."""
     try:
         response = http.request(address_of(daemon), "GET", "/health", headers={}, timeout=within)
-        response.read()  # to hang up in the middle of an answer would be an error for the other side
+        response.read()  # a disconnect before the end would be an error for the daemon
     except OSError:
         return False
     return response.status == 200
 
 
 def is_connectable(daemon: Rendezvous) -> bool:
-    """Whether anybody listens there at all."""
+    """Return True if anything listens at the daemon's address."""
     try:
         http.connect(address_of(daemon), timeout=PING).close()
     except (TimeoutError, BlockingIOError):
-        return True  # the queue of those who wait for it is full
+        return True  # its backlog is full
     except OSError:
         return False
     return True
 
 
 def check_protocol(daemon: Rendezvous) -> None:
-    """Raises NoDaemon when the two cannot understand each other, and says which one is older."""
+    """Raise NoDaemon if the protocol versions differ; the message says which side is older."""
     if daemon.protocol == PROTOCOL:
         return
     told = f"the running daemon ({daemon.version}) speaks protocol {daemon.protocol}, this command {PROTOCOL}"
@@ -126,13 +128,13 @@ def check_protocol(daemon: Rendezvous) -> None:
 
 
 def address_of(daemon: Rendezvous) -> http.Address:
-    """Where its requests are sent."""
+    """Return the address for requests to the daemon."""
     url = urlsplit(daemon.url)
     return http.Address(daemon.socket, url.hostname or "127.0.0.1", url.port or 80)
 
 
 def part(text: str) -> str:
-    """What somebody typed as one part of a path: a name need be no UTF-8."""
+    """Quote user input as one segment of a path; a name may contain bytes that are not UTF-8."""
     return quote(os.fsencode(text), safe="")
 
 
@@ -141,7 +143,7 @@ def _query(values: Mapping[str, object]) -> str:
     return "?" + "&".join(pairs) if pairs else ""
 
 
-# Routes that hints begin with, and the commands that ask them.
+# Beginnings of hints that name a route, and the equivalent with a command.
 _COMMANDS: Final = {
     "GET /consolidate lists": "hunch consolidate --runs lists",
     "GET /contradictions lists": "hunch contradictions lists",
@@ -158,21 +160,21 @@ def _parsed(content: bytes) -> Any:
     try:
         return json.loads(content)
     except ValueError as error:
-        raise CommandError("the daemon's answer is not JSON.", hint="hunch doctor looks into it.") from error
+        raise CommandError("the daemon's answer is not JSON.", hint="hunch doctor looks for the cause.") from error
 
 
 def _refusal(response: http.Response) -> Refused:
-    """The daemon's own words, where it has any."""
+    """Convert an error response, with the daemon's own message if it has one."""
     try:
         told = json.loads(response.read())["error"]
         message, reason, hint = str(told["message"]), str(told.get("code", "")), told.get("hint")
     except (ValueError, TypeError, KeyError, OSError):
-        message, reason, hint = f"the daemon answered {response.status}.", "", "hunch logs may say why."
+        message, reason, hint = f"the daemon answered {response.status}.", "", "hunch logs may show the cause."
     return Refused(message, status=response.status, reason=reason, hint=_as_command(hint))
 
 
 def _as_command(hint: str | None) -> str | None:
-    """The daemon names routes, for editors; who types commands gets the command."""
+    """Replace a route in the daemon's hint, meant for editors, by the equivalent command."""
     route = next((each for each in _COMMANDS if hint and hint.startswith(each)), None)
     return f"{_COMMANDS[route]}{hint.removeprefix(route)}" if hint and route else hint
 
@@ -180,4 +182,6 @@ def _as_command(hint: str | None) -> str | None:
 def _gone(error: OSError) -> NoDaemon:
     if isinstance(error, TimeoutError):
         return NoDaemon("the daemon did not answer in time.", hint="hunch restart replaces one that hangs.")
-    return NoDaemon("the daemon went away during the request.", hint="hunch logs says why; the next command starts it.")
+    return NoDaemon(
+        "the daemon ended during the request.", hint="hunch logs shows the cause; the next command restarts it."
+    )

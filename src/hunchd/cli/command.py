@@ -1,4 +1,4 @@
-"""What a command of `hunch` is, and the groups that the overview lists them by."""
+"""Definition of a `hunch` command, and the groups of the overview."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from typing import Final, NamedTuple
 
 GROUPS: Final = ("What comes next", "What is known", "Projects", "Editors, agents, git", "The daemon", "Your data")
 NEXT, KNOWN, PROJECTS, TOOLS, DAEMON, DATA = GROUPS
-RUN: Final = "hunchd.cli"  # where the functions are
+RUN: Final = "hunchd.cli"  # package of the functions
 
 
 class Command(NamedTuple):
+    """Command of `hunch`."""
+
     name: str
     group: str
     summary: str

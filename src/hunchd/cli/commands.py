@@ -1,4 +1,4 @@
-"""Every command in a table: what it is for, what it takes, and which function runs it."""
+"""Table of all commands: purpose, arguments, and the function that runs each."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ LEVELS: Final = ("full", "summary", "compressed", "index")
 def _context(parser: ArgumentParser) -> None:
     parser.add_argument("file", nargs="?", metavar="FILE", help="the file you open; without it: the project you are in")
     parser.add_argument("--budget", type=positive, metavar="TOKENS", help="at most this many tokens (default 8000)")
-    parser.add_argument("--activity", choices=ACTIVITIES, help="what you are doing: moves the shares of the tiers")
+    parser.add_argument("--activity", choices=ACTIVITIES, help="what you are doing; shifts the budget between tiers")
     parser.add_argument("--branch", help="as if this branch were checked out")
-    parser.add_argument("--query", metavar="TEXT", help="what you are after, in words")
+    parser.add_argument("--query", metavar="TEXT", help="what you are looking for")
     parser.add_argument("--wait", type=seconds, default=8.0, metavar="SECONDS", help="for a new project (default 8)")
 
 
 def _predict(parser: ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="the file you open")
     parser.add_argument("-k", type=positive, default=10, metavar="N", help="how many files (default 10)")
-    parser.add_argument("--query", metavar="TEXT", help="what you are after, in words")
+    parser.add_argument("--query", metavar="TEXT", help="what you are looking for")
     parser.add_argument("--branch", help="as if this branch were checked out")
 
 
@@ -49,7 +49,7 @@ def _remember(parser: ArgumentParser) -> None:
     parser.add_argument("--tag", action="append", default=[], metavar="TAG", help="may be given several times")
     parser.add_argument("--importance", type=share, metavar="0..1", help="default 0.5")
     parser.add_argument("--branch", help="matters on this branch only")
-    parser.add_argument("--ref", metavar="NAME", help="your own key for it: saying it twice keeps it once")
+    parser.add_argument("--ref", metavar="NAME", help="your own key: repeating it does not store it twice")
     whose = parser.add_mutually_exclusive_group()
     whose.add_argument("--project", metavar="DIR", help="the project (default: the one you are in)")
     whose.add_argument("--everywhere", action="store_true", help="about you, in every project")
@@ -61,7 +61,7 @@ def _search(parser: ArgumentParser) -> None:
     parser.add_argument("--depth", choices=("shallow", "deep", "specific"), default="shallow", help="default: shallow")
     parser.add_argument("--kind", action="append", choices=KINDS, default=[], help="may be given several times")
     parser.add_argument("--tag", action="append", default=[], metavar="TAG", help="may be given several times")
-    parser.add_argument("--path", metavar="PREFIX", help="only what is about paths that begin so")
+    parser.add_argument("--path", metavar="PREFIX", help="only memories about paths with this prefix")
     parser.add_argument("--as-of", metavar="DATE", help="what was valid then, e.g. 2026-03-01")
     _project_option(parser)
 
@@ -75,11 +75,11 @@ def _edit(parser: ArgumentParser) -> None:
     parser.add_argument("--content", metavar="TEXT", help="the new text; - reads it from standard input")
     parser.add_argument("--title", help="one line")
     parser.add_argument("--category", choices=CATEGORIES, help="of a fact")
-    parser.add_argument("--key", help="of a fact: moves it to the place of that key")
+    parser.add_argument("--key", help="of a fact: moves it to that key")
     parser.add_argument("--value", help="of a fact")
-    parser.add_argument("--branch", help="of a fact: holds on this branch only")
+    parser.add_argument("--branch", help="of a fact: valid on this branch only")
     parser.add_argument("--tag", action="append", metavar="TAG", help="replaces the tags; may be given several times")
-    parser.add_argument("--importance", type=share, metavar="0..1", help="from 0.5 on it is shown unasked")
+    parser.add_argument("--importance", type=share, metavar="0..1", help="from 0.5 on it is shown in contexts")
 
 
 def _forget(parser: ArgumentParser) -> None:
@@ -88,7 +88,7 @@ def _forget(parser: ArgumentParser) -> None:
 
 def _why(parser: ArgumentParser) -> None:
     parser.add_argument(
-        "subject", metavar="ID|FILE|PATH", help="a memory, a file whose context you wonder about, or a document"
+        "subject", metavar="ID|FILE|PATH", help="a memory, a file (explains its context), or a document"
     )
 
 
@@ -100,7 +100,7 @@ def _expand(parser: ArgumentParser) -> None:
 
 def _add(parser: ArgumentParser) -> None:
     parser.add_argument("path", nargs="?", default=".", metavar="DIR", help="default: where you are")
-    parser.add_argument("--wait", action="store_true", help="return when everything is indexed")
+    parser.add_argument("--wait", action="store_true", help="wait until everything is indexed")
 
 
 def _remove(parser: ArgumentParser) -> None:
@@ -113,12 +113,12 @@ def _start(parser: ArgumentParser) -> None:
 
 
 def _logs(parser: ArgumentParser) -> None:
-    parser.add_argument("-f", "--follow", action="store_true", help="go on as it grows; Ctrl-C ends")
+    parser.add_argument("-f", "--follow", action="store_true", help="print new lines as they come; Ctrl-C ends")
     parser.add_argument("-n", "--lines", type=count, default=50, metavar="N", help="how many lines (default 50)")
 
 
 def _doctor(parser: ArgumentParser) -> None:
-    parser.add_argument("--fix", action="store_true", help="mend what can be mended safely: permissions, stale files")
+    parser.add_argument("--fix", action="store_true", help="apply safe fixes: permissions, stale files")
 
 
 def _export(parser: ArgumentParser) -> None:
@@ -128,19 +128,21 @@ def _export(parser: ArgumentParser) -> None:
 
 def _import(parser: ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="JSON Lines from `hunch export`; - reads standard input")
-    parser.add_argument("--colleague", metavar="NAME", help="it is the export of somebody else, of one project")
-    parser.add_argument("--project", metavar="DIR|ID", default=".", help="… which is this one here (default: .)")
+    parser.add_argument("--colleague", metavar="NAME", help="the export is by somebody else, of one project")
+    parser.add_argument(
+        "--project", metavar="DIR|ID", default=".", help="with --colleague: the project here (default: .)"
+    )
 
 
 def _erase(parser: ArgumentParser) -> None:
     what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("--project", metavar="DIR|ID", help="all that is kept of this project")
-    what.add_argument("--everything", action="store_true", help="every file hunchd has written, settings included")
+    what.add_argument("--project", metavar="DIR|ID", help="everything stored about this project")
+    what.add_argument("--everything", action="store_true", help="every file of hunchd, settings included")
     parser.add_argument("--yes", action="store_true", help="do not ask")
 
 
 def _nothing(_: ArgumentParser) -> None:
-    """For commands that take no arguments."""
+    """Add no arguments."""
 
 
 def _bench(parser: ArgumentParser) -> None:
@@ -154,9 +156,9 @@ COMMANDS: Final = (
         "context",
         NEXT,
         "what you need to know when you open FILE",
-        "Prints what a developer who opens FILE most likely needs next: recent errors and decisions, the files that\n"
-        "belong to it with their signatures, what happened here before, and topics to ask for. Each piece says why it\n"
-        "is there. The repository is added the first time; while it is being read, the answer is the best so far.",
+        "Prints what a developer who opens FILE most likely needs next: recent errors and decisions, related files\n"
+        "with their signatures, earlier changes, and topics to expand. Each item states its reasons. The repository\n"
+        "is added the first time; while it is being indexed, the result is the best so far.",
         f"{RUN}.answers:context",
         _context,
         (
@@ -178,7 +180,7 @@ COMMANDS: Final = (
         "expand",
         NEXT,
         "the full text behind a topic or a pointer",
-        "Bundles end with topics and pointers that cost a word each. This prints what is behind one.",
+        "Bundles end with topics and pointers of one word each. This prints the full text of one.",
         f"{RUN}.memories:expand",
         _expand,
         ("hunch expand testing",),
@@ -187,8 +189,8 @@ COMMANDS: Final = (
         "why",
         NEXT,
         "why something was shown, and where it comes from",
-        "For a file: every piece of its context with its reasons, its score and its tokens.\n"
-        "For a memory: its source, how far it is trusted, how it changed and how often it helped.",
+        "For a file: every item of its context with its reasons, its score and its tokens.\n"
+        "For a memory: its source, its trust, its history and how often it helped.",
         f"{RUN}.memories:why",
         _why,
         ("hunch why src/app.py",),
@@ -196,10 +198,10 @@ COMMANDS: Final = (
     Command(
         "remember",
         KNOWN,
-        "keep a fact, a decision, a note",
-        "Keeps TEXT as your own words; secrets in it are masked first. It is searchable at once.\n"
-        "A plain statement is filed by rules, and you are told how it was understood. A key has one value:\n"
-        "remembering another replaces it and keeps the old one as history.",
+        "store a fact, a decision, a note",
+        "Stores TEXT as your own words; secrets in it are masked first. It is searchable at once.\n"
+        "A plain statement is interpreted by rules, and the result is shown. A key has one value: another one\n"
+        "replaces it, and the old one stays in the history.",
         f"{RUN}.memories:remember",
         _remember,
         (
@@ -213,8 +215,8 @@ COMMANDS: Final = (
         "search",
         KNOWN,
         "find memories by words and meaning",
-        "Searches what is known of the project you are in. shallow is quick, deep follows links and widens the words,\n"
-        "specific looks for exactly one thing: a path, an id, a key.",
+        "Searches the memories of the current project. shallow is fast, deep follows links and expands the query,\n"
+        "specific looks for one exact name: a path, an id, a key.",
         f"{RUN}.memories:search",
         _search,
         ("hunch search signed cookies", "hunch search release --kind workflow -k 3"),
@@ -224,8 +226,8 @@ COMMANDS: Final = (
         "edit",
         KNOWN,
         "change a memory",
-        "Changes a memory, or the document at a PATH such as /profile/preferences; a document need not be there yet.\n"
-        "Without options its text opens in $VISUAL or $EDITOR. What it said before is kept: `hunch undo`.",
+        "Changes a memory, or the document at a PATH such as /profile/preferences; a document need not exist yet.\n"
+        "Without options its text opens in $VISUAL or $EDITOR. The previous version is kept: `hunch undo`.",
         f"{RUN}.memories:edit",
         _edit,
         ('hunch edit 01J9Z --title "Sessions stay cookies" --importance 0.9', "hunch edit /profile/preferences"),
@@ -234,7 +236,7 @@ COMMANDS: Final = (
         "forget",
         KNOWN,
         "delete memories",
-        "Deletes memories for good. What is deleted is no longer served from the moment this returns.",
+        "Deletes memories for good. A deleted memory is not shown any more once this returns.",
         f"{RUN}.memories:forget",
         _forget,
     ),
@@ -242,8 +244,8 @@ COMMANDS: Final = (
         "add",
         PROJECTS,
         "watch a repository or folder",
-        "Makes the repository (or plain folder) known: its history and code are read and its files watched.\n"
-        "Doing it twice does no harm. `hunch context FILE` does it by itself.",
+        "Registers the repository (or plain folder): its history and code are indexed and its files watched.\n"
+        "Safe to repeat. `hunch context FILE` does it automatically.",
         f"{RUN}.projects:add",
         _add,
         ("hunch add", "hunch add ~/src/flask --wait"),
@@ -251,16 +253,16 @@ COMMANDS: Final = (
     Command(
         "remove",
         PROJECTS,
-        "stop watching, erase what is kept of it",
-        "Stops watching a project and erases all that is kept of it. The repository itself is not touched.",
+        "stop watching, erase the project's data",
+        "Stops watching a project and erases everything stored about it. The repository itself is not touched.",
         f"{RUN}.projects:remove",
         _remove,
     ),
     Command(
         "projects",
         PROJECTS,
-        "what is watched",
-        "Lists the projects that are known.",
+        "list the watched projects",
+        "Lists the registered projects.",
         f"{RUN}.projects:listing",
         _nothing,
     ),
@@ -287,7 +289,7 @@ COMMANDS: Final = (
         "restart",
         DAEMON,
         "stop and start it",
-        "Stops the daemon, even one that no longer answers, and starts a new one.",
+        "Stops the daemon, even one that hangs, and starts a new one.",
         f"{RUN}.lifecycle:restart",
         _nothing,
         asks_daemon=False,
@@ -295,7 +297,7 @@ COMMANDS: Final = (
     Command(
         "status",
         DAEMON,
-        "what it is doing and what it costs",
+        "show what it is doing and what it costs",
         "Shows projects and how far they are indexed, the store, what is queued, memory, and what is degraded.",
         f"{RUN}.status:status",
         _nothing,
@@ -303,9 +305,9 @@ COMMANDS: Final = (
     Command(
         "logs",
         DAEMON,
-        "what it has logged",
-        "Prints the end of the daemon's log. Works when the daemon does not. With --json a line is an object: at,\n"
-        "level, part and message; only message, where it goes on with the entry before it.",
+        "show its log",
+        "Prints the end of the daemon's log. Works when the daemon does not. With --json each line is an object: at,\n"
+        "level, part and message; only message, if the line continues the previous entry.",
         f"{RUN}.logs:logs",
         _logs,
         ("hunch logs -f", "hunch logs --json -n 1000"),
@@ -314,8 +316,8 @@ COMMANDS: Final = (
     Command(
         "doctor",
         DAEMON,
-        "find out what is wrong, and how to mend it",
-        "Checks everything hunchd rests on, says what is wrong and how to mend it. Works when the daemon does not.",
+        "find out what is wrong, and how to fix it",
+        "Checks everything hunchd depends on, says what is wrong and how to fix it. Works when the daemon does not.",
         f"{RUN}.doctor:doctor",
         _doctor,
         asks_daemon=False,
@@ -325,8 +327,8 @@ COMMANDS: Final = (
         DAEMON,
         "measure predictions and search on a real history",
         "replay walks a repository's own history and scores the predictions against what really happened next.\n"
-        "recall asks for the past work that later commits name, among all of it, beside BM25.\n"
-        "latency measures predictions on a made-up big repository. None needs a daemon or changes anything.",
+        "recall searches for the past work that later commits mention, compared with BM25.\n"
+        "latency measures predictions on a large synthetic repository. None needs a daemon or changes anything.",
         f"{RUN}.benchmarks:run",
         _bench,
         ("hunch bench replay --repo . --task first-file --test-units 100",),
@@ -340,8 +342,8 @@ COMMANDS: Final = (
     Command(
         "export",
         DATA,
-        "everything kept, as JSON Lines",
-        "Writes everything that is kept, one JSON object a line. The file is readable by you alone.",
+        "write everything stored, as JSON Lines",
+        "Writes everything stored, one JSON object per line. The file is readable by you only.",
         f"{RUN}.transfer:export",
         _export,
         ("hunch export hunchd.jsonl", "hunch export --project . | wc -l"),
@@ -349,9 +351,9 @@ COMMANDS: Final = (
     Command(
         "import",
         DATA,
-        "take in an export",
-        "Takes in an export. What is already there is recognised and kept once. With --colleague what somebody else "
-        "exported of a project is taken as their word, beside yours; what cannot both hold is a contradiction.",
+        "import an export",
+        "Imports an export. Known entries are skipped. With --colleague, somebody else's export of a project is\n"
+        "imported as their statements, beside yours; conflicts become contradictions.",
         f"{RUN}.transfer:import_",
         _import,
         ("hunch import hunchd.jsonl", "hunch import ada.jsonl --colleague Ada"),
@@ -360,7 +362,7 @@ COMMANDS: Final = (
         "erase",
         DATA,
         "delete a project's data, or everything",
-        "Deletes for good. --everything stops the daemon and removes every file hunchd has written.",
+        "Deletes for good. --everything stops the daemon and deletes every file of hunchd.",
         f"{RUN}.transfer:erase",
         _erase,
         ("hunch erase --project .", "hunch erase --everything"),

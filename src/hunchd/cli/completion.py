@@ -1,4 +1,4 @@
-"""`hunch completion`: what Tab offers in bash, zsh and fish, taken from the very parsers that read the arguments."""
+"""`hunch completion`: completion scripts for bash, zsh and fish, generated from the argument parsers."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from hunchd.cli.parser import parser_of
 
 
 class Offer(NamedTuple):
-    """What one command takes: `values` are those of its first argument and of its options, where they are fixed."""
+    """Completions of one command. `values` are the fixed values of its options."""
 
     name: str
     summary: str
-    options: tuple[tuple[str, str], ...]  # with what they are for
-    words: tuple[str, ...]  # allowed as its argument
+    options: tuple[tuple[str, str], ...]  # with their help
+    words: tuple[str, ...]  # allowed values of its arguments
     files: bool  # its arguments are files or folders
-    values: tuple[tuple[str, tuple[str, ...]], ...]  # option, what may follow it
-    taking: tuple[str, ...]  # options that something must follow
+    values: tuple[tuple[str, tuple[str, ...]], ...]  # option, allowed values
+    taking: tuple[str, ...]  # options with a value
 
 
 def completion(arguments: Namespace) -> int:

@@ -1,4 +1,4 @@
-"""`hunch consolidate`: condense, judge and forget; see first what that would change, and take it back."""
+"""`hunch consolidate`: condense, assess and forget memories; with preview and undo."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hunchd.cli.launching import connect
 from hunchd.cli.output import BOLD, DIM, ago, clean, coloured, line, note, number, print_json, table
 from hunchd.cli.targets import items, root_or_none
 
-LOOK: Final = 0.3  # seconds between two looks at a run
+LOOK: Final = 0.3  # seconds between two checks of a run
 PATIENCE: Final = 900.0  # seconds
 MOST_ROWS: Final = 60  # changes printed
 FEWEST_ROWS: Final = 5  # … of each step
@@ -34,7 +34,7 @@ _COUNTS: Final = {
     "counted": "counted",
     "forgotten": "archived",
     "erased": "erased",
-    "embedded": "to be embedded anew",
+    "embedded": "to be re-embedded",
 }
 
 
@@ -66,7 +66,7 @@ def consolidate(arguments: Namespace) -> int:
 
 
 def _followed(client: Client, begun: dict[str, Any], *, quiet: bool) -> dict[str, Any]:
-    """The run once it has ended; what it is at is told meanwhile."""
+    """Wait for the end of the run and print its progress."""
     told = ""
     while True:
         answer: dict[str, Any] = client.get(_address(begun["run"]))
@@ -100,13 +100,16 @@ def _printed(answer: dict[str, Any], arguments: Namespace) -> int:
         note(f"and {number(total - len(rows))} more; --json prints the first {'100 of each step' if dry else '500'}.")
     if answer["status"] == "done" and total:
         run = clean(answer["run"])
-        gone = ", but what is erased" if answer.get("erased") else ""
-        note(f"hunch consolidate --undo {run} takes all of it back{gone}; --undo {run} --change NO one change.")
+        gone = " except erasures" if answer.get("erased") else ""
+        note(f"hunch consolidate --undo {run} undoes all of it{gone}; --undo {run} --change NO undoes one change.")
     return 0
 
 
 def _of_each_step(changes: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """All of a few; the first of each step of many: what is archived comes after all that is shortened."""
+    """Yield all changes of a short run, and the first of each step of a long one.
+
+    Otherwise the last steps, such as archiving, would not be shown.
+    """
     steps = Counter(change["step"] for change in changes)
     most = MOST_ROWS if len(changes) <= MOST_ROWS else max(FEWEST_ROWS, MOST_ROWS // len(steps))
     shown = Counter[str]()
@@ -117,7 +120,7 @@ def _of_each_step(changes: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]
 
 
 def done(run: Mapping[str, Any]) -> str:
-    """What a run did, or would do, in words; "" if nothing."""
+    """Summarize what a run did, or would do; "" if nothing."""
     return ", ".join(f"{number(run[name])} {said}" for name, said in _COUNTS.items() if run.get(name))
 
 
@@ -127,16 +130,16 @@ def _undo(client: Client, arguments: Namespace) -> int:
     if arguments.json:
         print_json(answer)
         return 0
-    print(f"{clean(arguments.undo)}: {number(answer['undone'])} changes are taken back.")
+    print(f"{clean(arguments.undo)}: {number(answer['undone'])} changes undone.")
     if answer["left"]:
-        note(f"{number(answer['left'])} were left: what they changed was changed since.")
+        note(f"{number(answer['left'])} not undone, because the memories have been changed since.")
     return 0
 
 
 def _stop(client: Client, arguments: Namespace) -> int:
     running = [run for run in items(client.get("/consolidate")) if run["status"] == "running"]
     if not running:
-        raise CommandError("no run is under way.")
+        raise CommandError("no run is in progress.")
     return _printed(client.post(f"{_address(running[0]['run'])}/stop", {}), arguments)
 
 
@@ -149,12 +152,12 @@ def _runs(client: Client, arguments: Namespace) -> int:
         status = clean(run["status"]).replace("_", " ")
         print(f"{clean(run['run'])}  {ago(run['began'])}  {status}  {coloured(done(run), DIM)}")
     if not answer["items"]:
-        note("there was no run yet.")
+        note("no runs yet.")
     return 0
 
 
 def _patient(client: Client) -> Client:
-    """For what may take minutes, and has nothing to tell meanwhile."""
+    """Return a client with a long timeout, for requests that take minutes without progress reports."""
     return Client(client.daemon, timeout=PATIENCE)
 
 

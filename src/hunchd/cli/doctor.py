@@ -1,4 +1,4 @@
-"""`hunch doctor`: everything hunchd rests on, checked, explained, and mended where that is safe."""
+"""`hunch doctor`: checks everything hunchd depends on, explains problems and applies safe fixes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SIGNS: Final = {"ok": ("✓", GREEN), "note": ("•", YELLOW), "bad": ("✗", R
 
 
 def doctor(arguments: Namespace) -> int:
-    """Exit code 0 when nothing is wrong (any more), else 1."""
+    """Run the checks; exit code 0 if nothing is wrong (any more), else 1."""
     where = places()
     findings = [mended(check) if arguments.fix else check for check in (*all_checks(where), *surroundings(where))]
     if arguments.json:
@@ -27,19 +27,19 @@ def doctor(arguments: Namespace) -> int:
         for check in findings:
             _tell(check)
         if not arguments.fix and any(check.mend and check.verdict == "bad" for check in findings):
-            print("\nhunch doctor --fix mends what is safe to mend.")
+            print("\nhunch doctor --fix applies the safe fixes.")
     return 1 if any(check.verdict == "bad" for check in findings) else 0
 
 
 def mended(check: Check) -> Check:
-    """The check after its mend, if it has one."""
+    """Apply the fix of a check, if it has one; return the resulting check."""
     if check.mend is None:
         return check
     try:
         check.mend()
     except OSError as error:
         return check._replace(advice=f"{check.advice} (tried: {error.strerror})")
-    return Check(check.name, "ok", f"mended: {check.finding}")
+    return Check(check.name, "ok", f"fixed: {check.finding}")
 
 
 def _tell(check: Check) -> None:
@@ -50,6 +50,6 @@ def _tell(check: Check) -> None:
 
 
 def _masked(text: str) -> str:
-    """`text` as one can paste it into a public report: without the name of its user."""
+    """Remove the user's name from a text that may be pasted into a public report."""
     home = str(Path.home())
     return clean(text).replace(home + os.sep, "~" + os.sep) if len(home) > 1 else clean(text)

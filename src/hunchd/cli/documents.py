@@ -1,4 +1,4 @@
-"""Documents on the command line: what begins with "/" is a path of the knowledge base, edited like a file."""
+"""Documents on the command line: an argument that begins with "/" is a path of the knowledge base."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hunchd.cli.launching import connect
 from hunchd.cli.output import ago, clean, line, note, print_json, size, table
 from hunchd.cli.targets import items
 
-# What a new page of the profile opens with: an empty editor helps nobody.
+# Template of a new document, because an empty editor is unhelpful.
 _BLANK = "# {title}\n\n- \n"
 
 
@@ -36,7 +36,7 @@ def show_document(client: Client, arguments: Namespace) -> int:
 
 
 def edit_document(client: Client, arguments: Namespace, changes: dict[str, Any], edited: Callable[[str], str]) -> int:
-    """Put what the options say, or what the editor leaves; a document that is not there yet is begun."""
+    """Store what the options state, or the editor's result; create a document that does not exist yet."""
     try:
         page = client.get(address_of(arguments.id))
     except Refused as refusal:
@@ -56,12 +56,12 @@ def edit_document(client: Client, arguments: Namespace, changes: dict[str, Any],
     if arguments.json:
         print_json(kept)
     else:
-        print(f"{clean(kept['path'])}: kept.")
+        print(f"{clean(kept['path'])}: saved.")
     return 0
 
 
 def documents(arguments: Namespace) -> int:
-    """List what is kept below a path."""
+    """List the documents below a path."""
     client = connect(start=not arguments.no_start)
     answer = client.get("/documents", prefix=arguments.prefix, limit=1000)
     if arguments.json:
@@ -74,5 +74,5 @@ def documents(arguments: Namespace) -> int:
     if rows:
         print(table(("path", "title", "size", "changed"), rows, right=(2,)))
     else:
-        note(f"nothing is kept below {clean(arguments.prefix)}. Begin with: hunch edit /profile/preferences")
+        note(f"no documents below {clean(arguments.prefix)}. Create one: hunch edit /profile/preferences")
     return 0

@@ -1,9 +1,9 @@
-"""What a command can end with, each with its exit code.
+"""Errors of commands, with their exit codes.
 
-CommandError         1  the work failed
-├── WrongUsage       2  the arguments make no sense; says which and what would
-├── NoDaemon         3  no daemon runs, or the one that does cannot be used
-└── Refused          1  the daemon answered no, and said why; 2 where it was asked something that makes no sense
+CommandError         1  the operation failed
+├── WrongUsage       2  the arguments are invalid; the message says which and what is valid
+├── NoDaemon         3  no daemon runs, or the running one cannot be used
+└── Refused          1  the daemon rejected the request and said why; 2 if the request was invalid
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class NoDaemon(CommandError):
 
 
 class Refused(CommandError):
-    """`status` is the HTTP status, `reason` the daemon's own code for it."""
+    """Error response of the daemon. `status` is the HTTP status, `reason` the daemon's error code."""
 
     def __init__(self, message: str, *, status: int, reason: str, hint: str | None = None) -> None:
         super().__init__(message, hint=hint)

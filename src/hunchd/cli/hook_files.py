@@ -1,4 +1,4 @@
-"""Where git looks for a repository's hooks, what stands there, and putting our lines in and taking them out again."""
+"""Files of a repository's git hooks: where they are, their state, adding and removing hunchd's lines."""
 
 from __future__ import annotations
 
@@ -16,16 +16,19 @@ from hunchd.repository.layout import find
 
 State = Literal["installed", "outdated", "missing", "not installed", "tracked", "switched off"]
 
-# What other tools call a hook that they put out of their way.
+# Suffixes by which other tools rename a hook.
 _MOVED_BY_OTHERS: Final = (".legacy", ".old")
-_PATIENCE: Final = 10.0  # seconds for a question to git
+_PATIENCE: Final = 10.0  # seconds for a git command
 _EXCLUDE_BEGIN: Final = b"# >>> hunch: its own hooks are nobody else's business >>>\n"
 _EXCLUDE_END: Final = b"# <<< hunch <<<\n"
 
 
 class HookPlace(NamedTuple):
-    """One repository's hooks: `folder` is where git looks, `inside` whether that is a part of the working tree,
-    `shared` whether it serves other repositories too."""
+    """Hooks folder of one repository.
+
+    `folder` is where git looks, `inside` True if it is part of the working tree, `shared` True if it serves other
+    repositories too.
+    """
 
     root: Path
     folder: Path
@@ -35,6 +38,8 @@ class HookPlace(NamedTuple):
 
 
 class Hook(NamedTuple):
+    """Git hook with its state."""
+
     event: str
     file: Path
     state: State
@@ -45,15 +50,15 @@ class Hook(NamedTuple):
 
 
 def place_of(path: Path) -> HookPlace:
-    """The hooks of the repository that `path` lies in. Raises WrongUsage where none would ever run."""
+    """Return the hooks folder of the repository that contains `path`. Raises WrongUsage if no hook would ever run."""
     layout = find(path)
     if layout is None or layout.common_dir is None:
-        raise WrongUsage(f"{str(path)!r} is in no git repository.")
+        raise WrongUsage(f"{str(path)!r} is not in a git repository.")
     if layout.trouble:
         raise CommandError(f"{layout.root}: {layout.trouble}")
     if layout.bare and not (layout.common_dir / "worktrees").is_dir():
         raise WrongUsage(
-            f"{layout.root} is a bare repository: nobody commits in it, so these hooks would never run.",
+            f"{layout.root} is a bare repository without working trees: these hooks would never run.",
             hint="Install them where you work. A bare repository with linked working trees is fine.",
         )
     told = _git(layout.root, "rev-parse", "--git-path", "hooks")
@@ -66,9 +71,9 @@ def place_of(path: Path) -> HookPlace:
 
 
 def look(place: HookPlace, where: Places) -> list[Hook]:
-    """How each of the hooks is now."""
+    """Return the state of each hook."""
     if place.folder.exists() and not place.folder.is_dir():
-        note = f"core.hooksPath is {place.folder}, which is no folder"
+        note = f"core.hooksPath is {place.folder}, which is not a folder"
         return [Hook(event, place.folder, "switched off", note) for event in EVENTS]
     return [_look(place, event, where) for event in EVENTS]
 
@@ -82,20 +87,20 @@ def _look(place: HookPlace, event: str, where: Places) -> Hook:
         note = "beside yours" if not is_own(content) else "calls yours" if _before(file).exists() else ""
         return Hook(event, file, "installed" if same else "outdated", note)
     if _before(file).exists() or _before(file).is_symlink():
-        return Hook(event, file, "missing", "another tool has written this file anew")
+        return Hook(event, file, "missing", "another tool has rewritten this file")
     for ending in _MOVED_BY_OTHERS:
         other = _content(file.with_name(event + ending))
         if other is not None and is_own(other):
-            called = ending == ".legacy"  # pre-commit calls what it found
+            called = ending == ".legacy"  # pre-commit calls the hook it found
             note = f"moved to {event}{ending} by another tool" + (", which calls it" if called else "")
             return Hook(event, file, "installed" if called else "missing", note)
     if content is not None and place.inside and _is_tracked(place, file):
-        return Hook(event, file, "tracked", "this file belongs to the repository and is left as it is")
+        return Hook(event, file, "tracked", "this file is tracked by the repository and not changed")
     return Hook(event, file, "not installed")
 
 
 def put(place: HookPlace, event: str, where: Places) -> None:
-    """Install one hook, whatever is there now; nothing is done to a file that git tracks."""
+    """Install one hook beside whatever exists; never change a file that git tracks."""
     hook = _look(place, event, where)
     if hook.state in ("installed", "tracked"):
         return
@@ -115,7 +120,7 @@ def put(place: HookPlace, event: str, where: Places) -> None:
     _before(file).parent.joinpath(BEFORE).mkdir(exist_ok=True)
     link = _link(file)
     if os.path.lexists(_before(file)):
-        raise CommandError(f"{_before(file)} is in the way.", hint="hunch hooks uninstall puts back what was there.")
+        raise CommandError(f"{_before(file)} exists already.", hint="hunch hooks uninstall restores the previous hook.")
     file.rename(_before(file))
     if not os.path.lexists(link):
         link.symlink_to(Path("..") / _before(file).name)
@@ -123,7 +128,7 @@ def put(place: HookPlace, event: str, where: Places) -> None:
 
 
 def take_out(place: HookPlace, event: str) -> bytes | None:
-    """Uninstall one hook: what was there before is there again. Returns its content now, None if there is no file."""
+    """Uninstall one hook and restore the previous one; return the file's content, None if there is no file."""
     file = place.folder / event
     for other in (file, *(file.with_name(event + ending) for ending in _MOVED_BY_OTHERS)):
         content = _content(other)
@@ -143,7 +148,7 @@ def take_out(place: HookPlace, event: str) -> bytes | None:
 
 
 def clear_exclusions(place: HookPlace) -> None:
-    """Take our lines out of the repository's own list of ignored files."""
+    """Remove hunchd's lines from the repository's own exclude file."""
     file = place.common_dir / "info" / "exclude"
     content = _content(file) or b""
     if content.startswith(_EXCLUDE_BEGIN) and _EXCLUDE_END in content:
@@ -156,7 +161,7 @@ def clear_exclusions(place: HookPlace) -> None:
 
 
 def _exclude(place: HookPlace, hook: Path) -> None:
-    """A file that we put into the working tree must not show as something to commit."""
+    """Hide a hook file in the working tree from `git status`."""
     file = place.common_dir / "info" / "exclude"
     content = _content(file) or b""
     mode = stat.S_IMODE(file.stat().st_mode) if content else 0o644
@@ -173,7 +178,7 @@ def _exclude(place: HookPlace, hook: Path) -> None:
 
 
 def _core(lines: bytes) -> bytes:
-    """Our lines without the first, which says how they came there, and without what is only for some."""
+    """Return hunchd's lines without the first, which depends on how they were added, and without optional parts."""
     return lines[lines.index(b"\n(\n") : lines.index(b"\n) >/dev/null")]
 
 
@@ -182,7 +187,7 @@ def _before(file: Path) -> Path:
 
 
 def _link(file: Path) -> Path:
-    """An earlier hook keeps its name while ours calls it: some look at it to know what they are."""
+    """Return the link under which hunchd's hook calls an earlier one: some check the name they are called by."""
     return file.parent / BEFORE / file.name
 
 
@@ -194,7 +199,7 @@ def _content(file: Path) -> bytes | None:
 
 
 def _write(file: Path, content: bytes, mode: int) -> None:
-    """Replace the file at once: git may be about to run it."""
+    """Replace the file atomically, because git may be about to run it."""
     draft = file.with_name(f".{file.name}.hunch")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0), 0o600)
     with os.fdopen(descriptor, "wb") as opened:
@@ -230,7 +235,7 @@ def _asked(root: Path, *arguments: str) -> bool:
 
 
 def _run(root: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
-    """Without what the repository's own settings could make git start."""
+    """Run git without programs that the repository's own settings could make it start."""
     return subprocess.run(
         ["git", "-C", str(root), "-c", "core.fsmonitor=false", *arguments],
         capture_output=True,

@@ -1,4 +1,4 @@
-"""The text of the git hooks: a few lines of POSIX sh for each event, put into a hook or taken out of it again."""
+"""Text of the git hooks: a few lines of POSIX sh for each event, added to a hook or removed from it."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from pathlib import Path
 from typing import Final
 
 EVENTS: Final = ("post-commit", "post-checkout", "post-merge", "post-rewrite")
-# What an earlier hook that is no shell script is called while ours calls it.
+# Suffix of an earlier hook that is not a shell script; hunchd's hook calls it.
 BEFORE: Final = "before-hunch"
 SHEBANG: Final = b"#!/bin/sh\n"
 
-# What each event tells; indented as it stands in the template.
+# Shell code of each event, indented as in the template.
 _TOLD: Final = {
     "post-commit": """\
     look
     rebasing || tell commit "\\"sha\\":\\"$sha\\""
 """,
-    # While the daemon runs it sees this by itself, and who came from where too.
+    # While the daemon runs it notices checkouts itself, including the previous branch.
     "post-checkout": """\
     [ "$3" = 1 ] && ! [ -e @RENDEZVOUS@ ] || exit 0
     look
@@ -41,7 +41,7 @@ _TOLD: Final = {
     done
 """,
 }
-# What git says on standard input is read once, and given back for whatever comes after these lines.
+# git's standard input is read once, and restored for the rest of the script.
 _READ: Final = "hunch_rewritten=$(cat)\n"
 _GIVEN_BACK: Final = """\
 if [ -n "$hunch_rewritten" ]; then
@@ -52,7 +52,7 @@ else
     exec </dev/null
 fi
 """
-# The guard: hooks that call each other in a circle would never end.
+# The guard stops hooks that call each other in a circle.
 _CHAINED: Final = """\
 hunch_file=@FILE@
 case "|$HUNCH_CHAINED|" in *"|$hunch_file|"*) exit 0 ;; esac
@@ -71,8 +71,10 @@ _SHELL: Final = re.compile(
 
 
 def block(event: str, *, spool: Path, rendezvous: Path, note: str = "", chained: Path | None = None) -> bytes:
-    """The lines for one event, for a script that sh understands. `chained` is the file they are in, if they are to call
-    the hook that was there before."""
+    """Return the lines for one event, for a script that sh runs.
+
+    `chained` is the file that contains them, if they must call an earlier hook.
+    """
     rewrite = event == "post-rewrite"
     text = _template()
     for name, value in (
@@ -89,18 +91,18 @@ def block(event: str, *, spool: Path, rendezvous: Path, note: str = "", chained:
 
 
 def own_script(event: str, *, spool: Path, rendezvous: Path, chained: Path | None = None) -> bytes:
-    """A hook that is nothing but ours."""
+    """Return a hook that contains only hunchd's lines."""
     return SHEBANG + block(event, spool=spool, rendezvous=rendezvous, note=_MADE, chained=chained)
 
 
 def with_block(script: bytes, event: str, *, spool: Path, rendezvous: Path) -> bytes:
-    """A shell script with our lines behind its first one."""
+    """Insert hunchd's lines after the first line of a shell script."""
     first, end, rest = script.partition(b"\n")
     return first + b"\n" + block(event, spool=spool, rendezvous=rendezvous, note="" if end else _BARE) + rest
 
 
 def without_block(script: bytes) -> bytes | None:
-    """The script as it was before, or None when it was ours alone: there was no file."""
+    """Return the script without hunchd's lines; None if it was created by hunchd."""
     found = _BLOCK.search(script)
     if found is None:
         return script
@@ -115,12 +117,12 @@ def has_block(script: bytes) -> bool:
 
 
 def is_own(script: bytes) -> bool:
-    """Whether the script is ours and nothing else."""
+    """Return True if the script contains hunchd's lines only."""
     return has_block(script) and without_block(script) is None
 
 
 def is_shell(script: bytes) -> bool:
-    """Whether lines of sh can be put into the script."""
+    """Return True if lines of sh can be inserted into the script."""
     return _SHELL.match(script.partition(b"\n")[0]) is not None and b"\0" not in script
 
 

@@ -1,4 +1,4 @@
-"""`hunch hooks`: git tells hunchd of commits, checkouts, merges and rewrites, also while no daemon runs."""
+"""`hunch hooks`: git hooks that report commits, checkouts, merges and rewrites, even while no daemon runs."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from hunchd.cli.hook_scripts import EVENTS
 from hunchd.cli.output import clean, note, print_json, table
 from hunchd.config.places import Places, make_private, places
 
-_SHARED: Final = "core.hooksPath serves more than this repository: the hooks tell of all that use it."
-_TRACKED: Final = "The daemon sees commits by itself while it runs; without it they are seen at its next start."
+_SHARED: Final = "core.hooksPath is shared with other repositories; the hooks report events of all of them."
+_TRACKED: Final = "The daemon notices commits itself while it runs, and others at its next start."
 
 
 def hooks(arguments: Namespace) -> int:
@@ -32,8 +32,8 @@ def hooks(arguments: Namespace) -> int:
 
 def _install(place: HookPlace, where: Places) -> None:
     if place.folder.exists() and not place.folder.is_dir():
-        raise CommandError(f"hooks are switched off here: core.hooksPath is {place.folder}.")
-    make_private(where.spool)  # hooks write nothing where it is not: so they end with the daemon's data
+        raise CommandError(f"hooks are disabled here: core.hooksPath is {place.folder}.")
+    make_private(where.spool)  # hooks write nothing without it, so they stop with the daemon's data
     made = not place.folder.exists()
     place.folder.mkdir(parents=True, exist_ok=True)
     _record(where, place.folder, {"root": str(place.root), "made": made})
@@ -42,7 +42,7 @@ def _install(place: HookPlace, where: Places) -> None:
 
 
 def uninstall(place: HookPlace, where: Places) -> None:
-    """Leave the hooks as they were found."""
+    """Uninstall the hooks and restore the previous ones."""
     if place.folder.is_dir():
         for event in EVENTS:
             take_out(place, event)
@@ -54,7 +54,7 @@ def uninstall(place: HookPlace, where: Places) -> None:
 
 
 def uninstall_all(where: Places) -> list[str]:
-    """Take every hook out that was ever installed; the roots of their repositories."""
+    """Uninstall the hooks from every repository; return the roots."""
     roots = []
     for folder, told in recorded(where).items():
         root = Path(told["root"])
@@ -62,14 +62,14 @@ def uninstall_all(where: Places) -> list[str]:
         if root.is_dir():
             try:
                 uninstall(place_of(root), where)
-            except CommandError as error:  # no repository any more: its hooks are gone with it
+            except CommandError as error:  # the repository was removed, and its hooks with it
                 note(error.message)
         _record(where, Path(folder), None)
     return roots
 
 
 def recorded(where: Places) -> dict[str, dict[str, Any]]:
-    """Folders with hooks of ours: which repository they were installed for, and whether we made the folder."""
+    """Return the folders with installed hooks: repository root, and whether hunchd created the folder."""
     try:
         told = json.loads(_file(where).read_bytes())
     except (FileNotFoundError, ValueError):
@@ -85,7 +85,7 @@ def _uninstall_everywhere(where: Places, *, as_json: bool) -> int:
     for root in roots:
         print(f"{clean(root)}: uninstalled")
     if not roots:
-        note("no hooks are installed anywhere.")
+        note("no hooks are installed.")
     return 0
 
 
@@ -124,5 +124,5 @@ def _show(place: HookPlace, where: Places, *, as_json: bool) -> int:
     if any(
         hook.state in ("outdated", "missing") or (hook.state == "not installed" and was_installed) for hook in found
     ):
-        note("another tool, or another installation, has written these hooks; hunch hooks install brings ours back.")
+        note("another tool, or another installation, has rewritten these hooks; hunch hooks install restores them.")
     return 0

@@ -1,7 +1,7 @@
-"""HTTP/1.1, as much as one local daemon needs: a connection a request, bodies by length or in chunks.
+"""Minimal HTTP/1.1 client for one local daemon: a connection per request, bodies by length or in chunks.
 
-`http.client` would do, but it loads the libraries for mail and TLS first, which is a third of what a short command
-takes from the prompt back to the prompt.
+`http.client` would do, but it imports the libraries for mail and TLS first, a third of the run time of a short
+command.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Body = bytes | Iterable[bytes]
 
 
 class Address(NamedTuple):
-    """A Unix socket's path, or where there is none a host and port."""
+    """Path of a Unix socket, or host and port without one."""
 
     path: str | None
     host: str
@@ -29,11 +29,11 @@ class Address(NamedTuple):
 
 
 class Malformed(OSError):
-    """What came is not a whole HTTP answer."""
+    """The data received is not a complete HTTP response."""
 
 
 class Response:
-    """An answer whose body is still to come. Close it, or read it to its end."""
+    """Response whose body is not read yet. Close it, or read it to its end."""
 
     def __init__(self, status: int, headers: Mapping[str, str], stream: BinaryIO, connection: socket.socket) -> None:
         self.status = status
@@ -46,11 +46,11 @@ class Response:
         self._connection.close()
 
     def read(self) -> bytes:
-        """The whole body. Raises Malformed when it was cut short."""
+        """Read the whole body. Raises Malformed if it is cut short."""
         return b"".join(self.pieces())
 
     def lines(self) -> Iterator[bytes]:
-        """The body's lines with their newlines, as they arrive."""
+        """Yield the lines of the body with their newlines, as they arrive."""
         rest = b""
         for piece in self.pieces():
             *whole, rest = (rest + piece).split(b"\n")
@@ -60,7 +60,7 @@ class Response:
             yield rest
 
     def pieces(self) -> Iterator[bytes]:
-        """The body in pieces, as they arrive."""
+        """Yield the body in pieces, as they arrive."""
         try:
             if self._headers.get("transfer-encoding", "").lower() == "chunked":
                 yield from self._chunks()
@@ -69,7 +69,7 @@ class Response:
             elif self.status not in (204, 304):
                 yield self._stream.read()
         except ValueError as error:
-            raise Malformed(f"a length in the answer is no number: {error}") from error
+            raise Malformed(f"invalid length in the response: {error}") from error
         finally:
             self.close()
 
@@ -81,7 +81,7 @@ class Response:
     def _exactly(self, length: int) -> bytes:
         content = self._stream.read(length)
         if len(content) < length:
-            raise Malformed("the answer ended early")
+            raise Malformed("the response ended early")
         return content
 
 
@@ -94,13 +94,16 @@ def request(
     body: Body | None = None,
     timeout: float,
 ) -> Response:
-    """Ask and wait for the beginning of the answer. `timeout` (seconds) holds for each wait. Raises OSError."""
+    """Send a request and wait for the head of the response.
+
+    `timeout` (seconds) applies to each wait. Raises OSError.
+    """
     connection = connect(address, timeout=timeout)
     try:
         try:
             _send(connection, method, target, headers, body)
         except (BrokenPipeError, ConnectionResetError):
-            # A server may refuse before it has read the whole body: its answer says why.
+            # A server may reject a request before it has read the whole body; its response has the reason.
             if body is None:
                 raise
         stream = connection.makefile("rb")
@@ -114,7 +117,7 @@ def request(
 def connect(address: Address, *, timeout: float) -> socket.socket:
     if address.path is None:
         return socket.create_connection((address.host, address.port), timeout)
-    if not is_private(Path(address.path).parent):  # whoever listens there may be anybody, and a token is told to it
+    if not is_private(Path(address.path).parent):  # anybody could listen there, and would receive the token
         raise PermissionError(errno.EACCES, "the folder of the socket is not private", address.path)
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     connection.settimeout(timeout)
@@ -149,13 +152,13 @@ def _send(
 
 
 def _head(stream: BinaryIO) -> tuple[int, dict[str, str]]:
-    """The status and the headers, their names in small letters."""
+    """Read the status and the headers, with lower-case names."""
     first = stream.readline(_LINE)
     if not first:
-        raise Malformed("the connection was closed without an answer")
+        raise Malformed("the connection was closed without a response")
     version, _, rest = first.partition(b" ")
     if not version.startswith(b"HTTP/1.") or not rest[:3].isdigit():
-        raise Malformed("the answer is not HTTP")
+        raise Malformed("the response is not HTTP")
     headers: dict[str, str] = {}
     for _ in range(_HEADERS):
         line = stream.readline(_LINE).strip()
@@ -163,4 +166,4 @@ def _head(stream: BinaryIO) -> tuple[int, dict[str, str]]:
             return int(rest[:3]), headers
         name, _, value = line.decode("latin-1").partition(":")
         headers[name.strip().lower()] = value.strip()
-    raise Malformed("the answer has too many headers")
+    raise Malformed("the response has too many headers")

@@ -1,4 +1,4 @@
-"""Finds the daemon, starts it when there is none, ends it when asked."""
+"""Lifecycle of the daemon: finds it, starts it if there is none, stops it."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     import subprocess
     from collections.abc import Iterator
 
-READY: Final = 30.0  # seconds a start may take: the first one reads 200 MB of libraries, maybe from a slow disk
-GRACEFUL: Final = 8.0  # seconds a stop may take before it is forced; the daemon allows itself 5
-_PAUSE: Final = 0.02  # seconds between two looks
+READY: Final = 30.0  # seconds for a start: the first one reads 200 MB of libraries, maybe from a slow disk
+GRACEFUL: Final = 8.0  # seconds for a stop before it is forced; the daemon takes up to 5
+_PAUSE: Final = 0.02  # seconds between two checks
 # The daemon's exit code for "another one runs".
 _ALREADY: Final = 3
 
@@ -29,7 +29,7 @@ DAEMON: Final = (sys.executable, "-m", "hunchd.daemon.main")
 
 
 def connect(*, start: bool = True) -> Client:
-    """A client of the running daemon, which is started first when there is none and `start` allows it."""
+    """Return a client of the running daemon; start one first if there is none and `start` allows it."""
     daemon = running()
     if daemon is None:
         if not start:
@@ -40,20 +40,20 @@ def connect(*, start: bool = True) -> Client:
 
 
 def running(where: Places | None = None) -> Rendezvous | None:
-    """The daemon that answers, or None where there is none. Raises NoDaemon for one that hangs."""
+    """Return the running daemon, or None if there is none. Raises NoDaemon if it hangs."""
     daemon = read((where or places()).rendezvous_file)
     if daemon is None or answers(daemon):
         return daemon
-    # A file without a daemon behind it is left over from a crash: the next one replaces it.
+    # A rendezvous file without a daemon is left over from a crash: the next daemon replaces it.
     if not is_alive(daemon.pid) or not is_connectable(daemon):
         return None
     raise NoDaemon(
-        f"the daemon (pid {daemon.pid}) does not answer within {PING:.0f} s.", hint="hunch restart replaces it."
+        f"the daemon (pid {daemon.pid}) is not responding ({PING:.0f} s).", hint="hunch restart replaces it."
     )
 
 
 def launch() -> Rendezvous:
-    """Start a daemon and wait until it answers. Of several callers at once one starts it, the others wait with it."""
+    """Start a daemon and wait until it answers; of several callers one starts it, the others wait."""
     where = places()
     for folder in (where.runtime, where.state):
         make_private(folder)
@@ -65,7 +65,7 @@ def launch() -> Rendezvous:
 
 
 def _started(where: Places) -> subprocess.Popen[bytes]:
-    import subprocess  # most commands find a daemon and start nothing
+    import subprocess  # most commands find a running daemon
 
     with _log_end(where) as log:
         return subprocess.Popen(
@@ -80,17 +80,17 @@ def _started(where: Places) -> subprocess.Popen[bytes]:
 
 
 def _activated(where: Places, deadline: float) -> bool:
-    """Whether the service manager listens in the daemon's place; if so, this knock has made it start the daemon."""
+    """Return True if the service manager listens for the daemon; the connection makes it start the daemon."""
     address = http.Address(str(where.socket_file), "", 0)
     try:
         http.connect(address, timeout=PING).close()
-    except OSError:  # nobody, or what a daemon left that was killed
+    except OSError:  # nobody listens, or the socket of a killed daemon
         return False
     try:
         http.request(address, "GET", "/health", headers={}, timeout=deadline - time.monotonic()).read()
     except OSError as error:
         raise NoDaemon(
-            "the service manager could not start the daemon.", hint="systemctl --user status hunchd says why."
+            "the service manager could not start the daemon.", hint="systemctl --user status hunchd shows the cause."
         ) from error
     return True
 
@@ -101,8 +101,8 @@ def _until_ready(where: Places, process: subprocess.Popen[bytes] | None, deadlin
         daemon = read(where.rendezvous_file)
         if daemon is not None and is_alive(daemon.pid) and answers(daemon):
             return daemon
-        # One that ends because another was quicker is no failure: the other will answer in a moment, unless it was at
-        # its end itself.
+        # A daemon that exits because another was faster is no failure: the other one will answer in a moment, unless
+        # it was about to end itself.
         if process is not None and (ended := process.poll()) is not None:
             if ended != _ALREADY:
                 break
@@ -111,12 +111,12 @@ def _until_ready(where: Places, process: subprocess.Popen[bytes] | None, deadlin
         time.sleep(_PAUSE)
     what = f"did not answer within {READY:.0f} s" if ended in (None, _ALREADY) else f"ended with code {ended}"
     raise NoDaemon(
-        f"the daemon {what}.{_last_words(where)}", hint="hunch doctor looks for the cause; hunch logs for more."
+        f"the daemon {what}.{_last_words(where)}", hint="hunch doctor looks for the cause; hunch logs shows details."
     )
 
 
 def end(pid: int) -> None:
-    """Ask the daemon to stop, wait, and force it if it does not. Returns when the process is gone."""
+    """Stop the daemon, by force if needed; return when the process is gone."""
     for request, patience in ((signal.SIGTERM, GRACEFUL), (signal.SIGKILL, 2.0)):
         try:
             os.kill(pid, request)
@@ -129,13 +129,13 @@ def end(pid: int) -> None:
             if not is_alive(pid) or _is_zombie(pid):
                 return
             time.sleep(_PAUSE)
-    raise CommandError(f"process {pid} cannot be ended.")
+    raise CommandError(f"process {pid} cannot be stopped.")
 
 
 def holder(where: Places | None = None) -> int | None:
-    """The process that holds the daemon's lock. It lives, and is a daemon for certain, whether it answers or not.
+    """Return the process that holds the daemon's lock: certainly a live daemon, even if it does not answer.
 
-    The kernel keeps the lock, so neither a crash nor a process id that was used again can fool us.
+    The kernel keeps the lock, so neither a crash nor a reused process id can mislead us.
     """
     if os.name != "posix":
         daemon = read((where or places()).rendezvous_file)
@@ -157,7 +157,7 @@ def holder(where: Places | None = None) -> int | None:
 
 
 def _is_zombie(pid: int) -> bool:
-    """Ended, but not yet noticed by its parent: gone for every purpose of ours."""
+    """Return True if the process has ended, but its parent has not noticed yet."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123
             return file.read().rpartition(b")")[2].split()[:1] == [b"Z"]
@@ -167,7 +167,7 @@ def _is_zombie(pid: int) -> bool:
 
 @contextmanager
 def _turn(where: Places, deadline: float) -> Iterator[None]:
-    """One starter at a time. The lock is the kernel's: it goes with its holder, so it can never be stale."""
+    """Let one process at a time start the daemon; the kernel's lock ends with its holder, so it is never stale."""
     if os.name != "posix":
         yield  # the daemon's own lock decides
         return
@@ -190,7 +190,7 @@ def _turn(where: Places, deadline: float) -> Iterator[None]:
 
 @contextmanager
 def _log_end(where: Places) -> Iterator[int]:
-    """The log file, for what a process says before (or instead of) its own logging."""
+    """Open the log file for the output of a process before, or instead of, its own logging."""
     descriptor = os.open(where.log_file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0), 0o600)
     try:
         yield descriptor
@@ -199,9 +199,9 @@ def _log_end(where: Places) -> Iterator[int]:
 
 
 def _last_words(where: Places) -> str:
-    """The log's last line, which mostly tells the cause."""
+    """Return the log's last line, which usually states the cause."""
     try:
         lines = where.log_file.read_bytes()[-4096:].decode(errors="replace").split("\n")
     except OSError:
         return ""
-    return next((f" It said: {line.strip()}" for line in reversed(lines) if line.strip()), "")
+    return next((f" Its last log line: {line.strip()}" for line in reversed(lines) if line.strip()), "")

@@ -1,4 +1,4 @@
-"""`hunch start`, `stop` and `restart`: the daemon's life."""
+"""`hunch start`, `stop` and `restart`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def start(arguments: Namespace) -> int:
     if daemon is not None:
         return _told(arguments, daemon, is_new=False)
     if arguments.foreground:
-        os.execv(DAEMON[0], (*DAEMON, "--log-to-stderr"))  # from here on this process is the daemon
+        os.execv(DAEMON[0], (*DAEMON, "--log-to-stderr"))  # this process becomes the daemon
     return _told(arguments, launch(), is_new=True)
 
 
@@ -40,9 +40,9 @@ def restart(arguments: Namespace) -> int:
 
 
 def _told(arguments: Namespace, daemon: Rendezvous, *, is_new: bool) -> int:
-    """Which daemon runs; its token stays in its file."""
+    """Print which daemon runs, without its token."""
     if arguments.json:
         print_json({"started": is_new, "pid": daemon.pid, "version": daemon.version, "url": daemon.url})
     else:
-        print(f"hunchd {daemon.version} {'started' if is_new else 'is running already'} (pid {daemon.pid}).")
+        print(f"hunchd {daemon.version} {'started' if is_new else 'is already running'} (pid {daemon.pid}).")
     return 0

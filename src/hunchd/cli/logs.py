@@ -1,4 +1,4 @@
-"""`hunch logs`: the end of the daemon's log, and what comes after it; for programs an entry a line, as JSON."""
+"""`hunch logs`: prints and follows the end of the daemon's log, as text or as JSON Lines."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from hunchd.cli.errors import CommandError
 from hunchd.cli.output import clean
 from hunchd.config.places import places
 
-_LOOK: Final = 0.25  # seconds between two looks at a log that is followed
+_LOOK: Final = 0.25  # seconds between two checks of a followed log
 _BLOCK: Final = 65_536  # bytes read at a time from the end
-# As the daemon's `main` has it written.
+# Format of the daemon's log, set in its `main`.
 _ENTRY: Final = re.compile(
     r"(?P<at>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}) (?P<level>[A-Z]+) (?P<part>[\w.]+): (?P<message>.*)"
 )
@@ -35,7 +35,7 @@ def logs(arguments: Namespace) -> int:
         shown = as_json if arguments.json else clean
         for line in last_lines(file, arguments.lines):
             print(shown(line))
-        sys.stdout.flush()  # a pipe is not a terminal: without it nothing is seen until there is more
+        sys.stdout.flush()  # a pipe is block-buffered: without this nothing appears until there is more
         if not arguments.follow:
             return 0
         _follow(path, file, shown)
@@ -43,8 +43,10 @@ def logs(arguments: Namespace) -> int:
 
 
 def as_json(line: str) -> str:
-    """A line of the log as an object: when, how grave, by which part, what. Of a line that goes on with the entry
-    before it, as those of a traceback do, only what it says."""
+    """Convert a log line to a JSON object: time, level, logger and message.
+
+    A line that continues the previous entry, as in a traceback, has only a message.
+    """
     entry = _ENTRY.fullmatch(line)
     if entry is None:
         return json.dumps({"message": line}, ensure_ascii=False)
@@ -54,7 +56,7 @@ def as_json(line: str) -> str:
 
 
 def last_lines(file: BinaryIO, count: int) -> list[str]:
-    """The last `count` lines, read from the end so that a long log costs no more than a short one."""
+    """Return the last `count` lines, read from the end so that a long log costs no more than a short one."""
     position = file.seek(0, os.SEEK_END)
     tail = b""
     while position > 0 and tail.count(b"\n") <= count:
@@ -68,7 +70,7 @@ def last_lines(file: BinaryIO, count: int) -> list[str]:
 
 
 def _follow(path: Path, file: BinaryIO, shown: Callable[[str], str]) -> None:
-    """Print what is appended, for ever; a log that was rotated is followed in its new file."""
+    """Print appended lines forever; follow a rotated log into its new file."""
     while True:
         for line in file:
             print(shown(line.decode(errors="replace").rstrip("\n")), flush=True)

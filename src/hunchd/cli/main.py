@@ -1,4 +1,4 @@
-"""Entry of `hunch`: reads the arguments, runs one command, turns every error into one line and an exit code."""
+"""Entry point of `hunch`: parses the arguments, runs one command, turns errors into one line and an exit code."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ if TYPE_CHECKING:
 
     from hunchd.domain.errors import HunchError
 
-# What shells report for a command that these signals ended.
+# Exit codes that shells report for commands ended by these signals.
 INTERRUPTED = 130
 PIPE_CLOSED = 141
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run `hunch ARGV`; the exit code: 0 done, 1 the work failed, 2 wrong usage, 3 no daemon."""
+    """Run `hunch ARGV`; return the exit code: 0 done, 1 failed, 2 wrong usage, 3 no daemon."""
     _open_standard_streams()
     words = sys.argv[1:] if argv is None else argv
     if words[:2] == ["run", "--"] and len(words) > 2:
@@ -26,7 +26,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     from hunchd.cli.errors import CommandError
     from hunchd.domain.errors import HunchError
 
-    # A name that is no UTF-8, or a terminal that is not, must not end a command half way.
+    # A name or a terminal that is not UTF-8 must not abort a command.
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
@@ -40,7 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         _say(error)
         return 1
     except BrokenPipeError:
-        # The reader has gone; Python would complain again when it flushes at exit.
+        # The reader has gone; Python would report it again when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return PIPE_CLOSED
     except KeyboardInterrupt:
@@ -52,8 +52,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _open_standard_streams() -> None:
-    """Whoever has closed one of them neither says nor hears anything through it; what is opened next must not get its
-    number."""
+    """Open closed standard streams on /dev/null, so that no other file gets their descriptor."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115
@@ -64,7 +63,7 @@ def _told(error: OSError) -> str:
         try:
             os.getcwd()  # noqa: PTH109 - pathlib is not loaded here
         except FileNotFoundError:
-            return "the folder you are in is not there any more; go to another one."
+            return "the current folder no longer exists; change to another one."
     return f"{error.filename or 'system'}: {error.strerror or error}"
 
 
@@ -80,14 +79,16 @@ def _advice(error: OSError) -> str | None:
         return None
     try:
         is_own = home.lstat().st_uid == os.geteuid()
-    except OSError:  # in a folder that is not open to us
+    except OSError:  # in an inaccessible folder
         is_own = False
     return f"chmod -R u+rwX {home}" if is_own else hint_of_foreign(home)
 
 
 def _run_at_once(words: Sequence[str], *, alone: bool) -> int:
-    """`hunch run -- WORDS`: somebody waits for the command, so nothing is loaded that it does not need. A process of
-    its own (`alone`) ends without taking down what nobody uses any more."""
+    """Run `hunch run -- WORDS` without loading anything it does not need.
+
+    The caller waits for the command. With `alone`, the process exits without cleaning up.
+    """
     try:
         from hunchd.cli.running.run import run_command
 
@@ -106,7 +107,7 @@ def _run(argv: Sequence[str]) -> int:
     if argv[:1] == ["agent-hook"] and len(argv) == 2 and not argv[1].startswith("-"):
         from hunchd.cli.agents.hook import answer_hook
 
-        return answer_hook(argv[1])  # between two steps of an agent: without reading the table of all commands
+        return answer_hook(argv[1])  # an agent is waiting: do not import the table of all commands
     from importlib import import_module
 
     from hunchd.cli.parser import parse

@@ -1,7 +1,7 @@
 """`hunch mcp`: the Model Context Protocol over standard input and output, for agents that start their servers.
 
-It answers from what it has at once and asks the daemon for the rest, which is started when there is none and may be
-restarted meanwhile. The official SDK would take a second to load and 55 MB in each agent's session:
+It answers static requests at once and forwards the others to the daemon, which is started if there is none and may be
+restarted meanwhile. The official SDK would take a second to import and 55 MB in each agent's session:
 docs/decisions/0011-mcp-without-its-sdk.md.
 """
 
@@ -21,25 +21,25 @@ from hunchd.protocol.mcp import wire
 from hunchd.protocol.mcp.asking import Answer, Ask, Conversation, Pause, Trouble
 from hunchd.protocol.mcp.focus import Focus
 
-# The client and the look for repositories are loaded with the first question: an agent starts its servers and waits
-# for their tools long before it asks one.
+# The client and the repository search are imported with the first call: an agent starts its servers and waits for
+# their list of tools long before it calls one.
 if TYPE_CHECKING:
     from hunchd.cli.client import Client
 
-# A client that has closed its end gets what it had asked for, if it still comes soon.
+# After end of input, pending responses are still sent for this long.
 _LAST_ANSWERS: Final = 10.0  # seconds
-# Requests that wait for the daemon at the same time: it takes no more from all its clients than it can answer.
+# Concurrent requests to the daemon, which bounds the requests of all its clients.
 _AT_ONCE: Final = 4
-# Where agents say what they work in, for those that start servers in another folder.
+# The project's folder, set by agents that start servers in another folder.
 _PLACE_VARIABLE: Final = "CLAUDE_PROJECT_DIR"
 
 
 def serve(arguments: Namespace) -> int:
-    """Answer until standard input ends."""
+    """Serve until standard input ends."""
     place = os.path.realpath(arguments.project or os.environ.get(_PLACE_VARIABLE) or ".")
     if not os.path.isdir(place):  # noqa: PTH112 - pathlib is not loaded here
-        raise WrongUsage(f"there is no folder {place!r}.")
-    # Nobody may print between the messages: what is printed by mistake goes where people look for it.
+        raise WrongUsage(f"no such folder: {place!r}.")
+    # Stray output must not mix with the messages, so it goes to standard error.
     answers, sys.stdout = sys.stdout.buffer, sys.stderr
     server = StdioServer(Focus(place, root_of), Daemon(start=not arguments.no_start), answers)
     server.read(sys.stdin.buffer)
@@ -47,7 +47,7 @@ def serve(arguments: Namespace) -> int:
 
 
 def root_of(path: str) -> str | None:
-    """The root of the repository around a path."""
+    """Return the root of the repository that contains a path."""
     from pathlib import Path
 
     from hunchd.repository.layout import find
@@ -57,14 +57,14 @@ def root_of(path: str) -> str | None:
 
 
 class Daemon:
-    """Carries out what conversations ask, with whichever daemon runs at the moment."""
+    """Driver of conversations, with whichever daemon runs at the moment."""
 
     def __init__(self, *, start: bool) -> None:
         self._start = start
         self._client: Client | None = None
 
     def hold(self, conversation: Conversation[Answer]) -> Answer:
-        """The conversation's outcome. Blocks; several threads may hold one each."""
+        """Drive the conversation to its result. Blocks; several threads may drive one each."""
         step: Ask | Pause
         try:
             step = next(conversation)
@@ -84,7 +84,7 @@ class Daemon:
             return outcome
 
     def ask(self, ask: Ask) -> Any:
-        """The daemon's answer. A daemon that is gone, or has another token, is looked for once more."""
+        """Return the daemon's response; reconnect once if the daemon is gone or has another token."""
         known = self._client
         if known is not None:
             try:
@@ -104,8 +104,8 @@ class Daemon:
             raise _trouble(refused) from refused
         except (HunchError, OSError) as error:
             raise Trouble(
-                f"hunchd cannot be asked now: {error}",
-                hint="go on without it, nothing else depends on it; `hunch doctor` tells the user why",
+                f"hunchd is unavailable: {error}",
+                hint="continue without it, nothing else depends on it; `hunch doctor` shows the user the cause",
             ) from error
 
 
@@ -118,8 +118,11 @@ def _trouble(refused: Refused) -> Trouble:
 
 
 class StdioServer:
-    """Reads messages, one a line. Each request that may have to wait has a thread, so that pings are answered
-    meanwhile; what was cancelled is not answered."""
+    """Server that reads one message per line.
+
+    Each request that may have to wait gets a thread, so that pings are answered meanwhile; a cancelled one is not
+    answered.
+    """
 
     def __init__(self, focus: Focus, daemon: Daemon, answers: BinaryIO) -> None:
         self._focus = focus
@@ -153,7 +156,7 @@ class StdioServer:
             self._write(wire.error(message.get("id") if isinstance(message, dict) else None, refusal))
 
     def _begin(self, request: dict[str, Any]) -> None:
-        """What needs no daemon is answered on the spot, in order."""
+        """Start a request; answer at once, in order, if it needs no daemon."""
         conversation = wire.answer(request, self._focus, stateless=wire.is_stateless(request))
         key = _key(request["id"])
         if request["method"] not in wire.ASKS_DAEMON:
@@ -167,13 +170,13 @@ class StdioServer:
         try:
             with self._slots:
                 response = self._daemon.hold(conversation)
-        except Exception:  # a mistake of ours must not leave the agent without an answer
-            import logging  # which costs every start a tenth of its time
+        except Exception:  # a bug must not leave the agent without a response
+            import logging  # its import takes a tenth of each start
 
             logging.getLogger(__name__).exception("a request to hunch mcp failed")
-            response = wire.error(identifier, wire.Refusal(wire.INTERNAL_ERROR, "something went wrong inside hunchd"))
+            response = wire.error(identifier, wire.Refusal(wire.INTERNAL_ERROR, "internal error in hunchd"))
         key = _key(identifier)
-        if self._running.get(key) is threading.current_thread():  # else it was cancelled
+        if self._running.get(key) is threading.current_thread():  # otherwise it was cancelled
             self._write(response)
             self._running.pop(key, None)
 
@@ -184,9 +187,9 @@ class StdioServer:
                 self._answers.write(line)
                 self._answers.flush()
             except (BrokenPipeError, ValueError):
-                os._exit(0)  # nobody reads any more, and reading goes on in another thread
+                os._exit(0)  # the reader has gone, and the main thread would keep reading
 
 
 def _key(identifier: Any) -> str:
-    """1 and "1" are two requests."""
+    """Return a key that distinguishes the ids 1 and "1"."""
     return repr(identifier)

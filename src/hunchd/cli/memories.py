@@ -1,4 +1,4 @@
-"""`hunch remember`, `search`, `show`, `edit`, `forget`, `why`, `expand`: what is known, in its owner's hands."""
+"""`hunch remember`, `search`, `show`, `edit`, `forget`, `why`, `expand`: commands on memories."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from hunchd.cli.launching import connect
 from hunchd.cli.output import BOLD, DIM, ago, clean, coloured, line, note, number, print_json, table
 from hunchd.cli.targets import items, root_of, root_or_none, text_file
 
-_NEAR = 2  # statements that are shown beside one that was kept
-# What the daemon says about a memory beyond its text, in the order people want it.
+_NEAR = 2  # similar statements shown after storing one
+# Properties of a memory besides its text, in display order.
 _DETAILS = (
     "kind",
     "category",
@@ -38,7 +38,7 @@ _DETAILS = (
 def remember(arguments: Namespace) -> int:
     content = _text(arguments.text)
     if not content.strip():
-        raise WrongUsage("there is nothing to remember: TEXT is empty.")
+        raise WrongUsage("nothing to remember: TEXT is empty.")
     if arguments.value is not None and not arguments.key:
         raise WrongUsage("--value belongs to a --key.")
     draft = {
@@ -65,42 +65,42 @@ def remember(arguments: Namespace) -> int:
         for understood in answer.get("understood", ()):
             note(_understood(understood))
             if secrets := understood.get("redacted"):
-                note(f"not kept: {clean(', '.join(secrets))}. Secrets are left out of what is remembered.")
+                note(f"removed secrets: {clean(', '.join(secrets))}. Secrets are never stored.")
             _show_near(client, understood)
     return 0
 
 
 def _show_near(client: Client, understood: Mapping[str, Any]) -> None:
-    """What is known of the same, where only the user can tell whether both hold."""
+    """Print similar statements, because only the user can judge whether all of them hold."""
     if understood.get("verdict") not in ("new", "replaced") or "contradiction" in understood:
         return
     identifier, near = understood["id"], []
-    with suppress(Refused):  # it is kept all the same
+    with suppress(Refused):  # the statement is stored all the same
         near = client.get(f"{_address(identifier)}/near", limit=_NEAR)["items"]
     for known in near:
-        note(f"known already: {line(known['content'], 120)} ({ago(known['at'])}, {clean(known['id'])})")
+        note(f"already known: {line(known['content'], 120)} ({ago(known['at'])}, {clean(known['id'])})")
     if near:
         which = clean(near[0]["id"]) if len(near) == 1 else "ID"
-        note(f"If both cannot hold: hunch contradictions open {clean(identifier)} {which}")
+        note(f"If they contradict each other: hunch contradictions open {clean(identifier)} {which}")
 
 
 def _understood(told: dict[str, Any]) -> str:
-    """How a statement was filed, for the one who made it to see whether it was meant so."""
+    """Describe how a statement was interpreted, so that the user can correct it."""
     if "key" not in told and told.get("verdict") == "same":
-        return "that was known"
+        return "already known"
     if "key" not in told:
-        return "kept as it was said; no key and value were seen in it (--key gives it one)"
+        return "stored verbatim; no key and value were recognised (--key sets one)"
     other = f" (not {told['instead_of']})" if told.get("instead_of") else ""
     because = f", because {told['reason']}" if told.get("reason") else ""
     category = f"{told['category']}, " if told.get("category") else ""
     says = clean(f"understood as {category}{told['key']}: {told.get('value', '')}{other}{because}")
     match told.get("verdict"):
         case "same":
-            says += "; that was known"
+            says += "; already known"
         case "replaced":
-            says += f"; takes the place of {clean(told['replaced']['value'])}"
+            says += f"; replaces {clean(told['replaced']['value'])}"
         case "rejected":
-            says += f"; not taken: {clean(told['rejected_for']['value'])} is more certain"
+            says += f"; rejected: {clean(told['rejected_for']['value'])} is more certain"
     if "contradiction" in told:
         says += f"; contradicts another source (hunch contradictions resolve {clean(told['contradiction'])})"
     return f"{says}. Wrong? hunch edit {clean(told['id'])} --key … --value …, or hunch undo {clean(told['id'])}"
@@ -127,7 +127,7 @@ def search(arguments: Namespace) -> int:
     for result in answer["results"]:
         when = f" · {clean(result['at'][:10])}" if result.get("at") else ""
         print(f"{coloured(line(result['title'], 90), BOLD)}  {result['kind']}{when} · {clean(result['id'])}")
-        if result.get("snippet") and result["snippet"] != result["title"]:  # many a fact is its own title
+        if result.get("snippet") and result["snippet"] != result["title"]:  # many facts are their own title
             print(f"    {line(result['snippet'], 200)}")
         if result.get("reasons"):
             print(coloured(f"    {line(' · '.join(result['reasons']))}", DIM))
@@ -203,7 +203,7 @@ def why(arguments: Namespace) -> int:
         if refusal.status != 404:
             raise
         raise WrongUsage(
-            f"{arguments.subject!r} is neither a file here, nor a document, nor the id of a memory."
+            f"{arguments.subject!r} is neither a file, nor a document, nor the id of a memory."
         ) from refusal
     history = items(client.get(f"{address}/history"))
     used = client.get(f"{address}/usage")
@@ -211,16 +211,16 @@ def why(arguments: Namespace) -> int:
         print_json({"memory": memory, "history": history, **used})
         return 0
     print(_described(memory))
-    for name, said in (("superseded_by", "gave way to"), ("supersedes", "took the place of")):
-        if "." not in (memory.get(name) or "."):  # a version of its own is told below
+    for name, said in (("superseded_by", "superseded by"), ("supersedes", "supersedes")):
+        if "." not in (memory.get(name) or "."):  # its own versions are listed below
             print(f"{said} {clean(memory[name])}")
     for name, value in (memory.get("source") or {}).items():
-        if isinstance(value, dict | list):  # what programs need to take it back
+        if isinstance(value, dict | list):  # data for undo
             continue
         if name != "goes_after":
             print(f"source {clean(name)}: {line(value)}")
         elif memory.get("status") == "archived":
-            back = f"unless hunch undo {clean(memory['id'])} brings it back"
+            back = f"unless hunch undo {clean(memory['id'])} restores it"
             print(f"erased for good after {line(str(value)[:10])}, {back}")
     usage = memory.get("usage") or {}
     counts = [f"{name} {_times(count)}" for name, count in usage.items() if name != "last"]
@@ -229,7 +229,7 @@ def why(arguments: Namespace) -> int:
         print(f"{ago(event['at'])}: {line(event['what'])}")
     for change in used["changes"]:
         why = line(change["why"], 60)
-        undone = ", taken back" if change.get("undone") else ""
+        undone = ", undone" if change.get("undone") else ""
         print(f"{clean(change['step'])} in run {clean(change['run'])}{undone}: {line(change['what'], 70)} ({why})")
     for version in history:
         print(
@@ -281,12 +281,12 @@ def expand(arguments: Namespace) -> int:
     if text.strip():
         print(clean(text).rstrip("\n"))
     else:
-        note(f"there is nothing behind {arguments.subject!r}.")
+        note(f"no text found for {arguments.subject!r}.")
     return 0
 
 
 def _expanded(client: Client, subject: str, level: str, root: str | None) -> Any:
-    """What is behind an id, or else behind a topic of that name."""
+    """Return the text behind an id, or else behind a topic of that name."""
     common = {"level": level} | ({"project": root} if root else {})
     try:
         return client.post("/expand", {"id": subject, **common})
@@ -321,15 +321,15 @@ def _text(argument: str) -> str:
 
 
 def edited(text: str) -> str:
-    """`text` after the user's editor. Raises CommandError when the editor fails."""
-    # No other command needs these.
+    """Let the user edit a text. Raises CommandError if the editor fails."""
+    # Imported here because no other command needs these.
     import shlex
     import subprocess
     import tempfile
 
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
     if not editor:
-        raise WrongUsage("there is nothing to change.", hint="Say what (--content, --title, …) or set $EDITOR.")
+        raise WrongUsage("nothing to change.", hint="Use an option  (--content, --title, …) or set $EDITOR.")
     descriptor, name = tempfile.mkstemp(prefix="hunch-", suffix=".md")
     draft = Path(name)
     try:

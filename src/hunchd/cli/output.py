@@ -1,4 +1,4 @@
-"""What commands print: JSON for programs, aligned columns for people, colours only on a terminal that wants them."""
+"""Output of commands: JSON for programs, aligned columns for people, colours only on a terminal that wants them."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def print_json(value: Any) -> None:
 
 
 def clean(text: object) -> str:
-    """`text` without characters that control a terminal: it may come from anybody's repository."""
+    """Remove characters that control a terminal; the text may come from anybody's repository."""
     return str(text).translate(_CONTROLS)
 
 
 def line(text: object, width: int = 100) -> str:
-    """`text` on one line of at most `width` characters."""
+    """Return `text` on one line of at most `width` characters."""
     flat = " ".join(clean(text).split())
     return flat if len(flat) <= width else flat[: width - 1].rstrip() + "…"
 
@@ -48,7 +48,7 @@ def wants_colour(stream: TextIO) -> bool:
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()) -> str:
-    """Columns as wide as they must be; those numbered in `right` are set flush right."""
+    """Format aligned columns; those with an index in `right` are right-aligned."""
     cells = [tuple(header), *(tuple(" ".join(cell.splitlines()) for cell in row) for row in rows)]
     widths = [max(len(row[column]) for row in cells) for column in range(len(header))]
     lines = [
@@ -68,7 +68,7 @@ def number(value: object) -> str:
 
 
 def size(count: float) -> str:
-    """Bytes as people say them."""
+    """Format a number of bytes for people."""
     for unit in ("B", "kB", "MB", "GB"):
         if count < 1000:
             return f"{count:.0f} {unit}" if unit == "B" or count >= 10 else f"{count:.1f} {unit}"
@@ -77,7 +77,7 @@ def size(count: float) -> str:
 
 
 def span(seconds: float) -> str:
-    """A duration as people say it."""
+    """Format a duration for people."""
     for length, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
         if seconds >= length:
             return f"{seconds / length:.0f} {unit}"
@@ -85,7 +85,7 @@ def span(seconds: float) -> str:
 
 
 def ago(moment: str | None, *, now: datetime | None = None) -> str:
-    """How long ago an ISO 8601 moment was; an unreadable one is given back as it is."""
+    """Format how long ago an ISO 8601 time was; return an unreadable one unchanged."""
     if not moment:
         return "never"
     try:
@@ -99,18 +99,18 @@ def ago(moment: str | None, *, now: datetime | None = None) -> str:
 
 
 def note(text: str) -> None:
-    """Something about the answer that is not the answer: to standard error."""
+    """Print a remark that is not part of the result to standard error."""
     print(coloured(f"hunch: {text}", DIM, sys.stderr), file=sys.stderr)
 
 
 def confirm(question: str, *, yes: bool, otherwise: str) -> None:
-    """Returns if `yes` was said with the command, or is said now. Raises CommandError, `otherwise`, if it is not."""
+    """Ask for confirmation unless `yes`. Raises CommandError with the message `otherwise` if it is denied."""
     if not yes and not _confirmed(question):
-        raise CommandError(otherwise, hint="Say yes at the question, or --yes with the command.")
+        raise CommandError(otherwise, hint="Answer yes, or use --yes.")
 
 
 def _confirmed(question: str) -> bool:
-    """Whether the person at the terminal says yes; without a terminal nobody does."""
+    """Return True if the user at the terminal confirms; False without a terminal."""
     if not sys.stdin.isatty():
         return False
     print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)

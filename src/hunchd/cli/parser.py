@@ -1,4 +1,4 @@
-"""From `hunch ARGUMENTS` to a namespace: the overview, the help of each command, and mistakes in one line."""
+"""Argument parser of `hunch`: the overview, the help of each command, and one-line errors."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from hunchd.cli.errors import WrongUsage
 
 
 class Parser(argparse.ArgumentParser):
-    """Mistakes are raised, for `main` to print like every other error."""
+    """Parser that raises errors, for `main` to print like every other error."""
 
     def error(self, message: str) -> NoReturn:
         raise WrongUsage(self._with_choices(message), hint=f"{self.prog} --help shows what it takes.")
 
     def _with_choices(self, message: str) -> str:
-        """What is required, with what it may be."""
+        """Add the allowed values to a message about required arguments."""
         head, required, names = message.partition("are required: ")
         choices = {str(each.metavar or each.dest): each.choices for each in self._actions if not each.option_strings}
         told = [
@@ -29,7 +29,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def parse(argv: Sequence[str]) -> argparse.Namespace:
-    """The arguments, with `runs` naming the function to call. `--help` and `--version` print and exit."""
+    """Parse the arguments; `runs` names the function to call. `--help` and `--version` print and exit."""
     if not argv:
         print(overview())
         raise SystemExit(0)
@@ -67,12 +67,12 @@ def parser_of(command: Command) -> argparse.ArgumentParser:
 
 
 def overview() -> str:
-    """What `hunch` alone prints: every command in a line, by what one wants to do."""
+    """Return the text that `hunch` alone prints: one line per command, by group."""
     width = max(len(command.name) for command in COMMANDS) + 2
     lines = [
         "hunch: what will you need next? A local daemon knows before you ask.",
         "",
-        "usage: hunch COMMAND [ARGUMENTS]      hunch COMMAND --help teaches one command",
+        "usage: hunch COMMAND [ARGUMENTS]      hunch COMMAND --help explains one command",
     ]
     for group in GROUPS:
         lines += ["", f"{group}:"]
@@ -90,4 +90,4 @@ def _unknown(name: str) -> str:
     import difflib  # only mistakes need it
 
     near = difflib.get_close_matches(name, [command.name for command in COMMANDS], n=1)
-    return f"there is no command {name!r}." + (f" Did you mean {near[0]!r}?" if near else "")
+    return f"unknown command {name!r}." + (f" Did you mean {near[0]!r}?" if near else "")

@@ -1,4 +1,4 @@
-"""`hunch history`, `undo`, `contradictions`: what was, back to what was, and what cannot both be."""
+"""`hunch history`, `undo`, `contradictions`: earlier versions, undo, and conflicting memories."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RESOLUTIONS = {"a": "a_wins", "b": "b_wins", "both": "both_valid", "merged": "me
 
 
 def undo(arguments: Namespace) -> int:
-    """Take back the last change of a memory, a document, or how a contradiction was settled."""
+    """Undo the last change of a memory or a document, or the resolution of a contradiction."""
     client = connect(start=not arguments.no_start)
     identity = _identity(client, arguments.id)
     memory = client.post(f"/memories/{part(identity)}/undo", {})
@@ -24,13 +24,13 @@ def undo(arguments: Namespace) -> int:
         print_json(memory)
     else:
         said = memory.get("title") if is_document(arguments.id) else memory.get("content")
-        gone = "nothing is there any more" if memory.get("status") == "archived" else line(said)
-        print(f"{clean(arguments.id)}: as before: {gone}")
+        gone = "removed" if memory.get("status") == "archived" else line(said)
+        print(f"{clean(arguments.id)}: restored: {gone}")
     return 0
 
 
 def history(arguments: Namespace) -> int:
-    """How the value of a key changed, or what a memory said before."""
+    """Print how the value of a key changed, or the earlier versions of a memory."""
     client = connect(start=not arguments.no_start)
     question = {"key": arguments.subject, "project": None if arguments.everywhere else root_or_none(arguments.project)}
     try:
@@ -48,7 +48,7 @@ def history(arguments: Namespace) -> int:
             f"{clean(change['at'][:10])}  {clean(before)} → {coloured(clean(after), BOLD)}  {_origin(change['source'])}"
         )
     for claim in told["rejected"]:
-        print(coloured(f"not taken: {line(claim['value'])}  {_origin(claim['source'])}", DIM))
+        print(coloured(f"rejected: {line(claim['value'])}  {_origin(claim['source'])}", DIM))
     return 0
 
 
@@ -69,7 +69,7 @@ def _versions(client: Client, arguments: Namespace) -> int:
 
 
 def contradictions(arguments: Namespace) -> int:
-    """List what cannot both hold, or say which of the two does."""
+    """List contradictions, report one, or resolve one."""
     client = connect(start=not arguments.no_start)
     match arguments.action:
         case "resolve":
@@ -91,23 +91,23 @@ def contradictions(arguments: Namespace) -> int:
             side = found[name]
             print(f"    {name}: {line(side.get('title'))}  {_origin(side.get('source', {}))}, {ago(side.get('at'))}")
     if not answer["items"]:
-        note("nothing contradicts itself." if status == "open" else "there never was a contradiction.")
+        note("no open contradictions." if status == "open" else "no contradictions.")
     return 0
 
 
 def _resolve(client: Client, arguments: Namespace) -> int:
     if not arguments.id or not arguments.other:
-        raise WrongUsage("what holds? hunch contradictions resolve ID a|b|both|merged")
+        raise WrongUsage("which is right? hunch contradictions resolve ID a|b|both|merged")
     resolution = RESOLUTIONS.get(arguments.other, arguments.other)
     if resolution not in RESOLUTIONS.values():
-        raise WrongUsage(f"what holds is one of a, b, both, merged, and not {arguments.other!r}.")
+        raise WrongUsage(f"the resolution must be a, b, both or merged; got {arguments.other!r}.")
     body = {"resolution": resolution, "note": arguments.note, "value": arguments.value}
     address = f"/contradictions/{part(arguments.id)}/resolve"
     settled = client.post(address, {name: value for name, value in body.items() if value})
     if arguments.json:
         print_json(settled)
     else:
-        print(f"{clean(arguments.id)}: settled. hunch undo {clean(arguments.id)} takes it back.")
+        print(f"{clean(arguments.id)}: resolved. hunch undo {clean(arguments.id)} reopens it.")
     return 0
 
 
@@ -119,15 +119,15 @@ def _open(client: Client, arguments: Namespace) -> int:
         print_json(told)
     elif told["status"] == "open":
         print(
-            f"{clean(told['id'])}: open. hunch contradictions resolve {clean(told['id'])} a|b|both|merged settles it."
+            f"{clean(told['id'])}: open. hunch contradictions resolve {clean(told['id'])} a|b|both|merged resolves it."
         )
     else:
-        print(f"{clean(told['id'])}: settled before ({clean(told['resolution'])}).")
+        print(f"{clean(told['id'])}: already resolved ({clean(told['resolution'])}).")
     return 0
 
 
 def _identity(client: Client, subject: str) -> str:
-    """The id of a memory, or of the document at a path."""
+    """Return the id of a memory, or of the document at a path."""
     return str(client.get(address_of(subject))["id"]) if is_document(subject) else subject
 
 

@@ -1,4 +1,4 @@
-"""`hunch error`: an error that somebody pasted; what it is, what mended it before, and where to look."""
+"""`hunch error`: explains a pasted error: what it is, its earlier fix, and where to look."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from hunchd.cli.output import BOLD, DIM, clean, coloured, line, note, print_json
 from hunchd.cli.running.letter import readable
 from hunchd.cli.targets import folder, root_of
 
-_LONGEST: Final = 48 * 1024  # characters at the end of the text: a long trace
+_LONGEST: Final = 48 * 1024  # characters, from the end: a long trace
 _DIFF_LINES: Final = 14
-_HISTORY: Final = 1.0  # seconds until what is found in history has usually come
-_AGAIN: Final = 0.1  # seconds between two looks
+_HISTORY: Final = 1.0  # seconds that the search of the history usually takes
+_AGAIN: Final = 0.1  # seconds between two checks
 
 
 def error(arguments: Namespace) -> int:
-    """Keep the error as one that was seen, and print what is known of it."""
+    """Store the pasted error as a signal, and print what is known about it."""
     text = _text(arguments.file)
     client = connect(start=not arguments.no_start)
     root = root_of(folder(arguments.project or "."), client)
@@ -53,12 +53,12 @@ def _text(file: str | None) -> str:
             raise WrongUsage(f"{file!r} cannot be read: {trouble.strerror}.") from trouble
     text = readable(given)[-_LONGEST:]
     if not text.strip():
-        raise WrongUsage("there is no error: the text is empty.", hint="hunch error FILE, or paste it, then Ctrl-D")
+        raise WrongUsage("the error text is empty.", hint="hunch error FILE, or paste it, then Ctrl-D")
     return text
 
 
 def _told(client: Client, root: str) -> dict[str, Any]:
-    """The error that was seen last, with its fix if it has one; history is searched for one meanwhile."""
+    """Return the newest error with its fix, if any; wait briefly, because the history is searched meanwhile."""
     patience = time.monotonic() + _HISTORY
     while not (newest := _newest(client, root))["source"].get("fix") and time.monotonic() < patience:
         time.sleep(_AGAIN)
@@ -75,7 +75,7 @@ def _newest(client: Client, root: str) -> dict[str, Any]:
     bundle = client.get("/context", project=root)
     seen = [item for item in bundle["items"] if item["kind"] == "error"]
     if not seen:
-        raise CommandError("the daemon did not keep the error.", hint="hunch doctor looks into it.")
+        raise CommandError("the daemon did not store the error.", hint="hunch doctor looks for the cause.")
     return dict(max(seen, key=lambda item: str(item["source"].get("last", ""))))
 
 
@@ -92,10 +92,10 @@ def _print(told: dict[str, Any]) -> None:
         for part in change[:_DIFF_LINES]:
             print(f"    {line(part)}")
     elif source.get("candidates"):
-        print("  its last line alone may be of one of these:")
+        print("  its last line matches several errors:")
         for candidate in source["candidates"]:
             print(f"    {line(candidate)}")
     else:
-        print(coloured("  not mended before, as far as is known", DIM))
+        print(coloured("  no earlier fix is known", DIM))
     for file in told["files"]:
         print(f"{file['confidence']:6.0%}  {clean(file['path'])}")

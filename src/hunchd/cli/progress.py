@@ -1,4 +1,4 @@
-"""A line on the terminal that tells how far something has come."""
+"""Progress line on the terminal."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from hunchd.cli.output import wants_colour
 
 @contextmanager
 def watched(stream: TextIO) -> Iterator[Callable[[str], None]]:
-    """A function that shows its text as the current state, on a terminal; elsewhere it shows nothing."""
+    """Yield a function that shows its text as the current state; it does nothing without a terminal."""
     if not stream.isatty():
         yield lambda _: None
         return
-    # Loading rich takes longer than most commands: only those that wait anyway pay for it.
+    # Importing rich takes longer than most commands: only those that wait anyway do it.
     from rich.console import Console
 
     with Console(file=stream, no_color=not wants_colour(stream)).status("asking …") as line:

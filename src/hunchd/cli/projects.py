@@ -1,4 +1,4 @@
-"""`hunch add`, `remove` and `projects`: what is watched."""
+"""`hunch add`, `remove` and `projects`: the watched projects."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hunchd.cli.progress import watched
 from hunchd.cli.status import projects_table
 from hunchd.cli.targets import folder, items, known_project
 
-_LOOK: Final = 0.2  # seconds between two looks at the progress
+_LOOK: Final = 0.2  # seconds between two checks of the progress
 
 
 def add(arguments: Namespace) -> int:
@@ -32,7 +32,7 @@ def add(arguments: Namespace) -> int:
 
 
 def _indexed(client: Client, identity: str) -> dict[str, object]:
-    """The project once it is no longer being read; what goes wrong meanwhile is told, each thing once."""
+    """Wait until the project is indexed; print each problem once."""
     told: set[str] = set()
     with watched(sys.stderr) as show:
         while True:
@@ -53,10 +53,10 @@ def remove(arguments: Namespace) -> int:
 
 
 def erase_project(client: Client, argument: str, *, yes: bool, as_json: bool) -> int:
-    """Erase what is kept of one project, after a yes."""
+    """Erase everything stored about one project, after a confirmation."""
     project = known_project(client, argument)
     name, path = clean(project["name"]), clean(project["path"])
-    question = f"Erase all that is kept of {name} ({path})? The repository is not touched."
+    question = f"Erase everything stored about {name} ({path})? The repository is not touched."
     confirm(question, yes=yes, otherwise="nothing was erased.")
     answer = client.delete(f"/projects/{project['id']}")
     if as_json:
@@ -76,5 +76,5 @@ def listing(arguments: Namespace) -> int:
     if projects:
         print(projects_table(projects))
     else:
-        note("no project yet: run `hunch context FILE` or `hunch add` in a repository.")
+        note("no projects yet: run `hunch context FILE` or `hunch add` in a repository.")
     return 0

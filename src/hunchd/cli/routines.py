@@ -1,4 +1,4 @@
-"""`hunch workflows` and `hunch import-history`: how things are done here, and what was done before hunchd was there."""
+"""`hunch workflows` and `hunch import-history`: recurring workflows, and commands from before the installation."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from hunchd.repository.layout import find
 
 PAGE: Final = 200
 BATCH: Final = 500  # signals a request
-MOST: Final = 4_000  # commands: what is looked at for habits
-# Commands without a time are told as given in one go: an hour that nobody knows starts nothing.
+MOST: Final = 4_000  # newest commands, as many as are searched for habits
+# Commands without a time are reported in one sequence, so that no time of day is inferred from them.
 APART: Final = 0.2  # seconds
 
 
 def workflows(arguments: Namespace) -> int:
-    """List habits and what scripts say, the habits first."""
+    """List workflows, habits before those from scripts."""
     client = connect(start=not arguments.no_start)
     root = root_of(folder(arguments.project or "."), client)
     found = _workflows(client, root)
@@ -44,9 +44,7 @@ def workflows(arguments: Namespace) -> int:
         print(f"{line(one.get('levels', {}).get('summary') or one['title'], 150)}")
         print(coloured(f"    {said} · {clean(one['id'])}", DIM))
     if not found:
-        note(
-            "no workflow is known yet: `hunch shell-init` tells of commands, scripts are read when a project is added."
-        )
+        note("no workflows yet: `hunch shell-init` reports commands, scripts are read when a project is added.")
     return 0
 
 
@@ -63,7 +61,7 @@ def _workflows(client: Client, root: str) -> list[dict[str, Any]]:
 
 
 def import_history(arguments: Namespace) -> int:
-    """Take in what a shell remembers of a project, after a yes."""
+    """Import the commands of a project from a shell's history, after a confirmation."""
     root = root_of(folder(arguments.project or "."))
     file, shell = _file(arguments.source)
     try:
@@ -78,18 +76,18 @@ def import_history(arguments: Namespace) -> int:
             print_json({"commands": [one.command for one in wanted], "of": len(commands)})
         else:
             print(*(clean(one.command) for one in wanted), sep="\n")
-            note(f"{told} would be taken in for {root}.")
+            note(f"{told} would be imported for {root}.")
         return 0
     if not wanted:
-        note(f"{told} were given in {root}, as far as `cd` tells; --all takes all of them.")
+        note(f"{told} were run in {root}, judging by `cd`; --all imports all of them.")
         return 0
-    question = f"Take in {told} as given in {root}? Secrets are masked first."
-    confirm(question, yes=arguments.yes, otherwise="nothing was taken in.")
+    question = f"Import {told} as run in {root}? Secrets are masked first."
+    confirm(question, yes=arguments.yes, otherwise="nothing was imported.")
     accepted = _send(connect(start=not arguments.no_start), root, file, wanted)
     if arguments.json:
         print_json({"accepted": accepted, "of": len(commands)})
     else:
-        print(f"{number(accepted)} commands taken in. hunch workflows lists what is done again and again.")
+        print(f"{number(accepted)} commands imported. hunch workflows lists recurring ones.")
     return 0
 
 
@@ -127,7 +125,7 @@ def _file(source: str) -> tuple[Path, Shell]:
 
 
 def _is_below(where: str | None, root: str) -> bool:
-    """Whether a folder is of that project: of its tree, and of no repository inside."""
+    """Return True if a folder belongs to the project: inside its tree, and not in a nested repository."""
     if where is None or not Path(where).is_relative_to(root):
         return False
     layout = find(Path(where)) if Path(where).is_dir() else None

@@ -1,4 +1,4 @@
-"""`hunch service`: systemd or launchd start the daemon, on the first request or at login, and watch over it."""
+"""`hunch service`: lets systemd or launchd start the daemon, on the first request or at login, and supervise it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def service(arguments: Namespace) -> int:
 
 
 def wanted_files(manager: str, where: Places, environment: Mapping[str, str]) -> dict[Path, bytes]:
-    """What is to be written where."""
+    """Return the files to write, with their content."""
     home = environment.get("HUNCHD_HOME")
     if manager == "launchd":
         return {Path.home() / "Library" / "LaunchAgents" / f"{LABEL}.plist": _plist(where, home)}
@@ -50,9 +50,9 @@ def wanted_files(manager: str, where: Places, environment: Mapping[str, str]) ->
 
 
 def install(manager: str, where: Places, files: Mapping[Path, bytes]) -> None:
-    """Write the files, hand a running daemon over, and start. Once more after an upgrade does no harm."""
+    """Write the files, stop a running daemon, and start the service. Safe to repeat after an upgrade."""
     if manager == "systemd":
-        _systemctl("show-environment")  # nothing is written where no manager listens to us
+        _systemctl("show-environment")  # fails before anything is written if no manager responds
     for path, content in files.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         draft = path.with_name(f".{path.name}.new")
@@ -71,7 +71,7 @@ def install(manager: str, where: Places, files: Mapping[Path, bytes]) -> None:
 
 
 def uninstall(manager: str, files: Mapping[Path, bytes]) -> None:
-    """Stop the daemon and leave nothing behind; any command starts it again as before."""
+    """Stop the daemon and delete the files; any command starts the daemon again."""
     if not any(path.exists() for path in files):
         return
     if manager == "launchd":
@@ -86,7 +86,7 @@ def uninstall(manager: str, files: Mapping[Path, bytes]) -> None:
 
 
 def installed(where: Places) -> str | None:
-    """The manager that the daemon of this home is installed with, if it is."""
+    """Return the manager that the daemon of this home is installed with, or None."""
     home = os.environ.get("HUNCHD_HOME")
     for manager in ("systemd", "launchd"):
         for path in wanted_files(manager, where, os.environ):
@@ -97,7 +97,7 @@ def installed(where: Places) -> str | None:
 
 
 def state(manager: str, files: Mapping[Path, bytes]) -> dict[str, Any]:
-    """How the service is now, as `--json` shows it."""
+    """Return the state of the service, as `--json` shows it."""
     there = {path: path.read_bytes() if path.exists() else None for path in files}
     told: dict[str, Any] = {
         "manager": manager,
@@ -123,7 +123,7 @@ def _show(manager: str, files: Mapping[Path, bytes], *, as_json: bool) -> int:
     if not told["installed"]:
         print(f"{manager}: not installed")
         return 0
-    print(f"{manager}: installed{'' if told['up_to_date'] else ', for another installation of hunchd'}")
+    print(f"{manager}: installed{'' if told['up_to_date'] else ', but for another installation of hunchd'}")
     for path in told["files"]:
         print(f"  {clean(path)}")
     for unit in UNITS:
@@ -144,7 +144,7 @@ def _unit(name: str, where: Places, home: str | None) -> str:
 
 
 def _template(name: str) -> str:
-    """A unit as it comes with the package, or lies in the source tree beside it."""
+    """Read a unit from the package, or from the source tree beside it."""
     package = Path(hunchd.__file__).parent
     for folder in (package / "systemd", package.parents[1] / "systemd"):
         if (folder / name).is_file():
@@ -153,13 +153,13 @@ def _template(name: str) -> str:
 
 
 def _quoted(word: str) -> str:
-    """A word of a unit's command line, taken as it is."""
+    """Quote a word literally for a unit's command line."""
     plain = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
     return f'"{plain}"' if any(sign in plain for sign in " \t\\'\";") else plain
 
 
 def _plist(where: Places, home: str | None) -> bytes:
-    """A launchd agent: there from login on, started again when it fails."""
+    """Render a launchd agent that starts at login and is restarted when it fails."""
     return plistlib.dumps(
         {
             "Label": LABEL,
@@ -189,7 +189,7 @@ def _present() -> str:
 
 
 def _end_other(where: Places) -> None:
-    """A daemon that was started by hand makes room for that of the service."""
+    """Stop a daemon that was started by hand, in favour of the service's."""
     if (pid := holder(where)) is not None:
         end(pid)
 
@@ -209,5 +209,5 @@ def _run(*command: str, check: bool = True) -> str:
         raise CommandError(f"{command[0]} could not be run: {error}") from error
     if check and done.returncode:
         said = clean(done.stderr.strip() or done.stdout.strip())
-        raise CommandError(f"{' '.join(command)} failed: {said}", hint="Is there a session of yours for it to talk to?")
+        raise CommandError(f"{' '.join(command)} failed: {said}", hint="Does it have a user session to connect to?")
     return done.stdout

@@ -1,4 +1,4 @@
-"""The commands about agents' sessions; a part of the table in `commands`."""
+"""Commands for agents' sessions; part of the table in `commands`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ACTIONS: Final = ("list", "show", "end", "delete", "compile")
 def _sessions(parser: ArgumentParser) -> None:
     parser.add_argument("action", choices=ACTIONS, help="what to do")
     parser.add_argument("id", nargs="?", metavar="ID", help="of the session; list takes none")
-    parser.add_argument("message", nargs="?", default="", metavar="MESSAGE", help="compile: what the user says now")
+    parser.add_argument("message", nargs="?", default="", metavar="MESSAGE", help="compile: the user's new message")
     parser.add_argument("--project", metavar="DIR", help="list: of this project only")
     parser.add_argument("--limit", type=positive, default=20, metavar="N", help="list: how many (default 20)")
     parser.add_argument("--full", action="store_true", help="show: whole messages instead of a line each")
@@ -24,12 +24,12 @@ def _sessions(parser: ArgumentParser) -> None:
 
 
 def _import_transcripts(parser: ArgumentParser) -> None:
-    parser.add_argument("file", nargs="*", metavar="FILE", help="read these files instead of where agents keep theirs")
+    parser.add_argument("file", nargs="*", metavar="FILE", help="read these files instead of the agents' own folders")
     parser.add_argument("--from", dest="agents", action="append", choices=AGENTS, default=[], help="of this agent only")
-    parser.add_argument("--project", metavar="DIR", help="only what was said in this project")
+    parser.add_argument("--project", metavar="DIR", help="only sessions in this project")
     parser.add_argument("--since", type=date, metavar="DATE", help="only sessions that began on this day or later")
     parser.add_argument("--all", action="store_true", help="sessions of unknown projects too, as your own")
-    parser.add_argument("--dry-run", action="store_true", help="say what would be taken in, send nothing")
+    parser.add_argument("--dry-run", action="store_true", help="show what would be imported, send nothing")
 
 
 SESSION_COMMANDS: Final = (
@@ -37,8 +37,8 @@ SESSION_COMMANDS: Final = (
         "sessions",
         KNOWN,
         "sessions of agents: list, show, end, delete, compile",
-        "Sessions that agents and plugins have told hunchd of. Their logs are kept word by word until you delete\n"
-        "them; older turns are condensed only in the prompts that are compiled of them.",
+        "Sessions reported by agents and plugins. Their logs are stored verbatim until you delete them; older turns\n"
+        "are condensed only in the prompts compiled from them.",
         f"{RUN}.sessions:sessions",
         _sessions,
         ("hunch sessions list --project .", "hunch sessions show 3f2b8c1e", "hunch sessions delete 3f2b8c1e --yes"),
@@ -46,10 +46,10 @@ SESSION_COMMANDS: Final = (
     Command(
         "import-transcripts",
         DATA,
-        "take in what agents have kept of earlier sessions",
-        "Reads the transcripts that coding agents left on this machine (Claude Code, Codex, Gemini CLI, Cursor,\n"
-        "aider) and takes them in as sessions, so that memory does not start empty. Nothing is read unless you\n"
-        "run this; secrets are taken out before anything is stored; what was taken in before is recognised.",
+        "import earlier sessions of agents",
+        "Reads the transcripts of coding agents on this machine (Claude Code, Codex, Gemini CLI, Cursor, aider) and\n"
+        "imports them as sessions, so that memory does not start empty. Nothing is read unless you run this; secrets\n"
+        "are removed before anything is stored; known sessions are skipped.",
         f"{RUN}.transcripts:import_transcripts",
         _import_transcripts,
         ("hunch import-transcripts --dry-run", "hunch import-transcripts --from claude-code --project ."),

@@ -1,4 +1,4 @@
-"""`hunch sessions`: what agents have told, listed, shown, ended, deleted, compiled."""
+"""`hunch sessions`: lists, shows, ends, deletes and compiles sessions of agents."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _list(client: Client, arguments: Namespace) -> int:
         for one in items(answer)
     ]
     if not rows:
-        note("no session was told of yet; hunch import-transcripts takes in earlier ones.")
+        note("no sessions yet; hunch import-transcripts imports earlier ones.")
         return 0
     print(table(("session", "state", "messages", "last", "about"), rows, right=(2,)))
     if answer["total"] > len(rows):
@@ -79,7 +79,7 @@ def _end(client: Client, arguments: Namespace) -> int:
         print_json(answer)
         return 0
     kept = f"{number(len(answer['episodes']))} episodes, {number(len(answer['facts']))} facts"
-    print(f"{clean(answer['id'])}: {clean(answer['outcome'])}; kept as {kept}")
+    print(f"{clean(answer['id'])}: {clean(answer['outcome'])}; stored {kept}")
     if answer["summary"]:
         print(clean(answer["summary"]))
     return 0
@@ -89,14 +89,14 @@ def _delete(client: Client, arguments: Namespace) -> int:
     path = f"/sessions/{part(arguments.id)}"
     head = client.get(path)
     question = (
-        f"Erase {number(head['messages'])} messages of “{line(head['title'], 60)}” and all that was made of them?"
+        f"Erase {number(head['messages'])} messages of “{line(head['title'], 60)}” and everything derived from them?"
     )
     confirm(question, yes=arguments.yes, otherwise="nothing was erased.")
     answer = client.delete(path)
     if arguments.json:
         print_json(answer)
     else:
-        print(f"{number(answer['memories'])} memories are erased.")
+        print(f"{number(answer['memories'])} memories erased.")
     return 0
 
 

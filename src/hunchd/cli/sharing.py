@@ -24,7 +24,7 @@ from hunchd.protocol.shared import LARGEST, SharedFile, is_shared_path, parsed, 
 from hunchd.repository.ignore import IgnoreRules
 from hunchd.repository.reading import read_file
 
-_MOST: Final = 2_000  # files that are listed
+_MOST: Final = 2_000  # files listed per folder
 _README: Final = f"{FOLDER}/README.md"
 _ABOUT: Final = """\
 Facts, decisions and workflows that the people of this project share, one a file. The daemon hunchd reads them, and so
@@ -33,7 +33,7 @@ may anyone else. Edit, review and delete them like any other file.
 
 
 class Found(NamedTuple):
-    """A file below the folder: what it states, or why it states nothing."""
+    """File below the shared folder: its parsed content, or why it could not be parsed."""
 
     path: str
     content: bytes
@@ -42,10 +42,12 @@ class Found(NamedTuple):
 
 
 def share(arguments: Namespace) -> int:
-    """Write what is named into the repository, or list what is and what could be shared."""
+    """Write the named memories into the repository, or list what is and what could be shared."""
     root = Path(_root(arguments))
     if not (arguments.names or arguments.all) and not arguments.list:
-        note("nothing is named, so this is the list; hunch share ID writes, hunch share --all what you said yourself.")
+        note(
+            "no names given, listing instead; hunch share ID writes one, --all everything you stated yourself."
+        )
     client = connect(start=not arguments.no_start)
     told = _asked(client, root, [] if arguments.list else arguments.names)
     if arguments.list or not (arguments.names or arguments.all):
@@ -68,14 +70,14 @@ def share(arguments: Namespace) -> int:
 
 
 def unshare(arguments: Namespace) -> int:
-    """Delete shared files; what is known here stays."""
+    """Delete shared files; the memories stay in the local store."""
     root = Path(_root(arguments))
     found = list(found_below(root))
     gone: list[Found] = []
     for name in arguments.names:
         meant = [one for one in found if _is_meant(one, name, root)]
         if not meant:
-            raise WrongUsage(f"nothing is shared as {name!r}.", hint="hunch share --list shows what is.")
+            raise WrongUsage(f"nothing is shared as {name!r}.", hint="hunch share --list shows the shared files.")
         gone += [one for one in meant if one not in gone]
     for one in gone:
         if not arguments.dry_run:
@@ -86,12 +88,12 @@ def unshare(arguments: Namespace) -> int:
     for one in gone:
         print(f"{clean(one.path)}: {'would be ' if arguments.dry_run else ''}removed.")
     if gone and not arguments.dry_run:
-        note("what you know of it stays with you. Your colleagues forget it with your next commit.")
+        note("your own memories stay. Colleagues lose theirs when they pull your next commit.")
     return 0
 
 
 def found_below(root: Path) -> Iterator[Found]:
-    """The shared files of a working tree, in the order of their paths, read as the daemon reads them."""
+    """Yield the shared files of a working tree in path order, read as the daemon reads them."""
     for name in (*FOLDERS, WORKFLOWS):
         place = root / FOLDER / name
         if place.is_symlink() or not place.is_dir():
@@ -102,10 +104,10 @@ def found_below(root: Path) -> Iterator[Found]:
 
 def _read(root: Path, path: str) -> Found:
     if not is_shared_path(path):
-        return Found(path, b"", None, "its name is not made of small letters, digits and -, with .md at the end")
+        return Found(path, b"", None, "its name must consist of lower-case letters, digits and -, and end in .md")
     content = read_file(root, path, limit=LARGEST)
     if content is None:
-        return Found(path, b"", None, f"it is no plain file of at most {LARGEST // 1024} kB")
+        return Found(path, b"", None, f"it is not a plain file of at most {LARGEST // 1024} kB")
     try:
         return Found(path, content, parsed(path, content))
     except InvalidInput as error:
@@ -122,7 +124,7 @@ def _asked(client: Client, root: Path, names: list[str]) -> Any:
 
 
 def _user(root: Path) -> str:
-    """The name that git knows of who works here; it stands in each commit anyway."""
+    """Return the user's name from git's settings; it is in each commit anyway."""
     command = ["git", "-C", str(root), "-c", "core.fsmonitor=false", "config", "user.name"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=5, stdin=subprocess.DEVNULL)
@@ -132,7 +134,7 @@ def _user(root: Path) -> str:
 
 
 def _place(told: dict[str, Any], found: dict[str, Found]) -> str:
-    """The path of a memory's file; one that is shared already keeps its file, whatever its title says now."""
+    """Return the path of a memory's file; a shared one keeps its file even if its title has changed."""
     for one in found.values():
         if one.stated is not None and one.stated.id and one.stated.id == told["id"]:
             return one.path
@@ -152,16 +154,16 @@ def _write_all(root: Path, files: list[dict[str, Any]]) -> None:
 
 
 def _write(root: Path, path: str, content: str) -> None:
-    """Put a file there whole, or not at all; through no link."""
+    """Write a file atomically, never through a symlink."""
     if path != _README and not is_shared_path(path):
-        raise CommandError(f"{path!r} is no place for a shared file.")
+        raise CommandError(f"{path!r} is not a path for a shared file.")
     place = _checked(root, path)
     place.parent.mkdir(parents=True, exist_ok=True)
     descriptor, draft = tempfile.mkstemp(dir=place.parent, prefix=".hunch-")
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
             file.write(content)
-        Path(draft).chmod(0o644)  # like what git checks out
+        Path(draft).chmod(0o644)  # like files that git checks out
         Path(draft).replace(place)
     except OSError:
         Path(draft).unlink(missing_ok=True)
@@ -169,12 +171,14 @@ def _write(root: Path, path: str, content: str) -> None:
 
 
 def _checked(root: Path, path: str) -> Path:
-    """The place of a file below the root. Raises CommandError where a link leads away from it."""
+    """Return the path of a file below the root. Raises CommandError if a symlink leads away from it."""
     place = root
     for part in path.split("/"):
         place = place / part
         if place.is_symlink():
-            raise CommandError(f"{place} is a link: nothing is written through it.", hint="Remove it first.")
+            raise CommandError(
+                f"{place} is a symlink; files are not written through symlinks.", hint="Remove it first."
+            )
     return place
 
 
@@ -183,7 +187,7 @@ def _tell(
 ) -> None:
     for one in files:
         if one not in changed:
-            print(f"{clean(one['path'])}: as it was.")
+            print(f"{clean(one['path'])}: unchanged.")
             continue
         print(f"{coloured(clean(one['path']), BOLD)}: {'would be ' if dry else ''}written.")
         if dry:
@@ -191,10 +195,10 @@ def _tell(
     if not files:
         note("nothing to share: hunch share --list shows what could be.")
     if changed and not dry:
-        note(f"git add {FOLDER} && git commit shares it; look at it first: it is for everybody who has the repository.")
+        note(f"git add {FOLDER} && git commit shares it; review it first: everybody with the repository can read it.")
     rules = IgnoreRules.load(root)
     if any(rules.reason(one["path"]) for one in changed):
-        note(f"but an ignore file of this repository leaves {FOLDER} out: git does not take it.")
+        note(f"but this repository ignores {FOLDER}: git will not add it.")
 
 
 def _show_difference(before: bytes, after: str) -> None:
@@ -218,7 +222,7 @@ def _list(root: Path, told: list[dict[str, Any]], *, as_json: bool) -> int:
         return 0
     for one in shared:
         by = f" · {clean(one['by'])}" if one["by"] else ""
-        state = {"same": "", "differs": " · you know it otherwise", "theirs": ""}[one["state"]]
+        state = {"same": "", "differs": " · differs from yours", "theirs": ""}[one["state"]]
         print(f"{coloured(line(one['title'], 80), BOLD)}  {coloured(clean(one['path']) + by + state, DIM)}")
     if could:
         print(coloured("could be shared:", DIM))
@@ -226,9 +230,9 @@ def _list(root: Path, told: list[dict[str, Any]], *, as_json: bool) -> int:
         own_words = "" if one["trust"] == "user" else "  (not in your own words)"
         print(f"  {clean(one['id'])}  {line(one['title'], 90)}{coloured(own_words, DIM)}")
     for one in unread:
-        note(f"{clean(one['path'])} is not read: {clean(one['reason'])}.")
+        note(f"{clean(one['path'])} is skipped: {clean(one['reason'])}.")
     if not (shared or could):
-        note("nothing is shared, and nothing could be: hunch remember keeps something first.")
+        note("nothing is shared or could be; hunch remember stores something first.")
     return 0
 
 

@@ -1,4 +1,4 @@
-"""`hunch shell-init`: the lines that make a shell tell of the commands that ended."""
+"""`hunch shell-init`: shell code that reports the commands that ended."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def shell_init(arguments: Namespace) -> int:
 
 
 def script(shell: str, where: Places, private: tuple[str, ...]) -> str:
-    """What `shell` is to evaluate when it starts."""
+    """Return the code for `shell` to evaluate at its start."""
     quoted = _quoted_for_fish if shell == "fish" else shlex.quote
     folders = [os.path.realpath(expanded(folder)) for folder in private]
     text = (Path(__file__).parent / "shell" / f"init.{shell}").read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""`hunch status`: what the daemon does and what it costs, on one screen."""
+"""`hunch status`: the daemon's activity and resource usage on one screen."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hunchd.cli.consolidation import done
 from hunchd.cli.launching import connect
 from hunchd.cli.output import BOLD, GREEN, YELLOW, ago, clean, coloured, number, print_json, size, span, table
 
-SPANS = {"day": "last day", "week": "last week"}  # of the scoreboard
+SPANS = {"day": "last day", "week": "last week"}  # periods of the prefetch metrics
 
 
 def status(arguments: Namespace) -> int:
@@ -22,7 +22,7 @@ def status(arguments: Namespace) -> int:
         print_json(told)
         return 0
     reasons = [clean(reason) for reason in told.get("degraded", ())]
-    verdict = coloured("degraded", YELLOW) if reasons else coloured("well", GREEN)
+    verdict = coloured("degraded", YELLOW) if reasons else coloured("healthy", GREEN)
     print(" · ".join((coloured(f"hunchd {daemon.version}", BOLD), f"pid {daemon.pid}", verdict, *_life(told))))
     for reason in reasons:
         print(f"  {coloured('!', YELLOW)} {reason}")
@@ -51,8 +51,12 @@ def status(arguments: Namespace) -> int:
 
 
 def scoreboard(prefetch: Mapping[str, Any]) -> str:
-    """What foresight was worth to this user. Of the files opened, how many were expected, and how long before; of what
-    was expected with confidence, how much was opened; of the bundles asked for, how many were ready."""
+    """Format the prefetch metrics.
+
+    Of the opened files: how many were expected, and how long before. Of the files expected with confidence: how
+    many were
+    opened. Of the requested bundles: how many were ready.
+    """
     rows = []
     for name, said in SPANS.items():
         told = prefetch.get(name) or {}
@@ -77,34 +81,34 @@ def _rate(share: float | None) -> str:
 
 
 def _answers(prefetch: Mapping[str, Any]) -> str:
-    """Of this daemon's life."""
+    """Summarize the responses of this daemon process."""
     if not prefetch.get("answers"):
-        return "none was asked for yet"
-    words = [f"{number(prefetch.get('answers', 0))} given", f"{_rate(prefetch.get('hit_rate'))} were ready"]
+        return "none requested yet"
+    words = [f"{number(prefetch.get('answers', 0))} sent", f"{_rate(prefetch.get('hit_rate'))} were ready"]
     words += [f"{clean(name)} {value:.1f} ms" for name, value in (prefetch.get("answer_ms") or {}).items()]
     return " · ".join([*words, f"{number(prefetch.get('depth', 0))} likely files kept ready"])
 
 
 def _run(run: Mapping[str, Any]) -> str:
     status = clean(run["status"]).replace("_", " ")
-    return " · ".join((ago(run.get("began")), status, done(run) or "nothing to change"))
+    return " · ".join((ago(run.get("began")), status, done(run) or "no changes"))
 
 
 def _tasks(tasks: Sequence[Mapping[str, Any]]) -> str:
-    """How many run, and each that does not, with its trouble."""
+    """Count the healthy tasks, and name the others with their state."""
     troubled = [task for task in tasks if task.get("state") not in ("running", "done", "ended")]
-    words = [f"{len(tasks) - len(troubled)} well"]
+    words = [f"{len(tasks) - len(troubled)} healthy"]
     words += [f"{task['name']} {task['state']}" for task in troubled]
     return " · ".join(clean(word) for word in words)
 
 
 def _patterns(projects: Sequence[Mapping[str, Any]]) -> str:
-    """How many code shapes are known of each project, or how far the search for them is."""
+    """Summarize the code patterns of each project, or the progress of the search for them."""
     words = []
     for project in projects:
         told, progress = project.get("patterns") or {}, (project.get("progress") or {}).get("patterns") or {}
         if told.get("state") == "mining":
-            words.append(f"{project['name']} {progress.get('done', 0)} of {progress.get('total', 0)} files looked at")
+            words.append(f"{project['name']} {progress.get('done', 0)} of {progress.get('total', 0)} files searched")
         elif told.get("known"):
             words.append(f"{project['name']} {told['known']}")
     return " · ".join(clean(word) for word in words)
@@ -116,7 +120,7 @@ def _life(told: Mapping[str, Any]) -> list[str]:
 
 
 def described(value: Any) -> str:
-    """A small JSON value as words; the unit is told by the end of a name."""
+    """Format a small JSON value for people; the suffix of a name gives the unit."""
     if isinstance(value, Mapping):
         return " · ".join(_part(str(name), part) for name, part in value.items() if part not in (None, [], {}, ""))
     if isinstance(value, list):
@@ -153,12 +157,12 @@ def projects_table(projects: list[dict[str, object]]) -> str:
 
 
 def readings(projects: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Of each project that is being read, what was heard of that last."""
-    return [f"  reading {clean(project['name'])}: {heard}" for project in projects if (heard := heard_of(project))]
+    """List the last progress report of each project that is being indexed."""
+    return [f"  indexing {clean(project['name'])}: {heard}" for project in projects if (heard := heard_of(project))]
 
 
 def _share(project: dict[str, object], what: str) -> str:
-    """ "1,200 of 15,000", or just the total when all is done."""
+    """Format "1,200 of 15,000", or just the total when all is done."""
     progress = project["progress"]
     told = progress.get(what) if isinstance(progress, dict) else None
     if not told:

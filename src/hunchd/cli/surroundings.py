@@ -1,4 +1,4 @@
-"""What `hunch doctor` looks at around the daemon: the folders above, the port, locks, letters, hooks, the service."""
+"""Checks of `hunch doctor` on the environment: parent folders, port, locks, spool, hooks, service."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ from hunchd.config.places import Places
 from hunchd.domain.errors import ConfigError
 from hunchd.protocol.rendezvous import read
 
-_MANY_LETTERS: Final = 1_000_000  # bytes: thousands of signals that nobody took
+_MANY_LETTERS: Final = 1_000_000  # bytes: thousands of unread signals
 
 
 def surroundings(where: Places) -> Iterator[Check]:
+    """Run all checks on the environment."""
     yield from above(where)
     yield from port(where)
     yield from locks(where)
@@ -33,7 +34,7 @@ def surroundings(where: Places) -> Iterator[Check]:
 
 
 def above(where: Places) -> Iterator[Check]:
-    """Whether somebody else could put another folder in the place of ours."""
+    """Check that nobody else can replace the daemon's folders."""
     if os.name != "posix":
         return
     for folder in dict.fromkeys(_existing(place.parent) for place in (where.data, where.state, where.runtime)):
@@ -47,7 +48,7 @@ def above(where: Places) -> Iterator[Check]:
             mend = lambda folder=folder, mode=mode: folder.chmod(mode)  # noqa: E731 - a deferred call, nothing more
             yield Check("folders", "bad", f"{folder} can be written by everybody", f"chmod o-w {folder}", mend)
         elif not os.access(folder, os.W_OK | os.X_OK):
-            yield Check("folders", "bad", f"nothing can be made in {folder}", to_be_ours)
+            yield Check("folders", "bad", f"no file can be created in {folder}", to_be_ours)
 
 
 def _existing(folder: Path) -> Path:
@@ -55,10 +56,10 @@ def _existing(folder: Path) -> Path:
 
 
 def port(where: Places) -> Iterator[Check]:
-    """A port that the settings fix may be somebody else's; one that the system chooses never is."""
+    """Check that a fixed port is free; one that the system chooses always is."""
     try:
         serving = load(where.config_file).serving
-    except ConfigError:  # told by the check of the settings
+    except ConfigError:  # reported by the check of the settings
         return
     if serving.port == 0:
         yield Check("port", "ok", "the system chooses a free one")
@@ -81,16 +82,16 @@ def port(where: Places) -> Iterator[Check]:
 
 
 def locks(where: Places) -> Iterator[Check]:
-    """The kernel keeps the locks, so none outlives its process; but a process may hold one and be of no use."""
+    """Check for a process that holds a lock without answering; the kernel releases locks of dead processes."""
     pid = holder(where)
     told = read(where.rendezvous_file)
     if pid is not None and (told is None or told.pid != pid):
-        finding = f"pid {pid} holds the daemon's lock, and no client can find it"
-        yield Check("locks", "bad", finding, "It may be starting; if this stays so: hunch restart")
+        finding = f"pid {pid} holds the daemon's lock, but no client can find it"
+        yield Check("locks", "bad", finding, "It may be starting; if this persists: hunch restart")
     elif _is_held(where.runtime / "start.lock"):
-        yield Check("locks", "note", "a command is starting the daemon at this moment", "Look again in ten seconds.")
+        yield Check("locks", "note", "a command is starting the daemon", "Check again in ten seconds.")
     else:
-        yield Check("locks", "ok", "none is held by a process that does not answer")
+        yield Check("locks", "ok", "none is held by an unresponsive process")
 
 
 def _is_held(file: Path) -> bool:
@@ -112,35 +113,38 @@ def _is_held(file: Path) -> bool:
 
 
 def degraded(where: Places) -> Iterator[Check]:
-    """What the running daemon itself knows to be wrong."""
+    """Report the problems that the running daemon knows itself."""
     told = read(where.rendezvous_file)
     if told is None or not answers(told):
         return
     try:
         status = Client(told, timeout=10.0).get("/status")
     except CommandError as error:
-        yield Check("status", "bad", f"the daemon does not say how it is: {error.message}", "hunch logs")
+        yield Check("status", "bad", f"the daemon does not report its status: {error.message}", "hunch logs")
         return
     for trouble in status.get("degraded") or ():
-        yield Check("status", "note", str(trouble), "hunch status shows more; hunch logs says why.")
+        yield Check("status", "note", str(trouble), "hunch status shows more; hunch logs shows the cause.")
     for project in status.get("projects") or ():
         if project.get("state") == "missing":
-            advice = f"hunch remove {project['id']}, if it is gone for good"
-            yield Check("status", "note", f"{project['path']} is not there", advice)
+            advice = f"hunch remove {project['id']}, if it was deleted for good"
+            yield Check("status", "note", f"{project['path']} does not exist", advice)
 
 
 def letters(where: Places) -> Iterator[Check]:
-    """What hooks and shells left for the daemon."""
+    """Check for messages in the spool that are invalid or not read."""
     aside = _entries(where.spool / "aside")
     if aside:
-        finding = f"{len(aside)} letters of hooks could not be understood; they are in {where.spool / 'aside'}"
-        yield Check("letters", "note", finding, "Look at them, then delete them.")
+        finding = f"{len(aside)} messages of hooks are invalid; they are in {where.spool / 'aside'}"
+        yield Check("letters", "note", finding, "Inspect them, then delete them.")
     waiting = sum(
         file.stat().st_size for file in (where.spool / "lines", *_entries(where.spool / "new")) if file.exists()
     )
     if waiting > _MANY_LETTERS:
         yield Check(
-            "letters", "note", f"{waiting / 1e6:.1f} MB from hooks and shells wait for the daemon", "hunch start"
+            "letters",
+            "note",
+            f"{waiting / 1e6:.1f} MB of messages from hooks and shells wait for the daemon",
+            "hunch start",
         )
 
 
@@ -152,7 +156,7 @@ def _entries(folder: Path) -> list[Path]:
 
 
 def hooks(where: Places) -> Iterator[Check]:
-    """Hooks that were installed and are no longer what they were."""
+    """Check for installed hooks that were changed or removed since."""
     from hunchd.cli.hook_files import look, place_of
     from hunchd.cli.hooks import recorded
 
@@ -167,8 +171,8 @@ def hooks(where: Places) -> Iterator[Check]:
             continue
         lost = [event for event, state in states.items() if state not in ("installed", "tracked")]
         if lost:
-            advice = f"Another tool has written them anew: hunch hooks install {root}"
-            yield Check("hooks", "note", f"{root}: {', '.join(lost)} no longer tell hunchd", advice)
+            advice = f"Another tool has rewritten them: hunch hooks install {root}"
+            yield Check("hooks", "note", f"{root}: {', '.join(lost)} no longer report to hunchd", advice)
         else:
             yield Check("hooks", "ok", f"installed in {root}")
 
@@ -182,7 +186,7 @@ def service(where: Places) -> Iterator[Check]:
     told = state(manager, wanted_files(manager, where, os.environ))
     failed = [unit for unit in UNITS if told.get(unit, {}).get("active") == "failed"]
     if failed:
-        advice = "systemctl --user status hunchd says why; then: hunch service install"
+        advice = "systemctl --user status hunchd shows the cause; then: hunch service install"
         yield Check("service", "bad", f"{', '.join(failed)} failed", advice)
     elif not told["up_to_date"]:
         yield Check("service", "note", f"{manager} starts another installation of hunchd", "hunch service install")

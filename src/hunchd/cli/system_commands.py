@@ -1,4 +1,4 @@
-"""The commands that tie hunchd to git, shells and the system; a part of the table in `commands`."""
+"""Commands that connect hunchd to git, shells and the system; part of the table in `commands`."""
 
 from __future__ import annotations
 
@@ -12,21 +12,23 @@ MANAGERS: Final = ("systemd", "launchd")
 
 
 def _hooks(parser: ArgumentParser) -> None:
-    parser.add_argument("action", choices=("install", "uninstall", "status"), help="what to do with them")
-    parser.add_argument("path", nargs="?", default=".", metavar="DIR", help="the repository (default: where you are)")
+    parser.add_argument("action", choices=("install", "uninstall", "status"), help="what to do")
+    parser.add_argument(
+        "path", nargs="?", default=".", metavar="DIR", help="the repository (default: the current folder)"
+    )
     parser.add_argument("--everywhere", action="store_true", help="uninstall: from every repository that has them")
 
 
 def _run(parser: ArgumentParser) -> None:
-    parser.add_argument("words", nargs=REMAINDER, metavar="COMMAND", help="with its arguments, as you would give it")
+    parser.add_argument("words", nargs=REMAINDER, metavar="COMMAND", help="with its arguments")
 
 
 def _shell(parser: ArgumentParser) -> None:
-    parser.add_argument("shell", choices=SHELLS, help="which one you use")
+    parser.add_argument("shell", choices=SHELLS, help="your shell")
 
 
 def _service(parser: ArgumentParser) -> None:
-    parser.add_argument("action", choices=("install", "uninstall", "status"), help="what to do with it")
+    parser.add_argument("action", choices=("install", "uninstall", "status"), help="what to do")
     parser.add_argument("--dry-run", action="store_true", help="install: print what would be written, change nothing")
     parser.add_argument("--manager", choices=MANAGERS, help="default: the one this system has")
 
@@ -40,11 +42,11 @@ SYSTEM_COMMANDS: Final = (
     Command(
         "hooks",
         TOOLS,
-        "let git tell of commits, checkouts, merges, rewrites",
-        "Puts a few lines of shell into four of the repository's hooks, beside whatever is there: git then tells\n"
-        "hunchd what happened, also while no daemon runs. They take milliseconds and never stop git. core.hooksPath,\n"
-        "husky, pre-commit, lefthook, linked working trees and submodules are respected; a file that the repository\n"
-        "itself tracks is left alone. uninstall leaves every file as it was found.",
+        "let git report commits, checkouts, merges, rewrites",
+        "Adds a few lines of shell to four of the repository's hooks, beside existing ones: git then reports events\n"
+        "to hunchd, even while no daemon runs. They take milliseconds and never stop git. core.hooksPath, husky,\n"
+        "pre-commit, lefthook, linked working trees and submodules are supported; a file that the repository itself\n"
+        "tracks is not changed. uninstall restores every file.",
         f"{RUN}.hooks:hooks",
         _hooks,
         ("hunch hooks install", "hunch hooks status ~/src/flask", "hunch hooks uninstall --everywhere"),
@@ -53,11 +55,11 @@ SYSTEM_COMMANDS: Final = (
     Command(
         "run",
         TOOLS,
-        "run a command; if it fails, its error is remembered",
-        "Runs a command as if it had been started alone: same output, exit code, terminal, signals. When it fails,\n"
-        "the end of what it said becomes an error that shows where you work; when it passes again, the error goes and\n"
-        "what was changed in between is kept as its fix. No daemon is needed meanwhile, none is started.\n"
-        "All that it prints is the command's own; there is nothing to print as JSON. `hunch search` finds the error.",
+        "run a command; if it fails, record its error",
+        "Runs a command transparently: same output, exit code, terminal, signals. When it fails, the end of its\n"
+        "output is recorded as an error that appears in your context; when it passes again, the error is cleared and\n"
+        "the changes in between are recorded as its fix. No daemon is needed or started meanwhile.\n"
+        "All output is the command's own; there is nothing to print as JSON. `hunch search` finds the error.",
         f"{RUN}.running.run:run",
         _run,
         ("hunch run -- pytest -x", "hunch run -- cargo test"),
@@ -67,9 +69,9 @@ SYSTEM_COMMANDS: Final = (
     Command(
         "error",
         TOOLS,
-        "what is known of an error that you paste",
-        "Reads an error's text, from a file or standard input, keeps it as one that was seen, and prints what it is,\n"
-        "what mended it before, and the files it most likely concerns.",
+        "show what is known about a pasted error",
+        "Reads an error's text, from a file or standard input, records it, and prints what it is, what fixed it\n"
+        "before, and the files it most likely concerns.",
         f"{RUN}.pasted:error",
         _error,
         ("hunch error trace.txt",),
@@ -77,10 +79,10 @@ SYSTEM_COMMANDS: Final = (
     Command(
         "shell-init",
         TOOLS,
-        "let your shell tell which commands failed",
-        "Prints what makes a shell tell hunchd of each command that ended: the command line, its exit code, how long\n"
-        "it took and where. No output is read. Only commands inside git working trees count, while the daemon runs;\n"
-        "one that begins with a space is not told, and [shell] private_folders names folders to keep out of.",
+        "let your shell report which commands failed",
+        "Prints shell code that reports each command that ended: the command line, its exit code, duration and\n"
+        "folder. No output is read. Only commands inside git working trees are reported, while the daemon runs; one\n"
+        "that begins with a space is not, nor those below [shell] private_folders.",
         f"{RUN}.shells:shell_init",
         _shell,
         (
@@ -108,9 +110,9 @@ SYSTEM_COMMANDS: Final = (
     Command(
         "service",
         DAEMON,
-        "have the system start it and watch over it",
-        "Under systemd: a user unit that is started on the first request (and at login), restarted when it hangs.\n"
-        "Under launchd: an agent. Without it nothing is lost: any command starts the daemon.",
+        "let the system start and supervise it",
+        "With systemd: a user unit that is started on the first request (and at login) and restarted when it hangs.\n"
+        "With launchd: an agent. Optional: any command starts the daemon anyway.",
         f"{RUN}.service:service",
         _service,
         ("hunch service install", "hunch service install --dry-run", "hunch service status"),

@@ -1,4 +1,4 @@
-"""What an argument means: a text file in a project, a project's folder, one that the daemon knows."""
+"""Resolution of arguments: a text file in a project, a project's folder, a registered project."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from hunchd.cli.client import Client
 from hunchd.cli.errors import CommandError, WrongUsage
 from hunchd.repository.layout import find, is_folder
 
-# Like git: a file with a zero byte this early is no text.
+# Like git: a file with a zero byte in this many bytes is binary.
 _SNIFF: Final = 8_000  # bytes
 
 
 def text_file(argument: str, *, optional: bool = False) -> str:
-    """The absolute path of an existing text file. A link stays a link, the folders to it are resolved."""
+    """Return the absolute path of an existing text file; resolve its folder, but not the file itself."""
     given = Path(argument)
-    # The name "..", too, stands for a folder; whatever it is, the check below says so.
+    # The name ".." stands for a folder too; the check below rejects it.
     path = given.parent.resolve() / given.name
     shown = repr(argument)
     try:
         mode = path.stat().st_mode
     except FileNotFoundError:
-        raise WrongUsage(f"there is no file {shown}.", hint="Paths are relative to where you are.") from None
+        raise WrongUsage(f"no such file: {shown}.", hint="Paths are relative to the current folder.") from None
     except OSError as error:
         raise WrongUsage(f"{shown} cannot be opened: {error.strerror}.") from error
     if stat.S_ISDIR(mode):
@@ -43,7 +43,7 @@ def text_file(argument: str, *, optional: bool = False) -> str:
 
 
 def root_of(path: str, client: Client | None = None) -> str:
-    """The root of the project that `path` lies in: its repository, or a plain folder that was added."""
+    """Return the root of the project that contains `path`: its repository, or a registered plain folder."""
     layout = find(Path(path))
     if layout is not None:
         if layout.trouble:
@@ -53,11 +53,11 @@ def root_of(path: str, client: Client | None = None) -> str:
         for project in items(client.get("/projects")):
             if path == project["path"] or path.startswith(project["path"].rstrip("/") + "/"):
                 return str(project["path"])
-    raise WrongUsage(f"{path!r} is in no git repository.", hint="For a plain folder say `hunch add FOLDER` first.")
+    raise WrongUsage(f"{path!r} is not in a git repository.", hint="For a plain folder run `hunch add FOLDER` first.")
 
 
 def root_or_none(directory: str | None) -> str | None:
-    """The project's root for `--project DIR`, or that of the current folder, or None outside of any."""
+    """Return the project's root for `--project DIR`, or of the current folder; None outside of any."""
     if directory is not None:
         return root_of(folder(directory))
     layout = find(Path.cwd())
@@ -65,7 +65,7 @@ def root_or_none(directory: str | None) -> str | None:
 
 
 def known_project(client: Client, argument: str) -> dict[str, Any]:
-    """The project that the daemon knows by this id, name or folder."""
+    """Return the registered project with this id, name or folder."""
     projects = items(client.get("/projects"))
     for project in projects:
         if argument == project["id"]:
@@ -80,20 +80,20 @@ def known_project(client: Client, argument: str) -> dict[str, Any]:
     if len(named) == 1:
         return named[0]
     if named:
-        raise WrongUsage(f"{len(named)} projects are called {argument!r}.", hint="Name one by its folder or id.")
-    raise WrongUsage(f"{argument!r} is no project that hunchd knows.", hint="hunch projects lists them.")
+        raise WrongUsage(f"{len(named)} projects are named {argument!r}.", hint="Name one by its folder or id.")
+    raise WrongUsage(f"unknown project {argument!r}.", hint="hunch projects lists them.")
 
 
 def folder(argument: str) -> str:
-    """The absolute path of an existing folder."""
+    """Return the absolute path of an existing folder."""
     path = Path(argument).resolve()
     if not is_folder(path):
         if is_folder(path.parent) and os.access(path, os.F_OK):
             raise WrongUsage(f"{argument!r} is a file.", hint=f"Name its folder: {path.parent}")
-        raise WrongUsage(f"there is no folder {argument!r}.")
+        raise WrongUsage(f"no such folder: {argument!r}.")
     return str(path)
 
 
 def items(answer: Any) -> list[dict[str, Any]]:
-    """The items of a list answer, paged or plain."""
+    """Return the items of a list response, paged or plain."""
     return list(answer["items"] if isinstance(answer, dict) else answer)

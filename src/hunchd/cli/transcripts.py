@@ -1,4 +1,4 @@
-"""`hunch import-transcripts`: earlier sessions of coding agents, taken in as if they had been told at the time."""
+"""`hunch import-transcripts`: imports earlier sessions of coding agents."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from hunchd.repository.layout import find
 
 READERS: Final = dict(zip(AGENTS, (claude_code, codex, gemini, cursor, aider), strict=True))
 BATCH: Final = 200  # messages a request
-BATCH_BYTES: Final = 2 * 1024 * 1024  # of their texts
-# An agent that wrote this recently may still be at work: its session is taken in, but not closed.
+BATCH_BYTES: Final = 2 * 1024 * 1024  # total size of their texts
+# An agent that wrote this recently may still be active: its session is imported, but not ended.
 AT_WORK: Final = 15 * 60.0  # seconds
 PATIENCE: Final = 120.0  # seconds to wait for a daemon that cannot keep up
 
 
 @dataclass
 class Tally:
-    """What an import came to."""
+    """Result of an import."""
 
     sessions: list[dict[str, Any]] = field(default_factory=list)
-    unknown: dict[str, int] = field(default_factory=dict)  # folders that are no known project: sessions
+    unknown: dict[str, int] = field(default_factory=dict)  # folder outside the known projects → number of sessions
     unreadable: list[str] = field(default_factory=list)
 
 
@@ -63,7 +63,7 @@ def import_transcripts(arguments: Namespace) -> int:
 
 
 class _Owners:
-    """Which known project a folder belongs to."""
+    """Map from folders to registered projects."""
 
     def __init__(self, projects: Sequence[dict[str, Any]]) -> None:
         self._by_path = {path: one for one in projects for path in (one["path"], *one.get("worktrees", ()))}
@@ -79,7 +79,7 @@ class _Owners:
 def _transcripts(
     agents: Iterable[str], named: Sequence[str], projects: Sequence[Mapping[str, Any]], tally: Tally
 ) -> Iterator[Transcript]:
-    """Every session of every file; what cannot be read is named and does not stop the others."""
+    """Yield every session of every file; record unreadable files and continue."""
     for agent in agents:
         reader = READERS[agent]
         for file in _files(agent, named, projects):
@@ -93,7 +93,7 @@ def _files(agent: str, named: Sequence[str], projects: Sequence[Mapping[str, Any
     if named:
         for name in named:
             if not Path(name).is_file():
-                raise WrongUsage(f"there is no file {name!r}.")
+                raise WrongUsage(f"no such file: {name!r}.")
             if _written_by(Path(name)) == agent:
                 yield Path(name).resolve()
         return
@@ -104,7 +104,7 @@ def _files(agent: str, named: Sequence[str], projects: Sequence[Mapping[str, Any
 
 
 def _written_by(file: Path) -> str:
-    """Whose transcript a file is, by its name."""
+    """Return the agent that wrote a transcript, judged by its file name."""
     if file.name.endswith(".md"):
         return "aider"
     if file.suffix == ".vscdb":
@@ -115,7 +115,7 @@ def _written_by(file: Path) -> str:
 
 
 def _sent(client: Client, transcript: Transcript, project: Mapping[str, Any] | None) -> int:
-    """How many messages were new. The session is closed, unless its agent may still be at work."""
+    """Upload the session; return the number of new messages. End it unless its agent may still be active."""
     path = f"/sessions/{part(transcript.session)}"
     accepted = 0
     for batch in _batches(transcript.messages):
@@ -127,7 +127,7 @@ def _sent(client: Client, transcript: Transcript, project: Mapping[str, Any] | N
 
 
 def _patiently(client: Client, path: str, body: Mapping[str, Any]) -> Any:
-    """The answer, waiting while the daemon says that too much is coming at once."""
+    """Send a request, retrying while the daemon is overloaded."""
     deadline = time.monotonic() + PATIENCE
     while True:
         try:
@@ -175,10 +175,10 @@ def _say(tally: Tally, arguments: Namespace) -> None:
         print(table(("agent", "session", "messages", "new", "project"), rows, right=(2, 3)))
     messages, new = sum(one["messages"] for one in tally.sessions), sum(one["accepted"] for one in tally.sessions)
     told = f"{number(len(rows))} sessions with {number(messages)} messages"
-    note(f"{told} would be taken in; nothing was sent" if arguments.dry_run else f"{told}, {number(new)} of them new")
+    note(f"{told} would be imported; nothing was sent" if arguments.dry_run else f"{told}, {number(new)} of them new")
     for folder, times in sorted(tally.unknown.items()):
-        hint = f"hunch add {folder}" if folder.startswith("/") else "--all takes them in as your own"
-        note(f"{number(times)} sessions in {line(folder, 60)} were left out: {line(hint, 80)}")
+        hint = f"hunch add {folder}" if folder.startswith("/") else "--all imports them as your own"
+        note(f"{number(times)} sessions in {line(folder, 60)} were skipped: {line(hint, 80)}")
     for trouble in tally.unreadable:
         note(f"not read: {line(trouble, 100)}")
 

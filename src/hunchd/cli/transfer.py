@@ -1,4 +1,4 @@
-"""`hunch export`, `import` and `erase`: the data is yours, to take away and to delete."""
+"""`hunch export`, `import` and `erase`: moving and deleting the user's data."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from hunchd.config.places import Places, places
 
 _BLOCK: Final = 65_536  # bytes sent at a time
 _TAKEN: Final = ("projects", "memories", "signals", "known", "contradictions")
-_SHOWN: Final = 10  # refused lines that are named
+_SHOWN: Final = 10  # rejected lines that are listed
 _LINES: Final = "application/x-ndjson"
 
 
@@ -45,11 +45,11 @@ def export(arguments: Namespace) -> int:
 
 
 def _written_whole(path: Path, lines: Iterator[bytes]) -> int:
-    """Write the lines to a file of this user's alone, which appears only when it is complete; how many there were."""
+    """Write the lines to a private file that appears only when complete; return their number."""
     if path.is_dir():
         raise WrongUsage(f"{str(path)!r} is a folder.", hint="Name a file in it.")
     if not path.parent.is_dir():
-        raise WrongUsage(f"there is no folder {str(path.parent)!r}.")
+        raise WrongUsage(f"no such folder: {str(path.parent)!r}.")
     draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     count = 0
     try:
@@ -85,17 +85,17 @@ def import_(arguments: Namespace) -> int:
             note(told)
     if answer.get("refused") and not any(answer.get(name) for name in _TAKEN):
         raise CommandError(
-            "nothing in it was an export that this hunchd reads.", hint="`hunch export FILE` writes one."
+            "the file contains no export that this hunchd can read.", hint="`hunch export FILE` writes one."
         )
     if answer.get("complete") is False:
         raise CommandError(
-            "the export did not come whole; what came of it is kept.", hint="Import it again: nothing is taken twice."
+            "the export is incomplete; what arrived was imported.", hint="Import it again: nothing is stored twice."
         )
     return 0
 
 
 def _refusals(rejected: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Why lines were refused, each reason once."""
+    """List the reasons for rejected lines, each once."""
     lines = defaultdict[str, list[int]](list)
     for one in rejected:
         lines[clean(one["error"]["message"])].append(one["index"] + 1)
@@ -130,7 +130,7 @@ def erase(arguments: Namespace) -> int:
         print(f"and has {'a service of ' + manager if manager else ''}", end="", file=sys.stderr)
         print(f"{' and ' if manager and hooked else ''}{'git hooks in:' if hooked else ''}", file=sys.stderr)
         print(*(f"  {clean(folder)}" for folder in hooked), sep="\n", file=sys.stderr)
-    question = "Stop the daemon, take those out and delete these folders?"
+    question = "Stop the daemon, uninstall those and delete these folders?"
     confirm(question, yes=arguments.yes, otherwise="nothing was erased.")
     if manager:
         uninstall(manager, wanted_files(manager, where, os.environ))
@@ -148,11 +148,11 @@ def _tell_erased(folders: Sequence[Path], *, as_json: bool) -> None:
     if as_json:
         print_json({"erased": [str(folder) for folder in folders]})
     else:
-        print("Everything is erased." if folders else "There is nothing to erase.")
+        print("Everything was erased." if folders else "Nothing to erase.")
 
 
 def everything(where: Places) -> tuple[Path, ...]:
-    """The folders that hunchd writes to, none inside another, that of the rendezvous first."""
+    """Return the folders that hunchd writes to, none inside another, the one with the rendezvous file first."""
     folders = dict.fromkeys((where.runtime, where.cache, where.state, where.data, where.config))
     return tuple(folder for folder in folders if not any(other in folder.parents for other in folders))
 

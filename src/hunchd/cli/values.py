@@ -1,4 +1,4 @@
-"""What options take, and what is said of anything else."""
+"""Argument types of options, with their error messages."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def share(text: str) -> float:
 def date(text: str) -> datetime:
     try:
         return datetime.fromisoformat(text).astimezone()
-    except (ValueError, OverflowError):  # the first and the last days of all lie outside in some zones
+    except (ValueError, OverflowError):  # the first and the last day overflow in some time zones
         raise ArgumentTypeError(f"must be a date like 2026-03-01; got {text!r}") from None
 
 
@@ -46,6 +46,6 @@ def _between(text: str, most: float, wanted: str) -> float:
         number = float(text)
     except ValueError:
         number = -1.0
-    if not 0 <= number <= most:  # nor is it "nan"
+    if not 0 <= number <= most:  # rejects "nan" too
         raise ArgumentTypeError(f"must be {wanted}; got {text!r}")
     return number

@@ -1,6 +1,6 @@
-"""Coding agents: what is written into their settings, and what their hooks do when they are called.
+"""Integration with coding agents: edits of their settings, and the hooks that they call.
 
-`known` says for each agent which files get what; `jsonc`, `toml` and `yaml` change a file as text and leave the rest
-of it as it is; `files` writes, keeps what was there and gives it back. Hooks hand what they are told to the daemon:
-`shell/agent-hook` does that with curl, `hook` where there is none.
+`known` lists for each agent which files get what; `jsonc`, `toml` and `yaml` edit a file as text and leave the rest of
+it unchanged; `files` writes, backs up and restores. Hooks pass their payload to the daemon: `shell/agent-hook` with
+curl, `hook` where curl is missing.
 """

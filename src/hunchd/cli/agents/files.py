@@ -1,4 +1,4 @@
-"""Writes an agent's settings, keeps what was there before, and gives it back."""
+"""Writer of an agent's settings that backs up and restores the previous content."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 from hunchd.cli.errors import CommandError
 from hunchd.config.places import Places, make_private
 
-# What a change makes of a file's text; what there is not is an empty text.
+# Edit of a file's text; a missing file is an empty text.
 Edit = Callable[[str], str]
 
 
 class Settings(NamedTuple):
-    """One file of an agent, and how hunchd is put into it and taken out. `own`: the file is ours alone."""
+    """Settings file of an agent, and how hunchd is added and removed. `own`: the file is hunchd's alone."""
 
     path: Path
     put: Edit
@@ -27,12 +27,14 @@ class Settings(NamedTuple):
 
 
 class Change(NamedTuple):
+    """Change of a file: its content before and after."""
+
     path: Path
-    before: bytes | None  # None: there is no such file
-    after: bytes | None  # None: it is taken away
+    before: bytes | None  # None: the file does not exist
+    after: bytes | None  # None: the file is deleted
 
     def diff(self, shown: str) -> str:
-        """As `diff -u` prints it."""
+        """Format the change like `diff -u`."""
         before, after = _lines(self.before), _lines(self.after)
         lines = difflib.unified_diff(
             before,
@@ -44,20 +46,24 @@ class Change(NamedTuple):
 
 
 class Keeper:
-    """What stood in the files before, in a folder of hunchd's own, for one agent."""
+    """Backups of one agent's files, in a folder of hunchd's own."""
 
     def __init__(self, where: Places, agent: str) -> None:
         self.folder = where.state / "agents" / agent
         self._record = self.folder / "written.json"
 
     def installed(self, settings: Settings) -> Change:
-        """What installing changes. Raises CommandError for a file that cannot be understood."""
+        """Compute the change that installs hunchd. Raises CommandError for an unparsable file."""
         before = content(settings.path)
         return Change(settings.path, before, _edited(settings.path, before, settings.put))
 
     def uninstalled(self, settings: Settings) -> Change:
-        """What uninstalling changes: a file that is as it was written becomes what it was, byte for byte; one that its
-        owner has changed since keeps the changes and loses only what is ours."""
+        """Compute the change that uninstalls hunchd.
+
+        An unmodified file is restored byte for byte; one that its owner has changed since keeps the changes and
+        loses only
+        hunchd's entries.
+        """
         before = content(settings.path)
         known = self._written().get(str(settings.path))
         if before is None:
@@ -68,13 +74,13 @@ class Keeper:
         return Change(settings.path, before, None if settings.own or not after.strip() else after)
 
     def carry_out(self, change: Change, settings: Settings) -> Path | None:
-        """Make an installation's change; the copy of what was there, if there was anything."""
+        """Apply an installation's change; return the backup of the previous content, if there was any."""
         make_private(self.folder)
         written = self._written()
         known = written.get(str(change.path))
         kept: str | None = known["kept"] if known is not None else None
         if known is None or change.before is None or known["written"] != _digest(change.before):
-            # What was there without us: whoever installs twice gets back what was there before the first time.
+            # Back up the content without hunchd's entries, so that a second installation keeps the first backup.
             original = None
             if change.before is not None and not settings.own:
                 original = _edited(change.path, change.before, settings.take_out) if known else change.before
@@ -90,14 +96,14 @@ class Keeper:
         return self.folder / kept if kept else None
 
     def give_back(self, change: Change) -> None:
-        """Make an uninstallation's change."""
+        """Apply an uninstallation's change."""
         if change.after is None:
             change.path.unlink(missing_ok=True)
         elif change.after != change.before:
             write(change.path, change.after)
 
     def forget(self) -> None:
-        """Nothing of ours is left in the agent's files: neither are the copies, nor folders made for them."""
+        """Delete the backups and the folders that were created for the agent's files."""
         for known in self._written().values():
             if known["kept"]:
                 (self.folder / known["kept"]).unlink(missing_ok=True)
@@ -113,7 +119,7 @@ class Keeper:
         try:
             written = json.loads(found or b"{}")
         except ValueError:
-            return {}  # uninstalling takes out what is ours entry by entry then
+            return {}  # then uninstalling removes hunchd's entries one by one
         return written if isinstance(written, dict) else {}
 
 
@@ -125,7 +131,7 @@ def content(path: Path) -> bytes | None:
 
 
 def write(path: Path, text: bytes, *, private: bool = False) -> None:
-    """Replace the file in one step. A link is followed, and who may read it stays as it was."""
+    """Replace the file atomically; follow a symlink and keep the permissions."""
     target = path.resolve()
     target.parent.mkdir(parents=True, exist_ok=True)
     mode = 0o600 if private else target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask()
@@ -142,7 +148,7 @@ def write(path: Path, text: bytes, *, private: bool = False) -> None:
 
 
 def _missing(folder: Path) -> list[Path]:
-    """The folders that have to be made first, the innermost first."""
+    """Return the folders that must be created, innermost first."""
     return [each for each in (folder, *folder.parents) if not each.exists()]
 
 
@@ -156,9 +162,9 @@ def _edited(path: Path, before: bytes | None, edit: Edit) -> bytes:
     try:
         text = (before or b"").decode("utf-8")
         return edit(text).encode("utf-8")
-    except ValueError as error:  # not UTF-8, or not what the editor of its format understands
+    except ValueError as error:  # not UTF-8, or not supported by the editor of its format
         raise CommandError(
-            f"{path} was not changed: {error}.", hint="docs/agents.md shows what to put into it by hand."
+            f"{path} was not changed: {error}.", hint="docs/agents.md shows how to edit it by hand."
         ) from error
 
 

@@ -1,8 +1,9 @@
-"""`hunch agent-hook AGENT`: what an agent's hook is told goes to the daemon, and the daemon's answer is printed.
+"""`hunch agent-hook AGENT`: sends a hook's payload to the daemon and prints its response.
 
-Where there is curl, `cli/shell/agent-hook` does the same without starting Python. Neither starts anything it waits
-for, fails, or holds an agent up: what the daemon has not answered within a tenth of a second, or half a second at the
-beginning of a session, is left out.
+If curl is available, `cli/shell/agent-hook` does the same without starting Python. Neither waits for a daemon to
+start,
+fails, or delays an agent: a response that takes longer than a tenth of a second, or half a second at the start of a
+session, is dropped.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ from hunchd.repository.layout import find
 if TYPE_CHECKING:
     from argparse import Namespace
 
-PATIENCE: Final = 0.08  # seconds; on a machine where that is too little, a user may give more
-PATIENCE_AT_THE_BEGINNING: Final = 0.4  # once a session, for what is worth most in it
+PATIENCE: Final = 0.08  # seconds; the environment variable below extends it on a slow machine
+PATIENCE_AT_THE_BEGINNING: Final = 0.4  # once per session, for its most valuable context
 _PATIENCE_VARIABLE: Final = "HUNCH_HOOK_PATIENCE"
 
 
@@ -33,7 +34,7 @@ def agent_hook(arguments: Namespace) -> int:
 
 
 def answer_hook(agent: str) -> int:
-    """Always 0: an agent must not stop because of us."""
+    """Answer a hook; always return 0, because an agent must not stop because of hunchd."""
     answer = NOTHING.get(agent, "")
     try:
         answer = _answered(agent, sys.stdin.buffer.read()) or answer
@@ -70,7 +71,7 @@ def _patience(told: bytes) -> float:
 
 
 def _start_daemon() -> None:
-    """Have it started, without waiting for it: the next question finds it."""
+    """Start the daemon without waiting for it; the next request finds it."""
     if not hasattr(os, "posix_spawn"):
         return
     with open(os.devnull, "r+b") as nothing:  # noqa: PTH123

@@ -17,20 +17,20 @@ from hunchd.config.places import places
 
 
 def install(arguments: Namespace) -> int:
-    """Put hunchd into an agent's settings; twice is as good as once."""
+    """Add hunchd to an agent's settings; idempotent."""
     if arguments.agent is None and not arguments.agents_md:
         raise WrongUsage("which agent?", hint=f"one of: {', '.join(agent.name for agent in AGENTS)}; or --agents-md")
     report: list[dict[str, str | None]] = []
     if arguments.agent is not None:
         agent, keeper = _named(arguments.agent)
         settings = agent.settings(start(os.environ))
-        changes = [keeper.installed(each) for each in settings]  # all are understood before one is written
+        changes = [keeper.installed(each) for each in settings]  # parse all files before writing one
         for each, change in zip(settings, changes, strict=True):
             kept = None
             if change.after != change.before and not arguments.dry_run:
                 kept = keeper.carry_out(change, each)
             report.append(_reported(change, kept))
-            _tell(arguments, change, "written" if change.before is not None else "made", kept)
+            _tell(arguments, change, "written" if change.before is not None else "created", kept)
         if any(each["change"] == "written" for each in report) and not arguments.dry_run and not arguments.json:
             for line in agent.notes:
                 note(line)
@@ -42,7 +42,7 @@ def install(arguments: Namespace) -> int:
 
 
 def uninstall(arguments: Namespace) -> int:
-    """Take hunchd out of an agent's settings and leave them as they were found."""
+    """Remove hunchd from an agent's settings and restore their previous content."""
     if arguments.agent is None and not arguments.agents_md:
         raise WrongUsage("which agent?", hint=f"one of: {', '.join(agent.name for agent in AGENTS)}; or --agents-md")
     report: list[dict[str, str | None]] = []
@@ -53,7 +53,7 @@ def uninstall(arguments: Namespace) -> int:
             if not arguments.dry_run:
                 keeper.give_back(change)
             report.append(_reported(change, None))
-            _tell(arguments, change, "as it was" if change.after is not None else "removed", None)
+            _tell(arguments, change, "restored" if change.after is not None else "removed", None)
         if not arguments.dry_run:
             keeper.forget()
     if arguments.agents_md:
@@ -69,7 +69,7 @@ def _named(name: str) -> tuple[Agent, Keeper]:
 
 
 def _page(arguments: Namespace, edit: Callable[[str], str]) -> dict[str, str | None]:
-    """The block in AGENTS.md: it belongs to the repository, so its only keeper is git."""
+    """Edit the block in AGENTS.md; the repository's history is its only backup."""
     path = page_in(Path.cwd())
     before = content(path)
     after = edit((before or b"").decode("utf-8")).encode("utf-8") or None
@@ -97,4 +97,7 @@ def _tell(arguments: Namespace, change: Change, done: str, kept: Path | None) ->
     elif arguments.dry_run:
         sys.stdout.write(clean(change.diff(str(change.path))))
     else:
-        print(f"{shown}: {done}." + (coloured(f" What it held is kept in {clean(kept)}.", DIM) if kept else ""))
+        print(
+            f"{shown}: {done}."
+            + (coloured(f" The previous content is backed up in {clean(kept)}.", DIM) if kept else "")
+        )

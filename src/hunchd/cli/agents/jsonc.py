@@ -1,4 +1,4 @@
-"""Changes JSON as text, so that comments, order, indentation and trailing commas of its owner stay as they are."""
+"""Editor for JSON as text: comments, order, indentation and trailing commas stay unchanged."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _SCALAR = re.compile(r'"(?:[^"\\]|\\.)*"|[^\s,\]}/]+', re.DOTALL)
 
 
 class NotJson(ValueError):
-    """The text is no JSON, comments and trailing commas forgiven."""
+    """The text is not JSON, even with comments and trailing commas allowed."""
 
 
 @dataclass(slots=True)
 class Node:
-    """A value and where it stands in the text."""
+    """JSON value with its position in the text."""
 
     start: int
     end: int
@@ -35,12 +35,14 @@ class Node:
 
 @dataclass(slots=True)
 class Member:
+    """Member of an object with the position of its name."""
+
     start: int  # of its name
     node: Node
 
 
 def parse(text: str) -> Node:
-    """The value that the text holds. Raises NotJson."""
+    """Parse the text. Raises NotJson."""
     node = _value(text, _skip(text, 0))
     if _skip(text, node.end) != len(text):
         raise NotJson(f"something follows the value at character {node.end}")
@@ -48,11 +50,11 @@ def parse(text: str) -> Node:
 
 
 def put(text: str, path: tuple[str, ...], value: Any) -> str:
-    """The text with `value` at the path; objects on the way are made, a value that was there is replaced."""
+    """Set the value at the path; create missing objects, replace an existing value."""
     node = parse(text)
     for depth, name in enumerate(path):
         if node.members is None:
-            raise NotJson(f"{'.'.join(path[:depth]) or 'the whole'} is no object")
+            raise NotJson(f"{'.'.join(path[:depth]) or 'the whole'} is not an object")
         member = node.members.get(name)
         if member is None:
             for inner in reversed(path[depth + 1 :]):
@@ -65,17 +67,17 @@ def put(text: str, path: tuple[str, ...], value: Any) -> str:
 
 
 def append(text: str, path: tuple[str, ...], value: Any) -> str:
-    """The text with `value` at the end of the list at the path, which is made if there is none."""
+    """Append a value to the list at the path; create the list if it is missing."""
     node = find(text, path)
     if node is None:
         return put(text, path, [value])
     if not node.is_list:
-        raise NotJson(f"{'.'.join(path)} is no list")
+        raise NotJson(f"{'.'.join(path)} is not a list")
     return _inserted(text, node, [item.start for item in node.items], value)
 
 
 def remove(text: str, path: tuple[str, ...]) -> str:
-    """The text without the member at the path, and without the objects that this leaves empty."""
+    """Remove the member at the path, and objects that this leaves empty."""
     parent = find(text, path[:-1])
     if parent is None or parent.members is None or path[-1] not in parent.members:
         return text
@@ -87,7 +89,7 @@ def remove(text: str, path: tuple[str, ...]) -> str:
 
 
 def remove_items(text: str, path: tuple[str, ...], unwanted: Callable[[Any], bool]) -> str:
-    """The text without the items of the list at the path that are unwanted, and without what this leaves empty."""
+    """Remove unwanted items of the list at the path, and what this leaves empty."""
     while (node := find(text, path)) is not None and node.is_list:
         index = next((number for number, item in enumerate(node.items) if unwanted(item.plain())), None)
         if index is None:
@@ -99,7 +101,7 @@ def remove_items(text: str, path: tuple[str, ...], unwanted: Callable[[Any], boo
 
 
 def find(text: str, path: tuple[str, ...]) -> Node | None:
-    """What is at the path, or None."""
+    """Return the node at the path, or None."""
     node = parse(text)
     for name in path:
         if node.members is None or name not in node.members:
@@ -109,7 +111,7 @@ def find(text: str, path: tuple[str, ...]) -> Node | None:
 
 
 def _inserted(text: str, parent: Node, starts: list[int], value: Any, name: str | None = None) -> str:
-    """The text with one more entry in an object or a list, set as its neighbours are."""
+    """Insert an entry into an object or a list, formatted like its neighbours."""
     unit = _unit(text)
     label = f"{json.dumps(name)}: " if name is not None else ""
     outer = _indent(text, parent.start)
@@ -133,7 +135,7 @@ def _inserted(text: str, parent: Node, starts: list[int], value: Any, name: str 
 
 
 def _cut(text: str, spans: list[tuple[int, int]], index: int) -> str:
-    """The text without one entry, its line and the comma that is no longer needed."""
+    """Cut an entry, its line and the comma that is no longer needed."""
     start, end = spans[index]
     comma = _SPACE.match(text, end)
     if comma is not None and text[comma.end() : comma.end() + 1] == ",":
@@ -156,7 +158,7 @@ def _dumped(value: Any, indent: str, unit: str) -> str:
 
 
 def _indent(text: str, place: int) -> str:
-    """The white space that the line of `place` begins with."""
+    """Return the indentation of the line that contains `place`."""
     line = text[text.rfind("\n", 0, place) + 1 : place]
     return line[: len(line) - len(line.lstrip())]
 

@@ -1,4 +1,4 @@
-"""Which agents there are, where each keeps its settings, and what is put into them."""
+"""Supported agents: where each keeps its settings, and what is added to them."""
 
 from __future__ import annotations
 
@@ -13,38 +13,40 @@ from hunchd.cli.agents import jsonc, toml, yaml
 from hunchd.cli.agents.files import Settings
 
 SERVER: Final = "hunch"  # the name of the MCP server in an agent's settings
-# Agents kill a hook that takes longer. It allows itself 0.1 s; the rest is for a busy machine.
+# Agents kill a hook that takes longer. The hook takes up to 0.1 s; the rest is for a busy machine.
 _PATIENCE: Final = 5  # seconds
 _HOOK: Final = Path(__file__).parents[1] / "shell" / "agent-hook"
 
 
 class Agent(NamedTuple):
+    """Supported agent."""
+
     name: str
     title: str
     settings: Callable[[Start], tuple[Settings, ...]]
-    notes: tuple[str, ...] = ()  # what its user must know or do
+    notes: tuple[str, ...] = ()  # what the user must know or do
 
 
 class Start(NamedTuple):
-    """How agents start hunch: the words, and what the environment must hold beside."""
+    """Command line by which agents start hunch, and the environment variables it needs."""
 
     words: tuple[str, ...]
     variables: Mapping[str, str]
 
     @property
     def server(self) -> dict[str, Any]:
-        """As most agents write an MCP server that is started."""
+        """Entry of an MCP server that the agent starts, in the format of most agents."""
         entry: dict[str, Any] = {"command": self.words[0], "args": [*self.words[1:], "mcp"]}
         return entry | ({"env": dict(self.variables)} if self.variables else {})
 
     def hook(self, agent: str) -> str:
-        """A shell's line that never fails and never says anything but the answer."""
+        """Return a shell command that never fails and prints nothing but the response."""
         variables = [f"{name}={shlex.quote(value)}" for name, value in self.variables.items()]
         return " ".join((*variables, shlex.join(("sh", str(_HOOK), agent, *self.words)), "2>/dev/null || :"))
 
 
 def start(environment: Mapping[str, str]) -> Start:
-    """The absolute path of this very hunch: desktop programs have another PATH than shells."""
+    """Return how to start this installation, by absolute path: desktop programs have another PATH than shells."""
     script = Path(sys.executable).with_name("hunch")
     words = (str(script),) if os.access(script, os.X_OK) else (sys.executable, "-m", "hunchd.cli")
     kept = ("HUNCHD_HOME", "PYTHONPATH") if len(words) > 1 else ("HUNCHD_HOME",)
@@ -52,7 +54,7 @@ def start(environment: Mapping[str, str]) -> Start:
 
 
 def _home(variable: str, default: str) -> Path:
-    """The folder that an agent's own variable names, or the default below the user's."""
+    """Return the folder that the agent's own variable names, or the default below the home folder."""
     given = os.environ.get(variable)
     return Path(given).expanduser() if given else Path.home() / default
 
@@ -80,7 +82,7 @@ def _server(key: str, entry: dict[str, Any]) -> tuple[Callable[[str], str], Call
 
 
 def _hooks(agent: str, entries: Mapping[str, dict[str, Any]]) -> tuple[Callable[[str], str], Callable[[str], str]]:
-    """Event → entry of the list of that event below "hooks"; ours are told by the command they run."""
+    """Build edits for the lists by event below "hooks"; hunchd's entries are recognised by their command."""
 
     def ours(entry: Any) -> bool:
         commands = [entry, *entry.get("hooks", ())] if isinstance(entry, dict) else []
@@ -106,14 +108,14 @@ def _hooks(agent: str, entries: Mapping[str, dict[str, Any]]) -> tuple[Callable[
 
 
 def _grouped(command: str, *, patience: int = _PATIENCE, **events: str) -> dict[str, dict[str, Any]]:
-    """Entries as Claude Code, Codex and Gemini CLI write them: a matcher (all, if empty) and its commands."""
+    """Build entries for Claude Code, Codex and Gemini CLI: a matcher (all, if empty) and its commands."""
     hook = {"type": "command", "command": command, "timeout": patience}
     return {event: ({"matcher": tools} if tools else {}) | {"hooks": [hook]} for event, tools in events.items()}
 
 
 def _claude_code(begin: Start) -> tuple[Settings, ...]:
     folder = _home("CLAUDE_CONFIG_DIR", ".claude")
-    # Without the variable the servers stand beside the folder, not in it.
+    # Without the variable the servers are beside the folder, not in it.
     servers = folder / ".claude.json" if os.environ.get("CLAUDE_CONFIG_DIR") else Path.home() / ".claude.json"
     hooks = _grouped(
         begin.hook("claude-code"),
@@ -160,7 +162,7 @@ def _cursor(begin: Start) -> tuple[Settings, ...]:
         return text if jsonc.find(text, ("version",)) is not None else jsonc.put(text, ("version",), 1)
 
     def unversioned(text: str) -> str:
-        """A file with nothing in it but the version was made by us."""
+        """Empty a file that contains only the version: hunchd created it."""
         return jsonc.remove(text, ("version",)) if jsonc.parse(text).plain() == {"version": 1} else text
 
     return (
@@ -217,7 +219,7 @@ def _continue(begin: Start) -> tuple[Settings, ...]:
         "schema: v1",
         "mcpServers:",
         f"  - name: {SERVER}",
-        f"    command: {json.dumps(entry['command'])}",  # JSON's texts are YAML's
+        f"    command: {json.dumps(entry['command'])}",  # JSON strings are valid YAML
         f"    args: {json.dumps(entry['args'])}",
         *([f"    env: {json.dumps(entry['env'])}"] if "env" in entry else []),
     ]
@@ -232,8 +234,8 @@ def _zed(begin: Start) -> tuple[Settings, ...]:
 
 
 AGENTS: Final = (
-    Agent("claude-code", "Claude Code", _claude_code, ("Sessions that are open take it up when they are restarted.",)),
-    Agent("codex", "Codex", _codex, ("Codex runs new hooks only after you have trusted them: type /hooks in it.",)),
+    Agent("claude-code", "Claude Code", _claude_code, ("Restart open sessions to use it.",)),
+    Agent("codex", "Codex", _codex, ("Codex runs new hooks only after you have approved them: type /hooks in it.",)),
     Agent("cursor", "Cursor", _cursor, ("Cursor may ask you to enable the server: Settings, MCP.",)),
     Agent("gemini", "Gemini CLI", _gemini),
     Agent("aider", "aider", _aider, ("aider has no tools; it is told which `/run hunch …` to ask you for.",)),

@@ -1,4 +1,4 @@
-"""The block in a repository's AGENTS.md that tells any agent what hunchd is for; written only when asked for."""
+"""Block in a repository's AGENTS.md that explains hunchd to any agent; written only on request."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _PRESENT = re.compile(rf"\n?{re.escape(_BEGIN)}.*?{re.escape(_END)}\n?", re.DOTA
 
 
 def page_in(folder: Path) -> Path:
-    """AGENTS.md at the root of the repository around the folder."""
+    """Return AGENTS.md at the root of the repository that contains the folder."""
     layout = find(folder)
     if layout is None:
-        raise WrongUsage("AGENTS.md belongs into a repository, and this folder is in none.")
+        raise WrongUsage("AGENTS.md belongs into a repository, but this folder is not in one.")
     return layout.root / "AGENTS.md"
 
 

@@ -1,4 +1,4 @@
-"""Adds a table to TOML and takes it out again, as text: everything else stays as its owner wrote it."""
+"""Editor for a table in TOML as text; everything else stays unchanged."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from collections.abc import Mapping, Sequence
 
 
 class NotToml(ValueError):
-    """The text is no TOML, or not one that a table can be added to."""
+    """The text is not TOML, or no table can be added to it."""
 
 
 def put(text: str, path: tuple[str, ...], values: Mapping[str, str | Sequence[str] | Mapping[str, str]]) -> str:
-    """The text with the table at its end; one of the same name is replaced."""
+    """Add the table at the end; replace one of the same name."""
     known: object = _parsed(text)
     for name in path:
         if not isinstance(known, dict):
-            raise NotToml(f"{'.'.join(path)} is no table")
+            raise NotToml(f"{'.'.join(path)} is not a table")
         known = known.get(name, {})
     if known == dict(values):
         return text
@@ -28,7 +28,7 @@ def put(text: str, path: tuple[str, ...], values: Mapping[str, str | Sequence[st
 
 
 def remove(text: str, path: tuple[str, ...]) -> str:
-    """The text without the table, its subtables included."""
+    """Remove the table and its subtables."""
     name = ".".join(path)
     kept: list[str] = []
     inside = False
@@ -38,7 +38,7 @@ def remove(text: str, path: tuple[str, ...]) -> str:
             table = header.lstrip("[").partition("]")[0].replace('"', "").replace(" ", "")
             inside = table == name or table.startswith(name + ".")
             if inside and kept and not kept[-1].strip() and len(kept) > 1:
-                kept.pop()  # the blank line that set it off
+                kept.pop()  # the blank line before the table
         if not inside:
             kept.append(line)
     return "".join(kept)
@@ -47,7 +47,7 @@ def remove(text: str, path: tuple[str, ...]) -> str:
 def _written(value: str | Sequence[str] | Mapping[str, str]) -> str:
     if isinstance(value, Mapping):
         return "{ " + ", ".join(f"{name} = {json.dumps(each)}" for name, each in value.items()) + " }"
-    # JSON's texts and lists of texts are TOML's.
+    # JSON strings and lists of strings are valid TOML.
     return json.dumps(value if isinstance(value, str) else list(value), ensure_ascii=False)
 
 

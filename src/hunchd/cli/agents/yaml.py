@@ -1,5 +1,7 @@
-"""Adds one file to a list in YAML (aider's `read:`) and takes it out again, as text. Only the three ways that aider's
-documentation shows are understood; any other is left to its owner."""
+"""Editor for a list in YAML (aider's `read:`) as text.
+
+Supports only the three notations in aider's documentation; leaves any other unchanged.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +9,11 @@ import re
 
 
 class NotUnderstood(ValueError):
-    """The list is written in a way that is not changed here."""
+    """The list uses a notation that is not supported."""
 
 
 def add(text: str, key: str, entry: str) -> str:
-    """The text with `entry` in the list `key`, which is made at the end if there is none."""
+    """Add `entry` to the list `key`; create the list at the end if it is missing."""
     found = _key(key).search(text)
     if found is None:
         rest = text if not text or text.endswith("\n") else text + "\n"
@@ -33,7 +35,7 @@ def add(text: str, key: str, entry: str) -> str:
 
 
 def remove(text: str, key: str, entry: str) -> str:
-    """The text without `entry` in the list `key`, and without the list if nothing is left in it."""
+    """Remove `entry` from the list `key`, and the list if it becomes empty."""
     found = _key(key).search(text)
     if found is None:
         return text
@@ -55,7 +57,7 @@ def _key(key: str) -> re.Pattern[str]:
 
 
 def _items(text: str, place: int) -> list[re.Match[str]]:
-    """The `- item` lines that follow, each with the line break before it."""
+    """Return the `- item` lines that follow, each with the line break before it."""
     pattern = re.compile(r"\n(?P<indent>[ \t]*)- +(?P<entry>[^\n#]*?)[ \t]*(?:#[^\n]*)?(?=\n|\Z)")
     items = []
     while (item := pattern.match(text, place)) is not None:

@@ -1,1 +1,1 @@
-"""`hunch run -- COMMAND`: a command runs as if it had been started alone, and how it ended is not forgotten."""
+"""`hunch run -- COMMAND`: runs a command transparently and records how it ended."""

@@ -1,4 +1,4 @@
-"""Starting the command and watching over it: signals go on to it, its stops and its end come back."""
+"""Child process of `hunch run`: starts the command, forwards signals, reports its stops and its end."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
     from typing import Final, NoReturn
 
-# What somebody may send us and means for the command; SIGCHLD tells us of the command itself.
+# Signals that are meant for the command; SIGCHLD reports the command itself.
 WATCHED: Final = frozenset(
     {
         *(signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2),
         *(signal.SIGTSTP, signal.SIGCONT, signal.SIGTTIN, signal.SIGTTOU, signal.SIGWINCH, signal.SIGCHLD),
     }
 )
-# Who sends these wants the command to end, however it then does.
+# Signals that ask the command to end.
 TO_END: Final = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT})
-# A terminal sends these to the whole job: the command has them already.
+# A terminal sends these to the whole job, so the command has received them already.
 _FROM_TERMINAL: Final = frozenset({signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP, signal.SIGWINCH})
 _BY_KERNEL: Final = 0x80  # si_code of a signal that no process sent
 _RESTARTED: Final = frozenset({signal.SIGCHLD, signal.SIGCONT, signal.SIGWINCH})
 _NOT_FOUND, _NOT_EXECUTABLE = 127, 126
-# Tells those who would report the command's errors themselves that somebody does.
+# Environment variable that tells the pytest plugin that errors are reported already.
 KNOWN: Final = "HUNCH_RUN"
 
 
 def watched() -> Collection[int]:
-    """Hold WATCHED back for `next_signal`; the mask that was there before."""
-    for number in _RESTARTED:  # what nobody handles may be thrown away instead of held back
+    """Block WATCHED for `next_signal`; return the previous signal mask."""
+    for number in _RESTARTED:  # an unhandled signal may be discarded instead of blocked
         signal.signal(number, _noted)
     return signal.pthread_sigmask(signal.SIG_BLOCK, WATCHED)
 
 
 def next_signal() -> tuple[int, bool]:
-    """The next of WATCHED, and whether a terminal sent it to all of the job, us included."""
+    """Wait for the next of WATCHED; return it, and True if a terminal sent it to the whole job."""
     if hasattr(signal, "sigwaitinfo"):
         told = signal.sigwaitinfo(WATCHED)
         return told.si_signo, told.si_code == _BY_KERNEL and told.si_signo in _FROM_TERMINAL
@@ -47,12 +47,14 @@ def next_signal() -> tuple[int, bool]:
 
 
 def become(words: Sequence[str], mask: Collection[int], ends: Mapping[int, int]) -> NoReturn:
-    """In a process of its own: take `ends` (which of ours as which of its), and turn into the command."""
+    """Replace a forked process by the command. `ends` maps its descriptors to ours."""
     code = _NOT_EXECUTABLE
     try:
         for number in (signal.SIGPIPE, getattr(signal, "SIGXFSZ", signal.SIGPIPE)):  # Python ignores them
             signal.signal(number, signal.SIG_DFL)
-        if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:  # or a Ctrl-C just before the command would be ours
+        if (
+            signal.getsignal(signal.SIGINT) != signal.SIG_IGN
+        ):  # otherwise Python would handle a Ctrl-C just before the exec
             signal.signal(signal.SIGINT, signal.SIG_DFL)
         for its, ours in ends.items():
             os.dup2(ours, its)
@@ -68,7 +70,7 @@ def become(words: Sequence[str], mask: Collection[int], ends: Mapping[int, int])
 
 
 def _turn_into(words: list[str]) -> NoReturn:
-    """What os.execvp does, which loads `warnings` first; and a script that does not say whose it is, is a shell's."""
+    """Do what os.execvp does, which imports `warnings` first; run a script without a shebang with sh."""
     trouble: OSError = FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
     folders = [""] if "/" in words[0] else os.environ.get("PATH", os.defpath).split(os.pathsep)
     for folder in folders:
@@ -84,7 +86,7 @@ def _turn_into(words: list[str]) -> NoReturn:
 
 
 def stop_as(number: int, *, whole_job: bool) -> None:
-    """Stop like the command did, until somebody continues us."""
+    """Stop this process like the command, until it is continued."""
     number = number if number == signal.SIGTSTP else signal.SIGSTOP
     if number == signal.SIGTSTP:
         signal.signal(number, signal.SIG_DFL)
@@ -102,7 +104,7 @@ def send(process: int, number: int) -> None:
 
 
 def in_foreground(terminal: int) -> bool:
-    """Whether our job is the one that may read from the terminal."""
+    """Return True if this job is the terminal's foreground job."""
     try:
         return os.tcgetpgrp(terminal) == os.getpgrp()
     except OSError:
@@ -112,7 +114,10 @@ def in_foreground(terminal: int) -> bool:
 def watch_over(
     child: int, *, forward: Callable[[int, bool], None], stopped: Callable[[int], None] | None = None
 ) -> int:
-    """Wait until `child` has ended; its wait status. Other signals are given to `forward`, its stops to `stopped`."""
+    """Wait until `child` has ended; return its wait status.
+
+    Other signals are passed to `forward`, its stops to `stopped`.
+    """
     while True:
         number, from_terminal = next_signal()
         if number != signal.SIGCHLD:
@@ -128,5 +133,5 @@ def watch_over(
 
 
 def _noted(number: int, frame: object) -> None:
-    """Signals come by `next_signal`."""
+    """Ignore the signal here; `next_signal` receives it."""
     del number, frame

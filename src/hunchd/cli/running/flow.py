@@ -1,4 +1,4 @@
-"""What a command says goes where it would have gone, at once and unchanged, and its end is kept."""
+"""Copy loop for a command's output: passed on at once and unchanged, with its end recorded."""
 
 from __future__ import annotations
 
@@ -11,12 +11,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Final
 
-PIECE: Final = 64 * 1024  # bytes read at once: what a pipe holds
+PIECE: Final = 64 * 1024  # bytes read at once: the capacity of a pipe
 
 
 def flow(source: int, target: int, heard: Callable[[bytes], None], ended: int) -> bool:
-    """Pass on what comes until its end. Once `ended` is closed on the other side, until nothing is left: then False,
-    because somebody else holds the source open. Where nobody reads any more, the writer is told so."""
+    """Copy until the source ends; return False if somebody else keeps the source open after the command.
+
+    The command has ended once the other side of `ended` is closed; then copies what is left. If the target has no
+    reader,
+    returns True, and the caller closes the source so that the writer notices.
+    """
     while True:
         if source not in select.select([source, ended], [], [])[0]:
             return False
@@ -25,12 +29,12 @@ def flow(source: int, target: int, heard: Callable[[bytes], None], ended: int) -
         heard(piece)
         try:
             write(target, piece)
-        except OSError:  # nobody reads, or the disk is full: the writer learns it as it would from its own end
+        except OSError:  # no reader, or disk full: the writer notices when its end is closed
             return True
 
 
 def read(source: int) -> bytes:
-    """What is there; nothing at the end. A pseudo-terminal that nobody holds open any more says so by EIO."""
+    """Read what is available; b"" at the end, which a closed pseudo-terminal reports as EIO."""
     try:
         return os.read(source, PIECE)
     except OSError as error:
@@ -40,7 +44,7 @@ def read(source: int) -> bytes:
 
 
 def write(target: int, piece: bytes) -> None:
-    """All of `piece`, however long its reader takes, even if somebody made the other end not wait."""
+    """Write all of `piece`, however slow the reader is, even if the target is non-blocking."""
     rest = memoryview(piece)
     while rest:
         try:

@@ -1,6 +1,6 @@
-"""What the daemon is told of a command that ended: a letter in its spool, read at once or when a daemon starts.
+"""Spool message about a command that ended, read at once or when a daemon starts.
 
-Written without the modules that one would write it with (json, pathlib, re): somebody waits for each of them to load.
+Written without json, pathlib and re, because the user waits for each import.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Final
 
-# Somebody ended it, or it had nobody to write to: nothing went wrong in it.
+# Ended by a user, or the reader of its output has gone: not an error.
 _ENDED_ON_PURPOSE: Final = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE, signal.SIGKILL})
 _OF_SHELLS: Final = 128  # added to a signal's number
-# What programs return that handle these themselves.
+# Exit codes of programs that handle these signals themselves.
 _INTERRUPTED: Final = tuple(
     _OF_SHELLS + number for number in (signal.SIGHUP, signal.SIGINT, signal.SIGPIPE, signal.SIGTERM)
 )
 _NOT_STARTED: Final = (126, 127)
-_LONGEST: Final = 56 * 1024  # bytes of a letter; the spool takes 64 KiB
+_LONGEST: Final = 56 * 1024  # bytes of a message; the spool accepts 64 KiB
 _COMMAND: Final = 2_000  # characters
 _ESCAPES: Final = r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[PX^_].*?\x1b\\|[ -/]*[0-~])"
 _BACKSPACES: Final = r"[^\n\x08]\x08"
@@ -34,8 +34,11 @@ _UNQUOTED: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWX
 
 
 def leave_letter(words: Sequence[str], code: int, said: bytes, *, at: float, seconds: float) -> None:
-    """Tell of `words`, which ended with `code` (a signal's number below zero) after `seconds` since `at`. What cannot
-    be told is left out: the command has ended well or not without us."""
+    """Write the spool messages about a command that ended.
+
+    `code` is its exit code, or a signal's number below zero; `at` and `seconds` are its start and duration. Errors are
+    ignored: the command itself has ended regardless.
+    """
     try:
         ended = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(at + seconds))
         common: dict[str, str | int] = {
@@ -56,7 +59,7 @@ def leave_letter(words: Sequence[str], code: int, said: bytes, *, at: float, sec
 
 
 def went_wrong(code: int, said: bytes) -> str:
-    """The text of an error, or nothing where there is none to speak of."""
+    """Return the text of the error; "" if the command succeeded, was interrupted or did not start."""
     if code in (0, *_INTERRUPTED, *_NOT_STARTED) or -code in _ENDED_ON_PURPOSE:
         return ""
     text = readable(said)
@@ -68,14 +71,17 @@ def went_wrong(code: int, said: bytes) -> str:
 
 
 def readable(said: bytes) -> str:
-    """What stood on the screen in the end: no colours, no overwritten lines; short enough for a letter."""
+    """Return the output as it looked on the screen at the end, short enough for a message.
+
+    Removes colours and overwritten lines.
+    """
     text = said.decode("utf-8", "replace")
     if "\x1b" in text:
         import re
 
         text = re.sub(_ESCAPES, "", text, flags=re.DOTALL)
     text = text.replace("\r\n", "\n")
-    if "\r" in text:  # a progress bar writes its line again and again
+    if "\r" in text:  # a progress bar overwrites its line
         text = "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n"))
     text = text.replace("\0", "")
     if "\b" in text:
@@ -87,14 +93,14 @@ def readable(said: bytes) -> str:
 
 
 def fitting(text: str) -> str:
-    """The end of `text` that a letter can hold."""
+    """Return the end of `text` that fits into a message."""
     while len(_bytes(in_json(text))) > _LONGEST - 2 * _COMMAND * 4:
         text = text[len(text) // 4 :]
     return text if text.strip() else ""
 
 
 def command_line(words: Sequence[str]) -> str:
-    """What one would type in a shell."""
+    """Quote the words as in a shell."""
     return " ".join(
         word if word and _UNQUOTED.issuperset(word) else "'" + word.replace("'", "'\"'\"'") + "'" for word in words
     )
@@ -105,7 +111,7 @@ def in_json(value: str | int) -> str:
 
 
 def post(letters: Sequence[Mapping[str, str | int]], sender: str) -> None:
-    """Put letters into the spool, each whole or not at all. Raises OSError."""
+    """Write messages into the spool, each atomically. Raises OSError."""
     spool = _spool()
     for number, letter in enumerate(letters):
         told = ", ".join(f'"{name}": {in_json(value)}' for name, value in letter.items())
@@ -117,7 +123,7 @@ def post(letters: Sequence[Mapping[str, str | int]], sender: str) -> None:
 
 
 def spool_folder() -> str:
-    """Where the spool is, as `hunchd.config.places` says, which takes longer to ask."""
+    """Return the path of the spool, like `hunchd.config.places`, which takes longer to import."""
     if home := os.environ.get("HUNCHD_HOME"):
         return os.path.abspath(os.path.expanduser(home)) + "/state/spool"
     if sys.platform == "linux" and "ANDROID_ROOT" not in os.environ:
@@ -129,7 +135,7 @@ def spool_folder() -> str:
 
 
 def _spool() -> str:
-    """The spool with its folders, which are ours alone."""
+    """Create the spool with private folders; return its path."""
     spool = spool_folder()
     folders = (spool, f"{spool}/tmp", f"{spool}/new")
     if not all(_is_private(folder) for folder in folders):

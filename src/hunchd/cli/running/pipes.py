@@ -1,6 +1,6 @@
-"""A command whose output goes to files and pipes: each stream by itself, in the order in which it was written.
+"""Runner for a command whose output goes to files and pipes: each stream separately, in the order written.
 
-The command stays in our job: what a terminal sends to the job it gets from the terminal.
+The command stays in our job: it receives a terminal's signals directly.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from hunchd.cli.running.tail import Tail
 
 _OUT, _ERR = 1, 2
-_FIRST_FREE: Final = 3  # below it are the standard streams, which may be closed
+_FIRST_FREE: Final = 3  # lower numbers are the standard streams, which may be closed
 
 
 def through_pipes(words: Sequence[str], tail: Tail, meanwhile: Callable[[], None]) -> tuple[int, bool]:
-    """Run the command, and do something `meanwhile`; its wait status, and whether somebody told it to end."""
+    """Run the command and `meanwhile`; return its wait status, and True if somebody told it to end."""
     channels = _channels()
     mask = watched()
     child = os.fork()
@@ -58,7 +58,10 @@ def through_pipes(words: Sequence[str], tail: Tail, meanwhile: Callable[[], None
 
 
 def _channels() -> dict[int, tuple[int, int]]:
-    """Our stream → what we read of it, what the command writes to. Two streams that lead to one place share one."""
+    """Map each of our streams to (our read end, the command's write end).
+
+    Two streams with the same destination share a channel.
+    """
     wanted = [stream for stream in (_OUT, _ERR) if _is_open(stream)]
     if wanted == [_OUT, _ERR] and os.path.sameopenfile(_OUT, _ERR):
         wanted = [_OUT]
@@ -66,7 +69,7 @@ def _channels() -> dict[int, tuple[int, int]]:
 
 
 def _routes(channels: Mapping[int, object]) -> dict[int, int]:
-    """Which stream of the command goes through which channel."""
+    """Map each stream of the command to its channel."""
     both = _OUT in channels and _ERR not in channels and _is_open(_ERR)
     return {stream: stream for stream in channels} | ({_ERR: _OUT} if both else {})
 
@@ -79,7 +82,7 @@ def _flow(target: int, source: int, tail: Tail, ended: int, open_still: list[int
 
 
 def _stay_behind(sources: Mapping[int, int]) -> None:
-    """What the command left running goes on writing: somebody passes it on until it ends. We need not."""
+    """Fork a process that passes on the output of background processes until they end."""
     if os.fork() != 0:
         return
     try:
@@ -100,13 +103,13 @@ def _pass_on(source: int, target: int) -> None:
 
 def _pipe() -> tuple[int, int]:
     reading, writing = os.pipe()
-    with ignoring(AttributeError, OSError):  # fewer turns for much output
+    with ignoring(AttributeError, OSError):  # fewer switches for large outputs
         fcntl.fcntl(reading, fcntl.F_SETPIPE_SZ, PIECE)
     return _above_standard(reading), _above_standard(writing)
 
 
 def _terminal_like(stream: int) -> tuple[int, int]:
-    """A pseudo-terminal for output alone: colours stay, the terminal behind it does the rest."""
+    """Create a pseudo-terminal for output only: colours stay, the real terminal does the rest."""
     outer, inner = os.openpty()
     import tty
 
@@ -119,7 +122,7 @@ def _terminal_like(stream: int) -> tuple[int, int]:
 
 
 def _above_standard(end: int) -> int:
-    """The same end under a number that is not that of a standard stream."""
+    """Move a descriptor above the numbers of the standard streams."""
     if end >= _FIRST_FREE:
         return end
     moved = fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, _FIRST_FREE)

@@ -1,7 +1,7 @@
-"""A pytest plugin: tells the daemon which tests failed and how, and which of those that had failed now pass.
+"""pytest plugin: reports to the daemon which tests failed and how, and which earlier failures now pass.
 
-pytest loads it by itself where hunchd is installed. Without a running daemon it does nothing; it speaks once, when the
-tests are done, and whatever goes wrong with that is no business of the tests.
+pytest loads it automatically if hunchd is installed. Without a running daemon it does nothing; it reports once, when
+the tests are done, and its own errors never affect the tests.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# The daemon shows as many errors at a time; where more tests fail, one thing is broken.
+# The daemon shows this many errors at a time; more failures usually have one cause.
 MOST: Final = 8
-PATIENCE: Final = 1.0  # seconds for the daemon to say which errors are open
+PATIENCE: Final = 1.0  # seconds for the daemon to list the open errors
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Listen, if there is a daemon to tell and nobody else does: neither `hunch run` nor the controller of workers."""
+    """Register the listener if a daemon runs, unless `hunch run` or the controller of workers reports already."""
     if "HUNCH_RUN" in os.environ or hasattr(config, "workerinput") or config.option.collectonly:
         return
     try:
@@ -37,12 +37,12 @@ def pytest_configure(config: pytest.Config) -> None:
         daemon = read(places().rendezvous_file)
         if daemon is not None and is_alive(daemon.pid):
             config.pluginmanager.register(Listener(daemon, str(config.rootpath)), "hunchd-listener")
-    except Exception:  # the tests run, whatever is wrong with us
-        logger.debug("the daemon is not told of these tests", exc_info=True)
+    except Exception:  # the tests must run, whatever fails here
+        logger.debug("these tests are not reported to the daemon", exc_info=True)
 
 
 class Listener:
-    """Hears how each test ended."""
+    """Listener that collects the outcome of each test."""
 
     def __init__(self, daemon: Rendezvous, root: str) -> None:
         self._daemon = daemon
@@ -66,7 +66,7 @@ class Listener:
         try:
             self._tell()
         except Exception:  # likewise
-            logger.debug("the daemon could not be told of these tests", exc_info=True)
+            logger.debug("reporting these tests to the daemon failed", exc_info=True)
 
     def _tell(self) -> None:
         from hunchd.cli.running.letter import fitting, post, readable
@@ -85,7 +85,7 @@ class Listener:
             post(list(told), "pytest")
 
     def _mended(self) -> list[str]:
-        """The tests that passed and whose errors are still open."""
+        """Return the tests that passed and whose errors are still open."""
         if not self._passed:
             return []
         from hunchd.cli.client import Client
@@ -96,5 +96,5 @@ class Listener:
 
 
 def command_of(test: str) -> str:
-    """What runs one test again: by this name its errors are opened and cleared."""
+    """Return the command that reruns one test; its errors are opened and cleared under it."""
     return f"pytest {test}"

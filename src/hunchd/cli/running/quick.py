@@ -1,4 +1,4 @@
-"""What a command must not wait for: the standard library's heavier modules, done without on the way to its start."""
+"""Lightweight replacements for heavier modules of the standard library, for a fast start."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal
     from collections.abc import Callable
-else:  # without the enumerations that `signal` wraps around it
+else:  # without the enumerations of `signal`
     import _signal as signal
 
 __all__ = ["beside", "ignoring", "signal"]
 
 
 class ignoring:
-    """These errors are none here: what contextlib.suppress does, which takes longer to load than to use."""
+    """Context manager that suppresses errors, like contextlib.suppress, which takes longer to import."""
 
     def __init__(self, *errors: type[BaseException]) -> None:
         self._errors = errors
@@ -28,7 +28,7 @@ class ignoring:
 
 
 def beside(work: Callable[..., object], *given: object) -> Callable[[], object]:
-    """Do `work` with what is given on a thread of its own; what is returned waits for its end."""
+    """Run `work` in a thread; return a function that waits for its end."""
     ended = _thread.allocate_lock()
     ended.acquire()
 

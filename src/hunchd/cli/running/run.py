@@ -1,4 +1,4 @@
-"""`hunch run -- COMMAND`: the command's own exit, output and terminal; afterwards a letter to the daemon."""
+"""`hunch run -- COMMAND`: passes through exit code, output and terminal, then leaves a spool message."""
 
 from __future__ import annotations
 
@@ -23,12 +23,15 @@ def run(arguments: Namespace) -> int:
 
 
 def run_command(words: Sequence[str]) -> int:
-    """Run it; its exit code. Does not return where a signal ended it: we end by the same one."""
+    """Run the command; return its exit code.
+
+    Does not return if a signal ended the command: this process then ends by the same signal.
+    """
     if not words:
         from hunchd.cli.errors import WrongUsage
 
         raise WrongUsage("which command?", hint="hunch run -- pytest -x")
-    if os.name != "posix":  # without pseudo-terminals: as it is, and unheard
+    if os.name != "posix":  # without pseudo-terminals: run it directly, unrecorded
         import subprocess
 
         return subprocess.call(words)
@@ -49,12 +52,12 @@ def run_command(words: Sequence[str]) -> int:
 
 
 def _get_ready() -> None:
-    """Load what the letter needs while the command runs, not when it has ended."""
+    """Import what the message needs while the command runs, rather than after its end."""
     import hunchd.cli.running.letter  # noqa: F401
 
 
 def _ended_by(number: int) -> int:
-    """End as the command did, so that a shell says of us what it would have said of it. No core is dumped twice."""
+    """End by the command's signal, so that the shell reports the same. Does not dump core again."""
     import resource
 
     sys.stdout.flush()

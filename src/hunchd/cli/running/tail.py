@@ -1,4 +1,4 @@
-"""The end of what a command said, however much it says."""
+"""Buffer for the end of a command's output."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Final
 
-# A long trace, or the report of a test run that failed in many places.
+# Enough for a long trace, or the report of many failed tests.
 KEPT: Final = 48 * 1024  # bytes
 
 
 class Tail:
-    """Holds the last `most` bytes, at times twice as many. Two threads may add to it."""
+    """Buffer of the last `most` bytes, at times twice as many. Two threads may add to it."""
 
     def __init__(self, most: int = KEPT) -> None:
         self._most = most
@@ -23,7 +23,7 @@ class Tail:
             del self._bytes[: -self._most]
 
     def kept(self) -> bytes:
-        """The end, from the beginning of a line if something is left out before it."""
+        """Return the end, from the beginning of a line if anything before it was dropped."""
         if len(self._bytes) <= self._most:
             return bytes(self._bytes)
         whole = self._bytes.find(b"\n", len(self._bytes) - self._most - 1) + 1

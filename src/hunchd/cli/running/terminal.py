@@ -1,7 +1,7 @@
-"""A command at a terminal: it gets one of its own, of the same size and kind, and the keyboard behind ours.
+"""Runner for a command at a terminal: gives it a pseudo-terminal of the same size and kind, and the keyboard.
 
-Between us and the command stands a leader of its session, as a shell would: without one nothing could stop and continue
-it. Ours is raw meanwhile, so that each key means to the command what it means there.
+A session leader stands between us and the command, as a shell would: without one nothing could stop and continue the
+command. Our own terminal is raw meanwhile, so that each key means to the command what it means there.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 _REPORT: Final = struct.Struct("=i")  # first the command's process id, then its wait statuses
 _NOT_STARTED: Final = 126
 _KEYS: Final = 4096  # bytes read at once
-_BACKGROUND: Final = 0.1  # seconds until we look again whether the keyboard is ours
+_BACKGROUND: Final = 0.1  # seconds between two checks for the foreground
 
 
 def through_terminal(words: Sequence[str], tail: Tail, meanwhile: Callable[[], None]) -> tuple[int, bool]:
-    """Run the command, and do something `meanwhile`; its wait status, and whether somebody told it to end."""
+    """Run the command and `meanwhile`; return its wait status, and True if somebody told it to end."""
     keyboard = _keyboard()
     outer, inner = os.openpty()
     with ignoring(termios.error, OSError):
@@ -57,7 +57,7 @@ def through_terminal(words: Sequence[str], tail: Tail, meanwhile: Callable[[], N
 
 
 class _Session:
-    """Our side: screen, keyboard, signals."""
+    """Our side of the session: screen, keyboard, signals."""
 
     def __init__(self, leader: int, outer: int, reports: int, keyboard: int | None) -> None:
         self._leader = leader
@@ -65,7 +65,7 @@ class _Session:
         self._reports = reports
         self._keyboard = keyboard
         self._command = 0
-        self._before: list[Any] | None = None  # how the terminal was set when we took it
+        self._before: list[Any] | None = None  # settings of the terminal before it was made raw
         self.told_to_end = False
 
     def run(self, tail: Tail, meanwhile: Callable[[], None]) -> int:
@@ -100,14 +100,14 @@ class _Session:
                 self._continue()
             elif number not in (signal.SIGTTIN, signal.SIGTTOU):
                 self.told_to_end = self.told_to_end or number in TO_END
-                if from_terminal:  # pressed before the terminal was raw: meant for the whole job
+                if from_terminal:  # pressed before the terminal was raw: for the whole job
                     with ignoring(OSError):
                         os.killpg(self._command, number)
                 else:
                     send(self._command, number)
 
     def _report(self) -> int | None:
-        """The next report of the leader; None when there is none yet. A leader that was killed reports its own end."""
+        """Return the leader's next report, or None if there is none yet; a killed leader reports its own end."""
         if self._command and not select.select([self._reports], [], [], 0)[0]:
             return None
         told = os.read(self._reports, _REPORT.size)
@@ -127,12 +127,12 @@ class _Session:
             os.killpg(self._command, signal.SIGCONT)
 
     def _resize(self) -> None:
-        """The kernel tells the command by SIGWINCH where the size is another."""
+        """Copy the size; the kernel sends the command SIGWINCH if it changed."""
         with ignoring(OSError):
             copy_size(1, self._outer)
 
     def _take(self) -> None:
-        """Make our terminal raw, if it is ours at the moment."""
+        """Make our terminal raw, if this job is in its foreground."""
         if self._keyboard is None or self._before is not None or not in_foreground(self._keyboard):
             return
         with ignoring(termios.error):
@@ -146,14 +146,16 @@ class _Session:
                 termios.tcsetattr(self._keyboard, termios.TCSADRAIN, before)
 
     def _ends(self, keys: bytes) -> bool:
-        """Whether these keys tell the command to end, as long as no others follow: Ctrl-C is a key like any other to an
-        editor, and to a shell's line it is no end of the shell."""
+        """Return True if these keys tell the command to end, provided that no others follow.
+
+        An editor takes Ctrl-C as a key like any other, and a shell only drops its current line.
+        """
         settings = termios.tcgetattr(self._outer)
         signs = (settings[6][termios.VINTR], settings[6][termios.VQUIT])
         return bool(settings[3] & termios.ISIG) and keys[-1:] in signs
 
     def _type(self, keyboard: int, ended: int) -> None:
-        """What is typed goes to the command while our job is in the foreground."""
+        """Forward typed keys to the command while our job is in the foreground."""
         while ended not in select.select([keyboard, ended], [], [])[0]:
             if not in_foreground(keyboard):
                 select.select([ended], [], [], _BACKGROUND)
@@ -169,12 +171,12 @@ class _Session:
 
 
 def copy_size(source: int, target: int) -> None:
-    """Give a terminal the rows and columns of another."""
+    """Copy the rows and columns of a terminal to another."""
     fcntl.ioctl(target, termios.TIOCSWINSZ, fcntl.ioctl(source, termios.TIOCGWINSZ, b"\0" * 8))
 
 
 def _keyboard() -> int | None:
-    """The terminal that keys come from, whatever standard input is."""
+    """Return the terminal that keys come from, whatever standard input is."""
     if os.isatty(0):
         return 0
     try:
@@ -186,10 +188,10 @@ def _keyboard() -> int | None:
 def _lead(
     words: Sequence[str], terminal: int, ends: Mapping[int, int], mask: Collection[int], report: int, leave: int
 ) -> NoReturn:
-    """Be the leader of the command's session: start it in the foreground, report its stops and its end.
+    """Lead the command's session: start it in the foreground, report its stops and its end.
 
-    WATCHED stay held back here: a Ctrl-C before the command is there is not for us, and the terminal lets us choose who
-    has it.
+    WATCHED stay blocked here: a Ctrl-C before the command runs is not for the leader, and the terminal lets the leader
+    choose its foreground job.
     """
     us = os.getppid()
     try:
@@ -200,7 +202,7 @@ def _lead(
             os.setpgid(0, 0)
             os.tcsetpgrp(terminal, os.getpid())
             become(words, mask, ends)
-        with ignoring(OSError):  # the command did both first
+        with ignoring(OSError):  # the command did both already
             os.setpgid(command, command)
             os.tcsetpgrp(terminal, command)
         os.write(report, _REPORT.pack(command))
@@ -210,6 +212,6 @@ def _lead(
             os.kill(us, signal.SIGCHLD)
             if not os.WIFSTOPPED(status):
                 break
-        os.read(leave, 1)  # the terminal stays until what was said has been read
+        os.read(leave, 1)  # keep the terminal open until all output has been read
     finally:
         os._exit(0)
