@@ -1,4 +1,4 @@
-"""What the tests of the command line stand on."""
+"""Fixtures of the command line tests."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def fake() -> Iterator[FakeDaemon]:
 
 @pytest.fixture
 def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A repository with one file, which the test stands in."""
+    """Repository with one file; the test's current folder."""
     root = tmp_path / "shop"
     (root / ".git" / "objects").mkdir(parents=True)
     (root / ".git" / "refs").mkdir()

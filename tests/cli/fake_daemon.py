@@ -1,4 +1,4 @@
-"""A daemon that says what it is told to: real HTTP on a real Unix socket, found through a real rendezvous file."""
+"""Fake daemon with configurable responses: real HTTP on a real Unix socket, found through a real rendezvous file."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ANOTHERS = {"error": {"code": "unauthorized", "message": "the token is not this 
 
 @dataclass
 class FakeDaemon:
-    """Answers by "METHOD /path"; a route that is a function gets the query or the body. Remembers what it was asked."""
+    """Fake with responses by "METHOD /path"; a function gets the query or the body. Records its requests."""
 
     told: Rendezvous
     routes: dict[str, Answer | Callable[[Any], Answer]] = field(default_factory=dict)
@@ -37,7 +37,7 @@ class FakeDaemon:
         return [given for name, given in self.asked if name == route]
 
     def publish(self, **changes: Any) -> None:
-        """Write the rendezvous file, with some of its values changed."""
+        """Write the rendezvous file, with some of its values replaced."""
         rendezvous.write(places().rendezvous_file, self.told._replace(**changes))
 
 
@@ -93,7 +93,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 @contextmanager
 def running() -> Iterator[FakeDaemon]:
-    """A fake that listens and has left its rendezvous file, until the block ends."""
+    """Run a fake that listens and has written its rendezvous file, until the block ends."""
     where = places()
     make_private(where.runtime)
     server = _Server(str(where.socket_file), _Handler)

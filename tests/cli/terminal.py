@@ -1,6 +1,6 @@
-"""A shell at a real terminal, as a person uses it: lines are typed, the next prompt is waited for.
+"""Shell at a real terminal, as a person uses it: lines are typed, the next prompt is awaited.
 
-Each prompt must show its number between tildes (`~3~`): shells draw one and the same prompt several times.
+Each prompt must show its number between tildes (`~3~`): shells redraw the same prompt several times.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Terminal:
         self.pid = pid
 
     def run(self, *lines: str) -> str:
-        """Type what is one command, and return what was printed until the next prompt."""
+        """Type one command; return what was printed until the next prompt."""
         for line in lines:
             os.write(self._descriptor, line.encode() + b"\r")
         return self.until_prompt()
@@ -44,7 +44,7 @@ class Terminal:
 
 @contextmanager
 def terminal(argv: Sequence[str], *, folder: Path, environment: Mapping[str, str]) -> Iterator[Terminal]:
-    """`argv` at a terminal of its own; gone with the block."""
+    """Run `argv` at a terminal of its own until the block ends."""
     pid, descriptor = pty.fork()
     if pid == 0:
         os.chdir(folder)

@@ -1,4 +1,4 @@
-"""An agent's hook: hands on what it is told, prints the answer, and never fails, waits or says anything else."""
+"""An agent's hook: forwards its payload, prints the response, and never fails, blocks or prints anything else."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ needs_curl = pytest.mark.skipif(shutil.which("curl") is None, reason="there is n
 
 @pytest.fixture(params=["script", "python"])
 def hook_command(request: pytest.FixtureRequest) -> list[str]:
-    """The hook as it is called: a script with curl, or Python where there is none."""
+    """Command of the hook: a script with curl, or Python without curl."""
     if request.param == "python":
         return [sys.executable, "-m", "hunchd.cli", "agent-hook"]
     if shutil.which("curl") is None:
@@ -37,7 +37,7 @@ def hook_command(request: pytest.FixtureRequest) -> list[str]:
 
 
 def run_hook(hook_command: list[str], agent: str, told: Any, *, cwd: Path | None = None) -> str:
-    """What the hook prints; it must have ended well."""
+    """Run the hook; return its output and assert a successful exit."""
     given = told if isinstance(told, bytes) else json.dumps(told).encode()
     own = [sys.executable, "-m", "hunchd.cli"] if hook_command[0] == "sh" else []
     ended = subprocess.run(
@@ -50,7 +50,7 @@ def run_hook(hook_command: list[str], agent: str, told: Any, *, cwd: Path | None
 
 @pytest.fixture
 def patient(fake: FakeDaemon, monkeypatch: pytest.MonkeyPatch) -> FakeDaemon:
-    """A daemon that is waited for, however busy the machine is."""
+    """Fake daemon with a hook timeout that suits a busy machine."""
     monkeypatch.setenv("HUNCH_HOOK_PATIENCE", "20")
     return fake
 
@@ -89,7 +89,7 @@ def test_hook_hanging_daemon_times_out(fake: FakeDaemon, hook_command: list[str]
 
 
 def test_hook_session_start_has_longer_timeout(fake: FakeDaemon, hook_command: list[str]) -> None:
-    """A fifth of a second: too long for the other hooks, however fast they start."""
+    """The daemon takes 0.2 s: too long for other hooks, however fast they start."""
 
     def slow(_: Any) -> tuple[int, bytes]:
         time.sleep(0.2)

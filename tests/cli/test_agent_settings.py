@@ -1,4 +1,4 @@
-"""Agents' settings: hunchd goes in beside what is there, and comes out without a trace."""
+"""Agents' settings: hunchd is added beside existing entries, and removed without a trace."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ AIDER = "dark-mode: true\nread:\n  - CONVENTIONS.md  # ours\nmodel: sonnet\n"
 
 @pytest.fixture
 def user() -> Path:
-    """The user's home, with settings of every agent that has some."""
+    """Home folder of a user with settings of every agent."""
     home = Path.home()
     for name, text in {
         ".config/zed/settings.json": ZED,
@@ -56,7 +56,7 @@ def user() -> Path:
 
 
 def tree(home: Path) -> dict[str, bytes | None]:
-    """Every file with its content, every folder."""
+    """Return every file with its content, and every folder."""
     return {str(path.relative_to(home)): path.read_bytes() if path.is_file() else None for path in home.rglob("*")}
 
 

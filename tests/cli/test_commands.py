@@ -1,4 +1,4 @@
-"""What all commands share: help, exit codes, quiet ends, and a fast start."""
+"""Behaviour common to all commands: help, exit codes, quiet exits, and a fast start."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_command_help_has_description_and_examples(name: str) -> None:
 
 @pytest.fixture
 def west(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A zone in which days end later than they do in UTC."""
+    """Time zone in which days end later than in UTC."""
     monkeypatch.setenv("TZ", "America/New_York")
     time.tzset()
     yield
@@ -257,7 +257,7 @@ def test_table_multiline_cell_stays_one_row(fake: FakeDaemon, capsys: Output) ->
 
 
 def _run_on_terminal(*argv: str) -> bytes:
-    """What a command writes to a terminal."""
+    """Return what a command writes to a terminal."""
     ours, theirs = os.openpty()
     try:
         subprocess.run([*HUNCH, *argv], stdout=theirs, stderr=theirs, check=True, env={**os.environ, "TERM": "xterm"})

@@ -1,4 +1,4 @@
-"""Tab offers what the parsers take, in every shell."""
+"""Completion offers what the parsers accept, in every shell."""
 
 from __future__ import annotations
 

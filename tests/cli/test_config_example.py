@@ -1,4 +1,4 @@
-"""config.example.toml is what the settings say."""
+"""config.example.toml matches the settings."""
 
 from __future__ import annotations
 

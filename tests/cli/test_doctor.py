@@ -29,7 +29,7 @@ Output = pytest.CaptureFixture[str]
 
 
 def run_doctor(capsys: Output, *options: str) -> dict[str, list[dict[str, str]]]:
-    """What the doctor says, by the name of the check."""
+    """Return the findings of the doctor by the name of the check."""
     capsys.readouterr()
     main(["doctor", "--json", *options])
     told: dict[str, list[dict[str, str]]] = {}
@@ -290,7 +290,7 @@ def test_logs_follow_survives_rotation() -> None:
 
 
 class Usage(NamedTuple):
-    """What `shutil.disk_usage` tells, of a disk with that many MiB free."""
+    """Fake of `shutil.disk_usage`, for a disk with that many MiB free."""
 
     free: int
 

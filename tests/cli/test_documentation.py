@@ -1,4 +1,4 @@
-"""The documentation says what is so."""
+"""The documentation matches the code."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglo
 
 
 def shell_lines() -> Iterator[tuple[str, list[str]]]:
-    """Every command of a shell block: the page it is on, and its words."""
+    """Yield every command of a shell block: its page and its words."""
     for page in PAGES:
         for block in re.findall(r"^```sh\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL):
             for line in block.replace("\\\n", " ").splitlines():  # a command may go on in the next line

@@ -1,4 +1,4 @@
-"""Finding, starting and judging the daemon."""
+"""Finding, starting and checking the daemon."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ time.sleep(60)
 
 @pytest.fixture
 def lock_holder(request: pytest.FixtureRequest) -> Iterator[subprocess.Popen[str]]:
-    """A process that holds the daemon's lock and answers nobody."""
+    """Start a process that holds the daemon's lock and answers nobody."""
     file = make_private(places().data) / "daemon.lock"
     character = getattr(request, "param", "willing")
     command = [sys.executable, "-c", _HOLDER, str(file), character]

@@ -1,4 +1,4 @@
-"""Git tells of what happened, whatever hooks were there before; taken out again, everything is as it was."""
+"""Git hooks report events beside any existing hooks; uninstalling restores everything."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SH = '#!/bin/sh\necho mine "$@" >>"$LOG"\n'
 
 @pytest.fixture(scope="module")
 def example(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A repository with one commit, to be copied."""
+    """Repository with one commit, to be copied."""
     folder = tmp_path_factory.mktemp("example")
     who = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org")
     git(folder, "init", "-q", "-b", "main")
@@ -36,7 +36,7 @@ def example(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def root(example: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A repository in a folder whose name is a trap; $LOG is where hooks of the tests write."""
+    """Repository in a folder with a hostile name; hooks of the tests write to $LOG."""
     monkeypatch.setenv("LOG", str(tmp_path / "log"))
     return shutil.copytree(example, tmp_path / 'it\'s a "trap" \\n $HOME\nand so on')
 
@@ -52,7 +52,7 @@ def hunch(*words: str) -> None:
 
 
 def read_spool() -> list[dict[str, Any]]:
-    """What lies in the spool, each a signal that the daemon takes; then it is emptied."""
+    """Return the signals in the spool, each accepted by the daemon's parser, and empty it."""
     lines = places().spool / "lines"
     if not lines.exists():
         return []
@@ -74,7 +74,7 @@ def log(tmp_path: Path) -> list[str]:
 
 
 def list_tree(folder: Path) -> dict[str, tuple[int, bytes]]:
-    """Every file and link below a folder, with its mode and content."""
+    """Return every file and symlink below a folder, with its mode and content."""
     found = {}
     for path in sorted(folder.rglob("*")):
         mode = path.lstat().st_mode
@@ -299,7 +299,7 @@ def test_install_with_disabled_hooks_fails(root: Path, capsys: pytest.CaptureFix
 
 
 def test_status_recognises_hook_moved_by_pre_commit(root: Path, tmp_path: Path) -> None:
-    """As pre-commit does it."""
+    """pre-commit moves an existing hook away and calls it."""
     hooks = root / ".git" / "hooks"
     hunch("install", str(root))
     (hooks / "post-commit").rename(hooks / "post-commit.legacy")

@@ -1,4 +1,4 @@
-"""What every other test rests on."""
+"""Isolation that every other test relies on."""
 
 from __future__ import annotations
 

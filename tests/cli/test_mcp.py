@@ -1,4 +1,4 @@
-"""`hunch mcp` over real pipes, against a daemon that says what it is told to."""
+"""`hunch mcp` over real pipes, against a fake daemon."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Agent:
         return answer["result"] if "result" in answer else answer["error"]
 
     def call(self, tool: str, **arguments: Any) -> tuple[str, bool]:
-        """What the tool said, and whether it failed."""
+        """Return the tool's output, and whether it failed."""
         result = self.ask("tools/call", name=tool, arguments=arguments)
         return result["content"][0]["text"], result["isError"]
 

@@ -1,4 +1,4 @@
-"""`hunch error`: what is pasted is told to the daemon, and what the daemon knows of it is printed."""
+"""`hunch error`: sends the pasted error to the daemon and prints what the daemon knows about it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pytest plugin: the daemon hears of tests that fail and of those that pass again, and no test run ever notices."""
+"""The pytest plugin reports failing tests and those that pass again, and never affects a test run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`hunch run`: nobody can tell it from the command alone, and the daemon hears of what went wrong."""
+"""`hunch run` is transparent for the command, and reports failures to the daemon."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ def python(code: str) -> tuple[str, ...]:
 
 
 def letters(home: Path) -> list[dict[str, Any]]:
-    """What lies in the spool, in the order in which it was written."""
+    """Return the messages in the spool, in the order written."""
     files = sorted((home / "state" / "spool" / "new").iterdir(), key=lambda file: file.name)
     return [json.loads(file.read_bytes()) for file in files]
 
 
 class At:
-    """A process at a terminal of its own."""
+    """Process at a terminal of its own."""
 
     def __init__(self, descriptor: int, pid: int) -> None:
         self._descriptor = descriptor
@@ -65,7 +65,7 @@ class At:
         fcntl.ioctl(self._descriptor, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
     def is_over(self, *, within: float) -> bool:
-        """Whether it closes its terminal within so many seconds."""
+        """Return True if it closes its terminal within that many seconds."""
         deadline = time.monotonic() + within
         while time.monotonic() < deadline:
             if not self._read():
@@ -73,7 +73,7 @@ class At:
         return False
 
     def ended(self) -> int:
-        """Its exit code once it has ended; that of a signal is below zero."""
+        """Wait for its end; return the exit code, below zero for a signal."""
         while self._read():
             pass
         return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
@@ -244,7 +244,7 @@ def test_run_reports_only_genuine_failures() -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_run_terminated_command_reports_no_error(number: signal.Signals, hunchd_home: Path) -> None:
-    """A server that is stopped says goodbye, and ends with whatever code it likes."""
+    """A server that is stopped may exit with any code."""
     code = f"import signal; n = {int(number)}; signal.pthread_sigmask(signal.SIG_BLOCK, [n])"
     served = f"{code}; print('ready', flush=True); signal.sigwait([n]); print('closing'); exit(7)"
     with subprocess.Popen([*RUN, *python(served)], stdout=subprocess.PIPE) as process:
@@ -286,7 +286,7 @@ def test_readable_returns_final_screen_text() -> None:
 
 
 def test_run_ctrl_c_ends_shell_and_child() -> None:
-    """On a busy machine one press in some hundreds has been seen to come to nothing; a second one must not."""
+    """On a busy machine one press in some hundreds had no effect; a second one must work."""
     words = ["/bin/sh", "-c", f"echo begun; exec {shlex.join([*RUN, 'sh', '-c', 'echo ready; sleep 600; echo slept'])}"]
     for moment in range(10):  # while we start, while the command starts, when it runs
         with at_terminal(words) as at:

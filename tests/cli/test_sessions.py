@@ -70,7 +70,7 @@ def test_sessions_missing_id_is_wrong_usage(fake: FakeDaemon, capsys: Output) ->
 
 @pytest.fixture
 def transcript(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, repository: Path) -> Path:
-    """What Claude Code would have left of one session in the repository and one elsewhere."""
+    """Transcript that Claude Code would have written of one session in the repository and one elsewhere."""
     home = tmp_path / "someone"
     monkeypatch.setenv("HOME", str(home))
     for variable in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME", "AIDER_CHAT_HISTORY_FILE"):

@@ -1,4 +1,4 @@
-"""`hunch share` and `unshare`: files that one looks at first, whole or not at all, and nowhere else."""
+"""`hunch share` and `unshare`: files are reviewable, written atomically, and only in their folder."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ HEARD = {
 
 @pytest.fixture
 def told(fake: FakeDaemon, repository: Path) -> list[dict[str, Any]]:
-    """What the daemon has to share."""
+    """Response of the daemon with the memories to share."""
     files = [dict(FILE), dict(HEARD)]
     refused: list[dict[str, str]] = []
 

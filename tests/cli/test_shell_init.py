@@ -1,4 +1,4 @@
-"""Shells tell which commands ended and how, and behave otherwise as if nothing were there."""
+"""Shells report which commands ended and how, and otherwise behave unchanged."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def root(tmp_path: Path) -> Path:
 
 @contextmanager
 def start_shell(shell: str, folder: Path, *, private: tuple[str, ...] = (), daemon: bool = True) -> Iterator[Terminal]:
-    """The shell with our lines in its settings; where `daemon` is false none runs."""
+    """Start the shell with hunchd's lines in its settings; without a daemon if `daemon` is False."""
     where = places()
     make_private(where.spool)
     make_private(where.runtime)
@@ -73,7 +73,7 @@ def start_shell(shell: str, folder: Path, *, private: tuple[str, ...] = (), daem
 
 
 def read_lines() -> list[dict[str, Any]]:
-    """What was told so far; each is a signal that the daemon takes."""
+    """Return the reports so far, each accepted by the daemon's parser."""
     file = places().spool / "lines"
     found = [json.loads(line) for line in file.read_bytes().splitlines()] if file.exists() else []
     for raw in found:

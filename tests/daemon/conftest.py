@@ -1,4 +1,4 @@
-"""A real daemon for every test that asks for one."""
+"""Fixture with a real daemon."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from tests.daemon.running import RunningDaemon, daemon_of_many, running_daemon
 
 @pytest.fixture
 def daemon(request: pytest.FixtureRequest, hunchd_home: Path) -> Iterator[RunningDaemon]:
-    """The real process on this test's home: `daemon.get("/status")`, `daemon.add(folder)`, `daemon.kill()`, …
+    """Run the real process on this test's home: `daemon.get("/status")`, `daemon.add(folder)`, `daemon.kill()`, …
 
-    `@pytest.mark.daemon("shared")` is for tests of what can be erased: they take turns with one process, on a home of
-    its own, as starting one costs more than most of them. `"own"` is what is meant where nothing is said.
+    `@pytest.mark.daemon("shared")` is for tests whose data can be erased: they take turns with one process, on a
+    home of
+    its own, because a start costs more than most of them. `"own"` is the default.
     """
     asked = request.node.get_closest_marker("daemon")
     if asked is not None and asked.args == ("shared",):
@@ -37,7 +38,7 @@ def _shared_daemon(homes: Path) -> Iterator[RunningDaemon]:
 
 
 def _empty(daemon: RunningDaemon) -> None:
-    """Erase all that is kept. A daemon that is not as a new one then is replaced by one that is."""
+    """Erase everything stored; replace a daemon that is then not like a new one."""
     try:
         for project in daemon.get("/projects", limit=1000)["items"]:
             daemon.request("DELETE", f"/projects/{project['id']}")
@@ -56,7 +57,7 @@ def _empty(daemon: RunningDaemon) -> None:
 
 
 def _kept(daemon: RunningDaemon) -> list[dict[str, Any]]:
-    """The lines of an export but those that tell of it."""
+    """Return the lines of an export without its metadata."""
     status, text = daemon.request("GET", "/export")
     assert status == 200
     lines = [json.loads(line) for line in text.splitlines()]

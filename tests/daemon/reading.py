@@ -1,4 +1,4 @@
-"""A store process whose models are fakes: what it is asked to read stands in a file. Everything else is real."""
+"""Store process with fake models: the pairs they get are recorded in a file. Everything else is real."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ if "hunchd.daemon.store_process" in sys.orig_argv:
 
 
 class FakeModels:
-    """`environment` makes a daemon or a store process use them; `loads` and `pairs` say what they were asked."""
+    """Fake models: `environment` makes a daemon or a store process use them; `loads` and `pairs` are their calls."""
 
     def __init__(self, folder: Path, *, broken: bool = False) -> None:
         self._log = folder / "read.jsonl"
@@ -57,7 +57,7 @@ class FakeModels:
 
     @property
     def pairs(self) -> list[tuple[str, str]]:
-        """In the order in which they were read."""
+        """Return the pairs in the order in which they were judged."""
         return [(a, b) for what, *pairs in self._lines() if what == "read" for a, b in pairs]
 
     def _lines(self) -> list[list[str]]:

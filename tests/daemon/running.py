@@ -28,7 +28,7 @@ SOURCES = Path(__file__).parents[2] / "src"
 
 @dataclass
 class RunningDaemon:
-    """One daemon on a home of its own. `start`, `stop`, `kill`, and questions in between."""
+    """Daemon on a home of its own, with `start`, `stop`, `kill`, and requests in between."""
 
     home: Path
     settings: str = ""  # the text of its config.toml
@@ -86,7 +86,7 @@ class RunningDaemon:
         headers: Mapping[str, str] | None = None,
         timeout: float = 30.0,
     ) -> tuple[int, Any]:
-        """The status and the answer: JSON where it is, text where it is not."""
+        """Return the status and the response, decoded if it is JSON."""
         assert self.told is not None
         given = {"Authorization": f"Bearer {self.told.token}"}
         given |= {} if body is None else {"Content-Type": "application/json"}
@@ -115,7 +115,7 @@ class RunningDaemon:
         return answer
 
     def add(self, folder: Path, *, within: float = 60.0) -> dict[str, Any]:
-        """Add a project and wait until it is read."""
+        """Add a project and wait until it is indexed."""
         added = self.post("/projects", {"path": str(folder)})
 
         def ready() -> bool:
@@ -125,7 +125,7 @@ class RunningDaemon:
         return next(one for one in self.get("/projects")["items"] if one["id"] == added["id"])
 
     def _status(self) -> str:
-        """What it says of itself, for whoever has waited in vain."""
+        """Return its own status, for the message of a failed wait."""
         try:
             return json.dumps(self.get("/status"))
         except (OSError, AssertionError, ValueError) as error:
@@ -141,7 +141,7 @@ class RunningDaemon:
             time.sleep(0.02)
 
     def stop(self) -> int:
-        """Ask it to end, as a service manager does; its exit code."""
+        """Ask it to end, as a service manager does; return its exit code."""
         assert self.process is not None
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
@@ -152,7 +152,7 @@ class RunningDaemon:
             raise
 
     def kill(self) -> None:
-        """End it as a power cut would, with no time to say goodbye."""
+        """End it like a power cut, without a graceful shutdown."""
         assert self.process is not None
         self.process.kill()
         self.process.wait(STOP)
@@ -164,8 +164,10 @@ class RunningDaemon:
 
 @contextmanager
 def daemon_of_many(homes: Path) -> Iterator[RunningDaemon]:
-    """One for many tests, on a home below `homes`. It starts before any test's own surroundings exist, so it is told
-    its own."""
+    """Run one daemon for many tests, on a home below `homes`.
+
+    It starts before any test's own environment exists, so it gets its own.
+    """
     home = Path(tempfile.mkdtemp(dir=homes, prefix="s"))
     surroundings = {
         "HOME": str(home / "user"),
@@ -181,7 +183,7 @@ def daemon_of_many(homes: Path) -> Iterator[RunningDaemon]:
 def running_daemon(
     home: Path, *, settings: str = "", environment: Mapping[str, str] | None = None, wrapper: Sequence[str] = ()
 ) -> Iterator[RunningDaemon]:
-    """A started daemon, ended with the block however that ends."""
+    """Run a started daemon that is stopped with the block, however that ends."""
     daemon = RunningDaemon(home, settings, environment or {}, wrapper)
     try:
         yield daemon.start()

@@ -1,4 +1,4 @@
-"""The service manager may listen before the daemon runs, and go on when it has ended."""
+"""Socket activation: the service manager may listen before the daemon runs and after it has ended."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ os.execv(sys.argv[2], sys.argv[2:])
 """
 
 
-def test_the_daemon_answers_on_a_socket_it_was_given_and_leaves_it_there(hunchd_home: Path) -> None:
+def test_daemon_serves_inherited_socket_and_keeps_it(hunchd_home: Path) -> None:
     where = places({"HUNCHD_HOME": str(hunchd_home)})
     for folder in (hunchd_home, where.runtime):
         make_private(folder)
@@ -50,7 +50,7 @@ def test_the_daemon_answers_on_a_socket_it_was_given_and_leaves_it_there(hunchd_
     assert not where.socket_file.exists()
 
 
-def test_what_is_meant_for_another_process_is_not_taken() -> None:
+def test_inherited_sockets_of_other_process_are_ignored() -> None:
     environment = {"LISTEN_PID": str(os.getpid() + 1), "LISTEN_FDS": "1", "LISTEN_FDNAMES": "http", "HOME": "/"}
 
     assert inherited_sockets(environment) == []
@@ -70,7 +70,7 @@ def _root_logger_as_before() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("_root_logger_as_before")
-def test_the_log_is_rotated_and_the_oldest_goes() -> None:
+def test_log_rotation_deletes_oldest_file() -> None:
     where = places()
     make_private(where.state)
     settings = replace(Settings(), daemon=replace(Settings().daemon, log_mib=1))

@@ -1,4 +1,4 @@
-"""What a real daemon tells an agent in the course of its session."""
+"""Responses of a real daemon during an agent's session."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def told(daemon: RunningDaemon, shop: Path, event: str, tool: str = "", path: st
     return str(answer["hookSpecificOutput"]["additionalContext"]) if answer else ""
 
 
-def test_what_was_said_at_the_start_and_of_a_file_is_not_said_again(daemon: RunningDaemon, shop: Path) -> None:
+def test_context_shown_before_is_not_repeated(daemon: RunningDaemon, shop: Path) -> None:
     daemon.add(shop)
     began = told(daemon, shop, "SessionStart")
     reads: list[str] = []
@@ -42,7 +42,7 @@ def test_what_was_said_at_the_start_and_of_a_file_is_not_said_again(daemon: Runn
     assert "tests/test_basket.py" in other, "it is told of each file that it belongs to"
 
 
-def test_files_that_only_an_agent_has_open_are_closed_with_its_session(daemon: RunningDaemon, shop: Path) -> None:
+def test_session_end_closes_agents_files(daemon: RunningDaemon, shop: Path) -> None:
     daemon.add(shop)
     own = {"kind": "file_opened", "project": str(shop), "path": "docs/colours.md"}
     daemon.post("/signals", {"signals": [own]})
@@ -60,7 +60,7 @@ def test_files_that_only_an_agent_has_open_are_closed_with_its_session(daemon: R
     assert "file:docs/colours.md" not in {item["id"] for item in files}, "its user has it open still"
 
 
-def test_an_error_is_shown_until_its_command_passes(daemon: RunningDaemon, shop: Path) -> None:
+def test_error_is_shown_until_command_passes(daemon: RunningDaemon, shop: Path) -> None:
     daemon.add(shop)
 
     def ran(event: str, **more: Any) -> None:

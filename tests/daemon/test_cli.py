@@ -1,4 +1,4 @@
-"""The command and the real daemon together, as a user meets them."""
+"""The command and the real daemon together."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _nothing_stays() -> Iterator[None]:
 
 @pytest.fixture
 def shop(tmp_path: Path) -> Path:
-    """A repository in which cart.py and tax.py always change together, and readme.md never with them."""
+    """Repository in which cart.py and tax.py always change together, and readme.md never with them."""
     root = tmp_path / "shop"
     root.mkdir()
     run = lambda *argv: subprocess.run(["git", *argv], cwd=root, check=True, capture_output=True)  # noqa: E731
@@ -55,7 +55,7 @@ def shop(tmp_path: Path) -> Path:
     return root
 
 
-def test_in_any_repository_one_command_starts_the_daemon_and_prints_what_belongs_to_a_file(shop: Path) -> None:
+def test_context_starts_daemon_and_prints_related_files(shop: Path) -> None:
     told = hunch("context", "cart.py", cwd=shop)
 
     assert told.returncode == 0, told.stderr
@@ -66,7 +66,7 @@ def test_in_any_repository_one_command_starts_the_daemon_and_prints_what_belongs
     assert predicted["predicted_files"][0]["path"] == "tax.py"
 
 
-def test_who_starts_and_stops_it_by_a_program_is_told_as_one() -> None:
+def test_start_and_stop_json_output() -> None:
     first, second = (json.loads(hunch("start", "--json").stdout) for _ in range(2))
     told = read(places().rendezvous_file)
     assert told is not None
@@ -78,9 +78,7 @@ def test_who_starts_and_stops_it_by_a_program_is_told_as_one() -> None:
     assert json.loads(hunch("stop", "--json").stdout) == {"stopped": restarted["pid"]}
 
 
-def test_a_home_named_from_the_folder_one_is_in_is_the_daemon_s_too(
-    hunchd_home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_relative_home_is_shared_with_daemon(hunchd_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HUNCHD_HOME", hunchd_home.name)
     monkeypatch.chdir(hunchd_home.parent)
     told = json.loads(hunch("start", "--json").stdout)
@@ -88,7 +86,7 @@ def test_a_home_named_from_the_folder_one_is_in_is_the_daemon_s_too(
     assert Path(f"/proc/{told['pid']}/environ").read_bytes().count(f"HUNCHD_HOME={hunchd_home}\0".encode()) == 1
 
 
-def test_ten_clients_at_once_find_one_daemon(shop: Path) -> None:
+def test_ten_concurrent_clients_start_one_daemon(shop: Path) -> None:
     clients = [
         subprocess.Popen([sys.executable, "-m", "hunchd.cli", "status", "--json"], stdout=subprocess.PIPE)
         for _ in range(10)
@@ -99,7 +97,7 @@ def test_ten_clients_at_once_find_one_daemon(shop: Path) -> None:
     assert {answer["resources"]["pid"] for answer in answers} == {holder()}
 
 
-def test_a_daemon_that_was_killed_is_replaced_by_the_next_command(shop: Path) -> None:
+def test_killed_daemon_is_replaced_by_next_command(shop: Path) -> None:
     hunch("start")
     first = holder()
     assert first is not None
@@ -112,7 +110,7 @@ def test_a_daemon_that_was_killed_is_replaced_by_the_next_command(shop: Path) ->
     assert holder() not in (None, first)
 
 
-def test_a_daemon_that_hangs_is_reported_and_restart_replaces_it() -> None:
+def test_hanging_daemon_is_reported_and_restarted() -> None:
     hunch("start")
     first = holder()
     assert first is not None
@@ -127,7 +125,7 @@ def test_a_daemon_that_hangs_is_reported_and_restart_replaces_it() -> None:
     assert holder() not in (None, first)
 
 
-def test_stop_leaves_neither_a_process_nor_a_rendezvous() -> None:
+def test_stop_removes_process_and_rendezvous_file() -> None:
     hunch("start")
     pid = holder()
     assert pid is not None
@@ -139,7 +137,7 @@ def test_stop_leaves_neither_a_process_nor_a_rendezvous() -> None:
     assert read(places().rendezvous_file) is None
 
 
-def test_a_mistake_in_the_settings_is_told_by_the_command_that_starts_the_daemon() -> None:
+def test_invalid_settings_are_reported_at_start() -> None:
     make_private(places().config)
     places().config_file.write_text("[serving]\nprot = 1\n")
 
@@ -149,7 +147,7 @@ def test_a_mistake_in_the_settings_is_told_by_the_command_that_starts_the_daemon
     assert "[serving] has no setting 'prot'. Did you mean 'port'?" in told.stderr
 
 
-def test_what_is_remembered_survives_a_kill_and_is_found(shop: Path) -> None:
+def test_remembered_fact_survives_kill(shop: Path) -> None:
     told = hunch("remember", "carts are rounded half even", "--category", "decision", cwd=shop)
     assert told.returncode == 0, told.stderr
     pid = holder()
@@ -160,7 +158,7 @@ def test_what_is_remembered_survives_a_kill_and_is_found(shop: Path) -> None:
     assert "rounded half even" in hunch("search", "rounded", cwd=shop).stdout
 
 
-def test_erase_everything_leaves_no_process_and_no_file(shop: Path, hunchd_home: Path) -> None:
+def test_erase_everything_ends_process_deletes_files(shop: Path, hunchd_home: Path) -> None:
     hunch("context", "cart.py", cwd=shop)
     pid = holder()
     assert pid is not None
@@ -172,7 +170,7 @@ def test_erase_everything_leaves_no_process_and_no_file(shop: Path, hunchd_home:
     assert not hunchd_home.exists()
 
 
-def test_nothing_waits_in_a_daemon_that_has_just_started(daemon: RunningDaemon) -> None:
+def test_fresh_daemon_has_empty_queues(daemon: RunningDaemon) -> None:
     assert json.loads(hunch("status", "--json", "--no-start").stdout)["queues"] == {
         "journal": 0,
         "writer": 0,
@@ -186,7 +184,7 @@ def _gone(pid: int) -> None:
 
 
 def _exists(pid: int) -> bool:
-    """Whether the process still runs; one that only waits for its parent's notice does not."""
+    """Return True if the process still runs; a zombie does not count."""
     try:
         return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0] != b"Z"
     except OSError:

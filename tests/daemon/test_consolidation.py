@@ -1,4 +1,4 @@
-"""Consolidation in the real daemon: what a run changes, what it may not cost, and the way back."""
+"""Consolidation in the real daemon: changes of a run, its limits, and undo."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def days_ago(days: float) -> str:
 
 
 def episode(number: int, *, age: float, **fields: Any) -> dict[str, Any]:
-    """A stretch of work that nobody looked at since; `fields` of the export's shape."""
+    """Build an episode that nobody has looked at since; `fields` use the shape of the export."""
     topic = ("parser", "cache", "router", "session", "billing")[number % 5]
     told: dict[str, Any] = {
         "id": f"m{number:04d}",
@@ -60,7 +60,7 @@ def take(daemon: RunningDaemon, *memories: dict[str, Any]) -> None:
 
 
 def exported(daemon: RunningDaemon) -> dict[str, Any]:
-    """Everything that is kept, by id."""
+    """Return everything stored, by id."""
     status, answer = daemon.request("GET", "/export", timeout=60)
     assert status == 200
     lines = [json.loads(line) for line in answer.splitlines()] if isinstance(answer, str) else [answer]
@@ -69,7 +69,7 @@ def exported(daemon: RunningDaemon) -> dict[str, Any]:
 
 @pytest.fixture
 def filled(hunchd_home: Path) -> Any:
-    """A daemon with memories of all ages."""
+    """Daemon with memories of all ages."""
     with running_daemon(hunchd_home, settings=SETTINGS) as daemon:
         take(daemon, *(episode(number, age=2 + number * 2) for number in range(80)))
         twin = episode(3, age=40)
@@ -77,7 +77,7 @@ def filled(hunchd_home: Path) -> Any:
         yield daemon
 
 
-def test_a_dry_run_tells_what_a_run_then_does_and_undo_restores_the_store_exactly(filled: RunningDaemon) -> None:
+def test_dry_run_matches_run_and_undo_restores(filled: RunningDaemon) -> None:
     before = exported(filled)
 
     foreseen = filled.post("/consolidate", {"dry_run": True})
@@ -101,8 +101,8 @@ def test_a_dry_run_tells_what_a_run_then_does_and_undo_restores_the_store_exactl
     assert exported(filled) == before
 
 
-def test_what_has_lapsed_is_retired_and_no_reason_to_take_a_run_back(hunchd_home: Path) -> None:
-    """It was one of three answers, and so lost every night: nothing was ever condensed beside it."""
+def test_expired_memory_is_retired_without_rollback(hunchd_home: Path) -> None:
+    """As one of three results it counted as lost every night, so that every run was rolled back."""
     with running_daemon(hunchd_home, settings=SETTINGS) as daemon:
         said: dict[str, Any] = {"kind": "fact", "trust": "user"}
         lapsed = said | {"content": "the trial of the zeppelin runs until spring", "valid_to": days_ago(3)}
@@ -115,7 +115,7 @@ def test_what_has_lapsed_is_retired_and_no_reason_to_take_a_run_back(hunchd_home
         assert daemon.get(f"/memories/{ids[0]}")["status"] == "superseded"
 
 
-def test_what_is_about_to_go_for_good_is_told_before_and_what_was_taken_back_is_told_as_that(
+def test_why_announces_erasure_and_undone_changes(
     hunchd_home: Path,
 ) -> None:
     with running_daemon(hunchd_home, settings=SETTINGS) as daemon:
@@ -138,9 +138,7 @@ def test_what_is_about_to_go_for_good_is_told_before_and_what_was_taken_back_is_
         assert (told["step"], told["run"], told["undone"]) == ("compress", done["run"], True)
 
 
-def test_what_would_be_archived_is_told_however_much_is_shortened_before(
-    hunchd_home: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_dry_run_lists_archived_beside_many_compressed(hunchd_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from hunchd.cli.main import main
 
     with running_daemon(hunchd_home, settings=SETTINGS) as daemon:
@@ -159,7 +157,7 @@ def test_what_would_be_archived_is_told_however_much_is_shortened_before(
 
 
 @pytest.mark.slow
-def test_one_change_is_taken_back_alone(filled: RunningDaemon) -> None:
+def test_undo_of_single_change(filled: RunningDaemon) -> None:
     done = filled.post("/consolidate", {"steps": ["summarise"]})
     change = done["changes"][7]
     [edit] = change["edits"]
@@ -175,7 +173,7 @@ def test_one_change_is_taken_back_alone(filled: RunningDaemon) -> None:
 
 
 @pytest.mark.slow
-def test_what_was_changed_since_is_left_alone_by_undo_and_all_else_is_as_it_was(filled: RunningDaemon) -> None:
+def test_undo_skips_memories_changed_since(filled: RunningDaemon) -> None:
     before = exported(filled)
     done = filled.post("/consolidate", {})
     told = exported(filled)
@@ -198,7 +196,7 @@ def test_what_was_changed_since_is_left_alone_by_undo_and_all_else_is_as_it_was(
 
 
 @pytest.mark.slow
-def test_what_a_run_wrote_and_somebody_rewrote_is_left_and_counted(filled: RunningDaemon) -> None:
+def test_undo_counts_rewritten_results_as_left(filled: RunningDaemon) -> None:
     before = exported(filled)
     done = filled.post("/consolidate", {})
     history = next(one for one in exported(filled) if one not in before)
@@ -211,7 +209,7 @@ def test_what_a_run_wrote_and_somebody_rewrote_is_left_and_counted(filled: Runni
     assert filled.get(f"/memories/{history}")["content"].endswith("By hand.")
 
 
-def test_a_run_that_costs_answers_is_taken_back_and_says_which_step_did(hunchd_home: Path) -> None:
+def test_run_losing_answers_rolls_back_naming_step(hunchd_home: Path) -> None:
     settings = SETTINGS + "[consolidation]\nforget_days = 0\nforget_share = 1.0\n"
     with running_daemon(hunchd_home, settings=settings) as daemon:
         take(daemon, *(episode(number, age=2 + number) for number in range(30)))
@@ -228,7 +226,7 @@ def test_a_run_that_costs_answers_is_taken_back_and_says_which_step_did(hunchd_h
 
 
 @pytest.mark.slow
-def test_nothing_that_the_user_said_or_somebody_cited_is_forgotten(hunchd_home: Path) -> None:
+def test_user_stated_and_cited_memories_are_kept(hunchd_home: Path) -> None:
     settings = SETTINGS + "[consolidation]\nforget_share = 1.0\n"
     with running_daemon(hunchd_home, settings=settings) as daemon:
         take(
@@ -252,7 +250,7 @@ def test_nothing_that_the_user_said_or_somebody_cited_is_forgotten(hunchd_home: 
         }
 
 
-def test_what_is_archived_comes_back_by_undo_and_is_erased_in_the_end(hunchd_home: Path) -> None:
+def test_archived_memory_is_undoable_until_erased(hunchd_home: Path) -> None:
     settings = SETTINGS + "[consolidation]\nforget_share = 1.0\nrestore_days = 0\n"
     with running_daemon(hunchd_home, settings=settings) as daemon:
         take(daemon, episode(1, age=400, content="Uniquely spoken zanzibarword of case 1."), episode(2, age=400))
@@ -271,7 +269,7 @@ def test_what_is_archived_comes_back_by_undo_and_is_erased_in_the_end(hunchd_hom
 
 
 @pytest.mark.slow
-def test_a_second_run_waits_for_no_first_one_and_finds_nothing_to_do_after_it(filled: RunningDaemon) -> None:
+def test_concurrent_run_conflicts_and_rerun_is_empty(filled: RunningDaemon) -> None:
     begun = filled.post("/consolidate", {"wait": False})
     status, refused = filled.request("POST", "/consolidate", {})
     assert status in (200, 409), refused
@@ -282,7 +280,7 @@ def test_a_second_run_waits_for_no_first_one_and_finds_nothing_to_do_after_it(fi
     assert again["total"] == again["forgotten"], again["changes"]
 
 
-def test_the_commands_print_a_table_and_take_it_back(filled: RunningDaemon, capsys: pytest.CaptureFixture[str]) -> None:
+def test_consolidate_command_prints_table_and_undoes(filled: RunningDaemon, capsys: pytest.CaptureFixture[str]) -> None:
     from hunchd.cli.main import main
 
     assert main(["consolidate", "--dry-run"]) == 0
@@ -295,9 +293,7 @@ def test_the_commands_print_a_table_and_take_it_back(filled: RunningDaemon, caps
     assert "changes undone" in capsys.readouterr().out
 
 
-def test_what_rests_on_a_file_that_is_gone_says_so_in_bundles_and_no_more_when_it_is_back(
-    hunchd_home: Path, tmp_path: Path
-) -> None:
+def test_fact_about_deleted_file_is_doubted_temporarily(hunchd_home: Path, tmp_path: Path) -> None:
     shop = make_shop(tmp_path / "shop")
     with running_daemon(hunchd_home, settings=SETTINGS) as daemon:
         project = daemon.add(shop)
@@ -329,7 +325,7 @@ def test_what_rests_on_a_file_that_is_gone_says_so_in_bundles_and_no_more_when_i
         assert "in doubt" not in told()
 
 
-def test_a_run_counts_what_was_shown_and_why_tells_of_it(filled: RunningDaemon) -> None:
+def test_run_counts_usage_shown_by_why(filled: RunningDaemon) -> None:
     found = filled.post("/search", {"query": "billing lazy start 4", "k": 3})["results"]
     first = found[0]["id"]
     filled.post("/feedback", {"items": [{"id": first, "outcome": "cited"}]})
@@ -344,7 +340,7 @@ def test_a_run_counts_what_was_shown_and_why_tells_of_it(filled: RunningDaemon) 
     assert [change["step"] for change in used["changes"]] == ["use"]
 
 
-def test_what_is_forgotten_stands_in_no_log_of_a_run(filled: RunningDaemon) -> None:
+def test_forgotten_memory_is_removed_from_run_logs(filled: RunningDaemon) -> None:
     take(filled, episode(77, age=9) | {"id": "m7777", "title": "A quokkaword in the title", "content": "x y z " * 40})
     done = filled.post("/consolidate", {"steps": ["summarise", "links"]})
     log = filled.places.data / "consolidation" / f"{done['run']}.jsonl"
@@ -357,7 +353,7 @@ def test_what_is_forgotten_stands_in_no_log_of_a_run(filled: RunningDaemon) -> N
     assert undone["left"] == 0
 
 
-def test_a_run_stops_within_a_second_when_asked(filled: RunningDaemon) -> None:
+def test_stop_request_ends_run_within_second(filled: RunningDaemon) -> None:
     begun = filled.post("/consolidate", {"wait": False})["run"]
     stopped, answer = filled.request("POST", f"/consolidate/{begun}/stop", {})
     assert stopped in (200, 404), answer  # it may have ended by itself
@@ -366,7 +362,7 @@ def test_a_run_stops_within_a_second_when_asked(filled: RunningDaemon) -> None:
     assert all(told["status"] == "active" for told in exported(filled).values())
 
 
-def test_what_was_merged_and_says_something_else_since_stays_when_the_one_it_was_merged_into_is_forgotten(
+def test_changed_duplicate_survives_forgetting_its_original(
     filled: RunningDaemon,
 ) -> None:
     def say(ref: str, text: str) -> str:
@@ -387,7 +383,7 @@ def test_what_was_merged_and_says_something_else_since_stays_when_the_one_it_was
     assert [one for one in ids.values() if one in exported(filled)] == [ids[changed]]
 
 
-def test_what_was_being_forgotten_when_the_daemon_was_killed_leaves_every_file_with_the_next_start(
+def test_forget_interrupted_by_kill_completes_at_start(
     filled: RunningDaemon,
 ) -> None:
     take(filled, episode(77, age=9) | {"id": "m7777", "title": "A quokkaword in the title", "content": "x y z " * 40})

@@ -1,4 +1,4 @@
-"""What the contract says in a word, as a client that has read nothing else would try it."""
+"""Details of the HTTP contract, as a client without other knowledge would try them."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def shop(tmp_path: Path) -> Path:
 
 
 def refused(daemon: RunningDaemon, path: str, body: dict[str, Any]) -> tuple[int, str | None]:
-    """The status and the field that is named."""
+    """Return the status and the field of the error."""
     status, answer = daemon.request("POST", path, body)
     return status, answer["error"].get("field")
 
 
-def test_a_path_that_is_refused_is_called_as_the_client_calls_it(daemon: RunningDaemon, shop: Path) -> None:
+def test_rejected_path_error_uses_clients_field_name(daemon: RunningDaemon, shop: Path) -> None:
     daemon.add(shop)
     outside = "../secret.py"
     asked = {"project": str(shop)}
@@ -42,8 +42,8 @@ def test_a_path_that_is_refused_is_called_as_the_client_calls_it(daemon: Running
     assert refused(daemon, "/context/predict", {**asked, "open_files": [outside]}) == (422, "open_files")
 
 
-def test_a_pointer_leads_on_without_the_name_of_its_project(daemon: RunningDaemon, shop: Path, tmp_path: Path) -> None:
-    """A topic and a file of a bundle are expanded where they are known; among several, where was asked last."""
+def test_expand_without_project_uses_last_asked(daemon: RunningDaemon, shop: Path, tmp_path: Path) -> None:
+    """A topic or a file of a bundle is expanded where it is known; among several, in the project asked last."""
     status, answer = daemon.request("POST", "/expand", {"topic": "basket"})
     assert (status, "hunch add" in answer["error"]["hint"]) == (404, True)
 
@@ -63,9 +63,7 @@ def test_a_pointer_leads_on_without_the_name_of_its_project(daemon: RunningDaemo
     assert refused(daemon, "/expand", {"topic": "zeppelins"}) == (404, "topic")
 
 
-def test_who_names_an_unknown_project_in_a_batch_is_told_and_the_rest_is_kept(
-    daemon: RunningDaemon, shop: Path
-) -> None:
+def test_batch_unknown_project_rejects_entry_only(daemon: RunningDaemon, shop: Path) -> None:
     daemon.add(shop)
     drafts = [
         {"kind": "fact", "content": f"rule {n}", "project": str(project)} for n, project in enumerate((shop, "/no"))
@@ -84,7 +82,7 @@ def test_who_names_an_unknown_project_in_a_batch_is_told_and_the_rest_is_kept(
 
 
 @pytest.mark.daemon("own")
-def test_every_list_has_pages(daemon: RunningDaemon, shop: Path, tmp_path: Path) -> None:
+def test_every_list_supports_pagination(daemon: RunningDaemon, shop: Path, tmp_path: Path) -> None:
     daemon.add(shop)
     daemon.add(make_shop(tmp_path / "other"))
     [fact] = daemon.post("/memories", {"kind": "fact", "key": "installer", "value": "pnpm"})["ids"]
@@ -103,7 +101,7 @@ def test_every_list_has_pages(daemon: RunningDaemon, shop: Path, tmp_path: Path)
             assert (status, answer["error"]["field"]) == (400, *wrong), path
 
 
-def test_answers_at_their_limits_are_what_the_document_says(daemon: RunningDaemon, shop: Path) -> None:
+def test_extreme_responses_match_openapi(daemon: RunningDaemon, shop: Path) -> None:
     daemon.add(shop)
     document = daemon.get("/openapi.json")
 
@@ -122,7 +120,7 @@ def test_answers_at_their_limits_are_what_the_document_says(daemon: RunningDaemo
     is_described("Run", run)
 
 
-def test_what_is_sent_again_under_its_ref_is_the_same(daemon: RunningDaemon) -> None:
+def test_resending_same_ref_is_idempotent(daemon: RunningDaemon) -> None:
     draft = {"kind": "episode", "content": "the export moved to polars", "ref": "note-1"}
     for _ in ("while it waits", "from the store"):
         sent = [daemon.post("/memories", one)["understood"][0] for one in (draft, draft, {**draft, "tags": ["export"]})]
@@ -133,7 +131,7 @@ def test_what_is_sent_again_under_its_ref_is_the_same(daemon: RunningDaemon) -> 
     assert (kept["tags"], daemon.get(f"/memories/{kept['id']}/history")["total"]) == (["export"], 1)
 
 
-def test_a_folder_belongs_to_the_innermost_project_around_it(daemon: RunningDaemon, tmp_path: Path) -> None:
+def test_folder_belongs_to_innermost_project(daemon: RunningDaemon, tmp_path: Path) -> None:
     inner = tmp_path / "notes" / "work"
     (inner / "plans").mkdir(parents=True)
     (inner / "plans" / "plan.md").write_text("# Plan\n")
@@ -147,7 +145,7 @@ def test_a_folder_belongs_to_the_innermost_project_around_it(daemon: RunningDaem
     assert (kept["project"], kept["data"]["path"]) == (inner_one["id"], "plans/plan.md")
 
 
-def test_what_is_not_there_is_called_as_the_client_calls_it(daemon: RunningDaemon) -> None:
+def test_not_found_error_uses_clients_name(daemon: RunningDaemon) -> None:
     for path in ("memories/m0/undo", "contradictions/x0/resolve", "consolidate/r0/undo", "sessions/s0/compact"):
         assert refused(daemon, f"/{path}", {"resolution": "a_wins"} if "resolve" in path else {}) == (404, "id"), path
     for path in ("/memories/m0", "/memories/m0/history", "/memories/m0/usage", "/sessions/s0", "/consolidate/r0"):
@@ -162,7 +160,7 @@ def test_what_is_not_there_is_called_as_the_client_calls_it(daemon: RunningDaemo
     assert (status, answer["error"]["field"]) == (404, "as_of")
 
 
-def test_every_moment_is_told_in_one_form(daemon: RunningDaemon, shop: Path) -> None:
+def test_all_times_use_one_format(daemon: RunningDaemon, shop: Path) -> None:
     daemon.add(shop)
     tell = {"project": str(shop), "at": "2026-05-01T12:00:00+02:00"}
     joined = {"kind": "collaborator_joined", "name": "Ada"}
@@ -177,7 +175,7 @@ def test_every_moment_is_told_in_one_form(daemon: RunningDaemon, shop: Path) -> 
     assert [moment for moment in moments if not moment.endswith("Z")] == []
 
 
-def test_a_predicted_file_is_judged_without_the_name_of_its_project(daemon: RunningDaemon, shop: Path) -> None:
+def test_feedback_on_predicted_file_needs_no_project(daemon: RunningDaemon, shop: Path) -> None:
     daemon.add(shop)
     items = daemon.get("/context", project=str(shop), file="shop/basket.py")["items"]
     [file] = [item["id"] for item in items if item["source"].get("path") == "shop/checkout.py"]
@@ -185,7 +183,7 @@ def test_a_predicted_file_is_judged_without_the_name_of_its_project(daemon: Runn
     assert daemon.post("/feedback", {"items": told}) == {"accepted": 1, "unknown": ["file:shop/zeppelin.py"]}
 
 
-def test_what_paths_begin_with_may_be_said_from_the_root_of_the_disk(daemon: RunningDaemon, shop: Path) -> None:
+def test_path_prefix_may_be_absolute(daemon: RunningDaemon, shop: Path) -> None:
     daemon.add(shop)
     asked = {"project": str(shop), "query": "basket"}
     for prefix in ("shop/basket.py", f"{shop}/shop/basket.py", "./shop/basket.py"):
@@ -197,14 +195,14 @@ def test_what_paths_begin_with_may_be_said_from_the_root_of_the_disk(daemon: Run
     assert not daemon.post("/search", {**asked, "path_prefix": f"{shop}-elsewhere/"})["results"]
 
 
-def test_a_document_that_cannot_be_there_is_not_there(daemon: RunningDaemon) -> None:
+def test_impossible_document_path_returns_404(daemon: RunningDaemon) -> None:
     for method in ("GET", "DELETE"):
         for path in ("/documents/profile/nothing", "/documents/nowhere/at-all", "/documents/profile"):
             assert daemon.request(method, path)[0] == 404, (method, path)
     assert daemon.request("PUT", "/documents/nowhere/at-all", {"content": "x"})[0] == 422
 
 
-def test_a_fact_may_be_called_by_its_category(daemon: RunningDaemon, shop: Path) -> None:
+def test_fact_kind_accepts_category_name(daemon: RunningDaemon, shop: Path) -> None:
     daemon.add(shop)
     draft = {"kind": "decision", "content": "sessions stay signed cookies", "project": str(shop), "tags": ["auth"]}
     [identifier] = daemon.post("/memories", draft)["ids"]
@@ -221,7 +219,7 @@ def test_a_fact_may_be_called_by_its_category(daemon: RunningDaemon, shop: Path)
         assert [one["id"] for one in daemon.get("/memories", project=str(shop), **names)["items"]] == [identifier]
 
 
-def test_an_export_names_messages_documents_and_contradictions(daemon: RunningDaemon, shop: Path) -> None:
+def test_export_types_cover_messages_documents_contradictions(daemon: RunningDaemon, shop: Path) -> None:
     daemon.add(shop)
     daemon.request("PUT", "/documents/reference/plan", {"content": "# Plan"})
     daemon.post("/sessions/s/messages", {"messages": [{"role": "user", "content": "hello"}]})
@@ -236,7 +234,7 @@ def test_an_export_names_messages_documents_and_contradictions(daemon: RunningDa
     assert not kinds & {("memory", kind) for kind in ("message", "document", "contradiction")}
 
 
-def test_who_lost_a_contradiction_holds_no_more_wherever_it_is_told(daemon: RunningDaemon, shop: Path) -> None:
+def test_loser_of_contradiction_is_superseded_everywhere(daemon: RunningDaemon, shop: Path) -> None:
     daemon.add(shop)
     for value in ("sessions are kept in Redis", "sessions are kept in Memcached"):
         daemon.post("/memories", {"kind": "fact", "content": value, "project": str(shop)})
@@ -254,7 +252,7 @@ def test_who_lost_a_contradiction_holds_no_more_wherever_it_is_told(daemon: Runn
     assert (again["a"]["status"], again["b"]["status"]) == ("active", "active")
 
 
-def test_an_error_is_cleared_by_its_last_line_alone(daemon: RunningDaemon, shop: Path) -> None:
+def test_error_cleared_by_last_line(daemon: RunningDaemon, shop: Path) -> None:
     daemon.add(shop)
     trace = "Traceback (most recent call last):\n  File \"shop/basket.py\", line 3, in add\nKeyError: 'apple'\n"
 
@@ -268,7 +266,7 @@ def test_an_error_is_cleared_by_its_last_line_alone(daemon: RunningDaemon, shop:
         assert shown() is not is_gone, text
 
 
-def test_what_another_memory_takes_the_place_of_holds_no_more(daemon: RunningDaemon, shop: Path) -> None:
+def test_superseded_memory_is_no_longer_valid(daemon: RunningDaemon, shop: Path) -> None:
     daemon.add(shop)
     told = {"kind": "episode", "project": str(shop)}
     [old] = daemon.post("/memories", {**told, "content": "the zeppelin export was tried with pandas"})["ids"]
@@ -283,7 +281,7 @@ def test_what_another_memory_takes_the_place_of_holds_no_more(daemon: RunningDae
     assert [one["id"] for one in found] == [new]
 
 
-def test_another_text_under_the_same_ref_keeps_the_one_before(daemon: RunningDaemon, shop: Path) -> None:
+def test_new_text_under_ref_keeps_history(daemon: RunningDaemon, shop: Path) -> None:
     daemon.add(shop)
     told = {"kind": "fact", "project": str(shop), "ref": "note-1"}
     for content in ("the first wording", "the first wording", "the second wording", "the second wording"):
@@ -298,7 +296,7 @@ def test_another_text_under_the_same_ref_keeps_the_one_before(daemon: RunningDae
     assert daemon.post(f"/memories/{identifier}/undo", {})["content"] == "the first wording"
 
 
-def test_a_session_is_searched_without_the_name_of_its_project(daemon: RunningDaemon, shop: Path) -> None:
+def test_session_search_needs_no_project(daemon: RunningDaemon, shop: Path) -> None:
     daemon.add(shop)
     said = {"messages": [{"role": "user", "content": "the codename is Grumblewock"}]}
     daemon.post("/sessions/here/messages", {**said, "project": str(shop)})
@@ -310,7 +308,7 @@ def test_a_session_is_searched_without_the_name_of_its_project(daemon: RunningDa
     assert not daemon.post("/search", {"query": "Grumblewock", "session": "nowhere"})["results"]
 
 
-def test_how_far_a_project_is_does_not_depend_on_who_asked_for_the_status(daemon: RunningDaemon, shop: Path) -> None:
+def test_project_progress_is_independent_of_status_requests(daemon: RunningDaemon, shop: Path) -> None:
     daemon.add(shop)
 
     def stored() -> tuple[int, int]:
@@ -326,7 +324,7 @@ def test_how_far_a_project_is_does_not_depend_on_who_asked_for_the_status(daemon
     assert shown["progress"]["embeddings"]["total"] == stored()[1]
 
 
-def test_what_is_refused_in_a_batch_of_signals_is_named_by_its_place(daemon: RunningDaemon, shop: Path) -> None:
+def test_rejected_signal_is_listed_with_index(daemon: RunningDaemon, shop: Path) -> None:
     daemon.add(shop)
     opened = {"kind": "file_opened", "project": str(shop)}
     signals: list[tuple[Any, str]] = [
@@ -350,7 +348,7 @@ def test_what_is_refused_in_a_batch_of_signals_is_named_by_its_place(daemon: Run
     assert told["rejected"][0]["error"]["message"].startswith("'signals[0].path' is missing")
 
 
-def test_what_a_memory_replaces_must_be_there(daemon: RunningDaemon, shop: Path, tmp_path: Path) -> None:
+def test_supersedes_of_missing_memory_is_rejected(daemon: RunningDaemon, shop: Path, tmp_path: Path) -> None:
     daemon.add(shop)
     other = daemon.add(make_shop(tmp_path / "other"))
     note = {"kind": "episode", "content": "the export was done with polars", "project": str(shop)}
@@ -373,7 +371,7 @@ def test_what_a_memory_replaces_must_be_there(daemon: RunningDaemon, shop: Path,
     assert daemon.get(f"/memories/{told['ids'][0]}")["content"] == "by hand"
 
 
-def test_what_was_replaced_and_is_forgotten_does_not_stop_who_sends_the_same_again(daemon: RunningDaemon) -> None:
+def test_resending_after_superseded_was_forgotten_succeeds(daemon: RunningDaemon) -> None:
     [old] = daemon.post("/memories", {"kind": "episode", "content": "with pandas"})["ids"]
     draft = {"kind": "episode", "content": "with polars", "ref": "export", "supersedes": old}
     [new] = daemon.post("/memories", draft)["ids"]
@@ -381,7 +379,7 @@ def test_what_was_replaced_and_is_forgotten_does_not_stop_who_sends_the_same_aga
     assert daemon.post("/memories", draft)["ids"] == [new]
 
 
-def test_a_ref_stands_for_one_memory_whatever_its_key(daemon: RunningDaemon, shop: Path) -> None:
+def test_ref_identifies_one_memory_regardless_of_key(daemon: RunningDaemon, shop: Path) -> None:
     daemon.add(shop)
     told = {"kind": "fact", "project": str(shop)}
     [database] = daemon.post("/memories", {**told, "key": "db", "value": "mysql", "ref": "note-1"})["ids"]
@@ -401,7 +399,7 @@ def test_a_ref_stands_for_one_memory_whatever_its_key(daemon: RunningDaemon, sho
         assert [one["content"] for one in held if one.get("ref") == "note-4"] == [content]
 
 
-def test_what_holds_no_more_and_what_only_a_mask_is_left_of_is_not_shared(daemon: RunningDaemon, shop: Path) -> None:
+def test_outdated_and_fully_redacted_are_not_shared(daemon: RunningDaemon, shop: Path) -> None:
     daemon.add(shop)
     told = {"kind": "fact", "project": str(shop), "category": "decision"}
     holds = {**told, "content": "sessions stay signed cookies"}
@@ -418,7 +416,7 @@ def test_what_holds_no_more_and_what_only_a_mask_is_left_of_is_not_shared(daemon
     assert reasons[:2] == ["it is no longer valid", "its value was a secret, which is not stored"]
 
 
-def test_a_cursor_that_is_none_is_refused_alike_and_one_whose_item_is_gone_goes_on(daemon: RunningDaemon) -> None:
+def test_invalid_cursor_rejected_stale_cursor_continues(daemon: RunningDaemon) -> None:
     notes = [{"kind": "episode", "content": f"note {n}", "at": f"2026-01-0{n}"} for n in range(1, 6)]
     ids = daemon.post("/memories", {"memories": notes})["ids"]
     daemon.post("/sessions/s/messages", {"messages": [{"role": "user", "content": "hello"}]})
@@ -434,7 +432,7 @@ def test_a_cursor_that_is_none_is_refused_alike_and_one_whose_item_is_gone_goes_
     assert ([one["id"] for one in second["items"]], second["total"]) == ([ids[2], ids[1]], 4)
 
 
-def test_a_key_and_a_path_are_the_same_however_their_accents_are_written(daemon: RunningDaemon) -> None:
+def test_unicode_normalization_of_keys_and_paths(daemon: RunningDaemon) -> None:
     composed, decomposed = "caf\u00e9", "cafe\u0301"
     [one] = daemon.post("/memories", {"kind": "fact", "key": composed, "value": "open"})["ids"]
     [other] = daemon.post("/memories", {"kind": "fact", "key": decomposed, "value": "closed"})["ids"]
@@ -447,7 +445,7 @@ def test_a_key_and_a_path_are_the_same_however_their_accents_are_written(daemon:
         assert daemon.get("/documents", prefix=f"/reference/{prefix}")["total"] == 1
 
 
-def test_a_repository_that_is_moved_keeps_what_is_known_of_it(daemon: RunningDaemon, shop: Path) -> None:
+def test_moved_repository_keeps_its_memories(daemon: RunningDaemon, shop: Path) -> None:
     project = daemon.add(shop)
     [kept] = daemon.post("/memories", {"kind": "fact", "content": "Baskets hold ten", "project": str(shop)})["ids"]
     there = shop.rename(shop.with_name("store"))

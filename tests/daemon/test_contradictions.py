@@ -1,4 +1,4 @@
-"""What the rules leave open a model reads, once, in the background and at night; not where it is switched off."""
+"""Pairs that no rule decides are judged by a model, once, in the background and at night, if enabled."""
 
 from __future__ import annotations
 
@@ -41,9 +41,7 @@ def asked(daemon: RunningDaemon) -> list[Mapping[str, Any]]:
     return list(daemon.get("/contradictions")["items"])
 
 
-def test_wording_that_no_rule_knows_is_read_in_the_background_and_at_night_and_each_pair_once(
-    hunchd_home: Path, tmp_path: Path
-) -> None:
+def test_model_judges_each_unmatched_pair_once(hunchd_home: Path, tmp_path: Path) -> None:
     models = FakeModels(tmp_path)
     with running_daemon(hunchd_home, settings=SETTINGS, environment=models.environment) as daemon:
         take(daemon, said(1, STEREO))
@@ -65,7 +63,7 @@ def test_wording_that_no_rule_knows_is_read_in_the_background_and_at_night_and_e
         assert daemon.get("/status")["degraded"] == []
 
 
-def test_what_the_night_reads_is_opened_and_a_dry_run_does_not_use_it_up(hunchd_home: Path, tmp_path: Path) -> None:
+def test_nightly_reading_opens_contradictions_dry_run_not(hunchd_home: Path, tmp_path: Path) -> None:
     models = FakeModels(tmp_path)
     off = SETTINGS + "[embedding]\ncontradictions = false\n"
     with running_daemon(hunchd_home, settings=off, environment=models.environment) as daemon:
@@ -80,9 +78,7 @@ def test_what_the_night_reads_is_opened_and_a_dry_run_does_not_use_it_up(hunchd_
         assert models.pairs == [(STEREO, MONO)]
 
 
-def test_a_model_that_cannot_be_loaded_leaves_the_rules_and_the_status_says_so(
-    hunchd_home: Path, tmp_path: Path
-) -> None:
+def test_unloadable_model_falls_back_to_rules(hunchd_home: Path, tmp_path: Path) -> None:
     models = FakeModels(tmp_path, broken=True)
     with running_daemon(hunchd_home, settings=SETTINGS, environment=models.environment) as daemon:
         take(daemon, said(1, STEREO), said(2, MONO), said(3, "Audio logs are kept for 14 days"))
@@ -95,7 +91,7 @@ def test_a_model_that_cannot_be_loaded_leaves_the_rules_and_the_status_says_so(
         assert models.loads == 1
 
 
-def test_what_a_language_model_denies_is_opened_neither_by_day_nor_at_night(hunchd_home: Path) -> None:
+def test_pair_denied_by_language_model_stays_closed(hunchd_home: Path) -> None:
     pytest.importorskip("anthropic")
     with messages_api_beside(says({"contradictions": []})) as api:
         judged_too = SETTINGS + "[embedding]\nenabled = false\n" + switched_on(api, contradictions="true")
@@ -113,9 +109,7 @@ def test_what_a_language_model_denies_is_opened_neither_by_day_nor_at_night(hunc
         assert night["contradictions_found"] == 1  # switched off, the rules decide
 
 
-def test_whoever_keeps_a_statement_is_shown_what_is_near_and_may_say_that_both_cannot_hold(
-    hunchd_home: Path, tmp_path: Path
-) -> None:
+def test_similar_statements_listed_and_contradiction_reported(hunchd_home: Path, tmp_path: Path) -> None:
     shop = make_shop(tmp_path / "shop")
     by_words = SETTINGS + "[embedding]\nenabled = false\n"
     with running_daemon(hunchd_home, settings=by_words) as daemon:
@@ -145,9 +139,7 @@ def test_whoever_keeps_a_statement_is_shown_what_is_near_and_may_say_that_both_c
         assert (again["status"], again["resolution"]) == ("resolved", "both_valid")
 
 
-def test_a_contradiction_is_said_of_two_statements_of_one_project_and_not_without_end(
-    hunchd_home: Path, tmp_path: Path
-) -> None:
+def test_contradiction_report_is_validated_and_bounded(hunchd_home: Path, tmp_path: Path) -> None:
     shop = make_shop(tmp_path / "shop")
     with running_daemon(hunchd_home, settings=SETTINGS + "[embedding]\nenabled = false\n") as daemon:
         daemon.post("/projects", {"path": str(shop)})

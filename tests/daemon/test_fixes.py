@@ -1,4 +1,4 @@
-"""An error, a change, a pass: when the error comes again, the change is shown with it; through the real commands."""
+"""An error, a change, a pass: when the error recurs, the change is shown with it; through the real commands."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def shop(tmp_path: Path) -> Path:
 
 
 class Work:
-    """Somebody at work in a repository: runs commands, changes files, looks at what the daemon knows."""
+    """Developer in a repository: runs commands, changes files, reads the context."""
 
     def __init__(self, daemon: RunningDaemon, root: Path, *command: str) -> None:
         self._daemon = daemon
@@ -47,13 +47,13 @@ class Work:
         return subprocess.run(words, cwd=self._root, capture_output=True, check=False).returncode
 
     def error(self) -> dict[str, Any] | None:
-        """The error that is shown first beside the file at hand."""
+        """Return the error that is shown first beside the current file."""
         asked = {"project": str(self._root), "file": "shop/price.py"}
         items = [item for item in self._daemon.get("/context", **asked)["items"] if item["tier"] == 1]
         return items[0] if items and items[0]["kind"] == "error" else None
 
     def fails(self) -> dict[str, Any]:
-        """Run what fails, and return the error once it is shown and the tree was looked at."""
+        """Run a failing command; return the error once it is shown and the tree was inspected."""
         heard = self._heard()
         assert self.run() != 0
         self._daemon.wait_until(lambda: self._heard() != heard, within=SEEN, what="look at the tree")
@@ -62,7 +62,7 @@ class Work:
         return error
 
     def passes(self, fixes: int) -> list[dict[str, Any]]:
-        """Run what passes, and return the fixes that are known once there are so many."""
+        """Run a passing command; return the known fixes once there are that many."""
         heard = self._heard()
         assert self.run() == 0
         self._daemon.wait_until(lambda: self._heard() != heard, within=SEEN, what="look at the tree")
@@ -78,7 +78,7 @@ class Work:
         (self._root / path).write_text(text)
 
     def _heard(self) -> Any:
-        """What was looked into last: kept once it is done."""
+        """Return the error that was processed last, once that is done."""
         files = list(self._daemon.places.cache.rglob("runs.json"))
         return json.loads(files[0].read_text())["until"] if files else None
 
@@ -90,9 +90,7 @@ def work(daemon: RunningDaemon, shop: Path) -> Work:
 
 
 @pytest.mark.slow
-def test_an_error_that_was_mended_brings_its_fix_when_it_comes_again(
-    work: Work, shop: Path, daemon: RunningDaemon
-) -> None:
+def test_recurring_error_shows_its_fix(work: Work, shop: Path, daemon: RunningDaemon) -> None:
     assert "fixed" not in str(work.fails()["reasons"])
     work.save("shop/price.py", PRICE.format(key="cost", tax="cost"))
     work.save("README.md", "A shop.\n")
@@ -128,7 +126,7 @@ def test_an_error_that_was_mended_brings_its_fix_when_it_comes_again(
     assert fix["value"] == "2/2"
 
 
-def test_another_error_of_the_same_type_does_not_bring_it(work: Work) -> None:
+def test_other_error_of_type_shows_no_fix(work: Work) -> None:
     work.fails()
     work.save("shop/price.py", PRICE.format(key="cost", tax="cost"))
     work.passes(fixes=1)
@@ -140,7 +138,7 @@ def test_another_error_of_the_same_type_does_not_bring_it(work: Work) -> None:
     assert not any(reason.startswith("fixed") for reason in other["reasons"])
 
 
-def test_a_fix_that_did_not_help_loses_confidence(work: Work) -> None:
+def test_failed_fix_loses_confidence(work: Work) -> None:
     work.fails()
     work.save("shop/price.py", PRICE.format(key="cost", tax="cost"))
     [sure] = work.passes(fixes=1)
@@ -152,9 +150,7 @@ def test_a_fix_that_did_not_help_loses_confidence(work: Work) -> None:
     assert work.fixes()[0]["confidence"] < sure["confidence"]
 
 
-def test_a_commit_that_mended_something_like_it_is_told_until_it_is_forgotten(
-    work: Work, shop: Path, daemon: RunningDaemon
-) -> None:
+def test_similar_fix_commit_is_shown_until_forgotten(work: Work, shop: Path, daemon: RunningDaemon) -> None:
     good = PRICE.format(key="cost", tax="cost")
     sha = commit(shop, "Fix KeyError: 'price' in total(), items have a cost", {"shop/price.py": good})
     work.save("shop/price.py", PRICE.format(key="price", tax="cost"))
@@ -178,7 +174,7 @@ def test_a_commit_that_mended_something_like_it_is_told_until_it_is_forgotten(
 
 
 @pytest.mark.slow
-def test_pytest_fails_is_mended_and_fails_again_elsewhere(daemon: RunningDaemon, shop: Path) -> None:
+def test_pytest_fix_is_recalled_for_new_failure(daemon: RunningDaemon, shop: Path) -> None:
     test = "from shop.price import total\n\n\ndef test_total():\n    assert total([{'cost': 3}]) == 3\n"
     files = {"shop/price.py": PRICE.format(key="cost", tax="cost"), "tests/test_price.py": test}
     commit(shop, "Test the price", {**files, "conftest.py": ""})
@@ -193,9 +189,7 @@ def test_pytest_fails_is_mended_and_fails_again_elsewhere(daemon: RunningDaemon,
     assert work.fails()["reasons"][0] == "fixed before in shop/price.py: helped 1 of 1"
 
 
-def test_its_last_line_alone_brings_the_fix_too_and_after_a_restart(
-    work: Work, shop: Path, daemon: RunningDaemon
-) -> None:
+def test_last_line_recalls_fix_after_restart(work: Work, shop: Path, daemon: RunningDaemon) -> None:
     work.fails()
     work.save("shop/price.py", PRICE.format(key="cost", tax="cost"))
     work.passes(fixes=1)

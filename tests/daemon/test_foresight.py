@@ -1,4 +1,4 @@
-"""What is expected is ready before it is asked for, and the scoreboard says what that was worth."""
+"""Prefetching: expected bundles are ready before they are requested, and the metrics show the benefit."""
 
 from __future__ import annotations
 
@@ -29,9 +29,7 @@ def opened(daemon: RunningDaemon, shop: Path, path: str) -> None:
 
 
 @pytest.mark.daemon("own")
-def test_a_file_that_was_expected_is_a_hit_on_the_scoreboard_and_stays_one_after_a_restart(
-    daemon: RunningDaemon, shop: Path
-) -> None:
+def test_prefetch_hit_metrics_survive_restart(daemon: RunningDaemon, shop: Path) -> None:
     daemon.add(shop)
     before = prefetch(daemon)["built_ahead"]
     opened(daemon, shop, "shop/basket.py")
@@ -49,9 +47,7 @@ def test_a_file_that_was_expected_is_a_hit_on_the_scoreboard_and_stays_one_after
     assert prefetch(daemon)["week"]["hit_rate"] == 1.0
 
 
-def test_where_one_has_been_may_come_next_unless_one_says_that_it_is_before_ones_eyes(
-    daemon: RunningDaemon, shop: Path
-) -> None:
+def test_visited_file_is_predicted_unless_open(daemon: RunningDaemon, shop: Path) -> None:
     daemon.add(shop)
     for path in ("docs/colours.md", "shop/basket.py", "docs/colours.md", "shop/basket.py"):
         opened(daemon, shop, path)
@@ -67,7 +63,7 @@ def test_where_one_has_been_may_come_next_unless_one_says_that_it_is_before_ones
 
 
 @pytest.mark.daemon("own")
-def test_who_waits_for_a_first_answer_is_given_one_however_often_they_ask(daemon: RunningDaemon, shop: Path) -> None:
+def test_repeated_first_requests_count_once(daemon: RunningDaemon, shop: Path) -> None:
     daemon.post("/projects", {"path": str(shop)})
     asked = 0
 
@@ -82,7 +78,7 @@ def test_who_waits_for_a_first_answer_is_given_one_however_often_they_ask(daemon
     assert prefetch(daemon)["answers"] == 1
 
 
-def test_another_branch_is_ready_before_anything_is_opened_on_it(daemon: RunningDaemon, shop: Path) -> None:
+def test_checkout_prefetches_bundles_of_branch(daemon: RunningDaemon, shop: Path) -> None:
     daemon.add(shop)
     names = (f"faster-checkout-{number}" for number in itertools.count())
 
@@ -100,7 +96,7 @@ def test_another_branch_is_ready_before_anything_is_opened_on_it(daemon: Running
     daemon.wait_until(first_answer_was_ready, within=60, what="have a branch's bundle warm")
 
 
-def test_who_wrote_the_lines_of_an_open_file_is_known_after_a_while(daemon: RunningDaemon, shop: Path) -> None:
+def test_line_authors_of_open_file_are_learned(daemon: RunningDaemon, shop: Path) -> None:
     daemon.add(shop)
     opened(daemon, shop, "shop/basket.py")
 
@@ -112,7 +108,7 @@ def test_who_wrote_the_lines_of_an_open_file_is_known_after_a_while(daemon: Runn
     daemon.wait_until(lambda: "wrote lines about it" in first_unit()["reasons"], within=60, what="read the lines")
 
 
-def test_a_colleague_who_joins_is_told_of(daemon: RunningDaemon, shop: Path) -> None:
+def test_joining_colleague_appears_in_context(daemon: RunningDaemon, shop: Path) -> None:
     daemon.add(shop)
     signal = {"kind": "collaborator_joined", "project": str(shop), "name": "Grace Hopper", "email": "g@example.org"}
     daemon.post("/signals", {"signals": [signal]})
@@ -122,9 +118,7 @@ def test_a_colleague_who_joins_is_told_of(daemon: RunningDaemon, shop: Path) -> 
     assert "Grace Hopper joined just now" in daemon.get("/context", project=str(shop), file="shop/basket.py")["context"]
 
 
-def test_the_name_of_the_branch_that_everybody_shares_says_nothing_of_the_work(
-    daemon: RunningDaemon, shop: Path
-) -> None:
+def test_default_branch_name_is_not_a_query(daemon: RunningDaemon, shop: Path) -> None:
     git(shop, "branch", "-m", "colours")
     git(shop, "update-ref", "refs/remotes/origin/colours", "HEAD")
     git(shop, "symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/colours")

@@ -1,4 +1,4 @@
-"""Rules for coding agents, from outside: saved in hidden folders, told where they hold, gone with their file."""
+"""Rules for coding agents: read from hidden folders, shown where they apply, removed with their file."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def said_by(daemon: RunningDaemon, shop: Path, sentence: str) -> list[str]:
     return [one["source"]["path"] for one in facts if one["content"].lower() == sentence.lower()]
 
 
-def test_rules_hold_where_they_say_and_as_long_as_they_are_there(daemon: RunningDaemon, shop: Path) -> None:
+def test_agent_rules_follow_scope_and_file_lifetime(daemon: RunningDaemon, shop: Path) -> None:
     daemon.add(shop)
 
     def until(file: str, *, says: str = "", says_no_more: str = "") -> None:

@@ -1,4 +1,4 @@
-"""The indexer as the front sees it: a real process, a real repository."""
+"""The indexer process as the front sees it: a real process, a real repository."""
 
 from __future__ import annotations
 
@@ -75,9 +75,7 @@ async def steps(child: Child, method: str, told: dict[str, Any]) -> list[dict[st
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a priority is that of the process")
-async def test_a_project_that_was_read_in_the_background_leaves_the_next_one_its_priority(
-    root: Path, indexer: Child
-) -> None:
+async def test_background_index_keeps_priority_of_next_project(root: Path, indexer: Child) -> None:
     await steps(indexer, "index", params(root))
     nice = int(Path(f"/proc/{indexer.pid}/stat").read_text().rpartition(")")[2].split()[16])
     assert nice == os.nice(0)
@@ -87,7 +85,7 @@ async def test_a_project_that_was_read_in_the_background_leaves_the_next_one_its
     sys.platform != "linux" or platform.machine() not in IOPRIO_GET,
     reason="elsewhere threads have no class of their own",
 )
-def test_behind_the_first_model_the_processor_gives_way_and_the_disk_is_not_left_to_the_idle_class() -> None:
+def test_priority_is_lowered_after_first_model() -> None:
     def stepped_back() -> tuple[int, int]:
         for _ in _stepping_back(iter([{"stage": "model"}, {"stage": "files"}])):
             pass
@@ -99,7 +97,7 @@ def test_behind_the_first_model_the_processor_gives_way_and_the_disk_is_not_left
     assert class_of_disk != IOPRIO_IDLE
 
 
-async def test_an_index_yields_a_model_the_files_and_the_episodes(root: Path, indexer: Child) -> None:
+async def test_index_yields_model_files_episodes(root: Path, indexer: Child) -> None:
     told = await steps(indexer, "index", params(root))
     models = [step for step in told if step["stage"] == "model"]
     assert models[-1]["learnt"] == git(root, "rev-parse", "HEAD")
@@ -112,7 +110,7 @@ async def test_an_index_yields_a_model_the_files_and_the_episodes(root: Path, in
         assert "close" in [line.name for line in cache.views(["db.py"])["db.py"].lines]
 
 
-async def test_of_a_file_above_the_limit_it_is_known_that_it_is_there(root: Path, indexer: Child) -> None:
+async def test_oversized_file_is_listed_without_outline(root: Path, indexer: Child) -> None:
     (root / "big.py").write_text("def enormous(): pass\n" + "# so it is\n" * 100)
     await steps(indexer, "index", params(root, largest=1_024))
     with CodeCache(root.parent / "cache" / "code.sqlite") as cache:
@@ -121,24 +119,24 @@ async def test_of_a_file_above_the_limit_it_is_known_that_it_is_there(root: Path
         assert list(cache.find_symbol("close"))
 
 
-async def test_the_first_model_comes_before_the_files(root: Path, indexer: Child) -> None:
+async def test_first_model_precedes_files(root: Path, indexer: Child) -> None:
     stages = [step["stage"] for step in await steps(indexer, "index", params(root))]
     assert stages.index("model") < stages.index("files") < len(stages) - stages[::-1].index("model")
 
 
-async def test_older_history_is_learnt_after_the_newest(root: Path, indexer: Child) -> None:
+async def test_newest_history_is_learned_first(root: Path, indexer: Child) -> None:
     told = await steps(indexer, "index", params(root, newest=1))
     assert [(step["done"], step["total"]) for step in told if step["stage"] == "history"] == [(1, 2), (2, 2)]
     assert len([step for step in told if step["stage"] == "model"]) == 4
 
 
 def lose(root: Path, rev: str) -> None:
-    """Take an object out of the repository, as a failing disk does."""
+    """Delete an object from the repository, like a failing disk."""
     name = git(root, "rev-parse", rev)
     (root / ".git/objects" / name[:2] / name[2:]).unlink()
 
 
-async def test_of_a_damaged_history_what_can_be_read_is_learnt_and_the_rest_told(root: Path, indexer: Child) -> None:
+async def test_damaged_history_is_indexed_partially_and_reported(root: Path, indexer: Child) -> None:
     for number in range(4):
         commit(root, f"Change {number}", app=f"import db\nx = {number}\n", db=f"y = {number}\n")
     lose(root, "HEAD~4^{tree}")
@@ -152,7 +150,7 @@ async def test_of_a_damaged_history_what_can_be_read_is_learnt_and_the_rest_told
         assert "app.py" in cache.blobs()
 
 
-async def test_a_history_of_which_nothing_can_be_read_is_not_read_again_and_again(root: Path, indexer: Child) -> None:
+async def test_unreadable_history_is_not_reread(root: Path, indexer: Child) -> None:
     lose(root, "HEAD~1^{tree}")
     told = await steps(indexer, "index", params(root))
     assert told[-1]["why"].startswith("only the newest 0 of 2 commits could be read: git log failed")
@@ -167,9 +165,7 @@ def broken_config(root: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", [lost_commit, broken_config])
-async def test_where_git_can_read_nothing_the_files_are_read_and_the_history_is_an_error(
-    root: Path, indexer: Child, damage: Callable[[Path], None]
-) -> None:
+async def test_unreadable_git_still_indexes_files(root: Path, indexer: Child, damage: Callable[[Path], None]) -> None:
     damage(root)
     with pytest.raises(RepositoryError, match=r"bad object HEAD|bad config"):
         await steps(indexer, "index", params(root))
@@ -177,14 +173,14 @@ async def test_where_git_can_read_nothing_the_files_are_read_and_the_history_is_
         assert "app.py" in cache.blobs()
 
 
-async def test_episodes_go_on_where_they_were_left(root: Path, indexer: Child) -> None:
+async def test_episodes_resume_after_last_run(root: Path, indexer: Child) -> None:
     head = git(root, "rev-parse", "HEAD")
     told = await steps(indexer, "index", params(root, episodes_after=head))
     titles = [episode["title"] for step in told if step["stage"] == "episodes" for episode in step["episodes"]]
     assert titles == ["Begin"]
 
 
-async def test_only_what_changed_is_parsed_again(root: Path, indexer: Child) -> None:
+async def test_parse_reads_only_changed_files(root: Path, indexer: Child) -> None:
     await steps(indexer, "index", params(root))
     assert await steps(indexer, "parse", params(root)) == []
     (root / "app.py").write_text("def stop(): pass\n")
@@ -194,14 +190,14 @@ async def test_only_what_changed_is_parsed_again(root: Path, indexer: Child) -> 
     assert [path for step in told for path in step["removed"]] == ["db.py"]
 
 
-async def test_named_paths_alone_are_parsed_and_unwanted_ones_removed(root: Path, indexer: Child) -> None:
+async def test_parse_paths_removes_ignored_files(root: Path, indexer: Child) -> None:
     (root / ".env").write_text("PASSWORD=x\n")
     told = await steps(indexer, "parse", params(root, paths=["app.py", ".env", "../etc/passwd", "none.py"]))
     assert [outline["path"] for step in told for outline in step["outlines"]] == ["app.py"]
     assert {path for step in told for path in step["removed"]} == {".env", "../etc/passwd", "none.py"}
 
 
-async def test_new_commits_are_told_with_their_episodes(root: Path, indexer: Child) -> None:
+async def test_units_returns_new_commits_with_episodes(root: Path, indexer: Child) -> None:
     before = git(root, "rev-parse", "HEAD")
     sha = commit(root, "Add a cache", cache="X = 1\n")
     told = await indexer.call("units", params(root, since_sha=before))
@@ -209,13 +205,13 @@ async def test_new_commits_are_told_with_their_episodes(root: Path, indexer: Chi
     assert [episode["ref"] for episode in told["episodes"]] == [f"commit:{sha}"]
 
 
-async def test_a_commit_that_is_gone_means_the_history_was_rewritten(root: Path, indexer: Child) -> None:
+async def test_units_missing_commit_reports_rewritten_history(root: Path, indexer: Child) -> None:
     told = await indexer.call("units", params(root, since_sha="f" * 40))
     assert (told["units"], told["episodes"], told["facts"], told["rewritten"]) == ([], [], [], True)
 
 
 @pytest.mark.parametrize("operation", ["rebase", "bisect"])
-async def test_commits_that_git_passes_through_are_nobodys_work(root: Path, indexer: Child, operation: str) -> None:
+async def test_units_during_rebase_only_waits(root: Path, indexer: Child, operation: str) -> None:
     before = git(root, "rev-parse", "HEAD~1")
     if operation == "rebase":
         git(root, "-c", "sequence.editor=sed -i '1i break'", "rebase", "-q", "-i", "HEAD~1")
@@ -229,9 +225,7 @@ async def test_commits_that_git_passes_through_are_nobodys_work(root: Path, inde
     assert ([unit["sha"] for unit in told["units"]], told.get("waits")) == ([git(root, "rev-parse", "HEAD")], None)
 
 
-async def test_a_rebase_that_was_forgotten_stops_nothing_once_a_branch_is_checked_out(
-    root: Path, indexer: Child
-) -> None:
+async def test_units_ignores_stale_rebase_on_branch(root: Path, indexer: Child) -> None:
     before = git(root, "rev-parse", "HEAD")
     (root / ".git" / "rebase-merge").mkdir()
     sha = commit(root, "Add a cache", cache="X = 1\n")
@@ -239,21 +233,21 @@ async def test_a_rebase_that_was_forgotten_stops_nothing_once_a_branch_is_checke
     assert [unit["sha"] for unit in told["units"]] == [sha]
 
 
-async def test_commits_that_no_branch_has_any_more_are_told(root: Path, indexer: Child) -> None:
+async def test_lost_returns_unreachable_commits(root: Path, indexer: Child) -> None:
     sha = commit(root, "Add a cache", cache="X = 1\n")
     git(root, "reset", "-q", "--hard", "HEAD~1")
     there = git(root, "rev-parse", "HEAD")
     assert await indexer.call("lost", params(root, shas=[there, sha, "f" * 40])) == {"lost": [sha, "f" * 40]}
 
 
-async def test_conventions_and_topics_come_from_the_files(root: Path, indexer: Child) -> None:
+async def test_conventions_returns_facts_and_topics(root: Path, indexer: Child) -> None:
     await steps(indexer, "index", params(root))
     told = await indexer.call("conventions", params(root))
     assert [fact["levels"]["summary"] for fact in told["facts"]] == ["python: >=3.11"]
     assert "repo" not in told["topics"]
 
 
-async def test_a_plain_folder_has_files_and_no_history(tmp_path: Path, indexer: Child) -> None:
+async def test_plain_folder_is_indexed_without_history(tmp_path: Path, indexer: Child) -> None:
     folder = tmp_path / "plain"
     folder.mkdir()
     (folder / "a.py").write_text("def f(): pass\n")
@@ -262,7 +256,7 @@ async def test_a_plain_folder_has_files_and_no_history(tmp_path: Path, indexer: 
     assert [step["learnt"] for step in told if step["stage"] == "model"] == [""]
 
 
-async def test_a_repository_without_a_commit_is_learnt_once_it_has_one(tmp_path: Path, indexer: Child) -> None:
+async def test_empty_repository_is_learned_after_first_commit(tmp_path: Path, indexer: Child) -> None:
     folder = tmp_path / "new"
     folder.mkdir()
     git(folder, "init", "-q", "-b", "main")
@@ -275,10 +269,8 @@ async def test_a_repository_without_a_commit_is_learnt_once_it_has_one(tmp_path:
 
 
 @pytest.mark.parametrize("times", [1, 2])
-async def test_a_file_that_ended_the_parser_twice_is_kept_without_an_outline(
-    root: Path, indexer: Child, times: int
-) -> None:
-    """Once is no proof: the process may have been ended from outside, or the machine."""
+async def test_file_crashing_parser_twice_has_no_outline(root: Path, indexer: Child, times: int) -> None:
+    """One crash is no proof: the process may have been killed, or the machine switched off."""
     source = (root / "app.py").read_bytes()
     cache = root.parent / "cache" / "code.sqlite"
     cache.parent.mkdir()
@@ -291,7 +283,7 @@ async def test_a_file_that_ended_the_parser_twice_is_kept_without_an_outline(
     assert not note.exists()
 
 
-def test_a_note_says_which_file_is_being_parsed_and_only_then(tmp_path: Path) -> None:
+def test_crash_note_exists_only_while_parsing(tmp_path: Path) -> None:
     cache = tmp_path / "c"
     with Attempts(cache) as attempts:
         [note] = tmp_path.iterdir()
@@ -301,7 +293,7 @@ def test_a_note_says_which_file_is_being_parsed_and_only_then(tmp_path: Path) ->
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_file_is_suspected_after_one_end_and_given_up_after_two(tmp_path: Path) -> None:
+def test_crash_counter_gives_up_after_two(tmp_path: Path) -> None:
     cache = tmp_path / "c"
     note = tmp_path / "c.parsing-1-0"  # of a process that is no more
     note.write_text("abc 1")
@@ -315,14 +307,14 @@ def test_a_file_is_suspected_after_one_end_and_given_up_after_two(tmp_path: Path
         assert attempts.fatal == {"abc"}
 
 
-async def test_wrong_roots_are_refused(tmp_path: Path, indexer: Child) -> None:
+async def test_invalid_root_is_rejected(tmp_path: Path, indexer: Child) -> None:
     with pytest.raises(InvalidInput):
         await indexer.call("conventions", params(Path("relative")))
     with pytest.raises(RepositoryError):
         await indexer.call("conventions", params(tmp_path / "none"))
 
 
-async def test_a_call_that_reads_no_file_need_not_say_how_large_files_may_be(root: Path, indexer: Child) -> None:
+async def test_file_limit_is_optional_for_history_calls(root: Path, indexer: Child) -> None:
     asked = {name: told for name, told in params(root).items() if name != "largest"}
     sha = git(root, "rev-parse", "HEAD")
     branch = git(root, "symbolic-ref", "--short", "HEAD")

@@ -1,4 +1,4 @@
-"""Facts, documents and contradictions in the real daemon: exact through kills, true where they were learnt, erased."""
+"""Facts, documents and contradictions in the real daemon: consistent after kills, per branch, erased completely."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def value(daemon: RunningDaemon, key: str, **asked: Any) -> str | None:
 
 
 def holding(daemon: RunningDaemon, words: list[str]) -> list[tuple[str, str]]:
-    """Which files below the daemon's home hold which of the words, as bytes or in a row of a table."""
+    """Return the files below the daemon's home that contain each word, as bytes or in a row of a table."""
     try:
         found = [
             (str(path), word)
@@ -56,7 +56,7 @@ def holding(daemon: RunningDaemon, words: list[str]) -> list[tuple[str, str]]:
     return found + [("a row", word) for row in asyncio.run(rows_of(daemon.home)) for word in words if word in row]
 
 
-def test_what_is_said_twice_is_one_memory_until_it_is_forgotten(daemon: RunningDaemon) -> None:
+def test_repeated_statement_is_stored_once(daemon: RunningDaemon) -> None:
     first = say(daemon, "the release captain is Grace")
     assert first["verdict"] == "new"
     assert say(daemon, "the release  captain is Grace\n") == {"id": first["id"], "verdict": "same"}
@@ -72,7 +72,7 @@ def test_what_is_said_twice_is_one_memory_until_it_is_forgotten(daemon: RunningD
     assert again["id"] != first["id"]
 
 
-def test_a_second_decision_does_not_take_the_place_of_the_first(daemon: RunningDaemon) -> None:
+def test_second_decision_does_not_replace_first(daemon: RunningDaemon) -> None:
     first = say(daemon, "decision: retries belong to the middleware, because the scheduler must stay dumb")
     second = say(daemon, "decision: seen requests are kept in Redis")
 
@@ -80,7 +80,7 @@ def test_a_second_decision_does_not_take_the_place_of_the_first(daemon: RunningD
     assert all(daemon.get(f"/memories/{one['id']}")["status"] == "active" for one in (first, second))
 
 
-def test_who_tells_a_secret_hears_that_it_was_not_kept(daemon: RunningDaemon) -> None:
+def test_redacted_secret_is_reported(daemon: RunningDaemon) -> None:
     told = say(daemon, "the staging password is hun" + "ter2!Q9z, log in as admin")
     under_a_key = say(daemon, "Hun" + "ter2!Q9z", key="password", value="Hun" + "ter2!Q9z")
 
@@ -88,7 +88,7 @@ def test_who_tells_a_secret_hears_that_it_was_not_kept(daemon: RunningDaemon) ->
     assert "redacted" not in say(daemon, "a [redacted:password] stands where one was")
 
 
-def test_no_secret_is_kept_of_how_a_contradiction_ends_or_as_an_address(daemon: RunningDaemon, shop: Path) -> None:
+def test_secrets_in_notes_and_paths_are_redacted(daemon: RunningDaemon, shop: Path) -> None:
     secret = "gh" + "p_a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
     daemon.add(shop)
     for text in ("sessions are kept in Redis", "sessions are kept in Memcached"):
@@ -105,7 +105,7 @@ def test_no_secret_is_kept_of_how_a_contradiction_ends_or_as_an_address(daemon: 
     assert holding(daemon, [secret]) == []
 
 
-def test_feedback_that_names_a_memory_twice_counts_twice(daemon: RunningDaemon) -> None:
+def test_duplicate_feedback_counts_twice(daemon: RunningDaemon) -> None:
     identifier = say(daemon, "we use pnpm, not npm")["id"]
 
     daemon.post("/feedback", {"items": [{"id": identifier, "outcome": "cited"}] * 2})
@@ -113,7 +113,7 @@ def test_feedback_that_names_a_memory_twice_counts_twice(daemon: RunningDaemon) 
     assert daemon.get(f"/memories/{identifier}")["usage"]["cited"] == 2
 
 
-def test_what_was_wrong_and_what_was_missed_are_counted_as_that(daemon: RunningDaemon) -> None:
+def test_feedback_counts_wrong_and_missed(daemon: RunningDaemon) -> None:
     identifier = say(daemon, "we use pnpm, not npm")["id"]
 
     told = [{"id": identifier, "outcome": outcome, "note": f"so {outcome}"} for outcome in ("wrong", "missed")]
@@ -126,7 +126,7 @@ def test_what_was_wrong_and_what_was_missed_are_counted_as_that(daemon: RunningD
     assert [event["what"] for event in events] == ["you said: missed (so missed)", "you said: wrong (so wrong)"]
 
 
-def test_a_statement_is_filed_looked_up_replaced_and_taken_back(daemon: RunningDaemon) -> None:
+def test_statement_lifecycle_parse_replace_undo(daemon: RunningDaemon) -> None:
     first = say(daemon, "we use pnpm, not npm")
     before = datetime.now(UTC)
     second = say(daemon, "we use yarn instead of pnpm because of workspaces")
@@ -148,7 +148,7 @@ def test_a_statement_is_filed_looked_up_replaced_and_taken_back(daemon: RunningD
     assert [one["to"] for one in fact(daemon, KEY)["changes"]] == ["pnpm"]
 
 
-def test_a_choice_that_is_turned_round_holds_no_more_and_can_be_taken_back(daemon: RunningDaemon) -> None:
+def test_reversed_choice_supersedes_and_is_undoable(daemon: RunningDaemon) -> None:
     first = say(daemon, "We use quickrunner instead of slowrunner")
     say(daemon, "We use quickrunner instead of oldrunner")
     back = say(daemon, "Correction: we use slowrunner, not quickrunner, as it runs the examples")
@@ -161,7 +161,7 @@ def test_a_choice_that_is_turned_round_holds_no_more_and_can_be_taken_back(daemo
     assert value(daemon, "in place of slowrunner") == "quickrunner"
 
 
-def test_what_was_understood_wrongly_is_corrected_and_finds_its_place(daemon: RunningDaemon) -> None:
+def test_edit_key_of_misparsed_fact_moves_it(daemon: RunningDaemon) -> None:
     said = say(daemon, "we use pnpm, not npm")
     status, moved = daemon.request("PATCH", f"/memories/{said['id']}", {"key": "installer", "category": "decision"})
 
@@ -172,7 +172,7 @@ def test_what_was_understood_wrongly_is_corrected_and_finds_its_place(daemon: Ru
 
 @pytest.mark.slow
 @pytest.mark.daemon("own")
-def test_exactly_one_value_holds_whoever_claims_at_once_and_after_a_kill(daemon: RunningDaemon) -> None:
+def test_concurrent_claims_leave_one_value(daemon: RunningDaemon) -> None:
     accepted: list[str] = []
     stop = threading.Event()
 
@@ -206,7 +206,7 @@ def test_exactly_one_value_holds_whoever_claims_at_once_and_after_a_kill(daemon:
     assert daemon.get("/memories", key="owner", status="superseded", limit=1000)["total"] == len(said) - 1
 
 
-def test_two_sources_that_are_equally_sure_contradict_each_other_until_it_is_settled(daemon: RunningDaemon) -> None:
+def test_equally_trusted_sources_open_contradiction(daemon: RunningDaemon) -> None:
     told = {"kind": "fact", "key": "python", "category": "constraint"}
     by_a_file = {"trust": "project", "source": {"type": "convention", "path": "pyproject.toml"}}
     daemon.post("/memories", {**told, "value": ">=3.9", **by_a_file})
@@ -225,7 +225,7 @@ def test_two_sources_that_are_equally_sure_contradict_each_other_until_it_is_set
     assert value(daemon, "python") == ">=3.8, tested on 3.9"
 
 
-def test_a_contradiction_is_told_as_both_sides_say_it_now_and_ends_when_they_agree(daemon: RunningDaemon) -> None:
+def test_contradiction_follows_edits_and_closes_on_agreement(daemon: RunningDaemon) -> None:
     told = {"kind": "fact", "key": "python", "category": "constraint"}
     by_a_file = {"trust": "project", "source": {"type": "convention", "path": "pyproject.toml"}}
 
@@ -250,9 +250,7 @@ def test_a_contradiction_is_told_as_both_sides_say_it_now_and_ends_when_they_agr
     assert (asked(), value(daemon, "python")) == ([], ">=3.14")
 
 
-def test_two_memories_that_cannot_both_hold_are_noticed_shown_settled_and_never_asked_about_again(
-    daemon: RunningDaemon, shop: Path
-) -> None:
+def test_resolved_contradiction_is_never_reopened(daemon: RunningDaemon, shop: Path) -> None:
     daemon.add(shop)
     told = {"kind": "fact", "project": str(shop), "trust": "project"}
     for path, text in (("docs/ops.md", "Logs are kept for 14 days"), ("CONTRIBUTING.md", "Log retention is 90 days")):
@@ -277,7 +275,7 @@ def test_two_memories_that_cannot_both_hold_are_noticed_shown_settled_and_never_
     assert daemon.get("/contradictions", status="resolved")["total"] == 1
 
 
-def test_documents_have_paths_a_past_and_a_limit(daemon: RunningDaemon) -> None:
+def test_documents_have_history_and_size_limit(daemon: RunningDaemon) -> None:
     path = "/documents/profile/preferences"
     long = "\n\n".join(f"## Part {number}\n\n{'of the story ' * 60} zebra{number}." for number in range(6))
     assert daemon.request("PUT", path, {"content": "- short answers"})[0] == 200
@@ -308,7 +306,7 @@ def test_documents_have_paths_a_past_and_a_limit(daemon: RunningDaemon) -> None:
 
 @pytest.mark.slow
 @pytest.mark.daemon("own")
-def test_what_is_forgotten_leaves_no_byte_with_its_past_its_parts_and_what_quotes_it(daemon: RunningDaemon) -> None:
+def test_forget_erases_history_parts_and_quotes(daemon: RunningDaemon) -> None:
     daemon.post("/memories", {"kind": "fact", "key": "guard", "value": "marmot-guard", "trust": "project"})
     daemon.post("/memories", {"kind": "fact", "key": "guard", "value": "ocelot-guard"})
     page = "/documents/insights/animals"
@@ -331,7 +329,7 @@ def test_what_is_forgotten_leaves_no_byte_with_its_past_its_parts_and_what_quote
     assert not any(word in str(exported) for word in ("marmot", "ocelot", "quokka", "numbat"))
 
 
-def test_an_error_that_is_forgotten_goes_with_the_signals_that_told_of_it(daemon: RunningDaemon, shop: Path) -> None:
+def test_forget_error_erases_its_signals(daemon: RunningDaemon, shop: Path) -> None:
     added = daemon.add(shop)
     errors = ["QuaggaError: the stable is empty", "PandaError: no bamboo was delivered"]
     told = [
@@ -350,9 +348,7 @@ def test_an_error_that_is_forgotten_goes_with_the_signals_that_told_of_it(daemon
 
 
 @pytest.mark.slow
-def test_a_fact_of_a_file_is_superseded_when_the_file_changes_and_a_branch_keeps_its_own(
-    daemon: RunningDaemon, shop: Path
-) -> None:
+def test_file_fact_is_superseded_per_branch(daemon: RunningDaemon, shop: Path) -> None:
     project = {"project": str(shop), "category": "convention"}
     daemon.add(shop)
     daemon.wait_until(lambda: value(daemon, "python", **project) == ">=3.11", within=60, what="read the file")
@@ -373,7 +369,7 @@ def test_a_fact_of_a_file_is_superseded_when_the_file_changes_and_a_branch_keeps
     daemon.wait_until(lambda: value(daemon, "python", **project) == ">=3.13", within=60, what="see the merge")
 
 
-def test_what_was_moved_to_another_place_comes_back_whole_and_gives_that_place_back(daemon: RunningDaemon) -> None:
+def test_undo_of_moved_fact_restores_both_keys(daemon: RunningDaemon) -> None:
     mine = say(daemon, "installer: pnpm", key="installer", valid_to="2099-01-01T00:00:00Z")
     say(daemon, "bundler: vite", key="bundler")
     _, held = daemon.request("GET", f"/memories/{mine['id']}")
@@ -388,7 +384,7 @@ def test_what_was_moved_to_another_place_comes_back_whole_and_gives_that_place_b
         assert value(daemon, there) == ("vite" if there == "bundler" else None)
 
 
-def test_a_move_is_taken_back_from_either_end_and_also_where_it_met_what_says_the_same(daemon: RunningDaemon) -> None:
+def test_move_is_undoable_from_either_id(daemon: RunningDaemon) -> None:
     mine = say(daemon, "installer: pnpm", key="installer")
     say(daemon, "bundler: pnpm", key="bundler")
     daemon.request("PATCH", f"/memories/{mine['id']}", {"key": "bundler"})
@@ -399,7 +395,7 @@ def test_a_move_is_taken_back_from_either_end_and_also_where_it_met_what_says_th
     assert (value(daemon, "installer"), value(daemon, "bundler")) == ("pnpm", "pnpm")
 
 
-def test_what_gave_way_is_not_archived_by_an_undo_and_comes_back_when_its_winner_is_forgotten(
+def test_superseded_fact_returns_when_winner_is_forgotten(
     daemon: RunningDaemon,
 ) -> None:
     loser = say(daemon, "installer: pnpm", key="installer")
@@ -415,7 +411,7 @@ def test_what_gave_way_is_not_archived_by_an_undo_and_comes_back_when_its_winner
     assert (status, back["status"], value(daemon, "installer")) == (200, "active", "pnpm")
 
 
-def test_what_does_not_hold_is_brought_back_before_it_is_changed(daemon: RunningDaemon) -> None:
+def test_edit_of_superseded_memory_requires_undo(daemon: RunningDaemon) -> None:
     said = say(daemon, "installer: pnpm", key="installer")["id"]
 
     daemon.request("PATCH", f"/memories/{said}", {"status": "archived"})
@@ -430,7 +426,7 @@ def test_what_does_not_hold_is_brought_back_before_it_is_changed(daemon: Running
     assert (again.get("valid_to"), value(daemon, "installer")) == (None, "yarn")
 
 
-def test_that_something_ended_some_time_ago_is_true_of_the_time_before_too(daemon: RunningDaemon) -> None:
+def test_valid_to_in_past_applies_to_history(daemon: RunningDaemon) -> None:
     said = say(daemon, "installer: pnpm", key="installer", valid_from="2026-01-01T00:00:00Z")["id"]
     _, whole = daemon.request("GET", f"/memories/{said}")
 
@@ -445,7 +441,7 @@ def test_that_something_ended_some_time_ago_is_true_of_the_time_before_too(daemo
     assert value(daemon, "installer") == "pnpm"
 
 
-def test_what_is_over_or_yet_to_come_is_not_told_as_what_holds(daemon: RunningDaemon, shop: Path) -> None:
+def test_expired_and_future_facts_are_not_current(daemon: RunningDaemon, shop: Path) -> None:
     daemon.add(shop)
     here = {"project": str(shop), "category": "decision"}
     say(daemon, "the basket is kept in cookies", **here, valid_from="2024-01-01", valid_to="2025-01-01")
@@ -468,7 +464,7 @@ def test_what_is_over_or_yet_to_come_is_not_told_as_what_holds(daemon: RunningDa
         daemon.restart()
 
 
-def test_a_contradiction_is_settled_and_not_edited(daemon: RunningDaemon) -> None:
+def test_contradiction_cannot_be_edited(daemon: RunningDaemon) -> None:
     say(daemon, "installer: pnpm", key="installer")
     asked = say(daemon, "installer: yarn", key="installer", trust="project", source={"type": "file", "path": "a.md"})
 

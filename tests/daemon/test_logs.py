@@ -1,4 +1,4 @@
-"""A log file that the settings name: what goes wrong in it shows in the next bundle."""
+"""A log file named in the settings: its errors show in the next bundle."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.repositories import commit, git
 SETTINGS = '[signals]\nerror_logs = ["*.log"]\n'
 
 
-def test_an_error_in_a_log_shows_where_one_works(hunchd_home: Path, tmp_path: Path) -> None:
+def test_log_error_appears_in_bundle(hunchd_home: Path, tmp_path: Path) -> None:
     root = tmp_path / "shop"
     root.mkdir()
     git(root, "init", "-q", "-b", "main")

@@ -1,4 +1,4 @@
-"""The main job, from outside: add a repository, ask what a file's reader will need, see it follow what happens."""
+"""The main use case from outside: add a repository, request context, and follow what happens."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def stored(daemon: RunningDaemon) -> bool:
     return queues["journal"] == queues["writer"] == 0
 
 
-def test_a_file_brings_what_changes_with_it_and_says_why(daemon: RunningDaemon, shop: Path) -> None:
+def test_context_contains_cochanged_files_with_reasons(daemon: RunningDaemon, shop: Path) -> None:
     added = daemon.add(shop)
     assert added["progress"]["commits"] == {"done": 9, "total": 9}
     bundle = context(daemon, shop, "shop/basket.py")
@@ -55,7 +55,7 @@ def test_a_file_brings_what_changes_with_it_and_says_why(daemon: RunningDaemon, 
     assert 0 < bundle["token_count"] <= bundle["budget"]
 
 
-def test_a_question_brings_the_past_work_it_is_about(daemon: RunningDaemon, shop: Path) -> None:
+def test_context_query_returns_related_episodes(daemon: RunningDaemon, shop: Path) -> None:
     commit(shop, "Round prices half to even", {"shop/prices.py": "def rounded(price): ...\n"})
     daemon.add(shop)
 
@@ -65,7 +65,7 @@ def test_a_question_brings_the_past_work_it_is_about(daemon: RunningDaemon, shop
     assert "Round prices half to even" in bundle["context"]
 
 
-def test_an_unchanged_answer_is_the_same_to_the_byte_and_costs_nothing(daemon: RunningDaemon, shop: Path) -> None:
+def test_context_unchanged_bundle_returns_304(daemon: RunningDaemon, shop: Path) -> None:
     daemon.add(shop)
     first = context(daemon, shop, "shop/basket.py")
     assert context(daemon, shop, "shop/basket.py")["context"] == first["context"]
@@ -78,7 +78,7 @@ def test_an_unchanged_answer_is_the_same_to_the_byte_and_costs_nothing(daemon: R
     assert status == 304
 
 
-def test_nothing_relevant_is_an_empty_bundle_not_an_error(daemon: RunningDaemon, tmp_path: Path) -> None:
+def test_context_without_matches_is_empty_bundle(daemon: RunningDaemon, tmp_path: Path) -> None:
     plain = tmp_path / "plain"
     plain.mkdir()
     (plain / "note.txt").write_text("hello")
@@ -88,7 +88,7 @@ def test_nothing_relevant_is_an_empty_bundle_not_an_error(daemon: RunningDaemon,
 
 
 @pytest.mark.daemon("own")
-def test_an_open_makes_the_next_answer_warm(daemon: RunningDaemon, shop: Path) -> None:
+def test_file_open_prefetches_bundle(daemon: RunningDaemon, shop: Path) -> None:
     daemon.add(shop)
     signals = [{"kind": "file_opened", "project": str(shop), "path": "shop/basket.py"}]
     assert daemon.post("/signals", {"signals": signals}) == {"accepted": 1, "rejected": []}
@@ -98,7 +98,7 @@ def test_an_open_makes_the_next_answer_warm(daemon: RunningDaemon, shop: Path) -
     assert context(daemon, shop, "shop/basket.py")["prefetched"]
 
 
-def test_what_was_opened_yesterday_and_not_touched_since_is_not_at_hand(daemon: RunningDaemon, shop: Path) -> None:
+def test_file_opened_yesterday_is_not_current(daemon: RunningDaemon, shop: Path) -> None:
     daemon.add(shop)
     yesterday = {"at": (datetime.now(UTC) - timedelta(days=1)).isoformat()}
     about = {"project": str(shop), "path": "shop/basket.py"}
@@ -119,7 +119,7 @@ def test_what_was_opened_yesterday_and_not_touched_since_is_not_at_hand(daemon: 
     assert in_an_open_file({"kind": "file_opened", **about})
 
 
-def test_a_topic_that_a_bundle_points_to_leads_to_its_files(daemon: RunningDaemon, shop: Path) -> None:
+def test_expand_topic_lists_its_files(daemon: RunningDaemon, shop: Path) -> None:
     daemon.add(shop)
     assert "basket" in context(daemon, shop, "shop/checkout.py")["context"].partition("## Ask for more")[2]
 
@@ -128,7 +128,7 @@ def test_a_topic_that_a_bundle_points_to_leads_to_its_files(daemon: RunningDaemo
     assert "## Files\n- shop/basket.py\n    " in told
 
 
-def test_an_error_comes_first_until_it_is_cleared(daemon: RunningDaemon, shop: Path) -> None:
+def test_open_error_ranks_first_until_cleared(daemon: RunningDaemon, shop: Path) -> None:
     daemon.add(shop)
     trace = f"Traceback (most recent call last):\n  File \"{shop}/shop/basket.py\", line 3, in add\nKeyError: 'apple'\n"
     error = {"kind": "error", "project": str(shop), "text": trace, "command": "pytest"}
@@ -143,7 +143,7 @@ def test_an_error_comes_first_until_it_is_cleared(daemon: RunningDaemon, shop: P
     assert "KeyError" not in context(daemon, shop, "shop/basket.py")["context"]
 
 
-def test_a_file_of_which_a_test_tells_no_folder_is_found_by_its_name(daemon: RunningDaemon, shop: Path) -> None:
+def test_error_file_without_folder_resolves_by_name(daemon: RunningDaemon, shop: Path) -> None:
     commit(shop, "test checkouts", {"shop/checkout_test.go": "package shop\n"})
     daemon.add(shop)
     text = "--- FAIL: TestPay (0.00s)\n    checkout_test.go:31: expected 1, got 2\nFAIL\nFAIL\tshop/shop\t0.412s\n"
@@ -161,9 +161,7 @@ def test_a_file_of_which_a_test_tells_no_folder_is_found_by_its_name(daemon: Run
     ],
     ids=["go", "node"],
 )
-def test_an_error_is_where_it_was_raised_whichever_end_of_the_trace_says_so(
-    daemon: RunningDaemon, shop: Path, trace: str
-) -> None:
+def test_error_location_from_either_trace_end(daemon: RunningDaemon, shop: Path, trace: str) -> None:
     daemon.add(shop)
 
     daemon.post("/signals", {"signals": [{"kind": "error", "project": str(shop), "text": trace.format(shop)}]})
@@ -172,7 +170,7 @@ def test_an_error_is_where_it_was_raised_whichever_end_of_the_trace_says_so(
     assert (item["source"]["path"].rpartition(".")[0], item["source"]["line"]) == ("shop/basket", 3)
 
 
-def test_a_save_a_commit_and_a_checkout_are_seen_without_being_told(daemon: RunningDaemon, shop: Path) -> None:
+def test_watcher_detects_save_commit_checkout(daemon: RunningDaemon, shop: Path) -> None:
     daemon.add(shop)
     (shop / "shop/checkout.py").write_text("def refund(basket: object) -> None:\n    pass\n")
     daemon.wait_until(
@@ -191,7 +189,7 @@ def test_a_save_a_commit_and_a_checkout_are_seen_without_being_told(daemon: Runn
     assert "branch vouchers" in context(daemon, shop, "shop/basket.py")["context"]
 
 
-def test_a_memory_is_found_shown_changed_and_forgotten(daemon: RunningDaemon, shop: Path) -> None:
+def test_memory_lifecycle_search_edit_forget(daemon: RunningDaemon, shop: Path) -> None:
     daemon.add(shop)
     fact = {"kind": "fact", "project": str(shop), "content": "we use pnpm, not npm", "key": "package manager"}
     [identifier] = daemon.post("/memories", fact)["ids"]
@@ -208,7 +206,7 @@ def test_a_memory_is_found_shown_changed_and_forgotten(daemon: RunningDaemon, sh
 
 
 @pytest.mark.daemon("own")
-def test_what_was_accepted_survives_a_kill_and_a_restart(daemon: RunningDaemon, shop: Path) -> None:
+def test_accepted_data_survives_kill_and_restart(daemon: RunningDaemon, shop: Path) -> None:
     progress = daemon.add(shop)["progress"]
     facts = [
         {"kind": "fact", "project": str(shop), "content": f"rule number {n}", "key": f"rule {n}", "ref": f"r{n}"}
@@ -227,7 +225,7 @@ def test_what_was_accepted_survives_a_kill_and_a_restart(daemon: RunningDaemon, 
 
 
 @pytest.mark.daemon("own")
-def test_what_is_counted_follows_what_happens(daemon: RunningDaemon, shop: Path) -> None:
+def test_metrics_follow_events(daemon: RunningDaemon, shop: Path) -> None:
     before = daemon.add(shop)["progress"]
 
     def counts(commits: int) -> bool:
@@ -245,7 +243,7 @@ def test_what_is_counted_follows_what_happens(daemon: RunningDaemon, shop: Path)
     daemon.wait_until(lambda: counts(2), within=30, what="count what main had before once")
 
 
-def test_a_removed_project_leaves_no_byte(daemon: RunningDaemon, shop: Path) -> None:
+def test_removed_project_leaves_no_bytes(daemon: RunningDaemon, shop: Path) -> None:
     added = daemon.add(shop)
     canary = "the-zebra-rule-4711"
     rule = {"kind": "fact", "project": str(shop), "content": canary, "key": "zebra"}
@@ -267,7 +265,7 @@ def test_a_removed_project_leaves_no_byte(daemon: RunningDaemon, shop: Path) -> 
     assert daemon.get("/projects")["items"] == []
 
 
-def test_a_folder_that_goes_away_is_said_and_harms_nothing(daemon: RunningDaemon, shop: Path) -> None:
+def test_removed_project_folder_is_reported(daemon: RunningDaemon, shop: Path) -> None:
     daemon.add(shop)
     shop.rename(shop.with_name("elsewhere"))
     daemon.wait_until(lambda: daemon.get("/projects")["items"][0]["state"] == "missing", within=60, what="notice")
@@ -287,7 +285,7 @@ _UNPRIVILEGED = ("setpriv", *(f"--{which}=-dac_override,-dac_read_search" for wh
 
 
 @pytest.mark.skipif(os.geteuid() == 0 and not shutil.which("setpriv"), reason="root may read everything")
-def test_a_folder_that_nobody_lets_us_read_is_said_and_harms_nothing(hunchd_home: Path, shop: Path) -> None:
+def test_unreadable_project_folder_is_reported(hunchd_home: Path, shop: Path) -> None:
     wrapper = _UNPRIVILEGED if os.geteuid() == 0 else ()
     with running_daemon(hunchd_home, wrapper=wrapper) as daemon:
         daemon.add(shop)
@@ -312,7 +310,7 @@ def test_a_folder_that_nobody_lets_us_read_is_said_and_harms_nothing(hunchd_home
 
 
 @pytest.mark.daemon("own")
-def test_a_folder_that_comes_after_the_daemon_is_read_then(daemon: RunningDaemon, shop: Path) -> None:
+def test_late_project_folder_is_indexed_on_arrival(daemon: RunningDaemon, shop: Path) -> None:
     daemon.add(shop)
     daemon.stop()
     shutil.rmtree(daemon.places.cache)  # or there is nothing to read
@@ -324,9 +322,7 @@ def test_a_folder_that_comes_after_the_daemon_is_read_then(daemon: RunningDaemon
     assert context(daemon, shop, "shop/basket.py")["status"] == "ok"
 
 
-def test_a_reading_that_stands_still_tells_what_it_is_at_and_is_no_reading_done_when_its_helper_ends(
-    hunchd_home: Path, tmp_path: Path, shop: Path
-) -> None:
+def test_stalled_index_reports_step_and_is_incomplete(hunchd_home: Path, tmp_path: Path, shop: Path) -> None:
     gate, slow = tmp_path / "gate", tmp_path / "bin" / "git"
     slow.parent.mkdir()
     waits = f'case "$*" in *rev-list*) while [ ! -e "{gate}" ]; do sleep 0.05; done;; esac'
@@ -356,7 +352,7 @@ def test_a_reading_that_stands_still_tells_what_it_is_at_and_is_no_reading_done_
 
 
 @pytest.mark.daemon("own")
-def test_stopping_leaves_no_process_and_no_rendezvous(daemon: RunningDaemon, shop: Path) -> None:
+def test_stop_leaves_no_process_or_rendezvous(daemon: RunningDaemon, shop: Path) -> None:
     daemon.add(shop)
     assert daemon.stop() == 0
     assert not daemon.places.rendezvous_file.exists()
@@ -364,7 +360,7 @@ def test_stopping_leaves_no_process_and_no_rendezvous(daemon: RunningDaemon, sho
 
 
 @pytest.mark.daemon("own")
-def test_neither_all_of_a_machine_nor_all_of_a_home_is_a_project(daemon: RunningDaemon, shop: Path) -> None:
+def test_root_and_home_are_rejected_as_project(daemon: RunningDaemon, shop: Path) -> None:
     home = Path.home()
     home.mkdir(parents=True, exist_ok=True)
     for everything, what in ((Path("/"), "the root of the file system"), (home, "your home folder")):

@@ -1,4 +1,4 @@
-"""`hunch mcp` and the real daemon: questions that outlive it."""
+"""`hunch mcp` and the real daemon, including calls that outlive it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ATTEMPTS = 6
 
 
 @pytest.mark.slow
-def test_an_agent_s_session_survives_a_daemon_that_is_killed(daemon: RunningDaemon, tmp_path: Path) -> None:
+def test_session_survives_killed_daemon(daemon: RunningDaemon, tmp_path: Path) -> None:
     shop = make_shop(tmp_path / "shop")
     daemon.add(shop)
     file = next(path.relative_to(shop).as_posix() for path in sorted(shop.rglob("*.py")))
@@ -37,7 +37,7 @@ def test_an_agent_s_session_survives_a_daemon_that_is_killed(daemon: RunningDaem
 
 
 @pytest.mark.slow
-def test_the_first_question_starts_the_daemon(tmp_path: Path, hunchd_home: Path) -> None:
+def test_first_call_starts_daemon(tmp_path: Path, hunchd_home: Path) -> None:
     shop = make_shop(tmp_path / "shop")
     try:
         with agent("--project", str(shop)) as it:

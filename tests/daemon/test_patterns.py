@@ -1,4 +1,4 @@
-"""Patterns from end to end: mined when it is quiet, shown where they help, found, explained, exported, forgotten."""
+"""Patterns end to end: mined when quiet, shown where relevant, found, explained, exported, forgotten."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ NAMES = ("buy", "sell", "count", "move", "reserve")
 
 @pytest.fixture
 def shop(tmp_path: Path) -> Path:
-    """A project with one command after the other, each registered in the commit that brings it."""
+    """Project with several commands, each registered in the commit that adds it."""
     root = tmp_path / "shop"
     root.mkdir()
     git(root, "init", "-q", "-b", "main")
@@ -57,7 +57,7 @@ def shop(tmp_path: Path) -> Path:
     return root
 
 
-def test_without_old_contents_the_code_still_says_what_it_repeats(tmp_path: Path, shop: Path) -> None:
+def test_partial_clone_patterns_without_history(tmp_path: Path, shop: Path) -> None:
     git(shop, "config", "uploadpack.allowFilter", "true")
     git(tmp_path, "clone", "-q", "--filter=blob:none", f"file://{shop}", "partial")
 
@@ -84,7 +84,7 @@ def hints(daemon: RunningDaemon, root: Path, file: str) -> list[dict[str, Any]]:
     return [item for item in items if item["kind"] == "pattern"]
 
 
-def test_what_a_project_repeats_is_told_where_it_helps(daemon: RunningDaemon, shop: Path) -> None:
+def test_pattern_is_shown_where_relevant(daemon: RunningDaemon, shop: Path) -> None:
     pattern = patterns_of(daemon, shop)[0]
 
     # What it is: its template, its instances, where a new one goes and what changes with it.
@@ -124,7 +124,7 @@ def test_what_a_project_repeats_is_told_where_it_helps(daemon: RunningDaemon, sh
 
 
 @pytest.mark.slow
-def test_a_new_instance_is_counted_when_it_is_quiet_again(daemon: RunningDaemon, shop: Path) -> None:
+def test_new_instance_is_counted_after_quiet_period(daemon: RunningDaemon, shop: Path) -> None:
     before = patterns_of(daemon, shop)[0]
     (shop / "shop/commands/refund.py").write_text(COMMAND.format(name="refund"))
     daemon.post(
@@ -139,7 +139,7 @@ def test_a_new_instance_is_counted_when_it_is_quiet_again(daemon: RunningDaemon,
 
 
 @pytest.mark.slow
-def test_a_forgotten_pattern_does_not_come_back(daemon: RunningDaemon, shop: Path) -> None:
+def test_forgotten_pattern_is_not_mined_again(daemon: RunningDaemon, shop: Path) -> None:
     pattern = patterns_of(daemon, shop)[0]
     others = len(patterns_of(daemon, shop)) - 1
 
@@ -154,7 +154,7 @@ def test_a_forgotten_pattern_does_not_come_back(daemon: RunningDaemon, shop: Pat
 
 
 @pytest.mark.slow
-def test_patterns_are_exported_and_gone_with_their_project(daemon: RunningDaemon, shop: Path) -> None:
+def test_patterns_export_and_project_erasure(daemon: RunningDaemon, shop: Path) -> None:
     pattern = patterns_of(daemon, shop)[0]
     exported = daemon.request("GET", "/export")[1]
     project = daemon.get("/projects")["items"][0]
@@ -166,7 +166,7 @@ def test_patterns_are_exported_and_gone_with_their_project(daemon: RunningDaemon
     assert not any(b"UnknownItem" in path.read_bytes() for path in held)
 
 
-def test_what_the_miner_was_writing_goes_with_its_project(tmp_path: Path, shop: Path) -> None:
+def test_project_erasure_stops_miner(tmp_path: Path, shop: Path) -> None:
     for number in range(1500):
         (shop / f"shop/commands/more_{number}.py").write_text(COMMAND.format(name=f"more_{number}"))
     with running_daemon(tmp_path / "home", settings=QUIET) as daemon:

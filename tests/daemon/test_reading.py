@@ -1,4 +1,4 @@
-"""A language model reads sessions of the real daemon, if that is switched on, and only then."""
+"""A language model reads sessions of the real daemon only if that is enabled."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def language(daemon: RunningDaemon) -> dict[str, Any]:
     return found
 
 
-def test_what_it_points_at_is_found_and_what_it_makes_up_is_not(hunchd_home: Path) -> None:
+def test_language_model_claims_need_evidence(hunchd_home: Path) -> None:
     with messages_api_beside(says({"facts": [FACT, MADE_UP]})) as api:
         key = {"ANTHROPIC_API_KEY": "not-a-real-key"}
         with running_daemon(hunchd_home, settings=switched_on(api), environment=key) as daemon:
@@ -61,7 +61,7 @@ def test_what_it_points_at_is_found_and_what_it_makes_up_is_not(hunchd_home: Pat
             assert len(api.asked) == 1
 
 
-def test_switched_off_it_asks_nobody_and_the_status_says_so(hunchd_home: Path) -> None:
+def test_language_model_disabled_makes_no_calls(hunchd_home: Path) -> None:
     with messages_api_beside(says({"facts": [FACT]})) as api:
         settings = switched_on(api, enabled="false")
         with running_daemon(hunchd_home, settings=settings, environment={"ANTHROPIC_API_KEY": "x"}) as daemon:
@@ -71,7 +71,7 @@ def test_switched_off_it_asks_nobody_and_the_status_says_so(hunchd_home: Path) -
         assert api.asked == []
 
 
-def test_what_goes_wrong_is_told_and_nothing_else_suffers(hunchd_home: Path) -> None:
+def test_language_model_failure_is_reported_only(hunchd_home: Path) -> None:
     with messages_api_beside(refuses(401, "authentication_error")) as api:
         key = {"ANTHROPIC_API_KEY": "not-a-real-key"}
         with running_daemon(hunchd_home, settings=switched_on(api), environment=key) as daemon:

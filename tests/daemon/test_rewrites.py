@@ -1,4 +1,4 @@
-"""Work that was amended or rebased keeps its memory, under its new commits, and counts once."""
+"""Amended or rebased work keeps its memory, under its new commits, and counts once."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PATIENCE = 60.0  # seconds
 
 @pytest.fixture
 def shop(tmp_path: Path) -> Path:
-    """The shop, with five commits on a branch beside one more on main."""
+    """The shop repository, with five commits on a branch beside one more on main."""
     root = make_shop(tmp_path / "shop")
     git(root, "checkout", "-q", "-b", "refunds")
     for number in range(5):
@@ -38,7 +38,7 @@ def branch_commits(root: Path) -> list[str]:
 
 
 def episodes(daemon: RunningDaemon, project: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """The refunds' episodes, by title."""
+    """Return the episodes about refunds, by title."""
     found = daemon.get("/memories", project=project["path"], kind="episode", limit=100)["items"]
     titles = [one["title"] for one in found]
     assert len(titles) == len(set(titles)), titles
@@ -56,9 +56,7 @@ def times_together(daemon: RunningDaemon, project: dict[str, Any]) -> list[str]:
     return sorted(reason for file in answer["predicted_files"] for reason in file["reasons"] if "together" in reason)
 
 
-def test_a_rebase_that_the_daemon_sees_moves_every_episode_with_what_it_earned(
-    daemon: RunningDaemon, shop: Path
-) -> None:
+def test_rebase_moves_episodes_with_usage(daemon: RunningDaemon, shop: Path) -> None:
     project = daemon.add(shop)
     daemon.wait_until(lambda: len(episodes(daemon, project)) == 5, within=PATIENCE, what="keep the episodes")
     before, counted = episodes(daemon, project), times_together(daemon, project)
@@ -78,9 +76,7 @@ def test_a_rebase_that_the_daemon_sees_moves_every_episode_with_what_it_earned(
         assert daemon.request("GET", f"/memories/{before[title]['id']}")[0] == 404
 
 
-def test_a_rebase_that_stops_half_way_teaches_nothing_until_it_ends_and_what_it_dropped_is_gone(
-    daemon: RunningDaemon, shop: Path
-) -> None:
+def test_paused_rebase_is_learned_when_finished(daemon: RunningDaemon, shop: Path) -> None:
     project = daemon.add(shop)
     daemon.wait_until(lambda: len(episodes(daemon, project)) == 5, within=PATIENCE, what="keep the episodes")
     known = project["progress"]["commits"]["done"]
@@ -105,7 +101,7 @@ def test_a_rebase_that_stops_half_way_teaches_nothing_until_it_ends_and_what_it_
     assert daemon.get("/projects")["items"][0]["progress"]["commits"]["done"] in (known, known + 1)
 
 
-def test_a_reset_takes_its_episodes_along_and_brings_them_back(daemon: RunningDaemon, shop: Path) -> None:
+def test_reset_removes_and_restores_episodes(daemon: RunningDaemon, shop: Path) -> None:
     project = daemon.add(shop)
     daemon.wait_until(lambda: len(episodes(daemon, project)) == 5, within=PATIENCE, what="keep the episodes")
     git(shop, "reset", "-q", "--hard", "HEAD~2")
@@ -117,7 +113,7 @@ def test_a_reset_takes_its_episodes_along_and_brings_them_back(daemon: RunningDa
 
 
 @pytest.mark.parametrize("meanwhile", ["running", "stopped"])
-def test_a_shallow_clone_that_is_deepened_is_learnt_whole(
+def test_deepened_shallow_clone_is_learned_completely(
     daemon: RunningDaemon, shop: Path, tmp_path: Path, meanwhile: str
 ) -> None:
     clone = tmp_path / "clone"
@@ -137,9 +133,7 @@ def test_a_shallow_clone_that_is_deepened_is_learnt_whole(
     )
 
 
-def test_of_a_history_that_was_rewritten_whole_and_pruned_no_old_episode_stays(
-    daemon: RunningDaemon, shop: Path
-) -> None:
+def test_rewritten_and_pruned_history_drops_old_episodes(daemon: RunningDaemon, shop: Path) -> None:
     project = daemon.add(shop)
     daemon.wait_until(lambda: len(episodes(daemon, project)) == 5, within=PATIENCE, what="keep the episodes")
     daemon.stop()
@@ -157,7 +151,7 @@ def test_of_a_history_that_was_rewritten_whole_and_pruned_no_old_episode_stays(
 
 
 @pytest.mark.slow
-def test_an_amended_commit_is_the_same_episode_with_its_new_title(daemon: RunningDaemon, shop: Path) -> None:
+def test_amended_commit_keeps_episode_with_new_title(daemon: RunningDaemon, shop: Path) -> None:
     project = daemon.add(shop)
     daemon.wait_until(lambda: len(episodes(daemon, project)) == 5, within=PATIENCE, what="keep the episodes")
     git(shop, "commit", "-q", "--amend", "-m", "Refunds, the last part")
@@ -173,7 +167,7 @@ def test_an_amended_commit_is_the_same_episode_with_its_new_title(daemon: Runnin
 
 @pytest.mark.slow
 @pytest.mark.daemon("own")
-def test_what_was_squashed_while_no_daemon_ran_is_told_by_the_hooks(daemon: RunningDaemon, shop: Path) -> None:
+def test_hooks_report_squash_without_daemon(daemon: RunningDaemon, shop: Path) -> None:
     project = daemon.add(shop)
     daemon.wait_until(lambda: len(episodes(daemon, project)) == 5, within=PATIENCE, what="keep the episodes")
     run([sys.executable, "-m", "hunchd.cli", "hooks", "install"], shop)
@@ -193,7 +187,7 @@ def run(command: list[str], folder: Path, **environment: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.daemon("own")
-def test_what_a_hook_and_the_watcher_both_tell_of_happened_once(daemon: RunningDaemon, shop: Path) -> None:
+def test_hook_and_watcher_events_are_deduplicated(daemon: RunningDaemon, shop: Path) -> None:
     project = daemon.add(shop)
     run([sys.executable, "-m", "hunchd.cli", "hooks", "install"], shop)
     old = git(shop, "rev-parse", "HEAD")

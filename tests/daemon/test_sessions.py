@@ -1,4 +1,4 @@
-"""Sessions on the real daemon: kept through a kill, listed, compiled, ended, erased without a trace."""
+"""Sessions on the real daemon: durable through a kill, listed, compiled, ended, erased without a trace."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CANARY = "zanzibarquokka"
 
 @pytest.fixture(scope="module")
 def daemon(homes: Path) -> Iterator[RunningDaemon]:
-    """One for all tests here, each with sessions of its own: to start one takes longer than what is tested."""
+    """Daemon for all tests here, each with its own sessions: a start takes longer than the tests."""
     home = Path(tempfile.mkdtemp(dir=homes, prefix="s"))
     surroundings = {"HOME": str(home / "user"), "GIT_CONFIG_GLOBAL": os.devnull, "HF_HUB_OFFLINE": "1"}
     with running_daemon(home / "h", environment=surroundings) as started:
@@ -34,7 +34,7 @@ def said(number: int, text: str, role: str = "user") -> dict[str, Any]:
     return {"ref": f"m{number}", "role": role, "content": text}
 
 
-def test_what_was_accepted_is_there_after_a_kill_and_sending_it_again_changes_nothing(daemon: RunningDaemon) -> None:
+def test_accepted_messages_survive_kill_and_resend(daemon: RunningDaemon) -> None:
     sent = [said(n, f"message number {n} about lighthouses", "user" if n % 2 else "assistant") for n in range(1, 31)]
     first = daemon.post("/sessions/s1/messages", {"messages": sent})
     daemon.kill()
@@ -51,7 +51,7 @@ def test_what_was_accepted_is_there_after_a_kill_and_sending_it_again_changes_no
     assert [one["number"] for one in page["items"]] == list(range(1, 21))
 
 
-def test_a_session_is_found_by_its_words_and_only_in_it(daemon: RunningDaemon) -> None:
+def test_search_within_session(daemon: RunningDaemon) -> None:
     for session in ("a", "b"):
         daemon.post(f"/sessions/{session}/messages", {"messages": [said(1, f"the pelican cache lives in {session}")]})
 
@@ -63,7 +63,7 @@ def test_a_session_is_found_by_its_words_and_only_in_it(daemon: RunningDaemon) -
     assert stored["ref"] == "m1"
 
 
-def test_an_ended_session_leaves_episodes_and_facts_that_name_their_turns(daemon: RunningDaemon, shop: str) -> None:
+def test_ended_session_yields_episodes_and_facts(daemon: RunningDaemon, shop: str) -> None:
     project = daemon.add(Path(shop))["id"]
     talk = [
         said(1, "We use PostgreSQL instead of MySQL for the ledger, because we need JSON columns."),
@@ -84,7 +84,7 @@ def test_an_ended_session_leaves_episodes_and_facts_that_name_their_turns(daemon
     assert any("PostgreSQL" in fact["content"] for fact in facts)
 
 
-def test_a_compiled_prompt_holds_the_history_and_what_was_decided_long_ago(daemon: RunningDaemon, shop: str) -> None:
+def test_compiled_prompt_contains_history_and_decisions(daemon: RunningDaemon, shop: str) -> None:
     daemon.add(Path(shop))
     talk = [said(1, "Let's go with zstandard for the archive format.")]
     talk += [said(n, f"step {n}: look at module_{n}", "assistant" if n % 2 else "user") for n in range(2, 60)]
@@ -100,7 +100,7 @@ def test_a_compiled_prompt_holds_the_history_and_what_was_decided_long_ago(daemo
     assert prompt["messages"][-1]["content"][-1]["text"] == "Which archive format did we decide on?"
 
 
-def test_an_erased_session_leaves_no_byte(daemon: RunningDaemon) -> None:
+def test_erased_session_leaves_no_bytes(daemon: RunningDaemon) -> None:
     talk = [said(n, f"I prefer the {CANARY} number {n}") for n in range(1, 25)]
     daemon.post("/sessions/gone/messages", {"messages": talk})
     daemon.post("/sessions/stays/messages", {"messages": [said(1, "something else entirely")]})
@@ -118,7 +118,7 @@ def test_an_erased_session_leaves_no_byte(daemon: RunningDaemon) -> None:
     assert [path for path in data.rglob("*") if path.is_file() and CANARY.encode() in path.read_bytes()] == []
 
 
-def test_a_forgotten_message_is_the_title_of_its_session_no_more(daemon: RunningDaemon) -> None:
+def test_forgotten_message_is_removed_from_title(daemon: RunningDaemon) -> None:
     talk = [said(1, f"the {CANARY} is not to be told"), said(2, "anything else is")]
     [first, second] = daemon.post("/sessions/titled/messages", {"messages": talk})["ids"]
     assert CANARY in daemon.get("/sessions/titled")["title"]
@@ -134,7 +134,7 @@ def test_a_forgotten_message_is_the_title_of_its_session_no_more(daemon: Running
     assert (told["title"], told["messages"]) == ("session titled", 0)
 
 
-def test_what_was_said_in_a_session_is_forgotten_and_not_edited(daemon: RunningDaemon) -> None:
+def test_session_message_cannot_be_edited(daemon: RunningDaemon) -> None:
     [message] = daemon.post("/sessions/kept/messages", {"messages": [said(1, "tabs, please")]})["ids"]
     [head] = [one["id"] for one in daemon.get("/memories", kind="document", tag="session:kept")["items"]]
     for identifier in (message, head):
@@ -144,9 +144,7 @@ def test_what_was_said_in_a_session_is_forgotten_and_not_edited(daemon: RunningD
     assert [one["content"] for one in daemon.get("/sessions/kept/messages")["items"]] == ["tabs, please"]
 
 
-def test_what_an_erased_session_stated_is_told_in_no_bundle_and_in_no_other_session(
-    daemon: RunningDaemon, shop: str
-) -> None:
+def test_erased_session_facts_disappear_everywhere(daemon: RunningDaemon, shop: str) -> None:
     daemon.add(Path(shop))
     talk = [said(1, f"We use {CANARY} instead of MySQL for the ledger, because we need JSON columns.")]
     daemon.post("/sessions/stated/messages", {"messages": talk, "project": shop})
@@ -164,7 +162,7 @@ def test_what_an_erased_session_stated_is_told_in_no_bundle_and_in_no_other_sess
     assert (before, told()) == ([True, True], [False, False])
 
 
-def test_what_an_erased_session_had_replaced_holds_again(daemon: RunningDaemon) -> None:
+def test_erased_session_restores_superseded_facts(daemon: RunningDaemon) -> None:
     for session, before in (("pnpm", "npm"), ("yarn", "pnpm"), ("bun", "yarn")):
         daemon.post(f"/sessions/{session}/messages", {"messages": [said(1, f"We use {session} instead of {before}.")]})
         daemon.post(f"/sessions/{session}/end", {})
@@ -183,7 +181,7 @@ def test_what_an_erased_session_had_replaced_holds_again(daemon: RunningDaemon) 
     assert daemon.request("GET", "/facts", query={"key": "package manager"})[0] == 404
 
 
-def test_a_session_of_which_a_signal_says_that_it_ended_is_closed(daemon: RunningDaemon, shop: str) -> None:
+def test_session_ended_signal_closes_session(daemon: RunningDaemon, shop: str) -> None:
     daemon.add(Path(shop))
     daemon.post("/sessions/told/messages", {"messages": [said(1, "Fix the basket")], "project": shop})
 

@@ -1,4 +1,4 @@
-"""Work a step at a time: in a thread of its own, and behind what somebody waits for."""
+"""Iterators in threads: one thread each, and behind urgent work."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from hunchd.daemon.stepping import Urgent, in_thread
 
 
-async def test_all_steps_of_one_work_are_taken_in_one_thread_and_those_of_another_in_another() -> None:
+async def test_in_thread_uses_one_thread_per_iterator() -> None:
     def threads() -> Iterator[int]:
         for _ in range(5):
             yield threading.get_ident()
@@ -21,7 +21,7 @@ async def test_all_steps_of_one_work_are_taken_in_one_thread_and_those_of_anothe
     assert threading.get_ident() not in first
 
 
-async def test_an_error_of_a_step_reaches_whoever_takes_it() -> None:
+async def test_in_thread_propagates_errors() -> None:
     def failing() -> Iterator[int]:
         yield 1
         raise OSError("no disk")
@@ -32,7 +32,7 @@ async def test_an_error_of_a_step_reaches_whoever_takes_it() -> None:
         await anext(work)
 
 
-async def test_what_is_urgent_goes_ahead_of_everything_else_and_not_of_what_is_urgent_too() -> None:
+async def test_give_way_waits_unless_urgent_itself() -> None:
     urgent = Urgent()
     await urgent.give_way()  # nothing is
 

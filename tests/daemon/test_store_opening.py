@@ -1,4 +1,4 @@
-"""A store is opened once, to the end, also when whoever asked first has gone."""
+"""A store is opened once and completely, even if the first caller is cancelled."""
 
 from __future__ import annotations
 
@@ -12,10 +12,8 @@ from hunchd.daemon.store_service import StoreService
 from hunchd.store.database.collection import Collection
 
 
-async def test_an_opening_goes_on_when_who_asked_has_gone_and_the_next_one_waits_for_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It may erase what a crash left to be erased: a second one beside it would take its files for nobody's."""
+async def test_open_continues_after_caller_is_cancelled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Opening may erase what a crash left; a second one in parallel would delete the first one's files."""
     opened, mended, under_way = list[Path](), asyncio.Event(), asyncio.Event()
 
     async def slowly(folder: Path, _: Any) -> Collection:

@@ -1,4 +1,4 @@
-"""Pairs are read behind whoever asks something, and the model goes when nobody has pairs."""
+"""Pairs are judged behind pending requests, and the model is released when there are none."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def late(model: Recording) -> Late[Reader]:
     return Late("recording", lambda: model, idle_after=60.0)
 
 
-async def test_a_pair_waits_while_somebody_waits_for_an_answer_and_not_for_ever() -> None:
+async def test_reader_yields_to_requests_with_limit() -> None:
     model, busy = Recording(), True
     reading = Reading(late(model), lambda: busy)
     waiting = asyncio.create_task(reading.contradict([PAIR]))
@@ -41,7 +41,7 @@ async def test_a_pair_waits_while_somebody_waits_for_an_answer_and_not_for_ever(
     assert await reading.contradict([PAIR, OTHER]) == [0.5, 0.5]
 
 
-async def test_without_a_model_nothing_is_said_of_pairs_and_why_is_told() -> None:
+async def test_reader_without_model_reports_failure() -> None:
     def missing() -> Reader:
         raise ModelUnavailable("it is not there")
 
@@ -50,7 +50,7 @@ async def test_without_a_model_nothing_is_said_of_pairs_and_why_is_told() -> Non
     assert reading.failure == "it is not there"
 
 
-async def test_the_store_process_reads_pairs_and_lets_the_model_go_when_it_has_none(tmp_path: Path) -> None:
+async def test_store_process_releases_idle_reader_model(tmp_path: Path) -> None:
     models = FakeModels(tmp_path)
     line = arguments(tmp_path / "data", idle_after=60, model="minilm-int8", embedding=True, model_idle_after=0.2)
     child = Child(line, name="the store process", env=environment() | models.environment)
@@ -65,7 +65,7 @@ async def test_the_store_process_reads_pairs_and_lets_the_model_go_when_it_has_n
     await child.stop()
 
 
-async def test_with_embedding_switched_off_no_pair_is_read(tmp_path: Path) -> None:
+async def test_reader_is_off_without_embedding(tmp_path: Path) -> None:
     models = FakeModels(tmp_path)
     line = arguments(tmp_path / "data", idle_after=60, model="minilm-int8", embedding=False, model_idle_after=60)
     child = Child(line, name="the store process", env=environment() | models.environment)

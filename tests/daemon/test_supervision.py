@@ -1,4 +1,4 @@
-"""A failed task is noticed, started again with growing pauses, and ended when we stop."""
+"""A failed task is reported, restarted with growing delays, and cancelled at the end."""
 
 import asyncio
 import logging
@@ -14,7 +14,7 @@ def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(supervision, "FIRST_PAUSE", 0.01)
 
 
-async def test_a_failed_task_is_started_again_and_counted(caplog: pytest.LogCaptureFixture) -> None:
+async def test_failed_task_is_restarted_and_counted(caplog: pytest.LogCaptureFixture) -> None:
     supervisor = Supervisor()
     runs, done = 0, asyncio.Event()
 
@@ -38,7 +38,7 @@ async def test_a_failed_task_is_started_again_and_counted(caplog: pytest.LogCapt
     await supervisor.close()
 
 
-async def test_a_finished_task_is_forgotten() -> None:
+async def test_finished_task_is_removed() -> None:
     supervisor = Supervisor()
 
     async def short() -> None:
@@ -49,7 +49,7 @@ async def test_a_finished_task_is_forgotten() -> None:
     assert supervisor.status() == []
 
 
-async def test_closing_ends_the_youngest_first() -> None:
+async def test_close_cancels_newest_first() -> None:
     supervisor = Supervisor()
     ended: list[str] = []
 
@@ -69,7 +69,7 @@ async def test_closing_ends_the_youngest_first() -> None:
     assert ended == ["young", "old"]
 
 
-async def test_starting_a_name_again_replaces_the_task() -> None:
+async def test_start_same_name_replaces_task() -> None:
     supervisor = Supervisor()
     cancelled = asyncio.Event()
 

@@ -1,4 +1,4 @@
-"""Two colleagues' exports meet in the daemon of a third: what cannot both hold is asked, nothing is replaced."""
+"""Exports of two colleagues meet in a third daemon: conflicts become contradictions, nothing is replaced."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def said(name: str, key: str, value: str, **fields: Any) -> dict[str, Any]:
 
 
 def merge(daemon: RunningDaemon, name: str, folder: Path, *memories: dict[str, Any]) -> tuple[int, dict[str, Any]]:
-    """What the daemon answers to the export of a colleague."""
+    """Return the daemon's response to a colleague's export."""
     assert daemon.told is not None
     lines = "\n".join(json.dumps({"type": "memory", "version": 1, "data": one}) for one in memories)
     answer = http.request(
@@ -60,7 +60,7 @@ def shop(hunchd_home: Path, tmp_path: Path) -> Any:
         yield daemon, folder
 
 
-def test_what_two_colleagues_say_comes_together_and_what_cannot_both_hold_is_asked(shop: Any) -> None:
+def test_colleague_imports_merge_and_open_contradictions(shop: Any) -> None:
     daemon, folder = shop
     mine = {"kind": "fact", "content": "we use npm, not yarn", "project": str(folder)}
     own = daemon.post("/memories", mine)["understood"][0]
@@ -98,7 +98,7 @@ def test_what_two_colleagues_say_comes_together_and_what_cannot_both_hold_is_ask
     assert merge(daemon, "Bob", folder, *bob)[1]["contradictions"] == 0
 
 
-def test_a_colleague_who_says_something_else_now_says_it_in_place_of_what_he_said(shop: Any) -> None:
+def test_colleague_reimport_replaces_own_statement(shop: Any) -> None:
     daemon, folder = shop
     daemon.post("/memories", {"kind": "fact", "content": "Redis", "key": "queue", "category": "decision",
                               "project": str(folder)})  # fmt: skip
@@ -119,7 +119,7 @@ def test_a_colleague_who_says_something_else_now_says_it_in_place_of_what_he_sai
     assert daemon.get("/contradictions", project=str(folder))["items"] == []
 
 
-def test_an_export_of_several_projects_is_nobodys_word_on_one(shop: Any) -> None:
+def test_colleague_import_of_several_projects_is_rejected(shop: Any) -> None:
     daemon, folder = shop
     status, answer = merge(daemon, "Ada", folder, said("ada", "database", "MySQL"), said("bob", "queue", "Redis"))
     assert (status, answer["error"]["code"]) == (422, "invalid")

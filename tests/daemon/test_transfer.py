@@ -1,4 +1,4 @@
-"""Exports taken over by real daemons: elsewhere everything is as it was, and what is newer stays."""
+"""Exports imported by real daemons: everything is restored elsewhere, and newer data stays."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def asked(daemon: RunningDaemon, method: str, path: str, body: bytes | None = No
 
 
 def exported(daemon: RunningDaemon) -> list[str]:
-    """Every line but the first, which says when it was written; when nothing is on its way any more."""
+    """Return every line but the first, which has the export time, once all queues are empty."""
     daemon.wait_until(lambda: not any(daemon.get("/status")["queues"].values()), within=60, what="settle")
     return asked(daemon, "GET", "/export").splitlines()[1:]
 
@@ -54,16 +54,14 @@ def db(daemon: RunningDaemon, folder: Path, value: str) -> None:
 
 
 def values(daemon: RunningDaemon, **asked: Any) -> list[str]:
-    """What a key says and what it said before, the newest first."""
+    """Return the current value of a key and its earlier ones, newest first."""
     identifier = daemon.get("/facts", **asked)["fact"]["id"]
     return [one["value"] for one in daemon.get(f"/memories/{identifier}/history")["items"]]
 
 
 @pytest.mark.timeout(120)
 @pytest.mark.daemon("own")
-def test_an_export_taken_over_elsewhere_is_exported_again_as_it_was(
-    daemon: RunningDaemon, shop: Path, homes: Path
-) -> None:
+def test_export_import_export_round_trip(daemon: RunningDaemon, shop: Path, homes: Path) -> None:
     daemon.add(shop)
     db(daemon, shop, "mysql")
     db(daemon, shop, "sqlite")
@@ -93,9 +91,7 @@ def test_an_export_taken_over_elsewhere_is_exported_again_as_it_was(
 
 
 @pytest.mark.timeout(120)
-def test_a_project_that_is_known_here_keeps_its_values_and_gets_those_of_the_export(
-    daemon: RunningDaemon, shop: Path, homes: Path
-) -> None:
+def test_import_into_known_project_merges_values(daemon: RunningDaemon, shop: Path, homes: Path) -> None:
     daemon.add(shop)
     db(daemon, shop, "mysql")
     lines = exported(daemon)
@@ -117,7 +113,7 @@ def test_a_project_that_is_known_here_keeps_its_values_and_gets_those_of_the_exp
     assert len({key for key, _, status in facts if status == "active"}) == sum(one[2] == "active" for one in facts)
 
 
-def test_an_error_that_was_there_is_there_elsewhere_too(daemon: RunningDaemon, shop: Path, homes: Path) -> None:
+def test_import_restores_open_error(daemon: RunningDaemon, shop: Path, homes: Path) -> None:
     daemon.add(shop)
     trace = "File \"shop/basket.py\", line 3, in add\nKeyError: 'apple'"
     daemon.post("/signals", {"signals": [{"kind": "error", "project": str(shop), "text": trace}]})
@@ -128,7 +124,7 @@ def test_an_error_that_was_there_is_there_elsewhere_too(daemon: RunningDaemon, s
         assert "apple" in other.get("/context", project=str(shop), file="shop/basket.py")["context"]
 
 
-def test_an_old_export_does_not_bring_back_the_text_that_a_document_had(daemon: RunningDaemon) -> None:
+def test_old_export_does_not_overwrite_newer_document(daemon: RunningDaemon) -> None:
     daemon.request("PUT", "/documents/reference/plan", {"content": PAGE})
     old = exported(daemon)
     daemon.request("PUT", "/documents/reference/plan", {"content": "# Plan\n\nshort"})
@@ -143,7 +139,7 @@ def test_an_old_export_does_not_bring_back_the_text_that_a_document_had(daemon: 
     assert sorted(exported(daemon)) == sorted(new)
 
 
-def test_a_folder_that_can_be_no_project_does_not_stop_an_import(daemon: RunningDaemon) -> None:
+def test_import_skips_invalid_project_folder(daemon: RunningDaemon) -> None:
     daemon.post("/memories", {"kind": "episode", "content": "what stays"})
     lines = exported(daemon)
     odd = [
@@ -158,8 +154,8 @@ def test_a_folder_that_can_be_no_project_does_not_stop_an_import(daemon: Running
     assert [(one["index"], one["error"]["field"]) for one in answer["rejected"]] == [(0, "path")]
 
 
-def test_an_id_stands_for_one_memory_whatever_an_import_says(daemon: RunningDaemon, shop: Path, tmp_path: Path) -> None:
-    """Two projects that shared one lost the one or the other, whichever was asked for, changed or forgotten last."""
+def test_import_conflicting_id_is_rejected(daemon: RunningDaemon, shop: Path, tmp_path: Path) -> None:
+    """Two projects that shared an id lost one of the memories, whichever was read, changed or forgotten last."""
     daemon.add(shop)
     [ours] = daemon.post("/memories", {"kind": "episode", "content": "heron", "project": str(shop)})["ids"]
     lines = exported(daemon)
@@ -185,7 +181,7 @@ def test_an_id_stands_for_one_memory_whatever_an_import_says(daemon: RunningDaem
 
 
 @pytest.mark.daemon("own")
-def test_signals_that_are_taken_over_again_are_known(daemon: RunningDaemon, shop: Path, homes: Path) -> None:
+def test_reimported_signals_are_known(daemon: RunningDaemon, shop: Path, homes: Path) -> None:
     project = daemon.add(shop)
     [note] = daemon.post("/memories", {"kind": "episode", "content": "discounts", "project": str(shop)})["ids"]
     told = {"project": str(shop), "at": "2026-05-01T12:00:00+02:00"}
@@ -203,7 +199,7 @@ def test_signals_that_are_taken_over_again_are_known(daemon: RunningDaemon, shop
         assert len([line for line in exported(other) if project["id"] in line and '"type":"signal"' in line]) == 2
 
 
-def test_an_export_that_was_cut_off_between_two_lines_is_told_from_a_whole_one(daemon: RunningDaemon) -> None:
+def test_truncated_import_is_reported_incomplete(daemon: RunningDaemon) -> None:
     daemon.post("/memories", {"memories": [{"kind": "episode", "content": f"note {n}"} for n in range(3)]})
     daemon.wait_until(lambda: not any(daemon.get("/status")["queues"].values()), within=60, what="settle")
     lines = asked(daemon, "GET", "/export").splitlines()

@@ -1,4 +1,4 @@
-"""What becomes of what was used is seen in the repository: a commit that is reverted speaks against it."""
+"""Outcomes are derived from the repository: a reverted commit counts against the memories used in it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.repositories import commit, git, make_shop
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
 
 
-def test_a_commit_that_is_reverted_speaks_against_what_was_used_in_it(hunchd_home: Path, tmp_path: Path) -> None:
+def test_reverted_commit_lowers_used_memories(hunchd_home: Path, tmp_path: Path) -> None:
     shop = make_shop(tmp_path / "shop")
     with running_daemon(hunchd_home, settings=SETTINGS) as daemon:
         daemon.add(shop)

@@ -1,4 +1,4 @@
-"""Commands that a shell tells become a habit, a habit becomes the next step: through the real daemon."""
+"""Commands reported by a shell become a habit, a habit becomes a prediction: through the real daemon."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MINUTE = timedelta(minutes=1)
 
 
 class Shell:
-    """Somebody at a prompt: what is typed is told, each command a minute after the one before."""
+    """User at a prompt: each command is reported, a minute after the one before."""
 
     def __init__(self, daemon: RunningDaemon, root: Path, at: datetime) -> None:
         self.daemon = daemon
@@ -37,7 +37,7 @@ class Shell:
         self.at += timedelta(hours=2)
 
     def workflows(self) -> list[dict[str, Any]]:
-        """The habits that are kept, as memories."""
+        """Return the stored habits, as memories."""
         page = self.daemon.get("/memories", project=str(self.root), kind="workflow", limit=100)
         return [one for one in page["items"] if "habit" in one["tags"]]
 
@@ -53,7 +53,7 @@ def shell(daemon: RunningDaemon, tmp_path: Path) -> Shell:
 
 
 def works(shell: Shell, times: int) -> None:
-    """Releases a new version, again and again, with other things in between."""
+    """Release a new version repeatedly, with other commands in between."""
     around = ("ls", "htop", "git log", "cat README.md", "df -h", "make lint")
     for number in range(times):
         shell.types(around[number % 6], f"{('vim', 'code', 'less')[number % 3]} src/part{number}.py")
@@ -70,9 +70,7 @@ def learns(shell: Shell) -> dict[str, Any]:
     return habit
 
 
-def test_what_is_typed_again_and_again_is_found_shown_explained_and_predicted(
-    daemon: RunningDaemon, shell: Shell
-) -> None:
+def test_recurring_commands_become_predicted_workflow(daemon: RunningDaemon, shell: Shell) -> None:
     habit = learns(shell)
 
     assert habit["title"] == "git commit -m <msg> → git tag <version> → python -m build → twine upload <path>"
@@ -94,9 +92,7 @@ def test_what_is_typed_again_and_again_is_found_shown_explained_and_predicted(
 
 
 @pytest.mark.slow
-def test_a_forgotten_habit_is_not_learnt_again_from_what_it_was_learnt_from(
-    daemon: RunningDaemon, shell: Shell
-) -> None:
+def test_forgotten_habit_is_not_relearned(daemon: RunningDaemon, shell: Shell) -> None:
     habit = learns(shell)
 
     assert daemon.request("DELETE", f"/memories/{habit['id']}")[0] < 300
@@ -108,7 +104,7 @@ def test_a_forgotten_habit_is_not_learnt_again_from_what_it_was_learnt_from(
 
 
 @pytest.mark.slow
-def test_habits_and_the_next_step_outlive_a_restart(daemon: RunningDaemon, shell: Shell) -> None:
+def test_habits_survive_restart(daemon: RunningDaemon, shell: Shell) -> None:
     habit = learns(shell)
 
     daemon.restart()
@@ -125,7 +121,7 @@ def test_habits_and_the_next_step_outlive_a_restart(daemon: RunningDaemon, shell
 
 
 @pytest.mark.slow
-def test_a_workflow_follows_the_script_that_says_it(daemon: RunningDaemon, shell: Shell) -> None:
+def test_script_workflow_follows_its_file(daemon: RunningDaemon, shell: Shell) -> None:
     makefile = shell.root / "Makefile"
 
     def told() -> str:
@@ -142,7 +138,7 @@ def test_a_workflow_follows_the_script_that_says_it(daemon: RunningDaemon, shell
     daemon.wait_until(lambda: told() == "", within=LEARNT, what="see that it is gone")
 
 
-def test_commands_of_private_folders_are_not_learnt(hunchd_home: Path, tmp_path: Path) -> None:
+def test_private_folder_commands_are_not_learned(hunchd_home: Path, tmp_path: Path) -> None:
     from tests.daemon.running import running_daemon
 
     root = tmp_path / "diary"

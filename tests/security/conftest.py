@@ -1,4 +1,4 @@
-"""The real daemon: one for each test that changes it for good, one a file for those that only ask much of it."""
+"""The real daemon: one per test that changes it permanently, one per file for those that only send requests."""
 
 from __future__ import annotations
 

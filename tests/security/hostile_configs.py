@@ -1,6 +1,6 @@
-"""Repositories that run a program as soon as somebody's git looks at them in the wrong way.
+"""Repositories that run a program as soon as git is used on them carelessly.
 
-Each trap names the git command that springs it, so that a test can show that the trap was real.
+Each trap names the git command that triggers it, so that a test can show that the trap works.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ ATTRIBUTES = "*.py diff=evil filter=evil\n"
 
 @dataclass(frozen=True, slots=True)
 class Trap:
-    """`settings` go into the repository's own configuration; {program} is what must never be run."""
+    """Trap: `settings` go into the repository's own configuration; {program} must never be run."""
 
     name: str
     settings: Sequence[tuple[str, str]]
@@ -46,7 +46,7 @@ def _hooks(repository: Path, program: Path) -> None:
 
 
 def _signed(repository: Path, program: Path) -> None:
-    """A commit with a signature that only a program can check."""
+    """Create a commit with a signature that only a program can check."""
     del program
     plain = git(repository, "cat-file", "commit", "HEAD")
     head, _, message = plain.partition("\n\n")
@@ -68,7 +68,7 @@ def _included(repository: Path, program: Path) -> None:
 
 
 def _nested(repository: Path, program: Path) -> None:
-    """A folder that git takes for a repository, as an archive or a clone can bring it along."""
+    """Create a folder that git takes for a repository, as an archive or a clone can contain."""
     inner = repository / "inner"
     (inner / "objects").mkdir(parents=True)
     (inner / "refs/heads").mkdir(parents=True)
@@ -78,7 +78,7 @@ def _nested(repository: Path, program: Path) -> None:
 
 
 def _partial(repository: Path, program: Path) -> None:
-    """A blob is missing, and the remote that promised it is a program."""
+    """Create a repository with a missing blob whose promisor remote is a program."""
     del program
     blob = git(repository, "rev-parse", "HEAD~4:shop/basket.py")
     for each in (repository, repository.with_name("twin")):
@@ -141,7 +141,7 @@ TRAPS: tuple[Trap, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Armed:
-    """A repository with a trap in it, and a clean copy in which its future is made."""
+    """Repository with a trap in it, and a clean copy in which its later commits are made."""
 
     trap: Trap
     repository: Path
@@ -150,7 +150,7 @@ class Armed:
     program: Path
 
     def commit_by_hand(self, message: str, files: dict[str, str]) -> None:
-        """A commit as git leaves it, without git being run where the trap is."""
+        """Create a commit as git would, without running git in the trapped repository."""
         sha = commit(self.twin, message, files)
         shutil.copytree(self.twin / ".git/objects", self.repository / ".git/objects", dirs_exist_ok=True)
         for name, text in files.items():
@@ -162,7 +162,7 @@ class Armed:
         (self.repository / ".git/HEAD").write_text(f"ref: refs/heads/{branch}\n")
 
     def spring(self) -> None:
-        """Do what the trap waits for."""
+        """Do what triggers the trap."""
         words = ["git", *self.trap.springs]
         where = self.repository / self.trap.below
         for file in self.repository.rglob("*.py"):
@@ -178,7 +178,7 @@ class Armed:
 
 
 def arm(trap: Trap, folder: Path, shop: Path) -> Armed:
-    """A copy of `shop` with the trap in it."""
+    """Return a copy of `shop` with the trap in it."""
     repository, twin, canary = folder / "repository", folder / "twin", folder / "canary"
     program = folder / "evil.sh"
     program.write_text(f"#!/bin/sh\n: > '{canary}'\nexit 1\n")

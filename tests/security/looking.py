@@ -1,4 +1,4 @@
-"""What happens in a folder, as the kernel tells it."""
+"""File events in a folder, as reported by the kernel."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _HEAD = struct.Struct("iIII")
 
 
 class Inotify:
-    """The names made, moved in or written in `folders` since the beginning of the block."""
+    """Names created, moved in or written in `folders` since the beginning of the block."""
 
     def __init__(self, *folders: Path) -> None:
         libc = ctypes.CDLL(None, use_errno=True)

@@ -1,4 +1,4 @@
-"""Three hundred secrets in every place from which text reaches the daemon, each beside a word that may be found."""
+"""Three hundred secrets in every source of text for the daemon, each beside a word that may be found."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ EACH = 12  # secrets in each of the places
 
 @dataclass(slots=True)
 class Planted:
-    """`secrets` by place; `words` are the harmless ones planted beside them."""
+    """Planted data: `secrets` by place; `words` are the harmless ones beside them."""
 
     random: Random
     secrets: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
@@ -41,7 +41,7 @@ def _distinctive() -> list[tuple[str, str, object]]:
 
 
 def pieces_of(secret: str) -> set[str]:
-    """Parts of it that tell enough: none of them may be found anywhere."""
+    """Return the distinctive parts of a secret, none of which may be found anywhere."""
     if "-----BEGIN" in secret:
         return {line for line in secret.split("\n")[1:-1] if len(line) > 20}
     if "://" in secret and "@" in secret:
@@ -51,7 +51,7 @@ def pieces_of(secret: str) -> set[str]:
 
 
 def in_history(planted: Planted, repository: Path) -> None:
-    """Messages, people, branches and tags."""
+    """Plant secrets in messages, people, branches and tags."""
     for number, ((word, name, secret), (other, _, hidden)) in enumerate(
         zip(planted.at("subjects"), planted.at("bodies"), strict=True)
     ):
@@ -66,7 +66,7 @@ def in_history(planted: Planted, repository: Path) -> None:
 
 
 def in_files(planted: Planted, repository: Path) -> None:
-    """Code, its names, its comments, manifests, decisions, and files that are kept for secrets."""
+    """Plant secrets in code, its names, its comments, manifests, decisions, and secret files."""
     files: dict[str, str] = {}
     for word, name, secret in planted.at("defaults"):
         files[f"src/{word}.py"] = f'def {word}({name.lower()}: str = "{secret}") -> None:\n    pass\n'
@@ -109,7 +109,7 @@ def in_files(planted: Planted, repository: Path) -> None:
 
 
 def signals(planted: Planted, repository: Path) -> Iterator[dict[str, object]]:
-    """What a shell and an editor say."""
+    """Return signals of a shell and an editor."""
     for word, name, secret in planted.at("errors"):
         yield {
             "kind": "error",
@@ -127,7 +127,7 @@ def signals(planted: Planted, repository: Path) -> Iterator[dict[str, object]]:
 
 
 def memories(planted: Planted, repository: Path) -> Iterator[dict[str, object]]:
-    """Every field that takes text."""
+    """Return memories with a secret in every text field."""
     fields = ("content", "title", "key", "value", "tags", "ref", "category", "branch", "links", "artifacts", "source")
     for number, (word, name, secret) in enumerate([*planted.at("memories"), *planted.at("more memories")]):
         told = f"{word} {name}={secret}" if number % 2 else f"{word} {secret}"

@@ -1,7 +1,7 @@
-"""Secrets made at run time: no line of this repository looks like one.
+"""Secrets generated at run time: no line of this repository looks like one.
 
-Each row: its name, the name of the setting that usually carries it, and how one is made. Prefixes are written in
-parts, so that scanners that guard this repository (and ours) do not take the table for what it describes.
+Each row: its name, the setting that usually carries it, and its generator. Prefixes are split, so that scanners of
+this repository (and hunchd's own) do not mistake the table for secrets.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Maker = Callable[[Random], str]
 
 
 def run(random: Random, alphabet: str, length: int) -> str:
-    """Characters as a generator makes them: of `alphabet`, with a digit and a letter somewhere."""
+    """Return random characters of `alphabet`, with a digit and a letter somewhere."""
     made = [random.choice(alphabet) for _ in range(length)]
     made[length // 3] = random.choice([c for c in alphabet if c.isdigit()] or list(alphabet))
     made[length // 2] = random.choice([c for c in alphabet if c.isalpha()])
@@ -216,7 +216,7 @@ CONTEXTS: dict[str, Callable[[str, str], str]] = {
 
 
 def traces_of(secret: str) -> list[str]:
-    """What must not be found afterwards: the telling parts of a secret, as they are and in base64."""
+    """Return what must not be found afterwards: the distinctive parts of a secret, plain and in base64."""
     if "-----BEGIN" in secret:
         return [line for line in secret.split("\n")[1:-1] if len(line) > 20]
     if "://" in secret and "@" in secret:

@@ -1,4 +1,4 @@
-"""Three hundred secrets are planted wherever text comes from; not one is in a file of ours or in an answer."""
+"""Three hundred secrets are planted wherever text comes from; none may be in a file of hunchd or in a response."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SUBJECT = "Revert 9fceb02d0ae598e95dc970b74767f19372d61af8 for 6ba7b810-9dad-11d
 
 
 class Answers:
-    """Everything the daemon said, to be searched afterwards."""
+    """Record of everything the daemon returned, to be searched afterwards."""
 
     def __init__(self, daemon: RunningDaemon) -> None:
         self.daemon = daemon
@@ -45,7 +45,7 @@ class Answers:
 
     @contextmanager
     def events(self) -> Iterator[None]:
-        """Listen to /events meanwhile."""
+        """Record /events for the duration of the block."""
         assert self.daemon.told is not None
         connection = http.client.HTTPConnection(urlsplit(self.daemon.told.url).netloc, timeout=60)
         connection.request("GET", "/events", headers={"Authorization": f"Bearer {self.daemon.told.token}"})
@@ -66,7 +66,7 @@ class Answers:
             connection.close()
 
 
-def test_no_planted_secret_is_kept_or_told(daemon: RunningDaemon, tmp_path: Path) -> None:
+def test_planted_secrets_are_never_stored_or_returned(daemon: RunningDaemon, tmp_path: Path) -> None:
     planted = Planted(Random(28))
     repository = tmp_path / "shop"
     repository.mkdir()
@@ -103,7 +103,7 @@ def test_no_planted_secret_is_kept_or_told(daemon: RunningDaemon, tmp_path: Path
 
 
 def tell(planted: Planted, answers: Answers, repository: Path) -> None:
-    """Signals, memories, changes of memories, imports, and a branch on which a commit is made."""
+    """Send signals, memories, edits, imports, and make a commit on a branch."""
     accepted = answers.ask("POST", "/signals", {"signals": list(planting.signals(planted, repository))})
     assert accepted["rejected"] == []
     drafts = list(planting.memories(planted, repository))
@@ -132,7 +132,7 @@ def tell(planted: Planted, answers: Answers, repository: Path) -> None:
 
 
 def ask(planted: Planted, answers: Answers, repository: Path) -> None:
-    """Every question, with secrets in it too, about every file there is."""
+    """Send every request, some with secrets, about every file."""
     project = str(repository)
     for file in sorted(path.relative_to(repository).as_posix() for path in repository.rglob("*.*") if path.is_file()):
         if not file.startswith(".git/") and file.endswith(("0.py", "1.py", "00.sh", "00.md", ".env", ".pem")):
@@ -157,12 +157,12 @@ def ask(planted: Planted, answers: Answers, repository: Path) -> None:
 
 
 def text_of(path: Path) -> str:
-    """The bytes as characters, without the zeros that reserves consist of."""
+    """Return the bytes as characters, without the zeros of reserved space."""
     return path.read_bytes().replace(b"\0", b"").decode("latin-1")
 
 
 def found(planted: Planted, text: str) -> list[tuple[str, str]]:
-    """Which secrets stand in `text`, plain, escaped or in base64."""
+    """Return the secrets in `text`, plain, escaped or in base64."""
     return [
         (place, secret[:12])
         for place, secrets in planted.secrets.items()
@@ -177,7 +177,7 @@ def found(planted: Planted, text: str) -> list[tuple[str, str]]:
 
 
 def code_of(home: Path) -> Iterator[str]:
-    """What the code caches hold, unpacked."""
+    """Return the content of the code caches, decompressed."""
     for path in home.rglob("code.sqlite"):
         with closing(sqlite3.connect(path)) as connection:
             for table in ("files", "symbols"):
@@ -191,7 +191,7 @@ def models_of(home: Path) -> Iterator[str]:
 
 
 async def rows_of(home: Path) -> list[str]:
-    """Every row of every table, as the store reads it: its files are packed."""
+    """Return every row of every table, as the store reads it, because its files are compressed."""
     rows = []
     for folder in {path.parent.parent for path in home.rglob("*.lance") if path.is_dir()}:
         for path in folder.glob("*/*.lance"):

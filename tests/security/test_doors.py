@@ -1,4 +1,4 @@
-"""Every route of the real daemon, as its own document lists them, with every way of knocking; and its token."""
+"""Every route of the real daemon, as its OpenAPI document lists them, under every access check; and its token."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def status_of(daemon: RunningDaemon, method: str, target: str, headers: tuple[st
 
 @pytest.fixture(scope="module")
 def routes(shared_daemon: RunningDaemon) -> list[tuple[str, str]]:
-    """Method and path of each; a new route is knocked at without a word here."""
+    """Return method and path of each route; a new route is included automatically."""
     paths = shared_daemon.get("/openapi.json")["paths"]
     found = [
         (method.upper(), path.replace("{id}", "m1").replace("{path}", "profile/m1"))
@@ -73,7 +73,9 @@ def body_for(method: str) -> bytes:
 
 
 @pytest.mark.parametrize("way", KNOCKS)
-def test_no_route_lets_a_stranger_in(shared_daemon: RunningDaemon, routes: list[tuple[str, str]], way: str) -> None:
+def test_routes_reject_unauthorized_requests(
+    shared_daemon: RunningDaemon, routes: list[tuple[str, str]], way: str
+) -> None:
     headers, expected = KNOCKS[way]
     asked = [route for route in routes if route != OPEN or expected != 401]
 
@@ -82,7 +84,7 @@ def test_no_route_lets_a_stranger_in(shared_daemon: RunningDaemon, routes: list[
     assert answers == [expected] * len(asked)
 
 
-def test_the_token_in_an_address_opens_nothing(shared_daemon: RunningDaemon, routes: list[tuple[str, str]]) -> None:
+def test_token_in_query_grants_no_access(shared_daemon: RunningDaemon, routes: list[tuple[str, str]]) -> None:
     asked = [
         (method, f"{path}?{name}={{token}}", (HERE, JSON), body_for(method))
         for method, path in routes
@@ -93,9 +95,7 @@ def test_the_token_in_an_address_opens_nothing(shared_daemon: RunningDaemon, rou
     assert set(all_of(shared_daemon, asked)) == {401}
 
 
-def test_no_preflight_is_granted_and_no_form_is_taken(
-    shared_daemon: RunningDaemon, routes: list[tuple[str, str]]
-) -> None:
+def test_preflight_and_form_posts_are_rejected(shared_daemon: RunningDaemon, routes: list[tuple[str, str]]) -> None:
     foreign = (HERE, GOOD, "Origin: https://attacker.example", "Access-Control-Request-Method: POST")
     assert set(all_of(shared_daemon, [("OPTIONS", path, foreign, b"") for _, path in routes])) == {403}
     assert set(all_of(shared_daemon, [("OPTIONS", path, (HERE, GOOD), b"") for _, path in routes])) == {405}
@@ -105,7 +105,7 @@ def test_no_preflight_is_granted_and_no_form_is_taken(
         assert set(all_of(shared_daemon, sent)) == {415}
 
 
-def test_who_belongs_here_is_let_in(shared_daemon: RunningDaemon, routes: list[tuple[str, str]]) -> None:
+def test_authorized_requests_are_accepted(shared_daemon: RunningDaemon, routes: list[tuple[str, str]]) -> None:
     plain = [path for method, path in routes if method == "GET" and path not in ("/events", "/context", "/facts")]
     answers = dict(zip(plain, all_of(shared_daemon, [("GET", path, (HERE, GOOD), b"") for path in plain]), strict=True))
 
@@ -116,13 +116,13 @@ def test_who_belongs_here_is_let_in(shared_daemon: RunningDaemon, routes: list[t
 
 
 def processes_of(daemon: RunningDaemon) -> list[Path]:
-    """/proc of the daemon and of its children."""
+    """Return the /proc folders of the daemon and of its children."""
     children = Path(f"/proc/{daemon.pid}/task/{daemon.pid}/children").read_text().split()
     return [Path(f"/proc/{pid}") for pid in (daemon.pid, *children)]
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="looks through /proc")
-def test_the_token_is_long_private_new_at_each_start_and_told_nowhere(daemon: RunningDaemon, tmp_path: Path) -> None:
+def test_token_is_random_private_and_never_logged(daemon: RunningDaemon, tmp_path: Path) -> None:
     shop = make_shop(tmp_path / "shop")
     daemon.add(shop)
     daemon.post("/memories", {"kind": "fact", "project": str(shop), "content": "we use pnpm"})

@@ -1,4 +1,4 @@
-"""What the daemon keeps is for its user alone: by the bits of its files, and as another user finds out."""
+"""The daemon's files are private: by their modes, and as another user finds out."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def umask(bits: int) -> Iterator[None]:
 
 
 def busy(daemon: RunningDaemon, shop: Path) -> None:
-    """Make it write all it ever writes: models, caches, rows, journal, letters, logs."""
+    """Make it write everything it ever writes: models, caches, rows, journal, spool, logs."""
     daemon.add(shop)
     daemon.post("/memories", {"kind": "fact", "project": str(shop), "content": "we use pnpm"})
     daemon.post("/memories", {"kind": "fact", "content": "tabs, not spaces"})
@@ -43,7 +43,7 @@ def busy(daemon: RunningDaemon, shop: Path) -> None:
 
 
 def open_to_others(folder: Path) -> list[str]:
-    """Everything below with more rights than its owner needs."""
+    """Return every path with more permissions than its owner needs."""
     allowed = {stat.S_IFDIR: 0o700, stat.S_IFREG: 0o600, stat.S_IFSOCK: 0o600, stat.S_IFLNK: 0o777}
     found = []
     for path in folder.rglob("*"):
@@ -54,7 +54,7 @@ def open_to_others(folder: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("bits", [0o000, 0o022])
-def test_no_file_is_open_to_others_whatever_the_umask(hunchd_home: Path, tmp_path: Path, bits: int) -> None:
+def test_files_are_private_under_any_umask(hunchd_home: Path, tmp_path: Path, bits: int) -> None:
     shop = make_shop(tmp_path / "shop")
 
     with umask(bits), running_daemon(hunchd_home) as daemon:
@@ -71,7 +71,7 @@ def test_no_file_is_open_to_others_whatever_the_umask(hunchd_home: Path, tmp_pat
 
 
 def as_another(work: Callable[[], object]) -> str:
-    """What `work` tells, or the name of what it raises, in a process of another user."""
+    """Return the result of `work`, or the name of its exception, in a process of another user."""
     reader, writer = os.pipe()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # forking beside threads: the child only looks at files
@@ -97,7 +97,7 @@ def as_another(work: Callable[[], object]) -> str:
 
 @pytest.fixture
 def public_home() -> Iterator[Path]:
-    """A home whose surroundings are open to everyone, as a careless home folder is."""
+    """Home whose parent folders are open to everyone, like a careless home folder."""
     with tempfile.TemporaryDirectory(prefix="hp-") as folder:
         Path(folder).chmod(0o755)
         yield Path(folder) / "h"
@@ -114,7 +114,7 @@ def asked_over(path: Path, token: str) -> int:
 
 
 @as_root
-def test_another_user_reads_nothing_and_reaches_nothing(public_home: Path, tmp_path: Path) -> None:
+def test_other_user_cannot_read_or_connect(public_home: Path, tmp_path: Path) -> None:
     shop = make_shop(tmp_path / "shop")
     with umask(0), running_daemon(public_home) as daemon:
         busy(daemon, shop)
@@ -141,9 +141,7 @@ def test_another_user_reads_nothing_and_reaches_nothing(public_home: Path, tmp_p
     [("link", "symbolic link"), ("group", "chmod 700"), ("world", "chmod 700"), ("foreign", "belongs to another user")],
 )
 @pytest.mark.parametrize("folder", ["run", "data", "state"])
-def test_it_does_not_start_where_others_could_interfere(
-    hunchd_home: Path, tmp_path: Path, folder: str, trap: str, message: str
-) -> None:
+def test_daemon_refuses_unsafe_home(hunchd_home: Path, tmp_path: Path, folder: str, trap: str, message: str) -> None:
     place = hunchd_home / folder
     hunchd_home.mkdir(mode=0o700)
     match trap:

@@ -1,4 +1,4 @@
-"""Thousands of hostile requests to the real daemon: each is answered, none is its fault, and it stays as it was."""
+"""Thousands of hostile requests to the real daemon: each is answered below 500, and the daemon stays intact."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def value(random: Random, depth: int = 0) -> Any:
 
 
 def mutated(random: Random, good: Any) -> Any:
-    """A request that is right but for one thing."""
+    """Return a valid request with one mutation."""
     if isinstance(good, dict) and good:
         name = random.choice(list(good))
         chance = random.random()
@@ -66,7 +66,7 @@ def mutated(random: Random, good: Any) -> Any:
 
 
 def right(project: str) -> dict[tuple[str, str], Any]:
-    """A right request for every route with a body but the one that adds projects: its folders are its own matter."""
+    """Return a valid request for every route with a body, except the one that adds projects."""
     fact = {"kind": "fact", "project": project, "content": "we use pnpm", "tags": ["t"], "key": "k", "confidence": 0.5}
     error = {"kind": "error", "project": project, "text": "KeyError: 1", "file": "shop/basket.py", "line": 3}
     opened = {"kind": "file_opened", "project": project, "path": "shop/basket.py"}
@@ -89,7 +89,7 @@ def right(project: str) -> dict[tuple[str, str], Any]:
 
 
 class Wire:
-    """One connection that is opened again when the daemon closes it."""
+    """Connection that is reopened when the daemon closes it."""
 
     def __init__(self, daemon: RunningDaemon) -> None:
         assert daemon.told is not None
@@ -117,7 +117,7 @@ class Wire:
 
 
 def memory_of(pid: int) -> int:
-    """Bytes that the process holds."""
+    """Return the bytes of memory that the process uses."""
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * 4_096
 
 
@@ -164,9 +164,7 @@ def _hostile(wire: Wire, project: str, random: Random, rounds: int) -> Counter[i
     return seen
 
 
-def test_thousands_of_wrong_requests_are_answered_and_leave_nothing_behind(
-    shared_daemon: RunningDaemon, project: str
-) -> None:
+def test_fuzz_requests_get_4xx_without_leaks(shared_daemon: RunningDaemon, project: str) -> None:
     hostile(shared_daemon, project, Random(1), 200)  # what grows once is warm now
     before = memory_of(shared_daemon.pid)
 
@@ -181,7 +179,7 @@ def test_thousands_of_wrong_requests_are_answered_and_leave_nothing_behind(
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_eight_thousand_more(shared_daemon: RunningDaemon, project: str) -> None:
+def test_fuzz_8000_more_requests(shared_daemon: RunningDaemon, project: str) -> None:
     hostile(shared_daemon, project, Random(2), 1_000)
     before = memory_of(shared_daemon.pid)
     hostile(shared_daemon, project, Random(34), 8_000)
@@ -204,7 +202,7 @@ MONSTERS = {
 
 
 @pytest.mark.parametrize("monster", MONSTERS)
-def test_no_body_is_too_strange_to_be_refused(shared_daemon: RunningDaemon, project: str, monster: str) -> None:
+def test_fuzz_malformed_bodies_are_rejected(shared_daemon: RunningDaemon, project: str, monster: str) -> None:
     before = memory_of(shared_daemon.pid)
     for path in ("/signals", "/search", "/memories", "/context/assemble", "/import", "/projects"):
         with Wire(shared_daemon) as wire:
@@ -214,7 +212,7 @@ def test_no_body_is_too_strange_to_be_refused(shared_daemon: RunningDaemon, proj
     still_good(shared_daemon, project)
 
 
-def test_a_hundred_megabytes_are_not_taken_in(shared_daemon: RunningDaemon, project: str) -> None:
+def test_body_of_100_mb_is_rejected(shared_daemon: RunningDaemon, project: str) -> None:
     wire, before = Wire(shared_daemon), memory_of(shared_daemon.pid)
     for length in ("Content-Length: 104857600", "Transfer-Encoding: chunked"):
         with socket.create_connection(("127.0.0.1", wire.port), timeout=20) as connection:
@@ -236,7 +234,7 @@ def test_a_hundred_megabytes_are_not_taken_in(shared_daemon: RunningDaemon, proj
     still_good(shared_daemon, project)
 
 
-def test_three_hundred_who_never_finish_keep_nobody_out(shared_daemon: RunningDaemon, project: str) -> None:
+def test_stalled_connections_300_block_nobody(shared_daemon: RunningDaemon, project: str) -> None:
     wire, before = Wire(shared_daemon), memory_of(shared_daemon.pid)
     with ExitStack() as opened:
         for number in range(300):
@@ -247,7 +245,7 @@ def test_three_hundred_who_never_finish_keep_nobody_out(shared_daemon: RunningDa
     still_good(shared_daemon, project)
 
 
-def test_a_line_that_belongs_to_no_project_stops_nothing(shared_daemon: RunningDaemon, project: str) -> None:
+def test_import_line_without_project_is_skipped(shared_daemon: RunningDaemon, project: str) -> None:
     at = dict.fromkeys(("at", "created", "updated"), "2026-01-01T00:00:00Z")
     data = {"id": "mine", "kind": "fact", "title": "t", "content": "c", **at}
     for owner in ("/no/such/folder", "p0123456789ab", "../..", "' OR 1=1 --"):

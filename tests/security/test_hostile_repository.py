@@ -1,4 +1,4 @@
-"""A repository that nobody vouches for is read without running anything it brings, and without writing to it."""
+"""An untrusted repository is read without running any of its programs, and without writing to it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def files_of(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("trap", TRAPS, ids=[trap.name for trap in TRAPS])
-def test_nothing_that_a_repository_brings_is_run(
+def test_repository_programs_are_never_executed(
     shared_daemon: RunningDaemon, shop: Path, tmp_path: Path, trap: Trap
 ) -> None:
     armed = arm(trap, tmp_path, shop)
@@ -66,7 +66,7 @@ def test_nothing_that_a_repository_brings_is_run(
     assert armed.canary.exists(), "the trap is no trap: this test could not have failed"
 
 
-def test_the_index_is_never_locked(shared_daemon: RunningDaemon, shop: Path, tmp_path: Path) -> None:
+def test_git_index_is_never_locked(shared_daemon: RunningDaemon, shop: Path, tmp_path: Path) -> None:
     repository = tmp_path / "shop"
     shutil.copytree(shop, repository)
     daemon = shared_daemon
@@ -85,7 +85,7 @@ def test_the_index_is_never_locked(shared_daemon: RunningDaemon, shop: Path, tmp
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a repository to somebody else")
 @pytest.mark.parametrize("trusted", [False, True], ids=["not trusted", "in safe.directory"])
-def test_a_repository_of_somebody_else_is_read_only_if_it_is_trusted(
+def test_foreign_repository_requires_safe_directory(
     hunchd_home: Path, shop: Path, tmp_path: Path, trusted: bool
 ) -> None:
     repository = tmp_path / "theirs"

@@ -1,4 +1,4 @@
-"""What belongs to one project is never in an answer about another."""
+"""Data of one project is never in a response about another."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def filters(random: Random, project: str | None) -> Filters:
     )
 
 
-def test_ten_thousand_random_questions_to_the_memories_at_hand_stay_in_their_project() -> None:
+def test_random_cache_queries_stay_in_project() -> None:
     random, tier = Random(32), HotTier()
     for number in range(600):
         tier.upsert(memory(random, number % 400))  # some change hands: the last word counts
@@ -81,7 +81,7 @@ def test_ten_thousand_random_questions_to_the_memories_at_hand_stay_in_their_pro
 
 @pytest.fixture(scope="module")
 def repositories(shared_daemon: RunningDaemon, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Three projects that are alike in everything but the mark that each text of theirs carries."""
+    """Three projects that differ only in the marker that each of their texts carries."""
     with pytest.MonkeyPatch.context() as environment:
         for role in ("AUTHOR", "COMMITTER"):
             environment.setenv(f"GIT_{role}_NAME", "Ada")
@@ -118,7 +118,7 @@ def repositories(shared_daemon: RunningDaemon, tmp_path_factory: pytest.TempPath
 
 
 def question(random: Random, folder: Path, foreign: list[str]) -> tuple[str, str, Any, dict[str, str]]:
-    """A random question of a project, perhaps with the name of a row of another one in it."""
+    """Return a random query about a project, perhaps naming a row of another one."""
     words = " ".join(random.sample(WORDS, random.randrange(1, 4)))
     words += random.choice(("", "", " beta_mark", " gamma_mark", f" {random.choice(foreign)}"))
     project, file = str(folder), random.choice(FILES)
@@ -141,9 +141,7 @@ def question(random: Random, folder: Path, foreign: list[str]) -> tuple[str, str
     )
 
 
-def test_no_question_of_a_project_is_answered_from_another(
-    shared_daemon: RunningDaemon, repositories: dict[str, Path]
-) -> None:
+def test_queries_never_cross_projects(shared_daemon: RunningDaemon, repositories: dict[str, Path]) -> None:
     random = Random(33)
     rows = {
         name: shared_daemon.get("/memories", project=str(folder), limit=200)["items"]

@@ -1,4 +1,4 @@
-"""Nothing outside a project is read, whatever its tree holds and whatever a path says; and nothing hangs."""
+"""Nothing outside a project is read, whatever its tree contains and whatever a path says; and nothing hangs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ OPENED, READ = 0x20, 0x1
 
 
 class Readers:
-    """Whether anything below `folder` was opened or read."""
+    """Watch that counts reads of anything below `folder`."""
 
     def __init__(self, folder: Path) -> None:
         libc = ctypes.CDLL(None, use_errno=True)
@@ -46,7 +46,7 @@ class Readers:
 
 @pytest.fixture(scope="module")
 def places(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """A repository full of traps, and what lies beside it."""
+    """Repository full of traps, and the files beside it."""
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("GIT_CONFIG_GLOBAL", os.devnull)
         for role in ("AUTHOR", "COMMITTER"):
@@ -105,7 +105,7 @@ def trapped(shared_daemon: RunningDaemon, places: tuple[Path, Path], readers: Re
     return shared_daemon
 
 
-def test_a_tree_full_of_traps_is_read_without_leaving_it(
+def test_hostile_tree_is_read_without_escape(
     trapped: RunningDaemon, places: tuple[Path, Path], readers: Readers
 ) -> None:
     shop, outside = places
@@ -159,7 +159,7 @@ OUTSIDE = (
 
 
 def questions(project: str, path: str) -> list[tuple[str, str, Any, dict[str, str]]]:
-    """The path in every field that takes one."""
+    """Return requests with the path in every field that takes one."""
     signals = [
         {"kind": kind, "project": project, "path": path}
         for kind in ("file_opened", "file_saved", "file_closed", "used")
@@ -190,7 +190,7 @@ def questions(project: str, path: str) -> list[tuple[str, str, Any, dict[str, st
 
 
 @pytest.mark.parametrize("path", OUTSIDE, ids=lambda path: ascii(path[:24]))
-def test_no_field_leads_outside_and_none_hangs(
+def test_path_fields_cannot_escape_or_hang(
     trapped: RunningDaemon, places: tuple[Path, Path], readers: Readers, path: str
 ) -> None:
     for method, route, body, query in questions(str(places[0]), path):
@@ -208,14 +208,14 @@ def test_no_field_leads_outside_and_none_hangs(
 @pytest.mark.parametrize(
     "path", ["relative", "../outside", "/dev/null", "/proc/self/mem", "/nowhere\0", "/no/where", ""]
 )
-def test_no_project_is_made_of_what_is_no_folder(trapped: RunningDaemon, path: str) -> None:
+def test_non_folder_is_rejected_as_project(trapped: RunningDaemon, path: str) -> None:
     before = trapped.get("/projects")["total"]
     assert trapped.request("POST", "/projects", {"path": path})[0] in (400, 422)
     assert trapped.get("/projects")["total"] == before
 
 
-def test_a_folder_of_a_million_files_is_left_after_its_first_ones(tmp_path: Path) -> None:
-    """With a limit that a test can afford: what counts is that the walk stops there and says so."""
+def test_huge_folder_walk_stops_at_limit(tmp_path: Path) -> None:
+    """Uses a smaller limit: the walk must stop there and report it."""
     for number in range(3_000):
         (tmp_path / f"{number}.py").touch()
 

@@ -1,4 +1,4 @@
-"""No condition is put together from text but in one module; what a client writes into a filter stays a value."""
+"""No SQL condition is built from text except in one module; client input in a filter stays a value."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DATABASE = frozenset({"execute", "executemany"})
 
 
 def text_made(node: ast.expr) -> bool:
-    """Whether the expression puts a text together."""
+    """Return True if the expression builds a text."""
     match node:
         case ast.JoinedStr():
             return any(isinstance(part, ast.FormattedValue) for part in node.values)
@@ -38,7 +38,7 @@ def text_made(node: ast.expr) -> bool:
 
 
 def constants_of(tree: ast.Module) -> frozenset[str]:
-    """Names in capitals that the module sets to a text: column lists of our own."""
+    """Return the upper-case names that the module sets to a text, such as column lists."""
     return frozenset(
         target.id
         for node in tree.body
@@ -49,7 +49,7 @@ def constants_of(tree: ast.Module) -> frozenset[str]:
 
 
 def only_constants(node: ast.expr, constants: frozenset[str]) -> bool:
-    """An f-string of nothing but the module's own constants."""
+    """Return True for an f-string of the module's own constants only."""
     return isinstance(node, ast.JoinedStr) and all(
         isinstance(part, ast.Constant)
         or (isinstance(part, ast.FormattedValue) and isinstance(part.value, ast.Name) and part.value.id in constants)
@@ -71,7 +71,7 @@ def violations(source: str) -> Iterator[str]:
             yield f"line {node.lineno}: {ast.unparse(node)[:100]}"
 
 
-def test_no_condition_is_built_from_text_outside_its_module() -> None:
+def test_no_sql_text_outside_filter_module() -> None:
     found = {
         str(path.relative_to(SOURCES)): bad
         for path in SOURCES.rglob("*.py")
@@ -91,11 +91,11 @@ def test_no_condition_is_built_from_text_outside_its_module() -> None:
         "connection.execute(f'SELECT * FROM files WHERE path = {path}')",
     ],
 )
-def test_the_gate_sees_what_it_is_for(source: str) -> None:
+def test_sql_text_check_detects_violations(source: str) -> None:
     assert list(violations(source)) != []
 
 
-def test_only_one_module_knows_the_database() -> None:
+def test_lancedb_is_imported_by_one_module() -> None:
     knowing = [
         str(path.relative_to(SOURCES)) for path in SOURCES.rglob("*.py") if '"lancedb' in path.read_text()
     ]  # loaded by name, so that no import statement tells
@@ -120,7 +120,7 @@ INJECTIONS = [
 
 @pytest.fixture(scope="module")
 def two(shared_daemon: RunningDaemon, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, set[str]]:
-    """A project to ask, with the ids of its memories; another one and the user have memories of their own."""
+    """Project to query, with the ids of its memories; another one and the user have memories of their own."""
     kept: dict[str, set[str]] = {}
     for name in ("asked", "other"):
         folder = tmp_path_factory.mktemp("plain") / name
@@ -150,7 +150,7 @@ def ids_of(page: Any) -> list[str]:
     return [item["id"] for item in page["items"]]
 
 
-def test_no_filter_opens_another_project(shared_daemon: RunningDaemon, two: tuple[str, set[str]]) -> None:
+def test_filters_cannot_reach_other_projects(shared_daemon: RunningDaemon, two: tuple[str, set[str]]) -> None:
     project, own = two
     assert set(ids_of(shared_daemon.get("/memories", project=project, tag="t", category="c"))) == own
 
@@ -165,7 +165,7 @@ def test_no_filter_opens_another_project(shared_daemon: RunningDaemon, two: tupl
         assert shared_daemon.request("GET", "/memories", query={"project": text})[0] in (400, 404)
 
 
-def test_no_search_opens_another_project(shared_daemon: RunningDaemon, two: tuple[str, set[str]]) -> None:
+def test_search_cannot_reach_other_projects(shared_daemon: RunningDaemon, two: tuple[str, set[str]]) -> None:
     project, own = two
     for number, text in enumerate(INJECTIONS):
         for asked in ({"query": text}, {"query": "other", "tags": [text]}, {"query": "asked", "path_prefix": text}):

@@ -1,4 +1,4 @@
-"""What strangers wrote reaches a reader as a quotation, named as theirs, whatever way it came (goal 31)."""
+"""Text by others reaches a reader as a quotation with its origin, whatever way it came (goal 31)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def unquoted(markdown: str) -> str:
 
 
 def plant(shop: Path) -> None:
-    """An order in every place of a repository that a bundle is made of."""
+    """Put an instruction into every place of a repository that bundles are made of."""
     basket = "class Basket:\n    def add(self, item: str) -> None:\n        self.items = [item] * {}\n"
     for number in range(3):
         files = {
@@ -44,7 +44,7 @@ def bundles(daemon: RunningDaemon, shop: Path) -> list[dict[str, Any]]:
     return [daemon.get("/context", project=str(shop), **one) for one in asked]
 
 
-def test_no_order_of_a_stranger_stands_outside_a_quotation(daemon: RunningDaemon, tmp_path: Path) -> None:
+def test_foreign_instructions_are_always_quoted(daemon: RunningDaemon, tmp_path: Path) -> None:
     shop = make_shop(tmp_path / "shop")
     plant(shop)
     daemon.add(shop)
@@ -65,7 +65,7 @@ def test_no_order_of_a_stranger_stands_outside_a_quotation(daemon: RunningDaemon
             assert item["trust"] in ("project", "derived", "untrusted")
 
 
-def test_what_strangers_wrote_is_kept_as_theirs(daemon: RunningDaemon, tmp_path: Path) -> None:
+def test_foreign_text_keeps_untrusted_origin(daemon: RunningDaemon, tmp_path: Path) -> None:
     shop = make_shop(tmp_path / "shop")
     plant(shop)
     daemon.add(shop)

@@ -1,4 +1,7 @@
-"""Commands that connect hunchd to coding agents; part of the table in `commands`."""
+"""Commands that connect hunchd to coding agents.
+
+Part of the table in `commands`.
+"""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ def predict(arguments: Namespace) -> int:
 
 
 def bundle_for(client: Client, root: str, question: dict[str, Any], *, wait: float) -> Any:
-    """Request the bundle; while the project is being indexed, wait for the first useful one.
+    """Request the bundle; wait for a useful one during indexing.
 
     After `wait` seconds, returns the best one so far.
     """
@@ -108,7 +108,7 @@ def bundle_for(client: Client, root: str, question: dict[str, Any], *, wait: flo
 
 
 def known_first(client: Client, root: str, ask: Any) -> Any:
-    """Send a request; if the daemon does not know the project, register it and retry."""
+    """Send a request; register an unknown project and retry."""
     try:
         return ask()
     except Refused as refusal:
@@ -136,6 +136,9 @@ def progress_of(project: dict[str, Any]) -> str:
 
 
 def heard_of(project: Mapping[str, Any]) -> str:
-    """Format the last progress report of a running index job and its age; "" if there is none."""
+    """Format the last progress report of a running index job and its age.
+
+    Returns "" if there is none.
+    """
     told = project.get("reading") or {}
     return f"last progress report {span(told['silent_seconds'])} ago: {clean(told['step'])}" if told else ""

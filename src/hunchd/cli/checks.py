@@ -1,4 +1,7 @@
-"""Checks of `hunch doctor`: each inspects one thing and suggests a fix. None needs the daemon."""
+"""Checks of `hunch doctor`: each inspects one thing and suggests a fix.
+
+None needs the daemon.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,10 @@ Verdict = Literal["ok", "note", "bad"]
 
 
 class Check(NamedTuple):
-    """Finding of a check. `advice` is a sentence or a command; `mend`, if set, is a fix that is safe to call."""
+    """Finding of a check.
+
+    `advice` is a sentence or a command; `mend`, if set, is a fix that is safe to call.
+    """
 
     name: str
     verdict: Verdict
@@ -157,7 +163,10 @@ def _left_over(where: Places) -> Iterator[Check]:
 
 
 def _is_listened_on(file: Path) -> bool:
-    """Return True if a process listens there; does not connect, because that would start the daemon."""
+    """Return True if a process listens there.
+
+    Does not connect, because that would start the daemon.
+    """
     try:
         rows = Path("/proc/net/unix").read_text(errors="replace").splitlines()
     except OSError:
@@ -184,7 +193,10 @@ def watching() -> Iterator[Check]:
 
 
 def disk(where: Places) -> Check:
-    """Check the free disk space; bad below `[store] min_free_mib`, as in `hunch status`."""
+    """Check the free disk space.
+
+    Bad below `[store] min_free_mib`, as in `hunch status`.
+    """
     folder = next(each for each in (where.data, *where.data.parents) if each.exists())
     free = shutil.disk_usage(folder).free // _MIB
     least = _store_settings(where).min_free_mib
@@ -198,7 +210,10 @@ def disk(where: Places) -> Check:
 
 
 def _store_settings(where: Places) -> StoreSettings:
-    """Return the store settings; the defaults if the file is invalid, which another check reports."""
+    """Return the store settings.
+
+    The defaults if the file is invalid, which another check reports.
+    """
     from hunchd.config.loading import load
     from hunchd.config.settings import StoreSettings
 

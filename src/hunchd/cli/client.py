@@ -31,7 +31,10 @@ class Client:
         self._timeout = timeout
 
     def get(self, path: str, **query: object) -> Any:
-        """Send GET and return the JSON response. Query values of None are omitted."""
+        """Send GET and return the JSON response.
+
+        Query values of None are omitted.
+        """
         return self._answer("GET", path + _query(query))
 
     def post(self, path: str, body: Mapping[str, Any]) -> Any:
@@ -50,7 +53,10 @@ class Client:
         return self._answer("POST", path, body=chunks, kind=kind)
 
     def lines(self, path: str, **query: object) -> Iterator[bytes]:
-        """Yield the response line by line as it arrives, each with its newline. Raises NoDaemon if it is cut short."""
+        """Yield the response line by line as it arrives, each with its newline.
+
+        Raises NoDaemon if it is cut short.
+        """
         response = self._send("GET", path + _query(query))
         try:
             yield from response.lines()
@@ -118,7 +124,10 @@ def is_connectable(daemon: Rendezvous) -> bool:
 
 
 def check_protocol(daemon: Rendezvous) -> None:
-    """Raise NoDaemon if the protocol versions differ; the message says which side is older."""
+    """Raise NoDaemon if the protocol versions differ.
+
+    The message says which side is older.
+    """
     if daemon.protocol == PROTOCOL:
         return
     told = f"the running daemon ({daemon.version}) speaks protocol {daemon.protocol}, this command {PROTOCOL}"
@@ -134,7 +143,10 @@ def address_of(daemon: Rendezvous) -> http.Address:
 
 
 def part(text: str) -> str:
-    """Quote user input as one segment of a path; a name may contain bytes that are not UTF-8."""
+    """Quote user input as one segment of a path.
+
+    A name may contain bytes that are not UTF-8.
+    """
     return quote(os.fsencode(text), safe="")
 
 

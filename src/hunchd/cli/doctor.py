@@ -16,7 +16,10 @@ _SIGNS: Final = {"ok": ("✓", GREEN), "note": ("•", YELLOW), "bad": ("✗", R
 
 
 def doctor(arguments: Namespace) -> int:
-    """Run the checks; exit code 0 if nothing is wrong (any more), else 1."""
+    """Run the checks.
+
+    Exit code 0 if nothing is wrong (any more), else 1.
+    """
     where = places()
     findings = [mended(check) if arguments.fix else check for check in (*all_checks(where), *surroundings(where))]
     if arguments.json:
@@ -32,7 +35,10 @@ def doctor(arguments: Namespace) -> int:
 
 
 def mended(check: Check) -> Check:
-    """Apply the fix of a check, if it has one; return the resulting check."""
+    """Apply the fix of a check, if it has one.
+
+    Returns the resulting check.
+    """
     if check.mend is None:
         return check
     try:

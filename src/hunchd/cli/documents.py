@@ -36,7 +36,10 @@ def show_document(client: Client, arguments: Namespace) -> int:
 
 
 def edit_document(client: Client, arguments: Namespace, changes: dict[str, Any], edited: Callable[[str], str]) -> int:
-    """Store what the options state, or the editor's result; create a document that does not exist yet."""
+    """Store what the options state, or the editor's result.
+
+    Create a document that does not exist yet.
+    """
     try:
         page = client.get(address_of(arguments.id))
     except Refused as refusal:

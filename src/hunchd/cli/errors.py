@@ -24,7 +24,10 @@ class NoDaemon(CommandError):
 
 
 class Refused(CommandError):
-    """Error response of the daemon. `status` is the HTTP status, `reason` the daemon's error code."""
+    """Error response of the daemon.
+
+    `status` is the HTTP status, `reason` the daemon's error code.
+    """
 
     def __init__(self, message: str, *, status: int, reason: str, hint: str | None = None) -> None:
         super().__init__(message, hint=hint)

@@ -50,7 +50,10 @@ class Hook(NamedTuple):
 
 
 def place_of(path: Path) -> HookPlace:
-    """Return the hooks folder of the repository that contains `path`. Raises WrongUsage if no hook would ever run."""
+    """Return the hooks folder of the repository that contains `path`.
+
+    Raises WrongUsage if no hook would ever run.
+    """
     layout = find(path)
     if layout is None or layout.common_dir is None:
         raise WrongUsage(f"{str(path)!r} is not in a git repository.")
@@ -100,7 +103,10 @@ def _look(place: HookPlace, event: str, where: Places) -> Hook:
 
 
 def put(place: HookPlace, event: str, where: Places) -> None:
-    """Install one hook beside whatever exists; never change a file that git tracks."""
+    """Install one hook beside whatever exists.
+
+    Never change a file that git tracks.
+    """
     hook = _look(place, event, where)
     if hook.state in ("installed", "tracked"):
         return
@@ -128,7 +134,10 @@ def put(place: HookPlace, event: str, where: Places) -> None:
 
 
 def take_out(place: HookPlace, event: str) -> bytes | None:
-    """Uninstall one hook and restore the previous one; return the file's content, None if there is no file."""
+    """Uninstall one hook and restore the previous one.
+
+    Returns the file's content, None if there is no file.
+    """
     file = place.folder / event
     for other in (file, *(file.with_name(event + ending) for ending in _MOVED_BY_OTHERS)):
         content = _content(other)

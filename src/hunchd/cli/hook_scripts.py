@@ -102,7 +102,10 @@ def with_block(script: bytes, event: str, *, spool: Path, rendezvous: Path) -> b
 
 
 def without_block(script: bytes) -> bytes | None:
-    """Return the script without hunchd's lines; None if it was created by hunchd."""
+    """Return the script without hunchd's lines.
+
+    Returns None if it was created by hunchd.
+    """
     found = _BLOCK.search(script)
     if found is None:
         return script

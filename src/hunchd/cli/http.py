@@ -33,7 +33,10 @@ class Malformed(OSError):
 
 
 class Response:
-    """Response whose body is not read yet. Close it, or read it to its end."""
+    """Response whose body is not read yet.
+
+    Close it, or read it to its end.
+    """
 
     def __init__(self, status: int, headers: Mapping[str, str], stream: BinaryIO, connection: socket.socket) -> None:
         self.status = status

@@ -1,4 +1,7 @@
-"""Commands for history and the knowledge base; part of the table in `commands`."""
+"""Commands for history and the knowledge base.
+
+Part of the table in `commands`.
+"""
 
 from __future__ import annotations
 

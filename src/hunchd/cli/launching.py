@@ -29,7 +29,10 @@ DAEMON: Final = (sys.executable, "-m", "hunchd.daemon.main")
 
 
 def connect(*, start: bool = True) -> Client:
-    """Return a client of the running daemon; start one first if there is none and `start` allows it."""
+    """Return a client of the running daemon.
+
+    Start one first if there is none and `start` allows it.
+    """
     daemon = running()
     if daemon is None:
         if not start:
@@ -40,7 +43,10 @@ def connect(*, start: bool = True) -> Client:
 
 
 def running(where: Places | None = None) -> Rendezvous | None:
-    """Return the running daemon, or None if there is none. Raises NoDaemon if it hangs."""
+    """Return the running daemon, or None if there is none.
+
+    Raises NoDaemon if it hangs.
+    """
     daemon = read((where or places()).rendezvous_file)
     if daemon is None or answers(daemon):
         return daemon
@@ -53,7 +59,10 @@ def running(where: Places | None = None) -> Rendezvous | None:
 
 
 def launch() -> Rendezvous:
-    """Start a daemon and wait until it answers; of several callers one starts it, the others wait."""
+    """Start a daemon and wait until it answers.
+
+    Of several callers one starts it, the others wait.
+    """
     where = places()
     for folder in (where.runtime, where.state):
         make_private(folder)
@@ -80,7 +89,10 @@ def _started(where: Places) -> subprocess.Popen[bytes]:
 
 
 def _activated(where: Places, deadline: float) -> bool:
-    """Return True if the service manager listens for the daemon; the connection makes it start the daemon."""
+    """Return True if the service manager listens for the daemon.
+
+    The connection makes it start the daemon.
+    """
     address = http.Address(str(where.socket_file), "", 0)
     try:
         http.connect(address, timeout=PING).close()
@@ -116,7 +128,10 @@ def _until_ready(where: Places, process: subprocess.Popen[bytes] | None, deadlin
 
 
 def end(pid: int) -> None:
-    """Stop the daemon, by force if needed; return when the process is gone."""
+    """Stop the daemon, by force if needed.
+
+    Returns when the process is gone.
+    """
     for request, patience in ((signal.SIGTERM, GRACEFUL), (signal.SIGKILL, 2.0)):
         try:
             os.kill(pid, request)
@@ -167,7 +182,10 @@ def _is_zombie(pid: int) -> bool:
 
 @contextmanager
 def _turn(where: Places, deadline: float) -> Iterator[None]:
-    """Let one process at a time start the daemon; the kernel's lock ends with its holder, so it is never stale."""
+    """Let one process at a time start the daemon.
+
+    The kernel's lock ends with its holder, so it is never stale.
+    """
     if os.name != "posix":
         yield  # the daemon's own lock decides
         return

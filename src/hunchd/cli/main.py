@@ -18,7 +18,10 @@ PIPE_CLOSED = 141
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run `hunch ARGV`; return the exit code: 0 done, 1 failed, 2 wrong usage, 3 no daemon."""
+    """Run `hunch ARGV`.
+
+    Returns the exit code: 0 done, 1 failed, 2 wrong usage, 3 no daemon.
+    """
     _open_standard_streams()
     words = sys.argv[1:] if argv is None else argv
     if words[:2] == ["run", "--"] and len(words) > 2:

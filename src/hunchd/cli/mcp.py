@@ -64,7 +64,10 @@ class Daemon:
         self._client: Client | None = None
 
     def hold(self, conversation: Conversation[Answer]) -> Answer:
-        """Drive the conversation to its result. Blocks; several threads may drive one each."""
+        """Drive the conversation to its result.
+
+        Blocks; several threads may drive one each.
+        """
         step: Ask | Pause
         try:
             step = next(conversation)
@@ -84,7 +87,10 @@ class Daemon:
             return outcome
 
     def ask(self, ask: Ask) -> Any:
-        """Return the daemon's response; reconnect once if the daemon is gone or has another token."""
+        """Return the daemon's response.
+
+        Reconnect once if the daemon is gone or has another token.
+        """
         known = self._client
         if known is not None:
             try:
@@ -156,7 +162,10 @@ class StdioServer:
             self._write(wire.error(message.get("id") if isinstance(message, dict) else None, refusal))
 
     def _begin(self, request: dict[str, Any]) -> None:
-        """Start a request; answer at once, in order, if it needs no daemon."""
+        """Start a request.
+
+        Answer at once, in order, if it needs no daemon.
+        """
         conversation = wire.answer(request, self._focus, stateless=wire.is_stateless(request))
         key = _key(request["id"])
         if request["method"] not in wire.ASKS_DAEMON:

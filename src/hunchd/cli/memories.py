@@ -286,7 +286,7 @@ def expand(arguments: Namespace) -> int:
 
 
 def _expanded(client: Client, subject: str, level: str, root: str | None) -> Any:
-    """Return the text behind an id, or else behind a topic of that name."""
+    """Return the text behind an id, or behind a topic."""
     common = {"level": level} | ({"project": root} if root else {})
     try:
         return client.post("/expand", {"id": subject, **common})

@@ -29,7 +29,10 @@ def print_json(value: Any) -> None:
 
 
 def clean(text: object) -> str:
-    """Remove characters that control a terminal; the text may come from anybody's repository."""
+    """Remove characters that control a terminal.
+
+    The text may come from anybody's repository.
+    """
     return str(text).translate(_CONTROLS)
 
 
@@ -85,7 +88,10 @@ def span(seconds: float) -> str:
 
 
 def ago(moment: str | None, *, now: datetime | None = None) -> str:
-    """Format how long ago an ISO 8601 time was; return an unreadable one unchanged."""
+    """Format how long ago an ISO 8601 time was.
+
+    Returns an unreadable one unchanged.
+    """
     if not moment:
         return "never"
     try:
@@ -104,13 +110,19 @@ def note(text: str) -> None:
 
 
 def confirm(question: str, *, yes: bool, otherwise: str) -> None:
-    """Ask for confirmation unless `yes`. Raises CommandError with the message `otherwise` if it is denied."""
+    """Ask for confirmation unless `yes`.
+
+    Raises CommandError with the message `otherwise` if it is denied.
+    """
     if not yes and not _confirmed(question):
         raise CommandError(otherwise, hint="Answer yes, or use --yes.")
 
 
 def _confirmed(question: str) -> bool:
-    """Return True if the user at the terminal confirms; False without a terminal."""
+    """Return True if the user at the terminal confirms.
+
+    Returns False without a terminal.
+    """
     if not sys.stdin.isatty():
         return False
     print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)

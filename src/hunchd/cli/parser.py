@@ -29,7 +29,10 @@ class Parser(argparse.ArgumentParser):
 
 
 def parse(argv: Sequence[str]) -> argparse.Namespace:
-    """Parse the arguments; `runs` names the function to call. `--help` and `--version` print and exit."""
+    """Parse the arguments.
+
+    `runs` names the function to call. `--help` and `--version` print and exit.
+    """
     if not argv:
         print(overview())
         raise SystemExit(0)

@@ -58,7 +58,10 @@ def _text(file: str | None) -> str:
 
 
 def _told(client: Client, root: str) -> dict[str, Any]:
-    """Return the newest error with its fix, if any; wait briefly, because the history is searched meanwhile."""
+    """Return the newest error with its fix, if any.
+
+    Wait briefly, because the history is searched meanwhile.
+    """
     patience = time.monotonic() + _HISTORY
     while not (newest := _newest(client, root))["source"].get("fix") and time.monotonic() < patience:
         time.sleep(_AGAIN)

@@ -11,7 +11,10 @@ from hunchd.cli.output import wants_colour
 
 @contextmanager
 def watched(stream: TextIO) -> Iterator[Callable[[str], None]]:
-    """Yield a function that shows its text as the current state; it does nothing without a terminal."""
+    """Yield a function that shows its text as the current state.
+
+    It does nothing without a terminal.
+    """
     if not stream.isatty():
         yield lambda _: None
         return

@@ -50,7 +50,10 @@ def wanted_files(manager: str, where: Places, environment: Mapping[str, str]) ->
 
 
 def install(manager: str, where: Places, files: Mapping[Path, bytes]) -> None:
-    """Write the files, stop a running daemon, and start the service. Safe to repeat after an upgrade."""
+    """Write the files, stop a running daemon, and start the service.
+
+    Safe to repeat after an upgrade.
+    """
     if manager == "systemd":
         _systemctl("show-environment")  # fails before anything is written if no manager responds
     for path, content in files.items():
@@ -71,7 +74,10 @@ def install(manager: str, where: Places, files: Mapping[Path, bytes]) -> None:
 
 
 def uninstall(manager: str, files: Mapping[Path, bytes]) -> None:
-    """Stop the daemon and delete the files; any command starts the daemon again."""
+    """Stop the daemon and delete the files.
+
+    Any command starts the daemon again.
+    """
     if not any(path.exists() for path in files):
         return
     if manager == "launchd":

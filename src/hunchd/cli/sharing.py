@@ -45,9 +45,7 @@ def share(arguments: Namespace) -> int:
     """Write the named memories into the repository, or list what is and what could be shared."""
     root = Path(_root(arguments))
     if not (arguments.names or arguments.all) and not arguments.list:
-        note(
-            "no names given, listing instead; hunch share ID writes one, --all everything you stated yourself."
-        )
+        note("no names given, listing instead; hunch share ID writes one, --all everything you stated yourself.")
     client = connect(start=not arguments.no_start)
     told = _asked(client, root, [] if arguments.list else arguments.names)
     if arguments.list or not (arguments.names or arguments.all):
@@ -124,7 +122,10 @@ def _asked(client: Client, root: Path, names: list[str]) -> Any:
 
 
 def _user(root: Path) -> str:
-    """Return the user's name from git's settings; it is in each commit anyway."""
+    """Return the user's name from git's settings.
+
+    It is in each commit anyway.
+    """
     command = ["git", "-C", str(root), "-c", "core.fsmonitor=false", "config", "user.name"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=5, stdin=subprocess.DEVNULL)
@@ -134,7 +135,10 @@ def _user(root: Path) -> str:
 
 
 def _place(told: dict[str, Any], found: dict[str, Found]) -> str:
-    """Return the path of a memory's file; a shared one keeps its file even if its title has changed."""
+    """Return the path of a memory's file.
+
+    A shared one keeps its file even if its title has changed.
+    """
     for one in found.values():
         if one.stated is not None and one.stated.id and one.stated.id == told["id"]:
             return one.path
@@ -171,7 +175,10 @@ def _write(root: Path, path: str, content: str) -> None:
 
 
 def _checked(root: Path, path: str) -> Path:
-    """Return the path of a file below the root. Raises CommandError if a symlink leads away from it."""
+    """Return the path of a file below the root.
+
+    Raises CommandError if a symlink leads away from it.
+    """
     place = root
     for part in path.split("/"):
         place = place / part

@@ -120,7 +120,10 @@ def _life(told: Mapping[str, Any]) -> list[str]:
 
 
 def described(value: Any) -> str:
-    """Format a small JSON value for people; the suffix of a name gives the unit."""
+    """Format a small JSON value for people.
+
+    The suffix of a name gives the unit.
+    """
     if isinstance(value, Mapping):
         return " · ".join(_part(str(name), part) for name, part in value.items() if part not in (None, [], {}, ""))
     if isinstance(value, list):

@@ -56,7 +56,10 @@ def _existing(folder: Path) -> Path:
 
 
 def port(where: Places) -> Iterator[Check]:
-    """Check that a fixed port is free; one that the system chooses always is."""
+    """Check that a fixed port is free.
+
+    One that the system chooses always is.
+    """
     try:
         serving = load(where.config_file).serving
     except ConfigError:  # reported by the check of the settings
@@ -82,7 +85,10 @@ def port(where: Places) -> Iterator[Check]:
 
 
 def locks(where: Places) -> Iterator[Check]:
-    """Check for a process that holds a lock without answering; the kernel releases locks of dead processes."""
+    """Check for a process that holds a lock without answering.
+
+    The kernel releases locks of dead processes.
+    """
     pid = holder(where)
     told = read(where.rendezvous_file)
     if pid is not None and (told is None or told.pid != pid):

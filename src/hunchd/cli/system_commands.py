@@ -1,4 +1,7 @@
-"""Commands that connect hunchd to git, shells and the system; part of the table in `commands`."""
+"""Commands that connect hunchd to git, shells and the system.
+
+Part of the table in `commands`.
+"""
 
 from __future__ import annotations
 

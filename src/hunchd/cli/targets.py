@@ -16,7 +16,10 @@ _SNIFF: Final = 8_000  # bytes
 
 
 def text_file(argument: str, *, optional: bool = False) -> str:
-    """Return the absolute path of an existing text file; resolve its folder, but not the file itself."""
+    """Return the absolute path of an existing text file.
+
+    Resolve its folder, but not the file itself.
+    """
     given = Path(argument)
     # The name ".." stands for a folder too; the check below rejects it.
     path = given.parent.resolve() / given.name
@@ -57,7 +60,10 @@ def root_of(path: str, client: Client | None = None) -> str:
 
 
 def root_or_none(directory: str | None) -> str | None:
-    """Return the project's root for `--project DIR`, or of the current folder; None outside of any."""
+    """Return the project's root for `--project DIR`, or of the current folder.
+
+    Returns None outside of any.
+    """
     if directory is not None:
         return root_of(folder(directory))
     layout = find(Path.cwd())

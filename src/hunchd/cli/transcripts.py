@@ -115,7 +115,10 @@ def _written_by(file: Path) -> str:
 
 
 def _sent(client: Client, transcript: Transcript, project: Mapping[str, Any] | None) -> int:
-    """Upload the session; return the number of new messages. End it unless its agent may still be active."""
+    """Upload the session.
+
+    Returns the number of new messages. End it unless its agent may still be active.
+    """
     path = f"/sessions/{part(transcript.session)}"
     accepted = 0
     for batch in _batches(transcript.messages):

@@ -45,7 +45,10 @@ def export(arguments: Namespace) -> int:
 
 
 def _written_whole(path: Path, lines: Iterator[bytes]) -> int:
-    """Write the lines to a private file that appears only when complete; return their number."""
+    """Write the lines to a private file that appears only when complete.
+
+    Returns their number.
+    """
     if path.is_dir():
         raise WrongUsage(f"{str(path)!r} is a folder.", hint="Name a file in it.")
     if not path.parent.is_dir():

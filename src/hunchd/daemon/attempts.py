@@ -24,7 +24,10 @@ _numbers = count()
 
 
 class Attempts:
-    """Crash guard of one parsing run; its note lies beside the cache that the run fills."""
+    """Crash guard of one parsing run.
+
+    Its note lies beside the cache that the run fills.
+    """
 
     def __init__(self, cache: Path) -> None:
         self._own = cache.with_name(f"{cache.name}.parsing-{os.getpid()}-{next(_numbers)}")
@@ -68,6 +71,9 @@ def _left_behind(cache: Path) -> Iterator[tuple[str, int]]:
 
 
 def _alarm(seconds: float) -> None:
-    """Set the CPU timer; the default action of SIGPROF kills the process even inside C code."""
+    """Set the CPU timer.
+
+    The default action of SIGPROF kills the process even inside C code.
+    """
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_PROF, seconds)

@@ -90,7 +90,10 @@ async def handle_habits(params: dict[str, Any]) -> dict[str, Any]:
 
 
 async def handle_reached(params: dict[str, Any]) -> dict[str, Any]:
-    """Return the commits among `shas` that the branch `into` contains; facts learned from them apply there."""
+    """Return the commits among `shas` that the branch `into` contains.
+
+    Facts learned from them apply there.
+    """
     from hunchd.daemon.indexing import reached
 
     shas = [str(sha) for sha in params["shas"] if re.fullmatch(r"[0-9a-f]{40,64}", str(sha))]

@@ -84,7 +84,10 @@ def _indexed(scope: Scope, git: Git | None, total: int) -> Iterator[dict[str, An
 
 
 def parse(scope: Scope, paths: Sequence[str] | None = None) -> Iterator[dict[str, Any]]:
-    """Yield outlines of files changed since the last parse, and removed files; of `paths` or the whole tree."""
+    """Yield outlines of files changed since the last parse, and removed files.
+
+    Covers `paths`, or the whole tree.
+    """
     with CodeCache(scope.code_cache, writable=True) as cache:
         for step in _changed(scope, cache, paths):
             if step.outlines or step.removed:
@@ -154,7 +157,10 @@ def units_since(scope: Scope, since: str, told: Sequence[tuple[str, str, bool]] 
 
 
 def _is_passing_through(root: Path) -> bool:
-    """Return True if git has detached HEAD during an operation; one left unfinished on a branch does not count."""
+    """Return True if git has detached HEAD during an operation.
+
+    One left unfinished on a branch does not count.
+    """
     found = layout.find(root)
     return found is not None and layout.operation(found) in ("rebase", "bisect") and layout.head(found).detached
 
@@ -244,7 +250,10 @@ def _placed(cache: CodeCache, learner: Learner) -> None:
 
 
 def _episodes(packs: list[bytes], scope: Scope, *, known: bool) -> Iterator[dict[str, Any]]:
-    """Yield episodes, newest first; with `known`, only those older than `episodes_after` of the last run."""
+    """Yield episodes, newest first.
+
+    With `known`, only those older than `episodes_after` of the last run.
+    """
     total = done = 0
     stated: list[Memory] = []
     for pack in packs:

@@ -1,4 +1,7 @@
-"""The language process: sends requests to an external model, so that the front stays small; ends when idle."""
+"""The language process: sends requests to an external model, so that the front stays small.
+
+Ends when idle.
+"""
 
 from __future__ import annotations
 

@@ -31,7 +31,10 @@ OLD_LOGS = 3
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run the daemon; exit status 0: stopped on request, 1: failed, 2: wrong usage or settings, 3: another one runs."""
+    """Run the daemon.
+
+    Exit status 0: stopped on request, 1: failed, 2: wrong usage or settings, 3: another one runs.
+    """
     parser = argparse.ArgumentParser(
         prog="hunchd", description="The daemon behind `hunch`; it stays in the foreground."
     )
@@ -139,7 +142,10 @@ def take_lock(file: Path) -> int | _Lock:
 
 
 def _holder(descriptor: int) -> int:
-    """Return the pid that the lock's holder writes into the file; 0 if it does not within a second."""
+    """Return the pid that the lock's holder writes into the file.
+
+    Returns 0 if it does not within a second.
+    """
     for _ in range(50):
         if (told := os.pread(descriptor, 32, 0).strip()).isdigit():
             return int(told)
@@ -167,7 +173,10 @@ def _log_to(where: Places, settings: Settings, *, to_stderr: bool) -> None:
 
 
 def _end_now() -> None:
-    """Exit although something hangs; accepted signals are in the journal and are recovered at the next start."""
+    """Exit although something hangs.
+
+    Accepted signals are in the journal and are recovered at the next start.
+    """
     logger.error("stopping took more than %.0f s; ending now", STOP_WITHIN)
     logging.shutdown()
     os._exit(0)

@@ -187,7 +187,10 @@ def _kept(
     stamps: dict[str, int],
     attempts: Attempts,
 ) -> list[str]:
-    """Cache the shapes of a batch; return the paths that were new, changed or removed."""
+    """Cache the shapes of a batch.
+
+    Returns the paths that were new, changed or removed.
+    """
     fresh: list[Kept] = []
     same: dict[str, int] = {}
     lost: list[str] = []

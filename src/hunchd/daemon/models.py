@@ -42,7 +42,10 @@ class Scope:
 
 
 def first_model(scope: Scope) -> Iterator[dict[str, Any]]:
-    """Build a model of the newest commits only, to answer with at once; yield nothing without commits."""
+    """Build a model of the newest commits only, to answer with at once.
+
+    Yield nothing without commits.
+    """
     learner = Learner()
     if (git := history_of(scope.root)) is not None:
         with contextlib.suppress(RepositoryError):  # the full index reports what is wrong
@@ -61,7 +64,10 @@ def history_of(root: Path) -> Git | None:
 
 
 def saved(learner: Learner, scope: Scope) -> dict[str, Any]:
-    """Save the model where the front expects it; return the step that announces it."""
+    """Save the model where the front expects it.
+
+    Returns the step that announces it.
+    """
     if scope.model is None:
         raise InvalidInput("an index needs a place for its model", field="model_path")
     scope.model.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -22,7 +22,10 @@ def notify(message: str, environment: Mapping[str, str] = os.environ) -> bool:
 
 
 async def keep_watchdog_fed(environment: Mapping[str, str] = os.environ) -> None:
-    """Ping the manager at half its watchdog interval; it restarts a daemon whose event loop is blocked."""
+    """Ping the manager at half its watchdog interval.
+
+    It restarts a daemon whose event loop is blocked.
+    """
     interval = int(environment.get("WATCHDOG_USEC", "0")) / 1e6  # seconds
     meant_for = environment.get("WATCHDOG_PID")
     if not interval or (meant_for and int(meant_for) != os.getpid()):

@@ -17,6 +17,9 @@ def patient_threads(count: int, name: str) -> ThreadPoolExecutor:
 
 
 def _step_back() -> None:
-    """Lower the priority of the calling thread; on Linux each thread has its own niceness."""
+    """Lower the priority of the calling thread.
+
+    On Linux each thread has its own niceness.
+    """
     if sys.platform == "linux":
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)

@@ -42,7 +42,10 @@ COMPARED_FOR: Final = 30 * 86_400.0  # seconds
 
 
 class Planning:
-    """Handlers of one plan at a time; opening another discards the one before."""
+    """Handlers of one plan at a time.
+
+    Opening another discards the one before.
+    """
 
     def __init__(self) -> None:
         self._planner: Planner | None = None

@@ -40,7 +40,10 @@ async def in_thread(make: Callable[[], Iterator[Item]]) -> AsyncIterator[Item]:
 
 
 class Urgent:
-    """Set of urgent tasks; other work yields to them between two of its steps."""
+    """Set of urgent tasks.
+
+    Other work yields to them between two of its steps.
+    """
 
     def __init__(self) -> None:
         self._under_way: set[object] = set()

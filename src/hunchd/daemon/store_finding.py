@@ -99,9 +99,9 @@ class Finding:
         return hits, degraded
 
     def _vector_of(self, query: str, mode: str, patience: float, degraded: list[str]) -> Vector:
-        """Return the query's vector, or a way to get it; None if there will be none.
+        """Return the query's vector, or a way to get it.
 
-        The reason why it cannot be made is appended to `degraded`.
+        Returns None if there will be none. The reason why it cannot be made is appended to `degraded`.
         """
         if self._model is None or mode == "lexical":
             return None

@@ -1,4 +1,7 @@
-"""The store process: LanceDB and the embedding model, the only writer of the memories. Started by the front."""
+"""The store process: LanceDB and the embedding model, the only writer of the memories.
+
+Started by the front.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,10 @@ READER_IDLE_AFTER: Final = 60.0  # seconds
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Serve until the pipe closes; exit status 1: another process has the store."""
+    """Serve until the pipe closes.
+
+    Exit status 1: another process has the store.
+    """
     parser = argparse.ArgumentParser(prog="hunchd.daemon.store_process")
     parser.add_argument("data", type=Path)
     parser.add_argument("--idle-after", type=float, default=60.0)
@@ -74,7 +80,10 @@ def _reader() -> Reader:
 
 
 def _keep_drafts_in(folder: Path) -> None:
-    """Set the folder for the vectors that the database spills while it builds an index; emptied at each start."""
+    """Set the folder for the vectors that the database spills while it builds an index.
+
+    Emptied at each start.
+    """
     shutil.rmtree(folder, ignore_errors=True)
     os.environ["TMPDIR"] = str(private_folder(folder))
 

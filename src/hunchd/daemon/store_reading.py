@@ -14,7 +14,10 @@ LONGEST_WAIT: Final = 0.25  # seconds that a pair waits for requests; in a flood
 
 
 class Reading:
-    """Low-priority user of the model. `busy` returns True while a request is being answered."""
+    """Low-priority user of the model.
+
+    `busy` returns True while a request is being answered.
+    """
 
     def __init__(self, reader: Late[Reader], busy: Callable[[], bool]) -> None:
         self._reader = reader
@@ -23,11 +26,17 @@ class Reading:
 
     @property
     def failure(self) -> str:
-        """Reason why no model can be loaded; empty if one is loaded or was never needed."""
+        """Reason why no model can be loaded.
+
+        Empty if one is loaded or was never needed.
+        """
         return self._reader.failure
 
     async def contradict(self, pairs: Sequence[tuple[str, str]]) -> list[float] | None:
-        """Return the probability of each pair that both cannot hold; None if no model can be loaded."""
+        """Return the probability of each pair that both cannot hold.
+
+        Returns None if no model can be loaded.
+        """
         found: list[float] = []
         for pair in pairs:
             await self._others_first()

@@ -26,7 +26,10 @@ SCANNED_AT_ONCE: Final = 50  # memories: the front forwards a batch between two 
 
 
 class StoreService:
-    """Method handlers of the process. `model` and `reader` are None if embedding is switched off."""
+    """Method handlers of the process.
+
+    `model` and `reader` are None if embedding is switched off.
+    """
 
     def __init__(
         self, data: Path, session: Any, model: LazyEmbedder | None, reader: Late[Reader] | None = None
@@ -165,7 +168,10 @@ class StoreService:
                     yield {"memories": [], "signals": [signal_of(row) for row in rows]}
 
     async def _scan(self, asked: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
-        """Yield the memories of one owner with short vectors; of the user if `project` is None."""
+        """Yield the memories of one owner with short vectors.
+
+        The owner is the user if `project` is None.
+        """
         if self.collections.has(asked["project"]):
             collection = await self.collections.of(asked["project"])
             async for rows in _batches(collection.rows(), SCANNED_AT_ONCE):
@@ -201,7 +207,10 @@ class StoreService:
         return {}
 
     async def _contradict(self, asked: dict[str, Any]) -> dict[str, Any]:
-        """Return the probability of each pair of statements that both cannot hold; null without a model."""
+        """Return the probability of each pair that both cannot hold.
+
+        Returns null without a model.
+        """
         pairs = [(str(a), str(b)) for a, b in asked["pairs"]]
         said = await self.reading.contradict(pairs) if self.reading is not None else None
         return {"probabilities": said, "stats": {"degraded": self._degraded()}}

@@ -39,7 +39,10 @@ MANY: Final = 512  # texts without a vector
 
 
 class Upkeep:
-    """Background loop beside the service. `busy` while unfinished work should keep the process alive."""
+    """Background loop beside the service.
+
+    `busy` while unfinished work should keep the process alive.
+    """
 
     def __init__(self, service: StoreService, model: LazyEmbedder | None) -> None:
         self._service = service
@@ -71,10 +74,10 @@ class Upkeep:
         return {name: started(handler) for name, handler in handlers.items()}
 
     async def run(self) -> None:
-        """Run until cancelled; log a failure and retry later. Closes the store at the end.
+        """Run until cancelled.
 
-        Raises SystemExit if it ends otherwise, so that the next request starts a new process instead of meeting a
-        closed store.
+        Log a failure and retry later. Closes the store at the end. Raises SystemExit if it ends otherwise, so that
+        the next request starts a new process instead of meeting a closed store.
         """
         ahead = asyncio.create_task(self._read_ahead(), name="reading ahead")
         try:
@@ -176,7 +179,10 @@ class Upkeep:
             self._service.pending = 0
 
     async def _embed_some(self, collection: Collection, rows: Sequence[Row]) -> bool:
-        """Embed these rows and store the vectors; return False if stopped by a request or a failing model."""
+        """Embed these rows and store the vectors.
+
+        Returns False if stopped by a request or a failing model.
+        """
         assert self._model is not None
         known = await collection.vectors_of([row["text_digest"] for row in rows], self._model.name)
         vectors = {

@@ -36,7 +36,10 @@ class Supervisor:
         self._watched: dict[str, Watched] = {}
 
     def start(self, name: str, work: Work) -> None:
-        """Run `work` until it returns, restarting it each time it fails; replace a running task of that name."""
+        """Run `work` until it returns, restarting it each time it fails.
+
+        Replace a running task of that name.
+        """
         self.end(name)
         watched = Watched(name)
         watched.task = asyncio.create_task(self._keep_running(watched, work), name=name)

@@ -1,4 +1,7 @@
-"""Composition root of the daemon: builds and connects all components. Read this first."""
+"""Composition root of the daemon: builds and connects all components.
+
+Read this first.
+"""
 
 from __future__ import annotations
 
@@ -166,8 +169,9 @@ def announce(told: Rendezvous, file: Path, journal: Journal) -> None:
 
 
 def own_secret(file: Path) -> bytes:
-    """Load or create the installation's secret of 32 random bytes; it marks quotations so that authors cannot
-    forge them.
+    """Load or create the installation's secret of 32 random bytes.
+
+    It marks quotations so that authors cannot forge them.
     """
     try:
         descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0), 0o600)
@@ -182,7 +186,10 @@ def own_secret(file: Path) -> bytes:
 
 
 async def until_idle(engine: Engine, minutes: float) -> None:
-    """Return after `minutes` without a request or signal; never return if it is 0."""
+    """Return after `minutes` without a request or signal.
+
+    Never return if it is 0.
+    """
     if not minutes:
         await asyncio.Event().wait()
     while engine.idle_seconds < minutes * 60:

@@ -43,7 +43,10 @@ class Event(NamedTuple):
 
 
 def understood(agent: str, told: Any) -> Event | None:
-    """Parse a hook payload; return None for an event that needs no action."""
+    """Parse a hook payload.
+
+    Returns None for an event that needs no action.
+    """
     if not isinstance(told, dict):
         return None
     name = _text(told, "hook_event_name")

@@ -27,11 +27,17 @@ _END: Final = object()
 
 
 class _Ended(errors.Unavailable):
-    """The process ended during a call; how much of the call was executed is unknown."""
+    """The process ended during a call.
+
+    How much of the call was executed is unknown.
+    """
 
 
 class Child:
-    """Client of a helper process; starts it on the first call and again after it ended, never twice at once."""
+    """Client of a helper process.
+
+    Starts it on the first call and again after it ended, never twice at once.
+    """
 
     def __init__(
         self, argv: Sequence[str], *, name: str, env: Mapping[str, str] | None = None, look: float = LOOK
@@ -121,7 +127,10 @@ class Child:
             self._done_with(number)
 
     async def stop(self) -> None:
-        """Close the pipe and wait; kill the process if it does not end in time. No call may follow."""
+        """Close the pipe and wait.
+
+        Kill the process if it does not end in time. No call may follow.
+        """
         self._stopped = True
         async with self._starting:
             await self._end()
@@ -205,7 +214,10 @@ class Child:
             inbox.put_nowait(_Ended(f"{self.name} ended during the call (exit status {code})"))
 
     async def _watch(self, process: asyncio.subprocess.Process) -> None:
-        """Kill a process that stops responding during a call; later calls would wait as well."""
+        """Kill a process that stops responding during a call.
+
+        Later calls would wait as well.
+        """
         silent, patience = 0, LOOKS_AT_START
         while silent < patience:
             await asyncio.sleep(self._look)

@@ -15,7 +15,10 @@ CHANGES_PAGE: Final = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsolidateRequest:
-    """Request for a consolidation run. Without `project`: all projects and the user's own memories."""
+    """Request for a consolidation run.
+
+    Without `project`: all projects and the user's own memories.
+    """
 
     dry_run: bool = False
     steps: tuple[str, ...] = STEPS
@@ -35,7 +38,10 @@ def consolidate_of_body(raw: Any) -> ConsolidateRequest:
 
 
 def undo_of_body(raw: Any) -> int | None:
-    """Parse the number of the change to undo; None undoes the whole run."""
+    """Parse the number of the change to undo.
+
+    None undoes the whole run.
+    """
     fields = Fields(raw, UNDO_FIELDS)
     return fields.integer("change", 0, low=0, high=10_000_000) if fields.has("change") else None
 

@@ -1,4 +1,7 @@
-"""Decoder from untrusted bytes to plain JSON values; rejects hostile input before it costs anything."""
+"""Decoder from untrusted bytes to plain JSON values.
+
+Rejects hostile input before it costs anything.
+"""
 
 from __future__ import annotations
 

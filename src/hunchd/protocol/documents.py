@@ -81,7 +81,10 @@ def document_of_body(path: str, raw: Any) -> DocumentDraft:
 
 
 def documents_of_query(query: str) -> DocumentsRequest:
-    """Parse the query of GET /documents. The cursor is an offset in path order."""
+    """Parse the query of GET /documents.
+
+    The cursor is an offset in path order.
+    """
     fields = Fields.of_query(query, ("prefix", "limit", "cursor"))
     prefix = "/" + unicodedata.normalize("NFC", fields.text("prefix") or "").strip().lstrip("/")
     return DocumentsRequest(

@@ -1,4 +1,7 @@
-"""Reader of the fields of a JSON object or query string; each error names the field and the allowed values."""
+"""Reader of the fields of a JSON object or query string.
+
+Each error names the field and the allowed values.
+"""
 
 from __future__ import annotations
 
@@ -103,7 +106,10 @@ class Fields:
                 raise NotFound(error.message, field=self.called("project"), hint=error.hint) from error
 
     def shortened_text(self, name: str, *, limit: int = TEXT_LIMIT) -> str | None:
-        """Return the text; unlike `text`, cut the middle out of a long one instead of rejecting it."""
+        """Return the text.
+
+        Unlike `text`, cut the middle out of a long one instead of rejecting it.
+        """
         value = self.text(name, limit=2**62)
         return None if value is None else shortened(value, limit)
 
@@ -139,7 +145,10 @@ class Fields:
         return tuple(self._one_of(name, value, allowed) for value in self.texts(name))
 
     def texts(self, name: str, *, limit: int = NAME_LIMIT, most: int = LIST_LIMIT) -> tuple[str, ...]:
-        """Return a list of texts without empty ones; () if omitted. `limit` counts characters of one."""
+        """Return a list of texts without empty ones.
+
+        Returns () if omitted. `limit` counts characters of one.
+        """
         value = self._values.get(name, [])
         if self._textual and isinstance(value, str):
             value = [part.strip() for part in value.split(",")]
@@ -159,14 +168,20 @@ class Fields:
         return value
 
     def mapping(self, name: str, *, limit: int = TEXT_LIMIT) -> dict[str, Any]:
-        """Return a JSON object, unchecked; {} if omitted. `limit` counts characters of its `repr`."""
+        """Return a JSON object, unchecked.
+
+        Returns {} if omitted. `limit` counts characters of its `repr`.
+        """
         value = self._values.get(name, {})
         if not isinstance(value, dict) or len(repr(value)) > limit:
             raise self.refused(name, f"must be an object of at most {limit:,} characters")
         return value
 
     def time(self, name: str) -> datetime | None:
-        """Return an aware time in UTC; a time without a zone is taken as UTC."""
+        """Return an aware time in UTC.
+
+        A time without a zone is taken as UTC.
+        """
         value = self._values.get(name)
         if value is None:
             return None
@@ -182,7 +197,10 @@ class Fields:
         return f"{self._where}{name}"
 
     def refused(self, name: str, why: str, *, hint: str | None = None) -> InvalidInput:
-        """Build the error for a field; `why` completes the sentence that begins with its name."""
+        """Build the error for a field.
+
+        `why` completes the sentence that begins with its name.
+        """
         field = self.called(name)
         return self._error(f"'{field}' {why}", field=field, hint=hint)
 

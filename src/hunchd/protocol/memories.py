@@ -42,7 +42,10 @@ CLEARABLE: Final = ("category", "key", "value", "branch", "valid_to")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryDraft:
-    """Memory before it has an id. `project` is a project's path or id; None for the user's own."""
+    """Memory before it has an id.
+
+    `project` is a project's path or id; None for the user's own.
+    """
 
     kind: Kind
     title: str
@@ -74,9 +77,10 @@ class MemoryDraft:
 
 
 def drafts_of_body(raw: Any, known: Known | None = None) -> tuple[list[MemoryDraft], list[dict[str, Any]]]:
-    """Parse one memory or {"memories": […]}; return valid drafts and rejected entries with their index.
+    """Parse one memory or {"memories": […]}.
 
-    If none is valid, raises InvalidInput, or NotFound for a project that is not `known`.
+    Returns valid drafts and rejected entries with their index. If none is valid, raises InvalidInput, or NotFound
+    for a project that is not `known`.
     """
     if not isinstance(raw, dict) or "memories" not in raw:
         return [memory_draft(raw, known=known)], []
@@ -85,9 +89,9 @@ def drafts_of_body(raw: Any, known: Known | None = None) -> tuple[list[MemoryDra
 
 
 def memory_draft(raw: Any, *, number: int | None = None, known: Known | None = None) -> MemoryDraft:
-    """Parse a draft; `kind` and `content` are required, a fact may have `key` and `value` instead.
+    """Parse a draft.
 
-    `number` is its index in a batch.
+    `kind` and `content` are required, a fact may have `key` and `value` instead. `number` is its index in a batch.
     """
     fields = Fields(raw, DRAFT_FIELDS, where=_where(number))
     called = fields.choice("kind", DRAFT_KINDS)

@@ -43,7 +43,10 @@ SIGNALS_LIMIT: Final = 10_000  # a request; the largest burst a checkout of 10,0
 
 
 class PlaceOf(Protocol):
-    """Resolver of a path as sent to a path inside the project; `field` is its name in the client's request."""
+    """Resolver of a path as sent to a path inside the project.
+
+    `field` is its name in the client's request.
+    """
 
     def __call__(self, raw: str, project: str, /, *, field: str) -> str: ...
 
@@ -140,7 +143,10 @@ def parse_signal(
 
 
 def signal_json(signal: Signal) -> dict[str, Any]:
-    """Convert a signal to its stored and exported form; omit fields that have their default."""
+    """Convert a signal to its stored and exported form.
+
+    Omit fields that have their default.
+    """
     of = type(signal)
     result: dict[str, Any] = {"kind": _KIND_OF[of]}
     for attribute, name, default in _FIELDS[of]:
@@ -259,9 +265,9 @@ def _used_fields(fields: Fields, inside: _Inside) -> dict[str, Any]:
 
 
 def _lenient_place(path: str | None, inside: _Inside) -> str | None:
-    """Resolve the path of an error; return None for one outside the project.
+    """Resolve the path of an error.
 
-    Errors point into installed libraries too; the error itself is kept.
+    Returns None for one outside the project. Errors point into installed libraries too; the error itself is kept.
     """
     if not path:
         return None

@@ -41,9 +41,10 @@ def relative_path(raw: str, root: str | os.PathLike[str], *, field: str = "path"
 
 
 def relative_prefix(raw: str | None, root: str | os.PathLike[str]) -> str | None:
-    """Convert a client's path prefix to one relative to `root`; None for the root itself.
+    """Convert a client's path prefix to one relative to `root`.
 
-    A prefix outside the root stays as it is: the paths of documents begin with "/" too.
+    Returns None for the root itself. A prefix outside the root stays as it is: the paths of documents begin with
+    "/" too.
     """
     if raw is None:
         return None
@@ -79,7 +80,10 @@ def _without_links(raw: str, real_root: str) -> str | None:
 
 
 def project_path(raw: str, *, field: str = "project") -> str:
-    """Return the absolute, normalized path of a project's folder. Raises InvalidInput if it is relative."""
+    """Return the absolute, normalized path of a project's folder.
+
+    Raises InvalidInput if it is relative.
+    """
     if len(raw) > PATH_LIMIT or not PurePath(raw).is_absolute():
         raise InvalidInput(f"'{field}' must be the absolute path of a working tree", field=field)
     return os.path.normpath(raw)

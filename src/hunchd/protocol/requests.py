@@ -144,7 +144,10 @@ class FactRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpposeRequest:
-    """Report that two memories, given by their ids, contradict each other; `note` says why."""
+    """Report that two memories, given by their ids, contradict each other.
+
+    `note` says why.
+    """
 
     a: str
     b: str
@@ -162,7 +165,10 @@ class Resolution:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShareRequest:
-    """Request to share memories of a project: ids or keys of facts; all shareable ones if there are none."""
+    """Request to share memories of a project: ids or keys of facts.
+
+    All shareable ones if there are none.
+    """
 
     project: str
     names: tuple[str, ...] = ()
@@ -186,7 +192,10 @@ class ConflictsRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoriesRequest:
-    """Request for a list of memories. `filters.project` is the path or the id of a project, as sent."""
+    """Request for a list of memories.
+
+    `filters.project` is the path or the id of a project, as sent.
+    """
 
     filters: Filters = field(default_factory=Filters)
     limit: int = PAGE
@@ -269,16 +278,20 @@ def expand_of_body(raw: Any) -> ExpandRequest:
 
 
 def feedback_of_body(raw: Any, known: Known | None = None) -> tuple[list[FeedbackItem], list[dict[str, Any]]]:
-    """Parse the items; return the valid ones, and the rejected ones with their index.
+    """Parse the items.
 
-    If none is valid, raises InvalidInput, or NotFound for a project that is not `known`.
+    Returns the valid ones, and the rejected ones with their index. If none is valid, raises InvalidInput, or
+    NotFound for a project that is not `known`.
     """
     items = batch_of(raw, "items", most=FEEDBACK_LIMIT)
     return each_good(items, lambda item, index: _feedback_item(item, f"items[{index}].", known))
 
 
 def signals_of_body(raw: Any) -> list[Any]:
-    """Return the signals unparsed; each is parsed on its own so that a bad one does not cost the others."""
+    """Return the signals unparsed.
+
+    Each is parsed on its own so that a bad one does not cost the others.
+    """
     return batch_of(raw, "signals", most=SIGNALS_LIMIT)
 
 
@@ -292,7 +305,10 @@ def project_of_query(query: str) -> str | None:
 
 
 def import_of_query(query: str) -> tuple[str | None, str | None]:
-    """Parse the query of POST /import: the colleague and the project; both None for one's own export."""
+    """Parse the query of POST /import: the colleague and the project.
+
+    Both None for one's own export.
+    """
     fields = Fields.of_query(query, ("colleague", "project"))
     colleague, project = fields.text("colleague", limit=100), fields.project()
     if (colleague is None) != (project is None):
@@ -345,7 +361,10 @@ def fact_of_query(query: str) -> FactRequest:
 
 
 def part_of_query(query: str) -> Part:
-    """Parse the requested slice of a complete list: by default all of it. The cursor is an offset."""
+    """Parse the requested slice of a complete list: by default all of it.
+
+    The cursor is an offset.
+    """
     return _part(Fields.of_query(query, ("limit", "cursor")))
 
 
@@ -355,7 +374,10 @@ def as_of_query(query: str) -> datetime | None:
 
 
 def conflicts_of_query(query: str) -> ConflictsRequest:
-    """Parse the query of GET /contradictions. The cursor is an offset in the list, newest first."""
+    """Parse the query of GET /contradictions.
+
+    The cursor is an offset in the list, newest first.
+    """
     fields = Fields.of_query(query, ("status", "project", "limit", "cursor"))
     return ConflictsRequest(
         status=fields.choice("status", ("open", "resolved", "all"), "open"),
@@ -415,7 +437,10 @@ def _error_text(signals: Fields, raw: Any) -> str:
 
 
 def _kinds(fields: Fields, *names: str) -> tuple[tuple[Kind, ...], str | None]:
-    """Parse the requested kinds; a category stands for facts of that category, as bundles name them."""
+    """Parse the requested kinds.
+
+    A category stands for facts of that category, as bundles name them.
+    """
     called = tuple(dict.fromkeys(kind for name in names for kind in fields.choices(name, KINDS_CALLED)))
     categories = [kind for kind in called if kind in CATEGORIES]
     if not categories:

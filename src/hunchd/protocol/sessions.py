@@ -63,7 +63,10 @@ class MessageDraft:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppendRequest:
-    """Request to append messages. `project` is a path or an id as sent; a session belongs to one or none."""
+    """Request to append messages.
+
+    `project` is a path or an id as sent; a session belongs to one or none.
+    """
 
     messages: tuple[MessageDraft, ...]
     rejected: tuple[dict[str, Any], ...] = ()
@@ -89,9 +92,9 @@ class PageRequest:
 
 
 def append_of_body(raw: Any) -> AppendRequest:
-    """Parse the messages; return the valid ones, and the rejected ones with their index.
+    """Parse the messages.
 
-    Raises InvalidInput if none is valid.
+    Returns the valid ones, and the rejected ones with their index. Raises InvalidInput if none is valid.
     """
     entries = batch_of(raw, "messages", most=MESSAGES_LIMIT)
     good, rejected = each_good(entries, lambda entry, index: _message_draft(entry, f"messages[{index}]."))

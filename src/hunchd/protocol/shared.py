@@ -1,8 +1,8 @@
-"""Memories as Markdown files that people review, with a few `name: value` lines in front. Parsed as untrusted input.
+"""Memories as Markdown files that people review, with a few `name: value` lines in front.
 
-The folder gives the category (`.hunch/decisions/…`), the front matter holds key, value, files, tags, since when and by
-whom, in this order; the text below is the memory in its own words. All of it is valid YAML front matter, so that
-code hosts show it as a table; only this subset of YAML is parsed.
+Parsed as untrusted input. The folder gives the category (`.hunch/decisions/…`), the front matter holds key, value,
+files, tags, since when and by whom, in this order; the text below is the memory in its own words. All of it is
+valid YAML front matter, so that code hosts show it as a table; only this subset of YAML is parsed.
 """
 
 from __future__ import annotations
@@ -145,7 +145,10 @@ def text_of(file: SharedFile) -> str:
 
 
 def parsed(path: str, content: bytes) -> SharedFile:
-    """Parse a file into a shared memory. Raises InvalidInput, in words for the file's author."""
+    """Parse a file into a shared memory.
+
+    Raises InvalidInput, in words for the file's author.
+    """
     place = _PATH.fullmatch(path)
     if place is None:
         raise InvalidInput(f"it is not a .md file in one of the folders {', '.join((*FOLDERS, WORKFLOWS))}")
@@ -190,7 +193,10 @@ def visible_line(text: str) -> str:
 
 
 def name_of(text: str) -> str:
-    """Return a person's name if it looks like one, else ""; it is shown beside the memory."""
+    """Return a person's name if it looks like one, else "".
+
+    It is shown beside the memory.
+    """
     name = visible_line(text)
     return name if len(name) <= 60 and _NAME.fullmatch(name) else ""
 
@@ -232,7 +238,10 @@ def _bounded(text: str) -> str:
 
 
 def _fields(front: list[str]) -> tuple[dict[str, str], dict[str, list[str]]]:
-    """Return single values and lists by name; unknown names are left to later versions."""
+    """Return single values and lists by name.
+
+    Unknown names are left to later versions.
+    """
     told: dict[str, str] = {}
     lists: dict[str, list[str]] = {}
     name = ""

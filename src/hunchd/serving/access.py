@@ -93,7 +93,10 @@ class Access:
 
 
 def peer_uid(peer: socket.socket | None) -> int | None:
-    """Return the user id of the process at the other end of a Unix socket; None if the system does not tell."""
+    """Return the user id of the process at the other end of a Unix socket.
+
+    Returns None if the system does not tell.
+    """
     if peer is None:
         return None
     if hasattr(socket, "SO_PEERCRED"):  # Linux: struct ucred: pid, uid, gid

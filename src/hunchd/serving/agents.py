@@ -1,7 +1,7 @@
-"""POST /agents/{id}/events: takes the payload of an agent's hook; the response is what the hook prints.
+"""POST /agents/{id}/events: takes the payload of an agent's hook.
 
-The hook waits less than a tenth of a second, and a little longer at the start of a session. So the response is sent
-first, and the event is processed afterwards.
+The response is what the hook prints. The hook waits less than a tenth of a second, and a little longer at the start
+of a session. So the response is sent first, and the event is processed afterwards.
 """
 
 from __future__ import annotations
@@ -65,7 +65,10 @@ class _Given:
 
 
 class AgentDoors:
-    """Handlers for hook events of agents. `body` reads the JSON of a request within the limits."""
+    """Handlers for hook events of agents.
+
+    `body` reads the JSON of a request within the limits.
+    """
 
     def __init__(self, engine: Asked, body: Callable[[web.Request], Awaitable[Any]]) -> None:
         self._engine = engine
@@ -97,7 +100,10 @@ class AgentDoors:
         return response
 
     async def _bundle(self, event: Event, root: str) -> Bundle | None:
-        """Return the context worth sending now, once per session; None for an unknown project."""
+        """Return the context worth sending now, once per session.
+
+        Returns None for an unknown project.
+        """
         if event.kind == "began":
             self._given.pop(event.session, None)
         signals = _asked(event, root)
@@ -113,7 +119,10 @@ class AgentDoors:
         return bundle if _is_worth_telling(bundle, _ANYTHING if event.kind == "began" else _RELEVANT) else None
 
     def _known(self, event: Event) -> _Given:
-        """Return what this session was given; an empty record for a session without a name."""
+        """Return what this session was given.
+
+        An empty record for a session without a name.
+        """
         if not event.session:
             return _Given()
         given = self._given.setdefault(event.session[:_LONGEST], _Given())
@@ -123,7 +132,10 @@ class AgentDoors:
         return given
 
     async def _follow(self, event: Event, root: str) -> None:
-        """Store the signal of the event; register an unknown project, for the next time."""
+        """Store the signal of the event.
+
+        Register an unknown project, for the next time.
+        """
         if event.kind == "paused":
             if event.session and event.text.strip():
                 message = {"messages": [{"role": "assistant", "content": event.text}], "project": root}
@@ -155,7 +167,10 @@ class AgentDoors:
 
 
 async def _answered(request: web.Request, text: str) -> web.StreamResponse:
-    """Send the complete response; a hook that has already gone is not an error."""
+    """Send the complete response.
+
+    A hook that has already gone is not an error.
+    """
     response = answering.answer(text.encode("utf-8", "replace"), type_="text/plain; charset=utf-8")
     with suppress(ConnectionError):
         await response.prepare(request)
@@ -205,13 +220,19 @@ def _signal(event: Event, root: str) -> dict[str, Any] | None:
 
 
 def _inside(event: Event, root: str) -> str | None:
-    """Return the path of the event's file relative to the root; None if it is outside."""
+    """Return the path of the event's file relative to the root.
+
+    Returns None if it is outside.
+    """
     path = os.path.relpath(os.path.join(event.folder, event.path), root)  # noqa: PTH118
     return None if path.startswith("..") else path
 
 
 def _file(event: Event, root: str) -> str:
-    """Return the event's file as its bundle names it; "" if it has none."""
+    """Return the event's file as its bundle names it.
+
+    Returns "" if it has none.
+    """
     return (_inside(event, root) or "") if event.path else ""
 
 

@@ -80,7 +80,10 @@ def json_answer(value: Any, *, status: int = 200) -> web.Response:
 
 
 def encoded(value: Any) -> bytes:
-    """Encode as JSON; an unpaired surrogate, as in a file name, becomes "?". Raises ValueError for NaN."""
+    """Encode as JSON.
+
+    An unpaired surrogate, as in a file name, becomes "?". Raises ValueError for NaN.
+    """
     return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode("utf-8", "replace")
 
 
@@ -112,7 +115,10 @@ def router_answer(refusal: web.HTTPException, request: web.BaseRequest) -> web.R
 
 
 def unexpected_answer() -> web.Response:
-    """Build the response of an internal error; details are only in the log."""
+    """Build the response of an internal error.
+
+    Details are only in the log.
+    """
     error = HunchError("internal error; the daemon's log has the details", hint="hunch logs")
     error.code = "internal"
     return json_answer(error_json(error), status=500)
@@ -128,7 +134,10 @@ def unreadable_answer(status: int) -> web.Response:
 
 
 class Bundles:
-    """Cache of encoded bundles; a client that has the current one gets 304."""
+    """Cache of encoded bundles.
+
+    A client that has the current one gets 304.
+    """
 
     def __init__(self, most: int = _KEPT_BUNDLES) -> None:
         self._most = most

@@ -25,7 +25,10 @@ _DECODED_AT_ONCE: Final = 128 * 1024  # bytes
 
 
 async def json_body(request: web.Request, limits: Limits) -> Any:
-    """Read and decode the JSON body. Raises Refusal 408 if it does not arrive in time."""
+    """Read and decode the JSON body.
+
+    Raises Refusal 408 if it does not arrive in time.
+    """
     if (request.content_length or 0) > limits.body:
         raise _too_large(limits)
     try:

@@ -17,7 +17,10 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class ConsolidationDoors:
-    """Handlers, one method per route. `body` reads the JSON of a request within the limits."""
+    """Handlers, one method per route.
+
+    `body` reads the JSON of a request within the limits.
+    """
 
     def __init__(self, runs: AskedRuns, body: Callable[[web.Request], Awaitable[Any]]) -> None:
         self._runs = runs

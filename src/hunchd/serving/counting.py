@@ -11,7 +11,10 @@ Served = tuple[str, str, int]  # method, route, status
 
 
 class Counts:
-    """Counters of requests and seconds by route. Bounded: an unknown path counts as "other"."""
+    """Counters of requests and seconds by route.
+
+    Bounded: an unknown path counts as "other".
+    """
 
     def __init__(self) -> None:
         self._requests: Counter[Served] = Counter()

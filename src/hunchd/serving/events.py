@@ -1,4 +1,7 @@
-"""GET /events: server-sent events with heartbeats; a client that does not read is disconnected."""
+"""GET /events: server-sent events with heartbeats.
+
+A client that does not read is disconnected.
+"""
 
 from __future__ import annotations
 
@@ -82,7 +85,10 @@ class Listeners:
 
 
 def as_event(event: dict[str, Any]) -> bytes:
-    """Encode one event, named by its type; JSON contains no bare line break, so it is one line."""
+    """Encode one event, named by its type.
+
+    JSON contains no bare line break, so it is one line.
+    """
     name = str(event.get("type", "message")).replace("\n", " ").replace("\r", " ")
     return b"event: " + name.encode("utf-8", "replace") + b"\ndata: " + encoded(event) + b"\n\n"
 

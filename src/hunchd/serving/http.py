@@ -1,4 +1,7 @@
-"""Routes of the HTTP API. Each handler parses, calls the engine and responds; one middleware guards them all."""
+"""Routes of the HTTP API. Each handler parses, calls the engine and responds.
+
+One middleware guards them all.
+"""
 
 from __future__ import annotations
 
@@ -85,7 +88,10 @@ def make_app(engine: Asked, token: str, *, limits: Limits | None = None) -> web.
 
 
 def _guard(access: Access, connections: Connections, counts: Counts) -> Any:
-    """Build the middleware for access checks, error responses and metrics; a single one, for speed."""
+    """Build the middleware for access checks, error responses and metrics.
+
+    A single one, for speed.
+    """
 
     @web.middleware
     async def guarded(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -117,7 +123,10 @@ def _guard(access: Access, connections: Connections, counts: Counts) -> Any:
 
 
 def _system_answer(error: OSError, request: web.Request) -> web.Response:
-    """Respond to an error of the operating system; a full disk is temporary and no bug."""
+    """Respond to an error of the operating system.
+
+    A full disk is temporary and no bug.
+    """
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return error_answer(StorageFull("the disk is full", hint="free some space; hunchd then continues by itself"))
     logger.error("%s %s failed", request.method, _route(request), exc_info=error)

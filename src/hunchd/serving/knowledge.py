@@ -27,7 +27,10 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class KnowledgeDoors:
-    """Handlers, one method per route. `body` reads the JSON of a request within the limits."""
+    """Handlers, one method per route.
+
+    `body` reads the JSON of a request within the limits.
+    """
 
     def __init__(self, knowledge: AskedKnowledge, body: Callable[[web.Request], Awaitable[Any]]) -> None:
         self._knowledge = knowledge

@@ -117,7 +117,10 @@ class Mcp:
             return outcome
 
     async def _told(self, ask: Ask) -> Any:
-        """Carry out a request with the engine; the result equals that of the HTTP route."""
+        """Carry out a request with the engine.
+
+        The result equals that of the HTTP route.
+        """
         engine, body = self._engine, ask.body
         path, _, query = ask.path.partition("?")
         match path:
@@ -168,7 +171,10 @@ def _check_headers(headers: CIMultiDictProxy[str], message: Mapping[str, Any]) -
 
 
 def _decoded(header: str) -> str | None:
-    """Decode a header value of the form =?base64?…?=; return None if it is invalid."""
+    """Decode a header value of the form =?base64?…?=.
+
+    Returns None if it is invalid.
+    """
     if not (header.startswith("=?base64?") and header.endswith("?=")):
         return None
     try:

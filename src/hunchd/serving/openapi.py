@@ -1,4 +1,7 @@
-"""OpenAPI 3.1 document: every route with its request and responses. Tests compare it with the router."""
+"""OpenAPI 3.1 document: every route with its request and responses.
+
+Tests compare it with the router.
+"""
 
 from __future__ import annotations
 

@@ -115,7 +115,10 @@ async def _serving(runner: web.AppRunner, listening: socket.socket, app: web.App
 
 
 def _family(listening: socket.socket) -> str:
-    """Return the kind of an inherited socket, "tcp" or "unix". Raises ConfigError if others could reach it."""
+    """Return the kind of an inherited socket, "tcp" or "unix".
+
+    Raises ConfigError if others could reach it.
+    """
     listening.setblocking(False)
     if listening.type == socket.SOCK_STREAM:
         if listening.family == getattr(socket, "AF_UNIX", None):
@@ -160,7 +163,10 @@ def _unix(path: Path) -> socket.socket:
 
 
 def _remove_stale(path: Path) -> None:
-    """Delete the socket of a killed daemon. The caller holds the daemon's lock, so nobody listens there."""
+    """Delete the socket of a killed daemon.
+
+    The caller holds the daemon's lock, so nobody listens there.
+    """
     try:
         found = path.lstat()
     except FileNotFoundError:

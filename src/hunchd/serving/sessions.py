@@ -24,7 +24,10 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class SessionDoors:
-    """Handlers, one method per route. `body` reads the JSON of a request within the limits."""
+    """Handlers, one method per route.
+
+    `body` reads the JSON of a request within the limits.
+    """
 
     def __init__(self, conversations: AskedConversations, body: Callable[[web.Request], Awaitable[Any]]) -> None:
         self._conversations = conversations

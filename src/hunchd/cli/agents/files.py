@@ -18,7 +18,10 @@ Edit = Callable[[str], str]
 
 
 class Settings(NamedTuple):
-    """Settings file of an agent, and how hunchd is added and removed. `own`: the file is hunchd's alone."""
+    """Settings file of an agent, and how hunchd is added and removed.
+
+    `own`: the file is hunchd's alone.
+    """
 
     path: Path
     put: Edit
@@ -74,7 +77,10 @@ class Keeper:
         return Change(settings.path, before, None if settings.own or not after.strip() else after)
 
     def carry_out(self, change: Change, settings: Settings) -> Path | None:
-        """Apply an installation's change; return the backup of the previous content, if there was any."""
+        """Apply an installation's change.
+
+        Returns the backup of the previous content, if there was any.
+        """
         make_private(self.folder)
         written = self._written()
         known = written.get(str(change.path))

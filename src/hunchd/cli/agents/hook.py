@@ -34,7 +34,10 @@ def agent_hook(arguments: Namespace) -> int:
 
 
 def answer_hook(agent: str) -> int:
-    """Answer a hook; always return 0, because an agent must not stop because of hunchd."""
+    """Answer a hook.
+
+    Always return 0, because an agent must not stop because of hunchd.
+    """
     answer = NOTHING.get(agent, "")
     try:
         answer = _answered(agent, sys.stdin.buffer.read()) or answer

@@ -50,7 +50,10 @@ def parse(text: str) -> Node:
 
 
 def put(text: str, path: tuple[str, ...], value: Any) -> str:
-    """Set the value at the path; create missing objects, replace an existing value."""
+    """Set the value at the path.
+
+    Create missing objects, replace an existing value.
+    """
     node = parse(text)
     for depth, name in enumerate(path):
         if node.members is None:
@@ -67,7 +70,10 @@ def put(text: str, path: tuple[str, ...], value: Any) -> str:
 
 
 def append(text: str, path: tuple[str, ...], value: Any) -> str:
-    """Append a value to the list at the path; create the list if it is missing."""
+    """Append a value to the list at the path.
+
+    Create the list if it is missing.
+    """
     node = find(text, path)
     if node is None:
         return put(text, path, [value])

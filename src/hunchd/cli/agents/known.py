@@ -82,7 +82,10 @@ def _server(key: str, entry: dict[str, Any]) -> tuple[Callable[[str], str], Call
 
 
 def _hooks(agent: str, entries: Mapping[str, dict[str, Any]]) -> tuple[Callable[[str], str], Callable[[str], str]]:
-    """Build edits for the lists by event below "hooks"; hunchd's entries are recognised by their command."""
+    """Build edits for the lists by event below "hooks".
+
+    Hunchd's entries are recognised by their command.
+    """
 
     def ours(entry: Any) -> bool:
         commands = [entry, *entry.get("hooks", ())] if isinstance(entry, dict) else []

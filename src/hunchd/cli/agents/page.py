@@ -1,4 +1,7 @@
-"""Block in a repository's AGENTS.md that explains hunchd to any agent; written only on request."""
+"""Block in a repository's AGENTS.md that explains hunchd to any agent.
+
+Written only on request.
+"""
 
 from __future__ import annotations
 

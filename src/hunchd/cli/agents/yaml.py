@@ -13,7 +13,10 @@ class NotUnderstood(ValueError):
 
 
 def add(text: str, key: str, entry: str) -> str:
-    """Add `entry` to the list `key`; create the list at the end if it is missing."""
+    """Add `entry` to the list `key`.
+
+    Create the list at the end if it is missing.
+    """
     found = _key(key).search(text)
     if found is None:
         rest = text if not text or text.endswith("\n") else text + "\n"

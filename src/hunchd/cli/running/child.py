@@ -38,7 +38,10 @@ def watched() -> Collection[int]:
 
 
 def next_signal() -> tuple[int, bool]:
-    """Wait for the next of WATCHED; return it, and True if a terminal sent it to the whole job."""
+    """Wait for the next of WATCHED.
+
+    Returns it, and True if a terminal sent it to the whole job.
+    """
     if hasattr(signal, "sigwaitinfo"):
         told = signal.sigwaitinfo(WATCHED)
         return told.si_signo, told.si_code == _BY_KERNEL and told.si_signo in _FROM_TERMINAL
@@ -47,7 +50,10 @@ def next_signal() -> tuple[int, bool]:
 
 
 def become(words: Sequence[str], mask: Collection[int], ends: Mapping[int, int]) -> NoReturn:
-    """Replace a forked process by the command. `ends` maps its descriptors to ours."""
+    """Replace a forked process by the command.
+
+    `ends` maps its descriptors to ours.
+    """
     code = _NOT_EXECUTABLE
     try:
         for number in (signal.SIGPIPE, getattr(signal, "SIGXFSZ", signal.SIGPIPE)):  # Python ignores them
@@ -70,7 +76,10 @@ def become(words: Sequence[str], mask: Collection[int], ends: Mapping[int, int])
 
 
 def _turn_into(words: list[str]) -> NoReturn:
-    """Do what os.execvp does, which imports `warnings` first; run a script without a shebang with sh."""
+    """Do what os.execvp does, which imports `warnings` first.
+
+    Run a script without a shebang with sh.
+    """
     trouble: OSError = FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
     folders = [""] if "/" in words[0] else os.environ.get("PATH", os.defpath).split(os.pathsep)
     for folder in folders:

@@ -15,11 +15,11 @@ PIECE: Final = 64 * 1024  # bytes read at once: the capacity of a pipe
 
 
 def flow(source: int, target: int, heard: Callable[[bytes], None], ended: int) -> bool:
-    """Copy until the source ends; return False if somebody else keeps the source open after the command.
+    """Copy until the source ends.
 
-    The command has ended once the other side of `ended` is closed; then copies what is left. If the target has no
-    reader,
-    returns True, and the caller closes the source so that the writer notices.
+    Returns False if somebody else keeps the source open after the command. The command has ended once the other
+    side of `ended` is closed; then copies what is left. If the target has no reader, returns True, and the caller
+    closes the source so that the writer notices.
     """
     while True:
         if source not in select.select([source, ended], [], [])[0]:
@@ -34,7 +34,10 @@ def flow(source: int, target: int, heard: Callable[[bytes], None], ended: int) -
 
 
 def read(source: int) -> bytes:
-    """Read what is available; b"" at the end, which a closed pseudo-terminal reports as EIO."""
+    """Read what is available.
+
+    Returns b"" at the end, which a closed pseudo-terminal reports as EIO.
+    """
     try:
         return os.read(source, PIECE)
     except OSError as error:

@@ -59,7 +59,10 @@ def leave_letter(words: Sequence[str], code: int, said: bytes, *, at: float, sec
 
 
 def went_wrong(code: int, said: bytes) -> str:
-    """Return the text of the error; "" if the command succeeded, was interrupted or did not start."""
+    """Return the text of the error.
+
+    Returns "" if the command succeeded, was interrupted or did not start.
+    """
     if code in (0, *_INTERRUPTED, *_NOT_STARTED) or -code in _ENDED_ON_PURPOSE:
         return ""
     text = readable(said)

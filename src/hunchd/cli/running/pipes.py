@@ -24,7 +24,10 @@ _FIRST_FREE: Final = 3  # lower numbers are the standard streams, which may be c
 
 
 def through_pipes(words: Sequence[str], tail: Tail, meanwhile: Callable[[], None]) -> tuple[int, bool]:
-    """Run the command and `meanwhile`; return its wait status, and True if somebody told it to end."""
+    """Run the command and `meanwhile`.
+
+    Returns its wait status, and True if somebody told it to end.
+    """
     channels = _channels()
     mask = watched()
     child = os.fork()

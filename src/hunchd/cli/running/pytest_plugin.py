@@ -96,5 +96,8 @@ class Listener:
 
 
 def command_of(test: str) -> str:
-    """Return the command that reruns one test; its errors are opened and cleared under it."""
+    """Return the command that reruns one test.
+
+    Its errors are opened and cleared under it.
+    """
     return f"pytest {test}"

@@ -28,7 +28,10 @@ class ignoring:
 
 
 def beside(work: Callable[..., object], *given: object) -> Callable[[], object]:
-    """Run `work` in a thread; return a function that waits for its end."""
+    """Run `work` in a thread.
+
+    Returns a function that waits for its end.
+    """
     ended = _thread.allocate_lock()
     ended.acquire()
 

@@ -57,7 +57,10 @@ def _get_ready() -> None:
 
 
 def _ended_by(number: int) -> int:
-    """End by the command's signal, so that the shell reports the same. Does not dump core again."""
+    """End by the command's signal, so that the shell reports the same.
+
+    Does not dump core again.
+    """
     import resource
 
     sys.stdout.flush()

@@ -11,7 +11,10 @@ KEPT: Final = 48 * 1024  # bytes
 
 
 class Tail:
-    """Buffer of the last `most` bytes, at times twice as many. Two threads may add to it."""
+    """Buffer of the last `most` bytes, at times twice as many.
+
+    Two threads may add to it.
+    """
 
     def __init__(self, most: int = KEPT) -> None:
         self._most = most

@@ -31,7 +31,10 @@ _BACKGROUND: Final = 0.1  # seconds between two checks for the foreground
 
 
 def through_terminal(words: Sequence[str], tail: Tail, meanwhile: Callable[[], None]) -> tuple[int, bool]:
-    """Run the command and `meanwhile`; return its wait status, and True if somebody told it to end."""
+    """Run the command and `meanwhile`.
+
+    Returns its wait status, and True if somebody told it to end.
+    """
     keyboard = _keyboard()
     outer, inner = os.openpty()
     with ignoring(termios.error, OSError):
@@ -107,7 +110,10 @@ class _Session:
                     send(self._command, number)
 
     def _report(self) -> int | None:
-        """Return the leader's next report, or None if there is none yet; a killed leader reports its own end."""
+        """Return the leader's next report, or None if there is none yet.
+
+        A killed leader reports its own end.
+        """
         if self._command and not select.select([self._reports], [], [], 0)[0]:
             return None
         told = os.read(self._reports, _REPORT.size)

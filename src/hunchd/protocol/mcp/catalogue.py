@@ -28,7 +28,10 @@ def _one_of(choices: tuple[str, ...]) -> dict[str, Any]:
 def _tool(
     name: str, description: str, required: tuple[str, ...], *, hints: dict[str, bool], **properties: dict[str, Any]
 ) -> dict[str, Any]:
-    """Build a tool definition. All tools accept `project`, for servers that do not run inside one."""
+    """Build a tool definition.
+
+    All tools accept `project`, for servers that do not run inside one.
+    """
     schema = {"type": "object", "properties": {**properties, "project": _TEXT}}
     return {
         "name": name,

@@ -15,7 +15,10 @@ _LOOK: Final = 0.25  # seconds between two checks of a project that is being ind
 
 
 class Focus:
-    """Resolver of a call's project. `place` is the folder the server was started in; None if it serves all projects."""
+    """Resolver of a call's project.
+
+    `place` is the folder the server was started in; None if it serves all projects.
+    """
 
     def __init__(self, place: str | None, root_of: RootOf) -> None:
         self._place = place
@@ -86,7 +89,7 @@ def around(path: str, folders: Sequence[str]) -> str | None:
 
 
 def in_project(root: str, ask: Ask) -> Conversation[Any]:
-    """Send a request; if the daemon does not know the project, register it and retry."""
+    """Send a request; register an unknown project and retry."""
     try:
         return (yield ask)
     except Trouble as trouble:
@@ -97,7 +100,7 @@ def in_project(root: str, ask: Ask) -> Conversation[Any]:
 
 
 def bundle(root: str, signals: Mapping[str, Any], budget: int | None) -> Conversation[Any]:
-    """Request the bundle; while the project is being indexed, wait for the first useful one.
+    """Request the bundle; wait for a useful one during indexing.
 
     After PATIENCE seconds, returns the best one so far.
     """

@@ -40,7 +40,10 @@ def listing(focus: Focus) -> Conversation[list[dict[str, Any]]]:
 
 
 def read(uri: str, focus: Focus) -> Conversation[str]:
-    """Return the text of a resource. Raises Trouble 404 if it does not exist."""
+    """Return the text of a resource.
+
+    Raises Trouble 404 if it does not exist.
+    """
     if uri.startswith(BUNDLES):
         return (yield from _bundle(unquote(uri[len(BUNDLES) :]), focus))
     if uri.startswith(DOCUMENTS) and uri != DOCUMENTS:

@@ -133,7 +133,10 @@ def _remember(given: Mapping[str, Any], focus: Focus, reference: str) -> Convers
 
 
 def _opposed(identifier: str, other: str) -> Conversation[str]:
-    """Record that the agent sees a contradiction; the user decides which statement is right."""
+    """Record that the agent sees a contradiction.
+
+    The user decides which statement is right.
+    """
     try:
         told = yield Ask("/contradictions", {"a": other, "b": identifier, "note": "an agent says so"})
     except Trouble as trouble:  # the statement is stored all the same
@@ -145,7 +148,10 @@ def _opposed(identifier: str, other: str) -> Conversation[str]:
 
 
 def _near(identifier: str) -> Conversation[str]:
-    """List statements on the same subject; the agent can judge better than hunchd whether all hold."""
+    """List statements on the same subject.
+
+    The agent can judge better than hunchd whether all hold.
+    """
     try:
         near = (yield Ask(f"/memories/{identifier}/near?limit={_NEAR}"))["items"]
     except Trouble:  # the statement is stored all the same
@@ -241,7 +247,10 @@ def one_line(text: str, limit: int) -> str:
 
 
 def visible(text: str) -> str:
-    """Remove control characters and characters that hide or reverse text; keep newlines and tabs."""
+    """Remove control characters and characters that hide or reverse text.
+
+    Keep newlines and tabs.
+    """
     return "".join(
         each
         for each in text

@@ -60,7 +60,10 @@ class Refusal(Exception):
 
 
 def is_stateless(message: Mapping[str, Any]) -> bool:
-    """Return True if the message has the envelope of the stateless era; `initialize` never does."""
+    """Return True if the message has the envelope of the stateless era.
+
+    `initialize` never does.
+    """
     params = message.get("params")
     meta = params.get("_meta") if isinstance(params, dict) else None
     return isinstance(meta, dict) and VERSION_KEY in meta and message.get("method") != "initialize"
@@ -90,7 +93,10 @@ def is_notification(message: Any) -> bool:
 
 
 def error(identifier: Any, refusal: Refusal) -> dict[str, Any]:
-    """Build an error response; an id that is not a text or an integer becomes null."""
+    """Build an error response.
+
+    An id that is not a text or an integer becomes null.
+    """
     if not isinstance(identifier, str | int) or isinstance(identifier, bool):
         identifier = None
     told = {"code": refusal.code, "message": refusal.message} | ({"data": refusal.data} if refusal.data else {})
@@ -179,7 +185,10 @@ def _initialized(params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _tool_result(params: Mapping[str, Any], focus: Focus) -> Conversation[dict[str, Any]]:
-    """Run a tool; a failure is a result too, so that the agent can read it and retry."""
+    """Run a tool.
+
+    A failure is a result too, so that the agent can read it and retry.
+    """
     name, arguments = _named(params, TOOLS, "tool"), _arguments(params)
     try:
         text = yield from tools.call(name, arguments, focus, reference=f"mcp-{os.urandom(8).hex()}")
