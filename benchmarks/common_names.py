@@ -1,9 +1,9 @@
-"""Which names say nothing about a project, because many projects use them: the table beside the search for patterns.
+"""Generator of the table of common names that say nothing about a project.
 
     python benchmarks/common_names.py REPOSITORY… > src/hunchd/patterns/common_names.json
 
 A name is common when at least a quarter of the repositories of its language, and at least three (two where there are
-four or fewer), use it in two files or more. What no repository at hand can tell (one of a language is too few) is
+four or fewer), use it in two files or more. What the given repositories cannot show (one of a language is too few) is
 listed by hand in `BY_HAND`.
 """
 
@@ -57,7 +57,7 @@ def main() -> None:
     repositories: dict[str, Counter[str]] = defaultdict(Counter)  # language → name → repositories
     known: Counter[str] = Counter()
     for git_dir in sys.argv[1:]:
-        for language, names in used_in(Path(git_dir)).items():
+        for language, names in find_used_names(Path(git_dir)).items():
             known[language] += 1
             repositories[language].update(names)
     table = {}
@@ -70,8 +70,8 @@ def main() -> None:
     print({language: (known[language], len(names.split())) for language, names in table.items()}, file=sys.stderr)
 
 
-def used_in(git_dir: Path) -> dict[str, set[str]]:
-    """The names of each language that at least two files of a repository use."""
+def find_used_names(git_dir: Path) -> dict[str, set[str]]:
+    """Return the names by language that at least two files of a repository use."""
     git = Git(git_dir)
     listed = git.run("ls-tree", "-r", "-z", "HEAD").decode("utf-8", "replace").split("\0")
     paths = {line.split("\t")[0].split()[2]: line.split("\t", 1)[1] for line in listed if " blob " in line}

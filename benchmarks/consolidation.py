@@ -1,12 +1,12 @@
-"""A consolidation over many memories in the real daemon: how long it takes, what it weighs, who has to wait for it.
+"""Benchmark of a consolidation run in the real daemon: duration, memory, and latency of `/context` meanwhile.
 
     python benchmarks/consolidation.py REPOSITORY [--memories 20000]
 
-The memories are stretches of work of the last two years with made-up texts out of the repository's own words, a tenth
-of them said twice. `/context` is asked for files of the repository before and all through the run, as an editor does.
-Memory is looked at twice a second: of each process the proportional set size (PSS), which shares what is mapped with
-everybody on the machine who maps it too; of all together also `alone`, what they would weigh if nobody else did, the
-pages of a file that several of them map counted once, and `resident`, the sum of what each has in memory.
+The memories are episodes of the last two years with generated texts from the repository's own words, a tenth of them
+duplicated. `/context` is requested for files of the repository before and during the run, like an editor does.
+Memory is sampled twice a second: of each process the proportional set size (PSS), which divides shared pages among all
+processes of the machine that map them; of all together also `alone`, their size without other processes, with pages of
+a file that several of them map counted once, and `resident`, the sum of resident sizes.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
-from daemon import add, daemon, session
+from daemon import add, daemon, open_session
 
 from hunchd.engine.status import memory_of
 from hunchd.protocol.memories import memory_from_json
@@ -36,13 +36,13 @@ from hunchd.store.database.folders import of_project
 from hunchd.store.database.lance import new_session
 from hunchd.store.database.tables import plain, stored
 
-PAUSE = 0.05  # seconds between two questions of the editor
-LOOK = 0.5  # seconds between two looks at the processes
+PAUSE = 0.05  # seconds between two requests of the editor
+LOOK = 0.5  # seconds between two samples of the processes
 BATCH = 2_000  # memories in one commit
 
 
-def words_of(repository: Path) -> tuple[list[str], list[str]]:
-    """The words of its commit messages, and its files."""
+def read_words(repository: Path) -> tuple[list[str], list[str]]:
+    """Return the words of its commit messages, and its files."""
     log = subprocess.run(
         ["git", "-C", str(repository), "log", "-2000", "--format=%s"], capture_output=True, text=True, check=True
     ).stdout
@@ -54,7 +54,7 @@ def words_of(repository: Path) -> tuple[list[str], list[str]]:
 
 def memories(count: int, repository: Path, project: str) -> list[dict[str, Any]]:
     chance = random.Random(count)
-    words, files = words_of(repository)
+    words, files = read_words(repository)
     now = datetime.now(UTC)
     made: list[dict[str, Any]] = []
     for number in range(count):
@@ -85,7 +85,7 @@ def memories(count: int, repository: Path, project: str) -> list[dict[str, Any]]
 
 
 async def fill(home: Path, project: str, lines: Sequence[dict[str, Any]]) -> None:
-    """Straight into the tables: no daemon runs."""
+    """Write directly to the tables; no daemon is running."""
     collection = await Collection.open(of_project(home / "data", project), new_session())
     for begin in range(0, len(lines), BATCH):
         await collection.put([stored(plain(memory_from_json(one))) for one in lines[begin : begin + BATCH]])
@@ -93,43 +93,47 @@ async def fill(home: Path, project: str, lines: Sequence[dict[str, Any]]) -> Non
     await collection.close()
 
 
-async def ask(client: aiohttp.ClientSession, root: str, files: Sequence[str], stop: asyncio.Event) -> list[float]:
-    """Seconds of each answer."""
-    chance, took = random.Random(1), []
+async def measure_context(
+    client: aiohttp.ClientSession, root: str, files: Sequence[str], stop: asyncio.Event
+) -> list[float]:
+    """Return the seconds of each answer."""
+    chance, durations = random.Random(1), []
     while not stop.is_set():
         began = time.perf_counter()
         async with client.get("/context", params={"project": root, "file": chance.choice(files)}) as answer:
             await answer.read()
-        took.append(time.perf_counter() - began)
+        durations.append(time.perf_counter() - began)
         await asyncio.sleep(PAUSE)
-    return took
+    return durations
 
 
 @dataclass
-class Watched:
-    """The daemon's processes during a run."""
+class ProcessSamples:
+    """Sampler of the daemon's processes during a run."""
 
     peak: dict[str, float] = field(default_factory=dict)  # MB, of each and of all together
     seconds: dict[str, float] = field(default_factory=dict)  # of a processor, by process
     steps: dict[str, float] = field(default_factory=dict)  # seconds on the clock, by step
-    made_of: dict[str, float] = field(default_factory=dict)  # MB of what all together were at most, and in which step
+    made_of: dict[str, float] = field(default_factory=dict)  # peak MB of all together, and its step
     most_at: str = ""
 
 
-async def watch(client: aiohttp.ClientSession, pid: int, stop: asyncio.Event) -> Watched:
-    seen, begun = Watched(), dict[int, float]()
+async def watch(client: aiohttp.ClientSession, pid: int, stop: asyncio.Event) -> ProcessSamples:
+    seen, begun = ProcessSamples(), dict[int, float]()
     while not stop.is_set():
-        found = await asyncio.to_thread(lambda: [(name, child, *_figures(child)) for name, child in _processes(pid)])
+        found = await asyncio.to_thread(
+            lambda: [(name, child, *_read_usage(child)) for name, child in _list_processes(pid)]
+        )
         weights: dict[str, float] = {}
         for name, child, size, seconds in found:
             weights[name] = weights.get(name, 0.0) + size
             if child in begun:
                 seen.seconds[name] = seen.seconds.get(name, 0.0) + seconds - begun[child]
-            elif name != "front":  # it was started for the run
+            elif name != "front":  # started for the run
                 seen.seconds[name] = seen.seconds.get(name, 0.0) + seconds
             begun[child] = seconds
         step = ((await status(client)).get("consolidation") or {}).get("step", "")
-        together, made_of = await asyncio.to_thread(_together, [(name, child) for name, child, _, _ in found])
+        together, made_of = await asyncio.to_thread(_measure_memory, [(name, child) for name, child, _, _ in found])
         if together["alone"] > seen.peak.get("alone", 0.0):
             seen.made_of, seen.most_at = made_of, step
         for name, size in {**weights, "all": sum(weights.values()), **together}.items():
@@ -139,7 +143,7 @@ async def watch(client: aiohttp.ClientSession, pid: int, stop: asyncio.Event) ->
     return seen
 
 
-def _processes(pid: int) -> list[tuple[str, int]]:
+def _list_processes(pid: int) -> list[tuple[str, int]]:
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     named = [("front", pid)]
     for child in children:
@@ -150,8 +154,8 @@ def _processes(pid: int) -> list[tuple[str, int]]:
     return named
 
 
-def _figures(pid: int) -> tuple[float, float]:
-    """MB in memory, and seconds of a processor so far; nothing of one that has gone."""
+def _read_usage(pid: int) -> tuple[float, float]:
+    """Return MB of memory and processor seconds so far; nothing for an ended process."""
     try:
         told = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         return memory_of(pid) / 1e6, (int(told[11]) + int(told[12])) / os.sysconf("SC_CLK_TCK")
@@ -159,11 +163,11 @@ def _figures(pid: int) -> tuple[float, float]:
         return 0.0, 0.0
 
 
-def _together(processes: Sequence[tuple[str, int]]) -> tuple[dict[str, float], dict[str, float]]:
-    """MB of all of them, without what strangers share with them; and what each has for itself, and all of files."""
+def _measure_memory(processes: Sequence[tuple[str, int]]) -> tuple[dict[str, float], dict[str, float]]:
+    """Return MB of all processes without other processes' share, MB of each alone, and of all files."""
     resident = 0
     own: dict[str, int] = {}  # kB
-    shared: dict[str, int] = {}  # kB by file, of whoever has most of it
+    shared: dict[str, int] = {}  # kB by file, maximum over the processes
     for process, pid in processes:
         files: dict[str, int] = {}
         path, size = "", 0
@@ -183,11 +187,11 @@ def _together(processes: Sequence[tuple[str, int]]) -> tuple[dict[str, float], d
     return {"alone": sum(made_of.values()), "resident": resident * 1024 / 1e6}, made_of
 
 
-def rounded(figures: Mapping[str, float]) -> str:
+def format_rounded(figures: Mapping[str, float]) -> str:
     return ", ".join(f"{name} {value:.1f}" for name, value in sorted(figures.items(), key=lambda one: -one[1]))
 
 
-def quantiles(seconds: Sequence[float]) -> str:
+def format_quantiles(seconds: Sequence[float]) -> str:
     ordered = sorted(seconds)
     told = {
         name: ordered[min(len(ordered) - 1, int(len(ordered) * share))] for name, share in (("p50", 0.5), ("p95", 0.95))
@@ -197,20 +201,20 @@ def quantiles(seconds: Sequence[float]) -> str:
 
 
 async def prepare(repository: Path, count: int, home: Path) -> None:
-    """Fill a store, and leave it behind."""
+    """Fill a store and keep it."""
     with daemon(home) as (told, _):
-        async with session(told) as client:
+        async with open_session(told) as client:
             await add(client, repository)
-            project = await known(client)
+            project = await get_project(client)
             while any((await status(client))["queues"].values()):
                 await asyncio.sleep(0.5)
-    await asyncio.sleep(1)  # the store's process ends with its daemon
+    await asyncio.sleep(1)  # the store process ends with its daemon
     began = time.monotonic()
     await fill(home, project["id"], memories(count, repository, project["id"]))
     print(f"{count:,} memories beside those of its history, stored in {time.monotonic() - began:.0f} s", flush=True)
 
 
-async def known(client: aiohttp.ClientSession) -> dict[str, Any]:
+async def get_project(client: aiohttp.ClientSession) -> dict[str, Any]:
     async with client.get("/projects") as answer:
         project: dict[str, Any] = (await answer.json())["items"][0]
         return project
@@ -222,8 +226,8 @@ async def status(client: aiohttp.ClientSession) -> dict[str, Any]:
         return told
 
 
-async def stopped(client: aiohttp.ClientSession, after: float) -> None:
-    """Have the run stop, if it lasts so long."""
+async def stop_after(client: aiohttp.ClientSession, after: float) -> None:
+    """Stop the run if it lasts that long."""
     await asyncio.sleep(after)
     async with client.get("/consolidate") as answer:
         running = [run["run"] for run in (await answer.json())["items"] if run["status"] == "running"]
@@ -236,25 +240,23 @@ async def stopped(client: aiohttp.ClientSession, after: float) -> None:
 
 async def measure(repository: Path, home: Path, *, quiet: float, most: float, back: bool) -> None:
     with daemon(home) as (told, pid):
-        async with session(told) as client:
+        async with open_session(told) as client:
             client._timeout = aiohttp.ClientTimeout(total=1_800)
             await add(client, repository)
-            project = await known(client)
-            _, files = words_of(repository)
+            project = await get_project(client)
+            _, files = read_words(repository)
             stop = asyncio.Event()
-            asking = asyncio.create_task(ask(client, project["path"], files[:40], stop))
+            asking = asyncio.create_task(measure_context(client, project["path"], files[:40], stop))
             await asyncio.sleep(quiet)
             stop.set()
-            print(f"/context before: {quantiles(await asking)}")
-            print(
-                f"memory in MB before: {rounded({name: _figures(child)[0] for name, child in _processes(pid)})}",
-                flush=True,
-            )
+            print(f"/context before: {format_quantiles(await asking)}")
+            memory = {name: _read_usage(child)[0] for name, child in _list_processes(pid)}
+            print(f"memory in MB before: {format_rounded(memory)}", flush=True)
             stop = asyncio.Event()
-            asking = asyncio.create_task(ask(client, project["path"], files[:40], stop))
+            asking = asyncio.create_task(measure_context(client, project["path"], files[:40], stop))
             watching = asyncio.create_task(watch(client, pid, stop))
             began = time.monotonic()
-            stopping = asyncio.create_task(stopped(client, most))
+            stopping = asyncio.create_task(stop_after(client, most))
             async with client.post("/consolidate", json={}) as answer:
                 run = await answer.json()
             stopping.cancel()
@@ -266,12 +268,12 @@ async def measure(repository: Path, home: Path, *, quiet: float, most: float, ba
             counts = {name: value for name, value in run.items() if isinstance(value, int) and value}
             print(f"run: {run['status']} in {took:.1f} s: {counts}")
             print(f"gate: {run.get('gate')}")
-            print(f"/context during: {quantiles(await asking)}")
+            print(f"/context during: {format_quantiles(await asking)}")
             seen = await watching
-            print(f"memory in MB at most: {rounded(seen.peak)}")
-            print(f"alone at most, of their own and of files, in '{seen.most_at}': {rounded(seen.made_of)}")
-            print(f"seconds of a processor: {rounded(seen.seconds)}")
-            print(f"seconds by step: {rounded(seen.steps)}", flush=True)
+            print(f"memory in MB at most: {format_rounded(seen.peak)}")
+            print(f"alone at most, of their own and of files, in '{seen.most_at}': {format_rounded(seen.made_of)}")
+            print(f"seconds of a processor: {format_rounded(seen.seconds)}")
+            print(f"seconds by step: {format_rounded(seen.steps)}", flush=True)
             if back:
                 began = time.monotonic()
                 async with client.post(f"/consolidate/{run['run']}/undo", json={}) as answer:
@@ -288,16 +290,16 @@ def main() -> None:
     parser.add_argument("--only", choices=("fill", "run"), help="one half of it")
     parser.add_argument("--quiet", type=float, default=8.0, help="seconds of questions before the run (default 8)")
     parser.add_argument("--most", type=float, default=1_500.0, help="seconds after which the run is stopped")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="hunchd-consolidation-") as folder:
-        home, repository = asked.home or Path(folder), asked.repository.resolve()
+        home, repository = options.home or Path(folder), options.repository.resolve()
         (home / "config").mkdir(mode=0o700, parents=True, exist_ok=True)
         lines = ("[signals]", "watch_files = false", "[embedding]", "enabled = false", "[index]", "patterns = false")
         (home / "config" / "config.toml").write_text("\n".join(lines) + "\n")
-        if asked.only != "run":
-            asyncio.run(prepare(repository, asked.memories, home))
-        if asked.only != "fill":
-            asyncio.run(measure(repository, home, quiet=asked.quiet, most=asked.most, back=asked.only is None))
+        if options.only != "run":
+            asyncio.run(prepare(repository, options.memories, home))
+        if options.only != "fill":
+            asyncio.run(measure(repository, home, quiet=options.quiet, most=options.most, back=options.only is None))
 
 
 if __name__ == "__main__":

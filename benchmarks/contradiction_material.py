@@ -1,8 +1,9 @@
-"""Pairs of statements about software projects, made from frames: what the classifier of contradictions is trained on.
+"""Generator of statement pairs that train the contradiction classifier.
 
-A frame is something that projects state, in several wordings: a choice with its values, a yes or no, a rule, a version.
-From each frame come pairs that contradict each other and pairs that look like it and do not: another scope, another
-project, another time, a refinement, a paraphrase, things that hold side by side. All sentences are our own.
+A frame is something that projects state, in several wordings: a choice with its values, a yes or no, a rule, a
+version.
+From each frame come pairs that contradict each other and pairs that only look like it: another scope, another project,
+another time, a refinement, a paraphrase, compatible statements. All sentences are our own.
 """
 
 from __future__ import annotations
@@ -26,10 +27,10 @@ class Pair(NamedTuple):
     group: str  # pairs of one group share their wording; they are held out together
 
 
-# Wordings of one thing with `{}` for its value, and values; what is said for and against; where and when it is said.
+# Wordings of one thing with `{}` for its value; values; affirmations and denials; places and times.
 FRAMES = json.loads(Path(__file__).with_name("data").joinpath("contradiction_frames.json").read_text("utf-8"))
 FOR_AND_AGAINST = (*FRAMES["yes and no"], *FRAMES["rules"])
-# Two statements about versions of one tool: by which wording of which version each, and whether both cannot hold.
+# Two statements about versions of one tool: wording and version of each, and True if both cannot hold.
 VERSIONS = (
     ("least versions", "mid", "exact versions", "low", 1, "versions"),
     ("least versions", "mid", "exact versions", "high", 0, "refinement"),
@@ -39,8 +40,8 @@ VERSIONS = (
 )
 
 
-def material(seed: int = 7) -> list[Pair]:
-    """The same pairs for the same seed."""
+def generate_pairs(seed: int = 7) -> list[Pair]:
+    """Generate the pairs; equal seeds give equal pairs."""
     rng = random.Random(seed)
     pairs = [
         *_choices(rng),
@@ -49,8 +50,8 @@ def material(seed: int = 7) -> list[Pair]:
         *_rules(rng),
         *_versions(rng),
         *_pins(rng),
-        *_strangers(rng),
-        *_side_by_side(rng),
+        *_generate_unrelated(rng),
+        *_generate_compatible(rng),
         *_properties(rng),
     ]
     rows = [json.loads(line) for line in WRITTEN.read_text("utf-8").splitlines()]
@@ -64,18 +65,18 @@ def _choices(rng: random.Random) -> Iterator[Pair]:
     for number, (wordings, values) in enumerate((*FRAMES["choices"], *FRAMES["texts"])):
         group = f"choice {number}"
         for _ in range(8):
-            (first, second), (one, other) = _two(rng, wordings), rng.sample(values, 2)
+            (first, second), (one, other) = _pick_wordings(rng, wordings), rng.sample(values, 2)
             yield Pair(first.format(one), second.format(other), 1, "other value", group)
-        yield from _looking_alike(rng, wordings, values, group)
+        yield from _generate_lookalikes(rng, wordings, values, group)
 
 
 def _quantities(rng: random.Random) -> Iterator[Pair]:
     for number, (wordings, values) in enumerate(FRAMES["quantities"]):
         group = f"quantity {number}"
         for _ in range(8):
-            (first, second), (one, other) = _two(rng, wordings), rng.sample(values, 2)
+            (first, second), (one, other) = _pick_wordings(rng, wordings), rng.sample(values, 2)
             yield Pair(first.format(one), second.format(other), 1, "other value", group)
-        yield from _looking_alike(rng, wordings, values, group)
+        yield from _generate_lookalikes(rng, wordings, values, group)
     for (mine, values), (others, more) in itertools.combinations(FRAMES["quantities"], 2):
         if rng.random() < 0.6:
             yield Pair(
@@ -87,11 +88,11 @@ def _quantities(rng: random.Random) -> Iterator[Pair]:
             )
 
 
-def _looking_alike(
+def _generate_lookalikes(
     rng: random.Random, wordings: tuple[str, ...], values: tuple[str, ...], group: str
 ) -> Iterator[Pair]:
     for _ in range(3):
-        first, second = _two(rng, wordings)
+        first, second = _pick_wordings(rng, wordings)
         value = rng.choice(values)
         if first != second:
             yield Pair(first.format(value), second.format(value), 0, "paraphrase", group)
@@ -101,7 +102,7 @@ def _looking_alike(
         yield Pair(_lower(rng.choice(FRAMES["past"]), first.format(one)), second.format(other), 0, "other time", group)
         yield Pair(first.format(value), second.format(value) + rng.choice(FRAMES["more"]), 0, "refinement", group)
     one, other = rng.sample(values, 2)
-    first, second = _two(rng, wordings)
+    first, second = _pick_wordings(rng, wordings)
     here, there = rng.sample(FRAMES["projects"], 2)
     yield Pair(f"In {here}: {first.format(one)}", f"In {there}: {second.format(other)}", 0, "other project", group)
     yield Pair(
@@ -196,8 +197,8 @@ def _pins(rng: random.Random) -> Iterator[Pair]:
             yield Pair(said(package, old, project), said(package, new, elsewhere), 0, "other project", "pins")
 
 
-def _strangers(rng: random.Random) -> Iterator[Pair]:
-    """Statements about different things."""
+def _generate_unrelated(rng: random.Random) -> Iterator[Pair]:
+    """Yield statements about different things."""
     valued = (*FRAMES["choices"], *FRAMES["quantities"])
     sentences = [rng.choice(wordings).format(rng.choice(values)) for wordings, values in valued]
     sentences += [rng.choice(side) for frame in FOR_AND_AGAINST for side in frame]
@@ -207,8 +208,8 @@ def _strangers(rng: random.Random) -> Iterator[Pair]:
             yield Pair(one, other, 0, "other attribute", "strangers")
 
 
-def _side_by_side(rng: random.Random) -> Iterator[Pair]:
-    """Things of which there may be several."""
+def _generate_compatible(rng: random.Random) -> Iterator[Pair]:
+    """Yield statements about things of which there may be several."""
     for wordings, things, times in (("side by side", "things side by side", 5), ("supported", "things supported", 6)):
         for wording in FRAMES[wordings]:
             for _ in range(times):
@@ -217,7 +218,7 @@ def _side_by_side(rng: random.Random) -> Iterator[Pair]:
 
 
 def _properties(rng: random.Random) -> Iterator[Pair]:
-    """Several things that are said of one, and of several."""
+    """Yield several properties of one thing, and of several things."""
     nouns = FRAMES["nouns"]
     for _ in range(160):
         noun = rng.choice(nouns)
@@ -239,8 +240,8 @@ def _properties(rng: random.Random) -> Iterator[Pair]:
             yield Pair(f"{subject} {one}", f"{subject} {denied[one]}", 1, "negation", group)
 
 
-def _two(rng: random.Random, wordings: tuple[str, ...]) -> tuple[str, str]:
-    """Two wordings; now and then the same twice."""
+def _pick_wordings(rng: random.Random, wordings: tuple[str, ...]) -> tuple[str, str]:
+    """Return two wordings, sometimes the same twice."""
     return (rng.choice(wordings),) * 2 if rng.random() < 0.25 else tuple(rng.sample(wordings, 2))  # type: ignore[return-value]
 
 

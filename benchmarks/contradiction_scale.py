@@ -1,12 +1,13 @@
-"""How long a new memory takes to be held against 100,000 others, for contradictions.
+"""Benchmark of comparing a new memory with 100,000 others for contradictions.
 
     python benchmarks/contradiction_scale.py --memories 100000 --asked 200 REPOSITORY…
 
-The others are the commit messages of the repositories, again and again with other names in them, and facts made from
-the frames of `contradiction_material.py`; what is asked contradicts one of them. It is measured from the memory to the
-judgement: finding candidates in the store by words, comparing each of them, and having a model read the likest of those
-that the rules leave open (`--rules` leaves it out). With `--store FOLDER` the store is made once (`--asked 0`) and
-measured later.
+The others are the commit messages of the repositories, repeated with other names, and facts made from the frames of
+`contradiction_material.py`; each question contradicts one of them. Time is measured from the memory to the judgement:
+finding candidates in the store by words, comparing each of them, and having an entailment model read the most similar
+of those that the rules leave open (`--rules` leaves it out). With `--store FOLDER` the store is made once (`--asked
+0`)
+and measured later.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ from collections import Counter
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from contradiction_material import material
-from duplicates import messages
+from contradiction_material import generate_pairs
+from duplicates import read_messages
 
 from hunchd.consolidation.contradictions.scanning import (
     CANDIDATES,
@@ -55,32 +56,32 @@ async def main() -> None:
     parser.add_argument("--asked", type=int, default=200)
     parser.add_argument("--rules", action="store_true", help="without the model that reads")
     parser.add_argument("--store", type=Path, help="a folder in which the store is made, or was made before")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     rng = random.Random(3)
-    pairs = [pair for pair in material() if pair.contradiction]
+    pairs = [pair for pair in generate_pairs() if pair.contradiction]
     with tempfile.TemporaryDirectory() as folder:
-        kept: Path = asked.store or Path(folder)
+        kept: Path = options.store or Path(folder)
         known = kept.exists() and any(kept.iterdir())
         kept.mkdir(parents=True, exist_ok=True)
-        reader = None if asked.rules else Late("reader of pairs", fast.load_reader, idle_after=600.0)
+        reader = None if options.rules else Late("reader of pairs", fast.load_reader, idle_after=600.0)
         store = StoreService(kept, new_session(), None, reader)
         if not known:
-            await filled(store, [pair.a for pair in pairs], asked.repositories, asked.memories, rng)
-        if asked.asked:
+            await fill_store(store, [pair.a for pair in pairs], options.repositories, options.memories, rng)
+        if options.asked:
             new = [
-                _memory(f"n{number}", Kind.FACT, pair.b) for number, pair in enumerate(rng.sample(pairs, asked.asked))
+                _memory(f"n{number}", Kind.FACT, pair.b) for number, pair in enumerate(rng.sample(pairs, options.asked))
             ]
-            await timed(store, new[:20])
+            await time_questions(store, new[:20])
             SPENT.clear()
-            report(*await timed(store, new))
+            report(*await time_questions(store, new))
         await store.collections.close()
 
 
-async def filled(
+async def fill_store(
     store: StoreService, stated: list[str], repositories: list[str], count: int, rng: random.Random
 ) -> None:
     """Put facts and commits into an empty store."""
-    commits = [text[:600] for repository in repositories for text in messages(repository, 20_000)]
+    commits = [text[:600] for repository in repositories for text in read_messages(repository, 20_000)]
     facts = [f"{text} in {one} {other}" for one in NAMES for other in NAMES for text in rng.sample(stated, 40)]
     texts = [(Kind.FACT, text) for text in (*stated, *facts)]
     while len(texts) < count:
@@ -104,10 +105,10 @@ def report(took: list[float], worked: list[float], found: int) -> None:
 SPENT: Counter[str] = Counter()  # milliseconds, and pairs that were read
 
 
-async def timed(store: StoreService, new: list[Memory]) -> tuple[list[float], list[float], int]:
-    """How many milliseconds each took, by the clock and of processor time, and how many contradict something."""
+async def time_questions(store: StoreService, new: list[Memory]) -> tuple[list[float], list[float], int]:
+    """Return wall and processor milliseconds of each question, and the number of contradictions."""
     filters = filters_json(Filters(project="p", kinds=(Kind.FACT, Kind.EPISODE)))
-    took, worked, found = [], [], 0
+    durations, worked, found = [], [], 0
     for memory in new:
         began, spent = time.perf_counter(), time.process_time()
         asked = {
@@ -128,9 +129,9 @@ async def timed(store: StoreService, new: list[Memory]) -> tuple[list[float], li
         found += bool(look.as_read({(a.id, b.id): one for (a, b), one in zip(pairs, said, strict=True)}))
         ended = time.perf_counter()
         SPENT.update(comparing=(reading - comparing) * 1_000, reading=(ended - reading) * 1_000, read=len(pairs))
-        took.append((ended - began) * 1_000)
+        durations.append((ended - began) * 1_000)
         worked.append((time.process_time() - spent) * 1_000)
-    return took, worked, found
+    return durations, worked, found
 
 
 def _memory(identifier: str, kind: Kind, text: str) -> Memory:

@@ -1,13 +1,13 @@
-"""Trains the table that judges contradictions, and shows how good it is and how fast.
+"""Training and evaluation of the contradiction classifier, with its speed.
 
     python benchmarks/contradictions.py train [--development FILE] [--out TABLE]
     python benchmarks/contradictions.py evaluate [--development FILE]     repositories and frames held out in turn
-    python benchmarks/contradictions.py blind                             pairs that somebody else has labelled
-    python benchmarks/contradictions.py blind --judge                     the same, put before a language model as well
+    python benchmarks/contradictions.py blind                             pairs labelled by somebody else
+    python benchmarks/contradictions.py blind --judge                     the same, with a language model as well
 
 `--development` names a JSON Lines file of fact pairs with `a`, `b`, `contradiction`, `relation` and `repo`; without it
-only the pairs of `contradiction_material.py` are used. Judged is as the daemon judges: what the rules leave open, a
-model reads; `--rules` leaves it out. `--judge` needs ANTHROPIC_API_KEY and money: `--usd` at most.
+only the pairs of `contradiction_material.py` are used. Pairs are judged like in the daemon: an entailment model reads
+what the rules leave open; `--rules` leaves it out. `--judge` needs ANTHROPIC_API_KEY and costs money, at most `--usd`.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from contradiction_material import Pair, material
-from contradictions_judge import all_judged
+from contradiction_material import Pair, generate_pairs
+from contradictions_judge import judge_all
 from numpy.typing import NDArray
 
 from hunchd.config.settings import LanguageSettings
@@ -37,24 +37,24 @@ from hunchd.embedding.embedder import Reader
 Array = NDArray[Any]
 BLIND = Path(__file__).with_name("data") / "contradictions_blind.jsonl"
 
-RIDGE = 1e-3  # held against each weight, of the mean loss
-STEPS = 30  # of Newton's method
-ROUNDS = 3  # of choosing the clauses that a label speaks of
-MATERIAL_SHARE = 0.8  # of the weight of all pairs, for our own against those from histories
+RIDGE = 1e-3  # L2 penalty on each weight, relative to the mean loss
+STEPS = 30  # iterations of Newton's method
+ROUNDS = 3  # iterations of choosing the clauses that a label refers to
+MATERIAL_SHARE = 0.8  # share of our own pairs in the total weight, against those from histories
 FOLDS = 5
-WRITTEN_WEIGHT = 4.0  # of a pair written by hand, against one made from a frame
+WRITTEN_WEIGHT = 4.0  # weight of a hand-written pair, against one made from a frame
 
 
-def development(path: Path | None) -> list[Pair]:
-    """The pairs of a development file, grouped by repository."""
+def load_development_pairs(path: Path | None) -> list[Pair]:
+    """Return the pairs of a development file, grouped by repository."""
     if path is None:
         return []
     rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
     return [Pair(row["a"], row["b"], row["contradiction"], row["relation"], row["repo"]) for row in rows]
 
 
-def trained(pairs: Sequence[Pair], own: Sequence[Pair], provenance: dict[str, Any]) -> Weights:
-    """A logistic regression over the pair of clauses that decides each pair."""
+def train_weights(pairs: Sequence[Pair], own: Sequence[Pair], provenance: dict[str, Any]) -> Weights:
+    """Fit a logistic regression on the clause pair that decides each statement pair."""
     both = [*pairs, *own]
     compared = [[one.features for one in comparisons(pair.a, pair.b) if one.kind] for pair in both]
     told = [
@@ -64,17 +64,17 @@ def trained(pairs: Sequence[Pair], own: Sequence[Pair], provenance: dict[str, An
     ]
     labels = np.array([float(pair.contradiction) for _, pair, _ in told])
     mine = np.array([is_own for *_, is_own in told])
-    share = _shares([pair for _, pair, _ in told], mine)
+    share = _weigh_pairs([pair for _, pair, _ in told], mine)
     chosen = [max(features) for features, *_ in told]
     weights = Weights(0.0, (0.0,) * len(FEATURES), provenance)
     for _ in range(ROUNDS):
-        weights = _fitted(np.array(chosen), labels, share / share.sum(), provenance)
+        weights = _fit(np.array(chosen), labels, share / share.sum(), provenance)
         chosen = [max(features, key=weights.probability) for features, *_ in told]
     return weights
 
 
-def _shares(pairs: Sequence[Pair], mine: Array) -> Array:
-    """The weight of each pair: rare kinds count more than their number, frequent ones less."""
+def _weigh_pairs(pairs: Sequence[Pair], mine: Array) -> Array:
+    """Return the weight of each pair; rare kinds count more than their number."""
     count = Counter((pair.kind, pair.contradiction) for pair in pairs)
     share = np.array(
         [
@@ -87,7 +87,7 @@ def _shares(pairs: Sequence[Pair], mine: Array) -> Array:
     return share
 
 
-def _fitted(features: Array, labels: Array, share: Array, provenance: dict[str, Any]) -> Weights:
+def _fit(features: Array, labels: Array, share: Array, provenance: dict[str, Any]) -> Weights:
     rows = np.hstack([np.ones((len(features), 1)), features])
     ridge = np.diag([1e-6] + [RIDGE] * features.shape[1])
     found = np.zeros(rows.shape[1])
@@ -99,8 +99,8 @@ def _fitted(features: Array, labels: Array, share: Array, provenance: dict[str, 
     return Weights(float(found[0]), tuple(float(one) for one in found[1:]), provenance)
 
 
-def figures(pairs: Iterable[Pair], verdict: Callable[[Pair], bool]) -> dict[str, dict[str, int]]:
-    """By kind: right and wrong answers. Kinds without contradictions count false alarms."""
+def count_outcomes(pairs: Iterable[Pair], verdict: Callable[[Pair], bool]) -> dict[str, dict[str, int]]:
+    """Count right and wrong answers by kind; kinds without contradictions count false alarms."""
     found: dict[str, dict[str, int]] = defaultdict(lambda: {"hit": 0, "missed": 0, "false": 0, "right": 0})
     for pair in pairs:
         said = verdict(pair)
@@ -124,8 +124,8 @@ def report(title: str, found: dict[str, dict[str, int]]) -> None:
             print(f"  {kind:26} false alarms {one['false']} of {one['false'] + one['right']}")
 
 
-class Judging:
-    """Pairs judged as the daemon does; each is read once."""
+class PairJudge:
+    """Classifier of pairs as in the daemon; each pair is read once."""
 
     def __init__(self, reader: Reader | None) -> None:
         self._reader = reader
@@ -136,7 +136,7 @@ class Judging:
         return with_reading(rules, self.read(pair)) if rules.is_open else rules
 
     def read(self, pair: Pair) -> float | None:
-        """How probable it is that both cannot hold; None: nobody reads."""
+        """Return the probability that both cannot hold; None without a model."""
         if self._reader is None:
             return None
         if pair not in self._read:
@@ -144,54 +144,56 @@ class Judging:
         return self._read[pair]
 
 
-def evaluate(pairs: Sequence[Pair], judging: Judging, shown: int) -> None:
-    own = material()
+def evaluate(pairs: Sequence[Pair], judging: PairJudge, shown: int) -> None:
+    own = generate_pairs()
     everything: list[Pair] = []
     verdicts: dict[Pair, bool] = {}
     for repository in sorted({pair.group for pair in pairs}):
         held = [pair for pair in pairs if pair.group == repository]
-        weights = trained([pair for pair in pairs if pair.group != repository], own, {})
+        weights = train_weights([pair for pair in pairs if pair.group != repository], own, {})
         found = {pair: judging.verdict(pair, weights).contradicts for pair in held}
-        report(f"held out: {repository}", figures(held, found.__getitem__))
+        report(f"held out: {repository}", count_outcomes(held, found.__getitem__))
         verdicts |= found
         everything += held
     if everything:
-        report("all repositories, each held out", figures(everything, verdicts.__getitem__))
+        report("all repositories, each held out", count_outcomes(everything, verdicts.__getitem__))
     groups = sorted({pair.group for pair in own})
     fold_of = {group: index % FOLDS for index, group in enumerate(np.random.default_rng(1).permutation(groups))}
     verdicts = {}
     for fold in range(FOLDS):
-        weights = trained(pairs, [pair for pair in own if fold_of[pair.group] != fold], {})
+        weights = train_weights(pairs, [pair for pair in own if fold_of[pair.group] != fold], {})
         verdicts |= {pair: judging.verdict(pair, weights).contradicts for pair in own if fold_of[pair.group] == fold}
-    report("our own frames, each held out", figures(own, verdicts.__getitem__))
+    report("our own frames, each held out", count_outcomes(own, verdicts.__getitem__))
     wrong = [pair for pair in own if verdicts[pair] != bool(pair.contradiction)]
     for pair in wrong[:: max(len(wrong) // shown, 1)] if shown else ():
         print(f"  {pair.contradiction} {pair.kind}: {pair.a} | {pair.b}")
 
 
-def agreed(path: Path) -> list[Pair]:
-    """The pairs that were labelled by somebody who did not know what the author had meant; where both differ, a pair
-    says nothing."""
+def load_agreed_pairs(path: Path) -> list[Pair]:
+    """Return the pairs whose independent label agrees with the author's.
+
+    The second labeller did not know the author's intention; where both differ, a pair says nothing.
+    """
     rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
     alike = [row for row in rows if row["label"] == row["meant"]]
     print(f"{len(rows) - len(alike)} of {len(rows)} labels are not what the author had meant: left out")
     return [Pair(row["a"], row["b"], row["label"], row["kind"], row["id"]) for row in alike]
 
 
-def blind(pairs: Sequence[Pair], judging: Judging) -> None:
+def blind(pairs: Sequence[Pair], judging: PairJudge) -> None:
     verdicts = {pair: judging.verdict(pair) for pair in pairs}
-    report("labelled blind", figures(pairs, lambda pair: verdicts[pair].contradicts))
+    report("labelled blind", count_outcomes(pairs, lambda pair: verdicts[pair].contradicts))
     for pair in pairs:
         if verdicts[pair].contradicts != bool(pair.contradiction):
             show(pair, verdicts[pair])
 
 
-def blind_with_judge(pairs: Sequence[Pair], judging: Judging, settings: LanguageSettings) -> None:
-    """The same with and without a language model, as the daemon looks at a new memory."""
-    all_of_them, spent = asyncio.run(all_judged(pairs, judging.read, settings))
+def blind_with_judge(pairs: Sequence[Pair], judging: PairJudge, settings: LanguageSettings) -> None:
+    """Print the results with and without a language model, as for a new memory in the daemon."""
+    all_of_them, spent = asyncio.run(judge_all(pairs, judging.read, settings))
     found = dict(zip(pairs, all_of_them, strict=True))
-    report("without the language model", figures(pairs, lambda pair: bool(found[pair].before)))
-    report("with the language model", figures(pairs, lambda pair: bool(found[pair].after)))
+    report("without the language model", count_outcomes(pairs, lambda pair: bool(found[pair].before)))
+    report("with the language model", count_outcomes(pairs, lambda pair: bool(found[pair].after)))
     asked, answered = sum(one.is_free for one in all_of_them), sum(one.is_answered for one in all_of_them)
     print(f"{asked} pairs are put before the language model, {answered} answered; {spent.usd:.3f} US dollars")
     for pair in pairs:
@@ -215,18 +217,22 @@ def main() -> None:
     parser.add_argument("--judge", action="store_true", help="a language model judges as well")
     parser.add_argument("--base-url", default=LanguageSettings().base_url, help="where it is asked")
     parser.add_argument("--usd", type=float, default=1.0, help="US dollars that it may cost")
-    asked = parser.parse_args()
-    if asked.what == "blind":
-        judging = Judging(None if asked.rules else fast.load_reader())
+    options = parser.parse_args()
+    if options.what == "blind":
+        judging = PairJudge(None if options.rules else fast.load_reader())
         settings = replace(
-            LanguageSettings(), enabled=True, base_url=asked.base_url, daily_limit_usd=asked.usd, contradictions=True
+            LanguageSettings(),
+            enabled=True,
+            base_url=options.base_url,
+            daily_limit_usd=options.usd,
+            contradictions=True,
         )
-        labelled = agreed(asked.pairs)
-        return blind_with_judge(labelled, judging, settings) if asked.judge else blind(labelled, judging)
-    pairs = development(asked.development)
-    if asked.what == "evaluate":
-        return evaluate(pairs, Judging(None if asked.rules else fast.load_reader()), asked.show)
-    own = material()
+        labelled = load_agreed_pairs(options.pairs)
+        return blind_with_judge(labelled, judging, settings) if options.judge else blind(labelled, judging)
+    pairs = load_development_pairs(options.development)
+    if options.what == "evaluate":
+        return evaluate(pairs, PairJudge(None if options.rules else fast.load_reader()), options.show)
+    own = generate_pairs()
     provenance = {
         "script": "benchmarks/contradictions.py train",
         "trained": datetime.now(UTC).date().isoformat(),
@@ -235,8 +241,8 @@ def main() -> None:
         "our own pairs": len(own),
         "threshold": LEAST,
     }
-    weights = trained(pairs, own, provenance)
-    written(weights, asked.out)
+    weights = train_weights(pairs, own, provenance)
+    written(weights, options.out)
     for name, value in zip(FEATURES, weights.weights, strict=True):
         print(f"{name:20} {value:+.2f}")
     return None

@@ -1,6 +1,6 @@
-"""Pairs of statements as the daemon compares a new memory with one that is known, a language model heard as well.
+"""Comparison of statement pairs as in the daemon, including a language model.
 
-For `contradictions.py blind --judge`: the model is asked for real, through the daemon's own process for it.
+For `contradictions.py blind --judge`: the real model is called through the daemon's own process for it.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ from hunchd.engine.learning.verdicts import Verdicts
 from hunchd.language.client import LanguageClient, arguments, client_of
 from hunchd.protocol.child import Child
 
-KEPT = datetime(2026, 1, 1, tzinfo=UTC)
+STORED_AT = datetime(2026, 1, 1, tzinfo=UTC)
 
-Read = Callable[[Pair], float | None]  # how probable it is that both cannot hold; None: nobody reads
+Read = Callable[[Pair], float | None]  # probability that both cannot hold; None without a model
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
-    """What contradicts the new one of a pair, by rules and reader and after the language model was heard."""
+class JudgedPair:
+    """Contradictions of the newer statement, before and after the language model."""
 
     before: Sequence[Opposition]
     after: Sequence[Opposition]
-    is_free: bool  # to be put before the language model
+    is_free: bool  # pairs for the language model
     is_answered: bool
 
 
-async def all_judged(pairs: Sequence[Pair], read: Read, settings: LanguageSettings) -> tuple[list[Judged], Spent]:
-    """Each pair on its own, and what that took."""
+async def judge_all(pairs: Sequence[Pair], read: Read, settings: LanguageSettings) -> tuple[list[JudgedPair], Spent]:
+    """Judge each pair on its own, and return the cost too."""
     child = Child(arguments(), name="the language process")
     client = client_of(child, settings)
     assert client is not None, "switched off"
@@ -46,7 +46,7 @@ async def all_judged(pairs: Sequence[Pair], read: Read, settings: LanguageSettin
         with tempfile.TemporaryDirectory() as folder:
             ledger = _ledger(Path(folder), settings)
             found = [
-                await _judged(pair, read, client, ledger, Path(folder, f"{number}.json"))
+                await _judge_pair(pair, read, client, ledger, Path(folder, f"{number}.json"))
                 for number, pair in enumerate(pairs)
             ]
             return found, ledger.today
@@ -54,18 +54,18 @@ async def all_judged(pairs: Sequence[Pair], read: Read, settings: LanguageSettin
         await child.stop()
 
 
-async def _judged(pair: Pair, read: Read, client: LanguageClient, ledger: Ledger, verdicts: Path) -> Judged:
-    """With a `Judging` of its own, so that one that failed keeps no other from being asked about."""
-    known, new = _said("known", pair.a, KEPT), _said("new", pair.b, KEPT + timedelta(days=1))
+async def _judge_pair(pair: Pair, read: Read, client: LanguageClient, ledger: Ledger, verdicts: Path) -> JudgedPair:
+    """Judge a pair with a `Judging` of its own, so that a failure does not affect others."""
+    known, new = _make_memory("known", pair.a, STORED_AT), _make_memory("new", pair.b, STORED_AT + timedelta(days=1))
     look = held_against(new, [known])
     reading = read(pair) if look.open else None
     told = look.told({} if reading is None else {(known.id, new.id): reading})
     after = await Judging(client, ledger, verdicts).oppositions(new, look, told)
     answered = Verdicts(verdicts).of(known, new) is not None
-    return Judged(surest(told), after, bool(look.for_judge(told)), answered)
+    return JudgedPair(surest(told), after, bool(look.for_judge(told)), answered)
 
 
-def _said(identifier: str, text: str, at: datetime) -> Memory:
+def _make_memory(identifier: str, text: str, at: datetime) -> Memory:
     return Memory(
         id=identifier,
         kind=Kind.FACT,

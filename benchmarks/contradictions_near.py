@@ -1,13 +1,13 @@
-"""Whether what contradicts a new statement is shown to whoever keeps it, and what an agent makes of that.
+"""Benchmark of the contradictions shown to whoever stores a new statement.
 
     python benchmarks/contradictions_near.py show --pairs FILE [--repository CLONE] [--out REPLIES] [--most 4]
     python benchmarks/contradictions_near.py judge --pairs FILE --replies REPLIES --verdicts VERDICTS
 
-`show` tells a real daemon the older statement of each pair, as an agent keeps it, waits until all have their vectors,
-and then keeps the newer ones over the Model Context Protocol, one after the other. It counts how often the older one
-is opened as a contradiction at once or stands in the reply, and how many others do. Each pair has `a`, `b`, `kind` and
-`label` (1: both cannot hold). `judge` reads what an agent did with each reply: lines of `id` and `contradicts`, a list
-of ids.
+`show` stores the older statement of each pair in a real daemon, as an agent does, waits until all have vectors, and
+then
+stores the newer ones over the Model Context Protocol, one after the other. It counts how often the older one is opened
+as a contradiction at once or is in the reply, and how many others are. Each pair has `a`, `b`, `kind` and `label`
+(1: both cannot hold). `judge` reads what an agent did with each reply: lines of `id` and `contradicts`, a list of ids.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
-from daemon import add, daemon, session, settled
+from daemon import add, daemon, open_session, wait_until_idle
 
 _SHOWN = re.compile(r"^- «.*» \(id (?P<id>m[0-9a-f]+)\)$", re.MULTILINE)
-_KEPT = re.compile(r"^Kept as (?P<id>\w+)\.")
+_STORED = re.compile(r"^Kept as (?P<id>\w+)\.")
 HEADERS = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-11-25"}
 
 
-def lines_of(path: Path) -> list[dict[str, Any]]:
+def read_lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
 
 
-async def kept(client: aiohttp.ClientSession, text: str, project: Path) -> str:
-    """What the tool `remember` says."""
+async def remember(client: aiohttp.ClientSession, text: str, project: Path) -> str:
+    """Store a statement and return the reply of the tool `remember`."""
     call = {"name": "remember", "arguments": {"text": text, "project": str(project)}}
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
     async with client.post("/mcp", json=body, headers=HEADERS) as response:
@@ -43,29 +43,31 @@ async def kept(client: aiohttp.ClientSession, text: str, project: Path) -> str:
     return str(answer["result"]["content"][0]["text"])
 
 
-async def replies(pairs: list[dict[str, Any]], project: Path, home: Path) -> list[dict[str, Any]]:
-    """Of each pair the reply to its newer statement, with the ids of what is shown in it and of what it was opened
-    against by then; `older` is the id of the other side."""
+async def collect_replies(pairs: list[dict[str, Any]], project: Path, home: Path) -> list[dict[str, Any]]:
+    """Return the reply to the newer statement of each pair.
+
+    With it come the ids shown in it and those of contradictions opened by then; `older` is the id of the other side.
+    """
     told: list[dict[str, Any]] = []
     with daemon(home) as (where, _):
-        async with session(where) as client:
+        async with open_session(where) as client:
             await add(client, project)
-            await settled(client)
-            said = [await kept(client, pair["a"], project) for pair in pairs]
-            await settled(client)
+            await wait_until_idle(client)
+            said = [await remember(client, pair["a"], project) for pair in pairs]
+            await wait_until_idle(client)
             for pair, before in zip(pairs, said, strict=True):
-                reply = await kept(client, pair["b"], project)
+                reply = await remember(client, pair["b"], project)
                 told.append(
                     {
                         "id": pair["id"],
                         "text": pair["b"],
                         "reply": reply,
-                        "older": _named(_KEPT, before),
-                        "newer": _named(_KEPT, reply),
+                        "older": _find_id(_STORED, before),
+                        "newer": _find_id(_STORED, reply),
                         "shown": [found["id"] for found in _SHOWN.finditer(reply)],
                     }
                 )
-            await asyncio.sleep(30)  # what is looked for in the background is found
+            await asyncio.sleep(30)  # background comparisons are done
             async with client.get("/contradictions", params={"status": "all", "limit": "1000"}) as response:
                 opened = (await response.json())["items"]
     sides = [{one["a"]["id"], one["b"]["id"]} for one in opened]
@@ -75,13 +77,13 @@ async def replies(pairs: list[dict[str, Any]], project: Path, home: Path) -> lis
     return told
 
 
-def _named(pattern: re.Pattern[str], text: str) -> str:
+def _find_id(pattern: re.Pattern[str], text: str) -> str:
     found = pattern.search(text)
     return found["id"] if found else ""
 
 
 def show(pairs: list[dict[str, Any]], told: list[dict[str, Any]], most: int) -> None:
-    """How often the other side is told, by label; and how much else."""
+    """Print how often the other side is shown, by label, and how many others are."""
     by_id = {one["id"]: one for one in told}
     for label in (1, 0):
         concerned = [by_id[pair["id"]] for pair in pairs if pair["label"] == label]
@@ -95,7 +97,7 @@ def show(pairs: list[dict[str, Any]], told: list[dict[str, Any]], most: int) -> 
 
 
 def judge(pairs: list[dict[str, Any]], told: list[dict[str, Any]], verdicts: list[dict[str, Any]]) -> None:
-    """Precision and recall of what the agent said, of what the daemon found by itself, and of both."""
+    """Print precision and recall of the agent, of the daemon, and of both."""
     by_id = {one["id"]: one for one in told}
     said = {one["id"]: set(one["contradicts"]) for one in verdicts}
     found: Counter[str] = Counter()
@@ -128,19 +130,19 @@ def main() -> None:
     parser.add_argument("--replies", type=Path)
     parser.add_argument("--verdicts", type=Path)
     parser.add_argument("--most", type=int, default=4)
-    asked = parser.parse_args()
-    pairs = lines_of(asked.pairs)
-    if asked.what == "judge":
-        judge(pairs, lines_of(asked.replies), lines_of(asked.verdicts))
+    options = parser.parse_args()
+    pairs = read_lines(options.pairs)
+    if options.what == "judge":
+        judge(pairs, read_lines(options.replies), read_lines(options.verdicts))
         return
     with tempfile.TemporaryDirectory(prefix="near") as folder:
-        project = asked.repository or Path(folder, "project")
-        if asked.repository is None:
+        project = options.repository or Path(folder, "project")
+        if options.repository is None:
             subprocess.run(["git", "init", "-q", str(project)], check=True)
-        told = asyncio.run(replies(pairs, project, Path(folder, "home")))
-    if asked.out is not None:
-        asked.out.write_text("".join(json.dumps(one, ensure_ascii=False) + "\n" for one in told), "utf-8")
-    show(pairs, told, asked.most)
+        told = asyncio.run(collect_replies(pairs, project, Path(folder, "home")))
+    if options.out is not None:
+        options.out.write_text("".join(json.dumps(one, ensure_ascii=False) + "\n" for one in told), "utf-8")
+    show(pairs, told, options.most)
 
 
 if __name__ == "__main__":

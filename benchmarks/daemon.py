@@ -1,12 +1,12 @@
-"""What the daemon costs and how fast it answers, measured from outside on a throw-away home.
+"""Benchmark of the daemon's cost and latency, from outside, on a temporary home.
 
     python benchmarks/daemon.py answers REPOSITORY     warm, unchanged and new bundles beside a no-op handler
-    python benchmarks/daemon.py cold REPOSITORY        a repository never seen: first answer, all read
-    python benchmarks/daemon.py first KNOWN NEW…       a daemon at rest that knows one: first answer of each new one
-    python benchmarks/daemon.py idle REPOSITORY…       CPU, disk writes and memory of a daemon with nothing to do
+    python benchmarks/daemon.py cold REPOSITORY        a new repository: first answer, indexing finished
+    python benchmarks/daemon.py first KNOWN NEW…       an idle daemon that knows one: first answer of each new one
+    python benchmarks/daemon.py idle REPOSITORY…       CPU, disk writes and memory of an idle daemon
     python benchmarks/daemon.py growth REPOSITORY      disk and memory over 10,000 signals
 
-The no-op is an aiohttp handler that returns the bytes of the same bundle, in a process of its own, asked in turn
+The no-op is an aiohttp handler in a process of its own that returns the bytes of the same bundle. It is asked in turn
 with the daemon over the same kind of connection, so that a busy machine slows both.
 """
 
@@ -32,7 +32,7 @@ import aiohttp
 from hunchd.config.places import places
 from hunchd.protocol.rendezvous import Rendezvous, read
 
-TIDIED_AFTER = 150.0  # seconds: what is old is dropped and helpers have ended
+TIDIED_AFTER = 150.0  # seconds after which old data is dropped and helper processes have ended
 
 NO_OP = """
 import sys
@@ -48,7 +48,7 @@ web.run_app(app, host="127.0.0.1", port=int(sys.argv[2]), print=None, access_log
 
 @contextmanager
 def daemon(home: Path) -> Iterator[tuple[Rendezvous, int]]:
-    """A daemon on `home`: where it is, and its process id."""
+    """Run a daemon on `home`; yield its places and process id."""
     process = subprocess.Popen(
         [sys.executable, "-m", "hunchd.daemon.main"], env={**os.environ, "HUNCHD_HOME": str(home)}, cwd="/"
     )
@@ -64,12 +64,12 @@ def daemon(home: Path) -> Iterator[tuple[Rendezvous, int]]:
         process.wait(10)
 
 
-def session(told: Rendezvous) -> aiohttp.ClientSession:
+def open_session(told: Rendezvous) -> aiohttp.ClientSession:
     return aiohttp.ClientSession(told.url, headers={"Authorization": f"Bearer {told.token}"})
 
 
 async def add(client: aiohttp.ClientSession, repository: Path, *, wait: bool = True) -> str:
-    """The id of the project."""
+    """Add a project and return its id."""
     async with client.post("/projects", json={"path": str(repository)}) as response:
         added = await response.json()
     if "error" in added:
@@ -83,8 +83,8 @@ async def add(client: aiohttp.ClientSession, repository: Path, *, wait: bool = T
     return str(added["id"])
 
 
-async def settled(client: aiohttp.ClientSession) -> None:
-    """Return when nothing waits, embeddings included."""
+async def wait_until_idle(client: aiohttp.ClientSession) -> None:
+    """Wait until all queues are empty, embeddings included."""
     while True:
         async with client.get("/status") as response:
             if not any((await response.json())["queues"].values()):
@@ -92,65 +92,74 @@ async def settled(client: aiohttp.ClientSession) -> None:
         await asyncio.sleep(1)
 
 
-async def timed(client: aiohttp.ClientSession, path: str, **options: Any) -> tuple[float, int]:
-    """Milliseconds and the status of one request."""
+async def time_request(client: aiohttp.ClientSession, path: str, **options: Any) -> tuple[float, int]:
+    """Return milliseconds and status of one request."""
     began = time.perf_counter()
     async with client.get(path, **options) as response:
         await response.read()
         return (time.perf_counter() - began) * 1_000, response.status
 
 
-def quantiles(values: Sequence[float]) -> str:
+def format_quantiles(values: Sequence[float]) -> str:
     ordered = sorted(values)
     p50, p95, p99 = (ordered[min(len(ordered) - 1, int(len(ordered) * share))] for share in (0.5, 0.95, 0.99))
     return f"p50 {p50:7.2f}   p95 {p95:7.2f}   p99 {p99:7.2f} ms   ({len(ordered)} requests)"
 
 
-def files_of(repository: Path) -> list[str]:
+def list_files(repository: Path) -> list[str]:
     listed = subprocess.run(["git", "ls-files"], cwd=repository, check=True, capture_output=True, text=True).stdout
     return [name for name in listed.splitlines() if name.endswith((".py", ".rs", ".ts", ".go", ".java", ".js"))]
 
 
 async def answers(home: Path, repository: Path) -> None:
     with daemon(home) as (told, _):
-        async with session(told) as client:
+        async with open_session(told) as client:
             await add(client, repository)
-            names = files_of(repository)
+            names = list_files(repository)
             asked = {"project": str(repository), "file": names[0]}
-            await settled(client)
-            body, etag = await _steady(client, asked)
+            await wait_until_idle(client)
+            body, etag = await _wait_until_stable(client, asked)
             kept = home / "body.json"
             kept.write_bytes(body)
             port = 18_000 + os.getpid() % 10_000
             no_op = await asyncio.create_subprocess_exec(sys.executable, "-c", NO_OP, str(kept), str(port))
             try:
                 async with aiohttp.ClientSession(f"http://127.0.0.1:{port}") as other:
-                    await _reachable(other)
+                    await _measure_connection(other)
                     warm, bare, unchanged = [], [], []
                     for _ in range(2_000):
-                        bare.append((await timed(other, "/"))[0])
-                        warm.append((await timed(client, "/context", params=asked))[0])
-                        took, status = await timed(client, "/context", params=asked, headers={"If-None-Match": etag})
+                        bare.append((await time_request(other, "/"))[0])
+                        warm.append((await time_request(client, "/context", params=asked))[0])
+                        took, status = await time_request(
+                            client, "/context", params=asked, headers={"If-None-Match": etag}
+                        )
                         assert status == 304, status
                         unchanged.append(took)
             finally:
                 no_op.kill()
                 await no_op.wait()
             fresh = [
-                (await timed(client, "/context", params={"project": str(repository), "file": name}))[0]
+                (await time_request(client, "/context", params={"project": str(repository), "file": name}))[0]
                 for name in names[1:401]
             ]
-            status_calls = [(await timed(client, "/status"))[0] for _ in range(20)]
+            status_calls = [(await time_request(client, "/status"))[0] for _ in range(20)]
     print(f"bundle of {len(body):,} bytes")
-    print("no-op handler    ", quantiles(bare))
-    print("warm bundle      ", quantiles(warm), f"   {statistics.median(warm) / statistics.median(bare):.2f}x at p50")
-    print("unchanged (304)  ", quantiles(unchanged))
-    print("never seen before", quantiles(fresh))
-    print("GET /status      ", quantiles(status_calls))
+    print("no-op handler    ", format_quantiles(bare))
+    print(
+        "warm bundle      ",
+        format_quantiles(warm),
+        f"   {statistics.median(warm) / statistics.median(bare):.2f}x at p50",
+    )
+    print("unchanged (304)  ", format_quantiles(unchanged))
+    print("never seen before", format_quantiles(fresh))
+    print("GET /status      ", format_quantiles(status_calls))
 
 
-async def _steady(client: aiohttp.ClientSession, asked: dict[str, str]) -> tuple[bytes, str]:
-    """The bundle and its ETag once they have been the same for ten seconds: patterns come when all else is read."""
+async def _wait_until_stable(client: aiohttp.ClientSession, asked: dict[str, str]) -> tuple[bytes, str]:
+    """Return bundle and ETag once they have been the same for ten seconds.
+
+    Patterns arrive when everything else is indexed.
+    """
     same_since, known = time.monotonic(), ""
     while True:
         async with client.get("/context", params=asked) as response:
@@ -162,21 +171,21 @@ async def _steady(client: aiohttp.ClientSession, asked: dict[str, str]) -> tuple
         await asyncio.sleep(0.5)
 
 
-async def _reachable(client: aiohttp.ClientSession) -> None:
+async def _measure_connection(client: aiohttp.ClientSession) -> None:
     while True:
         try:
-            await timed(client, "/")
+            await time_request(client, "/")
             return
         except aiohttp.ClientConnectionError:
             await asyncio.sleep(0.05)
 
 
 async def cold(home: Path, repository: Path) -> None:
-    names = files_of(repository)
+    names = list_files(repository)
     began = time.perf_counter()
     with daemon(home) as (told, _):
         print(f"accepts requests after {time.perf_counter() - began:.2f} s")
-        async with session(told) as client:
+        async with open_session(told) as client:
             began = time.perf_counter()
             await add(client, repository, wait=False)
             first, full, meanwhile = 0.0, 0.0, []
@@ -195,23 +204,26 @@ async def cold(home: Path, repository: Path) -> None:
                     break
                 await asyncio.sleep(0.02)
             print(f"first useful answer after {first:.2f} s; history, files and episodes read after {full:.1f} s")
-            print("answers meanwhile", quantiles(meanwhile))
-            await settled(client)
+            print("answers meanwhile", format_quantiles(meanwhile))
+            await wait_until_idle(client)
             print(f"everything embedded after {time.perf_counter() - began:.1f} s")
             async with client.get("/status") as response:
                 print("progress", json.dumps((await response.json())["projects"][0]["progress"]))
 
 
 async def first(home: Path, known: Path, new: Sequence[Path], rounds: int) -> None:
-    """Each round in another order, the daemon without helpers before each: all that is waited for has to be loaded."""
+    """Measure each round in another order, without running helper processes.
+
+    So everything that an answer waits for has to be loaded.
+    """
     took: dict[str, list[float]] = {one.name: [] for one in new}
     with daemon(home) as (told, pid):
-        async with session(told) as client:
+        async with open_session(told) as client:
             await add(client, known)
-            await settled(client)
+            await wait_until_idle(client)
             for turn in range(rounds):
                 for one in (*new[turn % len(new) :], *new[: turn % len(new)]):
-                    while len(_family(pid)) > 1:
+                    while len(_list_processes(pid)) > 1:
                         await asyncio.sleep(0.5)
                     await asyncio.sleep(2)
                     took[one.name].append(await _first_answer(client, one))
@@ -223,9 +235,11 @@ async def first(home: Path, known: Path, new: Sequence[Path], rounds: int) -> No
 
 
 async def _first_answer(client: aiohttp.ClientSession, repository: Path) -> float:
-    """Seconds from adding a project to a bundle with something in it, for the first file that has one; then it is
-    removed again."""
-    names = files_of(repository)
+    """Return seconds from adding a project to its first bundle with an item.
+
+    The first file that has one counts; then the project is removed again.
+    """
+    names = list_files(repository)
     began = time.perf_counter()
     added = await add(client, repository, wait=False)
     for number in range(100_000):
@@ -242,28 +256,29 @@ async def _first_answer(client: aiohttp.ClientSession, repository: Path) -> floa
 
 async def idle(home: Path, repositories: Sequence[Path], seconds: float) -> None:
     with daemon(home) as (told, pid):
-        async with session(told) as client:
+        async with open_session(told) as client:
             for repository in repositories:
                 await add(client, repository)
-            await settled(client)
-        print("at work: ", _memory(pid))
-        while len(_family(pid)) > 1:
+            await wait_until_idle(client)
+        print("at work: ", _format_memory(pid))
+        while len(_list_processes(pid)) > 1:
             await asyncio.sleep(1)
         await asyncio.sleep(5)
-        before, written = _cpu(pid), _written(pid)
+        before, written = _read_cpu(pid), _read_written_bytes(pid)
         await asyncio.sleep(seconds)
-        used = _cpu(pid) - before
-        print(f"idle for {seconds:.0f} s: {used / seconds:.4%} of a core, {_written(pid) - written} bytes written")
-        print("at rest: ", _memory(pid))
+        used = _read_cpu(pid) - before
+        written = _read_written_bytes(pid) - written
+        print(f"idle for {seconds:.0f} s: {used / seconds:.4%} of a core, {written} bytes written")
+        print("at rest: ", _format_memory(pid))
 
 
 async def growth(home: Path, repository: Path) -> None:
-    names = files_of(repository)
+    names = list_files(repository)
     with daemon(home) as (told, pid):
-        async with session(told) as client:
+        async with open_session(told) as client:
             await add(client, repository)
-            await settled(client)
-            before = _disk(home)
+            await wait_until_idle(client)
+            before = _measure_disk(home)
             for start in range(0, 10_000, 100):
                 batch = [
                     {"kind": "file_opened", "project": str(repository), "path": names[number % len(names)]}
@@ -271,36 +286,36 @@ async def growth(home: Path, repository: Path) -> None:
                 ]
                 async with client.post("/signals", json={"signals": batch}) as response:
                     assert response.status == 202, await response.text()
-            await settled(client)
-            print(f"10,000 signals: disk {before / 1e6:.1f} → {_disk(home) / 1e6:.1f} MB;", _memory(pid))
+            await wait_until_idle(client)
+            print(f"10,000 signals: disk {before / 1e6:.1f} → {_measure_disk(home) / 1e6:.1f} MB;", _format_memory(pid))
             await asyncio.sleep(TIDIED_AFTER)
-            print(f"{TIDIED_AFTER:.0f} s later: disk {_disk(home) / 1e6:.1f} MB;", _memory(pid))
+            print(f"{TIDIED_AFTER:.0f} s later: disk {_measure_disk(home) / 1e6:.1f} MB;", _format_memory(pid))
 
 
-def _family(pid: int) -> list[int]:
+def _list_processes(pid: int) -> list[int]:
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     return [pid, *(int(child) for child in children)]
 
 
-def _memory(pid: int) -> str:
+def _format_memory(pid: int) -> str:
     told = []
-    for one in _family(pid):
+    for one in _list_processes(pid):
         rollup = Path(f"/proc/{one}/smaps_rollup").read_text()
         name = Path(f"/proc/{one}/cmdline").read_bytes().split(b"\0")[2].decode()
         told.append((name, int(rollup.split("Pss:")[1].split()[0]) / 1024))
     return f"{sum(size for _, size in told):.0f} MB proportional ({', '.join(f'{n} {s:.0f}' for n, s in told)})"
 
 
-def _cpu(pid: int) -> float:
+def _read_cpu(pid: int) -> float:
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def _written(pid: int) -> int:
+def _read_written_bytes(pid: int) -> int:
     return int(Path(f"/proc/{pid}/io").read_text().split("\nwrite_bytes: ")[1].split()[0])
 
 
-def _disk(home: Path) -> int:
+def _measure_disk(home: Path) -> int:
     return sum(path.lstat().st_blocks * 512 for path in home.rglob("*") if path.is_file())
 
 
@@ -310,18 +325,18 @@ def main() -> None:
     parser.add_argument("repository", type=Path, nargs="+")
     parser.add_argument("--seconds", type=float, default=600.0, help="how long to be idle")
     parser.add_argument("--rounds", type=int, default=3, help="how often each new one is added")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     runs: dict[str, Callable[[Path], Any]] = {
-        "answers": lambda home: answers(home, asked.repository[0].resolve()),
-        "cold": lambda home: cold(home, asked.repository[0].resolve()),
+        "answers": lambda home: answers(home, options.repository[0].resolve()),
+        "cold": lambda home: cold(home, options.repository[0].resolve()),
         "first": lambda home: first(
-            home, asked.repository[0].resolve(), [one.resolve() for one in asked.repository[1:]], asked.rounds
+            home, options.repository[0].resolve(), [one.resolve() for one in options.repository[1:]], options.rounds
         ),
-        "idle": lambda home: idle(home, [one.resolve() for one in asked.repository], asked.seconds),
-        "growth": lambda home: growth(home, asked.repository[0].resolve()),
+        "idle": lambda home: idle(home, [one.resolve() for one in options.repository], options.seconds),
+        "growth": lambda home: growth(home, options.repository[0].resolve()),
     }
     with tempfile.TemporaryDirectory(prefix="hunchd-bench-") as home:
-        asyncio.run(runs[asked.what](Path(home)))
+        asyncio.run(runs[options.what](Path(home)))
 
 
 if __name__ == "__main__":

@@ -1,13 +1,14 @@
-"""Plants near-duplicates among real memories and shows which are found.
+"""Benchmark of duplicate search: plants near-duplicates among real memories.
 
     python benchmarks/duplicates.py --seed 1 --memories 20000 --planted 500 REPOSITORY…
 
 The memories are the commits of the repositories' histories (messages as they are, without their hashes, so that only
-the text can tell two of them apart) and facts about what their manifests required over time, of which many differ in
+the text can distinguish two of them) and facts about what their manifests required over time, of which many differ in
 one version only. A planted one is a copy in other words, in another order, with abbreviations, in other case,
 punctuation and markup, or with a sentence more or less. Texts that are the same but for case, white space and the list
-of conflicts that git adds are kept once beforehand: they are duplicates that nobody planted. Whatever differs in more
-is left for whoever reads what was not planted.
+of conflicts that git adds are kept once beforehand: they are duplicates that nobody planted. Other matches that
+were not
+planted are printed for a reader to judge.
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ REQUIRED = re.compile(
     r"(?m)^\+\s*[\"']?([A-Za-z@][\w./@-]+)[\"']?\s*[=:]?\s*[\"']?([<>=~^!]{0,2}\s?v?\d+[\w.,<>=~^ *-]*?)[\"']?,?$"
 )
 CONFLICTS = re.compile(r"(?mi)^#? ?conflicts:[ \t]*\n(?:#?[ \t]+\S.*(?:\n|\Z)|\s*\n)*")
-SHORTEST, LONGEST = 40, 1_500  # characters of a message that a duplicate is planted of
-SPOKEN = {
+SHORTEST, LONGEST = 40, 1_500  # characters of a message that gets a planted duplicate
+SYNONYMS = {
     "fix": ("resolve", "repair", "correct"),
     "fixes": ("resolves", "repairs"),
     "fixed": ("resolved", "repaired"),
@@ -173,7 +174,7 @@ SHORT = {
     "current": "cur",
     "module": "mod",
 }
-MORE = (
+EXTRA_SENTENCES = (
     "See the discussion for details.",
     "This came up in review.",
     "Nothing else changes.",
@@ -186,20 +187,22 @@ MORE = (
 )
 
 
-def reworded(text: str, rng: random.Random) -> str:
-    """One to four words said otherwise."""
+def replace_words(text: str, rng: random.Random) -> str:
+    """Replace one to four words by synonyms."""
     found = [
-        match for match in re.finditer(r"(?<![\w./:`_(-])[A-Za-z]+(?![\w./:`(_-])", text) if match[0].lower() in SPOKEN
+        match
+        for match in re.finditer(r"(?<![\w./:`_(-])[A-Za-z]+(?![\w./:`(_-])", text)
+        if match[0].lower() in SYNONYMS
     ]
     for match in sorted(rng.sample(found, min(len(found), 4)), key=lambda one: -one.start()):
-        other = rng.choice(SPOKEN[match[0].lower()])
+        other = rng.choice(SYNONYMS[match[0].lower()])
         other = other.capitalize() if match[0][0].isupper() else other
         text = text[: match.start()] + other + text[match.end() :]
     return text
 
 
-def reordered(text: str, rng: random.Random) -> str:
-    """The same sentences, or of one sentence its parts, in another order."""
+def reorder(text: str, rng: random.Random) -> str:
+    """Reorder the sentences, or the parts of a single one."""
     parts = [part for part in re.split(r"(?<=[.!?])\s+|\n+", text) if part.strip()]
     if len(parts) > 1:
         return "\n".join(parts[1:] + parts[:1])
@@ -212,8 +215,8 @@ def reordered(text: str, rng: random.Random) -> str:
     return " ".join(words[half:] + words[:half])
 
 
-def abbreviated(text: str, rng: random.Random) -> str:
-    """Long words shortened, short ones written out."""
+def abbreviate(text: str, rng: random.Random) -> str:
+    """Abbreviate long words and expand short ones."""
     long = {short.lower(): word for word, short in SHORT.items()}
     return re.sub(
         r"(?<![\w./:`_-])[A-Za-z]+(?![\w./:`(_-])",
@@ -222,8 +225,8 @@ def abbreviated(text: str, rng: random.Random) -> str:
     )
 
 
-def dressed(text: str, rng: random.Random) -> str:
-    """Other case, punctuation and markup."""
+def restyle(text: str, rng: random.Random) -> str:
+    """Change case, punctuation and markup."""
     match rng.randrange(4):
         case 0:
             return f"- **{text.splitlines()[0].rstrip('.')}**\n" + "\n".join(text.splitlines()[1:])
@@ -237,24 +240,24 @@ def dressed(text: str, rng: random.Random) -> str:
             return "> " + text.replace("\n\n", "\n> ").rstrip(".") + " …"
 
 
-def longer(text: str, rng: random.Random) -> str:
-    """A sentence more, or, where there are several, one less."""
+def change_length(text: str, rng: random.Random) -> str:
+    """Add a sentence or, where there are several, remove one."""
     parts = [part for part in re.split(r"(?<=[.!?])\s+|\n\n+", text) if part.strip()]
     if len(parts) > 2 and rng.random() < 0.5:
         return "\n\n".join(parts[:-1])
     return (
-        f"{text.rstrip()}\n\n{rng.choice(MORE)}"
+        f"{text.rstrip()}\n\n{rng.choice(EXTRA_SENTENCES)}"
         if text.rstrip().endswith(".")
-        else f"{text.rstrip()}. {rng.choice(MORE)}"
+        else f"{text.rstrip()}. {rng.choice(EXTRA_SENTENCES)}"
     )
 
 
 KINDS: dict[str, Callable[[str, random.Random], str]] = {
-    "reworded": reworded,
-    "reordered": reordered,
-    "abbreviations": abbreviated,
-    "case, punctuation, markup": dressed,
-    "sentence added or removed": longer,
+    "reworded": replace_words,
+    "reordered": reorder,
+    "abbreviations": abbreviate,
+    "case, punctuation, markup": restyle,
+    "sentence added or removed": change_length,
 }
 
 
@@ -263,8 +266,8 @@ def _git(repository: str, *asked: str) -> str:
     return subprocess.run(command, capture_output=True, check=True).stdout.decode("utf-8", "replace")
 
 
-def messages(repository: str, most: int) -> list[str]:
-    """The newest commit messages of a history, without trailers."""
+def read_messages(repository: str, most: int) -> list[str]:
+    """Return the newest commit messages of a history, without trailers."""
     log = _git(repository, "--no-merges", f"-{most}", "--format=%B%x00")
     return [
         re.sub(r"(?m)^(?:[\w-]+-by: |\(cherry picked from ).*$", "", one).strip()
@@ -273,8 +276,8 @@ def messages(repository: str, most: int) -> list[str]:
     ]
 
 
-def requirements(repository: str) -> list[str]:
-    """What the manifests of a history required, one statement a line that was ever added to them."""
+def read_requirements(repository: str) -> list[str]:
+    """Return the requirements in a history's manifests, one statement for each line ever added."""
     name = repository.rstrip("/").removesuffix("/repo").rpartition("+")[2]
     log = _git(repository, "-400", "--no-merges", "-p", "-U0", "--format=", "--", *MANIFESTS)
     found = dict.fromkeys((match[1], match[2]) for match in REQUIRED.finditer(log))
@@ -288,17 +291,17 @@ def main() -> None:
     parser.add_argument("--memories", type=int, default=20_000)
     parser.add_argument("--planted", type=int, default=500)
     parser.add_argument("--show", type=int, default=10)
-    asked = parser.parse_args()
-    rng = random.Random(asked.seed)
-    stated = [text for repository in asked.repositories for text in requirements(repository)]
-    told = [(Kind.FACT, text) for text in rng.sample(stated, min(len(stated), asked.memories // 8))]
-    each = (asked.memories - len(told)) // len(asked.repositories) * 2
-    pool = [(Kind.EPISODE, text) for repository in asked.repositories for text in messages(repository, each)]
+    options = parser.parse_args()
+    rng = random.Random(options.seed)
+    stated = [text for repository in options.repositories for text in read_requirements(repository)]
+    told = [(Kind.FACT, text) for text in rng.sample(stated, min(len(stated), options.memories // 8))]
+    each = (options.memories - len(told)) // len(options.repositories) * 2
+    pool = [(Kind.EPISODE, text) for repository in options.repositories for text in read_messages(repository, each)]
     rng.shuffle(pool)
     known: dict[str, tuple[Kind, str]] = {}
     for kind, text in told + pool:
         known.setdefault(" ".join(re.findall(r"\w+", CONFLICTS.sub("", text + "\n").casefold())), (kind, text))
-    base = list(known.values())[: asked.memories]
+    base = list(known.values())[: options.memories]
     now = datetime(2026, 6, 1, tzinfo=UTC)
     memories = {}
     for number, (kind, text) in enumerate(base):
@@ -313,12 +316,12 @@ def main() -> None:
         identifier = f"d{number:06}"
         memories[identifier] = _memory(identifier, original.kind, text, now)
         planted[identifier] = (original.id, name)
-        if len(planted) == asked.planted:
+        if len(planted) == options.planted:
             break
     began = time.process_time()
     groups = same_groups(memories)
     took = time.process_time() - began
-    report(memories, planted, groups, took, asked.show)
+    report(memories, planted, groups, took, options.show)
 
 
 def report(

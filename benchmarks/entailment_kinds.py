@@ -1,7 +1,7 @@
-"""Pairs made from tables, always others: order, owners, rights, rhythms, dates, versions, places, quantifiers.
+"""Generator of statement pairs from tables: order, owners, rights, rhythms, dates, versions, places, quantifiers.
 
-Each sort makes contradictions, and beside them what looks like one and is none: the same in other words, another
-subject, another scope or time, an exception that is stated, a history, what the one leaves open.
+Each kind generates contradictions and pairs that only look like them: a paraphrase, another subject, another scope or
+time, a stated exception, a history, a statement that the other leaves open.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ IN_DAYS = {"min": 1 / 1440, "h": 1 / 24, "d": 1.0, "y": 365.0}
 
 
 class Kinds(Pairs):
-    """From tables of words and of what they stand for."""
+    """Generator from tables of words and their meanings."""
 
     def __init__(self, chance: random.Random) -> None:
         super().__init__(chance)
@@ -38,7 +38,7 @@ class Kinds(Pairs):
         return _capital(found) if self._chance.random() < 0.9 else found.rstrip(".")
 
     def _beside(self, a: Callable[[], str], b: Callable[[], str]) -> Made:
-        """Two statements that exclude each other, said of two places or times: no contradiction."""
+        """Return contradictory statements about two places or times: no contradiction."""
         how = self._chance.random()
         if how < 0.5:
             here, there = self._chance.sample(self._pick(PLACES), 2)
@@ -217,9 +217,9 @@ class Kinds(Pairs):
         if self._chance.random() < 0.35:
             positive, negative = negative, positive
         m, n = self._chance.sample(members, 2)
-        words = _said_of(cs[0], m, positive, negative)
+        words = _make_wording(cs[0], m, positive, negative)
         other_member = {**words, "m": n}
-        theirs = _said_of(others[0][0], others[1][0], others[2], others[3])
+        theirs = _make_wording(others[0][0], others[1][0], others[2], others[3])
         pairs: tuple[tuple[float, str, str, dict[str, str], int], ...] = (
             (0.26, "all", "some_not", words, 1),
             (0.10, "all", "none", words, 1),
@@ -240,7 +240,7 @@ class Kinds(Pairs):
         return Made(self._say(chosen[1], **words), self._say(chosen[2], **chosen[3]), chosen[4], "quantifier")
 
     def _sibling(self) -> Made:
-        """What is said of one sort of things, of another sort, of all, of one only."""
+        """Return a statement about another kind of things, about all, or about only one."""
         first, second, whole, positive, negative = self._pick(self._tables["siblings"])
         one, other = (first, second) if self._chance.random() < 0.5 else (second, first)
         if one != first:
@@ -248,10 +248,10 @@ class Kinds(Pairs):
         agree, oppose = (lambda: self._pick(positive)), (lambda: self._pick(negative))
 
         def of(who: str, what: str) -> str:
-            return _capital(f"{who} {_agreeing(who, what)}.")
+            return _capital(f"{who} {_agree_in_number(who, what)}.")
 
         def only(what: str) -> str:
-            does = _agreeing(one, what)
+            does = _agree_in_number(one, what)
             return _capital(self._pick((f"only {one} {does}.", f"{one}, and no other {whole}, {does}.")))
 
         def every(what: str) -> str:
@@ -307,8 +307,8 @@ class Kinds(Pairs):
         return f"{number} {found}"
 
 
-def _said_of(things: str, member: str, positive: list[str], negative: list[str]) -> dict[str, str]:
-    """The words of a statement about things of a kind, and about one of them."""
+def _make_wording(things: str, member: str, positive: list[str], negative: list[str]) -> dict[str, str]:
+    """Return the wording for a kind of things, and for one of them."""
     told = {"cs": things, "m": member, "pos": positive[0], "bare": positive[0], "one": positive[1]}
     return told | {"neg": negative[0], "neg_one": negative[1]}
 
@@ -332,7 +332,7 @@ def _plural(what: str) -> str:
     return f"{PLURAL.get(first, first.removesuffix('s'))} {rest}" if SINGULAR.match(what) else what
 
 
-def _agreeing(who: str, what: str) -> str:
+def _agree_in_number(who: str, what: str) -> str:
     first, _, rest = what.partition(" ")
     if _is_plural(who):
         return _plural(what)

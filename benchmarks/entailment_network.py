@@ -1,4 +1,4 @@
-"""The embedding model with low-rank deltas that torch learns; its own weights, the shipped bytes as floats, stay."""
+"""Embedding model with trainable low-rank deltas in torch; the shipped weights stay fixed, as floats."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ THEIR_NAMES = {
 NORMS = {"attention.norm": "attention.output.LayerNorm", "norm": "output.LayerNorm"}
 
 
-def shapes() -> dict[str, tuple[int, ...]]:
-    """Everything that is learned, by its name in the file."""
+def list_shapes() -> dict[str, tuple[int, ...]]:
+    """Return the shape of each trainable tensor by its name in the file."""
     found: dict[str, tuple[int, ...]] = {}
     for layer in range(LAYERS):
         for part, (wide, out) in SIZES.items():
@@ -53,21 +53,23 @@ def shapes() -> dict[str, tuple[int, ...]]:
     return found | {"head.output.weight": (HIDDEN, 3), "head.output.bias": (3,)}
 
 
-NAMES = tuple(shapes())
+NAMES = tuple(list_shapes())
 
 
-def key_of(name: str) -> str:
+def make_key(name: str) -> str:
     return name.replace(".", "_")
 
 
 class Network(nn.Module):
-    """Word pieces of pairs in, three logits a pair out: entailment, neutral, contradiction."""
+    """Maps word pieces of pairs to three logits each: entailment, neutral, contradiction."""
 
     def __init__(self, *, drop: float) -> None:
         super().__init__()
         self._drop = drop
-        self._base = _shipped()
-        self.learned = nn.ParameterDict({key_of(name): _first(name, shape) for name, shape in shapes().items()})
+        self._base = _load_shipped()
+        self.learned = nn.ParameterDict(
+            {make_key(name): _initialise(name, shape) for name, shape in list_shapes().items()}
+        )
         self.learned["types"].data.copy_(self._base["types"])
 
     def forward(self, words: Tensor, types: Tensor, mask: Tensor) -> Tensor:
@@ -108,11 +110,11 @@ class Network(nn.Module):
         return F.dropout(x, self._drop, self.training)
 
     def _learned(self, name: str) -> Tensor:
-        return self.learned[key_of(name)]
+        return self.learned[make_key(name)]
 
 
-def contradiction(classes: Tensor) -> Tensor:
-    """The logit of a contradiction against both others."""
+def contradiction_logit(classes: Tensor) -> Tensor:
+    """Return the logit of a contradiction against both others."""
     return classes[:, 2] - torch.logsumexp(classes[:, :2], dim=1)
 
 
@@ -123,8 +125,8 @@ def tokenizer() -> Tokenizer:
     return found
 
 
-def in_batch(pairs: Sequence[Any]) -> tuple[Tensor, Tensor, Tensor]:
-    """Word pieces, types and mask of encoded pairs, as long as the longest."""
+def make_batch(pairs: Sequence[Any]) -> tuple[Tensor, Tensor, Tensor]:
+    """Pad encoded pairs to word pieces, types and mask as long as the longest."""
     found = torch.zeros(3, len(pairs), max(len(one.ids) for one in pairs), dtype=torch.long)
     for row, one in enumerate(pairs):
         found[:, row, : len(one.ids)] = torch.tensor([one.ids, one.type_ids, one.attention_mask])
@@ -136,14 +138,14 @@ def _mean(x: Tensor, chosen: Tensor) -> Tensor:
     return (x * weight).sum(dim=1) / weight.sum(dim=1)
 
 
-def _first(name: str, shape: tuple[int, ...]) -> nn.Parameter:
-    """Nothing is changed at first; the left factors and the head begin at random."""
+def _initialise(name: str, shape: tuple[int, ...]) -> nn.Parameter:
+    """Initialise so that nothing changes at first: random left factors and head."""
     if name.endswith(".a") or name == "head.hidden.weight":
         return nn.Parameter(torch.randn(shape) / math.sqrt(shape[0]))
     return nn.Parameter(torch.randn(shape) * 0.05 if name == "head.output.weight" else torch.zeros(shape))
 
 
-def _shipped() -> dict[str, Tensor]:
+def _load_shipped() -> dict[str, Tensor]:
     tensors = tensors_of(fast.checked_model(fast.model_file()))
     numbers = sorted(int(found[1]) for name in tensors if (found := re.fullmatch(r"val_(\d+)_q", name)))
 

@@ -1,4 +1,4 @@
-"""What the judge of contradictions learns from: public pairs of sentences, and our own about software projects."""
+"""Training data of the entailment model: public sentence pairs, and our own about software projects."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from contradiction_material import material
+from contradiction_material import generate_pairs
 from entailment_kinds import Kinds
 from entailment_templates import Templates
 
 DATA = Path(__file__).with_name("data")
-# Pairs as developers write them, from several hands; the blind ones of earlier rounds are no longer blind.
+# Pairs by several writers in the style of developers; blind sets of earlier rounds are no longer blind.
 WRITTEN = {
     "written": DATA / "contradictions_written.jsonl",
     "pairs": DATA / "contradictions_pairs.jsonl",
@@ -29,14 +29,14 @@ WRITTEN = {
     "free": DATA / "contradictions_free.jsonl",
     "fifth": DATA / "contradictions_blind_fifth.jsonl",
 }
-MEASURED = ("second", "third", "free", "fifth")  # those that are kept out with `--hold-out`
-# For each subject the states that exclude each other, each in several wordings, and sentences that go beside all of
-# them, or beside the first.
+MEASURED = ("second", "third", "free", "fifth")  # left out with `--hold-out`
+# For each subject: states that exclude each other, each in several wordings, and sentences that are compatible with
+# all of them, or with the first.
 SUBJECTS = DATA / "contradiction_subjects.json"
 CLASSES = {"entailment": 0, "neutral": 1, "contradiction": 2}
-LONGEST = 135  # characters of both sentences, of a public pair
+LONGEST = 135  # characters of both sentences of a public pair
 MOST_OF_TABLE = 11_000
-# Columns of the tables that are known: first sentence, second sentence, class.
+# Columns of known tables: first sentence, second sentence, class.
 COLUMNS = (
     ("premise", "hypothesis", "label"),
     ("Premise", "Hypothesis", "Label"),
@@ -44,12 +44,12 @@ COLUMNS = (
     ("sentence1", "sentence2", "gold_label"),
 )
 FRAMES = json.loads((DATA / "contradiction_frames.json").read_text("utf-8"))
-# Pairs of a subject in a round: contradictions, paraphrases, others; of those written for this alone there are more.
+# Pairs of a subject in a round: contradictions, paraphrases, others; more for subjects written for this purpose.
 OF_SUBJECT, OF_WRITER, OF_MEASURED = (2, 2, 1), (5, 5, 3), (3, 1, 2)
-FROM_TEMPLATES, FROM_KINDS = 200, 600  # pairs in a round, always others
-UNREAD, MOST_LOST, LEAST_DRAWN = 0.7, 1.5, 0.15  # a pair is drawn the likelier the worse it was read last time
+FROM_TEMPLATES, FROM_KINDS = 200, 600  # pairs in a round, different each time
+UNREAD, MOST_LOST, LEAST_DRAWN = 0.7, 1.5, 0.15  # a pair with a higher loss is drawn more often
 FROM_FRAMES, APART, TOGETHER, LONG_AGO, STRANGERS = 60, 120, 80, 60, 70  # pairs in a round
-RARE = 60  # statements: a word of more of them makes no neighbours
+RARE = 60  # statements: a more frequent word makes no neighbours
 ALIKE = 0.66  # of the words of the shorter statement
 STEM = 6  # characters
 COMMON = frozenset(
@@ -69,8 +69,8 @@ class Example(NamedTuple):
     three_classes: bool = False
 
 
-def general_pairs(tables: Iterable[Path], chance: random.Random) -> list[Example]:
-    """Public pairs in random order, not more than so many of one source."""
+def load_general_pairs(tables: Iterable[Path], chance: random.Random) -> list[Example]:
+    """Return public pairs in random order, limited for each source."""
     found: list[Example] = []
     for path in tables:
         short = [one for one in dict.fromkeys(_table(path)) if len(one.a) + len(one.b) <= LONGEST]
@@ -94,7 +94,7 @@ def _table(path: Path) -> Iterator[Example]:
                 yield Example(row[first], row[second], CLASSES[said], path.stem, three_classes=True)
 
 
-def written_pairs() -> dict[str, list[Example]]:
+def load_written_pairs() -> dict[str, list[Example]]:
     found: dict[str, list[Example]] = {}
     for name, path in WRITTEN.items():
         rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
@@ -104,15 +104,15 @@ def written_pairs() -> dict[str, list[Example]]:
 
 class Subject(NamedTuple):
     pairs: list[Example]  # all of its sentences
-    writer: str = ""  # of those who have seen nothing of the project
+    writer: str = ""  # by writers who have seen nothing of the project
 
 
-def of_subjects() -> dict[str, Subject]:
+def load_subjects() -> dict[str, Subject]:
     found = json.loads(SUBJECTS.read_text("utf-8"))
-    return {one["subject"]: Subject(list(_of_subject(one)), one.get("writer", "")) for one in found}
+    return {one["subject"]: Subject(list(_parse_subject(one)), one.get("writer", "")) for one in found}
 
 
-def _of_subject(one: dict[str, Any]) -> Iterator[Example]:
+def _parse_subject(one: dict[str, Any]) -> Iterator[Example]:
     states, beside, first_only = one["states"], one["beside"], one.get("beside the first", [])
     for state in states:
         yield from (Example(a, b, 0, "paraphrase") for a, b in itertools.combinations(state, 2))
@@ -123,26 +123,31 @@ def _of_subject(one: dict[str, Any]) -> Iterator[Example]:
     yield from (Example(a, b, 0, "both valid") for a, b in itertools.combinations((*beside, *first_only), 2))
 
 
-def development(path: Path | None) -> list[Example]:
-    """Pairs from histories of repositories."""
+def load_development_pairs(path: Path | None) -> list[Example]:
+    """Return pairs from histories of repositories."""
     rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()] if path else []
     return [Example(row["a"], row["b"], row["contradiction"], row["relation"]) for row in rows]
 
 
-class Own:
-    """Our own pairs: written ones by their file, and those of each subject. `lost` is told how badly pairs were read,
-    by their two sentences."""
+class OwnPairs:
+    """Our own pairs: written ones by file, and those of each subject.
+
+    `lost` receives the loss of each pair, by its two sentences.
+    """
 
     def __init__(self, written: dict[str, list[Example]], subjects: dict[str, Subject]) -> None:
         self.written, self.subjects = written, subjects
         self.lost: dict[tuple[str, str], float] = {}
 
-    def without_measured(self, writers: Sequence[str] = ()) -> tuple[Own, dict[str, list[Example]]]:
-        """What is left to learn from, and what is measured: nothing of the one speaks of what the other does, unless
-        both writers knew nothing of each other. Of `writers` some pairs of each subject are measured."""
+    def without_measured(self, writers: Sequence[str] = ()) -> tuple[OwnPairs, dict[str, list[Example]]]:
+        """Split into training pairs and measured pairs.
+
+        They share no subject, unless their writers worked independently. Of `writers` some pairs of each subject
+        are measured.
+        """
         held = {name: self.written[name] for name in MEASURED}
         measured = {one for examples in held.values() for one in examples}
-        alike = speaking_alike(measured)
+        alike = make_similarity_filter(measured)
         written = {name: [one for one in some if not alike(one)] for name, some in self.written.items()}
         subjects = {}
         for name, subject in self.subjects.items():
@@ -151,32 +156,32 @@ class Own:
             elif subject.writer not in writers:
                 subjects[name] = subject
             else:
-                some = itertools.chain.from_iterable(_drawn(_sorts(subject.pairs), OF_MEASURED, random.Random(1)))
+                some = itertools.chain.from_iterable(_draw(_split_sorts(subject.pairs), OF_MEASURED, random.Random(1)))
                 held.setdefault(f"writer {subject.writer}", []).extend(some)
-        return Own(written, subjects), held
+        return OwnPairs(written, subjects), held
 
     def round(self, chance: random.Random) -> Iterator[Example]:
-        """All that is written, some of each subject, some from templates and tables, and some of the frames."""
+        """Yield one round: all written pairs, some of each subject, template, table and frame."""
         yield from itertools.chain.from_iterable(self.written.values())
         for subject in self.subjects.values():
             most = OF_WRITER if subject.writer else OF_SUBJECT
-            yield from itertools.chain.from_iterable(_drawn(_sorts(subject.pairs), most, chance, self.lost))
+            yield from itertools.chain.from_iterable(_draw(_split_sorts(subject.pairs), most, chance, self.lost))
         made = itertools.chain(Templates(chance).made(FROM_TEMPLATES), Kinds(chance).made(FROM_KINDS))
         yield from (Example(*pair) for pair in made if pair.a != pair.b)
-        frames = [Example(*pair[:4]) for pair in material() if not pair.group.startswith("written")]
+        frames = [Example(*pair[:4]) for pair in generate_pairs() if not pair.group.startswith("written")]
         yield from chance.sample(frames, FROM_FRAMES)
 
     def made(self, chance: random.Random) -> Iterator[Example]:
-        """Contradictions that are none in two places or at two times, and are still one in one place; strangers."""
+        """Yield generated pairs: contradictions, those moved to other places or times, and unrelated ones."""
         opposed = [one for one in self._all() if one.contradiction and len(one.a) + len(one.b) < LONGEST]
         for one in chance.sample(opposed, min(len(opposed), APART)):
             here, there = chance.sample(chance.choice(FRAMES["scopes"]), 2)
-            yield Example(f"{_bare(one.a)} {here}", f"{_bare(one.b)} {there}", 0, "other scope")
+            yield Example(f"{_normalize(one.a)} {here}", f"{_normalize(one.b)} {there}", 0, "other scope")
         for one in chance.sample(opposed, min(len(opposed), TOGETHER)):
             here = chance.choice(chance.choice(FRAMES["scopes"]))
-            yield Example(f"{_bare(one.a)} {here}", f"{_bare(one.b)} {here}", 1, "same scope")
+            yield Example(f"{_normalize(one.a)} {here}", f"{_normalize(one.b)} {here}", 1, "same scope")
         for one in chance.sample(opposed, min(len(opposed), LONG_AGO)):
-            a = _bare(one.a)
+            a = _normalize(one.a)
             a = a if a[1:2].isupper() else a[:1].lower() + a[1:]
             yield Example(chance.choice(FRAMES["past"]).format(a), one.b, 0, "other time")
         sentences = [sentence for one in self._all() for sentence in (one.a, one.b)]
@@ -184,7 +189,7 @@ class Own:
             yield Example(*chance.sample(sentences, 2), 0, "strangers")
 
     def neighbours(self, chance: random.Random) -> list[Example]:
-        """Statements of different pairs and subjects that share rare words, but not most of their words."""
+        """Return statements of different subjects that share rare words, but not most of their words."""
         groups = [[one.a, one.b] for some in self.written.values() for one in some]
         groups += [[text for one in some.pairs for text in (one.a, one.b)] for some in self.subjects.values()]
         said = [(number, text, _stems(text)) for number, texts in enumerate(groups) for text in dict.fromkeys(texts)]
@@ -212,21 +217,21 @@ class Own:
         return list(itertools.chain(*self.written.values(), *(some.pairs for some in self.subjects.values())))
 
 
-def _sorts(pairs: Iterable[Example]) -> tuple[list[Example], ...]:
-    """Contradictions, paraphrases, others."""
+def _split_sorts(pairs: Iterable[Example]) -> tuple[list[Example], ...]:
+    """Split pairs into contradictions, paraphrases and others."""
     found: tuple[list[Example], ...] = ([], [], [])
     for one in pairs:
         found[0 if one.contradiction else 1 if one.kind == "paraphrase" else 2].append(one)
     return found
 
 
-def _drawn(
+def _draw(
     sorts: Iterable[list[Example]],
     most: Iterable[int],
     chance: random.Random,
     lost: Mapping[tuple[str, str], float] | None = None,
 ) -> Iterator[list[Example]]:
-    """So many of each sort, those that were read badly rather than others."""
+    """Draw pairs of each sort, more often those with a high loss."""
 
     def place(one: Example) -> float:
         known = UNREAD if lost is None else lost.get((one.a, one.b), UNREAD)
@@ -235,8 +240,11 @@ def _drawn(
     return (sorted(some, key=place, reverse=True)[:count] for some, count in zip(sorts, most, strict=True))
 
 
-def speaking_alike(measured: Iterable[Example]) -> Callable[[Example], bool]:
-    """Whether a pair has a statement that shares most of its words with one of `measured`."""
+def make_similarity_filter(measured: Iterable[Example]) -> Callable[[Example], bool]:
+    """Return True if a pair has a statement similar to one of `measured`.
+
+    Similar statements share most of their words.
+    """
     known = [_stems(sentence) for one in measured for sentence in (one.a, one.b)]
 
     @cache
@@ -247,7 +255,7 @@ def speaking_alike(measured: Iterable[Example]) -> Callable[[Example], bool]:
     return lambda one: is_known(one.a) or is_known(one.b)
 
 
-def _bare(sentence: str) -> str:
+def _normalize(sentence: str) -> str:
     return sentence.rstrip(".")
 
 

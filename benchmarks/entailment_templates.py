@@ -1,5 +1,8 @@
-"""Pairs about software projects made from templates: what is used for what, how much of something, which of two ways,
-what is always or never done. For each there are contradictions, and pairs that look like one and are none."""
+"""Generator of statement pairs about software projects from templates.
+
+They are about tools for a purpose, quantities, alternatives, and what is always or never done. Each template generates
+contradictions and pairs that only look like them.
+"""
 
 from __future__ import annotations
 
@@ -204,7 +207,7 @@ class Made(NamedTuple):
 
 
 class Pairs:
-    """`made` gives pairs for ever, each another one, of each of the sorts in turn and in either order."""
+    """Endless generator of different pairs, each sort in turn and in either order."""
 
     _sorts: tuple[Callable[[], Made], ...]
 
@@ -221,7 +224,7 @@ class Pairs:
 
 
 class Templates(Pairs):
-    """From sentences with places for names and amounts."""
+    """Generator from sentences with slots for names and amounts."""
 
     def __init__(self, chance: random.Random) -> None:
         super().__init__(chance)
@@ -370,7 +373,7 @@ def _capitals(rule: dict[str, str]) -> dict[str, str]:
 
 
 def _wants_value(name: str) -> bool:
-    """Whether a name ends where the value goes: "the API listens on port"."""
+    """Return True if a name ends where the value goes: "the API listens on port"."""
     return name.split()[-1] in AFTER_VERB and name != "the metrics port"
 
 

@@ -1,10 +1,12 @@
-"""Real tracebacks with known answers: a change's new tests run against its parent, in a throw-away folder.
+"""Collector of real tracebacks with known answers: a change's new tests run against its parent.
 
     python benchmarks/error_cases.py --repo PATH --needs "flask pytest" --cases cases.jsonl
 
 For each unit of a history that changes both tests and sources, from the newest on (or from where the file of cases
-ends), the parent's tree with the unit's tests is run. Tests that fail there and pass at the unit itself are kept, with
-what pytest printed of them. Gold are the sources that the unit changed, by the names they had before. One line a test:
+ends), the parent's tree with the unit's tests is run in a temporary folder. Tests that fail there and pass at the unit
+itself are kept, with the output of pytest. The expected answers are the sources that the unit changed, by the names
+they
+had before. One line for each test:
 
     {"repository", "unit", "parent", "test", "style", "text", "gold"}
 
@@ -35,10 +37,10 @@ from hunchd.domain.work import existing_paths, is_work
 from hunchd.ingestion import history
 from hunchd.repository.git import Git
 
-SECONDS = 90  # a run of a few test files; what takes longer is not an everyday traceback
+SECONDS = 90  # a run of a few test files; a longer one is not an everyday traceback
 MOST_OF_A_UNIT = 4  # different tracebacks kept
 LARGEST_GOLD = 10  # files
-STYLES = ("long", "native", "short")  # as pytest prints them: each unit gets one, in turn
+STYLES = ("long", "native", "short")  # pytest traceback styles; each unit gets one, in turn
 ELSEWHERE = re.compile(r"(?:^|/)(?:docs?|examples?|scripts?|benchmarks?|bench|tasks|artwork)/|(?:^|/)setup\.py$")
 TEST = re.compile(r"(?:^|/)(?:tests?|testing)/|(?:^|/)(?:test_[^/]*|[^/]*_test|conftest)\.py$")
 TESTED = re.compile(r"(?:^|/)(?:test_[^/]*|[^/]*_test)\.py$")
@@ -53,27 +55,27 @@ def main() -> int:
     parser.add_argument("--units", type=int, default=25, help="units to find (25)")
     parser.add_argument("--looked-at", type=int, default=600, help="newest units looked at (600)")
     parser.add_argument("--minutes", type=float, default=20, help="time after which it ends (20)")
-    asked = parser.parse_args()
-    name = name_of(asked.repo)
-    python = environment(asked.environments / name, shlex.split(asked.needs))
-    git = Git(asked.repo)
+    options = parser.parse_args()
+    name = name_of(options.repo)
+    python = create_environment(options.environments / name, shlex.split(options.needs))
+    git = Git(options.repo)
     found = 0
-    known = units_in(asked.cases, name)
-    newest_first = list(history.units(git, newest=asked.looked_at, newest_first=True))
+    known = list_finished_units(options.cases, name)
+    newest_first = list(history.units(git, newest=options.looked_at, newest_first=True))
     last = max((place for place, unit in enumerate(newest_first) if unit.sha in known), default=-1)
-    with asked.cases.open("a", encoding="utf-8") as out:
+    with options.cases.open("a", encoding="utf-8") as out:
         for unit in newest_first[last + 1 :]:
-            if found >= asked.units or out_of(asked.minutes):
+            if found >= options.units or is_over(options.minutes):
                 break
-            gold, tests = split(unit)
+            gold, tests = split_files(unit)
             if gold and tests:
-                found += written(name, git, unit, gold, tests, python, STYLES[found % len(STYLES)], out)
+                found += write_cases(name, git, unit, gold, tests, python, STYLES[found % len(STYLES)], out)
     print(f"{name}: {found} units")
     return 0
 
 
-def units_in(cases: Path, name: str) -> set[str]:
-    """The units of a repository that have cases already."""
+def list_finished_units(cases: Path, name: str) -> set[str]:
+    """Return the units of a repository that already have cases."""
     if not cases.exists():
         return set()
     lines = [json.loads(line) for line in cases.read_text("utf-8").splitlines()]
@@ -83,12 +85,12 @@ def units_in(cases: Path, name: str) -> set[str]:
 _BEGAN = os.times().elapsed
 
 
-def out_of(minutes: float) -> bool:
+def is_over(minutes: float) -> bool:
     return os.times().elapsed - _BEGAN > minutes * 60
 
 
-def environment(folder: Path, needs: Sequence[str]) -> Path:
-    """The interpreter of a virtual environment with `needs`, made at the first call."""
+def create_environment(folder: Path, needs: Sequence[str]) -> Path:
+    """Return the interpreter of a virtual environment with `needs`, created at the first call."""
     python = folder / "bin" / "python"
     if not python.exists():
         subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
@@ -96,8 +98,11 @@ def environment(folder: Path, needs: Sequence[str]) -> Path:
     return python
 
 
-def split(unit: Unit) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """(sources that were there before, test files that can be run) of a unit; nothing where it is no work."""
+def split_files(unit: Unit) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return a unit's existing sources and its runnable test files.
+
+    Both are empty if the unit is no work.
+    """
     if not is_work(unit):
         return (), ()
     sources = [
@@ -109,7 +114,7 @@ def split(unit: Unit) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return (tuple(sources) if len(sources) <= LARGEST_GOLD else ()), tuple(tests)
 
 
-def written(
+def write_cases(
     name: str,
     git: Git,
     unit: Unit,
@@ -119,7 +124,7 @@ def written(
     style: str,
     out: TextIO,
 ) -> int:
-    """1 if this unit gave a case, after writing it."""
+    """Write the cases of this unit; return 1 if there was one."""
     with tempfile.TemporaryDirectory(prefix="case-") as folder:
         tree = Path(folder) / name
         unpack(git, unit.parents[0], tree)
@@ -133,7 +138,7 @@ def written(
         fixed = {test: text for test, text in failed.items() if test not in still}
         if not fixed or still & {"", "timeout"}:
             return 0
-        for test, text in different(fixed):
+        for test, text in select_different(fixed):
             line = {"repository": name, "unit": unit.sha, "parent": unit.parents[0], "test": test, "style": style}
             out.write(json.dumps(line | {"text": text, "gold": list(gold)}, ensure_ascii=False) + "\n")
         out.flush()
@@ -150,7 +155,7 @@ def unpack(git: Git, sha: str, folder: Path) -> None:
 
 
 def overlay(git: Git, unit: Unit, tree: Path) -> None:
-    """The unit's tests, and what lies beside them, over the parent's tree."""
+    """Copy the unit's tests and their neighbours over the parent's tree."""
     contents = dict(git.blobs([change.new_blob for change in unit.changes if change.new_blob]))
     for change in unit.changes:
         if TEST.search(change.path):
@@ -162,7 +167,10 @@ def overlay(git: Git, unit: Unit, tree: Path) -> None:
 
 
 def failures(tree: Path, tests: Sequence[str], python: Path, style: str) -> Iterator[tuple[str, str]]:
-    """(test, what pytest printed of its failure); a test named "timeout" when the run took too long."""
+    """Yield (test, output of its failure) pairs.
+
+    A test named "timeout" means that the run took too long.
+    """
     report = tree.parent / "report.xml"
     report.unlink(missing_ok=True)
     command = [
@@ -186,8 +194,8 @@ def failures(tree: Path, tests: Sequence[str], python: Path, style: str) -> Iter
                 yield f"{case.get('classname')}::{case.get('name')}", told.text
 
 
-def different(fixed: dict[str, str]) -> list[tuple[str, str]]:
-    """A few of the failures, no two that end alike."""
+def select_different(fixed: dict[str, str]) -> list[tuple[str, str]]:
+    """Return a few failures, no two with the same ending."""
     kept: dict[str, tuple[str, str]] = {}
     for test, text in sorted(fixed.items()):
         last = text.strip().splitlines()[-1] if text.strip() else ""

@@ -1,6 +1,6 @@
-"""How the tests of a language are run, which of them one runs again when they fail, and what truly went wrong.
+"""Test runners by language: how to run all tests, rerun failing ones, and find the true failure.
 
-What went wrong is read from a report for machines, never from the text that hunchd reads.
+The true failure is read from a machine-readable report, never from the text that hunchd reads.
 """
 
 from __future__ import annotations
@@ -18,17 +18,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
-SECONDS = 120  # a run of all tests; what takes longer hangs
+SECONDS = 120  # a run of all tests; a longer one hangs
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class RunResult:
     code: int
     said: str
 
 
-def run(command: str, tree: Path, environment: Mapping[str, str]) -> Ran:
-    """What a shell would have shown; the code is 124 if it took too long: then its workers end with it."""
+def run(command: str, tree: Path, environment: Mapping[str, str]) -> RunResult:
+    """Return the terminal output and the exit code.
+
+    The code is 124 if the run took too long; then its workers end with it.
+    """
     with subprocess.Popen(
         shlex.split(command), cwd=tree, env=os.environ | environment, stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
@@ -37,15 +40,17 @@ def run(command: str, tree: Path, environment: Mapping[str, str]) -> Ran:
             said, _ = process.communicate(timeout=SECONDS)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
-            return Ran(124, "")
-    return Ran(process.returncode, said.decode("utf-8", "replace"))
+            return RunResult(124, "")
+    return RunResult(process.returncode, said.decode("utf-8", "replace"))
 
 
 @dataclass(frozen=True, slots=True)
-class Tongue:
-    """`narrowed` is the command that one gives next; `truth` its exit code and what
-    machines are told of it; `comment` a line of code
-    that says nothing."""
+class LanguageTests:
+    """Test commands of a language.
+
+    `narrowed` is the next command that a developer runs; `truth` returns its exit code and the report; `comment` is a
+    neutral line of code.
+    """
 
     suffixes: tuple[str, ...]
     comment: str
@@ -55,7 +60,7 @@ class Tongue:
 
 
 def _pytest_narrowed(whole: str, said: str, drawn: random.Random) -> str:
-    """All of it again, or the file that failed, in one of pytest's styles."""
+    """Return a command for all tests or the failing file, in one of pytest's styles."""
     failed = re.findall(r"^(?:FAILED|ERROR) ([^\s:]+\.py)", said, re.MULTILINE)
     start = whole.partition(" -x")[0]
     form = drawn.choice(("whole", "file", "file", "--tb=short", "--tb=native"))
@@ -69,17 +74,17 @@ def _pytest_truth(command: str, tree: Path, environment: Mapping[str, str]) -> t
         report = Path(folder) / "report.xml"
         ran = run(f"{command} -o junit_family=xunit2 --junitxml={report}", tree, environment)
         if not report.exists():  # a conftest.py that cannot be loaded
-            return ran.code, _last_named(ran.said)
+            return ran.code, _find_last_names(ran.said)
         told = []
         for case in ElementTree.parse(report).iter("testcase"):
             for kind in ("failure", "error"):
                 for one in case.findall(kind):
-                    told += _last_named(one.text or "") if kind == "error" else []
+                    told += _find_last_names(one.text or "") if kind == "error" else []
                     told.append((one.get("message") or "").splitlines()[0] if one.get("message") else "")
-        return ran.code, [one for one in told if one] or _last_named(ran.said)
+        return ran.code, [one for one in told if one] or _find_last_names(ran.said)
 
 
-def _last_named(said: str) -> list[str]:
+def _find_last_names(said: str) -> list[str]:
     return re.findall(r"^(?:E +)?((?:\w+\.)*\w*(?:Error|Exception)\b:?.*)$", said, re.MULTILINE)[-3:]
 
 
@@ -128,11 +133,11 @@ def _vitest_truth(command: str, tree: Path, environment: Mapping[str, str]) -> t
 
 
 TONGUES = {
-    "python": Tongue(
+    "python": LanguageTests(
         (".py",), "# moved", re.compile(r"(?:^|/)tests?/|test_[^/]*\.py$"), _pytest_narrowed, _pytest_truth
     ),
-    "go": Tongue((".go",), "// moved", re.compile(r"_test\.go$"), _go_narrowed, _go_truth),
-    "typescript": Tongue(
+    "go": LanguageTests((".go",), "// moved", re.compile(r"_test\.go$"), _go_narrowed, _go_truth),
+    "typescript": LanguageTests(
         (".ts",), "// moved", re.compile(r"(?:^|/)tests?/|\.test\.tsx?$"), _vitest_narrowed, _vitest_truth
     ),
 }

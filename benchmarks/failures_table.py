@@ -1,4 +1,4 @@
-"""What benchmarks/real_failures.py has found, as a table: one line a folder, one for all."""
+"""Table of the results of benchmarks/real_failures.py: one line for each folder, one for all."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any
 HEADS = ("repository", "faults", "kinds", "recognised", "fix kept", "again first", "false alarms", "of one type")
 
 
-def table(folders: Sequence[Path]) -> str:
+def format_table(folders: Sequence[Path]) -> str:
     rows, total = [], [0] * 11
     for folder in folders:
-        found = counts(folder)
+        found = count_results(folder)
         total = [a + b for a, b in zip(total, found, strict=True)]
         rows.append(_row(folder.name, found))
     rows.append(_row("all", total))
@@ -35,9 +35,13 @@ def _share(part: int, whole: int) -> str:
     return f"{part}/{whole} {100 * part / whole:.0f} %" if whole else "-"
 
 
-def counts(folder: Path) -> list[int]:
-    """Faults, their kinds, recognised, mended (of all that failed and passed), fixes kept; came again, fix first;
-    false alarms among faults with one of their type known; pairs of one type, those of them that are confused."""
+def count_results(folder: Path) -> list[int]:
+    """Count the results of a folder.
+
+    Faults, their kinds, recognised, fixed (of all that failed and passed), fixes stored; recurred, fix shown first;
+    false
+    alarms among faults with a known one of the same type; pairs of one type, those of them that are confused.
+    """
     lines = [json.loads(line) for line in (folder / "results.jsonl").read_text("utf-8").splitlines()]
     faults = {line["fault"]: line for line in lines if line["stage"] == "plant"}
     mends = [line for line in lines if line["stage"] == "mend" and line["failed"] and line["passed"]]
@@ -55,36 +59,40 @@ def counts(folder: Path) -> list[int]:
         known.append(line)
     return [
         len(faults), kinds,
-        sum(recognised(line, faults[line["fault"]]) for line in mends), len(mends),
-        sum(kept(line, faults[line["fault"]]) for line in mends),
-        len(agains), sum(first(line, faults[line["fault"]]) for line in agains),
+        sum(is_recognised(line, faults[line["fault"]]) for line in mends), len(mends),
+        sum(is_fix_stored(line, faults[line["fault"]]) for line in mends),
+        len(agains), sum(is_shown_first(line, faults[line["fault"]]) for line in agains),
         alarms, strangers, pairs, wrong,
     ]  # fmt: skip
 
 
-def recognised(line: dict[str, Any], fault: dict[str, Any]) -> bool:
-    """Whether what is shown is one of the things that truly went wrong."""
+def is_recognised(line: dict[str, Any], fault: dict[str, Any]) -> bool:
+    """Return True if a shown error is one of the true failures."""
     headline = _plain((line["seen"] or {}).get("headline", ""))
     return any(_plain(one)[:30] in headline or headline[:60] in _plain(one) for one in fault["truth"]) and bool(
         headline
     )
 
 
-def kept(line: dict[str, Any], fault: dict[str, Any]) -> bool:
+def is_fix_stored(line: dict[str, Any], fault: dict[str, Any]) -> bool:
     return (
-        line["fix"] is not None and fault["path"] in line["fix"]["paths"] and _restores(line["fix"]["content"], fault)
+        line["fix"] is not None
+        and fault["path"] in line["fix"]["paths"]
+        and _restores_line(line["fix"]["content"], fault)
     )
 
 
-def first(line: dict[str, Any], fault: dict[str, Any]) -> bool:
-    """Whether the first error that is shown is this one, with the change that mends it. What changes rarely, such as a
-    decision, may stand above it."""
+def is_shown_first(line: dict[str, Any], fault: dict[str, Any]) -> bool:
+    """Return True if the first shown error is this one, with the change that fixes it.
+
+    Rarely changing items, such as a decision, may precede it.
+    """
     seen = line["seen"]
-    return bool(seen and seen["told"] and line["shown"]) and _restores(line["shown"], fault)
+    return bool(seen and seen["told"] and line["shown"]) and _restores_line(line["shown"], fault)
 
 
-def _restores(content: str, fault: dict[str, Any]) -> bool:
-    """Whether a diff puts the line back that was broken."""
+def _restores_line(content: str, fault: dict[str, Any]) -> bool:
+    """Return True if a diff restores the broken line."""
     added = [_plain(line[1:]) for line in content.splitlines() if line.startswith("+")]
     removed = [_plain(line[1:]) for line in content.splitlines() if line.startswith("-")]
     return _plain(fault["old"]) in added or (not added and bool(removed))

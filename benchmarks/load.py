@@ -1,12 +1,12 @@
-"""How the daemon bears load: a burst, then a steady stream of signals, with questions meanwhile.
+"""Benchmark of the daemon under load: a burst and a steady stream of signals, with questions meanwhile.
 
     python benchmarks/load.py                      one minute of 1,000 signals a second
     python benchmarks/load.py --seconds 600        the ten minutes of the goal
     python benchmarks/load.py --rate 300 --batch 1 slower, each signal in a request of its own
 
-Beside the stream the same is sent to a bare server that only writes the bytes down, synced, and says 202: what this
-machine allows at the time. Prints figures and judges nothing but loss: what was acknowledged and is not there
-afterwards ends it with status 1.
+The same stream is sent to a bare server that only appends the bytes, synced, and answers 202: the baseline of this
+machine at that time. Prints figures and judges nothing but loss: a signal that was acknowledged and is missing
+afterwards gives exit status 1.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from hunchd.protocol.rendezvous import Rendezvous, read
 
 CLIENTS = 8
 QUESTIONS = 0.05  # seconds between two questions
-BARE_SECONDS = 30.0  # of the stream to the bare server, before the daemon's and after it
+BARE_SECONDS = 30.0  # of the stream to the bare server, before and after the daemon's
 
 
 @dataclass
@@ -42,8 +42,8 @@ class Tally:
     latencies: list[float] = field(default_factory=list)  # seconds, from sending a signal to its acknowledgement
     answers: list[float] = field(default_factory=list)  # seconds, of /context
     statuses: Counter[int] = field(default_factory=Counter)
-    memory: int = 0  # bytes, the most of all processes
-    front: int = 0  # bytes, the most of the front
+    memory: int = 0  # peak bytes of all processes
+    front: int = 0  # peak bytes of the front
     number: int = 0
 
 
@@ -54,23 +54,23 @@ def main() -> int:
     parser.add_argument("--rate", type=int, default=1_000, help="signals a second (1000)")
     parser.add_argument("--batch", type=int, default=10, help="signals in a request (10)")
     parser.add_argument("--bare", metavar="FOLDER", type=Path, help=argparse.SUPPRESS)
-    asked = parser.parse_args()
-    if asked.bare is not None:
-        asyncio.run(bare(asked.bare))
+    options = parser.parse_args()
+    if options.bare is not None:
+        asyncio.run(serve_bare(options.bare))
         return 0
     with tempfile.TemporaryDirectory(prefix="hd-") as folder:
         home, shop = Path(folder) / "home", Path(folder) / "shop"
-        repository(shop)
+        make_repository(shop)
         environment = os.environ | {"HUNCHD_HOME": str(home)}
         daemon = subprocess.Popen([sys.executable, "-m", "hunchd.daemon.main"], env=environment)
         try:
-            return asyncio.run(measured(asked, found(home), daemon.pid, shop))
+            return asyncio.run(measure_daemon(options, read_rendezvous(home), daemon.pid, shop))
         finally:
             daemon.send_signal(signal.SIGTERM)
             daemon.wait(10)
 
 
-def repository(folder: Path) -> None:
+def make_repository(folder: Path) -> None:
     folder.mkdir()
     (folder / "cart.py").write_text("def total(items):\n    return sum(items)\n")
     identity = ["-c", "user.name=Ada", "-c", "user.email=ada@example.org"]
@@ -78,7 +78,7 @@ def repository(folder: Path) -> None:
         subprocess.run(["git", *command], cwd=folder, check=True)
 
 
-def found(home: Path) -> Rendezvous:
+def read_rendezvous(home: Path) -> Rendezvous:
     file = places({"HUNCHD_HOME": str(home)}).rendezvous_file
     deadline = time.monotonic() + 30
     while (told := read(file)) is None:
@@ -88,8 +88,8 @@ def found(home: Path) -> Rendezvous:
     return told
 
 
-async def bare(folder: Path) -> None:
-    """Serve `POST /signals` with nothing but a synced append, and write its address into the folder."""
+async def serve_bare(folder: Path) -> None:
+    """Serve `POST /signals` with a synced append, and write the address into the folder."""
     with (folder / "appended").open("ab") as file:
 
         def append(body: bytes) -> None:
@@ -112,8 +112,8 @@ async def bare(folder: Path) -> None:
         await asyncio.Event().wait()
 
 
-async def compared(asked: argparse.Namespace, shop: Path) -> None:
-    """The same stream to the bare server."""
+async def measure_bare(asked: argparse.Namespace, shop: Path) -> None:
+    """Send the same stream to the bare server."""
     with tempfile.TemporaryDirectory(prefix="hd-") as folder:
         server = await asyncio.create_subprocess_exec(sys.executable, __file__, "--bare", folder)
         try:
@@ -124,47 +124,50 @@ async def compared(asked: argparse.Namespace, shop: Path) -> None:
             async with aiohttp.ClientSession(address.read_text(), connector=connector) as session:
                 tally = Tally()
                 began = time.perf_counter()
-                await stream(session, shop, tally, asked.rate, asked.batch, min(asked.seconds, BARE_SECONDS))
-                tell("bare server", tally, time.perf_counter() - began)
+                await send_stream(session, shop, tally, asked.rate, asked.batch, min(asked.seconds, BARE_SECONDS))
+                print_tally("bare server", tally, time.perf_counter() - began)
         finally:
             server.kill()
             await server.wait()
 
 
-async def measured(asked: argparse.Namespace, told: Rendezvous, pid: int, shop: Path) -> int:
-    # As many as a machine full of editors and hooks may hold; a daemon closes idle ones beyond 256.
+async def measure_daemon(asked: argparse.Namespace, told: Rendezvous, pid: int, shop: Path) -> int:
+    # Connections of a machine full of editors and hooks; a daemon closes idle ones beyond 256.
     connector = aiohttp.TCPConnector(limit=32)
     headers = {"Authorization": f"Bearer {told.token}"}
     async with aiohttp.ClientSession(told.url, connector=connector, headers=headers) as session:
         async with session.post("/projects", json={"path": str(shop)}) as response:
             response.raise_for_status()
-        await asyncio.sleep(3)  # read and embedded by then
+        await asyncio.sleep(3)  # indexed and embedded by then
         lost = 0
         for name, run in (
-            ("burst", lambda tally: burst(session, shop, tally, asked.burst)),
-            ("stream", lambda tally: stream(session, shop, tally, asked.rate, asked.batch, asked.seconds)),
+            ("burst", lambda tally: send_burst(session, shop, tally, asked.burst)),
+            ("stream", lambda tally: send_stream(session, shop, tally, asked.rate, asked.batch, asked.seconds)),
         ):
             if name == "stream":
-                await compared(asked, shop)
+                await measure_bare(asked, shop)
             tally = Tally()
-            beside = [asyncio.create_task(ask(session, shop, tally)), asyncio.create_task(weigh(pid, tally))]
+            beside = [asyncio.create_task(ask(session, shop, tally)), asyncio.create_task(sample_memory(pid, tally))]
             began = time.perf_counter()
             await run(tally)
             told_in = time.perf_counter() - began
             for task in beside:
                 task.cancel()
-            kept = await stored(session, name)
-            tell(name, tally, told_in, time.perf_counter() - began)
+            kept = await count_stored(session, name)
+            print_tally(name, tally, told_in, time.perf_counter() - began)
             missing = tally.acknowledged - kept.keys()
             repeated = sum(times > 1 for times in kept.values())
             print(f"  lost {len(missing)}, there twice {repeated}")
             lost += len(missing) + repeated
-        await compared(asked, shop)
+        await measure_bare(asked, shop)
     return 1 if lost else 0
 
 
-async def burst(session: aiohttp.ClientSession, shop: Path, tally: Tally, most: int) -> None:
-    """As many signals as quickly as they are taken, 100 in a request; what is refused is sent again when asked to."""
+async def send_burst(session: aiohttp.ClientSession, shop: Path, tally: Tally, most: int) -> None:
+    """Send signals as fast as they are accepted, 100 in a request.
+
+    Rejected ones are sent again when the daemon asks for it.
+    """
     waiting = iter(range(0, most, 100))
 
     async def client() -> None:
@@ -174,10 +177,10 @@ async def burst(session: aiohttp.ClientSession, shop: Path, tally: Tally, most: 
     await asyncio.gather(*(client() for _ in range(CLIENTS)))
 
 
-async def stream(
+async def send_stream(
     session: aiohttp.ClientSession, shop: Path, tally: Tally, rate: int, batch: int, seconds: float
 ) -> None:
-    """A steady rate, whether the answers keep up or not."""
+    """Send signals at a steady rate, even if the answers do not keep up."""
     began, sending = time.perf_counter(), set[asyncio.Task[None]]()
     for number in range(int(rate * seconds / batch)):
         if (pause := began + number * batch / rate - time.perf_counter()) > 0:
@@ -219,7 +222,7 @@ async def ask(session: aiohttp.ClientSession, shop: Path, tally: Tally) -> None:
         await asyncio.sleep(QUESTIONS)
 
 
-async def weigh(pid: int, tally: Tally) -> None:
+async def sample_memory(pid: int, tally: Tally) -> None:
     front = psutil.Process(pid)
     while True:
         weights = [front.memory_info().rss]
@@ -232,8 +235,8 @@ async def weigh(pid: int, tally: Tally) -> None:
         await asyncio.sleep(0.5)
 
 
-async def stored(session: aiohttp.ClientSession, name: str) -> Counter[str]:
-    """The events of that name in the store, once everything accepted has reached it."""
+async def count_stored(session: aiohttp.ClientSession, name: str) -> Counter[str]:
+    """Return the events of that name in the store after all queues are empty."""
     for _ in range(600):
         async with session.get("/status") as response:
             if (await response.json())["queues"]["writer"] == 0:
@@ -249,7 +252,7 @@ async def stored(session: aiohttp.ClientSession, name: str) -> Counter[str]:
     return kept
 
 
-def tell(name: str, tally: Tally, told_in: float, stored_in: float | None = None) -> None:
+def print_tally(name: str, tally: Tally, told_in: float, stored_in: float | None = None) -> None:
     count = len(tally.acknowledged)
     print(f"{name}: {count:,} signals acknowledged in {told_in:.1f} s ({count / told_in:,.0f}/s)", end="")
     print(f", stored after {stored_in:.1f} s" if stored_in else "", end="")

@@ -1,13 +1,13 @@
-"""Long conversations between two people: is the turn found that answers a question, and the session it was said in?
+"""Benchmark on LoCoMo: is the turn that answers a question found, and its session?
 
     python benchmarks/locomo.py locomo10.json --conversations 0-2
     python benchmarks/locomo.py --told 3.json 4.json     figures that were written with --dump, as one table
 
 The data is `data/locomo10.json` of snap-research/LoCoMo (CC BY-NC 4.0): fetch it yourself, nothing of it is kept here.
-Each conversation is a project of its own; every turn is taken in as a session's message is, and asked for by the
-product's own search, over a real store process. Beside it, in the same run: BM25 over single turns, and over turns with
-their neighbours. A question counts if it names its evidence. recall@k: share of the evidence turns among the first k.
-Sessions are ranked by their first turn: hit@5, R@1 and the reciprocal rank of the first session that holds evidence.
+Each conversation is a project of its own; every turn is stored like a session's message and searched by the product's
+own search, over a real store process. Beside it, in the same run: BM25 over single turns, and over turns with their
+neighbours. A question counts if it names its evidence. recall@k: share of the evidence turns among the first k.
+Sessions are ranked by their first turn: hit@5, R@1 and the reciprocal rank of the first session with evidence.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from hunchd.engine.keeping.session_log import memory_of_message, message_of
 from hunchd.protocol.requests import Depth, SearchRequest
 from hunchd.protocol.sessions import MessageDraft
 
-WANTED = 60  # results asked for: of the first 20 the turns count, of all of them the order of the sessions
+WANTED = 60  # requested results: turns count among the first 20, sessions by all of them
 FIGURES = ("recall@5", "recall@10", "recall@20", "hit@5", "R@1", "MRR")
 CATEGORIES = {1: "several turns", 2: "time", 3: "inference", 4: "one turn", 5: "adversarial"}
 _EVIDENCE = re.compile(r"D(\d+):(\d+)")
@@ -64,8 +64,8 @@ class Conversation:
         return turn, turn.split(":")[0]
 
 
-def conversation(number: int, raw: dict[str, Any], *, captions: bool) -> Conversation:
-    """The messages as the engine keeps them, and the questions that name evidence."""
+def parse_conversation(number: int, raw: dict[str, Any], *, captions: bool) -> Conversation:
+    """Return the messages as the engine stores them, and the questions with evidence."""
     said, project = raw["conversation"], f"locomo{number}"
     turns: dict[str, Memory] = {}
     for session in sorted((key for key in said if re.fullmatch(r"session_\d+", key)), key=lambda key: int(key[8:])):
@@ -84,8 +84,8 @@ def conversation(number: int, raw: dict[str, Any], *, captions: bool) -> Convers
     return Conversation(project, turns, tuple(asked))
 
 
-def windows(talk: Conversation, width: int) -> Bm25:
-    """BM25 over each turn with `width` neighbours on either side, of the same session."""
+def index_windows(talk: Conversation, width: int) -> Bm25:
+    """Index each turn with `width` neighbours on either side in its session by BM25."""
     ids = list(talk.turns)
     lines = {turn: f"{memory.source['name']}: {memory.content}" for turn, memory in talk.turns.items()}
     texts = []
@@ -95,7 +95,7 @@ def windows(talk: Conversation, width: int) -> Bm25:
     return Bm25(texts)
 
 
-def figures(question: Question, ranking: Ranking) -> tuple[float, ...]:
+def compute_figures(question: Question, ranking: Ranking) -> tuple[float, ...]:
     turns = [turn for turn, _ in ranking]
     sessions = list(dict.fromkeys(session for _, session in ranking))
     found = [share_found(set(question.turns), turns, k) for k in (5, 10, 20)]
@@ -103,8 +103,8 @@ def figures(question: Question, ranking: Ranking) -> tuple[float, ...]:
     return (*found, float(first >= 1 / 5), float(first == 1.0), first)
 
 
-async def asked(store: Opened, talk: Conversation, depth: Depth) -> list[Ranking]:
-    """The product's answers to all questions."""
+async def search_all(store: Opened, talk: Conversation, depth: Depth) -> list[Ranking]:
+    """Return the product's answers to all questions."""
     turn_of = {memory.id: turn for turn, memory in talk.turns.items()}
     rankings = []
     for question in talk.questions:
@@ -115,7 +115,7 @@ async def asked(store: Opened, talk: Conversation, depth: Depth) -> list[Ranking
     return rankings
 
 
-def table(rows: Rows) -> str:
+def format_table(rows: Rows) -> str:
     lines = ["| ranking | " + " | ".join(FIGURES) + " |", "| --- |" + " --- |" * len(FIGURES)]
     for name, scores in rows.items():
         means = [(column.mean(), *interval(column)) for column in np.array(scores).T]
@@ -125,7 +125,7 @@ def table(rows: Rows) -> str:
     return "\n".join(lines)
 
 
-def by_category(categories: Sequence[int], rows: Rows) -> str:
+def format_by_category(categories: Sequence[int], rows: Rows) -> str:
     lines = [""]
     for category, title in CATEGORIES.items():
         places = [place for place, one in enumerate(categories) if one == category]
@@ -135,18 +135,20 @@ def by_category(categories: Sequence[int], rows: Rows) -> str:
     return "\n".join(lines)
 
 
-async def measured(talks: Sequence[Conversation], folder: Path, *, at_hand: bool) -> tuple[list[int], Rows]:
-    """The category of each question, and its figures by ranking."""
+async def measure(talks: Sequence[Conversation], folder: Path, *, at_hand: bool) -> tuple[list[int], Rows]:
+    """Return the category of each question, and its figures by ranking."""
     rows: Rows = {}
 
     def note(name: str, talk: Conversation, rankings: Iterable[Ranking]) -> None:
-        scored = [figures(question, ranking) for question, ranking in zip(talk.questions, rankings, strict=True)]
+        scored = [
+            compute_figures(question, ranking) for question, ranking in zip(talk.questions, rankings, strict=True)
+        ]
         rows.setdefault(name, []).extend(scored)
 
     for talk in talks:
         ids = list(talk.turns)
         for width in (0, 1, 2):
-            index = windows(talk, width)
+            index = index_windows(talk, width)
             name = f"BM25, a turn with {width} neighbours each side" if width else "BM25, single turns"
             ranked = [index.ranked(question.text) for question in talk.questions]
             note(name, talk, [[talk.place(ids[number]) for number in one] for one in ranked])
@@ -155,15 +157,15 @@ async def measured(talks: Sequence[Conversation], folder: Path, *, at_hand: bool
             await store.keep(talk.project, list(talk.turns.values()), at_hand=at_hand)
         for depth in ("shallow", "deep"):
             for talk in talks:
-                note(f"hunchd, {depth}", talk, await asked(store, talk, depth))
+                note(f"hunchd, {depth}", talk, await search_all(store, talk, depth))
     return [question.category for talk in talks for question in talk.questions], rows
 
 
-def told(runs: Sequence[dict[str, Any]]) -> None:
+def print_combined(runs: Sequence[dict[str, Any]]) -> None:
     """Print the figures of all runs together."""
     categories = [category for run in runs for category in run["categories"]]
     rows = {name: [tuple(score) for run in runs for score in run["rows"][name]] for name in runs[0]["rows"]}
-    print(f"{len(categories)} questions\n\n{table(rows)}\n{by_category(categories, rows)}")
+    print(f"{len(categories)} questions\n\n{format_table(rows)}\n{format_by_category(categories, rows)}")
 
 
 def main() -> None:
@@ -179,18 +181,20 @@ def main() -> None:
     parser.add_argument("--no-captions", action="store_true", help="without what the pictures show")
     options = parser.parse_args()
     if options.told:
-        told([json.loads(path.read_text()) for path in options.told])
+        print_combined([json.loads(path.read_text()) for path in options.told])
         return
     first, last = (int(part) for part in options.conversations.split("-"))
     raw = json.loads(options.data.read_text())
-    talks = [conversation(number, raw[number], captions=not options.no_captions) for number in range(first, last + 1)]
+    talks = [
+        parse_conversation(number, raw[number], captions=not options.no_captions) for number in range(first, last + 1)
+    ]
     with tempfile.TemporaryDirectory(prefix="hd-") as temporary:
         folder = options.folder or Path(temporary)
-        categories, rows = asyncio.run(measured(talks, folder, at_hand=options.at_hand))
+        categories, rows = asyncio.run(measure(talks, folder, at_hand=options.at_hand))
     figured = {"categories": categories, "rows": rows}
     if options.dump:
         options.dump.write_text(json.dumps(figured))
-    told([figured])
+    print_combined([figured])
 
 
 if __name__ == "__main__":

@@ -1,21 +1,21 @@
-"""Which file is opened next, asked of recorded sessions; and what the steps before it tell, learned from them.
+"""Training and evaluation of the next-file ranker on recorded sessions.
 
     python benchmarks/next_file.py score EVENTS=REPOSITORY… [--table FILE]
     python benchmarks/next_file.py learn EVENTS=REPOSITORY… --units REPOSITORY --out src/hunchd/prediction/sequel.json
 
 EVENTS has one JSON object a line: `session`; `tool` (`Read`; `Update`, `Write` and `Edit`; `Bash`; `USER`); `file`,
-relative to the repository; `arg`, what the user said or the command was; and where it is known `at`, when the session
-began, in seconds since the epoch. Lines are in the order in which things happened. REPOSITORY is the git repository
-they happened in.
+relative to the repository; `arg`, the user's message or the command; and where it is known `at`, when the session
+began, in seconds since the epoch. Lines are in chronological order. REPOSITORY is the git repository of the session.
 
-Agents go back and forth; who works on what they know may open each file once. `--units` names histories whose past
-units of work are learned from as well, before their newest 600, their files opened one after the other in a random
+Agents go back and forth; a developer who knows the code may open each file once. `--units` names histories whose past
+units of work are learned from as well, before their newest 600, with their files opened one after the other in a
+random
 order.
 
 Before each step from one known file to another the daemon's own predictor is asked, with the history until then: units
-from before the session, or, where the lines tell no time, until the commands that commit them. `score` leaves each
-repository out of what the weights are learned from, unless a table is given. A file that is neither in the history nor
-was visited before cannot be named; the share of such steps is told.
+from before the session or, where the lines have no times, until the commands that commit them. `score` leaves each
+repository out of the training data, unless a table is given. A file that is neither in the history nor was visited
+before cannot be named; the share of such steps is printed.
 """
 
 from __future__ import annotations
@@ -53,37 +53,37 @@ Array = NDArray[Any]
 
 READING, EDITING = ("Read",), ("Update", "Write", "Edit")
 COMMITTED = re.compile(r'git commit.*?-m "([^"\n]{8,40})')
-BETWEEN = 60  # seconds between two events: recordings do not tell
-TEST_UNITS, UNITS_OF_HISTORY, LARGEST_UNIT = 600, 300, 8  # of histories that are learned from
-APART = 86_400  # seconds between two sessions whose times are not told
+BETWEEN = 60  # assumed seconds between two events: recordings have no times
+TEST_UNITS, UNITS_OF_HISTORY, LARGEST_UNIT = 600, 300, 8  # training histories
+APART = 86_400  # assumed seconds between two sessions without times
 STRETCH = 100  # units whose blobs are fetched at once
 SHRINKAGE = 1e-2  # ridge, on standardised signs
-LEAST_SPREAD = 1e-4  # of a sign: below it nothing can be learned of it
+LEAST_SPREAD = 1e-4  # occurrences of a feature: below it nothing can be learned
 MOST_ROUNDS, SMALLEST_STEP = 40, 1e-5
-SAME_WEIGHT = 300  # questions: each repository counts as if it had asked so many
+SAME_WEIGHT = 300  # questions: each repository gets the weight of this many
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """One step: what was known of each candidate before it, and where it led."""
+class Step:
+    """One step: the features of each candidate before it, and the file opened next."""
 
     signs: Array
-    right: Array  # which candidate it was; none where it was not among them
-    soon: Array  # which candidates are visited within the next SOON steps
+    right: Array  # marks the right candidate; none if it is not among them
+    soon: Array  # marks candidates visited within the next SOON steps
     words: bool
-    before: bool  # whether it had been visited in this session
-    place: dict[str, int]  # by method, the rank of what was right; 0: not named
+    before: bool  # True if it had been visited in this session
+    place: dict[str, int]  # rank of the right file by method; 0: not named
 
 
 @dataclass(slots=True)
 class Recording:
     name: str
-    asked: list[Asked]
-    unknown: int = 0  # steps to files that nobody could name
+    asked: list[Step]
+    unknown: int = 0  # steps to files that no method can name
 
 
 class Project:
-    """A predictor that learns a history bit by bit."""
+    """Predictor that learns a history bit by bit."""
 
     def __init__(self, repository: str, cache: Path | None) -> None:
         git = Git(repository)
@@ -94,7 +94,7 @@ class Project:
         self.clock = 0
 
     def learn(self, until: int) -> None:
-        """All units before this one, and what files said after them."""
+        """Learn all units before this one, with the files' state after them."""
         while self.learned < until:
             stretch = self.units[self.learned : min(until, self.learned + STRETCH)]
             changed = [change for unit in stretch for change in unit.changes if change.status != "D"]
@@ -108,8 +108,8 @@ class Project:
             self.learned += len(stretch)
 
 
-def recorded(events: Path, repository: str, cache: Path | None) -> Recording:
-    """All steps of the sessions of one project."""
+def load_recording(events: Path, repository: str, cache: Path | None) -> Recording:
+    """Return all steps of the sessions of one project."""
     project = Project(repository, cache)
     recording = Recording(name_of(repository), [])
     subjects = {unit.subject[:40]: position for position, unit in reversed(list(enumerate(project.units)))}
@@ -121,14 +121,14 @@ def recorded(events: Path, repository: str, cache: Path | None) -> Recording:
 
 def _one_session(project: Project, session: Sequence[dict[str, Any]], subjects: dict[str, int], to: Recording) -> None:
     began = session[0].get("at")
-    commits = [_committed(line, subjects) for line in session]
+    commits = [_find_commit(line, subjects) for line in session]
     if began is not None:
         project.learn(sum(unit.at < began for unit in project.units))
     elif ahead := [commit for commit in commits if commit is not None and commit >= project.learned]:
         project.learn(min(ahead))
     newest = project.units[project.learned - 1].at if project.learned else 0
     project.clock = max(began or 0, newest, project.clock + APART)
-    path, said = _path_of(session), ""
+    path, said = _list_visits(session), ""
     ahead = path[1:]
     visited: list[str] = []
     for line, commit in zip(session, commits, strict=True):
@@ -137,9 +137,9 @@ def _one_session(project: Project, session: Sequence[dict[str, Any]], subjects: 
             said = line["arg"]
         elif commit is not None and began is None:
             project.learn(commit + 1)
-        elif file := _file_of(line):
+        elif file := _get_file(line):
             if visited and visited[-1] != file:
-                _ask(project, visited, said, ahead, to)
+                _record_step(project, visited, said, ahead, to)
                 ahead = ahead[1:]
             if visited[-1:] != [file]:
                 visited.append(file)
@@ -150,8 +150,8 @@ def _one_session(project: Project, session: Sequence[dict[str, Any]], subjects: 
                 project.predictor.note(SessionEvent("saved", project.clock, file))
 
 
-def imagined(repository: str, cache: Path | None) -> Recording:
-    """Past units of work as sessions: their files opened once each, in a random order."""
+def simulate_sessions(repository: str, cache: Path | None) -> Recording:
+    """Return past units of work as sessions that open each file once, in a random order."""
     project = Project(repository, cache)
     recording = Recording(name_of(repository), [])
     windows = Windows.of(len(project.units), TEST_UNITS, UNITS_OF_HISTORY)
@@ -166,29 +166,29 @@ def imagined(repository: str, cache: Path | None) -> Recording:
         for opened, path in enumerate(order):
             if opened:
                 project.clock += BETWEEN
-                _ask(project, order[:opened], "", order[opened:], recording)
+                _record_step(project, order[:opened], "", order[opened:], recording)
             project.predictor.note(SessionEvent("opened", project.clock, path))
     return recording
 
 
-def _committed(line: dict[str, Any], subjects: dict[str, int]) -> int | None:
-    """The position of the unit that a command commits, if it is known by its subject."""
+def _find_commit(line: dict[str, Any], subjects: dict[str, int]) -> int | None:
+    """Return the position of the unit that a command commits, if its subject is known."""
     found = COMMITTED.search(str(line.get("arg", ""))) if line["tool"] == "Bash" else None
     return subjects.get(found.group(1)) if found else None
 
 
-def _path_of(session: Sequence[dict[str, Any]]) -> list[str]:
-    """The files of a session in order, each stay once."""
-    return [file for file, _ in groupby(filter(None, map(_file_of, session)))]
+def _list_visits(session: Sequence[dict[str, Any]]) -> list[str]:
+    """Return the files of a session in order, without immediate repetitions."""
+    return [file for file, _ in groupby(filter(None, map(_get_file, session)))]
 
 
-def _file_of(line: dict[str, Any]) -> str:
-    """The file that was read or edited; "" for anything else."""
+def _get_file(line: dict[str, Any]) -> str:
+    """Return the file that was read or edited; "" for anything else."""
     return str(line.get("file") or "") if line["tool"] in READING + EDITING else ""
 
 
-def _ask(project: Project, visited: Sequence[str], said: str, ahead: Sequence[str], to: Recording) -> None:
-    """What comes after the last of `visited`, in all ways."""
+def _record_step(project: Project, visited: Sequence[str], said: str, ahead: Sequence[str], to: Recording) -> None:
+    """Record the candidates after the last of `visited`, by each method."""
     predictor, right = project.predictor, ahead[0]
     if not project.learned:
         return
@@ -215,32 +215,35 @@ def _ask(project: Project, visited: Sequence[str], said: str, ahead: Sequence[st
         signs = sequel.signs_of(predictor.state, ranked.found, ranked.plain, steps, project.clock)
         soon = set(ahead[:SOON])
         to.asked.append(
-            Asked(
+            Step(
                 signs,
                 np.array([path == right for path in paths], "?"),
                 np.array([path in soon for path in paths], "?"),
                 words and query.head != "seed",
                 right in visited,
-                {name: _place(others[name], right, visited[-1]) for name in others},
+                {name: _find_rank(others[name], right, visited[-1]) for name in others},
             )
         )
 
 
 def _most_visited(visited: Sequence[str]) -> list[str]:
-    """Files by their number of visits, each fading with the steps since."""
+    """Rank files by their visits, each fading with the steps since."""
     counts: dict[str, float] = {}
     for age, file in enumerate(reversed(visited)):
         counts[file] = counts.get(file, 0.0) + sequel.FADING**age
     return sorted(counts, key=lambda file: -counts[file])
 
 
-def _place(ranking: Sequence[str], right: str, at_hand: str) -> int:
+def _find_rank(ranking: Sequence[str], right: str, at_hand: str) -> int:
     others = [path for path in ranking if path != at_hand]
     return others.index(right) + 1 if right in others else 0
 
 
-def fitted(asked: Sequence[tuple[Asked, float]]) -> Array:
-    """Weights of the signs by a conditional logit (McFadden, 1974), ridge on standardised signs, by Newton's method."""
+def fit_weights(asked: Sequence[tuple[Step, float]]) -> Array:
+    """Fit feature weights by a conditional logit (McFadden, 1974).
+
+    Ridge on standardised features, by Newton's method.
+    """
     some = [(one.signs, one.right, weight) for one, weight in asked if one.right.any()]
     spread = np.concatenate([signs for signs, _, _ in some]).std(axis=0)
     scale = np.where(spread > LEAST_SPREAD, spread, 1.0)
@@ -263,7 +266,7 @@ def fitted(asked: Sequence[tuple[Asked, float]]) -> Array:
 
 
 def _likelihood(questions: Sequence[tuple[Array, Array, float]], weights: Array) -> tuple[float, Array, Array]:
-    """The mean log likelihood less the ridge, its gradient, and its curvature, turned round."""
+    """Return the mean log likelihood less the ridge, its gradient, and its negated curvature."""
     total = sum(weight for _, _, weight in questions)
     value = -SHRINKAGE * float(weights @ weights)
     gradient, curvature = -2 * SHRINKAGE * weights, 2 * SHRINKAGE * np.eye(len(weights))
@@ -276,30 +279,33 @@ def _likelihood(questions: Sequence[tuple[Array, Array, float]], weights: Array)
     return value, gradient, curvature
 
 
-def learned(recordings: Sequence[Recording], chance: calibration.Isotonic | None = None) -> Sequel:
-    """The table of these recordings, each counting the same."""
+def fit_table(recordings: Sequence[Recording], chance: calibration.Isotonic | None = None) -> Sequel:
+    """Fit the table on these recordings with equal weight each."""
     by_words = {}
     for words in (False, True):
         kept = [[one for one in recording.asked if one.words == words] for recording in recordings]
-        by_words[words] = fitted([(one, SAME_WEIGHT / len(few)) for few in kept for one in few])
+        by_words[words] = fit_weights([(one, SAME_WEIGHT / len(few)) for few in kept for one in few])
     return Sequel(by_words[False], by_words[True], chance or calibration.by_hand())
 
 
-def chances(recordings: Sequence[Recording], pasts: Sequence[Recording]) -> calibration.Isotonic:
-    """From shares of the next step to the chance of a visit soon, each recording scored by what all others teach."""
+def calibrate(recordings: Sequence[Recording], pasts: Sequence[Recording]) -> calibration.Isotonic:
+    """Map shares of the next step to the probability of a visit soon.
+
+    Each recording is scored by weights from all others.
+    """
     scores, used = [], []
     for left_out in recordings:
-        table = learned([*(recording for recording in recordings if recording is not left_out), *pasts])
+        table = fit_table([*(recording for recording in recordings if recording is not left_out), *pasts])
         for one in left_out.asked:
             scores.append(sequel.shares(table.scores(one.signs, words=one.words)))
             used.append(one.soon)
     return calibration.fitted(np.concatenate(scores), np.concatenate(used).astype("<f4"))
 
 
-def told(recording: Recording, table: Sequel) -> str:
-    """A table of figures: all steps, and those to new files and back apart."""
+def format_table(recording: Recording, table: Sequel) -> str:
+    """Format a table: all steps, and those to new and to visited files."""
     few = [one for one in recording.asked if not one.words]
-    rows: list[tuple[str, Sequence[Asked], Callable[[Asked], int]]] = [
+    rows: list[tuple[str, Sequence[Step], Callable[[Step], int]]] = [
         ("hunch", few, lambda one: _rank(one, table)),
         ("hunch, with what was said", [one for one in recording.asked if one.words], lambda one: _rank(one, table)),
         *((name, few, lambda one, name=name: one.place[name]) for name in few[0].place),
@@ -315,17 +321,17 @@ def told(recording: Recording, table: Sequel) -> str:
     return "\n".join(lines)
 
 
-def _rank(one: Asked, table: Sequel) -> int:
+def _rank(one: Step, table: Sequel) -> int:
     if not one.right.any():
         return 0
     scores = table.scores(one.signs, words=one.words)
     return 1 + int((scores > scores[one.right][0]).sum())
 
 
-def _given(options: argparse.Namespace) -> Iterator[Recording]:
+def _load_recordings(options: argparse.Namespace) -> Iterator[Recording]:
     for pair in options.recording:
         events, _, repository = pair.partition("=")
-        yield recorded(Path(events), repository, options.cache)
+        yield load_recording(Path(events), repository, options.cache)
 
 
 def main() -> None:
@@ -337,20 +343,20 @@ def main() -> None:
     parser.add_argument("--table", type=Path, metavar="FILE", help="score with this one")
     parser.add_argument("--out", type=Path, metavar="FILE", default=sequel.SHIPPED, help="where the table is written")
     options = parser.parse_args()
-    recordings = list(_given(options))
-    pasts = [imagined(repository, options.cache) for repository in options.units]
+    recordings = list(_load_recordings(options))
+    pasts = [simulate_sessions(repository, options.cache) for repository in options.units]
     if options.what == "learn":
         about = {
             "learned": datetime.now(UTC).date().isoformat(),
             "from": {one.name: len(one.asked) for one in recordings},
         }
-        table = learned(recordings, chances(recordings))
+        table = fit_table(recordings, calibrate(recordings))
         sequel.written(Sequel(table.files, table.words, table.chance, about), options.out)
         return
     for recording in recordings:
         others = [other for other in recordings if other is not recording]
-        table = sequel.loaded(options.table) if options.table else learned([*others, *pasts])
-        print(told(recording, table), flush=True)
+        table = sequel.loaded(options.table) if options.table else fit_table([*others, *pasts])
+        print(format_table(recording, table), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,12 +1,12 @@
-"""Fixes from history: of errors that commit messages quote, how often is the right commit told, and which other?
+"""Benchmark of fixes from history: is the right commit shown for errors that commit messages quote?
 
     python benchmarks/past_fixes.py REPOSITORY… [--read]
 
 The questions are real: a message that quotes a traceback, a panic or an exception with its message, of a commit that
-touched code. The error is asked about in the files that it names, else in those that the commit touched.
+touched code. The error is looked up in the files that it names, else in those that the commit touched.
 
-- itself: history as it is with that commit. Somebody meets the error on an older branch: is it the commit that is told?
-- earlier: history as it was before that commit. Is an earlier one told, and does it help? That only a reader can say:
+- itself: history including that commit, as if the error occurred on an older branch: is that commit shown?
+- earlier: history before that commit. Is an earlier one shown, and does it help? Only a reader can judge that:
   `--read` prints them.
 """
 
@@ -50,35 +50,35 @@ def main() -> None:
     parser.add_argument("repositories", nargs="+", type=Path)
     parser.add_argument("--read", action="store_true", help="print what is told of each error")
     parser.add_argument("--most", type=int, default=MOST_ASKED)
-    asked = parser.parse_args()
+    options = parser.parse_args()
     total = [0, 0, 0, 0]
-    for repository in asked.repositories:
+    for repository in options.repositories:
         counts = [0, 0, 0, 0]
-        for question in drawn(repository, asked.most):
-            itself = found(repository, question, until=question.sha)
-            earlier = found(repository, question, until=f"{question.sha}^")
+        for question in draw_questions(repository, options.most):
+            itself = find_fix(repository, question, until=question.sha)
+            earlier = find_fix(repository, question, until=f"{question.sha}^")
             told = (True, itself is not None, bool(itself and itself.commit == question.sha), earlier is not None)
             counts = [count + one for count, one in zip(counts, told, strict=True)]
-            if asked.read and earlier is not None:
+            if options.read and earlier is not None:
                 show(question, earlier)
         total = [count + one for count, one in zip(total, counts, strict=True)]
-        print(line_of(repository.parent.name or repository.name, counts), flush=True)
-    print(line_of("all", total))
+        print(format_line(repository.parent.name or repository.name, counts), flush=True)
+    print(format_line("all", total))
 
 
-def line_of(name: str, counts: list[int]) -> str:
+def format_line(name: str, counts: list[int]) -> str:
     asked, told, right, earlier = counts
     return f"{name:<28} asked {asked:>3} | itself there: told {told}, itself {right} | not there: told {earlier}"
 
 
-def drawn(repository: Path, most: int) -> list[Question]:
-    questions = list(questions_of(Git(repository)))
+def draw_questions(repository: Path, most: int) -> list[Question]:
+    questions = list(iter_questions(Git(repository)))
     random.Random(1).shuffle(questions)
     return questions[:most]
 
 
-def questions_of(git: Git) -> Iterator[Question]:
-    """The commits that quote an error and mend code, one parent each."""
+def iter_questions(git: Git) -> Iterator[Question]:
+    """Yield the commits with one parent that quote an error and fix code."""
     told = git.run(
         "log", "--no-merges", "--extended-regexp", f"--grep={_WORDS}", "--name-only", "--format=%x01%H%x1f%P%x1f%B%x02"
     )
@@ -89,11 +89,14 @@ def questions_of(git: Git) -> Iterator[Question]:
         quoted = _QUOTES.search(message)
         if quoted and parents and 0 < len(paths) <= 8 and mends(message):
             text = re.sub(r"^[>|\s]{0,8}(?=\S)", "", message[quoted.start() :], flags=re.MULTILINE)
-            yield Question(sha, placed(text, paths), message)
+            yield Question(sha, rewrite_paths(text, paths), message)
 
 
-def placed(text: str, paths: list[str]) -> str:
-    """The quoted error with the project's own paths; one that names none of them was raised in what was touched."""
+def rewrite_paths(text: str, paths: list[str]) -> str:
+    """Rewrite the quoted error to the project's paths.
+
+    One that names none of them was raised in the touched files.
+    """
     own = False
     for place in understood(text).places:
         for path in paths:
@@ -104,7 +107,7 @@ def placed(text: str, paths: list[str]) -> str:
     return "".join(f'  File "{path}", line 1, in <module>\n' for path in reversed(paths[:3])) + text
 
 
-def found(repository: Path, question: Question, *, until: str) -> Fix | None:
+def find_fix(repository: Path, question: Question, *, until: str) -> Fix | None:
     now = datetime(2026, 1, 1, tzinfo=UTC)
     error = Memory(id="e", kind=Kind.ERROR, title="error", content=question.text, at=now, created=now, updated=now)
     return found_in(repository, error, (), until=until)

@@ -1,18 +1,20 @@
-"""Are patterns right? The newest instance of each is hidden: is it matched, and are its companions predicted?
+"""Benchmark of code patterns: is a hidden newest instance matched, and are its companions predicted?
 
     python benchmarks/patterns.py TREE… [--patterns 30]
 
 For each of the best patterns of a working tree: the unit of history that added its newest instance is taken as the
-future. All instances which that unit added are taken out, the rest is mined again from nothing, companions are learnt
-from older units only. Then it is asked:
+future. All instances which that unit added are removed, the rest is mined again from scratch, and companions are
+learned
+from older units only. Two questions follow:
 
-- match: is the hidden instance matched by the pattern that is found again (recall), and how many of all shapes of its
-  kind that this pattern matches are instances (precision)? Beside it "same folder, same suffix": whatever shape of its
-  kind stands in a folder, and in files with the ending, where the remaining instances are.
-- companions: which of the other files that the unit changed, and that were there before, are predicted (recall), and
-  how many of the predicted were changed (precision)? Beside it all files of the instance's folder with its ending, and
-  the three of them that were changed last before. Kinds (`changelog/*.rst`) are counted on their own: right when the
-  unit touched a file of the kind.
+- match: does the pattern that is found again match the hidden instance (recall), and how many of all shapes of its
+  kind that it matches are instances (precision)? The baseline is "same folder, same suffix": any shape of its kind
+  in a
+  folder, and in files with the suffix, of the remaining instances.
+- companions: which of the other existing files that the unit changed are predicted (recall), and how many of the
+  predicted were changed (precision)? The baselines are all files of the instance's folder with its suffix, and the
+  three of them that were changed last. Kinds (`changelog/*.rst`) are counted separately: right if the unit touched a
+  file of the kind.
 """
 
 from __future__ import annotations
@@ -37,12 +39,12 @@ from hunchd.prediction.words import stem_of
 from hunchd.repository.git import Git
 from hunchd.repository.ignore import IgnoreRules
 
-SAME_AGAIN = 0.4  # of the instances that a pattern must share with one found before to be that one
+SAME_AGAIN = 0.4  # share of instances that identifies a pattern with an earlier one
 
 
 @dataclass
 class Score:
-    """Sums over patterns: how often, and of how many."""
+    """Sums over patterns: successes and trials."""
 
     asked: int = 0
     sums: dict[str, float] = field(default_factory=dict)
@@ -67,12 +69,12 @@ def main() -> None:
     total = Score()
     for tree in arguments.trees:
         began = time.monotonic()
-        score = scored(tree, arguments.patterns, total)
-        print(line_of(tree.name, score), f"({time.monotonic() - began:.0f} s)", flush=True)
-    print(line_of("mean of all", total))
+        score = score_tree(tree, arguments.patterns, total)
+        print(format_line(tree.name, score), f"({time.monotonic() - began:.0f} s)", flush=True)
+    print(format_line("mean of all", total))
 
 
-def line_of(name: str, score: Score) -> str:
+def format_line(name: str, score: Score) -> str:
     cells = (
         "again", "matched", "match precision", "|", "folder matched", "folder match precision", "|", "precision",
         "recall", "|", "folder precision", "folder recall", "|", "near precision", "near recall", "|", "kind precision",
@@ -80,7 +82,7 @@ def line_of(name: str, score: Score) -> str:
     return " ".join((f"{name:<12} {score.asked:>3} |", *(cell if cell == "|" else score.mean(cell) for cell in cells)))
 
 
-def scored(root: Path, most: int, total: Score) -> Score:
+def score_tree(root: Path, most: int, total: Score) -> Score:
     def read(path: str) -> bytes | None:
         try:
             return (root / path).read_bytes()
@@ -98,14 +100,14 @@ def scored(root: Path, most: int, total: Score) -> Score:
     score = Score()
     for pattern in patterns:
         for one in (score, total):
-            ask(pattern, shapes, units, past, one, most)
+            evaluate_pattern(pattern, shapes, units, past, one, most)
     return score
 
 
 _again: dict[str, list[Pattern]] = {}
 
 
-def ask(
+def evaluate_pattern(
     pattern: Pattern,
     shapes: Sequence[Shape],
     units: Mapping[Spot, Unit],
@@ -113,7 +115,7 @@ def ask(
     score: Score,
     most: int,
 ) -> None:
-    """One pattern, its newest instance hidden."""
+    """Evaluate one pattern with its newest instance hidden."""
     dated = sorted((spot for spot in pattern.spots if spot in units), key=lambda spot: (-units[spot].at, spot.path))
     if not dated:
         return
@@ -124,18 +126,18 @@ def ask(
     if len(rest) < 3:
         return
     score.asked += 1
-    found = found_without(pattern, hidden, shapes, most)
+    found = mine_without(pattern, hidden, shapes, most)
     score.add("again", float(found is not None))
-    match(pattern, newest, hidden, rest, found, shapes, score)
+    measure_match(pattern, newest, hidden, rest, found, shapes, score)
     if is_work(future):
-        companions(pattern, newest, hidden, future, units, past, score)
+        measure_companions(pattern, newest, hidden, future, units, past, score)
 
 
-def found_without(pattern: Pattern, hidden: set[Spot], shapes: Sequence[Shape], most: int) -> Pattern | None:
-    """The same pattern among those that are found where the hidden instances are not."""
+def mine_without(pattern: Pattern, hidden: set[Spot], shapes: Sequence[Shape], most: int) -> Pattern | None:
+    """Return the same pattern, mined without the hidden instances."""
     key = f"{id(shapes)}:{pattern.key}"
     if key not in _again:
-        kinds = {"name", "class", "function", "method", pattern.kind}  # what tells the project's own names
+        kinds = {"name", "class", "function", "method", pattern.kind}  # to recognise the project's own names
         left = [
             shape for shape in shapes if shape.kind in kinds and Spot(shape.path, shape.line, shape.name) not in hidden
         ]
@@ -155,7 +157,7 @@ def as_pattern(group) -> Pattern:  # type: ignore[no-untyped-def]
     return Pattern("", group.language, group.kind, "", "", "", 0.0, group.core, spots, len(spots), group.files)
 
 
-def match(
+def measure_match(
     pattern: Pattern, newest: Spot, hidden: set[Spot], rest: Sequence[Spot], found: Pattern | None,
     shapes: Sequence[Shape], score: Score,
 ) -> None:  # fmt: skip
@@ -181,7 +183,7 @@ def match(
             score.add(f"{name}match precision", right / len(matched))
 
 
-def companions(
+def measure_companions(
     pattern: Pattern, newest: Spot, hidden: set[Spot], future: Unit, units: Mapping[Spot, Unit],
     past: Mapping[str, Unit], score: Score,
 ) -> None:  # fmt: skip
@@ -198,8 +200,8 @@ def companions(
     files = {spot.path for spot in pattern.spots}
     told = [(past[sha], paths) for sha, paths in earlier.items()]
     known = companions_of(told, around=Around(changed).those(files), instances=files)
-    there = files_before(future, past)
-    predicted = {path for one in known for path in resolved(one, newest.path, there)} - own
+    there = list_files_before(future, past)
+    predicted = {path for one in known for path in resolve_companion(one, newest.path, there)} - own
     folder, ending = posixpath.dirname(newest.path), posixpath.splitext(newest.path)[1]
     same = [path for path in there if posixpath.dirname(path) == folder and path.endswith(ending)]
     same = [path for path in same if path not in own]
@@ -213,7 +215,7 @@ def companions(
             score.add("kind precision", float(any(is_of_kind(path, one.target) for path in touched)))
 
 
-def resolved(one: Companion, path: str, there: Mapping[str, int]) -> set[str]:
+def resolve_companion(one: Companion, path: str, there: Mapping[str, int]) -> set[str]:
     if one.kind == "file":
         return {one.target} & there.keys()
     if one.kind == "kind":
@@ -223,8 +225,8 @@ def resolved(one: Companion, path: str, there: Mapping[str, int]) -> set[str]:
     return set(like[:1])
 
 
-def files_before(future: Unit, past: Mapping[str, Unit]) -> dict[str, int]:
-    """The files that older units changed and none took away, the one changed last first."""
+def list_files_before(future: Unit, past: Mapping[str, Unit]) -> dict[str, int]:
+    """Return existing files that older units changed, most recently changed first."""
     seen: dict[str, int] = {}
     gone: set[str] = set()
     older = sorted((unit for unit in past.values() if unit.at < future.at), key=lambda unit: -unit.at)

@@ -1,20 +1,20 @@
-"""Real failures: code is broken, its tests fail under `hunch run`, it is mended, they pass; then it breaks again.
+r"""Benchmark of real failures: code is broken under `hunch run`, fixed, and broken again.
 
-    python benchmarks/real_failures.py --tree CLONE --language python --whole "python -m pytest -q -x tests" \\
+    python benchmarks/real_failures.py --tree CLONE --language python --whole "python -m pytest -q -x tests" \
         --sources "src/**/*.py" --seed 1 --faults 30 --work FOLDER
 
-CLONE is changed: a clean throw-away clone whose tests pass with the command `--whole`. Faults are made by rule
-(benchmarks/mutations.py) at places drawn with the seed; one that no test notices is passed over. Then, with a daemon of
+CLONE is changed: a clean disposable clone whose tests pass with the command `--whole`. Faults are made by rule
+(benchmarks/mutations.py) at sites drawn with the seed; one that no test detects is skipped. Then, with a daemon of
 its own below FOLDER:
 
-  mend    break, run the failing command, mend it (put back; with other edits beside; or committed), run it again.
-          Is the error that is shown the one that happened? Is the change kept as its fix? Is an older fix shown
+  mend    break, run the failing command, fix it (restored; with other edits; or committed), run it again.
+          Is the error that is shown the one that occurred? Is the change stored as its fix? Is an older fix shown
           that does not belong to it (a false alarm)?
   again   later, in another order, after a restart: the same fault with lines moved and another value. Is the first
-          thing that the bundle says this error, with the very fix?
+          item of the bundle this error, with that fix?
 
-What is done is kept in FOLDER/results.jsonl: started again, it goes on. `--minutes` ends it earlier. `--table` prints
-what several folders hold.
+Results are appended to FOLDER/results.jsonl; a restart continues there. `--minutes` ends it earlier. `--table` prints
+the results of several folders.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ from pathlib import Path
 from typing import Any
 
 from daemon import daemon
-from failing_tests import TONGUES, Tongue, run
-from failures_table import table
-from mutations import OPERATORS, Site, sites
+from failing_tests import TONGUES, LanguageTests, run
+from failures_table import format_table
+from mutations import OPERATORS, Site, find_sites
 
 from hunchd.cli.client import Client
 from hunchd.config.places import places
 
-SEEN = 30.0  # seconds until the daemon has looked into what happened
-MOST_TRUE = 200  # things that went wrong at once that are kept
+SEEN = 30.0  # seconds until the daemon has processed an event
+MOST_TRUE = 200  # stored simultaneous failures
 MOVED = (3, 40)  # lines, at least and at most
-BROKEN = "Work on"  # begins the message of a commit that holds a fault
+BROKEN = "Work on"  # prefix of the message of a commit with a fault
 WAYS = ("put back", "with other edits", "committed")
 
 
@@ -60,7 +60,7 @@ class Work:
     until: float  # monotonic
 
     @property
-    def tongue(self) -> Tongue:
+    def tongue(self) -> LanguageTests:
         return TONGUES[self.language]
 
     @property
@@ -103,34 +103,36 @@ def main() -> int:
     parser.add_argument("--faults", type=int, default=30)
     parser.add_argument("--only-plant", action="store_true", help="end when the faults are found")
     parser.add_argument("--minutes", type=float, default=600)
-    asked = parser.parse_args()
-    if asked.table:
-        print(table(asked.table))
+    options = parser.parse_args()
+    if options.table:
+        print(format_table(options.table))
         return 0
-    asked.work.mkdir(parents=True, exist_ok=True)
-    environment = dict(pair.split("=", 1) for pair in asked.set) | {"PYTHONDONTWRITEBYTECODE": "1"}
-    until = time.monotonic() + asked.minutes * 60
-    tree = asked.tree.resolve()
-    work = Work(tree, asked.language, asked.whole, tuple(asked.sources), environment, asked.work, asked.seed, until)
+    options.work.mkdir(parents=True, exist_ok=True)
+    environment = dict(pair.split("=", 1) for pair in options.set) | {"PYTHONDONTWRITEBYTECODE": "1"}
+    until = time.monotonic() + options.minutes * 60
+    tree = options.tree.resolve()
+    work = Work(
+        tree, options.language, options.whole, tuple(options.sources), environment, options.work, options.seed, until
+    )
     work.clean()
-    if work.git("log", "-1", "--format=%s").startswith(BROKEN):  # it was ended between a fault and its mending
+    if work.git("log", "-1", "--format=%s").startswith(BROKEN):  # stopped between a fault and its fix
         work.git("reset", "-q", "--hard", "HEAD~1")
     if not work.results.exists() and run(work.whole, tree, environment).code != 0:
         raise SystemExit(f"{work.whole} does not pass in {tree} as it is")
-    plant(work, asked.faults)
-    if not work.late and not asked.only_plant:
-        with daemon(asked.work / "home") as (told, _):
+    plant_faults(work, options.faults)
+    if not work.late and not options.only_plant:
+        with daemon(options.work / "home") as (told, _):
             session = Session(work, Client(told))
             session.mend()
         if not work.late:
-            with daemon(asked.work / "home") as (told, _):  # what is known has to outlive the daemon
+            with daemon(options.work / "home") as (told, _):  # stored data must survive a restart
                 Session(work, Client(told)).again()
     print("to be continued" if work.late else "done")
     return 0
 
 
-def plant(work: Work, wanted: int) -> None:
-    """Find faults that a test notices, each operator in turn."""
+def plant_faults(work: Work, wanted: int) -> None:
+    """Find faults that a test detects, each operator in turn."""
     planted = work.done("plant")
     tried = {(line["path"], line["start"], line["operator"]) for line in (*planted, *work.done("unnoticed"))}
     drawn = random.Random(f"{work.seed}")
@@ -140,7 +142,7 @@ def plant(work: Work, wanted: int) -> None:
         for file in files:
             path = file.relative_to(work.tree).as_posix()
             if bool(work.tongue.is_test.search(path)) == operator.in_tests and path.endswith(work.tongue.suffixes):
-                pools.setdefault(operator.name, []).extend(sites(work.language, operator, path, file.read_bytes()))
+                pools.setdefault(operator.name, []).extend(find_sites(work.language, operator, path, file.read_bytes()))
     for pool in pools.values():
         drawn.shuffle(pool)
     names = sorted(pools)
@@ -153,10 +155,10 @@ def plant(work: Work, wanted: int) -> None:
             site = pools[name].pop()
             if (site.path, site.start, site.operator) in tried:
                 continue
-            count += _planted(work, site, count)
+            count += _plant_at(work, site, count)
 
 
-def _planted(work: Work, site: Site, number: int) -> bool:
+def _plant_at(work: Work, site: Site, number: int) -> bool:
     file = work.tree / site.path
     source = file.read_bytes()
     drawn = random.Random(f"{work.seed}:{site.path}:{site.start}:{site.operator}")
@@ -168,7 +170,7 @@ def _planted(work: Work, site: Site, number: int) -> bool:
     finally:
         file.write_bytes(source)
         work.clean()
-    line, old = _first_broken(source, site.applied(source))
+    line, old = _find_broken_line(source, site.applied(source))
     told = asdict(site) | {"line": line + 1, "old": old}
     if code in (0, 124) or not truth:
         work.keep("unnoticed", **told)
@@ -177,8 +179,8 @@ def _planted(work: Work, site: Site, number: int) -> bool:
     return True
 
 
-def _first_broken(source: bytes, broken: bytes) -> tuple[int, str]:
-    """The first line that differs, from 0, and what it was."""
+def _find_broken_line(source: bytes, broken: bytes) -> tuple[int, str]:
+    """Return the first line that differs, from 0, and its old text."""
     lines, after = source.split(b"\n"), broken.split(b"\n")
     pairs = enumerate(zip(lines, after, strict=False))
     line = next((number for number, (one, other) in pairs if one != other), min(len(lines), len(after)) - 1)
@@ -186,7 +188,7 @@ def _first_broken(source: bytes, broken: bytes) -> tuple[int, str]:
 
 
 class Session:
-    """Somebody at work in the clone, and what the daemon knows of it."""
+    """Simulated developer in the clone, and the daemon's view of it."""
 
     def __init__(self, work: Work, client: Client) -> None:
         self._work = work
@@ -249,7 +251,7 @@ class Session:
             self._client.post("/signals", {"signals": [cleared]})
 
     def _break(self, fault: dict[str, Any], *, lines: int, again: bool = False) -> bytes:
-        """Put the fault in; the file as it was."""
+        """Insert the fault and return the file's old content."""
         file = self._work.tree / fault["path"]
         source = file.read_bytes()
         site = Site(*(fault[name] for name in ("operator", "path", "start", "end", "broken", "again")))
@@ -274,7 +276,7 @@ class Session:
             readme.write_bytes(readme.read_bytes() + b"\nMore.\n")
 
     def _run(self, command: str) -> bool:
-        """Whether it failed, once the daemon has looked into it."""
+        """Return True if the command failed, once the daemon has processed it."""
         began = datetime.now(UTC)
         words = [sys.executable, "-m", "hunchd.cli", "run", "--", *shlex.split(command)]
         settings = os.environ | {"HUNCHD_HOME": str(self._work.folder / "home")}
@@ -286,7 +288,7 @@ class Session:
         return code != 0
 
     def _first(self) -> dict[str, Any] | None:
-        """What the bundle says first of all errors, without a file at hand."""
+        """Return the first error in the bundle without a current file."""
         bundle = self._client.get("/context", project=str(self._work.tree))
         for place, item in enumerate(item for item in bundle["items"] if item["tier"] == 1):
             if item["kind"] == "error":
@@ -301,7 +303,7 @@ class Session:
         return None
 
     def _fix(self, error: str) -> dict[str, Any] | None:
-        """The fix of an error that is newest."""
+        """Return the newest fix of an error."""
         fixes = [one for one in self._fixes() if self._of(one) == error]
         newest = max(fixes, key=lambda one: one["updated"] if "updated" in one else one["at"], default=None)
         if newest is None:
@@ -325,7 +327,7 @@ class Session:
         return str(self._memory(seen["id"])["content"])[-6_000:] if seen else ""
 
     def _heard(self, command: str) -> datetime:
-        """When the command was looked into last: kept once it is done."""
+        """Return when the command was last processed; it is stored afterwards."""
         files = list(self._home.cache.rglob("runs.json"))
         until = json.loads(files[0].read_text())["until"] if files else {}
         return datetime.fromisoformat(until.get(f"{self._work.tree}\n{command}", "2000-01-01T00:00:00+00:00"))

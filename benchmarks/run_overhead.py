@@ -1,4 +1,4 @@
-"""`hunch run` beside the bare command: time, exit codes, signals, programs at a terminal, a gigabyte of output.
+"""Benchmark of `hunch run` beside the bare command: time, exit codes, signals, terminals, a gigabyte of output.
 
     python benchmarks/run_overhead.py            # 20 runs of each, in turn
 
@@ -32,10 +32,10 @@ ENDS = (
     "no-such-command",
     "kill -PIPE $$",
 )
-PROGRAMS = (  # what is typed, and what has to be seen
+PROGRAMS = (  # typed keys, and expected output
     (("vim.tiny", "-u", "NONE", "FILE"), (b"ihello\x1b:wq\r",), b"hello"),
     (("less", "FILE"), (b"G", b"q"), b"line 900"),
-    (("top", "-d", "5"), (b"q",), b"load average"),  # it rests between two pages
+    (("top", "-d", "5"), (b"q",), b"load average"),  # it pauses between two pages
 )
 GIGABYTE = 1_000_000_000
 
@@ -44,38 +44,38 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--no-gigabyte", action="store_true")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="run-") as folder:
         os.environ["HUNCHD_HOME"] = folder
-        timed((*HUNCH, "true"))  # its folders are made
-        overhead(asked.runs)
-        exit_codes()
-        at_terminals(folder)
-        if not asked.no_gigabyte:
-            much()
+        time_command((*HUNCH, "true"))  # create its folders
+        measure_overhead(options.runs)
+        check_exit_codes()
+        check_terminals(folder)
+        if not options.no_gigabyte:
+            measure_large_output()
     return 0
 
 
-def overhead(runs: int) -> None:
+def measure_overhead(runs: int) -> None:
     rows: dict[str, list[tuple[float, float]]] = {"bare": [], "hunch run": [], "python -c pass": []}
     for _ in range(runs):
-        rows["bare"].append(timed(("true",)))
-        rows["hunch run"].append(timed((*HUNCH, "true")))
-        rows["python -c pass"].append(timed((sys.executable, "-c", "pass")))
+        rows["bare"].append(time_command(("true",)))
+        rows["hunch run"].append(time_command((*HUNCH, "true")))
+        rows["python -c pass"].append(time_command((sys.executable, "-c", "pass")))
     for name, several in rows.items():
         wall, cpu = (statistics.median(values) * 1_000 for values in zip(*several, strict=True))
         print(f"{name:16} {wall:6.1f} ms   {cpu:6.1f} ms CPU   (median of {runs})")
 
 
-def timed(words: Sequence[str]) -> tuple[float, float]:
-    """Seconds on the wall and of the processor."""
+def time_command(words: Sequence[str]) -> tuple[float, float]:
+    """Return seconds of wall and processor time."""
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     subprocess.run(words, stdout=subprocess.PIPE, check=False)
     wall, after = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
     return wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def exit_codes() -> None:
+def check_exit_codes() -> None:
     same = 0
     for ends in ENDS:
         bare, ours = (
@@ -87,7 +87,7 @@ def exit_codes() -> None:
     print(f"exit codes and signals: {same} of {len(ENDS)} the same")
 
 
-def at_terminals(folder: str) -> None:
+def check_terminals(folder: str) -> None:
     for words, keys, sight in PROGRAMS:
         if shutil.which(words[0]) is None:
             print(f"{words[0]}: not here")
@@ -95,14 +95,14 @@ def at_terminals(folder: str) -> None:
         file = os.path.join(folder, "text")
         with open(file, "w") as text:
             text.writelines(f"line {number}\n" for number in range(1, 901))
-        code, shown = typed([*HUNCH, *(file if word == "FILE" else word for word in words)], keys)
+        code, shown = run_in_terminal([*HUNCH, *(file if word == "FILE" else word for word in words)], keys)
         with open(file, "rb") as text:
             seen = sight in shown or sight in text.read()
         print(f"{words[0]}: ended with {code}, {'as alone' if seen and code == 0 else 'NOT as alone'}")
 
 
-def typed(words: Sequence[str], keys: Sequence[bytes]) -> tuple[int, bytes]:
-    """The exit code and all that was shown; each key is pressed when the screen rests."""
+def run_in_terminal(words: Sequence[str], keys: Sequence[bytes]) -> tuple[int, bytes]:
+    """Return the exit code and all output; each key is pressed when the screen is idle."""
     pid, descriptor = pty.fork()
     if pid == 0:
         os.environ["TERM"] = "xterm"
@@ -122,8 +122,8 @@ def typed(words: Sequence[str], keys: Sequence[bytes]) -> tuple[int, bytes]:
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), shown
 
 
-def much() -> None:
-    """A gigabyte through a pipe: how long it takes, and how much memory it costs."""
+def measure_large_output() -> None:
+    """Measure time and memory of a gigabyte through a pipe."""
     command = f"yes 0123456789012345678901234567890123456789 | head -c {GIGABYTE}; exit 1"
     for name, way in (("bare", ()), ("hunch run", HUNCH)):
         began = time.perf_counter()

@@ -1,5 +1,9 @@
-"""A long session of a coding agent, made from a repository's own history: what was asked is what was committed, what
-tools print are its diffs, files, searches and test names. Deterministic; nothing of it is kept in this repository."""
+"""Generator of a long session of a coding agent from a repository's history.
+
+Users ask for what was committed; tools print its diffs, files, searches and test names. Deterministic; nothing of
+it is
+kept in this repository.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-# What is decided: topic, what was chosen, what was not, why.
+# Decisions: topic, choice, rejected alternative, reason.
 CHOICES = (
     ("the cache backend", "Valkey", "Memcached", "we need sorted sets"),
     ("the archive format", "zstandard", "gzip", "cold files are read often"),
@@ -93,7 +97,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """A user's message, and what the agent did: pairs of a call and its result, and an answer."""
+    """A user's message with the agent's calls, their results, and its answer."""
 
     user: str
     steps: tuple[tuple[dict[str, Any], dict[str, Any]], ...]
@@ -103,7 +107,7 @@ class Exchange:
 
 @dataclass
 class Material:
-    """The newest commits of a repository and what can be seen in each."""
+    """The newest commits of a repository and their content."""
 
     repository: Path
     seed: int = 7
@@ -121,16 +125,16 @@ class Material:
         return done.stdout.decode(errors="replace")
 
     def instructions(self, characters: int) -> str:
-        """What a client might send as its own system text: the project's papers."""
+        """Return the system text that a client might send: the project's documents."""
         names = [name for name in self.git("ls-files").split("\n") if name.endswith((".md", ".rst"))]
         text = "\n\n".join((self.repository / name).read_text(errors="replace") for name in sorted(names)[:20])
         return text[:characters]
 
     def exchanges(self, turns: int) -> Iterator[Exchange]:
-        """About `turns` turns: a user's message, two steps with tools now and then, an answer."""
+        """Yield about `turns` turns: a user's message, sometimes two tool steps, an answer."""
         choices = self.random.sample(CHOICES, len(CHOICES))
         turn, number = 1, 0
-        every = 2  # one in two exchanges decides something: about forty in three hundred turns
+        every = 2  # one in two exchanges contains a decision: about forty in three hundred turns
         while turn <= turns:
             sha, subject, body = self.commits[number % len(self.commits)]
             decision = None
@@ -172,7 +176,7 @@ class Material:
         return call, result
 
     def _test_run(self, name: str) -> str:
-        """What a verbose run of a test file prints, from the tests that are in it."""
+        """Return the output of a verbose test run with the names in a test file."""
         found = DEFINITION.findall((self.repository / name).read_text(errors="replace"))[:120] or ["test_it"]
         lines = [f"{name}::{test} PASSED [{100 * n // len(found):3d}%]" for n, test in enumerate(found, 1)]
         head = "============================= test session starts ============================="
@@ -181,8 +185,8 @@ class Material:
         )
 
 
-def messages_of(exchange: Exchange, number: int) -> list[list[dict[str, Any]]]:
-    """What the client sends to the log, a list for each request to the model that lies before it."""
+def make_messages(exchange: Exchange, number: int) -> list[list[dict[str, Any]]]:
+    """Return the messages sent to the log before each request to the model."""
     groups: list[list[dict[str, Any]]] = []
     before: list[dict[str, Any]] = [{"role": "user", "content": exchange.user}]
     for call, result in exchange.steps:
@@ -195,8 +199,8 @@ def messages_of(exchange: Exchange, number: int) -> list[list[dict[str, Any]]]:
     return groups
 
 
-def tools() -> Sequence[dict[str, Any]]:
-    """Definitions as agents send them."""
+def list_tools() -> Sequence[dict[str, Any]]:
+    """Return tool definitions as agents send them."""
     described = {"bash": "command", "read_file": "file_path", "grep": "pattern", "write_file": "content", "web": "url"}
     return [
         {

@@ -1,12 +1,12 @@
-"""What a long session costs with compiled prompts, and what is still known at its end.
+"""Benchmark of long sessions with compiled prompts: cost, and what is still known at the end.
 
     python benchmarks/sessions.py long REPOSITORY        300 turns with tool results: budget, prefix, cost, decisions
     python benchmarks/sessions.py condensed REPOSITORY   100 turns: episodes, facts, tokens, what is still answerable
 
 The session is made from the repository's own history (see session_material.py) and played against a real daemon on a
-throw-away home, one compiled prompt for each request that an agent would make. The cache is simulated as Anthropic
-documents it: an entry at each mark, found again when the bytes before it are the same, looked for up to 20 blocks
-back; five minutes, never missed; prompts below the least cacheable length are not cached.
+temporary home, one compiled prompt for each request that an agent would make. The cache is simulated as Anthropic
+documents it: an entry at each mark, found again when the bytes before it are the same, searched up to 20 blocks back;
+five minutes, never missed; prompts below the minimum cacheable length are not cached.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from typing import Any
 import aiohttp
 
 sys.path.insert(0, str(Path(__file__).parent))
-from daemon import add, daemon, session
-from session_material import ASKED, Decision, Material, messages_of, tools
+from daemon import add, daemon, open_session
+from session_material import ASKED, Decision, Material, list_tools, make_messages
 
 from hunchd.assembly.tokens import count
 
 # Claude Sonnet 4.x, US dollars a million input tokens, as published: plain, five-minute cache write, cache read.
 PLAIN, WRITE, READ = 3.00, 3.75, 0.30
-LEAST_CACHED = 1_024  # tokens
+MIN_CACHED = 1_024  # tokens
 LOOKBACK = 20  # blocks
-WINDOW = 200_000  # tokens that the model reads at most
+WINDOW = 200_000  # maximum tokens of the model's context
 INSTRUCTIONS = 24_000  # characters of the client's own system text: about 6,000 tokens
 
 Block = tuple[str, int, bool]  # role and text, tokens, marked
@@ -44,12 +44,12 @@ Block = tuple[str, int, bool]  # role and text, tokens, marked
 
 @dataclass
 class Cache:
-    """Who pays what for a request."""
+    """Simulation of the provider's prompt cache and its prices."""
 
     entries: set[str] = field(default_factory=set)
 
     def charge(self, blocks: Sequence[Block]) -> dict[str, int]:
-        """Tokens of a request by price: read, written, plain."""
+        """Return the tokens of a request by price: read, written, plain."""
         digests, lengths = [], []
         digest, length = hashlib.sha256(), 0
         for text, tokens, _ in blocks:
@@ -61,20 +61,20 @@ class Cache:
         read = 0
         for mark in marks:
             for index in range(mark, max(-1, mark - LOOKBACK), -1):
-                if digests[index] in self.entries and lengths[index] >= LEAST_CACHED:
+                if digests[index] in self.entries and lengths[index] >= MIN_CACHED:
                     read = max(read, lengths[index])
                     break
-        written = max((lengths[mark] for mark in marks if lengths[mark] >= LEAST_CACHED), default=0)
+        written = max((lengths[mark] for mark in marks if lengths[mark] >= MIN_CACHED), default=0)
         self.entries.update(digests[mark] for mark in marks)
         return {"read": read, "written": max(0, written - read), "plain": length - max(written, read)}
 
 
-def cost(charged: dict[str, int]) -> float:
+def compute_cost(charged: dict[str, int]) -> float:
     return (charged["plain"] * PLAIN + charged["written"] * WRITE + charged["read"] * READ) / 1e6
 
 
-def blocks_of(prompt: dict[str, Any]) -> list[Block]:
-    """The prompt as a provider sees it: tools first, then every block, without the marks themselves."""
+def split_blocks(prompt: dict[str, Any]) -> list[Block]:
+    """Return the prompt as a provider sees it: tools, then all blocks, without cache marks."""
     described = json.dumps(prompt.get("tools", []), sort_keys=True)
     blocks: list[Block] = [(described, count(described), False)]
     for message in prompt["messages"]:
@@ -84,8 +84,8 @@ def blocks_of(prompt: dict[str, Any]) -> list[Block]:
     return blocks
 
 
-def common_prefix(blocks: Sequence[Block], before: Sequence[Block]) -> int:
-    """Tokens of the blocks at the beginning that are byte for byte those of the request before."""
+def count_common_prefix(blocks: Sequence[Block], before: Sequence[Block]) -> int:
+    """Return the tokens of leading blocks that equal those of the previous request."""
     same = 0
     for one, other in zip(blocks, before, strict=False):
         if one[0] != other[0]:
@@ -96,7 +96,7 @@ def common_prefix(blocks: Sequence[Block], before: Sequence[Block]) -> int:
 
 @dataclass
 class Ledger:
-    """What the requests of a session came to."""
+    """Totals over the requests of a session."""
 
     tokens: list[int] = field(default_factory=list)
     same: list[int] = field(default_factory=list)
@@ -121,28 +121,28 @@ async def post(client: aiohttp.ClientSession, path: str, body: dict[str, Any]) -
 async def play(
     client: aiohttp.ClientSession, material: Material, repository: Path, turns: int, budget: int
 ) -> tuple[Ledger, list[Decision], int]:
-    """The whole session; what it came to, what was decided, and how many tokens its log has."""
+    """Play the session; return its totals, its decisions, and the tokens of its log."""
     ledger, decisions, cache, before = Ledger(), list[Decision](), Cache(), list[Block]()
-    system, described = material.instructions(INSTRUCTIONS), list(tools())
+    system, described = material.instructions(INSTRUCTIONS), list(list_tools())
     logged, fixed = 0, count(system) + count(json.dumps(described))
     cached_before = 0
     for number, exchange in enumerate(material.exchanges(turns)):
         if exchange.decision is not None:
             decisions.append(exchange.decision)
-        for step, group in enumerate(messages_of(exchange, number)):
+        for step, group in enumerate(make_messages(exchange, number)):
             said = exchange.user if step == 0 else ""
             began = time.perf_counter()
             asked = {"session": "long", "message": said, "budget": budget, "system": system, "tools": described}
             prompt = await post(client, "/context/compile", asked)
             ledger.took.append(time.perf_counter() - began)
-            blocks = blocks_of(prompt)
+            blocks = split_blocks(prompt)
             tokens = sum(block[1] for block in blocks)
             ledger.tokens.append(tokens)
-            ledger.same.append(common_prefix(blocks, before))
+            ledger.same.append(count_common_prefix(blocks, before))
             ledger.history.append(prompt["sections"]["history"])
             ledger.over += prompt["token_count"] > budget
             ledger.pruned += bool(prompt["pruned"])
-            ledger.spent += cost(cache.charge(blocks))
+            ledger.spent += compute_cost(cache.charge(blocks))
             whole = fixed + logged + count(said)
             ledger.resent += whole * PLAIN / 1e6
             ledger.resent_cached += (cached_before * READ + (whole - cached_before) * WRITE) / 1e6
@@ -154,11 +154,13 @@ async def play(
     return ledger, decisions, logged
 
 
-async def found_again(
+async def measure_recall(
     client: aiohttp.ClientSession, repository: Path, decisions: Sequence[Decision], budget: int
 ) -> dict[str, Any]:
-    """For each decision: whether search finds it and whether a prompt that asks for it holds it, once all is
-    embedded."""
+    """Return for each decision if search finds it and a prompt about it contains it.
+
+    Both are asked after all embeddings are done.
+    """
     while any((await (await client.get("/status")).json())["queues"].values()):
         await asyncio.sleep(0.5)
     by_search = in_prompt = in_history = retrieved = 0
@@ -190,12 +192,12 @@ async def found_again(
     }
 
 
-async def long(repository: Path, turns: int, budget: int) -> dict[str, Any]:
+async def measure_long_session(repository: Path, turns: int, budget: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="hunchd-sessions-") as home, daemon(Path(home)) as (told, _):
-        async with session(told) as client:
+        async with open_session(told) as client:
             await add(client, repository)
             ledger, decisions, logged = await play(client, Material(repository), repository, turns, budget)
-            again = await found_again(client, repository, decisions, budget)
+            again = await measure_recall(client, repository, decisions, budget)
             log = await (await client.get("/sessions/long")).json()
     total = sum(ledger.tokens)
     return {
@@ -229,25 +231,25 @@ def _milliseconds(took: Sequence[float]) -> dict[str, float]:
     }
 
 
-async def condensed(repository: Path, turns: int) -> dict[str, Any]:
-    """End a session and look at what is left: counts, tokens, and what can still be answered from it."""
+async def measure_condensed_session(repository: Path, turns: int) -> dict[str, Any]:
+    """End a session and measure the rest: counts, tokens, and answerable questions."""
     material = Material(repository, seed=11)
     with tempfile.TemporaryDirectory(prefix="hunchd-sessions-") as home, daemon(Path(home)) as (told, _):
-        async with session(told) as client:
+        async with open_session(told) as client:
             await add(client, repository)
             decisions, actions, logged = list[Decision](), list[str](), 0
             spoken = 0
             for number, exchange in enumerate(material.exchanges(turns)):
                 decisions += [exchange.decision] if exchange.decision is not None else []
                 actions.append(exchange.user.split("\n")[0].removesuffix("."))
-                for group in messages_of(exchange, number):
+                for group in make_messages(exchange, number):
                     await post(client, "/sessions/long/messages", {"messages": group, "project": str(repository)})
                     logged += sum(count(one.get("content") or json.dumps(one["event_data"])) for one in group)
                     spoken += sum(count(one["content"]) for one in group if one["role"] != "tool" and "content" in one)
             ended = await post(client, "/sessions/long/end", {})
             facts = [await (await client.get(f"/memories/{one}")).json() for one in ended["facts"]]
             episodes = [await (await client.get(f"/memories/{one}")).json() for one in ended["episodes"]]
-            again = await found_again(client, repository, decisions, 32_000)
+            again = await measure_recall(client, repository, decisions, 32_000)
     told_facts = "\n".join(f"{fact['category']}: {fact['content']}" for fact in facts)
     told_episodes = "\n".join(episode["levels"]["summary"] for episode in episodes)
     left = count(told_facts) + count(told_episodes)
@@ -285,12 +287,12 @@ def main() -> None:
     parser.add_argument("repository", type=Path)
     parser.add_argument("--turns", type=int, default=0, help="default 300, or 100 to condense")
     parser.add_argument("--budget", type=int, default=32_000)
-    given = parser.parse_args()
-    repository = given.repository.resolve()
-    if given.what == "long":
-        result = asyncio.run(long(repository, given.turns or 300, given.budget))
+    options = parser.parse_args()
+    repository = options.repository.resolve()
+    if options.what == "long":
+        result = asyncio.run(measure_long_session(repository, options.turns or 300, options.budget))
     else:
-        result = asyncio.run(condensed(repository, given.turns or 100))
+        result = asyncio.run(measure_condensed_session(repository, options.turns or 100))
     print(json.dumps(result, indent=2, ensure_ascii=False))
 
 

@@ -1,12 +1,12 @@
-"""The replay through the real daemon: past units worked on again, file by file, over HTTP, beside the offline replay.
+"""Replay of past units through the real daemon, file by file over HTTP, beside the offline replay.
 
     python benchmarks/through_daemon.py --repo PATH --units 100
 
-A clone stands at the parent of the first unit when the daemon meets it. For each unit, oldest first, the clone is moved
-on to the unit's parent, the daemon is given time to notice, and the unit's files are opened in a random order with the
-same seed as the replay's: signal, context at once, a pause, the next file. Then they are closed. Units are those the
-replay would score, of 2 to 15 files. HEAD is moved in the name of the unit's author, so that the daemon knows whose
-work it is. The offline replay answers the very same questions, with the author known and without.
+A clone is at the parent of the first unit when the daemon adds it. For each unit, oldest first, the clone is moved to
+the unit's parent, the daemon is given time to notice, and the unit's files are opened in a random order with the same
+seed as the replay's: signal, context at once, a pause, the next file. Then they are closed. Units are those the replay
+would score, of 2 to 15 files. HEAD is moved in the name of the unit's author, so that the daemon knows whose work it
+is. The offline replay answers the very same questions, with the author known and without.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from typing import Any
 
 import aiohttp
 import numpy as np
-from daemon import add, daemon, quantiles, session
+from daemon import add, daemon, format_quantiles, open_session
 
 from hunchd.bench import metrics
 from hunchd.bench.outlines import Outlines
@@ -37,14 +37,14 @@ from hunchd.ingestion import history
 from hunchd.prediction.predictor import Predictor
 from hunchd.repository.git import Git
 
-MOST_OPENED = 6  # files of a unit
-PATIENCE = 120.0  # seconds for the daemon to have learned what a checkout brought
+MAX_OPENED = 6  # files of a unit
+LEARN_TIMEOUT = 120.0  # seconds for the daemon to learn the new commits of a checkout
 NAMES = ("hit@1", "hit@5", "hit@10", "recall@10", "MAP")
 
 
 @dataclass
-class Asked:
-    """A unit to work on again, the order of its files, and what the replay says to its first file."""
+class UnitQuestion:
+    """Unit to repeat, the order of its files, and the replay's answer to the first one."""
 
     unit: Unit
     position: int
@@ -54,14 +54,14 @@ class Asked:
 
 
 @dataclass
-class Told:
-    """What the daemon made of it."""
+class DaemonAnswers:
+    """The daemon's answers for a unit."""
 
-    rows: list[tuple[float, ...]] = field(default_factory=list)  # first file given, as the replay measures
-    following: list[bool] = field(default_factory=list)  # the next file among the ten of the bundle before
-    warm: list[bool] = field(default_factory=list)  # its bundle ready when it was opened, from the second file on
-    first: list[bool] = field(default_factory=list)  # the same of first files: nothing announces them but the branch
-    latencies: list[float] = field(default_factory=list)  # ms, of the context asked right after an open
+    rows: list[tuple[float, ...]] = field(default_factory=list)  # first file given, as in the replay
+    following: list[bool] = field(default_factory=list)  # next file among the ten in the previous bundle
+    warm: list[bool] = field(default_factory=list)  # bundle prefetched when opened, from the second file on
+    first: list[bool] = field(default_factory=list)  # the same for first files: only the branch announces them
+    latencies: list[float] = field(default_factory=list)  # ms, of the context requested right after an open
 
 
 def main() -> int:
@@ -70,22 +70,22 @@ def main() -> int:
     parser.add_argument("--units", type=int, default=100)
     parser.add_argument("--pause", type=float, default=1.0, help="seconds between two files: a quick person (1)")
     parser.add_argument("--cache", type=Path, help="keep parsed outlines here between runs")
-    asked = parser.parse_args()
-    work = questions_of(Git(asked.repo), asked.units, asked.cache)
+    options = parser.parse_args()
+    work = draw_questions(Git(options.repo), options.units, options.cache)
     with tempfile.TemporaryDirectory(prefix="hd-") as folder:
         clone = Path(folder) / "clone"
-        git(Path(folder), "clone", "-q", "--no-checkout", asked.repo, str(clone))
+        git(Path(folder), "clone", "-q", "--no-checkout", options.repo, str(clone))
         git(clone, "checkout", "-q", "-B", "main", work[0].unit.parents[0])
         with daemon(Path(folder) / "home") as (rendezvous, _):
-            told, prefetch = asyncio.run(worked(rendezvous, clone, work, asked.pause))
+            told, prefetch = asyncio.run(work_on_all(rendezvous, clone, work, options.pause))
     report(work, told, prefetch)
     return 0
 
 
-def questions_of(git: Git, most: int, cache: Path | None) -> list[Asked]:
-    """The newest units with a first-file question, and the offline answers to them."""
+def draw_questions(git: Git, most: int, cache: Path | None) -> list[UnitQuestion]:
+    """Return the newest units with a first-file question, and the offline answers."""
     units = list(history.units(git))
-    found: list[Asked] = []
+    found: list[UnitQuestion] = []
     predictor = Predictor()
     with Outlines(git, cache) as outlines:
         for moment in walk(git, units, predictor, outlines, Windows.of(len(units), 5 * most, 100).test):
@@ -97,33 +97,37 @@ def questions_of(git: Git, most: int, cache: Path | None) -> list[Asked]:
                 focus = Focus(project="", file=first.focus.file, author=author)
                 ranked = predictor.predict(focus, now=moment.unit.at, k=20, explain=False).files
                 offline[name] = metrics.measured([file.path for file in ranked], first.gold)
-            found.append(Asked(moment.unit, moment.position, order_of(first), first.gold, offline))
+            found.append(UnitQuestion(moment.unit, moment.position, shuffle_files(first), first.gold, offline))
     return found[-most:]
 
 
-def order_of(first: Question) -> tuple[str, ...]:
+def shuffle_files(first: Question) -> tuple[str, ...]:
     assert first.focus.file
-    return (first.focus.file, *first.gold)[:MOST_OPENED]
+    return (first.focus.file, *first.gold)[:MAX_OPENED]
 
 
-async def worked(rendezvous: Any, clone: Path, work: Sequence[Asked], pause: float) -> tuple[Told, dict[str, Any]]:
-    told = Told()
-    async with session(rendezvous) as client:
+async def work_on_all(
+    rendezvous: Any, clone: Path, work: Sequence[UnitQuestion], pause: float
+) -> tuple[DaemonAnswers, dict[str, Any]]:
+    told = DaemonAnswers()
+    async with open_session(rendezvous) as client:
         await add(client, clone)
-        start = await learned(client)
+        start = await count_learned_units(client)
         for number, asked in enumerate(work):
             git(clone, "merge", "-q", "--ff-only", asked.unit.parents[0], email=asked.unit.email)
-            await until(client, start + asked.position - work[0].position)
+            await wait_for_units(client, start + asked.position - work[0].position)
             await asyncio.sleep(pause)
-            await worked_on(client, clone, asked, told, pause)
+            await work_on_unit(client, clone, asked, told, pause)
             if number % 10 == 9:
                 print(f"{number + 1} units", file=sys.stderr, flush=True)
         async with client.get("/status") as response:
             return told, (await response.json())["prefetch"]
 
 
-async def worked_on(client: aiohttp.ClientSession, clone: Path, asked: Asked, told: Told, pause: float) -> None:
-    """One unit: the files opened one after the other, the first question asked as the replay asks it."""
+async def work_on_unit(
+    client: aiohttp.ClientSession, clone: Path, asked: UnitQuestion, told: DaemonAnswers, pause: float
+) -> None:
+    """Open a unit's files in turn; the first question is asked as in the replay."""
     expected: list[str] | None = None
     for number, path in enumerate(asked.order):
         await signal(client, clone, "file_opened", path)
@@ -151,28 +155,28 @@ async def signal(client: aiohttp.ClientSession, clone: Path, kind: str, path: st
         assert response.status == 202, await response.text()
 
 
-async def learned(client: aiohttp.ClientSession) -> int:
+async def count_learned_units(client: aiohttp.ClientSession) -> int:
     async with client.get("/projects") as response:
         [project] = (await response.json())["items"]
     return int(project["progress"]["commits"]["done"])
 
 
-async def until(client: aiohttp.ClientSession, units: int) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while await learned(client) < units:
+async def wait_for_units(client: aiohttp.ClientSession, units: int) -> None:
+    deadline = time.monotonic() + LEARN_TIMEOUT
+    while await count_learned_units(client) < units:
         if time.monotonic() > deadline:
-            raise SystemExit(f"the daemon knows {await learned(client)} of {units} units")
+            raise SystemExit(f"the daemon knows {await count_learned_units(client)} of {units} units")
         await asyncio.sleep(0.1)
 
 
 def git(folder: Path, *command: str, email: str = "nobody@example.org") -> None:
-    """Whoever moves HEAD is the user of the tree: the daemon reads it in git's log."""
+    """Run git as the unit's author; the daemon takes who moves HEAD for the user."""
     settings = os.environ | {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_TERMINAL_PROMPT": "0"}
     settings |= {"GIT_COMMITTER_NAME": "Somebody", "GIT_COMMITTER_EMAIL": email}
     subprocess.run(["git", *command], cwd=folder, check=True, env=settings, stdout=subprocess.DEVNULL)
 
 
-def report(work: Sequence[Asked], told: Told, prefetch: dict[str, Any]) -> None:
+def report(work: Sequence[UnitQuestion], told: DaemonAnswers, prefetch: dict[str, Any]) -> None:
     places = [metrics.NAMES.index(name) for name in NAMES]
     print(f"{len(work)} units, {len(told.latencies)} files opened")
     print("one file given".ljust(28) + "".join(name.rjust(11) for name in NAMES))
@@ -183,7 +187,7 @@ def report(work: Sequence[Asked], told: Told, prefetch: dict[str, Any]) -> None:
     print(
         f"its bundle was ready when it was opened: {np.mean(told.warm):.3f}; of first files {np.mean(told.first):.3f}"
     )
-    print("context, asked right after the open:", quantiles(told.latencies))
+    print("context, asked right after the open:", format_quantiles(told.latencies))
     day = prefetch["day"]
     print(f"bundles built ahead: {prefetch['built_ahead']}, depth at the end: {prefetch['depth']}")
     print(f"bytes built ahead: {day['ahead_bytes']:,}, wasted: {day['wasted_bytes']:,}")

@@ -1,13 +1,13 @@
-"""Trains the low-rank deltas that make a judge of contradictions out of the embedding model.
+"""Training of the low-rank deltas that turn the embedding model into an entailment model.
 
     python benchmarks/train_entailment.py learn --out FILE.pt --tables FILE … [--pairs N] [--hold-out [WRITER …]]
         [--from FILE.pt]
     python benchmarks/train_entailment.py export --from FILE.pt --out src/hunchd/embedding/entailment.npz
 
-`learn` goes round over our pairs about software projects, together with some public pairs of sentences, until it has
-seen as many pairs as it may. With `--hold-out` four sets of freely worded pairs, with all that speaks of the same, and
-the subjects of the writers that are named are kept out and measured after each round. Needs torch, which the package
-itself does not: it merges the deltas into the model that is installed anyway. The network is `entailment_network.py`.
+`learn` repeats rounds over our pairs about software projects, together with some public pairs of sentences, until it
+has used `--pairs` pairs. With `--hold-out` four sets of freely worded pairs, with all pairs about the same, and the
+subjects of the named writers are left out and measured after each round. Needs torch, which the package itself does
+not: it merges the deltas into the model that is installed anyway. The network is `entailment_network.py`.
 """
 
 from __future__ import annotations
@@ -25,21 +25,28 @@ from typing import Any
 
 import numpy as np
 import torch
-from entailment_network import NAMES, Network, contradiction, in_batch, key_of, tokenizer
-from entailment_sources import Example, Own, development, general_pairs, of_subjects, written_pairs
+from entailment_network import NAMES, Network, contradiction_logit, make_batch, make_key, tokenizer
+from entailment_sources import (
+    Example,
+    OwnPairs,
+    load_development_pairs,
+    load_general_pairs,
+    load_subjects,
+    load_written_pairs,
+)
 from torch import Tensor
 from torch.nn import functional as F
 
 BATCH = 16  # pairs
 AT_ONCE = 20  # batches that are sorted by length together
 CLIP = 1.0  # norm of a gradient
-TARGET_OF = {"paraphrase": 0}  # which class a pair without a contradiction has; others have either of two
+TARGET_OF = {"paraphrase": 0}  # class of a pair without a contradiction; others have either of two
 NOT_CONTRADICTION = -1
 GENERAL_AT_FIRST, GENERAL, HISTORIES, NEIGHBOURS = 1_500, 1_100, 60, 350  # pairs of these in a round
-DROP = 0.05  # of what a layer gives, while it learns
-STEADY, AVERAGED_EVERY = 0.998, 4  # what is written is an average over some hundred steps, which falls by this each
+DROP = 0.05  # dropout of a layer's output during training
+STEADY, AVERAGED_EVERY = 0.998, 4  # decay of the weight average, over some hundred steps
 PRECISION = 0.9
-STAYING = ("embeddings_",)  # what is left as it is
+FIXED = ("embeddings_",)  # tensors that are not trained
 
 
 def main() -> None:
@@ -53,13 +60,13 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=30_000, help="pairs to learn from, those of later rounds again")
     parser.add_argument("--rate", type=float, default=1e-3)
     parser.add_argument("--seed", type=int, default=3)
-    asked = parser.parse_args()
-    torch.manual_seed(asked.seed)
+    options = parser.parse_args()
+    torch.manual_seed(options.seed)
     torch.set_num_threads(1)
-    if asked.what == "learn":
-        learn(asked)
+    if options.what == "learn":
+        learn(options)
     else:
-        export(asked.start, asked.out)
+        export(options.start, options.out)
 
 
 def learn(asked: argparse.Namespace) -> None:
@@ -67,11 +74,11 @@ def learn(asked: argparse.Namespace) -> None:
     network = Network(drop=DROP)
     if asked.start is not None:
         network.load_state_dict(torch.load(asked.start))
-    own, held = Own(written_pairs(), of_subjects()), {}
+    own, held = OwnPairs(load_written_pairs(), load_subjects()), {}
     if asked.hold_out is not None:
         own, held = own.without_measured(asked.hold_out)
-    general = general_pairs(asked.tables, chance)
-    histories = development(asked.development)
+    general = load_general_pairs(asked.tables, chance)
+    histories = load_development_pairs(asked.development)
     neighbours = own.neighbours(chance)
     learner = Learner(network, asked.rate, steps=asked.pairs // BATCH, warm=60, lost=own.lost)
     seen, at_first = 0, asked.start is None
@@ -82,7 +89,7 @@ def learn(asked: argparse.Namespace) -> None:
             pairs += chance.sample(some, min(len(some), most))
         chance.shuffle(pairs)
         pairs = pairs[: asked.pairs - seen]
-        learner.round([_turned(one, chance, 0.5) for one in pairs], chance)
+        learner.round([_turn(one, chance, 0.5) for one in pairs], chance)
         seen += len(pairs)
         with learner.averaged():
             torch.save(network.state_dict(), asked.out)
@@ -93,8 +100,8 @@ def learn(asked: argparse.Namespace) -> None:
     print(json.dumps(told | counts | {"general": len(general), "histories": len(histories)}))
 
 
-def _turned(one: Example, chance: random.Random, share: float) -> tuple[str, str, int]:
-    """A pair with its class, now and then the other way round."""
+def _turn(one: Example, chance: random.Random, share: float) -> tuple[str, str, int]:
+    """Return a pair with its class, sometimes reversed."""
     target = one.contradiction if one.three_classes else 2 if one.contradiction else TARGET_OF.get(one.kind, -1)
     if chance.random() >= share:
         return one.a, one.b, target
@@ -111,14 +118,14 @@ class Learner:
         self._lost = lost
         self._rate, self._steps, self._warm = rate, steps, warm
         for name, learned in network.learned.items():
-            learned.requires_grad_(not name.startswith(STAYING))
+            learned.requires_grad_(not name.startswith(FIXED))
         self._optimizer = torch.optim.AdamW(network.parameters(), lr=rate, betas=(0.9, 0.98), weight_decay=0.01)
         self._step = 0
         self._average = {name: one.detach().clone() for name, one in network.learned.items()}
         self._encode = tokenizer().encode
 
     def round(self, pairs: Sequence[tuple[str, str, int]], chance: random.Random) -> None:
-        """Each pair once."""
+        """Train on each pair once."""
         self.network.train()
         encoded = [(self._encode(a, b), target, (a, b)) for a, b, target in pairs]
         chance.shuffle(encoded)
@@ -140,7 +147,7 @@ class Learner:
         falling = max(0.03, 1 - self._step / max(self._steps, 1))
         for group in self._optimizer.param_groups:
             group["lr"] = self._rate * min(1.0, self._step / self._warm) * falling
-        classes = F.log_softmax(self.network(*in_batch([one for one, *_ in batch])), dim=1)
+        classes = F.log_softmax(self.network(*make_batch([one for one, *_ in batch])), dim=1)
         targets = torch.tensor([target for _, target, _ in batch])
         of_three = -classes.gather(1, targets.clamp(min=0)[:, None])[:, 0]
         of_two = -torch.logsumexp(classes[:, :2], dim=1)
@@ -159,7 +166,7 @@ class Learner:
 
     @contextmanager
     def averaged(self) -> Iterator[None]:
-        """Meanwhile the network is the average of what it was in the last steps."""
+        """Use the average weights of the last steps until the block ends."""
         now = {name: one.detach().clone() for name, one in self.network.learned.items()}
         self._set(self._average)
         yield
@@ -170,8 +177,8 @@ class Learner:
             one.data.copy_(values[name])
 
 
-def logits(examples: Sequence[Example], network: Network) -> list[float]:
-    """For each pair the mean of both orders."""
+def compute_logits(examples: Sequence[Example], network: Network) -> list[float]:
+    """Return the mean of both orders for each pair."""
     network.eval()
     encode = tokenizer().encode
     encoded = [encode(*pair) for one in examples for pair in ((one.a, one.b), (one.b, one.a))]
@@ -180,13 +187,15 @@ def logits(examples: Sequence[Example], network: Network) -> list[float]:
     with torch.no_grad():
         for at in range(0, len(order), 32):
             chosen = order[at : at + 32]
-            found[chosen] = contradiction(network(*in_batch([encoded[one] for one in chosen]))).numpy()
+            found[chosen] = contradiction_logit(network(*make_batch([encoded[one] for one in chosen]))).numpy()
     return [float(one) for one in found.reshape(-1, 2).mean(axis=1)]
 
 
 def report(title: str, examples: Sequence[Example], network: Network) -> None:
-    """Average precision, and the best recall at a precision of nine in ten, with its threshold."""
-    ranked = sorted(zip(logits(examples, network), (one.contradiction for one in examples), strict=True), reverse=True)
+    """Print average precision, and the best recall at a precision of .9 with its threshold."""
+    ranked = sorted(
+        zip(compute_logits(examples, network), (one.contradiction for one in examples), strict=True), reverse=True
+    )
     total = sum(label for _, label in ranked)
     hits, area, best, threshold = 0, 0.0, 0.0, float("inf")
     for place, (logit, label) in enumerate(ranked, 1):
@@ -199,8 +208,8 @@ def report(title: str, examples: Sequence[Example], network: Network) -> None:
 
 def export(start: Path, out: Path) -> None:
     learned = torch.load(start)
-    names = [name for name in NAMES if not key_of(name).startswith(STAYING)]
-    arrays = {name: learned[f"learned.{key_of(name)}"].numpy().astype(np.float16) for name in names}
+    names = [name for name in NAMES if not make_key(name).startswith(FIXED)]
+    arrays = {name: learned[f"learned.{make_key(name)}"].numpy().astype(np.float16) for name in names}
     np.savez(out, **arrays, version=np.array(1))
     print(f"{out}: {out.stat().st_size / 1e6:.2f} MB, SHA-256 {hashlib.sha256(out.read_bytes()).hexdigest()}")
 

@@ -1,13 +1,14 @@
-"""Trains the table of weights that is shipped with the package, from public histories.
+"""Training of the prediction weights that are shipped with the package, from public histories.
 
     python benchmarks/train_weights.py collect --cache FOLDER REPOSITORY…
     python benchmarks/train_weights.py fit --cache FOLDER --out src/hunchd/prediction/weights.json
     python benchmarks/train_weights.py fit --cache FOLDER --out FOLDER/without-x.json --without x
 
-`collect` walks each history as `hunch bench replay` does and keeps the features of all candidates for the questions of
-its development window (the 700 units before the newest 600); the test window is never looked at. `fit` trains a few
-small networks for each kind of question with torch (needed here only, the package runs them with numpy). Their mean
-score ranks; it becomes a probability by an isotonic map, fitted on repositories left out of the training.
+`collect` walks each history as `hunch bench replay` does and stores the features of all candidates for the
+questions of
+its development window (the 700 units before the newest 600); the test window is never used. `fit` trains a few small
+networks for each kind of question with torch (needed here only, the package runs them with numpy). Their mean score
+ranks; it becomes a probability by an isotonic map, fitted on repositories left out of the training.
 """
 
 from __future__ import annotations
@@ -46,23 +47,23 @@ Array = NDArray[Any]
 TEST_UNITS, DEVELOPMENT_UNITS = 600, 700
 TASKS = ("first-file", "growing", "title", "both", "silence")
 MOST_OF_UNIT = {"first-file": 2, "silence": 2, "growing": 2, "title": 1, "both": 2}
-OF_REPOSITORY = 400  # questions to calibrate by, from all of its window
+OF_REPOSITORY = 400  # questions for calibration, from its whole window
 MEMBERS = 3  # networks whose scores are averaged
 UNITS = (96, 48)
 EPOCHS = 6
 BATCH = 64  # questions
 RATE, DECAY = 3e-3, 0.02
-DROP = 0.15  # of the units of a layer, while it learns
-FAR = 5  # standard deviations that a feature is let go from its mean
-LOGISTIC = 0.1  # weight of the logistic loss of each candidate, beside the listwise one
-# Scores are brought to this mean and spread over the ten best of each question: what sessions and tracebacks add to
-# them was weighed in that unit.
+DROP = 0.15  # dropout of a layer's units during training
+FAR = 5  # standard deviations from the mean to which features are clipped
+LOGISTIC = 0.1  # weight of the logistic loss of each candidate, relative to the listwise one
+# Scores are rescaled to this mean and spread over the ten best of each question: the weights of sessions and tracebacks
+# are in that unit.
 BEST = 10
 UNIT = {"seed": (-2.32, 1.95), "text": (-2.31, 2.52), "both": (-2.0, 2.44)}
 
 
 def collect(path: str, cache: Path) -> None:
-    """Features, truth and sizes of the questions of one repository's development window, as one .npz file."""
+    """Write features, truth and sizes of a development window's questions as one .npz file."""
     git = Git(path)
     units = list(history.units(git))
     windows = Windows.of(len(units), TEST_UNITS, DEVELOPMENT_UNITS)
@@ -93,7 +94,7 @@ def collect(path: str, cache: Path) -> None:
     )
 
 
-def questions_of(collected: dict[str, Array], head: str) -> Iterator[tuple[Array, Array]]:
+def iter_questions(collected: dict[str, Array], head: str) -> Iterator[tuple[Array, Array]]:
     ends = np.cumsum(collected["sizes"])
     for end, size, of_head in zip(ends.tolist(), collected["sizes"].tolist(), collected["heads"].tolist(), strict=True):
         if of_head == head and size:
@@ -101,7 +102,7 @@ def questions_of(collected: dict[str, Array], head: str) -> Iterator[tuple[Array
 
 
 class Learner(nn.Module):
-    """One perceptron with its linear part."""
+    """Perceptron with a linear part."""
 
     def __init__(self, inputs: int) -> None:
         super().__init__()
@@ -116,13 +117,16 @@ class Learner(nn.Module):
         return scored
 
 
-class Lessons:
-    """The questions of several repositories as arrays: the `inputs` (questions, candidates, features),
-    standardised, which of them are `right`, which are `there`, and what each question weighs: each repository as the
-    root of its number of questions."""
+class TrainingData:
+    """Questions of several repositories as arrays.
+
+    `inputs` (questions, candidates, features) is standardised; `right` marks right candidates and `there` present
+    ones. Each
+    repository weighs the square root of its number of questions.
+    """
 
     def __init__(self, repositories: Sequence[dict[str, Array]], head: str) -> None:
-        asked = [list(questions_of(one, head)) for one in repositories]
+        asked = [list(iter_questions(one, head)) for one in repositories]
         flat = [question for one in asked for question in one]
         everything = np.concatenate([matrix for matrix, _ in flat])
         self.mean, self.scale = everything.mean(axis=0), everything.std(axis=0) + 1e-3
@@ -143,10 +147,10 @@ class Lessons:
         return len(self.weights)
 
 
-def trained(repositories: Sequence[dict[str, Array]], head: str) -> Network:
-    """MEMBERS perceptrons, from as many seeds."""
-    lessons = Lessons(repositories, head)
-    members = [_learned(lessons, seed) for seed in range(MEMBERS)]
+def train(repositories: Sequence[dict[str, Array]], head: str) -> Network:
+    """Train MEMBERS perceptrons from as many seeds."""
+    lessons = TrainingData(repositories, head)
+    members = [_train_one(lessons, seed) for seed in range(MEMBERS)]
 
     def stacked(read: str, share: float = 1.0) -> Array:
         return np.stack([member.state_dict()[read].numpy().T * share for member in members])
@@ -164,12 +168,12 @@ def trained(repositories: Sequence[dict[str, Array]], head: str) -> Network:
         straight=stacked("straight.weight", 1 / MEMBERS).sum(axis=0)[:, 0],
         bias=(stacked("last.bias", 1 / MEMBERS) + stacked("straight.bias", 1 / MEMBERS)).sum(axis=0),
     )
-    best = [np.sort(network.scores(matrix))[-BEST:] for one in repositories for matrix, _ in questions_of(one, head)]
-    return in_unit(network, np.concatenate(best), *UNIT[head])
+    best = [np.sort(network.scores(matrix))[-BEST:] for one in repositories for matrix, _ in iter_questions(one, head)]
+    return rescale(network, np.concatenate(best), *UNIT[head])
 
 
-def in_unit(network: Network, scores: Array, mean: float, spread: float) -> Network:
-    """With its scores moved and stretched, so that these have that mean and that standard deviation."""
+def rescale(network: Network, scores: Array, mean: float, spread: float) -> Network:
+    """Shift and scale the scores to the standard mean and standard deviation."""
     stretch = np.float32(spread / scores.std())
     moved = mean - scores.mean() * stretch
     return replace(
@@ -180,7 +184,7 @@ def in_unit(network: Network, scores: Array, mean: float, spread: float) -> Netw
     )
 
 
-def _learned(lessons: Lessons, seed: int) -> Learner:
+def _train_one(lessons: TrainingData, seed: int) -> Learner:
     torch.manual_seed(seed)
     learner = Learner(lessons.inputs.shape[-1])
     optimizer = torch.optim.AdamW(learner.parameters(), lr=RATE, weight_decay=DECAY)
@@ -198,8 +202,8 @@ def _learned(lessons: Lessons, seed: int) -> Learner:
     return learner
 
 
-def _loss(scores: Tensor, lessons: Lessons, chosen: Tensor) -> Tensor:
-    """Listwise where something is right, logistic everywhere."""
+def _loss(scores: Tensor, lessons: TrainingData, chosen: Tensor) -> Tensor:
+    """Return the listwise loss where a candidate is right, plus the logistic loss everywhere."""
     right, there = lessons.right[chosen], lessons.there[chosen]
     shares = scores.masked_fill(~there, -1e4).log_softmax(1)
     listwise = -(shares * right).sum(1) / right.sum(1).clamp(min=1)
@@ -207,17 +211,20 @@ def _loss(scores: Tensor, lessons: Lessons, chosen: Tensor) -> Tensor:
     return ((listwise + LOGISTIC * logistic) * lessons.weights[chosen]).mean()
 
 
-def calibrated(repositories: Sequence[dict[str, Array]], head: str) -> calibration.Isotonic:
-    """On each half of the repositories with networks trained on the other half; of each question its first ten."""
+def calibrate(repositories: Sequence[dict[str, Array]], head: str) -> calibration.Isotonic:
+    """Calibrate each half of the repositories with networks from the other half.
+
+    The first ten candidates of each question count.
+    """
     shuffled = random.Random(0).sample(repositories, len(repositories))
     halves = shuffled[::2], shuffled[1::2]
     sure, used = [], []
     for ours, theirs in (halves, halves[::-1]):
         if not ours or not theirs:
             continue
-        halved = trained(theirs, head)
+        halved = train(theirs, head)
         for collected in ours:
-            asked = list(questions_of(collected, head))
+            asked = list(iter_questions(collected, head))
             for matrix, truth in asked[:: math.ceil(len(asked) / OF_REPOSITORY)]:
                 scores = halved.scores(matrix)
                 best = np.argsort(-scores)[:BEST]
@@ -226,8 +233,8 @@ def calibrated(repositories: Sequence[dict[str, Array]], head: str) -> calibrati
     return calibration.fitted(np.concatenate(sure), np.concatenate(used))
 
 
-def all_collected(cache: Path, without: list[str]) -> dict[str, dict[str, Array]]:
-    """By repository, with the features in their order of today."""
+def load_collected(cache: Path, without: list[str]) -> dict[str, dict[str, Array]]:
+    """Return the data by repository, with the features in their current order."""
     names = sorted(path.stem for path in cache.glob("*.npz") if path.stem not in without)
     repositories = {name: dict(np.load(cache / f"{name}.npz")) for name in names}
     for name, collected in repositories.items():
@@ -239,11 +246,11 @@ def all_collected(cache: Path, without: list[str]) -> dict[str, dict[str, Array]
 
 
 def fit(cache: Path, out: Path, without: list[str]) -> None:
-    found = all_collected(cache, without)
+    found = load_collected(cache, without)
     repositories = list(found.values())
     heads, curves = {}, {}
     for head in HEADS:
-        heads[head], curves[head] = trained(repositories, head), calibrated(repositories, head)
+        heads[head], curves[head] = train(repositories, head), calibrate(repositories, head)
         print(head, flush=True)
     provenance = {
         "trained": f"on the development windows of {len(found)} public histories"

@@ -1,12 +1,12 @@
-"""What is read of CI and script files of real repositories, checked against the files by other means.
+"""Check of workflow parsing on the CI and script files of real repositories.
 
     python benchmarks/workflow_files.py TREE...
     python benchmarks/workflow_files.py TREE --sample 20     # print some workflows, to be read beside their files
 
-`verbatim`: steps with a command that stands in the file, white space aside (a target that another one needs counts if
-the file says so). `scripts`: of the targets, scripts, jobs, environments and hooks that a plain look at the files
-finds, those that are workflows. `lines`: of the lines of shell in `run:` blocks of GitHub's workflows (comments and
-the shell's bookkeeping aside), those that are in a step.
+`verbatim`: steps with a command that is in the file, white space aside (a target that another one needs counts if the
+file says so). `scripts`: of the targets, scripts, jobs, environments and hooks that a simple scan of the files finds,
+those that are workflows. `lines`: of the lines of shell in `run:` blocks of GitHub's workflows (comments and shell
+bookkeeping aside), those that are in a step.
 """
 
 from __future__ import annotations
@@ -40,38 +40,38 @@ def main() -> None:
     parser.add_argument("tree", nargs="+", type=Path)
     parser.add_argument("--sample", type=int, default=0, help="print so many workflows")
     parser.add_argument("--seed", type=int, default=1)
-    asked = parser.parse_args()
-    for root in asked.tree:
+    options = parser.parse_args()
+    for root in options.tree:
         listed = subprocess.run(["git", "-C", root, "ls-files"], capture_output=True, text=True, check=True)
         files = listed.stdout.splitlines()
         began = time.perf_counter()
         found = workflows(root, files)
         seconds = time.perf_counter() - began
         told = [step for one in found for step in one.steps]
-        right = sum(_stands(one, step.command, root) for one in found for step in one.steps)
-        wanted = [(path, name) for path in files if is_script(path) for name in _scripts(root, path)]
-        said = {(one.path, _name(one)) for one in found} | {(one.path, one.name) for one in found}
+        right = sum(_contains_command(one, step.command, root) for one in found for step in one.steps)
+        wanted = [(path, name) for path in files if is_script(path) for name in _find_scripts(root, path)]
+        said = {(one.path, _bare_name(one)) for one in found} | {(one.path, one.name) for one in found}
         missed = [each for each in wanted if each not in said]
-        lines = [(path, line) for path in files if is_script(path) for line in _lines(root, path)]
-        covered = {path: " ".join(_flat(step.command) for one in found if one.path == path for step in one.steps)
+        lines = [(path, line) for path in files if is_script(path) for line in _find_lines(root, path)]
+        covered = {path: " ".join(_normalize(step.command) for one in found if one.path == path for step in one.steps)
                    for path, _ in lines}  # fmt: skip
-        inside = sum(_flat(line) in covered[path] for path, line in lines)
+        inside = sum(_normalize(line) in covered[path] for path, line in lines)
         print(
             f"{root.name}: {len(found)} workflows, {len(told)} steps, verbatim {right}/{len(told)}, "
             f"scripts {len(wanted) - len(missed)}/{len(wanted)}, lines {inside}/{len(lines)}, {seconds:.2f} s"
         )
         for each in missed[:5]:
             print("    missed:", *each)
-        chance = random.Random(asked.seed)
-        for one in chance.sample(found, min(asked.sample, len(found))):
+        chance = random.Random(options.seed)
+        for one in chance.sample(found, min(options.sample, len(found))):
             print(f"    {one.path}:{one.line} [{one.purpose}] {hint_of(one)}")
             for step in one.steps:
                 print("       ", step.command.replace("\n", "\n          ") or f"({step.name})")
 
 
-def _stands(one: Workflow, command: str, root: Path) -> bool:
-    text = _flat((root / one.path).read_text(errors="replace"))
-    plain = _flat(command.removesuffix("…"))
+def _contains_command(one: Workflow, command: str, root: Path) -> bool:
+    text = _normalize((root / one.path).read_text(errors="replace"))
+    plain = _normalize(command.removesuffix("…"))
     if plain in text or plain in text.replace('\\"', '"').replace("\\\\", "\\"):
         return True
     words = command.split()
@@ -80,18 +80,18 @@ def _stands(one: Workflow, command: str, root: Path) -> bool:
     return words[0] in ("make", "just", "task", "pip", "cargo") and words[-1] in text
 
 
-def _flat(text: str) -> str:
+def _normalize(text: str) -> str:
     return " ".join(text.replace("\\\n", " ").split())
 
 
-def _name(one: Workflow) -> str:
-    """The bare name of a script: `make -C docs html` is `html`."""
+def _bare_name(one: Workflow) -> str:
+    """Return the bare name of a script: `make -C docs html` is `html`."""
     name = re.sub(r" \(in .*\)$", "", one.name)
     return name.rpartition(" / ")[2] if " / " in name else name.split()[-1]
 
 
-def _scripts(root: Path, path: str) -> Iterator[str]:
-    """What a plain look finds in a file that runs something."""
+def _find_scripts(root: Path, path: str) -> Iterator[str]:
+    """Yield the scripts that a simple scan finds in a file."""
     text = (root / path).read_text(errors="replace")
     name = path.rpartition("/")[2]
     if name == "package.json":
@@ -104,7 +104,7 @@ def _scripts(root: Path, path: str) -> Iterator[str]:
             if rule and (rule[2] or rule[1].strip()):
                 yield target
     elif path.startswith(".github/workflows/"):
-        jobs = _jobs(text)
+        jobs = _parse_jobs(text)
         for job, told in jobs.items():
             if any("run" in step for step in told.get("steps", ())):
                 yield job if len(jobs) > 1 else name
@@ -118,17 +118,17 @@ def _scripts(root: Path, path: str) -> Iterator[str]:
         yield "pre-commit hooks"
 
 
-def _jobs(text: str) -> dict[str, Any]:
+def _parse_jobs(text: str) -> dict[str, Any]:
     try:
         return dict(yaml.safe_load(text).get("jobs", {}))
     except yaml.YAMLError:  # one of the repositories has such a file
         return {}
 
 
-def _lines(root: Path, path: str) -> Iterator[str]:
+def _find_lines(root: Path, path: str) -> Iterator[str]:
     if not path.startswith(".github/workflows/"):
         return
-    for job in _jobs((root / path).read_text(errors="replace")).values():
+    for job in _parse_jobs((root / path).read_text(errors="replace")).values():
         for step in job.get("steps", ()):
             if step.get("shell") in (None, "bash", "sh") and "run" in step:
                 for line in str(step["run"]).replace("\\\n", " ").splitlines():

@@ -1,16 +1,18 @@
-"""How well workflows are found in commands, and the next step told, on streams made by a generator.
+"""Benchmark of workflow detection and next-step prediction on generated command streams.
 
     python benchmarks/workflows.py --seeds 100-109 --noise 0 0.15 0.3 0.45
 
-A made-up developer has some workflows (two to seven commands each; several begin alike or share commands) and gives
-commands for weeks: runs of workflows, looking around in between, other terminals. With noise n, between two steps
-of a run a foreign command comes in with probability n (again and again), a step is left out with n/5, two are
-swapped with n/10, a run is given up with n/5, a command fails and is given again with n/4. Values (messages, paths,
-branches, versions) are new each time, so what they stand for has to be recognised too.
+A simulated developer has some workflows (two to seven commands each; several begin alike or share commands) and runs
+commands for weeks: runs of workflows, inspection commands in between, other terminals. With noise n, between two steps
+of a run a foreign command occurs with probability n (repeatedly), a step is left out with n/5, two are swapped with
+n/10, a run is abandoned with n/5, a command fails and is repeated with n/4. Values (messages, paths, branches,
+versions)
+are new each time, so their placeholders have to be recognised too.
 
-Recovered: a workflow found is right if no planted one is nearer to it and their longest common subsequence has an F1
-of 0.8 or more (`exact`: all steps and no other). Those must be found of which at least three whole runs are in the
-stream; finding one of which fewer are is no mistake.
+Recovered: a detected workflow is right if no planted one is nearer to it and their longest common subsequence has
+an F1
+of 0.8 or more (`exact`: all steps and no other). Workflows with at least three whole runs in the stream must be
+detected; detecting one with fewer is no error.
 Next step: hit@1 and hit@3, prequential over the last 60 % of the stream, on steps inside of runs ("inside") and on all
 commands ("all"), beside the most popular commands and a Markov chain of order 1, both on the same templates.
 """
@@ -63,16 +65,16 @@ ENOUGH = 3  # whole runs of a planted workflow
 
 
 @dataclass(frozen=True)
-class Planted:
+class PlantedWorkflow:
     commands: tuple[str, ...]
     weight: float
-    branch: str = ""  # "" any
+    branch: str = ""  # "" for any
     hour: int = -1
 
 
 @dataclass(frozen=True)
-class Given:
-    """A command of the stream; `inside` of a run, and not its first step."""
+class StreamCommand:
+    """Command of the stream; `inside` of a run, and not its first step."""
 
     ran: Ran
     inside: bool
@@ -80,17 +82,17 @@ class Given:
 
 @dataclass(frozen=True)
 class Stream:
-    planted: tuple[Planted, ...]
-    given: tuple[Given, ...]
-    whole: Counter[Planted]
+    planted: tuple[PlantedWorkflow, ...]
+    given: tuple[StreamCommand, ...]
+    whole: Counter[PlantedWorkflow]
 
 
-def stream(seed: int, noise: float, length: int) -> Stream:
-    """The commands of a made-up developer."""
+def generate_stream(seed: int, noise: float, length: int) -> Stream:
+    """Return the commands of a simulated developer."""
     chance = random.Random(seed)
-    planted = _planted(chance)
-    given: list[Given] = []
-    whole: Counter[Planted] = Counter()
+    planted = _plant_workflows(chance)
+    given: list[StreamCommand] = []
+    whole: Counter[PlantedWorkflow] = Counter()
     at = STARTS + chance.random() * 86_400
     branch = "main"
     while len(given) < length:
@@ -99,27 +101,27 @@ def stream(seed: int, noise: float, length: int) -> Stream:
         for _ in range(chance.randint(1, 4)):
             for line in _looking_around(chance, noise):
                 at += chance.uniform(3, 120)
-                given += _given(chance, line, at, branch, False)
+                given += _make_command(chance, line, at, branch, False)
             hour = int(at % 86_400 // 3_600)
-            weights = [one.weight * _fits(one, branch, hour) for one in planted]
+            weights = [one.weight * _weigh_trigger(one, branch, hour) for one in planted]
             if not any(weights):
                 continue
             run = chance.choices(planted, weights)[0]
             before = len(given)
-            lines, is_whole = _run(chance, run, noise)
+            lines, is_whole = _make_run(chance, run, noise)
             for number, (line, own) in enumerate(lines):
                 at += chance.uniform(3, 200)
                 failed = own and chance.random() < noise / 4
-                given += _given(chance, line, at, branch, own and number > 0 and len(given) > before, failed)
+                given += _make_command(chance, line, at, branch, own and number > 0 and len(given) > before, failed)
                 if failed:
                     at += chance.uniform(20, 300)
-                    given += _given(chance, line, at, branch, False)
+                    given += _make_command(chance, line, at, branch, False)
             whole[run] += is_whole
     return Stream(planted, tuple(given), whole)
 
 
-def _planted(chance: random.Random) -> tuple[Planted, ...]:
-    """Five to nine workflows; a third begin or end like another one."""
+def _plant_workflows(chance: random.Random) -> tuple[PlantedWorkflow, ...]:
+    """Return five to nine workflows; a third begin or end like another one."""
     made: list[tuple[str, ...]] = []
     for _ in range(chance.randint(5, 9)):
         steps = chance.sample(COMMANDS, chance.randint(2, 7))
@@ -130,13 +132,13 @@ def _planted(chance: random.Random) -> tuple[Planted, ...]:
             made.append(tuple(steps))
     triggers = [("", -1), ("", -1), ("release/2", -1), ("", 9), ("", 16)]
     return tuple(
-        Planted(steps, 1 / (1 + rank) ** 0.7, *chance.choice(triggers))
+        PlantedWorkflow(steps, 1 / (1 + rank) ** 0.7, *chance.choice(triggers))
         for rank, steps in enumerate(dict.fromkeys(made))
     )
 
 
-def _fits(one: Planted, branch: str, hour: int) -> float:
-    """A workflow with a trigger is mostly run when it is due."""
+def _weigh_trigger(one: PlantedWorkflow, branch: str, hour: int) -> float:
+    """Return True if a workflow is due; one with a trigger mostly runs then."""
     due = (not one.branch or one.branch == branch) and (one.hour < 0 or abs(one.hour - hour) <= 1)
     return 1.0 if due else 0.08
 
@@ -149,18 +151,21 @@ def _next_session(chance: random.Random, at: float) -> float:
 
 def _looking_around(chance: random.Random, noise: float) -> Iterator[str]:
     while chance.random() < 0.35 + noise / 2:
-        yield _noise(chance)
+        yield _make_noise(chance)
 
 
-def _noise(chance: random.Random) -> str:
-    """Mostly looking around; now and then a command that is a step elsewhere."""
+def _make_noise(chance: random.Random) -> str:
+    """Return a foreign command: mostly inspection, sometimes a step of another workflow."""
     if chance.random() < 0.15:
         return chance.choice(COMMANDS)
     return chance.choices(AROUND, [1 / (1 + rank) for rank in range(len(AROUND))])[0]
 
 
-def _run(chance: random.Random, run: Planted, noise: float) -> tuple[list[tuple[str, bool]], bool]:
-    """The lines of one run, each with whether it is a step, and whether the run is whole and in order."""
+def _make_run(chance: random.Random, run: PlantedWorkflow, noise: float) -> tuple[list[tuple[str, bool]], bool]:
+    """Return the lines of one run and if it is whole and in order.
+
+    Each line comes with a flag that it is a step.
+    """
     steps = list(run.commands)
     kept = [one for one in steps if chance.random() >= noise / 5]
     if len(kept) > 1 and chance.random() < noise / 10:
@@ -171,14 +176,14 @@ def _run(chance: random.Random, run: Planted, noise: float) -> tuple[list[tuple[
     lines: list[tuple[str, bool]] = []
     for number, one in enumerate(kept):
         while number and chance.random() < noise:
-            lines.append((_noise(chance), False))
+            lines.append((_make_noise(chance), False))
         lines.append((one, True))
     return lines, kept == steps
 
 
-def _given(
+def _make_command(
     chance: random.Random, line: str, at: float, branch: str, inside: bool, failed: bool = False
-) -> Iterator[Given]:
+) -> Iterator[StreamCommand]:
     word = chance.choice(WORDS)
     text = " ".join(chance.sample(WORDS, 3))
     path = f"{chance.choice(('src', 'tests', 'docs'))}/{word}.{chance.choice(('py', 'ts', 'md'))}"
@@ -191,22 +196,23 @@ def _given(
         url=f"https://example.org/{word}",
     )
     for step in steps_of(filled):
-        yield Given(Ran(at, step.template, step.command, failed, branch), inside)
+        yield StreamCommand(Ran(at, step.template, step.command, failed, branch), inside)
 
 
 def _template(line: str) -> str:
-    return next(_given(random.Random(0), line, 0.0, "", False)).ran.template
+    return next(_make_command(random.Random(0), line, 0.0, "", False)).ran.template
 
 
-def recovered(made: Stream) -> dict[str, float]:
-    """Precision and recall of what is found, and how long that took."""
+def measure_recovery(made: Stream) -> dict[str, float]:
+    """Return precision and recall of the detected workflows, and the time."""
     planted = [tuple(map(_template, one.commands)) for one in made.planted]
     due = {number for number, one in enumerate(made.planted) if made.whole[one] >= ENOUGH}
     began = time.perf_counter()
     found = [tuple(step.template for step in one.steps) for one in habits([one.ran for one in made.given])]
     seconds = time.perf_counter() - began
     pairs = sorted(
-        ((_alike(one, other), a, b) for a, one in enumerate(found) for b, other in enumerate(planted)), reverse=True
+        ((_measure_f1(one, other), a, b) for a, one in enumerate(found) for b, other in enumerate(planted)),
+        reverse=True,
     )
     right: dict[int, int] = {}  # found → planted
     for score, a, b in pairs:
@@ -224,7 +230,7 @@ def recovered(made: Stream) -> dict[str, float]:
     }
 
 
-def _alike(one: Sequence[str], other: Sequence[str]) -> float:
+def _measure_f1(one: Sequence[str], other: Sequence[str]) -> float:
     row = [0] * (len(other) + 1)
     for left in one:
         before = 0
@@ -245,7 +251,7 @@ class Popular:
 
 
 class Markov:
-    """Order 1; what was never seen after the last step is filled up by what is common."""
+    """Markov chain of order 1; unseen steps are filled up with frequent ones."""
 
     def __init__(self) -> None:
         self.after: dict[str, Counter[str]] = defaultdict(Counter)
@@ -262,8 +268,8 @@ class Markov:
         return [*likely, *(step for step in self.popular.expected() if step not in likely)][:3]
 
 
-def next_steps(made: Stream, *, mine_every: int = 200) -> dict[str, float]:
-    """Hit rates of the models, one step after the other."""
+def measure_next_steps(made: Stream, *, mine_every: int = 200) -> dict[str, float]:
+    """Return the hit rates of the models, step by step."""
     popular, markov, own = Popular(), Markov(), NextStep()
     hits: dict[str, list[float]] = defaultdict(list)
     log: list[Ran] = []
@@ -301,16 +307,16 @@ def main() -> None:
     parser.add_argument("--length", type=int, default=1_500, help="commands of a stream (1,500)")
     parser.add_argument("--only", choices=("recovered", "next"), help="one of the two")
     parser.add_argument("--json", action="store_true")
-    asked = parser.parse_args()
-    first, _, last = asked.seeds.partition("-")
-    for noise in asked.noise:
+    options = parser.parse_args()
+    first, _, last = options.seeds.partition("-")
+    for noise in options.noise:
         rows: list[dict[str, float]] = []
         for seed in range(int(first), int(last or first) + 1):
-            made = stream(seed, noise, asked.length)
-            row = {} if asked.only == "next" else recovered(made)
-            rows.append(row | ({} if asked.only == "recovered" else next_steps(made)))
+            made = generate_stream(seed, noise, options.length)
+            row = {} if options.only == "next" else measure_recovery(made)
+            rows.append(row | ({} if options.only == "recovered" else measure_next_steps(made)))
         summary = {name: round(mean(row[name] for row in rows), 3) for name in rows[0]}
-        print(json.dumps({"noise": noise, "streams": len(rows)} | summary) if asked.json else _table(noise, summary))
+        print(json.dumps({"noise": noise, "streams": len(rows)} | summary) if options.json else _table(noise, summary))
 
 
 def _table(noise: float, summary: dict[str, float]) -> str:

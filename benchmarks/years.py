@@ -1,16 +1,17 @@
-"""Two years of a project, replayed day by day with a virtual clock, beside a store that never forgets.
+"""Replay of two years of a project, day by day with a virtual clock, beside a store that never forgets.
 
     python benchmarks/years.py --state FOLDER REPOSITORY… [--days 730] [--minutes 7] [--svg docs/years.svg]
 
 Each day the real commits of that day become episodes, and each piece of work leaves a note of the session. In the
-morning every piece of work that will be done asks with the words of its commit; what it needs are the newest earlier
-episodes that touched at least a third of the same files. Each question goes to two real store processes, without
-vectors, and is ranked as `/search` ranks it; what is needed and found counts as used. Each night the steps of a nightly
-run plan over one of the stores and are written to it; the other one forgets nothing. Every thirtieth night the gate
-asks its questions before and after.
+morning every piece of work that will be done asks with the words of its commit; it needs the newest earlier episodes
+that touched at least a third of the same files. Each question goes to two real store processes, without vectors,
+and is
+ranked as `/search` ranks it; needed memories that are found count as used. Each night the steps of a nightly run plan
+over one of the stores and are written to it; the other one forgets nothing. Every thirtieth night the gate asks its
+questions before and after.
 
-A run ends by itself after `--minutes` and goes on from there when it is started again, until all days are done. The
-database's versions are pruned after a second instead of a minute, for the clock runs that much faster.
+A run ends by itself after `--minutes` and continues from there when it is started again, until all days are done. The
+database's versions are pruned after a second instead of a minute, because the clock runs that much faster.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from years_drawing import Figures, drawing
+from years_drawing import Figures, draw
 
 from hunchd.assembly.tokens import count
 from hunchd.config.settings import ConsolidationSettings
@@ -56,13 +57,13 @@ from hunchd.store.hot import HotTier
 
 PROJECT = "p0"
 DAY = timedelta(days=1)
-BEFORE = 400  # units that are known on the first day
-FIRST = 5  # answers that are looked at
-LIKE = 1 / 3  # share of files that two units must have in common for one to need the other
-NEEDED = 5  # of earlier episodes at most, the newest
-MOST_FILES = 12  # a unit of more files needs nothing in particular
+BEFORE = 400  # units known on the first day
+FIRST = 5  # answers evaluated
+LIKE = 1 / 3  # share of common files from which one unit needs another
+NEEDED = 5  # maximum of needed earlier episodes, the newest
+MOST_FILES = 12  # a unit with more files needs nothing in particular
 GATE_EVERY = 30  # nights
-WEIGHED_EVERY = 10  # nights: the stores are tidied, then looked at
+WEIGHED_EVERY = 10  # nights: stores are compacted, then measured
 PUT_AT_ONCE = 256
 PROCESS = """
 import sys
@@ -74,8 +75,8 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
-class Kept:
-    """One store in a process of its own."""
+class StoreUnderTest:
+    """Store in a process of its own."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -90,13 +91,13 @@ class Kept:
             await self.store.put(memories[begin : begin + PUT_AT_ONCE])
 
     async def ask(self, query: str, now: datetime, k: int = FIRST) -> list[tuple[str, str]]:
-        """Ids of the first answers, each with what is quoted of it."""
+        """Return the ids of the first answers, each with the lines quoted from it."""
         self._now = now
         answer = await self._searching.search(SearchRequest(query=query, project=PROJECT, k=k), PROJECT)
         return [(result["id"], result["snippet"]) for result in answer["results"]]
 
     async def weighed(self) -> tuple[float, float]:
-        """MB on the disk, and in memory."""
+        """Return MB on disk and in memory."""
         await self.store.optimise()
         stats = await self.store.stats()
         return stats["bytes"] / 1e6, memory_of(self.process.pid or 0) / 1e6
@@ -104,23 +105,23 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """An earlier episode that a piece of work needed."""
+    """Earlier episode that a piece of work needed."""
 
     name: str
-    of_work: bool  # somebody meant it: no bot's, no version bump, no merge of what has happened before
+    of_work: bool  # deliberate work: no bot, no version update, no merge
     found: tuple[bool, bool]  # by our store, by the other one
-    gone: bool  # archived or erased, and told by no history either
+    gone: bool  # archived or erased, and in no history either
     only_told: bool  # a line in a history is all that is left
 
     @property
     def missed(self) -> bool:
-        """Found by the other store, and not here for it was forgotten."""
+        """Return True if only the other store found it, because it was forgotten here."""
         return self.found == (False, True) and (self.gone or self.only_told)
 
 
 @dataclass
 class Day:
-    """What one day was like, of our store and of the one that never forgets."""
+    """Figures of one day, of our store and of the one that never forgets."""
 
     memories: tuple[int, int] = (0, 0)
     active: int = 0
@@ -132,8 +133,8 @@ class Day:
     night: float = 0.0  # seconds
 
 
-class Past(NamedTuple):
-    """A unit that may be needed again."""
+class PastUnit(NamedTuple):
+    """Unit that may be needed again."""
 
     name: str  # id of its episode
     files: frozenset[str]
@@ -141,30 +142,30 @@ class Past(NamedTuple):
 
 
 @dataclass
-class Years:
-    """All that goes on from one day to the next."""
+class ReplayState:
+    """State that lasts from one day to the next."""
 
     planner: Planner
     usage: Usage = field(default_factory=Usage)
-    past: deque[Past] = field(default_factory=lambda: deque(maxlen=5_000))
-    every: dict[str, Memory] = field(default_factory=dict)  # what the store that never forgets holds
-    heirs: dict[str, str] = field(default_factory=dict)  # what says it now, of what was merged or told
+    past: deque[PastUnit] = field(default_factory=lambda: deque(maxlen=5_000))
+    every: dict[str, Memory] = field(default_factory=dict)  # content of the store that never forgets
+    heirs: dict[str, str] = field(default_factory=dict)  # id of the memory that replaces it now
     new: list[Memory] = field(default_factory=list)  # of the day
     days: list[Day] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=lambda: defaultdict(int))
-    probes: list[int] = field(default_factory=lambda: [0, 0, 0])  # asked, lost, nights that would be taken back
+    probes: list[int] = field(default_factory=lambda: [0, 0, 0])  # queries, losses, nights that would be rolled back
 
 
-def session_of(unit: Unit, told: Memory) -> Memory:
-    """What the session left that ended in `unit`."""
+def make_session_note(unit: Unit, told: Memory) -> Memory:
+    """Return the note of the session that ended in `unit`."""
     where = ", ".join(change.path for change in unit.changes[:4])
     text = f"Session on {told.title}. Looked at {where}. {unit.body.strip() or 'Done.'} The tests pass."
     return replace(told, id=f"s{told.id}", title=f"Session: {told.title}", content=text, ref=None, levels=Levels(),
                    tags=(), artifacts=told.artifacts[1:], source={"type": "session"}, importance=0.35)  # fmt: skip
 
 
-def shown(memory: Memory, quoted: str) -> str:
-    """As a bundle shows it."""
+def format_shown(memory: Memory, quoted: str) -> str:
+    """Return a memory as a bundle shows it."""
     level = memory.source.get(SHOWN_AS)
     if memory.category == HISTORY:
         return quoted
@@ -176,18 +177,18 @@ def shown(memory: Memory, quoted: str) -> str:
 
 
 class Replay:
-    def __init__(self, years: Years, ours: Kept, never: Kept) -> None:
+    def __init__(self, years: ReplayState, ours: StoreUnderTest, never: StoreUnderTest) -> None:
         self.years, self.ours, self.never = years, ours, never
 
     def happened(self, units: Sequence[Unit], now: datetime) -> None:
         for unit in units:
             told = replace(episode(unit, PROJECT, now=now), at=now)
-            new = [told, session_of(unit, told)] if is_work(unit) else [told]
+            new = [told, make_session_note(unit, told)] if is_work(unit) else [told]
             self.years.new += new
             self.years.every.update({one.id: one for one in new})
             self.years.planner.take(new)
             files = frozenset(change.path for change in unit.changes)
-            self.years.past.append(Past(told.id, files, is_work(unit)))
+            self.years.past.append(PastUnit(told.id, files, is_work(unit)))
 
     async def asked(self, unit: Unit, day: Day, now: datetime) -> None:
         paths = {change.path for change in unit.changes}
@@ -205,12 +206,12 @@ class Replay:
             took.append((time.perf_counter() - began) * 1e3)
         day.milliseconds.append((took[0], took[1]))
         memories = self.years.planner.memories
-        ours = sum(count(shown(memories[one], quoted)) for one, quoted in answers[0])
-        day.tokens.append((ours, sum(count(shown(self.years.every[one], quoted)) for one, quoted in answers[1])))
+        ours = sum(count(format_shown(memories[one], quoted)) for one, quoted in answers[0])
+        day.tokens.append((ours, sum(count(format_shown(self.years.every[one], quoted)) for one, quoted in answers[1])))
         self._judge(needed, [{one for one, _ in answer} for answer in answers], day, now)
         self.years.usage.asked(query, PROJECT, [one for one, _ in answers[0]], now)
 
-    def _judge(self, needed: Sequence[Past], found: Sequence[set[str]], day: Day, now: datetime) -> None:
+    def _judge(self, needed: Sequence[PastUnit], found: Sequence[set[str]], day: Day, now: datetime) -> None:
         for name, _, of_work in needed:
             saying = self._saying(name)
             itself = [one for one in saying if self.years.planner.memories[one].category != HISTORY]
@@ -221,7 +222,10 @@ class Replay:
                     self.years.usage.used(one, now)
 
     def _saying(self, name: str) -> set[str]:
-        """What still tells of an episode: itself, its session's note, what they were merged into, a line of history."""
+        """Return what still mentions an episode.
+
+        That is the episode, its session's note, what they were merged into, or a line of history.
+        """
         kept: set[str] = set()
         for one in (name, f"s{name}"):
             seen: set[str] = set()
@@ -243,7 +247,7 @@ class Replay:
         sha = next((one.ref for one in memory.artifacts if one.type == "commit"), "")
         if not sha:
             return memory.title[:60] in told.content
-        # A line ends in the commits that it tells of: one in brackets, or several.
+        # A line ends in its commits in brackets.
         return re.search(rf"[\[ ]{sha[:8]}[\] ]", told.content) is not None
 
     async def night(self, number: int, day: Day, now: datetime) -> None:
@@ -285,7 +289,7 @@ class Replay:
                     self.years.heirs.setdefault(memory.id, link["ref"])
 
     async def _probes(self, seed: str, now: datetime) -> list[tuple[str, str]]:
-        """Questions that find what they should, before the night."""
+        """Return questions that find their memory before the night."""
         made = self.years.planner.probes(ConsolidationSettings().probes, seed)
         return [one for one in made if one[1] in {name for name, _ in await self.ours.ask(one[0], now, FOUND)}]
 
@@ -304,15 +308,15 @@ class Replay:
 
 
 def _units_of(repository: Path, known: Path) -> list[Unit]:
-    """The whole history, kept for whoever goes on."""
+    """Return the whole history, cached for later runs."""
     if not known.exists():
         known.write_bytes(pickle.dumps(list(history.units(Git(repository)))))
     units: list[Unit] = pickle.loads(known.read_bytes())
     return units
 
 
-async def replay(repository: Path, state: Path, days: int, until: float) -> Years | None:
-    """None: there is more to do."""
+async def replay(repository: Path, state: Path, days: int, until: float) -> ReplayState | None:
+    """Replay until the time is over; return None if there is more to do."""
     all_units = _units_of(repository, state / "units")
     last = max(unit.at for unit in all_units)
     begin = datetime.fromtimestamp(last, UTC).replace(hour=0, minute=0, second=0) - days * DAY
@@ -321,9 +325,9 @@ async def replay(repository: Path, state: Path, days: int, until: float) -> Year
         by_day[int((unit.at - begin.timestamp()) // 86_400)].append(unit)
     told = state / "state"
     known = told.exists()
-    years = pickle.loads(told.read_bytes()) if known else Years(Planner(PROJECT, ConsolidationSettings(), begin))
+    years = pickle.loads(told.read_bytes()) if known else ReplayState(Planner(PROJECT, ConsolidationSettings(), begin))
     async with AsyncExitStack() as stack:
-        stores = [Kept(state / name) for name in ("ours", "never")]
+        stores = [StoreUnderTest(state / name) for name in ("ours", "never")]
         for store in stores:
             stack.push_async_callback(store.process.stop)
         work = Replay(years, *stores)
@@ -347,7 +351,7 @@ async def replay(repository: Path, state: Path, days: int, until: float) -> Year
     return years if len(years.days) == days else None
 
 
-def told(name: str, years: Years) -> str:
+def format_report(name: str, years: ReplayState) -> str:
     needs = [one for day in years.days for one in day.needs]
     end = years.days[-1]
     took = [one for day in years.days for one in day.milliseconds]
@@ -362,11 +366,11 @@ def told(name: str, years: Years) -> str:
         f"  memories {end.memories[0]:,} ({end.active:,} active, at most {most:,} kept) of {end.memories[1]:,}",
         f"  MB on the disk {last.megabytes[0]:.1f} of {last.megabytes[1]:.1f}",
         f"  MB of the store process {last.resident[0]:.0f} of {last.resident[1]:.0f}",
-        *_fates("all that was needed", needs),
-        *_fates("what people meant", [one for one in needs if one.of_work]),
-        f"  tokens an answer {_pair(tokens, statistics.mean, 0)}",
-        f"  ms a question {_pair(took, statistics.median, 2)}",
-        f"  of the last hundred questions {_pair(took[-100:], statistics.median, 2)}",
+        *_describe_fates("all that was needed", needs),
+        *_describe_fates("what people meant", [one for one in needs if one.of_work]),
+        f"  tokens an answer {_format_pair(tokens, statistics.mean, 0)}",
+        f"  ms a question {_format_pair(took, statistics.median, 2)}",
+        f"  of the last hundred questions {_format_pair(took[-100:], statistics.median, 2)}",
         f"  ms a night {statistics.median(nights):.0f}, slowest {max(nights):.0f}",
         f"  gate: {years.probes[0]} questions, {years.probes[1]} lost, {years.probes[2]} nights to be taken back",
         f"  changes {dict(years.counts)}",
@@ -374,8 +378,8 @@ def told(name: str, years: Years) -> str:
     return "\n".join(lines)
 
 
-def _fates(whose: str, needs: Sequence[Need]) -> list[str]:
-    """What became of these, a line each."""
+def _describe_fates(whose: str, needs: Sequence[Need]) -> list[str]:
+    """Return what became of these, one line each."""
     recall = [sum(one.found[side] for one in needs) / max(len(needs), 1) for side in (0, 1)]
     gone, told, missed = (sum(getattr(one, name) for one in needs) for name in ("gone", "only_told", "missed"))
     return [
@@ -385,7 +389,7 @@ def _fates(whose: str, needs: Sequence[Need]) -> list[str]:
     ]
 
 
-def _pair(pairs: Sequence[tuple[float, float]], figure: Callable[[list[float]], float], digits: int) -> str:
+def _format_pair(pairs: Sequence[tuple[float, float]], figure: Callable[[list[float]], float], digits: int) -> str:
     ours, never = (figure([one[side] for one in pairs] or [0.0]) for side in (0, 1))
     return f"{ours:.{digits}f} (never forgetting {never:.{digits}f})"
 
@@ -404,7 +408,7 @@ def _mean(pairs: Sequence[tuple[float, float]]) -> tuple[float, float] | None:
     return (statistics.mean(one[0] for one in pairs), statistics.mean(one[1] for one in pairs)) if pairs else None
 
 
-def name_of(repository: Path) -> str:
+def get_name(repository: Path) -> str:
     name = repository.parent.name if repository.name == "repo" else repository.name
     return name.rpartition("+")[2]
 
@@ -416,20 +420,20 @@ def main() -> None:
     parser.add_argument("--state", type=Path, required=True, help="where the stores lie, and how far it is")
     parser.add_argument("--minutes", type=float, default=7.0, help="to stop after; started again, it goes on")
     parser.add_argument("--svg", type=Path, help="draw the course of the days here, when all is done")
-    asked = parser.parse_args()
-    until = time.monotonic() + asked.minutes * 60
+    options = parser.parse_args()
+    until = time.monotonic() + options.minutes * 60
     results: list[tuple[str, list[Figures]]] = []
-    for repository in asked.repositories:
-        name = name_of(repository.resolve())
-        state = asked.state / name
+    for repository in options.repositories:
+        name = get_name(repository.resolve())
+        state = options.state / name
         state.mkdir(mode=0o700, parents=True, exist_ok=True)
-        years = asyncio.run(replay(repository, state, asked.days, until))
+        years = asyncio.run(replay(repository, state, options.days, until))
         if years is None:
             raise SystemExit(f"{name}: there is more to do; start it again")
-        print(told(name, years), flush=True)
+        print(format_report(name, years), flush=True)
         results.append((name, [(title, [figure(day) for day in years.days]) for title, figure in PANELS]))
-    if asked.svg:
-        asked.svg.write_text(drawing(results), encoding="utf-8")
+    if options.svg:
+        options.svg.write_text(draw(results), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,19 +1,19 @@
-"""The course of two stores over the days, as an SVG: a row a repository, a panel a figure."""
+"""Plot of two stores over the days as SVG: a row for each repository, a panel for each figure."""
 
 from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
 
-Figures = tuple[str, list[tuple[float, float] | None]]  # what it is, and by day: ours, and that which never forgets
+Figures = tuple[str, list[tuple[float, float] | None]]  # title; by day, ours and the store that never forgets
 WIDTH, HEIGHT, LEFT = 200, 100, 50  # pixels of a panel
 SMOOTH = 30  # days
 DRAWN_EVERY = 5  # days
 OURS, NEVER = "#0969da", "#afb8c1"
 
 
-def drawing(results: Sequence[tuple[str, list[Figures]]]) -> str:
-    """Blue is ours, grey the store that never forgets."""
+def draw(results: Sequence[tuple[str, list[Figures]]]) -> str:
+    """Return the SVG; blue is ours, grey the store that never forgets."""
     parts = [f'<text x="{LEFT}" y="18">blue: consolidated each night; grey: nothing is ever forgotten</text>']
     for row, (name, panels) in enumerate(results):
         for column, (title, values) in enumerate(panels):

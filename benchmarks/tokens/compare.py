@@ -1,4 +1,4 @@
-"""Our token counts beside those of o200k, cl100k and Claude's vocabulary, over files given on the command line.
+"""Comparison of our token counts with o200k, cl100k and Claude's vocabulary, over given files.
 
     pip install tiktoken rs-bpe            # in an environment of its own: neither is a dependency of hunchd
     PYTHONPATH=src python benchmarks/tokens/compare.py claude.json FILE…

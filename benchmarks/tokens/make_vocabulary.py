@@ -1,4 +1,4 @@
-"""Packs the published Claude vocabulary into the form that hunchd ships.
+"""Converter of the published Claude vocabulary into the shipped form.
 
     python benchmarks/tokens/make_vocabulary.py claude.json src/hunchd/assembly/vocabulary.bin
 
@@ -12,7 +12,7 @@ import sys
 import zlib
 from pathlib import Path
 
-# The counter looks at no longer parts of a text; the few longer tokens are white space.
+# The counter considers no longer parts of a text; the few longer tokens are white space.
 LONGEST = 128  # bytes
 
 

@@ -1,10 +1,11 @@
-"""Past work in words like a title: how often it touched a file that the titled unit changed, and how much is shown.
+"""Benchmark of recalled similar work: how often it touched files of the titled unit.
 
-    python benchmarks/alike.py REPOSITORY… [--cache FOLDER]
+    python benchmarks/similar_work.py REPOSITORY… [--cache FOLDER]
 
-Asked are the titles of the development windows, before their units are learned, of the predictor that the daemon runs.
-By tenths of likeness: how many past units were recalled, and the share that touched one of the files. Then what a
-bundle shows of them: how many a question, the share of these that touched one of the files, and of the first.
+The questions are the titles of units of the development windows, before these are learned, to the predictor that the
+daemon runs. By tenths of similarity: how many past units were recalled, and the share that touched one of the files.
+Then what a bundle shows of them: units for each question, the share of these that touched one of the files, and of the
+first.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from hunchd.repository.git import Git
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Question:
     units: tuple[PredictedUnit, ...]
     gold: frozenset[str]
 
@@ -38,8 +39,8 @@ class Asked:
         return not self.gold.isdisjoint(unit.paths)
 
 
-def asked(path: str, cache: Path | None) -> Iterator[Asked]:
-    """What each title of the development window recalls."""
+def iter_questions(path: str, cache: Path | None) -> Iterator[Question]:
+    """Yield what each title of the development window recalls."""
     git = Git(path)
     units = list(history.units(git))
     windows = Windows.of(len(units), 600, 700)
@@ -50,16 +51,16 @@ def asked(path: str, cache: Path | None) -> Iterator[Asked]:
                 return
             for question in questions(moment.unit, moment.gold, "title", 0) if moment.gold else ():
                 recalled = predictor.predict(question.focus, now=moment.unit.at).units
-                yield Asked(recalled, frozenset(question.gold))
+                yield Question(recalled, frozenset(question.gold))
 
 
-def told(units: tuple[PredictedUnit, ...]) -> list[PredictedUnit]:
-    """Those that a bundle shows where there is room."""
+def select_shown(units: tuple[PredictedUnit, ...]) -> list[PredictedUnit]:
+    """Return the units that a bundle shows if there is room."""
     return [unit for unit in telling(units, ContextSettings().past_units) if worth_of(unit) >= MINIMUM_VALUE]
 
 
-def share(found: list[bool]) -> str:
-    return f"{sum(found) / len(found):.2f} of {len(found)}" if found else "-"
+def format_share(flags: list[bool]) -> str:
+    return f"{sum(flags) / len(flags):.2f} of {len(flags)}" if flags else "-"
 
 
 def main() -> None:
@@ -68,19 +69,23 @@ def main() -> None:
     parser.add_argument("--cache", type=Path, help="keep parsed outlines here between runs")
     options = parser.parse_args()
     for path in options.repositories:
-        every = list(asked(path, options.cache))
+        every = list(iter_questions(path, options.cache))
         tenths: list[list[bool]] = [[] for _ in range(11)]
         for one in every:
             for unit in one.units:
                 tenths[min(int(unit.score / OF_WORDS * 10), 10)].append(one.touched(unit))
         print(f"\n{name_of(path)}: {len(every)} titles")
         for tenth, found in enumerate(tenths):
-            print(f"  alike from .{tenth} on: {share(found)}" if tenth < 10 else f"  all alike: {share(found)}")
-        shown = [(one, told(one.units)) for one in every]
+            print(
+                f"  alike from .{tenth} on: {format_share(found)}"
+                if tenth < 10
+                else f"  all alike: {format_share(found)}"
+            )
+        shown = [(one, select_shown(one.units)) for one in every]
         count = sum(len(units) for _, units in shown) / max(len(shown), 1)
         right = [one.touched(unit) for one, units in shown for unit in units]
         first = [one.touched(units[0]) for one, units in shown if units]
-        print(f"  shown: {count:.2f} a title, touched a file {share(right)}; the first {share(first)}")
+        print(f"  shown: {count:.2f} a title, touched a file {format_share(right)}; the first {format_share(first)}")
 
 
 if __name__ == "__main__":

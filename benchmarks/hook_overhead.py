@@ -1,8 +1,8 @@
-"""What git hooks and shells' reports cost: commits with and without, a long rebase, the time between two prompts.
+"""Benchmark of git hooks and shell reports: commits, a long rebase, the time between two prompts.
 
-    python benchmarks/doors.py [--runs 30] [--rebase 200]
+    python benchmarks/hook_overhead.py [--runs 30] [--rebase 200]
 
-Prints medians in milliseconds. Needs git; shells that are not installed are left out.
+Prints medians in milliseconds, with and without hooks. Needs git; shells that are not installed are left out.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from hunchd.config.places import make_private, places  # noqa: E402
 from tests.cli.terminal import terminal  # noqa: E402
 from tests.cli.test_shell_init import RC  # noqa: E402
 
-WHO = {f"GIT_{role}_{what}": "a@b" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+IDENTITY = {f"GIT_{role}_{what}": "a@b" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
 
 
 def git(folder: Path, *words: str) -> None:
-    subprocess.run(["git", *words], cwd=folder, check=True, capture_output=True, env={**os.environ, **WHO})
+    subprocess.run(["git", *words], cwd=folder, check=True, capture_output=True, env={**os.environ, **IDENTITY})
 
 
-class Took(NamedTuple):
-    """Milliseconds: on the wall, and of the processor, which hardly depends on what else the machine does."""
+class Duration(NamedTuple):
+    """Milliseconds of wall time, and of processor time, which hardly depends on the machine's load."""
 
     wall: float
     cpu: float
@@ -44,19 +44,19 @@ class Took(NamedTuple):
         return f"{self.wall:.1f} ms ({self.cpu:.1f} of a core)"
 
 
-def timed(folder: Path, *words: str) -> Took:
-    began, used = time.perf_counter(), _used()
+def time_command(folder: Path, *words: str) -> Duration:
+    began, used = time.perf_counter(), _read_children_cpu()
     git(folder, *words)
-    return Took((time.perf_counter() - began) * 1_000, (_used() - used) * 1_000)
+    return Duration((time.perf_counter() - began) * 1_000, (_read_children_cpu() - used) * 1_000)
 
 
-def _used() -> float:
+def _read_children_cpu() -> float:
     told = resource.getrusage(resource.RUSAGE_CHILDREN)
     return told.ru_utime + told.ru_stime
 
 
-def median(times: list[Took]) -> Took:
-    return Took(statistics.median(one.wall for one in times), statistics.median(one.cpu for one in times))
+def median(times: list[Duration]) -> Duration:
+    return Duration(statistics.median(one.wall for one in times), statistics.median(one.cpu for one in times))
 
 
 def hooks(folder: Path, action: str) -> None:
@@ -64,13 +64,13 @@ def hooks(folder: Path, action: str) -> None:
                    env={**os.environ, "PYTHONPATH": str(ROOT / "src")})  # fmt: skip
 
 
-def commits(folder: Path, runs: int) -> None:
-    """With and without in turn, so that whatever else the machine does falls on both."""
-    found: dict[str, list[Took]] = {"uninstall": [], "install": []}
+def measure_commits(folder: Path, runs: int) -> None:
+    """Time commits with and without hooks in turn, so that other load affects both."""
+    found: dict[str, list[Duration]] = {"uninstall": [], "install": []}
     for _ in range(runs):
         for action, times in found.items():
             hooks(folder, action)
-            times.append(timed(folder, "commit", "-q", "--allow-empty", "-m", "x"))
+            times.append(time_command(folder, "commit", "-q", "--allow-empty", "-m", "x"))
     print(f"git commit, median of {runs}: {median(found['uninstall'])} without, {median(found['install'])} with hooks")
     hook = folder / ".git" / "hooks" / "post-commit"
     alone = []
@@ -84,7 +84,7 @@ def commits(folder: Path, runs: int) -> None:
     print(f"post-commit above an empty sh, median of {runs}: {statistics.median(alone):.1f} ms")
 
 
-def rebase(folder: Path, count: int) -> None:
+def measure_rebase(folder: Path, count: int) -> None:
     git(folder, "checkout", "-q", "-b", "long")
     for number in range(count):
         (folder / f"{number}.txt").write_text("x\n")
@@ -97,13 +97,13 @@ def rebase(folder: Path, count: int) -> None:
         hooks(folder, action)
         git(folder, "checkout", "-q", "-B", "long", "before")
         (places().spool / "lines").unlink(missing_ok=True)
-        took = timed(folder, "rebase", "-q", "main")
+        took = time_command(folder, "rebase", "-q", "main")
         lines = (places().spool / "lines").read_text().splitlines() if action == "install" else []
         told = sum('"rewrite"' in line for line in lines)
         print(f"rebase of {count} commits, {action}ed: {took}, {told} rewrites told, {len(lines)} lines in all")
 
 
-def prompts(folder: Path, runs: int) -> None:
+def measure_prompts(folder: Path, runs: int) -> None:
     where = places()
     make_private(where.runtime)
     where.rendezvous_file.touch()
@@ -115,9 +115,9 @@ def prompts(folder: Path, runs: int) -> None:
         cpu = {False: 0.0, True: 0.0}
         for _ in range(3):
             for told in found:
-                before = _used()
-                found[told] += prompt_times(shell, folder, runs, told=told)
-                cpu[told] += (_used() - before) * 1_000
+                before = _read_children_cpu()
+                found[told] += measure_prompt_times(shell, folder, runs, told=told)
+                cpu[told] += (_read_children_cpu() - before) * 1_000
         without, with_it = statistics.median(found[False]), statistics.median(found[True])
         extra = (cpu[True] - cpu[False]) / (3 * runs)
         print(
@@ -126,7 +126,7 @@ def prompts(folder: Path, runs: int) -> None:
         )
 
 
-def prompt_times(shell: str, folder: Path, runs: int, *, told: bool) -> list[float]:
+def measure_prompt_times(shell: str, folder: Path, runs: int, *, told: bool) -> list[float]:
     home = Path(tempfile.mkdtemp(dir=places().config.parent))
     name = {"bash": "rc", "zsh": ".zshrc", "fish": "fish/config.fish"}[shell]
     (home / name).parent.mkdir(exist_ok=True)
@@ -155,9 +155,9 @@ def main() -> None:
         folder.mkdir()
         git(folder, "init", "-q", "-b", "main")
         git(folder, "commit", "-q", "--allow-empty", "-m", "first")
-        commits(folder, arguments.runs)
-        rebase(folder, arguments.rebase)
-        prompts(folder, arguments.runs)
+        measure_commits(folder, arguments.runs)
+        measure_rebase(folder, arguments.rebase)
+        measure_prompts(folder, arguments.runs)
 
 
 if __name__ == "__main__":

@@ -1,12 +1,13 @@
-"""How fast memories are found among 100,000, by the real daemon over HTTP, alone and while others arrive.
+"""Benchmark of search latency among 100,000 memories, over HTTP, alone and during writes.
 
-    python benchmarks/finding.py fill HOME REPOSITORY…     episodes and messages of these repositories into the store
-    python benchmarks/finding.py ask HOME                  questions of every depth, beside NumPy and SQLite FTS5
+    python benchmarks/search_latency.py fill HOME REPOSITORY…     episodes and messages of these repositories into the store
+    python benchmarks/search_latency.py ask HOME                  questions of every depth, beside NumPy and SQLite FTS5
 
-Episodes are made of commits as the indexer makes them, messages of what their authors wrote. Questions are the subjects
-of later commits, which are not kept. Embedding 100,000 texts takes twenty minutes of a core; therefore vectors are
-seeded random projections of the words by default, and a question is embedded by the real model too, whose answer is
-dropped: it costs what it costs. With `--real`, given to both, the model's own vectors are used throughout.
+Episodes are made of commits as the indexer makes them, messages of what their authors wrote. Questions are the
+subjects
+of later commits, which are not stored. Embedding 100,000 texts takes twenty minutes of a core; therefore vectors are
+seeded random projections of the words by default, and a question is also embedded by the real model, whose result is
+dropped, so that its cost counts. With `--real`, given to both, the model's own vectors are used throughout.
 """
 
 from __future__ import annotations
@@ -52,11 +53,11 @@ from hunchd.store.database.tables import embeddable_text, plain, stored, with_ve
 from hunchd.store.registry import Registry
 
 A_REPOSITORY = 6_000  # newest units
-LATER = 16  # of each at least: they are asked for, not kept
+LATER = 16  # of each at least: used as questions, not stored
 AT_ONCE = 1_000  # rows
 ARRIVING = 50  # rows a second
-WARMING = 20  # questions that are not measured
-SETTLING = 45  # seconds: what the first question had read ahead, and a table tidied that was not
+WARMING = 20  # warm-up questions
+SETTLING = 45  # seconds for read-ahead of the first question and a pending compaction
 QUESTIONS = {"shallow": 150, "specific": 150, "by id": 150, "deep": 40}
 ASKED = 1 + WARMING + 2 * (QUESTIONS["shallow"] + QUESTIONS["deep"])  # different ones in all
 _WORD = re.compile(r"[^\W_]+")
@@ -68,29 +69,32 @@ def main() -> int:
     parser.add_argument("rest", nargs="*")
     parser.add_argument("--memories", type=int, default=100_000)
     parser.add_argument("--real", action="store_true", help="vectors of the real model")
-    asked, more = parser.parse_known_args()
-    if asked.what == "daemon":  # ourselves again, in the place of `hunchd`
-        return with_own_vectors()
-    if asked.what == "store":  # and in that of its store process
+    options, more = parser.parse_known_args()
+    if options.what == "daemon":  # this script in place of `hunchd`
+        return run_daemon_with_projections()
+    if options.what == "store":  # and of its store process
         store_process._loader = lambda _: Projections  # type: ignore[assignment]
-        return store_process.main([*asked.rest, *more])
-    home = Path(asked.rest[0]).absolute()
-    if asked.what == "fill":
-        asyncio.run(fill(home, [Path(one) for one in asked.rest[1:]], asked.memories, real=asked.real))
+        return store_process.main([*options.rest, *more])
+    home = Path(options.rest[0]).absolute()
+    if options.what == "fill":
+        asyncio.run(fill(home, [Path(one) for one in options.rest[1:]], options.memories, real=options.real))
     else:
-        asyncio.run(ask(home, real=asked.real))
+        asyncio.run(ask(home, real=options.real))
     return 0
 
 
 class Projections:
-    """Texts that share words are near each other. One text alone is a question: the real model reads it as well."""
+    """Embedder with random projections: texts that share words are similar.
+
+    A single text is a question: the real model reads it as well.
+    """
 
     name, dimensions = "projections", 384
 
     def __init__(self, *, reads: bool = True) -> None:
         self._words: dict[str, np.ndarray[Any, Any]] = {}
         self._real = fast.load() if reads else None
-        # Projecting a question while it is waited for would count for the model.
+        # Projecting a question on the measured path would be charged to the model.
         asked = Path(os.environ.get("HUNCHD_HOME", "")) / "asked.json" if reads else None
         questions = json.loads(asked.read_text())["questions"] if asked is not None and asked.is_file() else []
         self._known = {question: self._vector(question) for question in questions}
@@ -102,7 +106,7 @@ class Projections:
 
     def _vector(self, text: str) -> bytes:
         words = set(_WORD.findall(text.lower())) or {""}
-        # Short words are mostly those that every text has.
+        # Short words are mostly in every text.
         whole = sum(self._direction(word) * (0.2 if len(word) < 4 else 1.0) for word in words)
         return np.asarray(whole / np.linalg.norm(whole), "<f4").tobytes()
 
@@ -113,8 +117,8 @@ class Projections:
         return self._words[word]
 
 
-def with_own_vectors() -> int:
-    """The daemon, whose store process is this file."""
+def run_daemon_with_projections() -> int:
+    """Run the daemon with this file as its store process."""
     made = store.arguments
 
     def arguments(*given: Any, **named: Any) -> tuple[str, ...]:
@@ -129,7 +133,7 @@ def with_own_vectors() -> int:
 
 
 async def fill(home: Path, repositories: Sequence[Path], most: int, *, real: bool) -> None:
-    """A home with a project of that many memories, with vectors and indexes, as if they had come one after another."""
+    """Create a home with that many memories, with vectors and indexes, as if they had arrived one by one."""
     where = places({"HUNCHD_HOME": str(home)})
     for folder in (home, where.data):
         make_private(folder)
@@ -151,7 +155,7 @@ async def fill(home: Path, repositories: Sequence[Path], most: int, *, real: boo
                               zip(batch, made, strict=True)])  # fmt: skip
         if await collection.needs_optimising():
             await collection.optimise()
-            await collection.prune()  # as the upkeep does, while nobody asks
+            await collection.prune()  # like the background maintenance
         spent += time.perf_counter() - before
         kept += len(batch)
         vectors += made
@@ -163,11 +167,12 @@ async def fill(home: Path, repositories: Sequence[Path], most: int, *, real: boo
     await collection.close()
     fts.commit()
     np.save(home / "vectors.npy", np.frombuffer(b"".join(vectors), "<f4").reshape(kept, -1))
-    for _ in memories:  # the questions of repositories that were not needed any more
+    for _ in memories:  # questions of repositories that were not needed
         pass
     random.Random(7).shuffle(questions)
     (home / "asked.json").write_text(json.dumps({"questions": questions, "ids": ids, "project": project}))
-    print(f"all in {time.perf_counter() - began:.0f} s; the store takes {_bytes(where.data) / kept:.0f} bytes a memory")
+    size = _measure_bytes(where.data) / kept
+    print(f"all in {time.perf_counter() - began:.0f} s; the store takes {size:.0f} bytes a memory")
 
 
 def _memories(repositories: Sequence[Path], project: str, questions: list[str]) -> Iterator[Memory]:
@@ -182,7 +187,7 @@ def _memories(repositories: Sequence[Path], project: str, questions: list[str]) 
 
 
 def _message(unit: Unit, project: str, now: datetime, session: str, number: int) -> Memory:
-    """What the author wrote, as if it had been said in a session."""
+    """Return the author's text as a message of a session."""
     at, ref = datetime.fromtimestamp(unit.at, UTC), f"session:{session}:{number}"
     return Memory(
         id="m" + hashlib.blake2b(f"{project}{ref}{unit.sha}".encode(), digest_size=10).hexdigest(),
@@ -203,24 +208,24 @@ async def ask(home: Path, *, real: bool) -> None:
             began = time.perf_counter()
             await _search(client, told["project"], told["questions"][0], "shallow")
             print(f"first answer after {time.perf_counter() - began:.1f} s")
-            questions = iter(told["questions"])  # each is asked once: its vector is not known yet
-            for question in islice(questions, WARMING):  # the model is loaded, the files are in memory
+            questions = iter(told["questions"])  # each is asked once, so its vector is not cached
+            for question in islice(questions, WARMING):  # model loaded, files in the page cache
                 await _search(client, told["project"], question, "shallow")
             await asyncio.sleep(SETTLING)
-            print(f"alone, {_load()}")
-            await _asked(client, told, questions)
-            _weigh(pid)
+            print(f"alone, {_format_load()}")
+            await _time_questions(client, told, questions)
+            _print_memory(pid)
             print(f"while {ARRIVING} rows a second arrive")
-            arriving = asyncio.create_task(_arrive(client, told["project"], _texts(home)))
+            arriving = asyncio.create_task(_send_memories(client, told["project"], _texts(home)))
             await asyncio.sleep(3)
-            await _asked(client, told, questions)
+            await _time_questions(client, told, questions)
             arriving.cancel()
-            _weigh(pid)
-            print(f"at the end, {_load()}")
-    _baselines(home, told["questions"])
+            _print_memory(pid)
+            print(f"at the end, {_format_load()}")
+    _measure_baselines(home, told["questions"])
 
 
-async def _asked(client: aiohttp.ClientSession, told: dict[str, Any], questions: Iterator[str]) -> None:
+async def _time_questions(client: aiohttp.ClientSession, told: dict[str, Any], questions: Iterator[str]) -> None:
     project, ids = told["project"], told["ids"]
     for what, times in QUESTIONS.items():
         taken, inside, empty = [], [], 0
@@ -236,8 +241,8 @@ async def _asked(client: aiohttp.ClientSession, told: dict[str, Any], questions:
                 inside.append(answer["took_ms"])
                 empty += not answer["results"]
             taken.append((time.perf_counter() - began) * 1_000)
-        within = f", of it the engine {_quantiles(inside)}" if inside else ""
-        print(f"  {what:<9} {_quantiles(taken)} ms{within}{f', {empty} without results' if empty else ''}")
+        within = f", of it the engine {_format_quantiles(inside)}" if inside else ""
+        print(f"  {what:<9} {_format_quantiles(taken)} ms{within}{f', {empty} without results' if empty else ''}")
 
 
 async def _search(client: aiohttp.ClientSession, project: str, question: str, depth: str) -> dict[str, Any]:
@@ -248,8 +253,8 @@ async def _search(client: aiohttp.ClientSession, project: str, question: str, de
         return answer
 
 
-async def _arrive(client: aiohttp.ClientSession, project: str, texts: Sequence[str]) -> None:
-    """Five memories ten times a second."""
+async def _send_memories(client: aiohttp.ClientSession, project: str, texts: Sequence[str]) -> None:
+    """Send five memories, ten times a second."""
     began = time.perf_counter()
     for number in range(1_000_000):
         some = (texts[(number * ARRIVING // 10 + one) % len(texts)] for one in range(ARRIVING // 10))
@@ -263,7 +268,7 @@ async def _arrive(client: aiohttp.ClientSession, project: str, texts: Sequence[s
 
 
 def _texts(home: Path) -> list[str]:
-    """What was written before is said again, in another order: what comes is like what is there."""
+    """Repeat existing texts in another order, so that new memories resemble old ones."""
     fts = sqlite3.connect(home / "fts.sqlite")
     rows = fts.execute("SELECT text FROM texts WHERE rowid % 20 = 7").fetchall()
     fts.close()
@@ -271,21 +276,21 @@ def _texts(home: Path) -> list[str]:
     return [text for (text,) in rows]
 
 
-def _baselines(home: Path, questions: Sequence[str]) -> None:
-    """The same questions with the plainest means: every vector compared, and a full-text index of SQLite."""
+def _measure_baselines(home: Path, questions: Sequence[str]) -> None:
+    """Ask the same questions of a scan of all vectors and of SQLite FTS5."""
     vectors, model = np.load(home / "vectors.npy"), Projections(reads=False)
     asked = [np.frombuffer(model.embed([question])[0], "<f4") for question in questions[:100]]
     print(f"beside it, over {len(vectors):,}, without embedding the question")
-    print(
-        f"  NumPy, all vectors   {_quantiles(_times(asked, lambda one: np.argpartition(-(vectors @ one), 20)[:20]))} ms"
-    )
+    times = _time_each(asked, lambda one: np.argpartition(-(vectors @ one), 20)[:20])
+    print(f"  NumPy, all vectors   {_format_quantiles(times)} ms")
     fts = sqlite3.connect(home / "fts.sqlite")
     query = "SELECT id FROM texts WHERE texts MATCH ? ORDER BY rank LIMIT 20"
     matches = [" OR ".join(f'"{word}"' for word in dict.fromkeys(_WORD.findall(one))) for one in questions[:100]]
-    print(f"  SQLite FTS5, BM25    {_quantiles(_times(matches, lambda one: fts.execute(query, (one,)).fetchall()))} ms")
+    times = _time_each(matches, lambda one: fts.execute(query, (one,)).fetchall())
+    print(f"  SQLite FTS5, BM25    {_format_quantiles(times)} ms")
 
 
-def _times(asked: Sequence[Any], work: Callable[[Any], Any]) -> list[float]:
+def _time_each(asked: Sequence[Any], work: Callable[[Any], Any]) -> list[float]:
     taken = []
     for one in asked:
         began = time.perf_counter()
@@ -310,8 +315,8 @@ def _daemon(home: Path, *, real: bool) -> Iterator[tuple[Rendezvous, int]]:
         process.wait(10)
 
 
-def _weigh(pid: int) -> None:
-    """Proportional set sizes."""
+def _print_memory(pid: int) -> None:
+    """Print proportional set sizes."""
     front = psutil.Process(pid)
     weights = {"front": front.memory_full_info().pss}
     for child in front.children():
@@ -319,16 +324,16 @@ def _weigh(pid: int) -> None:
     print("  memory: " + ", ".join(f"{name} {weight >> 20} MiB" for name, weight in weights.items()))
 
 
-def _load() -> str:
-    """How busy the machine was in the last minute: below one a core, nobody waited."""
+def _format_load() -> str:
+    """Return the load of the last minute for each core; below one nobody waited."""
     return f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores"
 
 
-def _bytes(folder: Path) -> int:
+def _measure_bytes(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
-def _quantiles(values: Sequence[float]) -> str:
+def _format_quantiles(values: Sequence[float]) -> str:
     ordered = sorted(values)
     p50, p95 = (ordered[min(len(ordered) - 1, int(len(ordered) * share))] for share in (0.5, 0.95))
     return f"p50 {p50:6.1f} p95 {p95:6.1f}"
