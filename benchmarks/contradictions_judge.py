@@ -55,7 +55,7 @@ async def judge_all(pairs: Sequence[Pair], read: Read, settings: LanguageSetting
 
 
 async def _judge_pair(pair: Pair, read: Read, client: LanguageClient, ledger: Ledger, verdicts: Path) -> JudgedPair:
-    """Judge a pair with a `Judging` of its own, so that a failure does not affect others."""
+    """Judge a pair with a `PairJudge` of its own, so that a failure does not affect others."""
     known, new = _make_memory("known", pair.a, STORED_AT), _make_memory("new", pair.b, STORED_AT + timedelta(days=1))
     look = held_against(new, [known])
     reading = read(pair) if look.open else None
