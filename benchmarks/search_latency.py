@@ -1,6 +1,6 @@
 """Benchmark of search latency among 100,000 memories, over HTTP, alone and during writes.
 
-    python benchmarks/search_latency.py fill HOME REPOSITORY…     episodes and messages of these repositories into the store
+    python benchmarks/search_latency.py fill HOME REPOSITORY…     store episodes and messages of these repositories
     python benchmarks/search_latency.py ask HOME                  questions of every depth, beside NumPy and SQLite FTS5
 
 Episodes are made of commits as the indexer makes them, messages of what their authors wrote. Questions are the

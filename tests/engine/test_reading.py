@@ -244,7 +244,7 @@ async def test_daily_limit_stops_requests_until_midnight(bench: ReaderFixture) -
 async def test_broken_answer_costs_full_reservation(bench: ReaderFixture) -> None:
     await bench.say("s", "As of today the lock file belongs to pnpm.")
     reading = bench.reading(Model([Failure("cut short", "lost", used=Used(900, 3)), Answer({"facts": []})]))
-    await read(reading, "s")
+    await run_reader(reading, "s")
     assert reading.status()["language"]["failed"] == 1
     assert bench.ledger.today.usd > Prices(1.0, 5.0).of(900, 1_000)
 
