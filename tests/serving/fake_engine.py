@@ -36,6 +36,7 @@ class FakeEngine:
         self.prefetched = False
         self.conversations = FakeConversations()
         self.knowledge = FakeKnowledge(self.known)
+        self.contradictions = self.knowledge.contradictions
         self.runs = FakeRuns()
         self._ids = itertools.count(1)
 

@@ -20,8 +20,9 @@ from hunchd.engine.answering.expanding import expanded, memory_at
 from hunchd.engine.answering.line_reading import LineReading
 from hunchd.engine.answering.searching import Searching
 from hunchd.engine.conversing.conversations import Conversations
-from hunchd.engine.conversing.reading import ledger_of, reading_of
+from hunchd.engine.conversing.reading import reading_of
 from hunchd.engine.conversing.sessions import Sessions
+from hunchd.engine.conversing.spending import create_ledger
 from hunchd.engine.erasure import ProjectEraser
 from hunchd.engine.keeping.health import Health
 from hunchd.engine.keeping.memories import Memories
@@ -118,7 +119,7 @@ class Engine:
         Patterns and fixes compare a change with what their project still knows, hence they come before the projects.
         """
         memories, projects = self._memories, self._projects
-        ledger = ledger_of(parts)
+        ledger = create_ledger(parts)
         self._answers = Answers(
             parts.settings.context,
             parts.hot,
@@ -138,7 +139,7 @@ class Engine:
         self.conversations = Conversations(
             self._sessions,
             memories,
-            self._searching,
+            self._searching.search,
             parts.hot,
             secret=parts.secret,
             project_id=projects.id_of,
@@ -154,8 +155,8 @@ class Engine:
             reads=parts.settings.embedding.reads_pairs,
         )
         self._transfer = Transfer(projects, memories, parts.store, self._writer, now=parts.now)
-        contradictions = Contradictions(memories, projects, self._writer, contradicting, now=parts.now)
-        self.knowledge = Knowledge(memories, projects, contradictions, now=parts.now)
+        self.contradictions = Contradictions(memories, projects, self._writer, contradicting, now=parts.now)
+        self.knowledge = Knowledge(memories, projects, self.contradictions.unresolve, now=parts.now)
         self._housekeeping = Housekeeping(
             parts, projects, memories, self._writer, self.events, self._indexing, self._activity
         )

@@ -141,7 +141,7 @@ class Doors:
         self._limits = limits
         self._bundles = Bundles()
         self._sessions = SessionDoors(engine.conversations, self._body)
-        self._known = KnowledgeDoors(engine.knowledge, self._body)
+        self._known = KnowledgeDoors(engine.knowledge, engine.contradictions, self._body)
         self._runs = ConsolidationDoors(engine.runs, self._body)
         self._mcp = Mcp(engine, limits)
         self._agents = AgentDoors(engine, self._body)

@@ -21,7 +21,7 @@ from hunchd.protocol.requests import (
     share_of_body,
 )
 from hunchd.serving.answering import json_answer
-from hunchd.serving.asking import AskedKnowledge
+from hunchd.serving.asking import AskedContradictions, AskedKnowledge
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -32,9 +32,14 @@ class KnowledgeDoors:
     `body` reads the JSON of a request within the limits.
     """
 
-    def __init__(self, knowledge: AskedKnowledge, body: Callable[[web.Request], Awaitable[Any]]) -> None:
+    def __init__(
+        self,
+        knowledge: AskedKnowledge,
+        contradictions: AskedContradictions,
+        body: Callable[[web.Request], Awaitable[Any]],
+    ) -> None:
         self._knowledge = knowledge
-        self._contradictions = knowledge.contradictions
+        self._contradictions = contradictions
         self._body = body
 
     def routes(self) -> list[tuple[str, str, Handler]]:

@@ -140,9 +140,9 @@ class Mcp:
             case "/memories":
                 return await engine.file(drafts_of_body(body)[0])
             case "/contradictions":
-                return (await engine.knowledge.contradictions.open(oppose_of_body(body)))[0]
+                return (await engine.contradictions.open(oppose_of_body(body)))[0]
             case _ if (near := _NEAR.fullmatch(path)) is not None:
-                return await engine.knowledge.contradictions.near(near["id"], near_of_query(query))
+                return await engine.contradictions.near(near["id"], near_of_query(query))
             case "/feedback":
                 return await engine.feedback(feedback_of_body(body)[0])
             case "/documents":

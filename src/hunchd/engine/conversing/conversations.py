@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -20,7 +20,6 @@ from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Kind, Memory
 from hunchd.domain.session import Turn, turns_of
 from hunchd.domain.signal import SessionEnded
-from hunchd.engine.answering.searching import Searching
 from hunchd.engine.conversing.extracting import Extract, episode_id, extracted, facts_in, finished
 from hunchd.engine.conversing.known import (
     fact_lines,
@@ -95,6 +94,10 @@ class _Background:
     lines: tuple[str, ...]
 
 
+# A request, in a project or among what is the user's own → the answer.
+SearchMemories = Callable[[SearchRequest, str | None], Awaitable[dict[str, Any]]]
+
+
 class Conversations(Feature):
     """Service that the session routes call."""
 
@@ -102,7 +105,7 @@ class Conversations(Feature):
         self,
         sessions: Sessions,
         memories: Memories,
-        searching: Searching,
+        search: SearchMemories,
         hot: HotTier,
         *,
         secret: bytes,
@@ -112,7 +115,7 @@ class Conversations(Feature):
     ) -> None:
         self._sessions = sessions
         self._memories = memories
-        self._searching = searching
+        self._search = search
         self._hot = hot
         self._secret = secret
         self._project_id = project_id  # maps a path or id to a project id; raises NotFound
@@ -341,7 +344,7 @@ class Conversations(Feature):
             asked = SearchRequest(query=message[:2_000], depth=depth, k=FOUND)
             try:
                 async with asyncio.timeout(SEARCH_WITHIN):
-                    answer = await self._searching.search(asked, owner)
+                    answer = await self._search(asked, owner)
             except TimeoutError:
                 degraded.append("the memory search did not finish in time")
                 continue

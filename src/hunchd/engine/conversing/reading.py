@@ -18,14 +18,14 @@ from hunchd.domain.errors import NotFound
 from hunchd.domain.memory import Kind, Scope, Trust
 from hunchd.domain.session import Turn, turns_of
 from hunchd.engine.conversing.sessions import Sessions
-from hunchd.engine.conversing.spending import Ledger, Prices
+from hunchd.engine.conversing.spending import Ledger, count_billed_tokens, estimate_worst_case
 from hunchd.engine.keeping.memories import Memories
 from hunchd.engine.keeping.session_log import Head, head_id, session_tag
 from hunchd.engine.state.feature import Feature
 from hunchd.engine.state.parts import Parts, Tasks
 from hunchd.ingestion.quoted import Claim, checked, stretch_text
 from hunchd.ingestion.redaction import redact
-from hunchd.language.asking import Answer, Failure, Question, Used
+from hunchd.language.asking import Answer, Failure, Question
 from hunchd.language.client import LanguageClient
 from hunchd.language.prompts import FACTS
 from hunchd.protocol.memories import MemoryDraft, title_of
@@ -34,9 +34,6 @@ logger = logging.getLogger(__name__)
 
 STRETCH: Final = 6_000  # tokens of a session in one question: some twenty turns without what tools printed
 LONGEST_ANSWER: Final = 2_000  # tokens: fifteen facts
-# Our count of tokens is at most a few percent below what the other side counts; the form around it is small.
-ABOVE: Final = 1.25
-AROUND: Final = 600  # tokens
 FIRST_PAUSE: Final = 10.0  # seconds after a failure, doubled each time
 LONGEST_PAUSE: Final = 3_600.0  # seconds
 BREAKER: Final = 5  # consecutive failures after which it waits MAX_PAUSE_SECONDS
@@ -152,14 +149,14 @@ class Reading(Feature):
 
         Returns True if the range is finished; otherwise some time has passed.
         """
-        worst = await asyncio.to_thread(worst_of, question)
+        worst = await asyncio.to_thread(estimate_worst_case, question)
         if not self._ledger.reserve(*worst):
             self.trouble = f"today's limit of ${self._settings.daily_limit_usd:.2f} is reached"
             await self._rest(self._ledger.seconds_to_midnight())
             return False
         outcome = await self._client.ask(question)
         failed = isinstance(outcome, Failure)
-        self._ledger.settle(worst, paid(outcome, worst), failed=failed)
+        self._ledger.settle(worst, count_billed_tokens(outcome, worst), failed=failed)
         if isinstance(outcome, Answer):
             self.trouble, self._failures, self._senseless = "", 0, 0
             await self._keep(outcome, stretch)
@@ -203,16 +200,6 @@ class Reading(Feature):
                 await self._sessions.write_head(log, replace(log.head, read=max(log.head.read, stretch.last)))
         except NotFound:
             return
-
-
-def ledger_of(parts: Parts) -> Ledger:
-    """Create the cost ledger.
-
-    One is shared by all users of the language model.
-    """
-    settings = parts.settings.language
-    prices = Prices(settings.input_usd_per_million, settings.output_usd_per_million)
-    return Ledger(parts.places.state / "spending.json", limit=settings.daily_limit_usd, prices=prices, now=parts.now)
 
 
 def reading_of(parts: Parts, ledger: Ledger, sessions: Sessions, memories: Memories) -> Reading | None:
@@ -273,19 +260,3 @@ def draft_of(claim: Claim, head: Head, model: str) -> MemoryDraft:
             "prompt": FACTS.name,
         },
     )
-
-
-def worst_of(question: Question) -> tuple[int, int]:
-    """Return the maximum input and output tokens of a request."""
-    return int((count(question.text) + count(question.system) + AROUND) * ABOVE), question.most
-
-
-def paid(outcome: Answer | Failure, worst: tuple[int, int]) -> tuple[int, int]:
-    """Return the input and output tokens that a request cost.
-
-    A rejected one cost nothing; one that broke off, at most what was reserved.
-    """
-    used = (outcome.used.input, outcome.used.output)
-    if isinstance(outcome, Answer) or (outcome.used == Used() and outcome.trouble in ("busy", "refused")):
-        return used
-    return (max(used[0], worst[0]), max(used[1], worst[1])) if outcome.trouble != "nonsense" else used

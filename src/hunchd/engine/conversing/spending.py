@@ -11,10 +11,17 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
+from hunchd.assembly.tokens import count
 from hunchd.domain.errors import StoreError
+from hunchd.engine.state.parts import Parts
+from hunchd.language.asking import Answer, Failure, Question, Used
 from hunchd.store.files import Files, replace_file
 
 logger = logging.getLogger(__name__)
+
+# Our count of tokens is at most a few percent below that of the other side; the form around a question is small.
+TOKEN_MARGIN: Final = 1.25
+FORM_TOKENS: Final = 600
 
 KEPT: Final = 31  # days
 
@@ -130,3 +137,29 @@ def _spent(raw: dict[str, Any]) -> Spent:
     if not math.isfinite(spent.usd) or spent.usd < 0:
         raise ValueError("not an amount of money")
     return spent
+
+
+def create_ledger(parts: Parts) -> Ledger:
+    """Create the cost ledger.
+
+    One is shared by all users of the language model.
+    """
+    settings = parts.settings.language
+    prices = Prices(settings.input_usd_per_million, settings.output_usd_per_million)
+    return Ledger(parts.places.state / "spending.json", limit=settings.daily_limit_usd, prices=prices, now=parts.now)
+
+
+def estimate_worst_case(question: Question) -> tuple[int, int]:
+    """Return the maximum input and output tokens of a request."""
+    return int((count(question.text) + count(question.system) + FORM_TOKENS) * TOKEN_MARGIN), question.most
+
+
+def count_billed_tokens(outcome: Answer | Failure, worst: tuple[int, int]) -> tuple[int, int]:
+    """Return the input and output tokens that a request cost.
+
+    A rejected one cost nothing; one that broke off, at most what was reserved.
+    """
+    used = (outcome.used.input, outcome.used.output)
+    if isinstance(outcome, Answer) or (outcome.used == Used() and outcome.trouble in ("busy", "refused")):
+        return used
+    return (max(used[0], worst[0]), max(used[1], worst[1])) if outcome.trouble != "nonsense" else used

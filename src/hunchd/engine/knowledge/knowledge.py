@@ -6,7 +6,7 @@ Facts over time.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
@@ -19,7 +19,6 @@ from hunchd.engine.keeping.filing import reread
 from hunchd.engine.keeping.memories import Memories
 from hunchd.engine.keeping.session_log import head_of_memory, message_of_memory
 from hunchd.engine.knowledge.admitting import Admitting
-from hunchd.engine.knowledge.contradictions import Contradictions
 from hunchd.engine.knowledge.documents import Documents
 from hunchd.engine.knowledge.sharing import Sharing
 from hunchd.engine.learning.projects import Projects
@@ -44,7 +43,7 @@ class Knowledge:
         self,
         memories: Memories,
         projects: Projects,
-        contradictions: Contradictions,
+        unresolve: Callable[[str], Awaitable[object]],
         *,
         now: Callable[[], datetime],
     ) -> None:
@@ -52,7 +51,7 @@ class Knowledge:
         self._projects = projects
         self._now = now
         self.documents = Documents(memories, projects, now=now)
-        self.contradictions = contradictions
+        self._unresolve = unresolve  # takes back the resolution of a contradiction
         self._sharing = Sharing(memories, projects)
         self._admitting = Admitting(memories, projects)
 
@@ -99,7 +98,7 @@ class Knowledge:
         if restored(memory) is not None:  # archived because it was not used
             return await self._bring_back(identifier)
         if memory.kind is Kind.CONTRADICTION:
-            await self.contradictions.unresolve(identifier)
+            await self._unresolve(identifier)
             return await self._memories.get(identifier, self._projects.ids)
         if memory.kind is Kind.DOCUMENT and memory.category == "document":
             return await self.documents.undo(memory)

@@ -7,24 +7,22 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from datetime import datetime
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
 from hunchd.config.places import expanded
 from hunchd.domain.errors import HunchError
-from hunchd.domain.facts import Change, revised, withdrawn
-from hunchd.domain.memory import Memory, Status
+from hunchd.domain.facts import Change
 from hunchd.domain.signal import CommandFinished, FileSaved, FilesChanged, Signal
 from hunchd.engine.keeping.memories import Memories
+from hunchd.engine.learning.workflow_updates import update_workflows
 from hunchd.engine.state.feature import AppliedSignal, Feature
 from hunchd.engine.state.parts import Parts, Tasks
 from hunchd.engine.state.project import Project, Tree
 from hunchd.engine.state.routine import Routine
 from hunchd.ingestion.workflows import log as logs
-from hunchd.ingestion.workflows.memories import BY_FILES, BY_HABIT, differences, is_edited, workflow_from
+from hunchd.ingestion.workflows.memories import BY_HABIT, workflow_from
 from hunchd.protocol.memories import memory_from_json
 
 logger = logging.getLogger(__name__)
@@ -171,7 +169,7 @@ class Habits(Feature):
         answer = await self._indexer.call("habits", params, timeout=MINING)
         routine.unmined -= unmined
         found = [memory_from_json(memory) for memory in answer["workflows"]]
-        await keep(self._memories, project, found, BY_HABIT, self._now(), since=float(answer["since"]))
+        await update_workflows(self._memories, project, found, BY_HABIT, self._now(), since=float(answer["since"]))
         self._tell_model(project)
 
     def _tell_model(self, project: Project) -> None:
@@ -179,59 +177,3 @@ class Habits(Feature):
         told = map(workflow_from, project.workflows.values())
         habits = [one for one in told if one is not None and one.origin == "habit"]
         project.routine.model.knows([step.template for step in habit.steps] for habit in habits)
-
-
-async def keep(
-    memories: Memories, project: Project, found: Sequence[Memory], voice: str, now: datetime, *, since: float = 0.0
-) -> None:
-    """Update the workflows of one source.
-
-    New ones are stored, changed ones keep their history, and those no longer found (or not seen again, though done
-    after
-    `since`) end.
-    """
-    wanted = [memory for memory in found if memory.id not in project.routine.forgotten]
-    async with memories.changing:
-        stored = await memories.known([memory.id for memory in wanted], project.id)
-        shown = {memory.id: memory for memory in project.workflows.values() if memory.source.get("type") == voice}
-        known = {memory.id: memory for memory in (shown | stored).values() if memory.status is Status.ACTIVE}
-        # Workflows that the user edited keep the user's wording.
-        own = {memory.id for memory in known.values() if is_edited(memory)}
-        changed, gone = differences(list(known.values()), [memory for memory in wanted if memory.id not in own])
-        changes = [_told(known.get(memory.id), memory, now) for memory in changed]
-        changes += [
-            Change((_kept(before, memory),), project=project.id)
-            for memory in wanted
-            if (before := known.get(memory.id)) is not None
-            and memory not in changed
-            and memory.id not in own
-            and _is_more(before, memory)
-        ]
-        changes += [
-            withdrawn(memory, now)
-            for memory in gone
-            if memory.id not in own and float(memory.source.get("last") or since) >= since
-        ]
-        await memories.commit(changes)
-
-
-async def keep_said(memories: Memories, project: Project, found: Sequence[Memory]) -> None:
-    """Update the workflows that the project's files define."""
-    await keep(memories, project, found, BY_FILES, memories.now())
-
-
-def _told(before: Memory | None, memory: Memory, now: datetime) -> Change:
-    if before is None:
-        return Change((memory,), project=memory.project)
-    return revised(before, _kept(before, memory), now)
-
-
-def _kept(before: Memory, memory: Memory) -> Memory:
-    """Return the new workflow with creation time, usage and history of the old one."""
-    return replace(memory, created=before.created, usage=before.usage, supersedes=before.supersedes)
-
-
-def _is_more(before: Memory, after: Memory) -> bool:
-    """Return True if the count of runs changed enough to be worth writing."""
-    seen, now = int(before.source.get("runs") or 0), int(after.source.get("runs") or 0)
-    return now >= seen * 1.2 + 1 or now < seen * 0.8

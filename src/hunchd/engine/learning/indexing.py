@@ -17,9 +17,9 @@ from hunchd.domain.history import Unit, unit_from
 from hunchd.domain.sharing import SHARED
 from hunchd.engine.keeping.memories import Memories
 from hunchd.engine.learning.claims import BY_FILES, Claims
-from hunchd.engine.learning.habits import keep_said
 from hunchd.engine.learning.rewriting import drop_episodes, move_episodes, move_fixes, rename
 from hunchd.engine.learning.shared import Shared
+from hunchd.engine.learning.workflow_updates import update_file_workflows
 from hunchd.engine.state import collaborators
 from hunchd.engine.state.events import Events
 from hunchd.engine.state.feature import Features
@@ -255,7 +255,7 @@ class Indexing:
         await self._shared.read(project, [memory_from_json(memory) for memory in answer["shared"]])
         await self._claims.said_by_files(project, [memory_from_json(fact) for fact in answer["facts"]])
         said = [memory_from_json(memory) for memory in answer["workflows"]]
-        await keep_said(self._memories, project, said)
+        await update_file_workflows(self._memories, project, said)
 
     async def _learn(self, project: Project, units: Sequence[Unit]) -> None:
         for index, unit in enumerate(units):

@@ -18,8 +18,7 @@ from typing import Any, Final
 from hunchd.consolidation.contradictions.scanning import Look, Opposition, as_judged, statement
 from hunchd.domain.errors import StoreError
 from hunchd.domain.memory import Memory
-from hunchd.engine.conversing.reading import paid, worst_of
-from hunchd.engine.conversing.spending import Ledger
+from hunchd.engine.conversing.spending import Ledger, count_billed_tokens, estimate_worst_case
 from hunchd.engine.learning.verdicts import Verdicts
 from hunchd.engine.state.parts import Parts
 from hunchd.ingestion.redaction import redact
@@ -69,12 +68,12 @@ class Judging:
         if self._clock() < self._rests_until:
             return
         question = question_of(memory, others)
-        worst = await asyncio.to_thread(worst_of, question)
+        worst = await asyncio.to_thread(estimate_worst_case, question)
         try:
             if not self._ledger.reserve(*worst):
                 return
             outcome = _sensible(await self._client.ask(question), len(others))
-            self._ledger.settle(worst, paid(outcome, worst), failed=isinstance(outcome, Failure))
+            self._ledger.settle(worst, count_billed_tokens(outcome, worst), failed=isinstance(outcome, Failure))
         except StoreError as error:  # the cost cannot be saved: treat it as a failure
             outcome = Failure("refused", error.message)
         if isinstance(outcome, Failure):
@@ -85,19 +84,12 @@ class Judging:
         await asyncio.to_thread(self._verdicts.keep, memory, [(other, other.id in opposed) for other in others])
 
 
-def verdicts_of(parts: Parts) -> Path | None:
-    """Return the file of verdicts, or None if judging is switched off."""
-    if parts.language is None or not parts.settings.language.contradictions:
-        return None
-    return parts.places.state / "verdicts.json"
-
-
 def judging_of(parts: Parts, ledger: Ledger) -> Judging | None:
     """Create the judge from the settings.
 
     Returns None if it is switched off.
     """
-    verdicts = verdicts_of(parts)
+    verdicts = parts.verdicts_file
     if parts.language is None or verdicts is None:
         return None
     return Judging(parts.language, ledger, verdicts)

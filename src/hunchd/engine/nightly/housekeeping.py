@@ -19,7 +19,6 @@ from hunchd.engine.keeping.memories import Memories
 from hunchd.engine.keeping.writing import Writer
 from hunchd.engine.learning.claims import side_line
 from hunchd.engine.learning.indexing import CODE, Indexing
-from hunchd.engine.learning.judging import verdicts_of
 from hunchd.engine.learning.projects import Projects
 from hunchd.engine.nightly.carrying_out import CarryingOut
 from hunchd.engine.nightly.consolidating import Consolidation
@@ -85,7 +84,7 @@ class Housekeeping(Feature):
             now=parts.now,
             keep_usage=self.keep,
             reads=parts.settings.embedding.reads_pairs,
-            verdicts=verdicts_of(parts),
+            verdicts=parts.verdicts_file,
         )
         self.runs = Consolidation(work, making, log, events, self._settings, owners=self._owners, now=parts.now)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import Any, Protocol
 
 from hunchd.config.places import Places
@@ -45,6 +46,12 @@ class Parts:
     tasks: Tasks
     secret: bytes  # random key of this installation; makes the fences of quotations unforgeable
     now: Callable[[], datetime]  # aware, UTC
+
+    @property
+    def verdicts_file(self) -> Path | None:
+        """File of the language model's verdicts on contradictions, or None if it does not judge them."""
+        judges = self.language is not None and self.settings.language.contradictions
+        return self.places.state / "verdicts.json" if judges else None
 
     @property
     def helpers(self) -> tuple[Child, ...]:
