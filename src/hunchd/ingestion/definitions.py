@@ -58,7 +58,7 @@ class SyntaxNode(Protocol):
 class Definition:
     """Definition found in a syntax tree.
 
-    `body` contains the members and marks the end of the signature. A `silent` definition has members but is no symbol.
+    `body` contains the members and marks the end of the signature. With `silent` set it has members but is no symbol.
     """
 
     name: str

@@ -44,7 +44,7 @@ _COMMON = frozenset(
 
 
 def view(outline: FileOutline, *, most: int = MOST_LINES) -> FileView:
-    """Select the `most` important lines in file order, members below their container."""
+    """Select up to `most` important lines in file order, members below their container."""
     symbols = _worth_showing(outline.symbols)
     if outline.language in ("json", "yaml", "toml", "ini"):
         told = (
@@ -70,7 +70,7 @@ def shown(
 ) -> list[str]:
     """Render the view once per line limit in `lengths`.
 
-    The most important lines are chosen first. Lines that define a `wanted` name, or have the word `about` in their
+    The most important lines are chosen first. Lines that define a name in `wanted`, or have the word `about` in their
     name, as its tests do, are preferred. If lines had to be omitted, the last line lists the best of their names.
     """
     lines, word = view.lines, about.casefold().strip("_").removesuffix("s")

@@ -82,7 +82,7 @@ class _Bucket:
 
 
 def groups_of(shapes: Iterable[Shape], most: int) -> list[Group]:
-    """Return the `most` distinctive groups, best first."""
+    """Return up to `most` distinctive groups, best first."""
     buckets: dict[tuple[str, str], _Bucket] = {}
     own: set[str] = set()
     for shape in shapes:

@@ -12,7 +12,7 @@ from typing import Final
 class Tool:
     """Command-line conventions of a tool.
 
-    `words`: number of words after the program that name the action; `hole`: placeholder for other bare words.
+    `words`: number of words after the program that name the action; `hole`: stands for other bare words.
     """
 
     words: int = 1

@@ -109,7 +109,7 @@ def _order(trigger: Trigger) -> tuple[float, int, str]:
 def tail(seen: int, tried: int, chance: float) -> float:
     """Return the upper tail of the binomial distribution.
 
-    That is the probability of `seen` or more successes in `tried` trials with the given chance.
+    That is P(X >= `seen`) for `tried` attempts with the given chance.
     """
     chance = min(max(chance, 1e-9), 1 - 1e-9)
     return min(
