@@ -143,7 +143,7 @@ def test_changed_shared_file_supersedes_with_history(people: tuple[Person, Perso
     bob.until(lambda: bob.value() == "pnpm", "hear of it")
 
     ada.say("we use yarn instead of pnpm because of workspaces")
-    assert "you know it otherwise" in ada.hunch("share", "--list")
+    assert "differs from yours" in ada.hunch("share", "--list")
     ada.hunch("share", KEY)
     ada.push("Yarn")
     bob.pull()
@@ -273,7 +273,7 @@ def test_hostile_shared_folder_is_bounded_and_quoted(people: tuple[Person, Perso
         assert order.lower() not in unquoted(context).lower(), context
         assert "python: >=3.11" in context
     listed = ada.hunch("share", "--list")
-    assert "giant.md is not read" in listed
+    assert "giant.md is skipped" in listed
     assert "latin.md is skipped: it is not UTF-8" in listed
     assert "\u202e" not in listed
 

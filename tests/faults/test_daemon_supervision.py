@@ -107,7 +107,7 @@ async def test_failed_tasks_are_restarted(
             assert {"warm-up", *LASTING} < saboteur.broken
             assert any(name.startswith("index:") for name in saboteur.broken)
             for name in saboteur.broken:
-                assert f"{name} failed; trying again" in caplog.text
+                assert f"{name} failed; retrying" in caplog.text
                 assert f"RuntimeError: injected into {name}" in caplog.text
 
 

@@ -154,7 +154,10 @@ def daemon(where: Places) -> Iterator[Check]:
 
 
 def _left_over(where: Places) -> Iterator[Check]:
-    """Check for a socket without a rendezvous file: left by a killed daemon, or the service manager's."""
+    """Check for a socket without a rendezvous file.
+
+    It was left by a killed daemon, or is the service manager's.
+    """
     if _is_listened_on(where.socket_file):
         yield Check("daemon", "ok", "the service manager is listening; the first request starts it")
     elif os.path.lexists(where.socket_file):

@@ -1,4 +1,7 @@
-"""Client of the daemon: JSON over its Unix socket, or over TCP if it has none."""
+"""Client of the daemon: JSON over HTTP.
+
+Uses its Unix socket, or TCP if it has none.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`hunch completion`: completion scripts for bash, zsh and fish, generated from the argument parsers."""
+"""`hunch completion`: completion scripts for bash, zsh and fish.
+
+Generated from the argument parsers.
+"""
 
 from __future__ import annotations
 

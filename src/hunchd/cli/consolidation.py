@@ -106,9 +106,11 @@ def _printed(answer: dict[str, Any], arguments: Namespace) -> int:
 
 
 def _of_each_step(changes: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Yield all changes of a short run, and the first of each step of a long one.
+    """Select the changes to print.
 
-    Otherwise the last steps, such as archiving, would not be shown.
+    All of a short run, and the first of each step of a long one. Otherwise the last steps, such as archiving, would
+    not be
+    shown.
     """
     steps = Counter(change["step"] for change in changes)
     most = MOST_ROWS if len(changes) <= MOST_ROWS else max(FEWEST_ROWS, MOST_ROWS // len(steps))
@@ -157,7 +159,10 @@ def _runs(client: Client, arguments: Namespace) -> int:
 
 
 def _patient(client: Client) -> Client:
-    """Return a client with a long timeout, for requests that take minutes without progress reports."""
+    """Return a client with a long timeout.
+
+    For requests that take minutes without progress reports.
+    """
     return Client(client.daemon, timeout=PATIENCE)
 
 

@@ -56,6 +56,9 @@ def _tell(check: Check) -> None:
 
 
 def _masked(text: str) -> str:
-    """Remove the user's name from a text that may be pasted into a public report."""
+    """Remove the user's name from a text.
+
+    It may be pasted into a public report.
+    """
     home = str(Path.home())
     return clean(text).replace(home + os.sep, "~" + os.sep) if len(home) > 1 else clean(text)

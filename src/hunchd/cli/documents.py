@@ -1,4 +1,7 @@
-"""Documents on the command line: an argument that begins with "/" is a path of the knowledge base."""
+"""Documents on the command line.
+
+An argument that begins with "/" is a path of the knowledge base.
+"""
 
 from __future__ import annotations
 

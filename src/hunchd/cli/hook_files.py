@@ -1,4 +1,7 @@
-"""Files of a repository's git hooks: where they are, their state, adding and removing hunchd's lines."""
+"""Files of a repository's git hooks.
+
+Finds them, inspects their state, adds and removes hunchd's lines.
+"""
 
 from __future__ import annotations
 
@@ -187,7 +190,10 @@ def _exclude(place: HookPlace, hook: Path) -> None:
 
 
 def _core(lines: bytes) -> bytes:
-    """Return hunchd's lines without the first, which depends on how they were added, and without optional parts."""
+    """Return hunchd's lines that do not depend on the installation.
+
+    The first line depends on how they were added; other parts are optional.
+    """
     return lines[lines.index(b"\n(\n") : lines.index(b"\n) >/dev/null")]
 
 
@@ -196,7 +202,10 @@ def _before(file: Path) -> Path:
 
 
 def _link(file: Path) -> Path:
-    """Return the link under which hunchd's hook calls an earlier one: some check the name they are called by."""
+    """Return the link by which hunchd's hook calls an earlier one.
+
+    Some hooks check the name they are called by.
+    """
     return file.parent / BEFORE / file.name
 
 

@@ -1,4 +1,7 @@
-"""Text of the git hooks: a few lines of POSIX sh for each event, added to a hook or removed from it."""
+"""Text of the git hooks: POSIX sh for each event.
+
+A few lines are added to a hook, or removed from it.
+"""
 
 from __future__ import annotations
 

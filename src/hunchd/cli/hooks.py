@@ -1,4 +1,7 @@
-"""`hunch hooks`: git hooks that report commits, checkouts, merges and rewrites, even while no daemon runs."""
+"""`hunch hooks`: git hooks that report events to the daemon.
+
+They report commits, checkouts, merges and rewrites, even while no daemon runs.
+"""
 
 from __future__ import annotations
 

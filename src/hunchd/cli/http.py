@@ -1,7 +1,8 @@
-"""Minimal HTTP/1.1 client for one local daemon: a connection per request, bodies by length or in chunks.
+"""Minimal HTTP/1.1 client for one local daemon.
 
-`http.client` would do, but it imports the libraries for mail and TLS first, a third of the run time of a short
-command.
+One connection per request, bodies by length or in chunks. `http.client` would do, but it imports the libraries for
+mail
+and TLS first, a third of the run time of a short command.
 """
 
 from __future__ import annotations

@@ -148,9 +148,11 @@ def end(pid: int) -> None:
 
 
 def holder(where: Places | None = None) -> int | None:
-    """Return the process that holds the daemon's lock: certainly a live daemon, even if it does not answer.
+    """Return the process that holds the daemon's lock.
 
-    The kernel keeps the lock, so neither a crash nor a reused process id can mislead us.
+    It is certainly a live daemon, even if it does not answer. The kernel keeps the lock, so neither a crash nor a
+    reused
+    process id can mislead us.
     """
     if os.name != "posix":
         daemon = read((where or places()).rendezvous_file)
@@ -208,7 +210,10 @@ def _turn(where: Places, deadline: float) -> Iterator[None]:
 
 @contextmanager
 def _log_end(where: Places) -> Iterator[int]:
-    """Open the log file for the output of a process before, or instead of, its own logging."""
+    """Open the log file for a process's output.
+
+    That is what it prints before, or instead of, its own logging.
+    """
     descriptor = os.open(where.log_file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0), 0o600)
     try:
         yield descriptor

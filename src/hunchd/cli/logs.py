@@ -1,4 +1,7 @@
-"""`hunch logs`: prints and follows the end of the daemon's log, as text or as JSON Lines."""
+"""`hunch logs`: prints and follows the daemon's log.
+
+The output is text, or JSON Lines.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +59,10 @@ def as_json(line: str) -> str:
 
 
 def last_lines(file: BinaryIO, count: int) -> list[str]:
-    """Return the last `count` lines, read from the end so that a long log costs no more than a short one."""
+    """Return the last `count` lines.
+
+    Reads from the end, so that a long log costs no more than a short one.
+    """
     position = file.seek(0, os.SEEK_END)
     tail = b""
     while position > 0 and tail.count(b"\n") <= count:

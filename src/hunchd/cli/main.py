@@ -1,4 +1,7 @@
-"""Entry point of `hunch`: parses the arguments, runs one command, turns errors into one line and an exit code."""
+"""Entry point of `hunch`.
+
+Parses the arguments, runs one command, turns errors into one line and an exit code.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +58,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _open_standard_streams() -> None:
-    """Open closed standard streams on /dev/null, so that no other file gets their descriptor."""
+    """Open closed standard streams on /dev/null.
+
+    Otherwise another file would get their descriptor.
+    """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115

@@ -71,7 +71,10 @@ def remember(arguments: Namespace) -> int:
 
 
 def _show_near(client: Client, understood: Mapping[str, Any]) -> None:
-    """Print similar statements, because only the user can judge whether all of them hold."""
+    """Print similar statements.
+
+    Only the user can judge whether all of them hold.
+    """
     if understood.get("verdict") not in ("new", "replaced") or "contradiction" in understood:
         return
     identifier, near = understood["id"], []
@@ -85,7 +88,10 @@ def _show_near(client: Client, understood: Mapping[str, Any]) -> None:
 
 
 def _understood(told: dict[str, Any]) -> str:
-    """Describe how a statement was interpreted, so that the user can correct it."""
+    """Describe how a statement was interpreted.
+
+    The user can then correct it.
+    """
     if "key" not in told and told.get("verdict") == "same":
         return "already known"
     if "key" not in told:

@@ -1,4 +1,7 @@
-"""Output of commands: JSON for programs, aligned columns for people, colours only on a terminal that wants them."""
+"""Output of commands: JSON for programs, columns for people.
+
+Colours are used only on a terminal that wants them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Argument parser of `hunch`: the overview, the help of each command, and one-line errors."""
+"""Argument parser of `hunch`.
+
+Prints the overview, the help of each command, and one-line errors.
+"""
 
 from __future__ import annotations
 

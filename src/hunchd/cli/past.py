@@ -16,7 +16,10 @@ RESOLUTIONS = {"a": "a_wins", "b": "b_wins", "both": "both_valid", "merged": "me
 
 
 def undo(arguments: Namespace) -> int:
-    """Undo the last change of a memory or a document, or the resolution of a contradiction."""
+    """Undo the last change of a memory or a document.
+
+    Reopens a contradiction if that was resolved.
+    """
     client = connect(start=not arguments.no_start)
     identity = _identity(client, arguments.id)
     memory = client.post(f"/memories/{part(identity)}/undo", {})
@@ -30,7 +33,7 @@ def undo(arguments: Namespace) -> int:
 
 
 def history(arguments: Namespace) -> int:
-    """Print how the value of a key changed, or the earlier versions of a memory."""
+    """Print the changes of a key, or versions of a memory."""
     client = connect(start=not arguments.no_start)
     question = {"key": arguments.subject, "project": None if arguments.everywhere else root_or_none(arguments.project)}
     try:

@@ -1,4 +1,7 @@
-"""`hunch error`: explains a pasted error: what it is, its earlier fix, and where to look."""
+"""`hunch error`: explains a pasted error.
+
+Prints what it is, its earlier fix, and where to look.
+"""
 
 from __future__ import annotations
 

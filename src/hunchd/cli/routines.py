@@ -125,7 +125,10 @@ def _file(source: str) -> tuple[Path, Shell]:
 
 
 def _is_below(where: str | None, root: str) -> bool:
-    """Return True if a folder belongs to the project: inside its tree, and not in a nested repository."""
+    """Return True if a folder belongs to the project.
+
+    It must be inside its tree, and not in a nested repository.
+    """
     if where is None or not Path(where).is_relative_to(root):
         return False
     layout = find(Path(where)) if Path(where).is_dir() else None

@@ -1,4 +1,7 @@
-"""`hunch service`: lets systemd or launchd start the daemon, on the first request or at login, and supervise it."""
+"""`hunch service`: the daemon as a service of systemd or launchd.
+
+The system starts it on the first request or at login, and supervises it.
+"""
 
 from __future__ import annotations
 

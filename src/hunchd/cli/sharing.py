@@ -1,4 +1,7 @@
-"""`hunch share` and `unshare`: memories as files in the repository, for colleagues to review, commit and pull."""
+"""`hunch share` and `unshare`: memories as files in the repository.
+
+Colleagues can review, commit and pull them.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,10 @@ may anyone else. Edit, review and delete them like any other file.
 
 
 class Found(NamedTuple):
-    """File below the shared folder: its parsed content, or why it could not be parsed."""
+    """File below the shared folder.
+
+    Has its parsed content, or why it could not be parsed.
+    """
 
     path: str
     content: bytes
@@ -42,7 +48,10 @@ class Found(NamedTuple):
 
 
 def share(arguments: Namespace) -> int:
-    """Write the named memories into the repository, or list what is and what could be shared."""
+    """Share the named memories, or list them.
+
+    Writes files into the repository; without names lists what is and what could be shared.
+    """
     root = Path(_root(arguments))
     if not (arguments.names or arguments.all) and not arguments.list:
         note("no names given, listing instead; hunch share ID writes one, --all everything you stated yourself.")
@@ -91,7 +100,10 @@ def unshare(arguments: Namespace) -> int:
 
 
 def found_below(root: Path) -> Iterator[Found]:
-    """Yield the shared files of a working tree in path order, read as the daemon reads them."""
+    """Yield the shared files of a working tree.
+
+    They are in path order, and read as the daemon reads them.
+    """
     for name in (*FOLDERS, WORKFLOWS):
         place = root / FOLDER / name
         if place.is_symlink() or not place.is_dir():

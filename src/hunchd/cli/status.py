@@ -103,7 +103,10 @@ def _tasks(tasks: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _patterns(projects: Sequence[Mapping[str, Any]]) -> str:
-    """Summarize the code patterns of each project, or the progress of the search for them."""
+    """Summarize the code patterns of each project.
+
+    Shows the progress while they are being searched for.
+    """
     words = []
     for project in projects:
         told, progress = project.get("patterns") or {}, (project.get("progress") or {}).get("patterns") or {}

@@ -1,4 +1,7 @@
-"""Checks of `hunch doctor` on the environment: parent folders, port, locks, spool, hooks, service."""
+"""Checks of `hunch doctor` on the environment.
+
+Covers parent folders, port, locks, spool, hooks and service.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Resolution of arguments: a text file in a project, a project's folder, a registered project."""
+"""Resolution of arguments to files, folders and projects."""
 
 from __future__ import annotations
 
@@ -46,7 +46,10 @@ def text_file(argument: str, *, optional: bool = False) -> str:
 
 
 def root_of(path: str, client: Client | None = None) -> str:
-    """Return the root of the project that contains `path`: its repository, or a registered plain folder."""
+    """Return the root of the project that contains `path`.
+
+    It is the repository, or a registered plain folder.
+    """
     layout = find(Path(path))
     if layout is not None:
         if layout.trouble:

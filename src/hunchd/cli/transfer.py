@@ -155,7 +155,10 @@ def _tell_erased(folders: Sequence[Path], *, as_json: bool) -> None:
 
 
 def everything(where: Places) -> tuple[Path, ...]:
-    """Return the folders that hunchd writes to, none inside another, the one with the rendezvous file first."""
+    """Return the folders that hunchd writes to.
+
+    None is inside another; the one with the rendezvous file comes first.
+    """
     folders = dict.fromkeys((where.runtime, where.cache, where.state, where.data, where.config))
     return tuple(folder for folder in folders if not any(other in folder.parents for other in folders))
 

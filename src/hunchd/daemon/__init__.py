@@ -1,1 +1,4 @@
-"""Processes of the daemon: the front that serves requests, and helper processes started on demand."""
+"""Processes of the daemon: the front and its helper processes.
+
+The front serves requests; helpers are started on demand.
+"""

@@ -1,8 +1,8 @@
-"""Guard against files that crash a parser: a note on disk names the file being parsed.
+"""Guard against files that crash a parser.
 
-Grammars are C code that reads whatever a repository holds. If one crashes or never ends, the process dies with it; the
-next process finds the note and retries once, because the machine may have been switched off just then. After a second
-crash the file is stored without an outline, and the others are parsed.
+A note on disk names the file being parsed. Grammars are C code that reads whatever a repository holds. If one crashes
+or never ends, the process dies with it; the next process finds the note and retries once, because the machine may have
+been switched off just then. After a second crash the file is stored without an outline, and the others are parsed.
 """
 
 from __future__ import annotations

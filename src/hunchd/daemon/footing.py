@@ -1,4 +1,7 @@
-"""Monitor that notices when the daemon's own files are deleted or replaced: no client could find it any more."""
+"""Monitor for deleted or replaced files of the daemon.
+
+Without them no client could find the daemon any more.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,10 @@ def _lost(known: dict[Path, os.stat_result]) -> list[Path]:
 
 
 def _is_there(file: Path, known: os.stat_result) -> bool:
-    """Return True if it is the same file, or if it cannot be checked: the disk may respond again."""
+    """Return True if the file is still the same.
+
+    A file that cannot be checked counts as the same: the disk may respond again.
+    """
     try:
         return os.path.samestat(file.lstat(), known)
     except (FileNotFoundError, NotADirectoryError):

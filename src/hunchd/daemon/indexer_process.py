@@ -1,7 +1,8 @@
-"""The indexer process: reads history and code for the front, on demand and at low priority.
+"""The indexer process: reads history and code for the front.
 
-Adding a project waits for its first model, which needs only a part of the code. Importing `indexing`, which pulls in
-everything that reads files and messages, takes as long as building that model, so it is imported where it is used.
+Runs on demand and at low priority. Adding a project waits for its first model, which needs only a part of the code.
+Importing `indexing`, which pulls in everything that reads files and messages, takes as long as building that model, so
+it is imported where it is used.
 """
 
 from __future__ import annotations
@@ -42,7 +43,10 @@ async def handle_index(params: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
 
 
 async def handle_parse(params: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
-    """Yield the outlines of changed files: of `paths`, or of the whole tree if omitted."""
+    """Yield the outlines of changed files.
+
+    Covers `paths`, or the whole tree if omitted.
+    """
     from hunchd.daemon.indexing import parse
 
     paths = params.get("paths")
@@ -140,13 +144,14 @@ def _stepping_back(steps: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 
 def _step_back() -> None:
-    """Lower the priority once the first answer is available, so that the machine's user comes first.
+    """Lower the priority, so that the machine's user comes first.
 
-    This cannot be undone, but the thread is short-lived: on Linux it applies to the calling thread and to what it
-    starts;
-    elsewhere to the process. I/O priority follows the niceness. The idle I/O class must not be used: on a busy disk
-    each of
-    our syncs waited ten seconds, and so did every other process that synced on the same file system.
+    Called once the first answer is available. This cannot be undone, but the thread is short-lived: on Linux it
+    applies to
+    the calling thread and to what it starts; elsewhere to the process. I/O priority follows the niceness. The idle I/O
+    class must not be used: on a busy disk each of our syncs waited ten seconds, and so did every other process that
+    synced
+    on the same file system.
     """
     if hasattr(os, "nice"):
         os.nice(max(0, NICENESS - os.nice(0)))

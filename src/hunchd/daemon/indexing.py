@@ -96,7 +96,10 @@ def parse(scope: Scope, paths: Sequence[str] | None = None) -> Iterator[dict[str
 
 
 def conventions_of(scope: Scope) -> dict[str, Any]:
-    """Return the facts and workflows in the project's own files, shared memories, topics and guide files."""
+    """Return what the project's own files state.
+
+    These are facts, workflows, shared memories, topics and guide files.
+    """
     with contextlib.closing(CodeCache(scope.code_cache)) as cache:
         defined = cache.defined()
     rules = IgnoreRules.load(scope.root, scope.extra_ignore)
@@ -109,7 +112,10 @@ def conventions_of(scope: Scope) -> dict[str, Any]:
 
 
 def habits_of(scope: Scope, log: Path, zone: timedelta) -> dict[str, Any]:
-    """Return workflows that recur in the commands at `log`, as JSON memories, and the start of the log."""
+    """Return recurring workflows, and the start of the log.
+
+    The workflows recur in the commands at `log`, and are returned as JSON memories.
+    """
     ran = read(log)
     found = habits(sorted(ran, key=lambda one: one.at), zone=timezone(zone))
     return {
@@ -124,7 +130,10 @@ def episodes_of(found: Sequence[Unit], scope: Scope) -> list[dict[str, Any]]:
 
 
 def facts_of(found: Sequence[Unit], scope: Scope) -> list[dict[str, Any]]:
-    """Extract facts from commit messages that the code does not contradict, as JSON memories, oldest first."""
+    """Extract facts from commit messages, as JSON memories, oldest first.
+
+    Leaves out facts that the code contradicts.
+    """
     return _not_belied(_stated(found, scope), scope)
 
 
@@ -283,7 +292,10 @@ def _stated(found: Sequence[Unit], scope: Scope) -> list[Memory]:
 
 
 def _not_belied(stated: Sequence[Memory], scope: Scope) -> list[dict[str, Any]]:
-    """Return facts that still match the code, oldest first, because each replaces the one before."""
+    """Return facts that still match the code.
+
+    Oldest first, because each replaces the one before.
+    """
     if not stated:
         return []
     with contextlib.closing(CodeCache(scope.code_cache)) as cache:

@@ -1,6 +1,6 @@
-"""The language process: sends requests to an external model, so that the front stays small.
+"""The language process: sends requests to an external model.
 
-Ends when idle.
+Keeps the front small. Ends when idle.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Entry point of `hunchd`, the front process: takes the lock, starts the components, runs until it is stopped."""
+"""Entry point of `hunchd`, the front process.
+
+Takes the lock, starts the components, runs until it is stopped.
+"""
 
 from __future__ import annotations
 
@@ -104,17 +107,21 @@ async def run(where: Places, settings: Settings) -> None:
 
 
 def _footing(where: Places) -> list[Path]:
-    """Return the files the daemon depends on: its data, its log folder, and those by which clients find it."""
+    """Return the files that the daemon depends on.
+
+    These are its data, its log folder, and the files by which clients find it.
+    """
     told = read(where.rendezvous_file)
     socket = [Path(told.socket)] if told is not None and told.socket else []
     return [_lock_file(where), where.spool, where.rendezvous_file, *socket]
 
 
 def _without_footing(where: Places, lost: list[Path]) -> None:
-    """Handle the loss of own files: no client finds this daemon, and any command starts another.
+    """Handle the loss of own files.
 
-    If the data folder is gone, exit at once: further writes would get in the way of whoever deleted it, or of the next
-    daemon.
+    No client finds this daemon, and any command starts another. If the data folder is gone, exit at once: further
+    writes
+    would get in the way of whoever deleted it, or of the next daemon.
     """
     logger.warning("%s was deleted or replaced; stopping, any command starts a new daemon", lost[0])
     if _lock_file(where) in lost:
@@ -127,7 +134,10 @@ def _lock_file(where: Places) -> Path:
 
 
 def take_lock(file: Path) -> int | _Lock:
-    """Take the lock that the one daemon holds while it lives, or return the pid of the daemon that holds it."""
+    """Take the daemon's lock, or return the pid of its holder.
+
+    The one daemon holds the lock while it lives.
+    """
     descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

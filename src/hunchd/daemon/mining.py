@@ -1,4 +1,7 @@
-"""Pattern mining of one project: shapes of the changed files, then the patterns of all."""
+"""Pattern mining of one project.
+
+Computes the shapes of the changed files, then the patterns of all.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +46,10 @@ class Quarry:
 
 
 def mine(quarry: Quarry, paths: Sequence[str] | None = None) -> Iterator[dict[str, Any]]:
-    """Yield progress by file, then `{"patterns": […]}`: of the whole tree, or updated after changes of `paths`."""
+    """Yield progress by file, then `{"patterns": […]}`.
+
+    Covers the whole tree, or updates the patterns after changes of `paths`.
+    """
     with ShapeCache(quarry.cache) as cache:
         touched: set[str] = set()
         for done, total, fresh in _shaped(quarry, cache, paths):
@@ -94,7 +100,10 @@ def _found(
 
 
 class Past:
-    """Cached history of instances: which unit added a line, and what else that unit changed."""
+    """Cached history of instances.
+
+    Says which unit added a line, and what else that unit changed.
+    """
 
     def __init__(self, git: Git, cache: ShapeCache, head: str) -> None:
         self._git = git
@@ -126,7 +135,10 @@ class Past:
         return self._units
 
     def changed(self) -> list[list[str]]:
-        """Return the paths changed by each of the newest units of work, newest first, without deleted files."""
+        """Return the paths changed by each of the newest units.
+
+        Only units of work, newest first; deleted files are left out.
+        """
         if self._changed_until != self._head:
             if self._changed_until and self._git.exists(self._changed_until):
                 fresh = units(self._git, newest=NEWEST_UNITS, since=self._changed_until, newest_first=True)

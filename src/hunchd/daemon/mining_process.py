@@ -1,4 +1,7 @@
-"""The mining process: finds a project's patterns while the project is quiet, at the lowest priority, and ends soon."""
+"""The mining process: finds patterns in a quiet project.
+
+Runs at the lowest priority, and ends soon.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,10 @@ NICENESS: Final = 19
 
 
 async def handle_patterns(params: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
-    """Yield the patterns of one project: of the whole tree, or updated after changes of `paths`."""
+    """Yield the patterns of one project.
+
+    Covers the whole tree, or updates the patterns after changes of `paths`.
+    """
     async for step in in_thread(lambda: mine(_quarry(params), params.get("paths"))):
         yield step
 

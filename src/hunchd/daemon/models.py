@@ -1,6 +1,8 @@
-"""Prediction model of a project's history: the first thing the indexer builds, because a user waits for it.
+"""First prediction model of a project's history.
 
-The rest of the indexer imports as much code again, which must not delay the first answer: nothing here imports it.
+The indexer builds it first, because a user waits for it. The rest of the indexer imports as much code again, which
+must
+not delay the first answer: nothing here imports it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Interface to the service manager, without a library: state notifications (sd_notify) and socket activation."""
+"""Interface to the service manager, without a library.
+
+State notifications (sd_notify) and socket activation.
+"""
 
 from __future__ import annotations
 
@@ -39,9 +42,11 @@ FIRST_INHERITED = 3  # after standard input, output and error
 
 
 def inherited_sockets(environment: MutableMapping[str, str] = os.environ) -> list[socket.socket]:
-    """Return the sockets of socket activation, on which the service manager listened before it started this process.
+    """Return the sockets of socket activation.
 
-    Works once: the variables are removed so that child processes do not claim the sockets.
+    The service manager listened on them before it started this process. Works once: the variables are removed so
+    that child
+    processes do not claim the sockets.
     """
     told = {name: environment.pop(name, "") for name in ("LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES")}
     if told["LISTEN_PID"] != str(os.getpid()) or not told["LISTEN_FDS"].isdigit():

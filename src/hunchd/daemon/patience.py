@@ -12,7 +12,10 @@ NICENESS: Final = 10
 
 
 def patient_threads(count: int, name: str) -> ThreadPoolExecutor:
-    """Return a pool of at most `count` threads, with low priority where the system supports it per thread."""
+    """Return a pool of at most `count` low-priority threads.
+
+    The priority is normal where the system has none per thread.
+    """
     return ThreadPoolExecutor(count, thread_name_prefix=name, initializer=_step_back)
 
 

@@ -1,4 +1,7 @@
-"""The planner process: reads the memories of one owner and plans their consolidation, for the length of a run."""
+"""The planner process: plans the consolidation of one owner's memories.
+
+Lives for the length of a run.
+"""
 
 from __future__ import annotations
 
@@ -135,7 +138,10 @@ class Planning:
         return {"ids": self._opened.erasable()}
 
     async def _remember_compared(self, _: dict[str, Any]) -> dict[str, Any]:
-        """Write the file of compared memories as a `draft`, which takes effect once the changes are carried out."""
+        """Write the file of compared memories as a `draft`.
+
+        It takes effect once the changes are carried out.
+        """
         if self._compared is None:
             return {}
         draft = self._compared.with_suffix(DRAFT)
@@ -150,7 +156,7 @@ class Planning:
 
 
 class ProjectGround:
-    """Ground of a project: its current working tree and the symbols that parsing has found."""
+    """Ground of a project: its working tree and its parsed symbols."""
 
     def __init__(self, root: Path, cache: CodeCache, *, known: bool) -> None:
         self._root = root
@@ -195,7 +201,10 @@ def _compared_in(path: Path) -> tuple[float, frozenset[str]]:
 
 
 def _keep_compared(path: Path, draft: Path, lines: Iterable[str]) -> None:
-    """Write what was compared, with the time of the last full comparison, which `path` states."""
+    """Write what was compared.
+
+    Adds the time of the last full comparison, which `path` states.
+    """
     began, _ = _compared_in(path)
     _keep_lines(draft, (str(began), *lines))
 

@@ -1,4 +1,7 @@
-"""Blocking iterators run step by step in a thread, for helper processes that serve other calls in between."""
+"""Blocking iterators run step by step in a thread.
+
+Helper processes use them to serve other calls in between.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ Item = TypeVar("Item")
 
 
 async def in_thread(make: Callable[[], Iterator[Item]]) -> AsyncIterator[Item]:
-    """Yield the items of a blocking iterator that runs in a thread of its own.
+    """Yield the items of a blocking iterator from its own thread.
 
     Other calls are served in between, and a lower priority, which Linux assigns per thread, applies to this work
     alone.

@@ -1,4 +1,7 @@
-"""Search in the store process: by words and by vectors, deeper on request, with the results ranked."""
+"""Search in the store process, by words and by vectors.
+
+Searches deeper on request, and ranks the results.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +71,10 @@ class Finding:
     async def found(
         self, asked: dict[str, Any], read: Callable[[Sequence[str]], object] | None = None
     ) -> tuple[list[tuple[Found, Sequence[str]]], list[str]]:
-        """Return the hits of a query with reasons, and what could not be used for the search."""
+        """Return the hits of a query with reasons.
+
+        The second value lists what could not be used for the search.
+        """
         filters, k = filters_of(asked["filters"]), int(asked["k"])
         degraded: list[str] = []
         if not self._collections.has(filters.project):
@@ -155,7 +161,10 @@ class Finding:
     async def _linked(
         self, collection: Collection, filters: Filters, found: Sequence[Found]
     ) -> list[tuple[Found, Sequence[str]]]:
-        """Return memories that the best hits link to, with the reason, one step deep, without the hits themselves."""
+        """Return memories linked to the best hits, with the reason.
+
+        Follows links one step deep; the hits themselves are left out.
+        """
         reasons: dict[str, str] = {}
         known = [one.row for one in found]
         there = {row["id"] for row in known}

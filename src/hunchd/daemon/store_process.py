@@ -80,9 +80,9 @@ def _reader() -> Reader:
 
 
 def _keep_drafts_in(folder: Path) -> None:
-    """Set the folder for the vectors that the database spills while it builds an index.
+    """Set the folder for temporary files of the database.
 
-    Emptied at each start.
+    It spills vectors there while it builds an index. Emptied at each start.
     """
     shutil.rmtree(folder, ignore_errors=True)
     os.environ["TMPDIR"] = str(private_folder(folder))

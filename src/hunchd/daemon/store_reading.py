@@ -1,4 +1,7 @@
-"""Contradiction model in the store process: judges pairs of statements one by one, behind pending requests."""
+"""Contradiction model in the store process.
+
+Judges pairs of statements one by one, behind pending requests.
+"""
 
 from __future__ import annotations
 

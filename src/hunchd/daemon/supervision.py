@@ -30,7 +30,10 @@ class Watched:
 
 
 class Supervisor:
-    """Registry of tasks: starts them, restarts them when they fail, ends them in reverse order."""
+    """Registry of background tasks.
+
+    Starts them, restarts them when they fail, ends them in reverse order.
+    """
 
     def __init__(self) -> None:
         self._watched: dict[str, Watched] = {}

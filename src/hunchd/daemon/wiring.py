@@ -44,7 +44,10 @@ logger = logging.getLogger(__name__)
 
 @asynccontextmanager
 async def assembled(places: Places, settings: Settings) -> AsyncIterator[Engine]:
-    """Run the daemon: open the components in the order of the data flow, close them in reverse."""
+    """Run the daemon with all its components.
+
+    They are opened in the order of the data flow, and closed in reverse.
+    """
     for folder in (places.config, places.data, places.state, places.cache, places.runtime, places.spool):
         make_private(folder)
     async with (
@@ -144,9 +147,10 @@ async def answering(engine: Engine, places: Places, settings: Settings, journal:
 
 
 def own_socket(places: Places) -> Path | None:
-    """Return the path to listen on, or None if its short folder belongs to somebody else.
+    """Return the path to listen on, or None.
 
-    A foreign folder must not keep this daemon from starting; it serves loopback only.
+    None if its short folder belongs to somebody else, which must not keep this daemon from starting; it serves
+    loopback only.
     """
     if places.socket_file.parent != places.runtime:
         try:
@@ -158,7 +162,10 @@ def own_socket(places: Places) -> Path | None:
 
 
 def announce(told: Rendezvous, file: Path, journal: Journal) -> None:
-    """Write the rendezvous file, even on a full disk: a daemon that cannot be found cannot report the problem."""
+    """Write the rendezvous file, even on a full disk.
+
+    A daemon that cannot be found cannot report the problem.
+    """
     try:
         rendezvous.write(file, told)
     except OSError as error:

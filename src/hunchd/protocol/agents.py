@@ -1,4 +1,7 @@
-"""Hook events of coding agents in one shape, and the reply format of each agent."""
+"""Hook events of coding agents in one shape.
+
+Also formats the reply for each agent.
+"""
 
 from __future__ import annotations
 
@@ -113,14 +116,20 @@ def _of_tool(event: Event, told: Mapping[str, Any]) -> Event | None:
 
 
 def _is_unfinished(arguments: Mapping[str, Any], told: Mapping[str, Any]) -> bool:
-    """Return True if a command was interrupted or still runs in the background: its outcome is unknown."""
+    """Return True if the outcome of a command is unknown.
+
+    It was interrupted, or still runs in the background.
+    """
     response = told.get("tool_response")
     stopped = told.get("is_interrupt") or (isinstance(response, dict) and response.get("interrupted"))
     return bool(arguments.get("run_in_background") or stopped)
 
 
 def _error(name: str, told: Mapping[str, Any]) -> str | None:
-    """Return the text of a failed command, or None if it succeeded or was interrupted."""
+    """Return the text of a failed command, or None.
+
+    None if it succeeded or was interrupted.
+    """
     told_so = _text(told, "error") or _text(told, "error_message")
     if name.lower() == "posttoolusefailure":
         return None if told.get("is_interrupt") else told_so or "the command failed"

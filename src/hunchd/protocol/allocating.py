@@ -31,11 +31,10 @@ def bound() -> None:
 
 @contextmanager
 def large_buffers_apart() -> Iterator[None]:
-    """Return each large buffer to the system as soon as it is freed, for the duration of the block.
+    """Return each large buffer to the system as soon as it is freed.
 
-    Free memory is returned on entry as well. Does nothing unless the environment names the usual threshold (USUAL)
-    and the
-    C library supports `mallopt`.
+    Applies to the block; free memory is returned on entry as well. Does nothing unless the environment names the usual
+    threshold (USUAL) and the C library supports `mallopt`.
     """
     usual = os.environ.get(USUAL, "")
     if not usual.isdigit() or (tell := _teller()) is None:

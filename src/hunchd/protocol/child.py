@@ -1,4 +1,7 @@
-"""The parent's side of the pipe: a helper process, started on demand, that ends when idle."""
+"""The parent's side of the pipe to a helper process.
+
+The process is started on demand and ends when idle.
+"""
 
 from __future__ import annotations
 
@@ -112,7 +115,10 @@ class Child:
                 self._done_with(number)
 
     async def stream(self, method: str, params: Mapping[str, Any] | None = None) -> AsyncGenerator[Any, None]:
-        """Yield the items of a streaming method, at the speed at which they are consumed."""
+        """Yield the items of a streaming method.
+
+        They are requested at the speed at which they are consumed.
+        """
         number, inbox = await self._ask(method, params)
         finished = False
         try:

@@ -69,7 +69,10 @@ def nests_deeper_than(raw: bytes, depth: int) -> bool:
 
 
 def refuse_unstorable(value: Any, field: str) -> None:
-    """Raise Malformed if a string in `value`, key or value, holds NUL or an unpaired surrogate."""
+    """Raise Malformed if `value` holds NUL or an unpaired surrogate.
+
+    Checks keys and values.
+    """
     match value:
         case str():
             _refuse_unstorable_text(value, field)

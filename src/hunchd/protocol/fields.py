@@ -223,7 +223,10 @@ class Fields:
 
 
 def batch_of(raw: Any, name: str, *, most: int) -> list[Any]:
-    """Return the entries of {name: […]}, unchecked, so that each can be rejected on its own."""
+    """Return the entries of {name: […]}, unchecked.
+
+    The caller can then reject each on its own.
+    """
     entries = raw.get(name) if isinstance(raw, dict) else None
     if not isinstance(entries, list):
         raise InvalidInput(f'expected {{"{name}": […]}}', field=name)
@@ -259,9 +262,9 @@ def suggestion(value: Any, allowed: Sequence[str]) -> str | None:
 
 
 def shortened(text: str, limit: int = TEXT_LIMIT) -> str:
-    """Replace the middle of `text` by a marker if it is longer than `limit` bytes.
+    """Cut the middle of `text` if it exceeds `limit` bytes.
 
-    Errors say what happened at the end and where at the beginning.
+    A marker replaces it. Errors say what happened at the end and where at the beginning.
     """
     raw = text.encode()
     if len(raw) <= limit:

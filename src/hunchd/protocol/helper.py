@@ -1,4 +1,7 @@
-"""The helper's side of the pipe: a process that serves its parent, one task per call, and ends with it."""
+"""The helper's side of the pipe to its parent process.
+
+Serves one task per call, and ends with the parent.
+"""
 
 from __future__ import annotations
 
@@ -139,7 +142,10 @@ def _private_output() -> int:
 
 
 def _die_with_parent() -> None:
-    """Ask Linux to kill this process with its parent, in case the parent dies without closing the pipe."""
+    """Ask Linux to kill this process with its parent.
+
+    The parent may die without closing the pipe.
+    """
     if sys.platform == "linux":
         pr_set_pdeathsig = 1
         ctypes.CDLL(None, use_errno=True).prctl(pr_set_pdeathsig, signal.SIGKILL, 0, 0, 0)

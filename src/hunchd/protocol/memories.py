@@ -1,4 +1,4 @@
-"""Memories on the wire: drafts that clients add, patches, and the full shape in both directions."""
+"""Memories on the wire: drafts, patches, and the full shape."""
 
 from __future__ import annotations
 

@@ -16,11 +16,13 @@ _ALLOWED: Final = "a path inside the project, absolute or relative to its root"
 
 
 def relative_path(raw: str, root: str | os.PathLike[str], *, field: str = "path") -> str:
-    """Return `raw` relative to `root`, with symlinks resolved so that two names of a file become one.
+    """Return `raw` relative to `root`.
 
-    Raises InvalidInput if it leads outside: by "..", by a symlink, or as another absolute path. The file need not
-    exist and
-    is never opened. `field` is its name in the client's request.
+    Symlinks are resolved, so that two names of a file become one. Raises InvalidInput if it leads outside: by "..",
+    by a
+    symlink, or as another absolute path. The file need not exist and is never opened. `field` is its name in the
+    client's
+    request.
     """
     if not raw.strip() or len(raw) > PATH_LIMIT or "\0" in raw:
         raise InvalidInput(f"the path is empty, too long or holds NUL; allowed: {_ALLOWED}", field=field)
@@ -55,11 +57,11 @@ def relative_prefix(raw: str | None, root: str | os.PathLike[str]) -> str | None
 
 
 def _without_links(raw: str, real_root: str) -> str | None:
-    """Return `raw` relative to `real_root` if it is spelled plainly and contains no symlink, else None.
+    """Return `raw` relative to `real_root` without resolving links.
 
-    Nearly every path qualifies. This costs one `lstat` per part below the root; `realpath` would check every part
-    above it
-    too.
+    None if it is not spelled plainly or contains a symlink. Nearly every path qualifies. This costs one `lstat` per
+    part
+    below the root; `realpath` would check every part above it too.
     """
     below = raw.removeprefix(real_root + os.sep) if raw.startswith(os.sep) else raw
     parts = below.split("/")

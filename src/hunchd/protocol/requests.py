@@ -429,7 +429,10 @@ def _feedback_item(raw: Any, where: str, known: Known | None) -> FeedbackItem:
 
 
 def _error_text(signals: Fields, raw: Any) -> str:
-    """Return the text of a recent error: a text, or an object with one, as in an `error` signal."""
+    """Return the text of a recent error.
+
+    The error is a text, or an object with one, as in an `error` signal.
+    """
     text = raw.get("text") if isinstance(raw, dict) else raw
     if not isinstance(text, str) or not text.strip():
         raise signals.refused("recent_errors", 'holds an entry that is neither a text nor {"text": …}')

@@ -158,7 +158,10 @@ def message_json(message: Message, session: str) -> dict[str, Any]:
 
 
 def text_of_data(data: Mapping[str, Any]) -> str:
-    """Return the text of a message whose content is in its data: a tool call's arguments."""
+    """Return the text of a message from its data.
+
+    A tool call, for example, has its content in its arguments.
+    """
     told = next((data[name] for name in ("input", "arguments", "args", "command", "output") if data.get(name)), data)
     return told if isinstance(told, str) else json.dumps(told, ensure_ascii=False, sort_keys=True)
 

@@ -67,7 +67,10 @@ class SharedFile:
 
 
 def is_shared_path(path: str) -> bool:
-    """Return True if a file at `path`, relative to the root, is read as a shared memory."""
+    """Return True if a file at `path` is a shared memory.
+
+    `path` is relative to the root.
+    """
     return _PATH.fullmatch(path) is not None
 
 
@@ -76,7 +79,10 @@ def stem_of(path: str) -> str:
 
 
 def shared_file(memory: Memory, *, by: str = "") -> SharedFile:
-    """Convert a memory to a shared file, without its origin: no place, tool or session."""
+    """Convert a memory to a shared file, without its origin.
+
+    The file names no place, tool or session.
+    """
     key, value = visible_line(memory.key or ""), visible_line(memory.value or "")
     if not (key and value):
         key = value = ""

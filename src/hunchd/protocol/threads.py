@@ -12,9 +12,10 @@ THREADS: Final = "OPENBLAS_NUM_THREADS"
 
 @contextmanager
 def one_thread_each() -> Iterator[None]:
-    """Limit libraries imported in the block to one thread, unless the environment says otherwise.
+    """Limit libraries imported in the block to one thread.
 
-    A question's matrices are done before a second thread wakes. Child processes do not inherit the setting.
+    The environment's own setting takes precedence. A question's matrices are done before a second thread wakes. Child
+    processes do not inherit the setting.
     """
     if THREADS in os.environ:
         yield

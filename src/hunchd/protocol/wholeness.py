@@ -1,4 +1,7 @@
-"""Integrity check of an export: its first line announces a count, its last one states the number of lines."""
+"""Integrity check of an export by its number of lines.
+
+The first line announces a count, the last one states it.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,10 @@ def closing_line(lines: int) -> dict[str, Any]:
 
 
 class Wholeness:
-    """Checker that is fed each line of an import, which may contain several exports in sequence."""
+    """Checker that is fed each line of an import.
+
+    An import may contain several exports in sequence.
+    """
 
     def __init__(self) -> None:
         self._came = 0  # lines since the last export was closed

@@ -1,1 +1,4 @@
-"""HTTP server on loopback and on a Unix socket: parses requests, calls the engine, writes responses."""
+"""HTTP server on loopback and on a Unix socket.
+
+Parses requests, calls the engine, writes responses.
+"""

@@ -1,4 +1,7 @@
-"""Access checks: loopback Host only, no foreign Origin, the token on everything but /health."""
+"""Access checks of HTTP requests.
+
+Only a loopback Host, no foreign Origin, and the token on everything but /health.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,10 @@ class Refusal(HunchError):
 
 
 class Access:
-    """Access check of a request by its head, before its body is read and its route is resolved."""
+    """Access check of a request by its head.
+
+    Runs before the body is read and the route is resolved.
+    """
 
     def __init__(self, token: str) -> None:
         self._expected = f"bearer {token}".encode()
@@ -93,7 +99,7 @@ class Access:
 
 
 def peer_uid(peer: socket.socket | None) -> int | None:
-    """Return the user id of the process at the other end of a Unix socket.
+    """Return the user id of a Unix socket's peer.
 
     Returns None if the system does not tell.
     """

@@ -45,7 +45,10 @@ _IN_TIME_AT_THE_BEGINNING: Final = 0.35
 
 @dataclass(slots=True)
 class _Given:
-    """Context that a session was given: subjects, and ids and titles of items with the file they were listed for."""
+    """Context that a session was given.
+
+    Holds subjects, and ids and titles of items with the file they were listed for.
+    """
 
     subjects: set[str] = field(default_factory=set)
     items: set[tuple[str, str, str]] = field(default_factory=set)

@@ -101,7 +101,10 @@ def error_answer(error: HunchError) -> web.Response:
 
 
 def router_answer(refusal: web.HTTPException, request: web.BaseRequest) -> web.Response:
-    """Convert a rejection by aiohttp (no such route or method, body too large) to the contract's shape."""
+    """Convert a rejection by aiohttp to the contract's error shape.
+
+    aiohttp rejects unknown routes and methods, and bodies that are too large.
+    """
     status = refusal.status
     name = HTTPStatus(status).phrase
     error = HunchError(
@@ -125,7 +128,10 @@ def unexpected_answer() -> web.Response:
 
 
 def unreadable_answer(status: int) -> web.Response:
-    """Build the response to malformed HTTP. Its bytes are not quoted: they may contain a token."""
+    """Build the response to malformed HTTP.
+
+    Its bytes are not quoted: they may contain a token.
+    """
     error = Malformed(
         f"malformed HTTP request: a line may have {REQUEST_LINE:,} bytes, a header {HEADER:,}, and "
         f"there may be {HEADERS} of them; exactly one Content-Length or Transfer-Encoding must delimit the body"

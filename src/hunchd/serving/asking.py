@@ -1,4 +1,7 @@
-"""Ports that the HTTP server calls: implemented by the engine, and by fakes in tests."""
+"""Ports that the HTTP server calls.
+
+Implemented by the engine, and by fakes in tests.
+"""
 
 from __future__ import annotations
 

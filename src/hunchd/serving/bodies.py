@@ -1,4 +1,7 @@
-"""Request bodies: read within limits, decoded without blocking the event loop, or line by line."""
+"""Request bodies: read within limits, decoded, or read line by line.
+
+Large bodies are decoded without blocking the event loop.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +62,10 @@ class ImportLines:
         self.refused = 0
 
     async def read(self) -> AsyncIterator[dict[str, Any]]:
-        """Yield each valid line as {"type", "version", "data"}, with its number, from 0, as "line"."""
+        """Yield each valid line as {"type", "version", "data"}.
+
+        "line" is its number, from 0.
+        """
         index = 0
         async for raw in self._lines():
             if raw is None or raw.strip():
@@ -77,7 +83,10 @@ class ImportLines:
             index += 1
 
     def told(self, done: Mapping[str, Any]) -> dict[str, Any]:
-        """Build the result of the import: lines rejected here and by the engine, and whether it was complete."""
+        """Build the result of the import.
+
+        It contains the lines rejected here and by the engine, and whether the import was complete.
+        """
         named = sorted([*self.rejected, *done.get("rejected", ())], key=lambda one: int(one["index"]))
         return {**done, "refused": self.refused, "rejected": named[:NAMED_REJECTIONS], **self._wholeness.told()}
 
@@ -115,7 +124,10 @@ class ImportLines:
 
 
 def _understood(raw: bytes) -> dict[str, Any]:
-    """Parse a line down to its fields, so that no line fails once the engine has started the import."""
+    """Parse a line down to its fields.
+
+    This way no line fails once the engine has started the import.
+    """
     type_, content = parse_export_line(decoded(raw))
     refuse_unstorable(content, "data")
     match type_:

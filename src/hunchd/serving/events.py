@@ -21,7 +21,10 @@ logger = logging.getLogger(__name__)
 
 
 class Listeners:
-    """Clients of GET /events: bounded in number, in buffered bytes (64 KiB each) and in write time."""
+    """Clients of GET /events.
+
+    Bounded in number, in buffered bytes (64 KiB each) and in write time.
+    """
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits

@@ -1,6 +1,6 @@
-"""Routes of the HTTP API. Each handler parses, calls the engine and responds.
+"""Routes of the HTTP API.
 
-One middleware guards them all.
+Each handler parses, calls the engine and responds. One middleware guards them all.
 """
 
 from __future__ import annotations
@@ -302,7 +302,10 @@ async def _json_lines(request: web.Request, lines: AsyncIterator[dict[str, Any]]
 
 
 def _naming(done: dict[str, Any], rejected: list[dict[str, Any]]) -> dict[str, Any]:
-    """Add the rejected entries of a batch, from parsing and from the engine, sorted by index."""
+    """Add the rejected entries of a batch to its result.
+
+    They come from parsing and from the engine, sorted by index.
+    """
     named = sorted([*rejected, *done.get("rejected", ())], key=lambda one: int(one["index"]))
     return done | ({"rejected": named} if named else {})
 

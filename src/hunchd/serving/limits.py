@@ -30,10 +30,11 @@ class Limits:
 
 
 class Connections:
-    """Open connections, bounded: when there are too many, the one that has waited longest is closed.
+    """Open connections, bounded in number.
 
-    A client that opens hundreds and sends nothing, or one byte at a time, so loses its own first: a connection whose
-    request is being answered is never closed.
+    When there are too many, the one that has waited longest is closed. A client that opens hundreds and sends
+    nothing, or
+    one byte at a time, so loses its own first: a connection whose request is being answered is never closed.
     """
 
     def __init__(self, most: int) -> None:

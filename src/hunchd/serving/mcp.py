@@ -1,7 +1,8 @@
-"""POST /mcp: the Model Context Protocol over streamable HTTP, in both its eras, without sessions.
+"""POST /mcp: the Model Context Protocol over streamable HTTP.
 
-The server's own checks (Host, Origin, token) come first, as for every route. `protocol/mcp` implements the protocol;
-this module handles its headers and statuses, and calls the engine.
+Supports both eras of the protocol, without sessions. The server's own checks (Host, Origin, token) come first, as for
+every route. `protocol/mcp` implements the protocol; this module handles its headers and statuses, and calls the
+engine.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ class Start(NamedTuple):
 
     @property
     def server(self) -> dict[str, Any]:
-        """Entry of an MCP server that the agent starts, in the format of most agents."""
+        """Entry of a started MCP server, in most agents' format."""
         entry: dict[str, Any] = {"command": self.words[0], "args": [*self.words[1:], "mcp"]}
         return entry | ({"env": dict(self.variables)} if self.variables else {})
 
@@ -46,7 +46,10 @@ class Start(NamedTuple):
 
 
 def start(environment: Mapping[str, str]) -> Start:
-    """Return how to start this installation, by absolute path: desktop programs have another PATH than shells."""
+    """Return the command that starts this installation.
+
+    The path is absolute: desktop programs have another PATH than shells.
+    """
     script = Path(sys.executable).with_name("hunch")
     words = (str(script),) if os.access(script, os.X_OK) else (sys.executable, "-m", "hunchd.cli")
     kept = ("HUNCHD_HOME", "PYTHONPATH") if len(words) > 1 else ("HUNCHD_HOME",)
@@ -54,7 +57,10 @@ def start(environment: Mapping[str, str]) -> Start:
 
 
 def _home(variable: str, default: str) -> Path:
-    """Return the folder that the agent's own variable names, or the default below the home folder."""
+    """Return the folder of an agent's settings.
+
+    The agent's own variable names it; the default is below the home folder.
+    """
     given = os.environ.get(variable)
     return Path(given).expanduser() if given else Path.home() / default
 
@@ -111,7 +117,10 @@ def _hooks(agent: str, entries: Mapping[str, dict[str, Any]]) -> tuple[Callable[
 
 
 def _grouped(command: str, *, patience: int = _PATIENCE, **events: str) -> dict[str, dict[str, Any]]:
-    """Build entries for Claude Code, Codex and Gemini CLI: a matcher (all, if empty) and its commands."""
+    """Build entries for Claude Code, Codex and Gemini CLI.
+
+    An entry has a matcher (all, if empty) and its commands.
+    """
     hook = {"type": "command", "command": command, "timeout": patience}
     return {event: ({"matcher": tools} if tools else {}) | {"hooks": [hook]} for event, tools in events.items()}
 

@@ -1,4 +1,7 @@
-"""Child process of `hunch run`: starts the command, forwards signals, reports its stops and its end."""
+"""Child process of `hunch run`.
+
+Starts the command, forwards signals, reports its stops and its end.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Copy loop for a command's output: passed on at once and unchanged, with its end recorded."""
+"""Copy loop for a command's output.
+
+Output is passed on at once and unchanged, and its end is recorded.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +50,10 @@ def read(source: int) -> bytes:
 
 
 def write(target: int, piece: bytes) -> None:
-    """Write all of `piece`, however slow the reader is, even if the target is non-blocking."""
+    """Write all of `piece`.
+
+    Waits for a slow reader, even if the target is non-blocking.
+    """
     rest = memoryview(piece)
     while rest:
         try:

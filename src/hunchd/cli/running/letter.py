@@ -1,6 +1,7 @@
-"""Spool message about a command that ended, read at once or when a daemon starts.
+"""Spool message about a command that ended.
 
-Written without json, pathlib and re, because the user waits for each import.
+It is read at once or when a daemon starts. Written without json, pathlib and re, because the user waits for each
+import.
 """
 
 from __future__ import annotations
@@ -74,9 +75,9 @@ def went_wrong(code: int, said: bytes) -> str:
 
 
 def readable(said: bytes) -> str:
-    """Return the output as it looked on the screen at the end, short enough for a message.
+    """Return the output as it finally looked on the screen.
 
-    Removes colours and overwritten lines.
+    Removes colours and overwritten lines; the result is short enough for a message.
     """
     text = said.decode("utf-8", "replace")
     if "\x1b" in text:

@@ -1,6 +1,7 @@
-"""Runner for a command whose output goes to files and pipes: each stream separately, in the order written.
+"""Runner for a command whose output goes to files and pipes.
 
-The command stays in our job: it receives a terminal's signals directly.
+Each stream is copied separately, in the order written. The command stays in our job: it receives a terminal's signals
+directly.
 """
 
 from __future__ import annotations
@@ -112,7 +113,10 @@ def _pipe() -> tuple[int, int]:
 
 
 def _terminal_like(stream: int) -> tuple[int, int]:
-    """Create a pseudo-terminal for output only: colours stay, the real terminal does the rest."""
+    """Create a pseudo-terminal for output only.
+
+    Colours stay; the real terminal does the rest.
+    """
     outer, inner = os.openpty()
     import tty
 

@@ -1,7 +1,8 @@
-"""pytest plugin: reports to the daemon which tests failed and how, and which earlier failures now pass.
+"""pytest plugin that reports test outcomes to the daemon.
 
-pytest loads it automatically if hunchd is installed. Without a running daemon it does nothing; it reports once, when
-the tests are done, and its own errors never affect the tests.
+It reports which tests failed and how, and which earlier failures now pass. pytest loads it automatically if hunchd is
+installed. Without a running daemon it does nothing; it reports once, when the tests are done, and its own errors never
+affect the tests.
 """
 
 from __future__ import annotations
@@ -27,7 +28,10 @@ PATIENCE: Final = 1.0  # seconds for the daemon to list the open errors
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the listener if a daemon runs, unless `hunch run` or the controller of workers reports already."""
+    """Register the listener if a daemon runs.
+
+    Does nothing if `hunch run` or the controller of workers reports already.
+    """
     if "HUNCH_RUN" in os.environ or hasattr(config, "workerinput") or config.option.collectonly:
         return
     try:

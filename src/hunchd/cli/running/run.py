@@ -1,4 +1,7 @@
-"""`hunch run -- COMMAND`: passes through exit code, output and terminal, then leaves a spool message."""
+"""`hunch run -- COMMAND`: runs a command transparently.
+
+Passes through exit code, output and terminal, then leaves a spool message.
+"""
 
 from __future__ import annotations
 

@@ -26,7 +26,10 @@ class Tail:
             del self._bytes[: -self._most]
 
     def kept(self) -> bytes:
-        """Return the end, from the beginning of a line if anything before it was dropped."""
+        """Return the end of the output.
+
+        It begins at the start of a line if anything before it was dropped.
+        """
         if len(self._bytes) <= self._most:
             return bytes(self._bytes)
         whole = self._bytes.find(b"\n", len(self._bytes) - self._most - 1) + 1

@@ -1,7 +1,8 @@
-"""Runner for a command at a terminal: gives it a pseudo-terminal of the same size and kind, and the keyboard.
+"""Runner for a command at a terminal.
 
-A session leader stands between us and the command, as a shell would: without one nothing could stop and continue the
-command. Our own terminal is raw meanwhile, so that each key means to the command what it means there.
+The command gets a pseudo-terminal of the same size and kind, and the keyboard. Between us and the command stands a
+session leader, as a shell would: without one nothing could stop and continue the command. Our own terminal is raw
+meanwhile, so that each key means to the command what it means there.
 """
 
 from __future__ import annotations
@@ -152,9 +153,10 @@ class _Session:
                 termios.tcsetattr(self._keyboard, termios.TCSADRAIN, before)
 
     def _ends(self, keys: bytes) -> bool:
-        """Return True if these keys tell the command to end, provided that no others follow.
+        """Return True if these keys tell the command to end.
 
-        An editor takes Ctrl-C as a key like any other, and a shell only drops its current line.
+        Only if no others follow: an editor takes Ctrl-C as a key like any other, and a shell only drops its current
+        line.
         """
         settings = termios.tcgetattr(self._outer)
         signs = (settings[6][termios.VINTR], settings[6][termios.VQUIT])
@@ -194,10 +196,11 @@ def _keyboard() -> int | None:
 def _lead(
     words: Sequence[str], terminal: int, ends: Mapping[int, int], mask: Collection[int], report: int, leave: int
 ) -> NoReturn:
-    """Lead the command's session: start it in the foreground, report its stops and its end.
+    """Lead the command's session.
 
-    WATCHED stay blocked here: a Ctrl-C before the command runs is not for the leader, and the terminal lets the leader
-    choose its foreground job.
+    Starts it in the foreground, and reports its stops and its end. WATCHED stay blocked here: a Ctrl-C before the
+    command
+    runs is not for the leader, and the terminal lets the leader choose its foreground job.
     """
     us = os.getppid()
     try:

@@ -1,4 +1,7 @@
-"""Effects that a conversation yields to its driver: a request to the daemon, or a pause."""
+"""Effects that a conversation yields to its driver.
+
+They are requests to the daemon, and pauses.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,10 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 
 class Ask(NamedTuple):
-    """Request in terms of the daemon's own HTTP API: POST with a body, GET without one."""
+    """Request in terms of the daemon's own HTTP API.
+
+    It is POST with a body, GET without one.
+    """
 
     path: str
     body: Mapping[str, Any] | None = None

@@ -1,4 +1,7 @@
-"""Resolution of the project that a call is about, and requests that register it first."""
+"""Resolution of the project that a call is about.
+
+Also sends requests that register an unknown project first.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""MCP resources: the bundle of a project or a file, and the documents of the knowledge base."""
+"""MCP resources: bundles of projects and files, and documents."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ _LISTED = 100  # documents
 
 
 def listing(focus: Focus) -> Conversation[list[dict[str, Any]]]:
-    """List the bundle of the project (of each known one if the server has no home), and the documents."""
+    """List bundles of projects, and the documents.
+
+    The project is the server's home; without a home, every known project is listed.
+    """
     known = [] if focus.home is not None else (yield from focus.projects())
     roots = [focus.home] if focus.home is not None else [str(each["path"]) for each in known]
     found: list[dict[str, Any]] = [
