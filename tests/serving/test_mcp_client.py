@@ -67,4 +67,4 @@ async def test_official_client_over_stdio_without_daemon(mode: str, tmp_path: Pa
         refused = await client.call_tool("search", {"query": "x"})
 
     assert refused.is_error
-    assert "Go on without it" in refused.content[0].text
+    assert "Continue without it" in refused.content[0].text
