@@ -1,11 +1,11 @@
-;;; hunch-client.el --- Find the hunchd daemon and ask it, without waiting -*- lexical-binding: t; -*-
+;;; hunch-client.el --- Asynchronous client of the hunchd daemon -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: Apache-2.0
 
 ;;; Commentary:
 
-;; One HTTP request over a process of Emacs's own; nothing here waits.  The daemon is found by the private file that
-;; it writes at each start, which is read anew for each request: a daemon that was started again is found at once.
+;; Asynchronous HTTP requests over a network process.  The daemon is found by its rendezvous file, which it writes at
+;; each start and which is read for each request: a restarted daemon is found at once.
 
 ;;; Code:
 
@@ -15,12 +15,12 @@
 (require 'url-util)
 
 (defgroup hunch nil
-  "What you will need next, from the hunchd daemon."
+  "Context for the current file, from the hunchd daemon."
   :group 'tools
   :prefix "hunch-")
 
 (defcustom hunch-command "hunch"
-  "The command that starts the daemon."
+  "Command that starts the daemon."
   :type 'string)
 
 (defcustom hunch-start t
@@ -32,16 +32,16 @@ That happens once by itself, and whenever you ask for something."
 (defconst hunch--patience 5 "Seconds for an answer; a busy machine may take one or two.")
 
 (defvar hunch--trouble nil
-  "The last failure in words, or nil when the last request was answered.")
+  "Message of the last failure, or nil after a successful request.")
 (defvar hunch--token nil "The token of the daemon that answered last.")
 (defvar hunch--on-return nil "Functions to call when another daemon answers than before.")
 (defvar hunch--on-answer nil "Functions to call when a daemon answers after trouble.")
 (defvar hunch--starting nil "Those who wait for `hunch start', while it runs.")
 (defvar hunch--tried nil "Whether the daemon was started without being asked for.")
 
-;; The folders are the daemon's own choice: see `hunch doctor'.
+;; The same folders as in the daemon: see `hunch doctor'.
 (defun hunch--rendezvous-file ()
-  "The file that the running daemon has left."
+  "Return the path of the rendezvous file."
   (let ((home (getenv "HUNCHD_HOME"))
         (runtime (getenv "XDG_RUNTIME_DIR"))
         (cache (getenv "XDG_CACHE_HOME")))
@@ -58,19 +58,19 @@ That happens once by itself, and whenever you ask for something."
                              (if (member cache '(nil "")) "~/.cache" cache))))))
 
 (defun hunch--parse (text)
-  "The JSON value in TEXT.
+  "Parse the JSON value in TEXT.
 Objects are alists, arrays are lists, null and false are nil."
   (json-parse-string text :object-type 'alist :array-type 'list :null-object nil :false-object nil))
 
 (defun hunch--rendezvous ()
-  "What the rendezvous file says, as an alist; a string why there is none."
+  "Read the rendezvous file as an alist; return a string on failure."
   (let* ((file (hunch--rendezvous-file))
          (attributes (file-attributes file 'integer)))
     (cond ((null attributes) "no daemon is running")
           ((or (file-attribute-type attributes)
                (and (not (eq system-type 'windows-nt))
                     (not (eql (file-attribute-user-id attributes) (user-uid)))))
-           (format "%s is not a file of yours" file))
+           (format "%s does not belong to your user" file))
           (t (condition-case nil
                  (let ((told (hunch--parse (with-temp-buffer
                                              (insert-file-contents file)
@@ -78,10 +78,10 @@ Objects are alists, arrays are lists, null and false are nil."
                    (if (and (stringp (alist-get 'token told)) (stringp (alist-get 'url told)))
                        told
                      (error "Not a rendezvous")))
-               (error (format "%s cannot be understood" file)))))))
+               (error (format "%s is not a valid rendezvous file" file)))))))
 
 (defun hunch--target (path query)
-  "PATH with QUERY, an alist of symbols; what is nil is left out."
+  "Return PATH with QUERY, an alist of symbols; nil values are left out."
   (let ((given (cl-remove-if-not #'cdr query)))
     (concat path
             (and given "?")
@@ -89,7 +89,7 @@ Objects are alists, arrays are lists, null and false are nil."
                        given "&"))))
 
 (defun hunch--head (daemon method target headers body)
-  "The head of a request of METHOD to TARGET at DAEMON.
+  "Return the head of a request of METHOD to TARGET at DAEMON.
 HEADERS is an alist, BODY a string or nil."
   (concat (format "%s %s HTTP/1.1\r\n" method target)
           (format "Host: %s\r\n" (string-remove-prefix "http://" (alist-get 'url daemon)))
@@ -99,7 +99,7 @@ HEADERS is an alist, BODY a string or nil."
           "\r\n"))
 
 (defun hunch--response (text ended)
-  "The (STATUS . BODY) of the response TEXT, or nil while some of it is to come.
+  "Parse the response TEXT to (STATUS . BODY); nil while incomplete.
 ENDED says that nothing more comes."
   (when-let ((end (string-search "\r\n\r\n" text))
              (status (and (string-match "\\`HTTP/1\\.[01] \\([0-9]+\\)" text)
@@ -113,7 +113,7 @@ ENDED says that nothing more comes."
              (cons status (decode-coding-string (if length (substring body 0 length) body) 'utf-8)))))))
 
 (defun hunch--connect (daemon filter sentinel)
-  "A connection to DAEMON that is opened without waiting, with FILTER and SENTINEL."
+  "Open an asynchronous connection to DAEMON, with FILTER and SENTINEL."
   (let ((common (list :name "hunch" :noquery t :nowait t :coding 'binary :filter filter :sentinel sentinel))
         (socket (alist-get 'socket daemon))
         (url (alist-get 'url daemon)))
@@ -135,7 +135,7 @@ DONE gets a failure and nil, or nil and (STATUS . BODY).  A failure is
              (setq finished t)
              (when timer (cancel-timer timer))
              (when connection (delete-process connection))
-             ;; Out of the filter: what is called may take its time, and may ask again.
+             ;; Outside of the filter: the callback may be slow, and may send requests.
              (run-at-time 0 nil done failure response)))
          (look (ended)
            (when-let ((response (hunch--response (apply #'concat (reverse received)) ended)))
@@ -158,13 +158,13 @@ DONE gets a failure and nil, or nil and (STATUS . BODY).  A failure is
                                           (t (look t)
                                              (finish (cons 'broken "the daemon hung up in the middle of its answer")
                                                      nil))))))
-            ;; A local connection may be open at once, and then nobody tells.
+            ;; A local connection may open at once, without calling the sentinel.
             (when (and (alist-get 'socket daemon) (eq (process-status connection) 'open))
               (process-send-string connection text)))
         (file-error (absent))))))
 
 (defun hunch--answered (daemon)
-  "DAEMON has answered."
+  "Note that DAEMON has answered."
   (let ((troubled hunch--trouble)
         (before hunch--token))
     (setq hunch--trouble nil
@@ -173,14 +173,14 @@ DONE gets a failure and nil, or nil and (STATUS . BODY).  A failure is
     (when (and before (not (equal before hunch--token))) (run-hooks 'hunch--on-return))))
 
 (defun hunch--refusal (status answer)
-  "The failure that ANSWER with STATUS tells of: (refused . MESSAGE).
+  "Return the failure in ANSWER with STATUS: (refused . MESSAGE).
 The message has the status and the code as properties."
   (let* ((said (alist-get 'error answer))
          (message (or (alist-get 'message said) (format "the daemon answered %d" status))))
     (cons 'refused (propertize message 'status status 'code (alist-get 'code said)))))
 
 (defun hunch--status-of (failure)
-  "The HTTP status of FAILURE, or nil."
+  "Return the HTTP status of FAILURE, or nil."
   (and (eq (car failure) 'refused) (get-text-property 0 'status (cdr failure))))
 
 (cl-defun hunch--ask (method path done &key query body headers (timeout hunch--patience) tried)
@@ -209,7 +209,7 @@ KIND one of `absent', `slow', `broken', `protocol', `refused'."
             (broken
              (setq hunch--trouble (cdr broken))
              (funcall done broken nil nil))
-            ;; A daemon that was started in this very moment: the file has its token by now.
+            ;; The daemon may have just been restarted: the file has its new token by now.
             ((and (eql (car response) 401) (not (equal tried (alist-get 'token daemon))))
              (hunch--ask method path done :query query :body body :headers headers :timeout timeout
                          :tried (alist-get 'token daemon)))
@@ -217,7 +217,7 @@ KIND one of `absent', `slow', `broken', `protocol', `refused'."
              (hunch--deliver daemon (car response) (cdr response) done)))))))))
 
 (defun hunch--deliver (daemon status content done)
-  "Give the answer of DAEMON, CONTENT with STATUS, to DONE."
+  "Pass the answer of DAEMON, CONTENT with STATUS, to DONE."
   (let* ((good t)
          (answer (condition-case nil
                      (and (not (string-empty-p content)) (hunch--parse content))
@@ -258,7 +258,7 @@ Who asks meanwhile waits for the same one."
              (dolist (each waiting) (funcall each failure))))))))))
 
 (defun hunch--ask-or-start (method path done &rest more)
-  "Like `hunch--ask' of METHOD, PATH, DONE and MORE, for what a person wants.
+  "Like `hunch--ask' of METHOD, PATH, DONE and MORE, for a user's request.
 The daemon is started when there is none."
   (apply #'hunch--ask method path
          (lambda (failure answer status)
@@ -271,7 +271,7 @@ The daemon is started when there is none."
          more))
 
 (defun hunch--start-once (done)
-  "Start the daemon without being asked for, and call DONE when it runs.
+  "Start the daemon automatically, and call DONE when it runs.
 Once only, so that a daemon that you have stopped stays so."
   (when (and hunch-start (not hunch--tried))
     (setq hunch--tried t)

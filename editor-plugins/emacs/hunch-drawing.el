@@ -1,11 +1,10 @@
-;;; hunch-drawing.el --- How a context of the hunchd daemon looks -*- lexical-binding: t; -*-
+;;; hunch-drawing.el --- Rendering of contexts of the hunchd daemon -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: Apache-2.0
 
 ;;; Commentary:
 
-;; A bundle taken apart into its entries, and each of them put into the current buffer.  Nothing is asked here, and no
-;; window is known.
+;; Splits a bundle into its entries and inserts them into the current buffer.  Sends no requests and knows no windows.
 
 ;;; Code:
 
@@ -17,7 +16,7 @@
   :group 'hunch)
 (defface hunch-file '((t :inherit link :underline nil)) "A file." :group 'hunch)
 (defface hunch-decision '((t :inherit font-lock-constant-face)) "The sign of a decision or a fact." :group 'hunch)
-(defface hunch-error '((t :inherit error)) "The sign of an error or a contradiction." :group 'hunch)
+(defface hunch-error '((t :inherit error)) "Face of the sign of an error or a contradiction." :group 'hunch)
 (defface hunch-past '((t :inherit font-lock-type-face)) "The sign of past work." :group 'hunch)
 (defface hunch-reason '((t :inherit shadow)) "Why something is there." :group 'hunch)
 (defface hunch-code '((t :inherit font-lock-function-name-face)) "A signature." :group 'hunch)
@@ -32,14 +31,14 @@
 (defvar hunch--verdicts nil
   "((ID . OUTCOME)…): what was said in this session.")
 
-;; Taking a bundle apart
+;; Parsing a bundle
 
 (defun hunch--unquoted (text)
-  "TEXT without the marks that quote it for a language model."
+  "Return TEXT without the marks that quote it for a language model."
   (string-trim (or text "") "«" "»"))
 
 (defun hunch--entries (bundle)
-  "The entries of BUNDLE: ((ITEM . BODY)…), BODY the lines below the item.
+  "Return the entries of BUNDLE: ((ITEM . BODY)…), BODY the lines below it.
 The n-th line of the Markdown that begins with \"- \" is the n-th item; what is
 indented below it belongs to it."
   (let ((items (alist-get 'items bundle)) (entries nil))
@@ -52,12 +51,12 @@ indented below it belongs to it."
             (cl-remove-if-not #'car (nreverse entries)))))
 
 (defun hunch--topics (bundle)
-  "The names in BUNDLE that one can ask more about."
+  "Return the topics in BUNDLE that can be expanded."
   (when (string-match "^\\(.*\\) · `hunch expand TOPIC`" (alist-get 'context bundle))
     (split-string (match-string 1 (alist-get 'context bundle)) ", " t)))
 
 (defun hunch--defined (line)
-  "The name that a LINE of signatures defines, or nil."
+  "Return the name that a signature LINE defines, or nil."
   (when (string-match (rx (or (seq bow (or "def" "class" "fn" "func" "function" "struct" "type" "interface") (+ " ")
                                    (? "(" (* (not ")")) ") "))
                               (seq bol (* " ") (or "section: " "sections: ")))
@@ -65,7 +64,7 @@ indented below it belongs to it."
                       line)
     (match-string 1 line)))
 
-;; Drawing
+;; Rendering
 
 (defun hunch--insert (text &optional face prefix)
   "Insert TEXT in FACE; its wrapped lines begin with PREFIX."
@@ -73,13 +72,13 @@ indented below it belongs to it."
                       'face (or face 'default) 'wrap-prefix (or prefix ""))))
 
 (defun hunch--insert-verdict (item)
-  "Insert what was said of ITEM in this session, if something was."
+  "Insert the feedback for ITEM in this session, if any."
   (pcase (alist-get (alist-get 'id item) hunch--verdicts nil nil #'equal)
     ("cited" (hunch--insert "helpful · " 'success))
     ("wrong" (hunch--insert "not helpful · " 'warning))))
 
 (defun hunch--fitting (path)
-  "A long PATH without its beginning: the end tells more."
+  "Shorten a long PATH at its beginning."
   (if (string-match "\\`.*?\\(/.\\{1,48\\}\\)\\'" path)
       (if (<= (length path) 49) path (concat "…" (match-string 1 path)))
     path))
@@ -113,7 +112,7 @@ indented below it belongs to it."
         (add-text-properties begin (point) `(hunch-entry ,entry hunch-line ,line))))))
 
 (defun hunch--insert-topics (topics)
-  "Insert TOPICS, each a link."
+  "Insert TOPICS as links."
   (hunch--insert "\n Ask for more\n" 'hunch-section)
   (insert "\n    ")
   (dolist (topic topics)
@@ -124,7 +123,7 @@ indented below it belongs to it."
   (insert "\n"))
 
 (defun hunch--insert-head (bundle)
-  "Insert what BUNDLE is of, how large it is and what it lacks."
+  "Insert the subject, size and degradations of BUNDLE."
   (let ((context (alist-get 'context bundle)))
     (hunch--insert (concat " " (if (string-match "\\`# \\(.*?\\) · [0-9,]+ " context)
                                    (match-string 1 context)

@@ -1,11 +1,11 @@
-;;; hunch-signals.el --- Tell the hunchd daemon what happens -*- lexical-binding: t; -*-
+;;; hunch-signals.el --- Signals to the hunchd daemon -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: Apache-2.0
 
 ;;; Commentary:
 
-;; What is opened, switched to, saved and closed, and which errors stay: told in order, once, and never so that
-;; somebody waits for it.  The hooks only take a note; all else happens when the keyboard rests.
+;; Reports opened, switched, saved and closed files, and remaining errors: in order, each once, and never blocking.  The
+;; hooks only record; everything else happens when the keyboard is idle.
 
 ;;; Code:
 
@@ -18,14 +18,14 @@
 (declare-function flycheck-error-message "ext:flycheck" (error) t)
 
 (defcustom hunch-add t
-  "Whether the daemon may read git repositories that it does not know yet.
+  "Whether to add unknown git repositories to the daemon.
 It is t, nil, or a function of the repository's root that decides.  A home
 folder that is itself a repository is never added."
   :type '(choice boolean function)
   :group 'hunch)
 
 (defcustom hunch-report-errors t
-  "Whether to report the errors that Flymake and Flycheck find."
+  "Whether to report errors of Flymake and Flycheck."
   :type 'boolean
   :group 'hunch)
 
@@ -46,7 +46,7 @@ folder that is itself a repository is never added."
 (defvar hunch--roots (make-hash-table :test #'equal)
   "Folder → root of its repository, or `none'.")
 (defvar hunch--refused nil
-  "Roots and folders that the daemon does not know and shall not.")
+  "Roots and folders that must not be added.")
 (defvar hunch--open nil "((FILE . TIME)…) of what was reported as opened, the newest first.")
 (defvar hunch--current nil "The file that was reported last.")
 (defvar hunch--reported (make-hash-table :test #'equal) "File → texts of its reported errors.")
@@ -55,7 +55,7 @@ folder that is itself a repository is never added."
 ;; Projects
 
 (defun hunch--root (file)
-  "The root of the repository that FILE lies in, or nil."
+  "Return the root of the repository of FILE, or nil."
   (let* ((folder (file-name-directory file))
          (known (gethash folder hunch--roots)))
     (unless known
@@ -66,24 +66,24 @@ folder that is itself a repository is never added."
     (and (stringp known) known)))
 
 (defun hunch--project (file)
-  "The project of FILE: the root of its repository, else its folder."
+  "Return the project of FILE: its repository's root, else its folder."
   (or (hunch--root file) (directory-file-name (file-name-directory file))))
 
 (defun hunch--relative (file)
-  "FILE as it is named inside its project; itself outside of a repository."
+  "Return FILE relative to its project; unchanged outside a repository."
   (if-let ((root (hunch--root file)))
       (string-remove-prefix (file-name-as-directory root) file)
     file))
 
 (defun hunch--may-add (file)
-  "Whether the daemon may be told of FILE's project."
+  "Return non-nil if FILE's project may be added."
   (let ((root (hunch--root file)))
     (and root
          (not (equal root (directory-file-name (expand-file-name "~"))))
          (if (functionp hunch-add) (funcall hunch-add root) hunch-add))))
 
 (defun hunch--introduce (file done)
-  "Tell the daemon of FILE's project, if that is allowed.
+  "Add FILE's project to the daemon, if that is allowed.
 Call DONE with nil or a failure."
   (let ((project (hunch--project file)))
     (if (not (hunch--may-add file))
@@ -99,7 +99,7 @@ Call DONE with nil or a failure."
 ;; Sending
 
 (defun hunch--signal (kind file fields &optional time)
-  "Note that KIND happened to FILE at TIME (default: now), with FIELDS, an alist."
+  "Queue a signal of KIND for FILE at TIME (default: now), with FIELDS."
   (unless hunch--session
     (setq hunch--session (format "emacs-%x-%x" (emacs-pid) (truncate (* 1000 (float-time))))))
   (push (list :file file :again nil
@@ -114,16 +114,16 @@ Call DONE with nil or a failure."
   (hunch--send-in hunch--soon))
 
 (defun hunch--send-in (delay)
-  "Send what is pending in DELAY seconds."
+  "Send pending signals in DELAY seconds."
   (when (timerp hunch--send-timer) (cancel-timer hunch--send-timer))
   (setq hunch--send-timer (run-at-time delay nil #'hunch--send)))
 
 (defun hunch--put-back (batch)
-  "Have BATCH, the oldest first, sent before what is pending."
+  "Put BATCH, oldest first, in front of the pending signals."
   (setq hunch--pending (seq-take (append hunch--pending (reverse batch)) hunch--most-pending)))
 
 (defun hunch--send ()
-  "Send what is pending, unless that is being done."
+  "Send pending signals, unless a request is under way."
   (unless (or hunch--sending (null hunch--pending))
     (let ((batch (cl-remove-if (lambda (each) (member (hunch--project (plist-get each :file)) hunch--refused))
                                (reverse hunch--pending))))
@@ -140,8 +140,8 @@ Call DONE with nil or a failure."
                     :body `((signals . ,(vconcat (mapcar (lambda (each) (plist-get each :wire)) batch)))))))))
 
 (defun hunch--not-sent (batch failure)
-  "Keep BATCH for later, unless FAILURE will not pass."
-  ;; 401: a token that was just replaced; 429, 503, 507: too much at once, a part that starts, a full disk.
+  "Keep BATCH for later, unless FAILURE is permanent."
+  ;; 401: a replaced token; 429, 503, 507: too many requests, a starting component, a full disk.
   (when (or (not (eq (car failure) 'refused)) (memq (hunch--status-of failure) '(401 429 503 507)))
     (hunch--put-back batch)
     (hunch--send-in hunch--pause)
@@ -150,7 +150,7 @@ Call DONE with nil or a failure."
       (hunch--start-once (lambda () (hunch--send-in 0))))))
 
 (defun hunch--sent (batch answer)
-  "BATCH was answered with ANSWER.
+  "Handle ANSWER to BATCH.
 Tell the daemon of projects that it does not know, and send those once more."
   (let ((strangers nil))
     (dolist (rejection (alist-get 'rejected answer))
@@ -168,13 +168,13 @@ Tell the daemon of projects that it does not know, and send those once more."
     (when hunch--pending (hunch--send-in 0))))
 
 (defun hunch--send-again ()
-  "Another request was answered: so will ours be."
+  "Retry after another request was answered."
   (when (and hunch--pending (not hunch--sending)) (hunch--send-in 0)))
 
 ;; Files
 
 (defun hunch--file (&optional buffer)
-  "The local file that BUFFER (default: the current one) holds, or nil."
+  "Return the local file of BUFFER (default: the current one), or nil."
   (when-let ((name (let ((shown (or buffer (current-buffer))))
                      (buffer-file-name (or (buffer-base-buffer shown) shown)))))
     (unless (or (file-remote-p name) (string-match-p "/\\.git/" name))
@@ -187,7 +187,7 @@ Tell the daemon of projects that it does not know, and send those once more."
   (hunch--signal "file_opened" file `((path . ,(hunch--relative file)))))
 
 (defun hunch--look ()
-  "Report what is seen.
+  "Report the visible files.
 That is files in other windows that were not reported yet, and last the one
 that is worked on."
   (let ((here (hunch--file (window-buffer (selected-window)))))
@@ -199,19 +199,19 @@ that is worked on."
       (hunch--report here))))
 
 (defun hunch--look-soon (&rest _)
-  "Look once the user has settled: what is only flown over is not reported."
+  "Report once the user has settled; files passed through are skipped."
   (when (timerp hunch--look-timer) (cancel-timer hunch--look-timer))
   (setq hunch--look-timer (run-at-time hunch--soon nil #'hunch--look)))
 
 (defun hunch--saved ()
-  "The current buffer was saved."
+  "Report that the current buffer was saved."
   (when-let ((file (hunch--file)))
     (unless (assoc file hunch--open) (hunch--report file))
     (hunch--signal "file_saved" file `((path . ,(hunch--relative file))))
     (hunch--errors-soon)))
 
 (defun hunch--closed (&optional file)
-  "FILE (default: that of the current buffer) is closed."
+  "Report that FILE (default: the current buffer's) is closed."
   (when-let ((file (or file (hunch--file))))
     (when (assoc file hunch--open)
       (setq hunch--open (assoc-delete-all file hunch--open))
@@ -219,24 +219,24 @@ that is worked on."
       (hunch--signal "file_closed" file `((path . ,(hunch--relative file)))))))
 
 (defun hunch--used (file)
-  "A suggestion, FILE, was followed: the daemon learns from it."
+  "Report that the suggested FILE was visited."
   (hunch--signal "used" file `((path . ,(hunch--relative file)))))
 
 (defun hunch--will-tell (opened)
-  "Whether what is pending or under way says that OPENED, (FILE . TIME), is open."
+  "Return non-nil if OPENED, (FILE . TIME), is pending or under way."
   (seq-some (lambda (each)
               (and (equal (plist-get each :file) (car opened))
                    (equal (alist-get 'kind (plist-get each :wire)) "file_opened")))
             (append hunch--pending hunch--sending)))
 
 (defun hunch--returned ()
-  "Tell a daemon that was started anew what is open here."
+  "Report the open files to a restarted daemon."
   (setq hunch--refused nil)
   (dolist (each (reverse (seq-take (seq-remove #'hunch--will-tell hunch--open) 30)))
     (hunch--signal "file_opened" (car each) `((path . ,(hunch--relative (car each)))) (cdr each))))
 
 (defun hunch--leave ()
-  "Tell what is closed with Emacs.
+  "Report the files that are closed with Emacs.
 A daemon that has answered until now gets a moment for that."
   (mapc #'hunch--closed (mapcar #'car hunch--open))
   (when (and hunch--pending (not hunch--trouble))
@@ -266,10 +266,10 @@ A daemon that has answered until now gets a moment for that."
             (cl-remove-if-not (lambda (each) (eq (flycheck-error-level each) 'error)) flycheck-current-errors))))
 
 (defun hunch--report-errors (buffer)
-  "Report the errors of BUFFER that came, and clear those that went."
+  "Report new errors of BUFFER, and clear those that disappeared."
   (when (and hunch-report-errors (buffer-live-p buffer))
     (with-current-buffer buffer
-      ;; What is not saved is still being written: the save looks again.
+      ;; Unsaved buffers are skipped; saving checks again.
       (when-let ((file (and (not (buffer-modified-p)) (hunch--file))))
         (let* ((before (gethash file hunch--reported))
                (relative (hunch--relative file))
@@ -292,18 +292,18 @@ A daemon that has answered until now gets a moment for that."
 (defvar-local hunch--errors-timer nil)
 
 (defun hunch--errors-soon (&rest _)
-  "Look for errors of the current buffer once its checkers have come to rest."
+  "Report errors of the current buffer once its checkers are idle."
   (when (and hunch-report-errors (hunch--file))
     (when (timerp hunch--errors-timer) (cancel-timer hunch--errors-timer))
     (setq hunch--errors-timer (run-at-time hunch--errors-settle nil #'hunch--report-errors (current-buffer)))))
 
 (defun hunch--flymake-backend (report &rest _)
-  "A backend that only notices that a check has begun; REPORT gets nothing."
+  "Backend that only notices the start of a check; REPORT gets nothing."
   (funcall report nil)
   (hunch--errors-soon))
 
 (defun hunch--watch-flymake ()
-  "Notice the checks of Flymake in this buffer."
+  "Observe the checks of Flymake in this buffer."
   (if (bound-and-true-p flymake-mode)
       (add-hook 'flymake-diagnostic-functions #'hunch--flymake-backend nil t)
     (remove-hook 'flymake-diagnostic-functions #'hunch--flymake-backend t)))
@@ -323,7 +323,7 @@ A daemon that has answered until now gets a moment for that."
     (hunch--on-answer . hunch--send-again)))
 
 (defun hunch--watch (on)
-  "Watch what happens, or stop it, if ON is nil."
+  "Start watching, or stop it if ON is nil."
   (dolist (each hunch--hooks)
     (if on
         (add-hook (car each) (cdr each))

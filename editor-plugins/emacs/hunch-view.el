@@ -1,11 +1,10 @@
-;;; hunch-view.el --- Show what the hunchd daemon expects you to need -*- lexical-binding: t; -*-
+;;; hunch-view.el --- View of the context of a file -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: Apache-2.0
 
 ;;; Commentary:
 
-;; The context of a file, fetched and kept with its ETag, and the buffer that shows it: one an Emacs, following the file
-;; that is worked on.
+;; Fetches contexts with ETags, and shows that of the current file in one buffer.
 
 ;;; Code:
 
@@ -14,18 +13,18 @@
 (require 'hunch-signals)
 
 (defcustom hunch-budget nil
-  "Tokens of a context; nil leaves it to the daemon."
+  "Maximum tokens of a context; nil leaves it to the daemon."
   :type '(choice (const :tag "As the daemon likes" nil) natnum)
   :group 'hunch)
 
 (defcustom hunch-follow t
-  "Whether the context's window shows the file that you go to."
+  "Whether the context window follows the current file."
   :type 'boolean
   :group 'hunch)
 
 (defcustom hunch-display-action
   '((display-buffer-reuse-window display-buffer-in-side-window) (side . right) (window-width . 62))
-  "Where the context is shown, as `display-buffer' takes it."
+  "Action for `display-buffer' that shows the context."
   :type 'sexp
   :group 'hunch)
 
@@ -40,7 +39,7 @@
 ;; Fetching
 
 (cl-defun hunch--fetch (file done &key query wanted introduced)
-  "Get the context of FILE and call DONE with a failure and a bundle.
+  "Fetch the context of FILE; call DONE with a failure and a bundle.
 QUERY is a question in words.  WANTED says that a person waits: the daemon
 is started if there is none.  INTRODUCED says that the daemon was just told
 of the project."
@@ -67,7 +66,7 @@ of the project."
      :timeout hunch--person-patience)))
 
 (defun hunch--keep (file bundle)
-  "Keep the BUNDLE of FILE, and show it if FILE is what is shown."
+  "Cache the BUNDLE of FILE, and show it if FILE is shown."
   (when (> (hash-table-count hunch--kept) 40) (clrhash hunch--kept))
   (puthash file bundle hunch--kept)
   (force-mode-line-update t)
@@ -75,14 +74,14 @@ of the project."
     (hunch--show-bundle bundle)))
 
 (defun hunch--prepare ()
-  "Fetch the context of the file that is worked on, unasked.
+  "Fetch the context of the current file in the background.
 Failures are of no interest."
   (when-let ((file (hunch--file (window-buffer (selected-window)))))
     (when (and (assoc file hunch--open) (not (member (hunch--project file) hunch--refused)))
       (hunch--fetch file #'ignore))))
 
 (defun hunch--forget-bundles ()
-  "Another daemon may answer otherwise."
+  "Clear the cache: another daemon may answer differently."
   (clrhash hunch--kept))
 
 ;; The buffer
@@ -99,10 +98,10 @@ Failures are of no interest."
     (define-key map "p" #'hunch-previous)
     (define-key map "c" #'hunch-copy)
     map)
-  "Keys of the buffer that shows a context.")
+  "Keymap of the context buffer.")
 
 (define-derived-mode hunch-context-mode special-mode "Hunch"
-  "What a developer at a file will need next.
+  "Major mode for the context of a file.
 
 \\{hunch-context-mode-map}"
   :group 'hunch
@@ -117,7 +116,7 @@ Failures are of no interest."
   (hl-line-mode 1))
 
 (defun hunch--paint (draw)
-  "Call DRAW to fill the buffer, and let point stay with the entry it was on."
+  "Call DRAW to fill the buffer, and keep point on its entry."
   (with-current-buffer (get-buffer-create hunch--buffer)
     (unless (derived-mode-p 'hunch-context-mode) (hunch-context-mode))
     (let* ((inhibit-read-only t)
@@ -149,12 +148,12 @@ Failures are of no interest."
        (mapc #'hunch--insert-entry (cdr group)))
      (when-let ((topics (hunch--topics bundle))) (hunch--insert-topics topics))))
   (when (equal (alist-get 'status bundle) "degraded")
-    ;; While the project is being read the answer grows.
+    ;; While the project is being indexed the answer grows.
     (when (timerp hunch--again-timer) (cancel-timer hunch--again-timer))
     (setq hunch--again-timer (run-at-time hunch--reading nil #'hunch--refresh))))
 
 (defun hunch--show-failure (failure)
-  "Show FAILURE and what can be done about it."
+  "Show FAILURE and how to fix it."
   (setq hunch--shown-bundle nil)
   (hunch--paint
    (lambda ()
@@ -164,7 +163,7 @@ Failures are of no interest."
      (insert (if (eq (car failure) 'unknown) "\n" "\n g asks again; `hunch doctor' in a terminal finds out why.\n")))))
 
 (defun hunch--refresh ()
-  "Ask again for what is shown."
+  "Refresh the shown context."
   (let ((file hunch--shown-file) (query hunch--shown-query))
     (when (and file (get-buffer-window hunch--buffer t))
       (hunch--fetch file
@@ -191,7 +190,7 @@ Failures are of no interest."
     (hunch--refresh)))
 
 (defun hunch--follow (&rest _)
-  "The file that is worked on may be another one now."
+  "Follow a change of the current file."
   (when (and hunch-follow hunch--shown-file (not hunch--shown-query) (get-buffer-window hunch--buffer t))
     (let ((file (hunch--file (window-buffer (selected-window)))))
       (when (and file (not (equal file hunch--shown-file)))
@@ -200,14 +199,14 @@ Failures are of no interest."
         (when-let ((known (gethash file hunch--kept))) (hunch--show-bundle known))
         (hunch--refresh)))))
 
-;; What the keys do
+;; Actions of the keys
 
 (defun hunch--entry ()
-  "The item at point, or an error that a user understands."
+  "Return the item at point, or signal a user error."
   (or (car (get-text-property (point) 'hunch-entry)) (user-error "There is no entry here")))
 
 (defun hunch--say (failure)
-  "Tell the user of FAILURE."
+  "Show FAILURE to the user."
   (message "hunch: %s" (cdr failure)))
 
 (defun hunch--show-text (title text)
@@ -222,9 +221,9 @@ Failures are of no interest."
     (pop-to-buffer (current-buffer) '((display-buffer-reuse-window display-buffer-below-selected)))))
 
 (defun hunch--go (file line name other)
-  "Visit FILE as the user's choice, at LINE or where NAME is defined.
+  "Visit FILE and report it as used, at LINE or at the definition of NAME.
 OTHER says that another window is wanted."
-  (unless (file-exists-p file) (user-error "%s is not there" file))
+  (unless (file-exists-p file) (user-error "%s does not exist" file))
   (hunch--used file)
   (let ((window (and (eq (window-buffer) (get-buffer hunch--buffer))
                      (get-mru-window nil nil t t))))
@@ -248,7 +247,7 @@ OTHER says that another window is wanted."
                    (kill-buffer buffer))))))
 
 (defun hunch-visit (&optional other)
-  "Go where the entry at point leads: file, line, definition, commit.
+  "Visit the target of the entry: file, line, definition, commit.
 A name under \"Ask for more\" is expanded.  With OTHER, a prefix argument,
 in another window."
   (interactive "P")
@@ -270,12 +269,12 @@ in another window."
               (t (hunch-why)))))))
 
 (defun hunch-visit-other-window ()
-  "Go where the entry at point leads, in another window."
+  "Visit the target of the entry at point, in another window."
   (interactive)
   (hunch-visit t))
 
 (defun hunch--judge (outcome)
-  "Tell the daemon that the entry at point turned out to be OUTCOME."
+  "Report OUTCOME as feedback for the entry at point."
   (let ((id (alist-get 'id (hunch--entry))))
     (hunch--ask "POST" "/feedback"
                 (lambda (failure _ __)
@@ -287,33 +286,33 @@ in another window."
                                    (project . ,(hunch--project hunch--shown-file)))])))))
 
 (defun hunch-helpful ()
-  "Say that the entry at point helps."
+  "Mark the entry at point as helpful."
   (interactive)
   (hunch--judge "cited"))
 
 (defun hunch-not-helpful ()
-  "Say that the entry at point does not help."
+  "Mark the entry at point as not helpful."
   (interactive)
   (hunch--judge "wrong"))
 
 (defun hunch-forget ()
-  "Forget the memory at point, for good."
+  "Delete the memory at point permanently."
   (interactive)
   (let* ((item (hunch--entry))
          (id (alist-get 'id item))
          (title (hunch--unquoted (alist-get 'title item))))
     (when (string-prefix-p "file:" id)
-      (user-error "A file is predicted, not remembered: `-' says that it does not help"))
+      (user-error "A file is a prediction, not a memory: use `-' to mark it as not helpful"))
     (when (y-or-n-p (format "Forget “%s”? " title))
       (hunch--ask "DELETE" (concat "/memories/" (url-hexify-string id))
                   (lambda (failure _ __)
                     (if failure
                         (hunch--say failure)
-                      (message "hunch: forgotten: %s" title)
+                      (message "hunch: deleted: %s" title)
                       (hunch--refresh)))))))
 
 (defun hunch--reasons (item)
-  "Why ITEM is there, as a text."
+  "Return the reasons of ITEM as text."
   (concat (mapconcat (lambda (reason) (concat "- " reason "\n")) (alist-get 'reasons item) "")
           (format "\n%s, tier %d, shown as %s for %d tokens\n" (alist-get 'kind item) (alist-get 'tier item)
                   (alist-get 'level item) (alist-get 'tokens item))
@@ -324,27 +323,27 @@ in another window."
                      (alist-get 'source item) "")))
 
 (defun hunch-why ()
-  "Show why the entry at point is there."
+  "Show the reasons of the entry at point."
   (interactive)
   (let ((item (hunch--entry)))
     (hunch--show-text (hunch--unquoted (alist-get 'title item)) (hunch--reasons item))))
 
 (defun hunch-copy ()
-  "Copy the context that is shown as Markdown, for a chat or a prompt."
+  "Copy the shown context as Markdown, for a chat or a prompt."
   (interactive)
   (unless hunch--shown-bundle (user-error "Nothing is shown"))
   (kill-new (alist-get 'context hunch--shown-bundle))
   (message "hunch: copied %d tokens of Markdown" (alist-get 'token_count hunch--shown-bundle)))
 
 (defun hunch-next (&optional count)
-  "Go COUNT entries further."
+  "Move forward by COUNT entries."
   (interactive "p")
   (dotimes (_ (or count 1))
     (when-let ((next (text-property-any (min (1+ (point)) (point-max)) (point-max) 'hunch-start t)))
       (goto-char next))))
 
 (defun hunch-previous (&optional count)
-  "Go COUNT entries back."
+  "Move back by COUNT entries."
   (interactive "p")
   (dotimes (_ (or count 1))
     (let ((before (point)) (goal nil))

@@ -1,4 +1,4 @@
-;;; hunch.el --- What you will need next, from the hunchd daemon -*- lexical-binding: t; -*-
+;;; hunch.el --- Context for the current file, from the hunchd daemon -*- lexical-binding: t; -*-
 
 ;; Author: The hunchd contributors
 ;; Version: 0.1.0
@@ -9,15 +9,15 @@
 
 ;;; Commentary:
 
-;; hunchd is a local daemon that has a hunch what you will need next.  `hunch-mode' tells it what you open and save;
-;; `hunch-context' shows what belongs to the file at hand: the files that change with it and their signatures,
-;; decisions, recent errors, past work, each with its reason.  `hunch-related' offers the files that come next.
+;; hunchd is a local daemon that predicts what you will need next.  `hunch-mode' reports what you open and save;
+;; `hunch-context' shows the context of the current file: the files that change with it and their signatures,
+;; decisions, recent errors, past work, each with its reason.  `hunch-related' lists the related files.
 ;;
 ;;     (hunch-mode 1)
 ;;     (global-set-key (kbd "C-c h") #'hunch-context)
 ;;     (global-set-key (kbd "C-c H") #'hunch-related)
 ;;
-;; Nothing in here waits for the daemon: it may be absent, slow or started again.
+;; Nothing here blocks: the daemon may be absent, slow or restarted.
 
 ;;; Code:
 
@@ -29,20 +29,20 @@
 (defvar hunch--offered nil "Files that were offered as related last.")
 
 (defun hunch--here ()
-  "The file that is worked on, or an error that a user understands."
+  "Return the current file, or signal a user error."
   (or (hunch--file)
       (and (derived-mode-p 'hunch-context-mode) hunch--shown-file)
-      (user-error "This buffer holds no file")))
+      (user-error "This buffer has no file")))
 
 ;;;###autoload
 (defun hunch-context (&optional query)
-  "Show what a developer at the current file will need next.
+  "Show the context of the current file.
 With a prefix argument ask for a QUERY in words, and show what belongs to that."
   (interactive (list (and current-prefix-arg (read-string "What are you about to do? "))))
   (hunch--open-view (hunch--here) query))
 
 (defun hunch--with-related (show)
-  "Ask for the files that come next; call SHOW with them and their root."
+  "Request the related files; call SHOW with them and their root."
   (let* ((file (hunch--here))
          (root (hunch--project file)))
     (cl-labels
@@ -56,16 +56,16 @@ With a prefix argument ask for a QUERY in words, and show what belongs to that."
                     ((alist-get 'predicted_files answer)
                      (funcall show (alist-get 'predicted_files answer) root))
                     (t (message "hunch: %s" (or (car (alist-get 'degraded answer))
-                                                (format "no hunch what comes after %s" (hunch--relative file)))))))
+                                                (format "no related files are known for %s" (hunch--relative file)))))))
             :body `((project . ,root) (file_opened . ,(hunch--relative file)) (k . 10)))))
       (ask nil))))
 
 (defun hunch--annotation (file)
-  "What is said of FILE, a prediction, beside its name."
+  "Return the annotation of FILE, a prediction."
   (format "  %3.0f %%  %s" (* 100 (alist-get 'confidence file)) (string-join (alist-get 'reasons file) " · ")))
 
 (defun hunch--choose (files root)
-  "Let the user choose among FILES of the project at ROOT, and visit the choice."
+  "Let the user choose among FILES of the project at ROOT; visit the choice."
   (let* ((names (mapcar (lambda (each) (cons (alist-get 'path each) each)) files))
          (table (lambda (string predicate action)
                   (if (eq action 'metadata)
@@ -78,12 +78,12 @@ With a prefix argument ask for a QUERY in words, and show what belongs to that."
 
 ;;;###autoload
 (defun hunch-related ()
-  "Choose among the files that come next."
+  "Choose among the related files."
   (interactive)
   (hunch--with-related #'hunch--choose))
 
 (defun hunch--xrefs (files root)
-  "FILES of the project at ROOT as the lines of an xref buffer."
+  "Return FILES of the project at ROOT as items of an xref buffer."
   (mapcar (lambda (each)
             (xref-make (string-trim (hunch--annotation each))
                        (xref-make-file-location (expand-file-name (alist-get 'path each) root) 1 0)))
@@ -91,7 +91,7 @@ With a prefix argument ask for a QUERY in words, and show what belongs to that."
 
 ;;;###autoload
 (defun hunch-related-list ()
-  "List the files that come next in an xref buffer, each with its reasons."
+  "List the related files in an xref buffer, with their reasons."
   (interactive)
   (hunch--with-related
    (lambda (files root)
@@ -101,14 +101,14 @@ With a prefix argument ask for a QUERY in words, and show what belongs to that."
                 `((window . ,(selected-window)) (display-action . nil)))))))
 
 (defun hunch--jumped ()
-  "A file of the list was visited."
+  "Report that a file of the list was visited."
   (when-let ((file (hunch--file)))
     (when (member file hunch--offered)
       (setq hunch--offered nil)
       (hunch--used file))))
 
 (defun hunch-lighter ()
-  "For the mode line: how many pieces are ready for this file.
+  "Return the mode line text: the number of items for this file.
 … while its project is read, ? without a daemon."
   (let ((bundle (and (buffer-file-name) (gethash (buffer-file-name) hunch--kept))))
     (cond (hunch--trouble " Hunch?")
@@ -125,7 +125,7 @@ With a prefix argument ask for a QUERY in words, and show what belongs to that."
 
 ;;;###autoload
 (define-minor-mode hunch-mode
-  "Tell the hunchd daemon what you open, save and close.
+  "Report opened, saved and closed files to the hunchd daemon.
 In return what belongs to it is at hand: `hunch-context', `hunch-related'."
   :global t
   :group 'hunch

@@ -165,7 +165,7 @@ class Vim(Editor):
             f" | call hunch#view#do({json.dumps('enter' if action == 'open' else action)})"
         )
         if action == "forget":
-            self.choose("Forget it")
+            self.choose("Delete it")
 
     def read_messages(self) -> str:
         popups = 'join(map(popup_list(), {_, id -> join(getbufline(winbufnr(id), 1, \'$\'), "\\n")}), "\\n")'

@@ -1,4 +1,4 @@
--- Commands and the eyes. Nothing else is loaded before it is needed: starting Neovim must not feel it.
+-- Commands and autocommands. All else is loaded on demand, to keep the start of Neovim fast.
 if vim.g.loaded_hunch then
   return
 end
@@ -15,13 +15,13 @@ end
 
 command("Hunch", function(given)
   require("hunch").show({ query = given.args ~= "" and given.args or nil })
-end, { nargs = "*", desc = "What this file's reader will need next; with words, for that question" })
+end, { nargs = "*", desc = "Show the context of this file; with words, for that question" })
 command("HunchRelated", function()
   require("hunch").related()
-end, { desc = "Choose among the files that come next" })
+end, { desc = "Choose a related file" })
 command("HunchWhy", function()
   require("hunch").why()
-end, { desc = "Why each piece of the context is there" })
+end, { desc = "Show the reasons of each item" })
 command("HunchCopy", function()
   require("hunch").copy()
 end, { desc = "Copy the context of this file as Markdown" })
@@ -32,7 +32,7 @@ local function on(events, run)
   vim.api.nvim_create_autocmd(events, { group = group, callback = run })
 end
 
--- The first file is opened before the rest of the plugin is loaded, which takes a millisecond or more.
+-- Opening the first file does not wait for the rest of the plugin, which takes a millisecond or more to load.
 local loading = false
 
 local function when_loaded(run)

@@ -1,6 +1,6 @@
-" What users call.
+" Public functions.
 
-" An option, or its default.
+" Return an option, or its default.
 function! hunch#option(name) abort
   let defaults = {'start': 1, 'command': 'hunch', 'add': 1, 'budget': 0, 'width': 62}
   return get(g:, 'hunch_' .. a:name, defaults[a:name])
@@ -17,7 +17,7 @@ function! s:here() abort
   return path !=# '' ? path : hunch#view#path()
 endfunction
 
-" Show the context of the current file; with words, for what you are about to do.
+" Show the context of the current file; with words, for that task.
 function! hunch#show(query = '') abort
   let path = s:here()
   if path ==# ''
@@ -26,7 +26,7 @@ function! hunch#show(query = '') abort
   call hunch#view#open(path, a:query)
 endfunction
 
-" Choose among the files that come next.
+" Choose among the related files.
 function! hunch#related() abort
   let path = s:here()
   if path ==# ''
@@ -44,7 +44,7 @@ function! s:offer(place, failure, answer, status) abort
   endif
   let files = a:answer.predicted_files
   if empty(files)
-    return hunch#warn(get(get(a:answer, 'degraded', []), 0, 'no hunch what comes after ' .. a:place.path))
+    return hunch#warn(get(get(a:answer, 'degraded', []), 0, 'no related files are known for ' .. a:place.path))
   endif
   let lines = map(copy(files), {_, file -> printf('%3.0f %%  %s  (%s)',
         \ file.confidence * 100, file.path, join(get(file, 'reasons', []), ' · '))})
@@ -52,7 +52,7 @@ function! s:offer(place, failure, answer, status) abort
         \ callback: {_, chosen -> chosen > 0 ? hunch#go(a:place, files[chosen - 1].path, 0) : 0}})
 endfunction
 
-" Go to a file of the project, in a window that shows a file; the daemon learns that the suggestion was followed.
+" Open a file of the project in a window for files, and report it as used.
 function! hunch#go(place, path, line) abort
   let file = a:place.in_git ? a:place.project .. '/' .. a:path : a:path
   if &buftype !=# ''

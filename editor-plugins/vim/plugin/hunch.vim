@@ -1,4 +1,4 @@
-" Commands and the eyes. Nothing else is loaded before it is needed: starting Vim must not feel it.
+" Commands and autocommands. All else is loaded on demand, to keep the start of Vim fast.
 if exists('g:loaded_hunch') || has('nvim')
   finish
 endif

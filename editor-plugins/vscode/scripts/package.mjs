@@ -1,7 +1,7 @@
 /**
- * Makes hunchd-VERSION.vsix: a zip of what the extension needs and two descriptions of it.
+ * Build hunchd-VERSION.vsix: a zip of the extension's files and two manifests.
  *
- * The usual tool for it, vsce, brings 138 packages along, and this extension has no dependencies to bundle. The same
+ * The usual tool, vsce, has 138 dependencies, and this extension has no dependencies to bundle. The same
  * sources always give the same bytes.
  */
 
@@ -58,7 +58,7 @@ const types = `<?xml version="1.0" encoding="utf-8"?>
   .join("")}</Types>
 `;
 
-/** Everything that is installed: name in the archive → content. */
+/** Return all installed files: name in the archive → content. */
 function contents() {
   const { devDependencies, scripts, private: _, ...installed } = about;
   const files = new Map([
@@ -77,11 +77,11 @@ function contents() {
   return files;
 }
 
-const MADE = 0x21; // 1980-01-01, the first day that a zip knows: the same sources give the same bytes
+const MADE = 0x21; // 1980-01-01, the first date in a zip: the same sources give the same bytes
 const UTF8 = 0x800;
 const DEFLATED = 8;
 
-/** A zip archive, as PKWARE's APPNOTE describes it. */
+/** Return a zip archive by PKWARE's APPNOTE. */
 function zipped(files) {
   const parts = [];
   const directory = [];

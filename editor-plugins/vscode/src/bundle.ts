@@ -1,4 +1,4 @@
-/** A bundle, as the daemon answers it → what the view lists. */
+/** Converts a bundle of the daemon to the items of the view. */
 
 export interface Item {
   readonly id: string;
@@ -36,8 +36,8 @@ export interface Piece {
   readonly item: Item;
   readonly label: string;
   readonly description: string;
-  readonly path: string | undefined; // what a click opens, inside the project
-  readonly line: number | undefined; // the first is 1
+  readonly path: string | undefined; // target of a click, relative to the project
+  readonly line: number | undefined; // from 1
   readonly forgettable: boolean;
 }
 
@@ -50,7 +50,7 @@ const TITLES = { 1: "Now", 2: "Likely next", 3: "Background", 4: "Ask for more" 
 const TIERS = [1, 2, 3, 4] as const;
 const REASONS_SHOWN = 2;
 
-/** The tiers that have something to say, in their order; `at` is the file that the bundle is for. */
+/** Return the tiers with items, in order; `at` is the file of the bundle. */
 export function sectionsOf(bundle: Bundle, at = ""): Section[] {
   return TIERS.map((tier): Section => {
     const pieces: Entry[] = bundle.items.filter((item) => item.tier === tier).map((item) => pieceOf(item, at));
@@ -76,7 +76,7 @@ function folderOf(path: string): string {
   return path.slice(0, Math.max(path.lastIndexOf("/"), 0));
 }
 
-/** The topics that a bundle ends with: names that one may ask for. */
+/** Return the topics at the end of a bundle, which can be expanded. */
 export function topicsOf(context: string): Topic[] {
   const [, section] = context.split(`\n## ${TITLES[4]}\n`);
   const line = section?.split("\n").find((each) => each.includes(" · `hunch expand"));
@@ -84,17 +84,17 @@ export function topicsOf(context: string): Topic[] {
   return names.filter((name) => name.trim() !== "").map((name) => ({ is: "topic", name }));
 }
 
-/** Somebody else's words without the marks that say so. */
+/** Remove the marks that quote untrusted text. */
 export function unquoted(title: string): string {
   return title.startsWith("«") && title.endsWith("»") ? title.slice(1, -1) : title;
 }
 
-/** The number with thousands separated, as the daemon writes it. */
+/** Format a number with thousands separators, like the daemon. */
 export function counted(number: number): string {
   return number.toLocaleString("en-US");
 }
 
-/** `text` on one line, as Markdown that shows exactly these characters. */
+/** Escape `text` as one line of Markdown that shows exactly these characters. */
 export function plain(text: string): string {
   return text.replace(/\s+/g, " ").replace(/[!-/:-@[-`{-~]/g, "\\$&");
 }

@@ -1,4 +1,4 @@
-/** What one can do: open, ask, copy, rate, remember, forget. */
+/** Commands: open, related files, copy, feedback, remember, forget. */
 
 import * as vscode from "vscode";
 
@@ -82,7 +82,7 @@ async function openFile(project: string, path: string, line?: number): Promise<v
   await vscode.window.showTextDocument(uri, line === undefined ? {} : { selection: new vscode.Range(spot, spot) });
 }
 
-/** The files that come next. The list is there at once and is filled when the answer comes. */
+/** Show the related files. The list opens at once and is filled when the answer arrives. */
 async function related(parts: Parts): Promise<void> {
   const focus = focusOf(parts);
   const pick = vscode.window.createQuickPick<vscode.QuickPickItem & { path: string }>();
@@ -164,7 +164,7 @@ async function remember(parts: Parts): Promise<void> {
   const { project } = focusOf(parts);
   const content = await vscode.window.showInputBox({
     title: "Remember",
-    prompt: "What should be known about this project from now on? For example: sessions stay signed cookies",
+    prompt: "Fact to remember about this project. For example: sessions stay signed cookies",
     ignoreFocusOut: true,
   });
   if (content?.trim()) {
@@ -176,7 +176,7 @@ async function remember(parts: Parts): Promise<void> {
 async function rate(parts: Parts, { item }: Piece, vote: Vote): Promise<void> {
   const { project } = focusOf(parts);
   const body = { items: [{ id: item.id, outcome: vote, project }] };
-  parts.view.voted(item, vote); // at once: the daemon may take its time
+  parts.view.voted(item, vote); // before the daemon answers
   try {
     await parts.connection.json({ method: "POST", path: "/feedback", body });
   } catch (error) {
@@ -186,7 +186,7 @@ async function rate(parts: Parts, { item }: Piece, vote: Vote): Promise<void> {
 }
 
 async function forget(parts: Parts, { item, label }: Piece): Promise<void> {
-  const detail = "It is erased for good. What comes from a file of the project returns when that file changes.";
+  const detail = "It is deleted permanently. A fact from a file of the project returns when that file changes.";
   if ((await vscode.window.showWarningMessage(`Forget “${label}”?`, { modal: true, detail }, "Forget")) === "Forget") {
     await parts.connection.json({ method: "DELETE", path: `/memories/${encodeURIComponent(item.id)}` });
     parts.following.refresh(0);

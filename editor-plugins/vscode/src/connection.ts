@@ -1,4 +1,4 @@
-/** The daemon as it comes and goes: found, followed, lost, found again, and started when that is allowed. */
+/** Connection to the daemon: finds it, follows its events, reconnects, and starts it if allowed. */
 
 import { type FSWatcher, watch } from "node:fs";
 import { dirname } from "node:path";
@@ -12,7 +12,7 @@ export type State =
   | { readonly is: "looking" }
   | { readonly is: "starting" }
   | { readonly is: "ready"; readonly version: string; readonly pid: number }
-  | { readonly is: "slow" } // there, and not answering
+  | { readonly is: "slow" } // not answering
   | { readonly is: "missing" } // the command is not installed
   | { readonly is: "absent"; readonly why: string }
   | { readonly is: "incompatible"; readonly why: string };
@@ -24,14 +24,14 @@ export interface Surrounding {
   mayStart(): boolean;
   start(): Promise<Started>;
   log(text: string): void;
-  readonly pauses?: { shortest: number; longest: number }; // ms between two looks
+  readonly pauses?: { shortest: number; longest: number }; // ms between two attempts
 }
 
 const HEALTH = 3_000; // ms
-const PAUSES = { shortest: 250, longest: 15_000 }; // ms; a look is one read of a small file
-// A daemon that falls over again and again is left alone.
+const PAUSES = { shortest: 250, longest: 15_000 }; // ms; an attempt reads one small file
+// A daemon that crashes repeatedly is not restarted.
 const MOST_STARTS = 3;
-const UNHEARD = 5_000; // ms between two looks at a daemon whose events cannot be followed
+const UNHEARD = 5_000; // ms between two health checks of a daemon without an event stream
 const STARTS_COUNT_FOR = 10 * 60_000; // ms
 
 export class Connection {
@@ -39,7 +39,7 @@ export class Connection {
   readonly events = new Emitter<DaemonEvent>();
   private current: State = { is: "looking" };
   private daemon: Rendezvous | undefined;
-  private asked = true; // a start was asked for: by opening the window, or by the user
+  private asked = true; // a start was requested: by opening the window, or by the user
   private starts: number[] = [];
   private readonly closing = new AbortController();
   private poked = false;
@@ -52,14 +52,14 @@ export class Connection {
     return this.current;
   }
 
-  /** Look for the daemon and stay with it, until `close`. */
+  /** Find the daemon and stay connected, until `close`. */
   async run(): Promise<void> {
     const { shortest, longest } = this.around.pauses ?? PAUSES;
     let pause = shortest;
     while (!this.closing.signal.aborted) {
       const before = this.current.is;
       const stayed = await this.once().catch((error: Error) => {
-        this.around.log(`looking for the daemon failed: ${error.message}`);
+        this.around.log(`searching the daemon failed: ${error.message}`);
         return false;
       });
       pause = stayed || this.current.is !== before ? shortest : Math.min(pause * 2, longest);
@@ -73,19 +73,19 @@ export class Connection {
     this.wake();
   }
 
-  /** Look again now; and start a daemon if there is none, whatever happened to the last one. */
+  /** Try again now, and start a daemon if there is none, even after crashes. */
   startNow(): void {
     this.asked = true;
     this.starts = [];
     this.wake();
   }
 
-  /** The answer as JSON. Rejects with Refused or Unreachable. */
+  /** Return the answer as JSON. Rejects with Refused or Unreachable. */
   async json(question: Question): Promise<unknown> {
     return json(await this.ask(question));
   }
 
-  /** The answer, from the daemon that runs now even if it is not the one that ran a moment ago. */
+  /** Return the answer of the running daemon, even if it was restarted a moment ago. */
   async ask(question: Question): Promise<Answer> {
     const first = this.daemon ?? (await this.look());
     if (first === undefined) {
@@ -115,7 +115,7 @@ export class Connection {
     return this.daemon;
   }
 
-  /** One look, and the time with the daemon that it found. Whether there was one. */
+  /** Try once, and follow the daemon that was found. Resolves with true if there was one. */
   private async once(): Promise<boolean> {
     const file = await this.around.file();
     this.watch(dirname(file));
@@ -155,13 +155,13 @@ export class Connection {
     const ready: State = { is: "ready", version: told.version, pid: told.pid };
     const heard = await follow(told, this.closing.signal, {
       opened: () => {
-        this.current = { is: "looking" }; // events may have been missed: even the same daemon is news
+        this.current = { is: "looking" }; // events may have been missed: announce even the same daemon
         this.say(ready);
       },
       event: (event) => this.events.fire(event),
     });
     if (!heard) {
-      this.say(ready); // it answers, and has no room for one more listener
+      this.say(ready); // it answers, but rejects further event streams
       await this.rest(UNHEARD);
     }
   }
@@ -169,7 +169,7 @@ export class Connection {
   private async without(crashed: boolean): Promise<boolean> {
     const now = Date.now();
     this.starts = this.starts.filter((at) => now - at < STARTS_COUNT_FOR);
-    // Who stopped it on purpose took its file away: it stays stopped until somebody asks for it.
+    // A deliberate stop removes the file: the daemon stays stopped until it is requested.
     if (!this.around.mayStart() || !(this.asked || crashed) || this.starts.length >= MOST_STARTS) {
       if (this.current.is !== "missing" && this.current.is !== "absent") {
         this.say({ is: "absent", why: "" });
@@ -196,7 +196,7 @@ export class Connection {
     }
   }
 
-  /** Be woken when something changes in the folder of the rendezvous file; it need not exist yet. */
+  /** Watch the folder of the rendezvous file for changes; it may not exist yet. */
   private watch(folder: string): void {
     this.watcher?.close();
     this.watcher = undefined;
@@ -205,7 +205,7 @@ export class Connection {
       watcher.on("error", () => watcher.close());
       this.watcher = watcher;
     } catch {
-      // There is no such folder before the first start: then the pauses between two looks must do.
+      // The folder does not exist before the first start: then only the retries find the daemon.
     }
   }
 

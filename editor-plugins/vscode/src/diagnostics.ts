@@ -1,22 +1,22 @@
-/** What an editor underlines in red → errors that appeared and errors that are gone. */
+/** Converts diagnostics to signals for new errors and cleared ones. */
 
 import type { Happened } from "./outbox";
 
 export interface Underlined {
   readonly message: string;
-  readonly line: number; // the first is 1
+  readonly line: number; // from 1
   readonly source?: string | undefined; // the tool
   readonly code?: string | undefined;
 }
 
-const MOST_OF_A_FILE = 20; // more than these are the consequence of the first ones
+const MOST_OF_A_FILE = 20; // more are consequences of the first ones
 const LONGEST = 2_000; // characters of one message
 
-/** Remembers what was told of each file, and tells the difference. */
+/** Tracks the reported errors of each file, and returns the difference. */
 export class Errors {
   private readonly told = new Map<string, Set<string>>(); // project and file → texts
 
-  /** The signals that make what was told of a file equal to what is underlined in it now. */
+  /** Return the signals that update the reported errors of a file to its current ones. */
   changes(project: string, file: string, underlined: readonly Underlined[]): Happened[] {
     const key = `${project}\0${file}`;
     const before = this.told.get(key) ?? new Set<string>();

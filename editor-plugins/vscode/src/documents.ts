@@ -1,4 +1,4 @@
-/** Texts of the daemon as read-only documents: as text, not rendered, so that no picture in them is fetched. */
+/** Texts of the daemon as read-only documents: not rendered, so that no image in them is fetched. */
 
 import * as vscode from "vscode";
 
@@ -17,7 +17,7 @@ export class Documents implements vscode.TextDocumentContentProvider, vscode.Dis
   }
 
   provideTextDocumentContent(uri: vscode.Uri): string {
-    return this.texts.get(uri.path) ?? "This text is no longer at hand: ask for it again.";
+    return this.texts.get(uri.path) ?? "This text is no longer available; request it again.";
   }
 
   async show(name: string, text: string): Promise<void> {

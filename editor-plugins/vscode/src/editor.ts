@@ -1,4 +1,4 @@
-/** What happens in the editor → signals and the focus. Listeners here only note; the work is done later. */
+/** Converts editor events to signals and the focus. Listeners only record; the work is done later. */
 
 import * as vscode from "vscode";
 
@@ -12,17 +12,17 @@ export interface Told {
   focus(place: Place | { project: string } | undefined): void;
 }
 
-// One who steps through the explorer or the results of a search does not open each file.
+// Files passed through in the explorer or in search results are not reported.
 const LOOKED_AT = 250; // ms
-// Of more tabs than this most are forgotten ones.
+// With more tabs than this most are unused.
 const MOST_OPEN = 20;
-// Language servers speak up again and again until they have seen everything.
+// Language servers publish diagnostics repeatedly until they have analysed everything.
 const QUIET = 1_500; // ms
 
 export class Editor implements vscode.Disposable {
   private readonly roots = new Roots();
   private readonly errors = new Errors();
-  private readonly underlined = new Set<string>(); // documents whose diagnostics changed
+  private readonly underlined = new Set<string>(); // documents with changed diagnostics
   private readonly listening: vscode.Disposable[];
   private looking: NodeJS.Timeout | undefined;
   private quiet: NodeJS.Timeout | undefined;
@@ -47,7 +47,7 @@ export class Editor implements vscode.Disposable {
     this.listening.forEach((each) => each.dispose());
   }
 
-  /** Tell what is open: the daemon may have been away when it was opened. The active file comes last. */
+  /** Report the open files to a daemon that may have missed them; the active file comes last. */
   async tellAll(): Promise<void> {
     const active = vscode.window.activeTextEditor?.document.uri.toString();
     const open = vscode.window.tabGroups.all
@@ -63,7 +63,7 @@ export class Editor implements vscode.Disposable {
     this.look(0);
   }
 
-  /** Where a file lies; undefined for what is on no disk or in no project. */
+  /** Return the place of a file; undefined if it is not on disk or in no project. */
   async place(uri: vscode.Uri | undefined): Promise<Place | undefined> {
     if (uri === undefined || uri.scheme !== "file") {
       return undefined;
@@ -76,7 +76,7 @@ export class Editor implements vscode.Disposable {
     this.looking = setTimeout(() => void this.arrived().catch((error: Error) => this.log(error.message)), after);
   }
 
-  /** The developer has stayed at a file, or at none. */
+  /** Called when the user has stayed in a file, or in none. */
   private async arrived(): Promise<void> {
     const document = vscode.window.activeTextEditor?.document;
     const place = await this.place(document?.uri);
@@ -90,10 +90,10 @@ export class Editor implements vscode.Disposable {
     } else if (vscode.window.tabGroups.activeTabGroup.activeTab === undefined) {
       this.active = "";
       this.told.focus(await this.whole());
-    } // else: settings, a terminal, a diff: what is shown stays true
+    } // else: settings, a terminal, a diff: the shown context stays valid
   }
 
-  /** With no file open: the project as a whole. */
+  /** Return the whole project as the focus when no file is open. */
   private async whole(): Promise<{ project: string } | undefined> {
     for (const folder of folders()) {
       const root = await this.roots.of(folder);
@@ -144,7 +144,7 @@ export class Editor implements vscode.Disposable {
     this.quiet = setTimeout(() => void this.settled().catch((error: Error) => this.log(error.message)), QUIET);
   }
 
-  /** Diagnostics have rested: tell of the files that are open and saved; what is being typed has errors all the time. */
+  /** Report stable diagnostics of open, saved files; files being edited are skipped. */
   private async settled(): Promise<void> {
     if (!settings().reportDiagnostics) {
       return this.underlined.clear();
@@ -153,7 +153,7 @@ export class Editor implements vscode.Disposable {
     for (const name of [...this.underlined]) {
       const document = open.get(name);
       if (document?.isDirty) {
-        continue; // saving it comes back here
+        continue; // saving triggers this again
       }
       this.underlined.delete(name);
       const place = document === undefined ? undefined : await this.place(document.uri);
@@ -177,7 +177,7 @@ function errorsIn(uri: vscode.Uri): Underlined[] {
     });
 }
 
-/** The file of a tab; the right side of a comparison. */
+/** Return the file of a tab; in a comparison the right side. */
 function uriOf(tab: vscode.Tab): vscode.Uri | undefined {
   const { input } = tab;
   if (input instanceof vscode.TabInputText || input instanceof vscode.TabInputNotebook) {

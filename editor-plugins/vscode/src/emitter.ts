@@ -1,4 +1,4 @@
-/** Tells listeners what happened; like the editor's own, without needing the editor. */
+/** Event emitter like that of VS Code, without depending on it. */
 export class Emitter<T> {
   private readonly listeners = new Set<(value: T) => void>();
 

@@ -1,4 +1,4 @@
-/** The daemon's stream of server-sent events: what it tells without being asked, and the first sign of its end. */
+/** Client of the daemon's server-sent events; the end of the stream shows that the daemon has ended. */
 
 import * as http from "node:http";
 
@@ -7,10 +7,10 @@ import type { Rendezvous } from "./rendezvous";
 
 export type DaemonEvent = Readonly<{ type: string; project?: string; file?: string | null; path?: string }>;
 
-// It gives a sign of life every 15 s.
+// The daemon sends a keep-alive every 15 s.
 const SILENCE = 50_000; // ms
 
-/** Follow until the stream ends, is refused, falls silent or is aborted. Resolves with whether it was ever open. */
+/** Follow until the stream ends, is rejected, times out or is aborted. Resolves with true if it was ever open. */
 export function follow(
   daemon: Rendezvous,
   signal: AbortSignal,
@@ -40,7 +40,7 @@ export function follow(
   });
 }
 
-/** Takes the stream in pieces as they come and tells each whole event. */
+/** Parser that takes chunks of the stream and emits complete events. */
 export function reader(tell: (event: DaemonEvent) => void): (piece: string) => void {
   let rest = "";
   return (piece) => {

@@ -1,4 +1,4 @@
-/** Puts the extension together. Nothing here, and nothing it starts, is waited for by the editor. */
+/** Entry point of the extension. The editor never waits for it or for anything it starts. */
 
 import * as vscode from "vscode";
 
@@ -17,7 +17,7 @@ import { commandPath, startDaemon } from "./starting";
 import { StatusBar } from "./status";
 import { ContextView } from "./view";
 
-/** What tests look at. */
+/** Objects exposed to tests. */
 export interface Running {
   readonly state: () => State;
   readonly shown: () => Shown;
@@ -50,7 +50,7 @@ export function activate(context: vscode.ExtensionContext): Running {
   };
   following.changed.on(render);
   connection.events.on((event) => following.heard(event));
-  let told = 0; // the process that was told what is open
+  let told = 0; // process id of the daemon that got the open files
   connection.changed.on((state) => {
     render();
     if (state.is === "ready") {
@@ -107,7 +107,7 @@ function connect(log: vscode.LogOutputChannel): Connection {
   });
 }
 
-/** Make a project known if the user's settings allow it without asking. */
+/** Add a project if the settings allow it automatically. */
 async function addUnasked(project: string, connection: Connection, log: vscode.LogOutputChannel): Promise<boolean> {
   const window = {
     folders: folders(),
@@ -124,7 +124,7 @@ async function addUnasked(project: string, connection: Connection, log: vscode.L
   return added.ok;
 }
 
-/** Make a project known because the user asked for it. */
+/** Add a project at the user's request. */
 function asked(connection: Connection): (project: string) => Promise<boolean> {
   return async (project) => {
     const added = await add(project, (question) => connection.json(question));

@@ -1,4 +1,4 @@
-/** The context of what one is at, kept up to date without ever being waited for. */
+/** Keeps the context of the current focus up to date in the background. */
 
 import type { Bundle } from "./bundle";
 import { Emitter } from "./emitter";
@@ -13,7 +13,7 @@ export type Shown =
   | { readonly is: "bundle"; readonly place: Focus; readonly bundle: Bundle }
   | { readonly is: "failed"; readonly place: Focus; readonly why: string };
 
-/** A file of a project, or a project as a whole. */
+/** A file of a project, or the whole project. */
 export interface Focus {
   readonly project: string;
   readonly path?: string | undefined;
@@ -21,16 +21,16 @@ export interface Focus {
 
 export interface Source {
   ask(question: Question): Promise<Answer>;
-  /** Make a project known. False when it may not be, or cannot be. */
+  /** Add a project. False if that is not allowed, or failed. */
   add(project: string): Promise<boolean>;
   budget(): number; // tokens
   log(text: string): void;
 }
 
-const DEFAULT_BUDGET = 8000; // tokens, when none is asked for
-const SETTLED = 120; // ms that one must stay at a file before it is asked for
+const DEFAULT_BUDGET = 8000; // tokens, without a setting
+const SETTLED = 120; // ms in a file before its context is requested
 const CHANGES_CONTEXT: ReadonlySet<Signal["kind"]> = new Set(["file_saved", "error", "error_cleared"]);
-const AFTER_NEWS = 400; // ms; news come in bursts
+const AFTER_NEWS = 400; // ms; events come in bursts
 
 export class Following {
   readonly changed = new Emitter<Shown>();
@@ -50,7 +50,7 @@ export class Following {
     return this.focus;
   }
 
-  /** One is at another file, or at none. */
+  /** Called when the focus changes to another file, or none. */
   at(place: Place | Focus | undefined): void {
     if (place?.project === this.focus?.project && place?.path === this.focus?.path) {
       return;
@@ -60,13 +60,13 @@ export class Following {
     this.refresh(SETTLED);
   }
 
-  /** Ask again, in a moment. */
+  /** Request again after a delay. */
   refresh(delay = AFTER_NEWS): void {
     clearTimeout(this.timer);
     this.timer = setTimeout(() => void this.now(), delay);
   }
 
-  /** What the daemon tells may concern what is shown. */
+  /** Handle an event that may affect the shown context. */
   heard(event: DaemonEvent): void {
     if (event.type === "indexed" || event.type === "lagged" || event.type === "project") {
       this.refresh();
@@ -77,7 +77,7 @@ export class Following {
     }
   }
 
-  /** What the daemon was told may have changed what it would say. */
+  /** Handle sent signals that may change the context. */
   told(signals: readonly Signal[]): void {
     if (signals.some((signal) => CHANGES_CONTEXT.has(signal.kind) && signal.project === this.focus?.project)) {
       this.refresh();
@@ -89,7 +89,7 @@ export class Following {
     this.asking?.abort();
   }
 
-  /** Ask now. Never rejects; an answer that is overtaken by another question is dropped. */
+  /** Request now. Never rejects; the answer of a superseded request is dropped. */
   async now(): Promise<void> {
     clearTimeout(this.timer);
     this.asking?.abort();
@@ -107,7 +107,7 @@ export class Following {
       }
       const why = (error as Error).message;
       this.source.log(`context of ${focus.path ?? focus.project}: ${why}`);
-      // What is on screen stays true while the daemon restarts.
+      // The shown context stays valid while the daemon restarts.
       const stays = this.current.is === "bundle" && this.current.place === focus;
       shown = stays ? undefined : { is: "failed", place: focus, why };
     }
@@ -150,7 +150,7 @@ export class Following {
   }
 }
 
-/** What is said of the budget in a question: nothing, where it is the daemon's own. */
+/** Return the budget parameter of a request; none for the daemon's default. */
 export function budgetAsked(budget: number): number | undefined {
   return budget === DEFAULT_BUDGET ? undefined : budget;
 }

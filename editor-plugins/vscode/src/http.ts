@@ -1,4 +1,4 @@
-/** One HTTP request to a daemon on this machine: over its Unix socket, or over loopback where there is none. */
+/** One HTTP request to a daemon on this machine: over its Unix socket, or loopback if there is none. */
 
 import * as http from "node:http";
 
@@ -9,7 +9,7 @@ export interface Question {
   readonly path: string;
   readonly query?: Readonly<Record<string, string | number | undefined>>;
   readonly body?: unknown;
-  readonly etag?: string | undefined; // of the answer that is at hand
+  readonly etag?: string | undefined; // of the cached answer
   readonly timeout?: number; // ms for the whole answer
   readonly signal?: AbortSignal | undefined;
 }
@@ -21,13 +21,13 @@ export interface Answer {
   readonly text: string;
 }
 
-/** The daemon cannot be reached, or went away meanwhile. */
+/** The daemon cannot be reached, or exited meanwhile. */
 export class Unreachable extends Error {}
 
-/** It is there and did not answer in time. */
+/** The daemon did not answer in time. */
 export class TooSlow extends Unreachable {}
 
-/** What the daemon refuses, in its own words. */
+/** A rejection by the daemon, with its message. */
 export class Refused extends Error {
   constructor(
     readonly status: number,
@@ -42,13 +42,13 @@ export class Refused extends Error {
 const PATIENCE = 20_000; // ms; a first answer over a cold store may take seconds
 const LARGEST_ANSWER = 16 * 1024 * 1024; // characters
 
-/** The answer, whatever its status. Rejects with Unreachable, or with the reason of the question's own signal. */
+/** Return the answer of any status. Rejects with Unreachable, or with the reason of the request's abort signal. */
 export async function ask(daemon: Rendezvous, question: Question): Promise<Answer> {
   try {
     return await asked(daemon, question, daemon.socket);
   } catch (error) {
     if (daemon.socket !== null && error instanceof Unreachable && !(error instanceof TooSlow)) {
-      return asked(daemon, question, null); // the socket may be out of reach where loopback is not
+      return asked(daemon, question, null); // the socket may be unreachable while loopback works
     }
     throw error;
   }
@@ -79,7 +79,7 @@ function asked(daemon: Rendezvous, question: Question, socket: string | null): P
   });
 }
 
-/** What a request says of itself; also used by the stream of events. */
+/** Return the headers of a request; also used by the event stream. */
 export function head(daemon: Rendezvous, question: Question, socket: string | null): http.RequestOptions {
   const address = new URL(daemon.url);
   const asked = Object.entries(question.query ?? {}).filter(([, value]) => value !== undefined && value !== "");
@@ -90,7 +90,7 @@ export function head(daemon: Rendezvous, question: Question, socket: string | nu
       : { socketPath: socket, host: "localhost" }),
     method: question.method,
     path: query ? `${question.path}?${query}` : question.path,
-    agent: false, // a connection each: none can be found closed by a daemon that was restarted
+    agent: false, // one connection for each request: none can be closed by a restarted daemon
     headers: {
       Authorization: `Bearer ${daemon.token}`,
       ...(question.body === undefined ? {} : { "Content-Type": "application/json" }),
@@ -99,7 +99,7 @@ export function head(daemon: Rendezvous, question: Question, socket: string | nu
   };
 }
 
-/** The JSON of a good answer. Throws Refused for any other. */
+/** Return the JSON of a successful answer. Throws Refused for any other. */
 export function json(answer: Answer): unknown {
   if (answer.status < 400) {
     return answer.text ? JSON.parse(answer.text) : undefined;

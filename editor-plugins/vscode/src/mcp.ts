@@ -1,4 +1,4 @@
-/** hunchd as an MCP server for the agents in this editor. */
+/** MCP server definition of hunchd for agents in VS Code. */
 
 import * as vscode from "vscode";
 
@@ -20,7 +20,7 @@ export function provideMcpServer(version: string): vscode.Disposable {
   return vscode.Disposable.from(provided, configured, changed);
 }
 
-/** `hunch mcp`, where the command is there and the user wants it. */
+/** Provide `hunch mcp` if the command exists and the setting allows it. */
 export async function definitions(version: string): Promise<vscode.McpStdioServerDefinition[]> {
   const { mcpServer, command, home } = settings();
   const path = mcpServer ? await commandPath(command, here()) : undefined;
@@ -31,7 +31,7 @@ export async function definitions(version: string): Promise<vscode.McpStdioServe
   const server = new vscode.McpStdioServerDefinition("hunchd", path, ["mcp"], env, version);
   const folder = vscode.workspace.workspaceFolders?.find((each) => each.uri.scheme === "file");
   if (folder !== undefined) {
-    server.cwd = folder.uri; // the project that is meant when none is named
+    server.cwd = folder.uri; // the default project
   }
   return [server];
 }

@@ -1,4 +1,4 @@
-/** Signals on their way to the daemon: in order, in batches, kept while it is away, sent once. */
+/** Queue of signals: sent in order and in batches, each once, and kept while the daemon is unreachable. */
 
 import { randomBytes } from "node:crypto";
 
@@ -20,19 +20,19 @@ export type Signal = Happened & {
 
 export interface Post {
   ask(question: Question): Promise<Answer>;
-  /** Make a project known. False when it may not be, or cannot be. */
+  /** Add a project. False if that is not allowed, or failed. */
   add(project: string): Promise<boolean>;
-  /** These have arrived. */
+  /** Called with signals that were accepted. */
   sent(signals: readonly Signal[]): void;
   log(text: string): void;
 }
 
-// What is named as the source of errors, so that they can be told from those of a terminal.
+// Source of these errors, to distinguish them from those of a terminal.
 export const DIAGNOSTICS = "editor diagnostics";
-const TOGETHER = 60; // ms that a signal waits for others
-const MOST = 500; // kept while the daemon is away: an hour or two of work; then the oldest go
+const TOGETHER = 60; // ms in which signals are batched
+const MOST = 500; // signals kept while the daemon is unreachable: an hour or two of work; the oldest are dropped
 const A_BATCH = 100;
-const TRY_AGAIN = 10_000; // ms, where the daemon does not say
+const TRY_AGAIN = 10_000; // ms, if the daemon gives no time
 
 interface Rejected {
   readonly index: number;
@@ -44,7 +44,7 @@ export class Outbox {
   private timer: NodeJS.Timeout | undefined;
   private sending: Promise<void> | undefined;
   private closed = false;
-  private resent: Set<string> = new Set(); // ids that are sent for the second time
+  private resent: Set<string> = new Set(); // ids sent for the second time
 
   constructor(private readonly post: Post) {}
 
@@ -52,7 +52,7 @@ export class Outbox {
     return this.waiting.length;
   }
 
-  /** Keep it and return; it is sent in a moment. */
+  /** Queue a signal and return; it is sent shortly. */
   add(project: string, happened: Happened, now: Date = new Date()): void {
     const command = happened.kind.startsWith("error") ? { command: DIAGNOSTICS } : {};
     const event_id = randomBytes(8).toString("hex");
@@ -63,7 +63,7 @@ export class Outbox {
     this.flush(TOGETHER);
   }
 
-  /** Send what waits, after `delay` ms. Never rejects: what cannot be sent waits for the next flush. */
+  /** Send queued signals after `delay` ms. Never rejects: unsent signals wait for the next flush. */
   flush(delay = 0): void {
     if (this.closed || (this.timer !== undefined && delay > 0)) {
       return;
@@ -75,7 +75,7 @@ export class Outbox {
     }, delay);
   }
 
-  /** Send what waits, now. */
+  /** Send queued signals now. */
   async send(): Promise<void> {
     if (this.sending === undefined) {
       this.sending = this.empty().finally(() => {
@@ -104,11 +104,11 @@ export class Outbox {
         this.post.sent(batch.filter((signal) => done.has(signal.event_id)));
       }
     } catch (error) {
-      this.post.log(`${this.waiting.length} signals wait: ${(error as Error).message}`);
+      this.post.log(`${this.waiting.length} signals are queued: ${(error as Error).message}`);
     }
   }
 
-  /** The ids of what is to be sent once more: refused because its project was not known, which it is by now. */
+  /** Return the ids to send again: rejected because their project was unknown, and added since. */
   private async again(batch: readonly Signal[], answer: Answer): Promise<ReadonlySet<string>> {
     const unknown = new Map<string, string[]>();
     for (const { index, error } of rejectedOf(answer, this.post)) {
@@ -116,7 +116,7 @@ export class Outbox {
       if (signal !== undefined && error.code === "not_found" && !this.resent.has(signal.event_id)) {
         unknown.set(signal.project, [...(unknown.get(signal.project) ?? []), signal.event_id]);
       } else {
-        this.post.log(`a signal was refused: ${error.message}`);
+        this.post.log(`a signal was rejected: ${error.message}`);
       }
     }
     this.resent = new Set();
@@ -133,7 +133,7 @@ function rejectedOf(answer: Answer, post: Post): readonly Rejected[] {
   try {
     return (json(answer) as { rejected: Rejected[] }).rejected;
   } catch (error) {
-    post.log(`signals were refused: ${(error as Error).message}`); // all of them, and would be again
+    post.log(`signals were rejected: ${(error as Error).message}`); // all of them; sending again would not help
     return [];
   }
 }

@@ -1,4 +1,4 @@
-/** Which project a file belongs to, and making projects known to the daemon where that is allowed. */
+/** Projects of files, and adding projects to the daemon if that is allowed. */
 
 import { stat } from "node:fs/promises";
 import { dirname, join, relative, sep } from "node:path";
@@ -6,18 +6,18 @@ import { dirname, join, relative, sep } from "node:path";
 import { type Question, Refused } from "./http";
 
 export interface Place {
-  readonly project: string; // absolute path of the working tree, as the editor spells it
-  readonly path: string; // inside it, with "/"
+  readonly project: string; // absolute path of the working tree, in the editor's spelling
+  readonly path: string; // relative to it, with "/"
 }
 
 const REMEMBERED = 5_000; // folders
-const NO_REPOSITORY_FOR = 30_000; // ms; `git init` may come any time
+const NO_REPOSITORY_FOR = 30_000; // ms; `git init` may happen at any time
 
-/** Finds the working tree that a folder lies in, without asking the disk twice. */
+/** Finds the working tree of a folder, with a cache. */
 export class Roots {
   private readonly known = new Map<string, { root: string | undefined; until: number }>();
 
-  /** The nearest folder from `folder` upwards that has a .git, or undefined. */
+  /** Return the nearest folder from `folder` upwards with a .git, or undefined. */
   async of(folder: string, now: number = Date.now()): Promise<string | undefined> {
     const known = this.known.get(folder);
     if (known !== undefined && known.until > now) {
@@ -37,7 +37,7 @@ export class Roots {
   }
 }
 
-/** Where `file` lies: in its repository, else in the workspace folder that holds it. */
+/** Return the place of `file`: in its repository, else in its workspace folder. */
 export async function placeOf(file: string, roots: Roots, folders: readonly string[]): Promise<Place | undefined> {
   const repository = await roots.of(dirname(file));
   const project = repository ?? folders.find((folder) => isInside(file, folder));
@@ -53,14 +53,14 @@ export function isInside(path: string, folder: string): boolean {
 
 export type Adding = "allowed" | "not-a-repository" | "not-allowed" | "elsewhere";
 
-/** Whether `project` may be made known without asking: a repository that belongs to what is open in this window. */
+/** Return if `project` may be added automatically: a repository in the folders of this window. */
 export async function mayAdd(
   project: string,
   window: { folders: readonly string[]; trusted: boolean; repositories: boolean },
 ): Promise<Adding> {
   const belongs = window.folders.some((folder) => isInside(project, folder) || isInside(folder, project));
   if (!belongs || project.split(sep).includes("node_modules")) {
-    return "elsewhere"; // a library that one looked into
+    return "elsewhere"; // a library that was only viewed
   }
   if (!(await exists(join(project, ".git")))) {
     return "not-a-repository";
@@ -68,7 +68,7 @@ export async function mayAdd(
   return window.trusted && window.repositories ? "allowed" : "not-allowed";
 }
 
-/** The daemon's answer to POST /projects, or what it refused. */
+/** Return the daemon's answer to POST /projects, or its rejection. */
 export async function add(
   project: string,
   json: (question: Question) => Promise<unknown>,

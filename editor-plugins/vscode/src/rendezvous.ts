@@ -1,4 +1,4 @@
-/** Where the running daemon is found. The same rules as `hunch` follows. */
+/** Reader of the rendezvous file, by the same rules as `hunch`. */
 
 import { constants } from "node:fs";
 import { open, stat } from "node:fs/promises";
@@ -19,7 +19,7 @@ export interface Rendezvous {
 export interface Surroundings {
   readonly variables: Readonly<Record<string, string | undefined>>;
   readonly platform: NodeJS.Platform;
-  readonly home: string; // the user's folder
+  readonly home: string; // home folder of the user
 }
 
 const LARGEST = 65_536; // bytes; the file has a few hundred
@@ -29,7 +29,7 @@ export function here(): Surroundings {
   return { variables: process.env, platform: process.platform, home: homedir() };
 }
 
-/** The file that a daemon of this user writes. `home` is what the setting `hunch.home` says, or "". */
+/** Return the path of the rendezvous file. `home` is the setting `hunch.home`, or "". */
 export async function rendezvousFile(home: string, { variables, platform, home: user }: Surroundings): Promise<string> {
   const base = home || variables["HUNCHD_HOME"];
   if (base) {
@@ -63,7 +63,7 @@ async function isFolder(path: string): Promise<boolean> {
   );
 }
 
-/** What the file says, or undefined where there is none or it cannot be trusted or understood. */
+/** Read the file; undefined if it is missing, not private, or malformed. */
 export async function readRendezvous(file: string): Promise<Rendezvous | undefined> {
   let opened;
   try {
@@ -84,7 +84,7 @@ export async function readRendezvous(file: string): Promise<Rendezvous | undefin
   }
 }
 
-/** The daemon that `told` names, if it is one on this machine: nothing is ever sent to another. */
+/** Return the daemon that `told` names, if it is on this machine: nothing is ever sent to another. */
 function understood(told: Record<string, unknown>): Rendezvous | undefined {
   const { protocol, url, socket, token, pid, version } = told;
   if (typeof protocol !== "number" || typeof pid !== "number" || typeof version !== "string") {
@@ -100,7 +100,7 @@ function understood(told: Record<string, unknown>): Rendezvous | undefined {
   return { protocol, url, socket: typeof socket === "string" && socket ? socket : null, token, pid, version };
 }
 
-/** Whether a process of that id exists. */
+/** Return true if a process of that id exists. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);

@@ -1,4 +1,4 @@
-/** The settings of `hunch.*`, read when they are needed. */
+/** Settings of `hunch.*`, read on each access. */
 
 import * as vscode from "vscode";
 

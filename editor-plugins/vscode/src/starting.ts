@@ -1,4 +1,4 @@
-/** Where the command `hunch` is, and starting the daemon with it. */
+/** Finds the command `hunch`, and starts the daemon with it. */
 
 import { execFile } from "node:child_process";
 import { constants } from "node:fs";
@@ -10,7 +10,7 @@ import type { Surroundings } from "./rendezvous";
 
 const PATIENCE = 45_000; // ms; the command itself allows the daemon 30 s
 
-/** The command's path: what the setting says, else the first that exists; undefined where there is none. */
+/** Return the command's path: the setting, else the first that exists; undefined if there is none. */
 export async function commandPath(setting: string, around: Surroundings): Promise<string | undefined> {
   for (const candidate of setting ? [setting.replace(/^~(?=[/\\])/, around.home)] : usualPlaces(around)) {
     const found = await access(candidate, constants.X_OK).then(
@@ -24,7 +24,7 @@ export async function commandPath(setting: string, around: Surroundings): Promis
   return undefined;
 }
 
-/** PATH first; an editor that was started from a desktop often does not have the user's own. */
+/** PATH first; an editor started from a desktop often lacks the user's PATH. */
 export function usualPlaces({ variables, platform, home }: Surroundings): string[] {
   const windows = platform === "win32";
   const folders = (variables["PATH"] ?? variables["Path"] ?? "").split(delimiter).filter((folder) => folder !== "");
@@ -35,7 +35,7 @@ export function usualPlaces({ variables, platform, home }: Surroundings): string
   return folders.map((folder) => join(folder, windows ? "hunch.exe" : "hunch"));
 }
 
-/** Run `hunch start`, which returns when the daemon answers; of several at once one starts it. */
+/** Run `hunch start`, which returns when the daemon answers; concurrent calls start one daemon. */
 export function startDaemon(command: string, home: string, variables: Surroundings["variables"]): Promise<Started> {
   const env = { ...variables, ...(home ? { HUNCHD_HOME: home } : {}) };
   return new Promise((resolve) => {

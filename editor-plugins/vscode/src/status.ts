@@ -1,4 +1,4 @@
-/** One item in the status bar: whether the daemon is there, and what it lacks. */
+/** Status bar item: state of the daemon, and what it lacks. */
 
 import * as vscode from "vscode";
 

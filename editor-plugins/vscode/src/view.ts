@@ -9,7 +9,7 @@ import type { Focus, Shown } from "./following";
 export type Vote = "cited" | "wrong";
 export type Node = Section | Entry;
 
-// What each kind of piece looks like; a file looks like itself.
+// Icon of each kind of item; a file has its own.
 const ICONS: Readonly<Record<string, string>> = {
   error: "error",
   decision: "milestone",
@@ -29,10 +29,10 @@ const COLOURS: Readonly<Record<string, string>> = {
   decision: "charts.blue",
 };
 const ORIGIN: Readonly<Record<Item["trust"], string>> = {
-  user: "You told it.",
+  user: "Stored by you.",
   project: "From the project's own files.",
-  derived: "Worked out by hunchd.",
-  untrusted: "In somebody else's words.",
+  derived: "Derived by hunchd.",
+  untrusted: "From an untrusted source.",
 };
 
 export class ContextView implements vscode.TreeDataProvider<Node>, vscode.Disposable {
@@ -56,7 +56,7 @@ export class ContextView implements vscode.TreeDataProvider<Node>, vscode.Dispos
     return this.sections;
   }
 
-  /** Show what is known now; `state` says whom we would ask. */
+  /** Show the current context; `state` is that of the connection. */
   show(shown: Shown, state: State): void {
     const bundle = shown.is === "bundle" ? shown.bundle : undefined;
     this.focus = shown.is === "bundle" ? shown.place : undefined;
@@ -133,7 +133,7 @@ function opens(entry: Entry): vscode.Command {
   return { command: "hunch.openEntry", title: "Open", arguments: [entry] };
 }
 
-/** All words come from elsewhere: they are shown as text, never as Markdown. */
+/** Untrusted text is shown as plain text, never as Markdown. */
 function tooltip({ item, path, line }: Piece): vscode.MarkdownString {
   const place = path === undefined ? "" : ` ${path}${line === undefined ? "" : `:${line}`}`;
   const lines = [
@@ -147,7 +147,7 @@ function tooltip({ item, path, line }: Piece): vscode.MarkdownString {
   return new vscode.MarkdownString(lines.join("\n"));
 }
 
-/** What stands above the list: what it is for, and what is missing. */
+/** Return the message above the list: its subject, and what is missing. */
 function above(shown: Shown, state: State): string {
   if (shown.is !== "bundle") {
     return "";
@@ -156,14 +156,14 @@ function above(shown: Shown, state: State): string {
   const name = (place.path ?? place.project).split(/[/\\]/).pop() ?? "";
   const lines = [`${name} · ${counted(bundle.token_count)} of ${counted(bundle.budget)} tokens`];
   if (state.is !== "ready" && state.is !== "looking") {
-    lines.push("The daemon is away; this is what it said last.");
+    lines.push("The daemon is not reachable; this is its last answer.");
   } else if (bundle.status === "degraded") {
     lines.push(bundle.degraded.join("; "));
   }
   return lines.join(" · ");
 }
 
-/** Which welcome text fits when the list is empty. */
+/** Return the key of the welcome text for an empty list. */
 function whatShows(shown: Shown, state: State, sections: number): string {
   if (sections > 0) {
     return "list";

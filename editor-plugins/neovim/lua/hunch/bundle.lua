@@ -1,11 +1,11 @@
--- A bundle, taken apart for showing. Pure: no windows, no daemon.
+-- Parser of a bundle into sections and entries. Pure: no windows, no daemon.
 --
--- The n-th line of the Markdown that begins with "- " is the n-th item; what is indented below it belongs to it.
+-- The n-th line of the Markdown that begins with "- " is the n-th item; the indented lines below belong to it.
 local M = {}
 
 local TITLES = { "Now", "Likely next", "Background", "Ask for more" }
 
--- Quotation marks keep a language model from taking a title for an instruction; a person needs none.
+-- The quotation marks protect language models from instructions in titles; they are removed for display.
 local function unquoted(text)
   return (text:gsub("^«(.*)»$", "%1"))
 end
@@ -23,7 +23,7 @@ local function entry_of(item, line)
     kind = item.kind,
     title = title_of(item, line),
     reasons = item.reasons or {},
-    -- A file's score is the calibrated probability that it will be needed.
+    -- The score of a file is the calibrated probability that it is needed.
     chance = item.kind == "file" and item.score or nil,
     body = {},
   }
@@ -65,7 +65,7 @@ function M.outline(bundle)
   return outline
 end
 
--- Where an entry leads: {path, line?} relative to the project, {commit}, or nil.
+-- Return the target of an entry: {path, line?} relative to the project, {commit}, or nil.
 function M.target(entry)
   local source = entry.item.source or {}
   if source.path then
@@ -76,7 +76,7 @@ function M.target(entry)
   end
 end
 
--- The name that a line of signatures defines, to be looked for in the file.
+-- Return the name that a signature line defines, to be found in the file.
 function M.defined(line)
   return line:match("def ([%w_]+)")
     or line:match("class ([%w_]+)")

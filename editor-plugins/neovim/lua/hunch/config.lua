@@ -1,25 +1,25 @@
--- The options, each with its default.
+-- Options with their defaults.
 local M = {}
 
 M.options = {
-  -- Run `hunch start` when no daemon is found: once by itself, and whenever you ask for something.
+  -- Run `hunch start` when no daemon is found: once automatically, and for each request by the user.
   start = true,
-  -- The command that starts it.
+  -- Command that starts the daemon.
   command = "hunch",
-  -- Let the daemon read git repositories that it does not know yet: true, false, or a function(root) that decides.
+  -- Add unknown git repositories to the daemon: true, false, or a function(root) that decides.
   -- A home folder that is itself a repository is never added.
   add = true,
-  -- Report the errors that language servers and linters find.
+  -- Report diagnostics of language servers and linters.
   diagnostics = true,
   -- Tokens of a context; nil leaves it to the daemon (8,000).
   budget = nil,
   -- The window of `:Hunch`.
   window = {
-    position = "auto", -- "right" where there is room, else "below"; or one of these, "left", "current"
+    position = "auto", -- "right" if there is room, else "below"; or one of these, "left", "current"
     width = 62, -- columns; "below" takes a third of the screen
-    follow = true, -- show the file that you go to
+    follow = true, -- follow the current file
   },
-  -- Keys in that window; false leaves one out.
+  -- Keys in that window; false disables one.
   keys = {
     open = "<CR>",
     split = "s",
@@ -41,7 +41,7 @@ M.options = {
 
 function M.set(options)
   for name in pairs(options) do
-    -- `budget` has no default and so no key.
+    -- `budget` has no default and therefore no key.
     if M.options[name] == nil and name ~= "budget" then
       local known = vim.tbl_keys(M.options)
       vim.list_extend(known, { "budget" })

@@ -1,14 +1,14 @@
--- The context of a file: asked for, kept with its ETag, told of when it changes.
+-- Cache of the contexts of files: fetches them with ETags and notifies about changes.
 local config = require("hunch.config")
 local daemon = require("hunch.daemon")
 local projects = require("hunch.projects")
 
 local M = {}
 
-local kept = {} -- path → {bundle, etag}
+local kept = {} -- cache: path → {bundle, etag}
 local order = {} -- paths, the newest last
-local MOST = 40 -- bundles kept; 30 kB each
-local PATIENCE = 15000 -- ms that a person waits for
+local MOST = 40 -- cached bundles; 30 kB each
+local PATIENCE = 15000 -- ms for a request by the user
 
 daemon.on_return(function()
   kept, order = {}, {}
@@ -25,7 +25,7 @@ local function keep(path, bundle)
   vim.api.nvim_exec_autocmds("User", { pattern = "HunchContext", modeline = false, data = { path = path } })
 end
 
--- The bundle that is known of `path`, or nil. Asks nobody.
+-- Return the cached bundle of `path`, or nil; sends no request.
 function M.known(path)
   return kept[path]
 end
@@ -67,13 +67,13 @@ local function ask(path, options, done, introduced)
   end)
 end
 
--- The context of `path`. `options`: query (a question of the user's), wanted (a person waits: start the daemon if there
--- is none). `done(failure, bundle, changed)`.
+-- Fetch the context of `path`. `options`: query (a question of the user), wanted (the user waits: start the daemon if
+-- there is none). Calls `done(failure, bundle, changed)`.
 function M.fetch(path, options, done)
   ask(path, options, done)
 end
 
--- Fetch it unasked: failures are of no interest.
+-- Fetch it in the background; failures are ignored.
 function M.refresh(path)
   if projects.is_refused(projects.place(path).project) then
     return

@@ -1,30 +1,30 @@
--- The daemon as the rest of the plugin knows it: asked, started when there is none, found again after a restart.
+-- Client of the daemon: sends requests, starts it if necessary, and finds it after a restart.
 local config = require("hunch.config")
 local http = require("hunch.http")
 local rendezvous = require("hunch.rendezvous")
 
 local M = {
   protocol = 1,
-  -- The last failure, for `:checkhealth hunch` and the statusline; nil when the last request was answered.
+  -- The last failure, for `:checkhealth hunch` and the statusline; nil after a successful request.
   trouble = nil,
 }
 
-local PATIENCE = 5000 -- ms for an answer; a busy machine may take one or two seconds
-local START = 40000 -- ms for `hunch start`, which gives up before
+local PATIENCE = 5000 -- ms for an answer; a busy machine may need one or two seconds
+local START = 40000 -- ms for `hunch start`, which times out earlier
 local LUANIL = { luanil = { object = true, array = true } }
 
-local known -- the token of the daemon that answered last
-local returned = {} -- what to call when another daemon answers than before
-local answers = {} -- what to call when one answers after trouble
-local starting -- those who wait for `hunch start`, while it runs
-local tried = false -- whether it was started without being asked for
+local known -- token of the daemon that answered last
+local returned = {} -- callbacks for when another daemon answers than before
+local answers = {} -- callbacks for when a daemon answers after a failure
+local starting -- callbacks waiting for a running `hunch start`
+local tried = false -- true after an automatic start
 
--- Call `run` when a daemon answers that is not the one before: it knows nothing of what is open here.
+-- Call `run` when another daemon answers than before: it does not know the open files.
 function M.on_return(run)
   returned[#returned + 1] = run
 end
 
--- Call `run` when a daemon answers again after the last request had failed.
+-- Call `run` when a daemon answers after the last request had failed.
 function M.on_answer(run)
   answers[#answers + 1] = run
 end
@@ -70,8 +70,8 @@ local function refusal(response, answer)
 end
 
 -- `request`: {method, path, query?, body? (a table), headers?, timeout? (ms)}.
--- `done(failure, answer, status)`: a failure is {kind, message}; kinds are those of `http`, "protocol" for a daemon of
--- another time, "refused" with status and code.
+-- `done(failure, answer, status)`: a failure is {kind, message}; kinds are those of `http`, "protocol" for a daemon
+-- with another protocol version, "refused" with status and code.
 function M.ask(request, done, used_token)
   local daemon, reason = rendezvous.read()
   local failure
@@ -103,13 +103,13 @@ function M.ask(request, done, used_token)
       M.trouble = broken.message
       return done(broken)
     end
-    -- A daemon that was started in this very moment: the file has its token by now.
+    -- The daemon may have just been restarted: the file has its new token by now.
     if response.status == 401 and used_token ~= daemon.token then
       return M.ask(request, done, daemon.token)
     end
     local good, answer = pcall(vim.json.decode, response.body ~= "" and response.body or "null", LUANIL)
     if not good then
-      M.trouble = "the daemon's answer is no JSON"
+      M.trouble = "the daemon's answer is not valid JSON"
       return done({ kind = "broken", message = M.trouble })
     end
     if response.status >= 400 then
@@ -122,7 +122,7 @@ function M.ask(request, done, used_token)
   end)
 end
 
--- Run `hunch start`; `done(failure)` when it has ended. Who asks meanwhile waits for the same one.
+-- Run `hunch start` and call `done(failure)` when it has ended. Concurrent calls share one process.
 function M.start(done)
   if starting then
     starting[#starting + 1] = done
@@ -153,7 +153,7 @@ function M.start(done)
   end)
 end
 
--- Ask; when there is no daemon, start it and ask again. For what a person asked for.
+-- Send a request of the user; if there is no daemon, start it and send the request again.
 function M.ask_or_start(request, done)
   M.ask(request, function(failure, answer, status)
     if not failure or failure.kind ~= "absent" or not config.options.start then
@@ -168,7 +168,7 @@ function M.ask_or_start(request, done)
   end)
 end
 
--- Start it without being asked for: once only, so that a daemon that you have stopped stays so. `done()` when it runs.
+-- Start the daemon automatically, once only, so that a daemon stopped by the user stays stopped. Calls `done()`.
 function M.start_once(done)
   if tried or not config.options.start then
     return

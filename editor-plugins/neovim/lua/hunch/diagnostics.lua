@@ -1,4 +1,4 @@
--- Errors that language servers and linters find, once they stay: what is half typed is nobody's error.
+-- Reports diagnostics of language servers and linters once they are stable, not while typing.
 local config = require("hunch.config")
 local files = require("hunch.files")
 local projects = require("hunch.projects")
@@ -6,10 +6,10 @@ local signals = require("hunch.signals")
 
 local M = {}
 
-local SETTLE = 1500 -- ms without a further change
-local MOST = 5 -- of a file; the first one mostly causes the others
+local SETTLE = 1500 -- ms without a change
+local MOST = 5 -- for each file; the first usually causes the others
 local LONGEST = 2000 -- bytes of a message
-M.COMMAND = "editor diagnostics" -- tells them from the errors of test runs, which other events clear
+M.COMMAND = "editor diagnostics" -- distinguishes them from errors of test runs, which other events clear
 
 local reported = {} -- path → {text → true}
 local waiting = {} -- buffer → timer
@@ -29,7 +29,7 @@ end
 
 local function report(buf)
   local path = files.path(buf)
-  -- What is not saved is still being written: the save looks again.
+  -- Unsaved files are skipped; saving checks again.
   if not path or vim.bo[buf].modified then
     return
   end

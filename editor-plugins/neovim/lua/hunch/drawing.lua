@@ -1,7 +1,7 @@
--- An outline as lines, highlights and folds. Pure: it returns what a window is to show.
+-- Renders an outline as lines, highlights and folds. Pure: it returns the content of a window.
 local M = {}
 
-local WRAP = "      " -- reasons and signatures stand below their title
+local WRAP = "      " -- indentation of reasons and signatures below their title
 
 local SIGNS = {
   error = { "✗", "HunchError" },
@@ -34,12 +34,12 @@ M.groups = {
 local Page = {}
 Page.__index = Page
 
--- Add a line of {text, group} pieces; `about` is what the line stands for.
+-- Add a line of {text, group} pairs; `about` is the subject of the line.
 function Page:add(pieces, about)
   local text, at = "", 0
   local row = #self.lines
   for _, piece in ipairs(pieces) do
-    -- A newline inside a text would be an error of the buffer.
+    -- The buffer rejects newlines inside a line.
     local said = piece[1]:gsub("[\r\n]+", " ")
     if piece[2] then
       self.marks[#self.marks + 1] = { row = row, from = at, to = at + #said, group = piece[2] }
@@ -63,7 +63,7 @@ M.thousands = thousands
 
 local VERDICTS = { cited = { "helpful", "HunchUp" }, wrong = { "not helpful", "HunchDown" } }
 
--- A long path without its beginning: the end tells more.
+-- Shorten a long path at its beginning; the end is more informative.
 local function fitting(path, width)
   if #path <= width then
     return path
@@ -80,7 +80,7 @@ local function add_entry(page, entry, verdicts, width)
   local reasons = table.concat(entry.reasons, " · ")
   local verdict = VERDICTS[verdicts[entry.item.id]]
   verdict = verdict and { verdict[1] .. (reasons ~= "" and " · " or ""), verdict[2] } or { "" }
-  local quiet = not SIGNS[entry.kind] -- conventions and the like: one line each
+  local quiet = not SIGNS[entry.kind] -- conventions and similar: one line each
   local row
   if quiet then
     row = page:add({ { "  " .. sign[1] .. " ", sign[2] }, { entry.title }, { "  " }, verdict, { reasons, "HunchReason" } }, about)
@@ -131,11 +131,11 @@ local function add_topics(page, topics, width)
 end
 
 local function new_page()
-  -- starts: rows (from 1) on which entries begin; folds: {first, last}; about: row (from 1) → {entry?, line?, topics?}
+  -- starts: rows (from 1) of entries; folds: {first, last}; about: row (from 1) → {entry?, line?, topics?}
   return setmetatable({ lines = {}, marks = {}, right = {}, about = {}, folds = {}, starts = {} }, Page)
 end
 
--- The page of an outline. `verdicts`: id → "cited" or "wrong", what was said of it in this session.
+-- Return the page of an outline. `verdicts`: id → "cited" or "wrong", feedback of this session.
 function M.page(outline, verdicts, width)
   local page = new_page()
   local place, branch = outline.place:match("^(.-) · branch (.+)$")
@@ -167,7 +167,7 @@ function M.page(outline, verdicts, width)
   return page
 end
 
--- A page that says something instead: {text, group?} a line.
+-- Return a page with a message instead: {text, group?} for each line.
 function M.message(lines)
   local page = new_page()
   for _, line in ipairs(lines) do

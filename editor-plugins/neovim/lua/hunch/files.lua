@@ -1,4 +1,4 @@
--- Which files are opened, switched to, saved and closed. The autocommands do next to nothing; all else comes later.
+-- Watcher of opened, switched, saved and closed files. The autocommands only start timers.
 local daemon = require("hunch.daemon")
 local projects = require("hunch.projects")
 local signals = require("hunch.signals")
@@ -6,12 +6,12 @@ local signals = require("hunch.signals")
 local M = {}
 
 local uv = vim.uv
-local SETTLE = 150 -- ms: files that are only flown over are not reported
-local FAREWELL = 60 -- ms that leaving Neovim may take
-local MOST_OPEN = 30 -- files that a new daemon is told of
+local SETTLE = 150 -- ms: files that are only passed through are not reported
+local FAREWELL = 60 -- ms for flushing at exit
+local MOST_OPEN = 30 -- open files reported to a new daemon
 
-local open = {} -- path → {place, at (seconds)} of what was reported as opened
-local current -- the path that was reported last
+local open = {} -- path → {place, at (seconds)} of reported files
+local current -- path reported last
 local timer
 
 local function is_file(buf)
@@ -22,7 +22,7 @@ local function is_file(buf)
   return name ~= "" and not name:find("^%a[%w+.-]+://") and not name:find("/.git/", 1, true)
 end
 
--- The absolute path of a buffer that holds a file, or nil.
+-- Return the absolute path of a buffer's file, or nil.
 function M.path(buf)
   if is_file(buf) then
     return vim.fs.normalize(vim.api.nvim_buf_get_name(buf))
@@ -36,7 +36,7 @@ local function report(path)
   signals.add("file_opened", place, { path = place.path })
 end
 
--- Report what is seen: files in other windows that were not reported yet, and last the one that is worked on.
+-- Report visible files: unreported ones in other windows first, the current one last.
 local function look()
   local here = M.path(vim.api.nvim_get_current_buf())
   for _, window in ipairs(vim.api.nvim_tabpage_list_wins(0)) do
@@ -91,7 +91,7 @@ function M.closed(buf)
   end
 end
 
--- A suggestion was followed: the daemon learns from it.
+-- Report a followed suggestion; the daemon learns from it.
 function M.used(path)
   local place = projects.place(path)
   signals.add("used", place, { path = place.path })
@@ -104,7 +104,7 @@ function M.leaving()
   signals.last_words(FAREWELL)
 end
 
--- A daemon that was started anew does not know what is open here.
+-- A restarted daemon does not know the open files.
 daemon.on_return(function()
   local paths = vim.tbl_keys(open)
   table.sort(paths, function(a, b)
@@ -117,7 +117,7 @@ daemon.on_return(function()
   end
 end)
 
--- Its context is made ready and fetched, so that `:Hunch` and the statusline have it.
+-- Fetch its context for `:Hunch` and the statusline.
 signals.on_sent(function()
   local here = M.path(vim.api.nvim_get_current_buf())
   if here and open[here] then

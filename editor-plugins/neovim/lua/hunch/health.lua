@@ -1,4 +1,4 @@
--- `:checkhealth hunch`. The one place that waits.
+-- `:checkhealth hunch`; the only blocking code.
 local M = {}
 
 local PATIENCE = 3000 -- ms
@@ -45,11 +45,11 @@ local function check_signals()
   if waiting > 0 then
     health.warn(waiting .. " signals wait for a daemon")
   else
-    health.ok("no signal is waiting")
+    health.ok("no signals are queued")
   end
   local trouble = require("hunch.daemon").trouble
   if trouble then
-    health.warn("last trouble: " .. trouble)
+    health.warn("last failure: " .. trouble)
   end
 end
 

@@ -1,4 +1,4 @@
--- One HTTP request over a socket of libuv's. Nothing here waits.
+-- Asynchronous HTTP request over a libuv socket.
 local M = {}
 
 local uv = vim.uv
@@ -20,7 +20,7 @@ local function head(request, daemon)
   return table.concat(lines, "\r\n") .. "\r\n\r\n"
 end
 
--- The response in `text`, or nil while some of it is still to come.
+-- Parse the response in `text`; return nil while it is incomplete.
 local function parsed(text, ended)
   local from, to = text:find("\r\n\r\n", 1, true)
   if not from then
@@ -79,7 +79,7 @@ function M.request(daemon, request, done)
     if response then
       finish(nil, response)
     elseif chunk == nil then
-      broken("the daemon hung up in the middle of its answer")
+      broken("the daemon closed the connection before its answer was complete")
     end
   end
 

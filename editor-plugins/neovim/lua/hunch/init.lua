@@ -1,4 +1,4 @@
--- What users call.
+-- Public functions.
 local M = {}
 
 local function here()
@@ -23,16 +23,16 @@ local function with_file(run)
   run(path)
 end
 
--- Set options; see |hunch-options|. Not needed when the defaults suit you.
+-- Set options; see |hunch-options|. Optional.
 function M.setup(options)
   require("hunch.config").set(options or {})
-  -- A plugin manager may have loaded us after the first file was opened.
+  -- A plugin manager may load the plugin after the first file was opened.
   if vim.v.vim_did_enter == 1 then
     require("hunch.files").entered(vim.api.nvim_get_current_buf())
   end
 end
 
--- Show the context of the current file. `options.query`: what you are about to do, in words.
+-- Show the context of the current file. `options.query`: the next task, in words.
 function M.show(options)
   with_file(function(path)
     require("hunch.view").open(path, options and options.query)
@@ -43,7 +43,7 @@ local function related_line(file)
   return ("%3.0f %%  %s  (%s)"):format(file.confidence * 100, file.path, table.concat(file.reasons or {}, " · "))
 end
 
--- Choose among the files that come next, by `vim.ui.select`.
+-- Choose among the related files, by `vim.ui.select`.
 function M.related()
   with_file(function(path)
     local daemon, projects = require("hunch.daemon"), require("hunch.projects")
@@ -64,7 +64,7 @@ function M.related()
         end
         if #answer.predicted_files == 0 then
           local why = (answer.degraded or {})[1]
-          return say(why or ("no hunch what comes after " .. place.path))
+          return say(why or ("no related files are known for " .. place.path))
         end
         vim.ui.select(answer.predicted_files, {
           prompt = "After " .. place.path,
@@ -81,7 +81,7 @@ function M.related()
   end)
 end
 
--- Why each piece of the context is there; in the window of `:Hunch` that of the entry under the cursor.
+-- Show the reasons of each item; in the window of `:Hunch` those of the entry under the cursor.
 function M.why()
   if vim.bo.filetype == "hunch" then
     return require("hunch.keys").why()
@@ -108,7 +108,7 @@ function M.copy()
   end)
 end
 
--- The context of `options.file` (default: the current one), for other plugins: `done(failure, bundle)`, later.
+-- Fetch the context of `options.file` (default: the current one) for other plugins; calls `done(failure, bundle)`.
 function M.context(options, done)
   local path = options.file and vim.fs.normalize(vim.fn.fnamemodify(options.file, ":p")) or here()
   if not path then
@@ -117,8 +117,8 @@ function M.context(options, done)
   require("hunch.context").fetch(path, { wanted = true, query = options.query }, done)
 end
 
--- For a statusline: "hunch 12" pieces are ready, "hunch …" the project is being read, "hunch ?" no daemon answers,
--- "" nothing to say. Asks nobody.
+-- Return a text for the statusline: "hunch 12" items are ready, "hunch …" the project is being indexed, "hunch ?" no
+-- daemon answers, "" nothing to show. Sends no request.
 function M.statusline()
   local loaded = package.loaded
   if not loaded["hunch.context"] then

@@ -1,4 +1,4 @@
--- What the keys of the window do.
+-- Actions of the keys in the window.
 local bundles = require("hunch.bundle")
 local config = require("hunch.config")
 local daemon = require("hunch.daemon")
@@ -19,7 +19,7 @@ local function entry_here()
   return about and about.entry, about
 end
 
--- A window that shows files, to open one in; the one before the view if it is one.
+-- Return a window to open a file in; preferably the one used before the view.
 local function file_window()
   local previous = vim.fn.win_getid(vim.fn.winnr("#"))
   for _, window in ipairs({ previous, unpack(vim.api.nvim_tabpage_list_wins(0)) }) do
@@ -41,7 +41,7 @@ local function edit(path, how)
   vim.cmd({ cmd = command:match("%S+$"), args = { path }, mods = { split = command:match("^topleft") } })
 end
 
--- Open a file of the project as the user's choice; at `line`, or where `name` is defined.
+-- Open a file of the project and report it as used; at `line`, or at the definition of `name`.
 function M.go(place, target, how, name)
   local path = place.in_git and vim.fs.joinpath(place.project, target.path) or target.path
   if not vim.uv.fs_stat(path) then
@@ -106,7 +106,7 @@ local function expand(place, topic)
     if failure then
       return say(failure.message, vim.log.levels.WARN)
     end
-    show_text(topic, vim.trim(answer.text or "") ~= "" and answer.text or "Nothing more is known.", "markdown")
+    show_text(topic, vim.trim(answer.text or "") ~= "" and answer.text or "No further text is stored.", "markdown")
   end)
 end
 
@@ -177,7 +177,7 @@ function M.forget()
     return
   end
   if not is_memory(entry) then
-    return say("a file is predicted, not remembered: `-` says that it does not help")
+    return say("a file is a prediction, not a memory: use `-` to mark it as not helpful")
   end
   vim.ui.select({ "Forget it", "Keep it" }, { prompt = "Forget “" .. entry.title .. "”?" }, function(_, choice)
     if choice ~= 1 then
@@ -206,7 +206,7 @@ end
 
 local LEVELS = { full = "in full", summary = "as a summary", compressed = "as one line", index = "as a name only" }
 
--- Why the entry is there, for a person.
+-- Return the reasons of an entry as text.
 function M.reasons_of(entry)
   local item = entry.item
   local lines = { "# " .. entry.title, "" }
@@ -267,7 +267,7 @@ end
 
 function M.copy_bundle(bundle)
   vim.fn.setreg('"', bundle.context, "l")
-  -- Where there is no clipboard the unnamed register is what there is.
+  -- Without a clipboard only the unnamed register is available.
   pcall(vim.fn.setreg, "+", bundle.context, "l")
   say(("copied %d tokens of Markdown"):format(bundle.token_count))
 end
@@ -286,9 +286,9 @@ local MEANINGS = {
   { "vsplit", "… in a vertical split" },
   { "tab", "… in a tab" },
   { "helpful", "this helps" },
-  { "not_helpful", "this does not" },
-  { "forget", "forget a memory, for good" },
-  { "why", "why it is there" },
+  { "not_helpful", "this does not help" },
+  { "forget", "delete a memory permanently" },
+  { "why", "show its reasons" },
   { "fold", "fold or unfold its lines" },
   { "next", "next entry" },
   { "previous", "previous entry" },
@@ -309,7 +309,7 @@ function M.help()
   show_text("keys", table.concat(lines, "\n"), "hunch-keys")
 end
 
--- For the window's bar.
+-- Text of the window's bar.
 function M.summary()
   local keys = config.options.keys
   local parts = {}

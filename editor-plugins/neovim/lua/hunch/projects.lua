@@ -1,19 +1,19 @@
--- Which project a file belongs to, and letting the daemon know it.
+-- Projects of files, and adding them to the daemon.
 local config = require("hunch.config")
 local daemon = require("hunch.daemon")
 
 local M = {}
 
 local roots = {} -- folder → root of its repository, or false
-local refused = {} -- roots and folders that the daemon does not know and shall not
+local refused = {} -- roots and folders that must not be added
 
--- A restarted daemon may know more, or be another one.
+-- A restarted daemon may know other projects.
 daemon.on_return(function()
   refused = {}
 end)
 
--- {project, path, file, in_git} of an absolute path, `file`; `path` is what it is called inside the project. Outside of a repository `project` is the file's folder: the
--- daemon finds the plain folder around it, if it was told of one.
+-- Return {project, path, file, in_git} of an absolute path, `file`; `path` is relative to the project. Outside of a
+-- repository `project` is the file's folder: the daemon finds the plain folder that contains it, if one was added.
 function M.place(path)
   local folder = vim.fs.dirname(path)
   local root = roots[folder]
@@ -43,7 +43,7 @@ local function may_add(place)
   return add
 end
 
--- The daemon said that it does not know this project: tell it, if that is allowed. `done(known, message)`.
+-- Add a project that the daemon rejected as unknown, if allowed. Calls `done(known, message)`.
 function M.add(place, done)
   if not may_add(place) then
     refused[place.project] = true

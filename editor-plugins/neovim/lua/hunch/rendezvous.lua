@@ -1,10 +1,10 @@
--- Where the running daemon is found: a private file that it writes at each start, with a new address and token.
+-- Reader of the rendezvous file: the daemon writes it at each start, with a new address and token.
 local M = {}
 
 local uv = vim.uv
 local LARGEST = 65536 -- bytes
 
--- The folders are the daemon's own choice: see `hunch doctor`.
+-- The same folders as in the daemon: see `hunch doctor`.
 function M.file()
   local home = vim.env.HUNCHD_HOME
   if home and home ~= "" then
@@ -29,15 +29,15 @@ function M.file()
   return cache .. "/hunchd/run/daemon.json"
 end
 
--- {url, socket, token, pid, version, protocol}, or nil and the reason. It is read anew for each request: it is small,
--- and a daemon that was started again is found at once.
+-- Return {url, socket, token, pid, version, protocol}, or nil and the reason. The file is read for each request: it is
+-- small, and a restarted daemon is found at once.
 function M.read()
   local path = M.file()
   local found = uv.fs_lstat(path)
   if not found then
     return nil, "no daemon is running"
   end
-  -- Windows tells no owner.
+  -- Windows reports no owner.
   if found.type ~= "file" or (uv.getuid and found.uid ~= uv.getuid()) then
     return nil, path .. " is not a file of yours"
   end

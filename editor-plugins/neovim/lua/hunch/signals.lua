@@ -1,20 +1,20 @@
--- What happens here, told to the daemon: in order, once, and never so that somebody waits for it.
+-- Queue of signals to the daemon: in order, each once, and never blocking.
 local daemon = require("hunch.daemon")
 local projects = require("hunch.projects")
 
 local M = {}
 
 local uv = vim.uv
-local SOON = 150 -- ms: what one keystroke causes goes in one request
-local MOST = 200 -- signals kept while there is no daemon; the oldest go first
+local SOON = 150 -- ms: events of one keystroke are sent together
+local MOST = 200 -- signals queued while there is no daemon; the oldest are dropped first
 local FIRST_PAUSE, LONGEST_PAUSE = 1000, 15000 -- ms between attempts
 
 local pending = {} -- {kind, place, fields, id, at}
 local sending = false
-local under_way = {} -- what was sent and is not answered yet
+local under_way = {} -- signals sent and not yet answered
 local pause = FIRST_PAUSE
-local timer -- made when it is needed
-local session -- begins every id of this Neovim
+local timer -- created on demand
+local session -- prefix of the event ids of this Neovim
 local number = 0
 local sent_hooks = {}
 
@@ -22,7 +22,7 @@ function M.pending()
   return #pending
 end
 
--- Whether the daemon will hear that `path` was opened, from what is pending or under way.
+-- Return true if an opening of `path` is pending or under way.
 function M.will_tell(path)
   for _, signals in ipairs({ pending, under_way }) do
     for _, signal in ipairs(signals) do
@@ -39,7 +39,7 @@ function M.on_sent(run)
   sent_hooks[#sent_hooks + 1] = run
 end
 
--- A moment (seconds, with fractions) as the daemon reads it.
+-- Format a time (seconds, with fractions) for the daemon.
 local function iso(moment)
   return os.date("!%Y-%m-%dT%H:%M:%S", math.floor(moment)) .. (".%03dZ"):format(math.floor(moment % 1 * 1000))
 end
@@ -90,7 +90,7 @@ local function try_again()
   pause = math.min(pause * 2, LONGEST_PAUSE)
 end
 
--- Those that were rejected because their project is not known: tell the daemon of it and send them once more.
+-- Add the projects of signals rejected as unknown, and send these again.
 local function introduce(signals)
   local by_project = {}
   for _, signal in ipairs(signals) do
@@ -128,7 +128,7 @@ local function accepted(batch, answer)
   end
 end
 
--- Refusals that will pass: a token that was just replaced, too much at once, a part that starts, a full disk.
+-- Temporary rejections: a replaced token, too many requests, a starting component, a full disk.
 local PASSING = { [401] = true, [429] = true, [503] = true, [507] = true }
 
 function flush()
@@ -163,14 +163,14 @@ function flush()
   end)
 end
 
--- Another request was answered: so will ours be.
+-- Retry after another request was answered.
 daemon.on_answer(function()
   if #pending > 0 and not sending then
     schedule(0)
   end
 end)
 
--- Tell of something at `place` (see `projects.place`); `at` in seconds, now when left out.
+-- Queue a signal about `place` (see `projects.place`); `at` in seconds, default now.
 function M.add(kind, place, fields, at)
   pending[#pending + 1] = { kind = kind, place = place, fields = fields, id = next_id(), at = iso(at or now()) }
   if #pending > MOST then
@@ -180,7 +180,7 @@ function M.add(kind, place, fields, at)
   schedule(SOON)
 end
 
--- The end of Neovim: what is pending gets `patience` ms, for a daemon that has answered until now.
+-- Flush at exit: pending signals get `patience` ms if the daemon has answered until now.
 function M.last_words(patience)
   if #pending == 0 or daemon.trouble then
     return

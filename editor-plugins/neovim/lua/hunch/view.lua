@@ -1,4 +1,4 @@
--- The window of `:Hunch`: one a Neovim, following the file that is worked on.
+-- The window of `:Hunch`: one for each Neovim, following the current file.
 local bundles = require("hunch.bundle")
 local config = require("hunch.config")
 local context = require("hunch.context")
@@ -11,10 +11,10 @@ local M = {}
 
 local api = vim.api
 local NAMESPACE = api.nvim_create_namespace("hunch")
-local ROOM = 120 -- columns from which on two windows stand beside each other
-local READING = 1500 -- ms between two looks at a project that is still being read
+local ROOM = 120 -- minimum columns for two windows side by side
+local READING = 1500 -- ms between two requests while a project is being indexed
 
--- What is shown: buf; path (of the file); query; page; bundle; verdicts (id → outcome)
+-- State of the view: buf; path (of the file); query; page; bundle; verdicts (id → outcome)
 local state = { verdicts = {} }
 local reading
 
@@ -53,7 +53,7 @@ local function paint(page)
   state.page = page
 end
 
--- Show `page` and let the cursor stay with the entry it was on.
+-- Show `page` and keep the cursor on its entry.
 local function repaint(page)
   local win = window()
   if not win then
@@ -123,7 +123,7 @@ local function show_failure(failure)
   )
 end
 
--- While the project is being read the answer grows: look again until it does no longer.
+-- While the project is being indexed the answer grows: poll until it is complete.
 local function look_again_soon()
   reading = reading or assert(vim.uv.new_timer())
   reading:start(READING, 0, vim.schedule_wrap(function()
@@ -200,7 +200,7 @@ local function make_buffer()
   api.nvim_buf_set_name(state.buf, "hunch://context")
   vim.bo[state.buf].filetype = "hunch"
   vim.bo[state.buf].bufhidden = "hide"
-  vim.bo[state.buf].formatlistpat = [[^\s*\(›\|◆\|○\|✗\|≠\|·\)\s*]] -- where wrapped titles go on
+  vim.bo[state.buf].formatlistpat = [[^\s*\(›\|◆\|○\|✗\|≠\|·\)\s*]] -- indentation of wrapped titles
   require("hunch.keys").map(state.buf)
 end
 
@@ -209,7 +209,7 @@ function M.foldtext()
   return { { ("      ⋯ %d lines"):format(count), "HunchReason" } }
 end
 
--- Show the context of `path` in the window, which is opened if need be and entered.
+-- Show the context of `path` in the window; open it if necessary, and enter it.
 function M.open(path, query)
   highlight()
   make_buffer()
@@ -229,7 +229,7 @@ function M.open(path, query)
   M.refresh()
 end
 
--- The file that is worked on is another one now.
+-- Follow a change of the current file.
 function M.follow(path)
   if not window() or path == state.path or not config.options.window.follow or state.query then
     return
@@ -242,7 +242,7 @@ function M.follow(path)
   M.refresh()
 end
 
--- A fresh bundle of `path` came in unasked.
+-- Show a new bundle of `path` that was fetched in the background.
 function M.came(path)
   local known = context.known(path)
   if path == state.path and not state.query and known and known ~= state.bundle and window() then
@@ -253,7 +253,7 @@ function M.came(path)
   end
 end
 
--- What the cursor is on: {entry?, line?, topic?}, or nil.
+-- Return what is under the cursor: {entry?, line?, topic?}, or nil.
 function M.under_cursor()
   local win = window()
   if not win or not state.page then
@@ -267,7 +267,7 @@ function M.under_cursor()
   return about
 end
 
--- The topic of `line` that stands at byte `column`, or the first one.
+-- Return the topic of `line` at byte `column`, or the first one.
 function M.topic_at(line, column, topics)
   local from = 1
   for _, topic in ipairs(topics) do
@@ -280,7 +280,7 @@ function M.topic_at(line, column, topics)
   return topics[1]
 end
 
--- Go `count` entries further (or back, if negative).
+-- Move the cursor by `count` entries (back, if negative).
 function M.step(count)
   local win = window()
   if not win or not state.page then
@@ -293,7 +293,7 @@ function M.step(count)
       at = index
     end
   end
-  -- Back from inside an entry leads to its beginning.
+  -- Moving back from inside an entry goes to its beginning.
   if count < 0 and starts[at] and starts[at] < row then
     count = count + 1
   end
@@ -303,7 +303,7 @@ function M.step(count)
   end
 end
 
--- Remember what was said of an item, and show it.
+-- Store the feedback for an item, and show it.
 function M.judged(id, outcome)
   state.verdicts[id] = outcome
   if state.bundle then
@@ -318,7 +318,7 @@ function M.close()
   end
 end
 
--- {path, query, place, bundle} of what is shown.
+-- Return {path, query, place, bundle} of the shown context.
 function M.shown()
   if not state.path then
     return nil
@@ -326,7 +326,7 @@ function M.shown()
   return { path = state.path, query = state.query, place = projects.place(state.path), bundle = state.bundle }
 end
 
--- A daemon that came after all: whoever still reads that there is none shall not have to ask again.
+-- When a daemon becomes reachable, refresh a view that shows the failure.
 daemon.on_answer(function()
   if state.path and not state.bundle then
     vim.schedule(M.refresh)

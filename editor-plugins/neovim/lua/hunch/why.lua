@@ -1,4 +1,4 @@
--- `:HunchWhy` outside of the view: every piece of a file's context with its reasons, as a table.
+-- `:HunchWhy` outside of the view: all items of a file's context with their reasons, as a table.
 local M = {}
 
 local function row(item)

@@ -1,12 +1,12 @@
-" A bundle as lines to show, and what each line stands for. Pure: no windows, no daemon.
+" Renders a bundle as lines, with the subject of each. Pure: no windows, no daemon.
 "
-" The n-th line of the Markdown that begins with "- " is the n-th item; what is indented below it belongs to it.
+" The n-th line of the Markdown that begins with "- " is the n-th item; the indented lines below belong to it.
 
 let s:titles = ['', 'Now', 'Likely next', 'Background', 'Ask for more']
 let s:signs = {'error': '✗', 'contradiction': '≠', 'decision': '◆', 'fact': '◆', 'episode': '○', 'file': '›'}
 let s:verdicts = {'cited': 'helpful', 'wrong': 'not helpful'}
 
-" Quotation marks keep a language model from taking a title for an instruction; a person needs none.
+" The quotation marks protect language models from instructions in titles; they are removed for display.
 function! s:unquoted(text) abort
   return substitute(a:text, '^«\(.*\)»$', '\1', '')
 endfunction
@@ -51,7 +51,7 @@ function! hunch#bundle#page(bundle, verdicts) abort
 endfunction
 
 function! s:add(page, line, about) abort
-  " A line end inside a text would be shown as one.
+  " Replace line breaks inside a line.
   call add(a:page.lines, substitute(a:line, '[\r\n]\+', ' ', 'g'))
   call add(a:page.about, a:about)
 endfunction
@@ -74,7 +74,7 @@ function! s:add_topics(page, topics) abort
   endfor
 endfunction
 
-" Why an item is there, as lines.
+" Return the reasons of an item as lines.
 function! hunch#bundle#why(item) abort
   let lines = [s:unquoted(get(a:item, 'title', a:item.id)), '']
   call extend(lines, map(copy(get(a:item, 'reasons', [])), {_, reason -> '- ' .. reason}))

@@ -1,5 +1,4 @@
-" The running daemon: found by the private file that it writes at each start, asked over HTTP without ever waiting,
-" started when there is none.
+" Client of the daemon: finds it by the rendezvous file, sends asynchronous HTTP requests, and starts it if necessary.
 
 let s:protocol = 1
 let s:patience = 5000 " ms for an answer; a busy machine may take one or two seconds
@@ -14,7 +13,7 @@ function! hunch#daemon#trouble() abort
   return s:trouble
 endfunction
 
-" The folders are the daemon's own choice: see `hunch doctor`.
+" The same folders as in the daemon: see `hunch doctor`.
 function! hunch#daemon#file() abort
   let [home, runtime, cache] = [$HUNCHD_HOME, $XDG_RUNTIME_DIR, $XDG_CACHE_HOME]
   if home !=# ''
@@ -29,13 +28,13 @@ function! hunch#daemon#file() abort
   return (cache !=# '' ? cache : $HOME .. '/.cache') .. '/hunchd/run/daemon.json'
 endfunction
 
-" What the file tells, or {'message': why not}. It is read anew for each request: a new daemon is found at once.
+" Read the rendezvous file; returns {'message': reason} on failure. It is read for each request, to find a new daemon.
 function! s:found() abort
   let file = hunch#daemon#file()
   if getftype(file) ==# ''
     return {'message': 'no daemon is running'}
   endif
-  " A file that only its owner may read, and that we can read, is ours.
+  " A file that only its owner may read, and that we can read, belongs to us.
   if getftype(file) !=# 'file' || (!has('win32') && getfperm(file) !=# 'rw-------')
     return {'message': file .. ' is not a private file of yours'}
   endif
@@ -81,7 +80,7 @@ function! s:send(state) abort
   endtry
 endfunction
 
-" The bytes of a request.
+" Return the bytes of a request.
 function! hunch#daemon#raw(daemon, request) abort
   let body = has_key(a:request, 'body') ? json_encode(a:request.body) : ''
   let lines = [
@@ -115,10 +114,10 @@ endfunction
 
 function! s:closed(state, _) abort
   call s:look(a:state, 1)
-  call s:fail(a:state, 'broken', 'the daemon hung up in the middle of its answer')
+  call s:fail(a:state, 'broken', 'the daemon closed the connection before its answer was complete')
 endfunction
 
-" Whether all of the response is there.
+" Return 1 if the response is complete.
 function! s:look(state, ended) abort
   let at = stridx(a:state.received, "\r\n\r\n")
   if at < 0 || a:state.finished
@@ -138,7 +137,7 @@ endfunction
 function! s:answered(state, status, body) abort
   call s:finish(a:state)
   if a:status == 401 && a:state.used !=# a:state.daemon.token
-    " A daemon that was started in this very moment: the file has its token by now.
+    " The daemon may have just been restarted: the file has its new token by now.
     return hunch#daemon#ask(a:state.request, a:state.Done, a:state.daemon.token)
   endif
   try
@@ -157,7 +156,7 @@ function! s:answered(state, status, body) abort
   let [troubled, s:trouble] = [s:trouble, '']
   let [before, s:known] = [s:known, a:state.daemon.token]
   if before !=# '' && before !=# s:known
-    " It knows nothing of what is open here.
+    " A new daemon does not know the open files.
     call hunch#projects#reset()
     call hunch#files#tell_again()
   endif
@@ -183,7 +182,7 @@ function! s:finish(state) abort
   endif
 endfunction
 
-" Run `hunch start`; `Done(message)` when it has ended, empty if all is well.
+" Run `hunch start` and call `Done(message)` when it has ended; the message is empty on success.
 function! hunch#daemon#start(Done) abort
   let command = hunch#option('command')
   if !executable(command)
@@ -203,7 +202,7 @@ function! s:started(_, code) abort
   endfor
 endfunction
 
-" Ask; when there is no daemon, start it and ask again. For what a person asked for.
+" Send a request of the user; if there is no daemon, start it and send the request again.
 function! hunch#daemon#ask_or_start(request, Done) abort
   call hunch#daemon#ask(a:request, {failure, answer, status ->
         \ get(failure, 'kind', '') ==# 'absent' && hunch#option('start')
@@ -212,7 +211,7 @@ function! hunch#daemon#ask_or_start(request, Done) abort
         \ : a:Done(failure, answer, status)})
 endfunction
 
-" Start it without being asked for: once only, so that a daemon that you have stopped stays so.
+" Start the daemon automatically, once only, so that a daemon stopped by the user stays stopped.
 function! hunch#daemon#start_once(Done) abort
   if !s:tried && hunch#option('start')
     let s:tried = 1
@@ -220,7 +219,7 @@ function! hunch#daemon#start_once(Done) abort
   endif
 endfunction
 
-" The end of Vim: a request that is given `patience` ms, to a daemon that has answered until now.
+" Flush at exit: a request gets `patience` ms if the daemon has answered until now.
 function! hunch#daemon#last_words(request, patience) abort
   let daemon = s:found()
   if s:known ==# '' || s:trouble !=# '' || get(daemon, 'token', '') !=# s:known
@@ -232,6 +231,6 @@ function! hunch#daemon#last_words(request, patience) abort
     call ch_evalraw(channel, hunch#daemon#raw(daemon, a:request), {'timeout': a:patience})
     call ch_close(channel)
   catch
-    " it is too late to say so
+    " too late to report it
   endtry
 endfunction

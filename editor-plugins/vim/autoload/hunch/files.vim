@@ -1,4 +1,4 @@
-" Which files are open here, and what becomes of them.
+" Watcher of opened, saved and closed files.
 
 let s:settle = 20 " ms: buffers that are only passed through are not opened
 let s:farewell = 100 " ms
@@ -7,7 +7,7 @@ let s:open = {} " path → {place, at}
 let s:current = ''
 let s:timer = -1
 
-" The absolute path of the file in a buffer, or '' for what is no file.
+" Return the absolute path of a buffer's file, or ''.
 function! hunch#files#path(buffer) abort
   let name = bufname(a:buffer)
   if name ==# '' || getbufvar(a:buffer, '&buftype') !=# '' || name =~# '^\a\+://'
@@ -61,13 +61,13 @@ function! s:close(path) abort
   endif
 endfunction
 
-" A suggestion was followed: the daemon learns from it.
+" Report a followed suggestion; the daemon learns from it.
 function! hunch#files#used(path) abort
   let place = hunch#projects#place(a:path)
   call hunch#signals#add('used', place, {'path': place.path})
 endfunction
 
-" A daemon that was started anew does not know what is open here.
+" A restarted daemon does not know the open files.
 function! hunch#files#tell_again() abort
   let paths = sort(keys(s:open), {a, b -> (a ==# s:current) - (b ==# s:current) ?? s:open[a].at - s:open[b].at})
   for path in paths[max([0, len(paths) - s:most]) :]

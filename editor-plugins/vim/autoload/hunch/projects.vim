@@ -1,4 +1,4 @@
-" Which project a file belongs to, and letting the daemon know it.
+" Projects of files, and adding them to the daemon.
 
 let s:roots = {} " folder → root of its repository, or ''
 let s:refused = {} " roots and folders that the daemon does not know and shall not
@@ -7,8 +7,8 @@ function! hunch#projects#reset() abort
   let s:refused = {}
 endfunction
 
-" {project, path, file, in_git} of an absolute path. Outside of a repository `project` is the file's folder: the daemon
-" finds the plain folder around it, if it was told of one.
+" Return {project, path, file, in_git} of an absolute path. Outside of a repository `project` is the file's folder: the
+" daemon finds the plain folder that contains it, if one was added.
 function! hunch#projects#place(file) abort
   let folder = fnamemodify(a:file, ':h')
   if !has_key(s:roots, folder)
@@ -47,7 +47,7 @@ function! s:may_add(place) abort
   return type(add) == v:t_func ? add(a:place.project) : add
 endfunction
 
-" The daemon said that it does not know this project: tell it, if that is allowed. `Done(message)`: empty if it does now.
+" Add a project that the daemon rejected as unknown, if allowed. Calls `Done(message)`; empty on success.
 function! hunch#projects#add(place, Done) abort
   if !s:may_add(a:place)
     let s:refused[a:place.project] = 1
@@ -64,7 +64,7 @@ function! s:added(place, Done, failure, answer, status) abort
   call a:Done(get(a:failure, 'message', ''))
 endfunction
 
-" Ask about a file, for a person: the daemon is started, and the project added, if need be.
+" Send a request of the user about a file; start the daemon and add the project if necessary.
 function! hunch#projects#ask(place, request, Done) abort
   call hunch#daemon#ask_or_start(a:request, {failure, answer, status -> get(failure, 'status') == 404
         \ ? hunch#projects#add(a:place, {message -> message ==# '' ? hunch#daemon#ask(a:request, a:Done)

@@ -1,4 +1,4 @@
-" What happens here, told to the daemon: in order, once, and never so that somebody waits for it.
+" Queue of signals to the daemon: in order, each once, and never blocking.
 
 let s:soon = 150 " ms: what one keystroke causes goes in one request
 let s:most = 200 " signals kept while there is no daemon; the oldest go first
@@ -11,12 +11,12 @@ let s:timer = -1
 let s:number = 0
 let s:session = printf('vim-%x-%s', getpid(), substitute(reltimestr(reltime()), '\D', '', 'g'))
 
-" Whether the daemon will hear that `path` was opened, from what is pending or under way.
+" Return 1 if an opening of `path` is pending or under way.
 function! hunch#signals#will_tell(path) abort
   return !empty(filter(s:pending + s:under_way, {_, one -> one.kind ==# 'file_opened' && one.place.file ==# a:path}))
 endfunction
 
-" Tell of something at `place` (see hunch#projects#place); `at` in seconds, now when left out.
+" Queue a signal about `place` (see hunch#projects#place); `at` in seconds, default now.
 function! hunch#signals#add(kind, place, fields, at = 0) abort
   let s:number += 1
   let at = strftime('%Y-%m-%dT%H:%M:%S%z', a:at > 0 ? a:at : localtime())
@@ -68,7 +68,7 @@ function! s:sent(batch, failure, answer, status) abort
     endif
     return hunch#view#follow()
   endif
-  " Refusals that will pass: a token that was just replaced, too much at once, a part that starts, a full disk.
+  " Temporary rejections: a replaced token, too many requests, a starting component, a full disk.
   if a:failure.kind ==# 'refused' && index([401, 429, 503, 507], a:failure.status) < 0
     return
   endif
@@ -81,7 +81,7 @@ function! s:sent(batch, failure, answer, status) abort
   endif
 endfunction
 
-" Those that were rejected because their project is not known: tell the daemon of it and send them once more.
+" Add the projects of signals rejected as unknown, and send these again.
 function! s:introduce(batch, answer) abort
   let strangers = {}
   for rejection in get(a:answer, 'rejected', [])

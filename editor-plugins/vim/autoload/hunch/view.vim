@@ -1,4 +1,4 @@
-" The window of `:Hunch`: one a Vim, following the file that is worked on.
+" The window of `:Hunch`: one for each Vim, following the current file.
 
 let s:name = 'hunch://context'
 let s:reading = 1500 " ms between two looks at a project that is still being read
@@ -11,7 +11,7 @@ let s:verdicts = {} " id → cited or wrong, what was said of it in this session
 let s:timer = -1
 let s:kept = {} " path → bundle
 
-" The file whose context the current window shows, or ''.
+" Return the file whose context the current window shows, or ''.
 function! hunch#view#path() abort
   return bufname() ==# s:name ? s:path : ''
 endfunction
@@ -20,7 +20,7 @@ function! s:window() abort
   return bufwinid('^' .. s:name .. '$')
 endfunction
 
-" Show the context of `path` in the window, which is opened if need be and entered.
+" Show the context of `path` in the window; open it if necessary, and enter it.
 function! hunch#view#open(path, query) abort
   let [s:path, s:query] = [a:path, a:query]
   if s:window() > 0
@@ -74,7 +74,7 @@ function! s:paint(lines, about) abort
   endif
 endfunction
 
-" Say something instead of a context, below the file's name; nothing leaves what is there.
+" Show a message below the file's name instead of a context; an empty message keeps the content.
 function! s:say(lines) abort
   if !empty(a:lines)
     let s:bundle = {}
@@ -82,7 +82,7 @@ function! s:say(lines) abort
   endif
 endfunction
 
-" The context of a file: `Done(failure, bundle, status)`.
+" Fetch the context of a file; calls `Done(failure, bundle, status)`.
 function! hunch#view#fetch(path, query, Done) abort
   let place = hunch#projects#place(a:path)
   let query = {'project': place.project, 'file': place.path}
@@ -119,7 +119,7 @@ function! s:fetched(path, query, failure, bundle, status) abort
   endif
   call s:show(a:bundle)
   if a:bundle.status ==# 'degraded'
-    " While the project is being read the answer grows.
+    " While the project is being indexed the answer grows.
     call timer_stop(s:timer)
     let s:timer = timer_start(s:reading, {-> hunch#view#refresh()})
   endif
@@ -135,7 +135,7 @@ function! s:show(bundle) abort
   call s:paint(page.lines, page.about)
 endfunction
 
-" The daemon has been told what was opened: show the file that is worked on, if the window is open.
+" After openings were reported, show the context of the current file if the window is open.
 function! hunch#view#follow() abort
   let path = hunch#files#path(bufnr())
   if s:window() > 0
@@ -146,7 +146,7 @@ function! hunch#view#follow() abort
   endif
 endfunction
 
-" What a key does with the entry under the cursor.
+" Run the action of a key on the entry under the cursor.
 function! hunch#view#do(action) abort
   let about = get(s:about, line('.') - 1, {})
   let item = get(about, 'item', {})
@@ -212,7 +212,7 @@ endfunction
 
 function! s:expanded(topic, failure, answer, status) abort
   let text = empty(a:failure) ? get(a:answer, 'text', get(a:answer, 'content', '')) : a:failure.message
-  call s:tell(split(text ==# '' ? 'nothing is known of ' .. a:topic : text, "\n", 1))
+  call s:tell(split(text ==# '' ? 'no text is stored for ' .. a:topic : text, "\n", 1))
 endfunction
 
 function! s:judge(item, outcome) abort
@@ -233,9 +233,9 @@ endfunction
 
 function! s:forget(item) abort
   if a:item.id =~# ':'
-    return hunch#warn('this is no memory, so there is nothing to forget')
+    return hunch#warn('this entry is not a memory')
   endif
-  call popup_menu(['Forget it for good', 'Keep it'], #{callback: {_, chosen -> chosen == 1 ? s:forgotten(a:item) : 0}})
+  call popup_menu(['Delete it permanently', 'Keep it'], #{callback: {_, chosen -> chosen == 1 ? s:forgotten(a:item) : 0}})
 endfunction
 
 function! s:forgotten(item) abort

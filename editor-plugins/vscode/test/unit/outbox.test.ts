@@ -1,4 +1,4 @@
-/** No signal is lost, none arrives twice, and none blocks the others. */
+/** Tests of the outbox: no signal is lost, duplicated or blocked. */
 
 import * as assert from "node:assert/strict";
 import { test } from "node:test";

@@ -1,4 +1,4 @@
-/** What is read: the rendezvous file, events, bundles, places, diagnostics. */
+/** Tests of parsers: rendezvous file, events, bundles, places, diagnostics. */
 
 import * as assert from "node:assert/strict";
 import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
