@@ -23,7 +23,7 @@ function at(t: TestContext, around: Partial<Surrounding> = {}) {
   return { home, connection, states };
 }
 
-test("a daemon is found when it comes, over a Unix socket or over loopback", LIMIT, async (t) => {
+test("connection finds a started daemon over socket or loopback", LIMIT, async (t) => {
   for (const tcp of [false, true]) {
     const { home, connection } = at(t);
     void connection.run();
@@ -36,7 +36,7 @@ test("a daemon is found when it comes, over a Unix socket or over loopback", LIM
   }
 });
 
-test("a question finds the new daemon though nobody told of it", LIMIT, async (t) => {
+test("request finds a restarted daemon without an event", LIMIT, async (t) => {
   const { home, connection } = at(t);
   const first = await new Daemon().start(home);
   await connection.json({ method: "GET", path: "/status" });
@@ -47,7 +47,7 @@ test("a question finds the new daemon though nobody told of it", LIMIT, async (t
   assert.equal(await connection.json({ method: "GET", path: "/status" }), "second");
 });
 
-test("an old token is replaced by the one in the rendezvous file", LIMIT, async (t) => {
+test("rejected token is reread from the rendezvous file", LIMIT, async (t) => {
   const { home, connection } = at(t);
   const daemon = await new Daemon(() => ({ status: 200, body: "served" })).start(home, { tcp: true });
   t.after(() => daemon.stop());
@@ -66,12 +66,12 @@ test("an old token is replaced by the one in the rendezvous file", LIMIT, async 
   assert.equal(await connection.json({ method: "GET", path: "/status" }), "served");
 });
 
-test("without a daemon a question fails at once", LIMIT, async (t) => {
+test("request without a daemon fails immediately", LIMIT, async (t) => {
   const { connection } = at(t);
   await assert.rejects(connection.json({ method: "GET", path: "/status" }), Unreachable);
 });
 
-test("what the daemon refuses is told in its own words", LIMIT, async (t) => {
+test("rejection keeps the daemon's message", LIMIT, async (t) => {
   const { home, connection } = at(t);
   const error = { code: "not_found", message: "there is no memory 'm1'" };
   const daemon = await new Daemon(() => ({ status: 404, body: { error } })).start(home);
@@ -118,7 +118,7 @@ test(
   },
 );
 
-test("a daemon that cannot be started is not started for ever", LIMIT, async (t) => {
+test("failing start is not repeated forever", LIMIT, async (t) => {
   let starts = 0;
   const start = (): Promise<Started> => {
     starts += 1;
@@ -136,7 +136,7 @@ test("a daemon that cannot be started is not started for ever", LIMIT, async (t)
   assert.equal(starts, 3);
 });
 
-test("a daemon of another protocol is not asked anything", LIMIT, async (t) => {
+test("daemon with another protocol version gets no requests", LIMIT, async (t) => {
   const { home, connection } = at(t);
   const daemon = await new Daemon().start(home, { protocol: 2 });
   t.after(() => daemon.stop());
@@ -147,7 +147,7 @@ test("a daemon of another protocol is not asked anything", LIMIT, async (t) => {
   assert.deepEqual(daemon.asked, []);
 });
 
-test("what the daemon tells is heard, also from the next one", LIMIT, async (t) => {
+test("events are received, also after a restart", LIMIT, async (t) => {
   const { home, connection, states } = at(t);
   const heard: DaemonEvent[] = [];
   connection.events.on((event) => heard.push(event));
@@ -167,7 +167,7 @@ test("what the daemon tells is heard, also from the next one", LIMIT, async (t) 
   );
 });
 
-test("a daemon that hangs is called slow, and found again when it answers", { timeout: 60_000 }, async (t) => {
+test("hanging daemon is reported as slow, and reconnected", { timeout: 60_000 }, async (t) => {
   const { home, connection } = at(t);
   const daemon = new Daemon();
   daemon.hangs = true;

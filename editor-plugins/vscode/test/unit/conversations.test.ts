@@ -57,7 +57,7 @@ async function opened({ outbox }: Stage, path = "shop/basket.py"): Promise<void>
   await outbox.send();
 }
 
-test("a file is opened, its context shown, and asked again nothing has changed", LIMIT, async (t) => {
+test("opening a file shows its context, the second request gets 304", LIMIT, async (t) => {
   const on = await stage(t, "open");
   await opened(on);
   const first = await shown(on.following, "shop/basket.py");
@@ -69,7 +69,7 @@ test("a file is opened, its context shown, and asked again nothing has changed",
   assert.equal(on.following.shown, first, "304 leaves what is shown as it is");
 });
 
-test("a project that is not known is added, and the signal sent once more", LIMIT, async (t) => {
+test("unknown project is added and the signal resent", LIMIT, async (t) => {
   const on = await stage(t, "open-unknown");
   await opened(on);
 
@@ -77,7 +77,7 @@ test("a project that is not known is added, and the signal sent once more", LIMI
   assert.equal(on.outbox.size, 0);
 });
 
-test("a project that may not be added costs its signals, and its context says so", LIMIT, async (t) => {
+test("project that may not be added drops its signals and is reported", LIMIT, async (t) => {
   const on = await stage(t, "open-unknown", false);
   await opened(on);
   assert.equal(on.outbox.size, 0);
@@ -86,7 +86,7 @@ test("a project that may not be added costs its signals, and its context says so
   assert.deepEqual(await shown(asked.following, "shop/basket.py"), { is: "unknown", project: PROJECT });
 });
 
-test("the context of a project that is not known is asked for again once it is", LIMIT, async (t) => {
+test("context of an unknown project is requested again after adding it", LIMIT, async (t) => {
   const on = await stage(t, "unknown");
   const context = await shown(on.following, "shop/basket.py");
 
@@ -94,7 +94,7 @@ test("the context of a project that is not known is asked for again once it is",
   assert.equal(context.is === "bundle" && context.bundle.status, "degraded");
 });
 
-test("a file is saved, another one opened, the first one closed", LIMIT, async (t) => {
+test("save, switch and close send their signals", LIMIT, async (t) => {
   const on = await stage(t, "edit");
   await opened(on);
   for (const [kind, path] of [
@@ -110,7 +110,7 @@ test("a file is saved, another one opened, the first one closed", LIMIT, async (
   assert.deepEqual(on.log, []);
 });
 
-test("diagnostics become errors, and are cleared when they are gone", LIMIT, async (t) => {
+test("diagnostics are sent as errors and cleared", LIMIT, async (t) => {
   const on = await stage(t, "diagnostics");
   const errors = new Errors();
   const tell = async (message?: string): Promise<void> => {
@@ -128,7 +128,7 @@ test("diagnostics become errors, and are cleared when they are gone", LIMIT, asy
   assert.ok(context.is === "bundle" && context.bundle.items.some((item) => item.source.line === 3));
 });
 
-test("nothing relevant is an empty bundle, something broken a degraded one", LIMIT, async (t) => {
+test("empty and degraded bundles are distinguished", LIMIT, async (t) => {
   const empty = await shown((await stage(t, "empty")).following, "note.txt");
   const degraded = await shown((await stage(t, "degraded")).following, "shop/basket.py");
 
@@ -136,7 +136,7 @@ test("nothing relevant is an empty bundle, something broken a degraded one", LIM
   assert.deepEqual(degraded.is === "bundle" && degraded.bundle.degraded, [`${PROJECT} is not there`]);
 });
 
-test("an answer that is overtaken by another file is not shown", LIMIT, async (t) => {
+test("answer of a superseded request is dropped", LIMIT, async (t) => {
   const home = new Home();
   const [, asked] = transcript("open");
   const daemon = await new Replay([asked!, asked!], PROJECT).start(home);

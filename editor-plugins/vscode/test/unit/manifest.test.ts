@@ -15,7 +15,7 @@ const all = [...sources.values()].join("\n");
 const found = (pattern: RegExp, text: string): string[] =>
   [...text.matchAll(pattern)].map((match) => match[1] ?? "").sort();
 
-test("every command is there, and every one that is there is described", () => {
+test("commands in package.json and sources agree", () => {
   const described: string[] = about.contributes.commands.map(({ command }: { command: string }) => command);
   const registered = found(/command\("(\w+)"/g, sources.get("commands.ts") ?? "").map((name) => `hunch.${name}`);
   assert.deepEqual(described.sort(), registered);
@@ -26,7 +26,7 @@ test("every command is there, and every one that is there is described", () => {
   );
 });
 
-test("every setting is read with its own default, and described", () => {
+test("settings in package.json and sources agree", () => {
   const properties: Record<string, { default: unknown; description?: string; markdownDescription?: string }> =
     about.contributes.configuration.properties;
   const read = new Map(
@@ -42,13 +42,13 @@ test("every setting is read with its own default, and described", () => {
   }
 });
 
-test("a repository cannot choose the command that is run, nor where the daemon keeps its files", () => {
+test("command and home settings are machine scoped", () => {
   for (const name of ["command", "home", "startDaemon", "addProjects"]) {
     assert.equal(about.contributes.configuration.properties[`hunch.${name}`].scope, "machine", name);
   }
 });
 
-test("there is nothing but Node and VS Code at run time", () => {
+test("runtime imports only Node and VS Code", () => {
   assert.equal(about.dependencies, undefined);
   const imported = new Set(found(/from "([^"]+)"/g, all).filter((name) => !name.startsWith("./")));
   assert.deepEqual(
@@ -57,7 +57,7 @@ test("there is nothing but Node and VS Code at run time", () => {
   );
 });
 
-test("requests are made in two modules, and to what the rendezvous file names only", () => {
+test("only two modules make requests", () => {
   const asking = [...sources]
     .filter(([, text]) => /http\.request|fetch\(|node:net|node:https/.test(text))
     .map(([name]) => name);

@@ -34,7 +34,7 @@ const refused = (...indexes: number[]) => ({
 });
 const open = (path: string) => ({ kind: "file_opened" as const, path });
 
-test("what happens while the daemon is away arrives later, in order, with the time it happened", async () => {
+test("outbox keeps signals while disconnected, in order and with their times", async () => {
   let away = true;
   const { box, batches } = outbox(() => (away ? { status: 0 } : fine));
   box.add("/p", open("a"), new Date(0));
@@ -53,7 +53,7 @@ test("what happens while the daemon is away arrives later, in order, with the ti
   assert.equal(batches[0]?.[0]?.event_id, batches[1]?.[0]?.event_id, "the same event, should both have arrived");
 });
 
-test("what is kept is bounded: the oldest go first", async () => {
+test("outbox drops the oldest signals beyond its limit", async () => {
   const { box } = outbox(() => ({ status: 0 }));
   for (let n = 0; n < 700; n++) {
     box.add("/p", open(String(n)));
@@ -62,7 +62,7 @@ test("what is kept is bounded: the oldest go first", async () => {
   assert.equal(box.size, 500);
 });
 
-test("a batch that is refused as a whole does not stand in the way of the next", async () => {
+test("outbox skips a rejected batch", async () => {
   const { box, batches, log } = outbox((signals) => (signals.length > 1 ? { status: 422, body: {} } : fine));
   box.add("/p", open("a"));
   box.add("/p", open("b"));
@@ -76,7 +76,7 @@ test("a batch that is refused as a whole does not stand in the way of the next",
   assert.equal(log.length, 1);
 });
 
-test("a busy daemon is given the time it asks for", async () => {
+test("outbox respects Retry-After", async () => {
   const { box, batches } = outbox(() => ({ status: 429, retryAfter: 600, body: {} }));
   box.add("/p", open("a"));
   await box.send();
@@ -86,7 +86,7 @@ test("a busy daemon is given the time it asks for", async () => {
   assert.equal(box.size, 1);
 });
 
-test("a project that is still unknown after it was added is not tried for ever", async () => {
+test("outbox stops retrying a project that stays unknown", async () => {
   const { box, batches } = outbox(() => refused(0));
   box.add("/p", open("a"));
   await box.send();
@@ -96,7 +96,7 @@ test("a project that is still unknown after it was added is not tried for ever",
   assert.equal(box.size, 0);
 });
 
-test("only what was refused for an unknown project is sent again", async () => {
+test("outbox resends only signals rejected for an unknown project", async () => {
   const added: string[] = [];
   const { box, batches } = outbox(
     (signals) => (signals.length === 2 ? refused(1) : fine),

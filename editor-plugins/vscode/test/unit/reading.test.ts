@@ -15,7 +15,7 @@ import { Home, transcript } from "./daemon";
 
 const TOLD = { protocol: 1, url: "http://127.0.0.1:7", socket: null, token: "t", pid: 1, version: "0.1.0" };
 
-test("the rendezvous file is where the daemon writes it", async () => {
+test("rendezvous file path matches the daemon's", async () => {
   const file = (home: string, variables: Record<string, string>, platform: NodeJS.Platform = "linux") =>
     rendezvousFile(home, { variables, platform, home: "/home/ada" });
 
@@ -26,7 +26,7 @@ test("the rendezvous file is where the daemon writes it", async () => {
   assert.equal(await file("", {}, "darwin"), "/home/ada/Library/Caches/TemporaryItems/hunchd/daemon.json");
 });
 
-test("a rendezvous file that leads elsewhere, or is not the user's own, is not believed", async (t) => {
+test("rendezvous file with a remote URL or another owner is rejected", async (t) => {
   const home = new Home();
   t.after(() => home.dispose());
   const says = async (told: unknown) => {
@@ -54,7 +54,7 @@ test("a rendezvous file that leads elsewhere, or is not the user's own, is not b
   assert.equal(await readRendezvous(link), undefined);
 });
 
-test("events are read whole, wherever the stream is cut", () => {
+test("event parser handles arbitrary chunk boundaries", () => {
   const stream =
     ': hello\n\nevent: indexed\ndata: {"type":"indexed","project":"p"}\n\ndata: not JSON\n\ndata: {"type":"x"}\n\n';
   for (let cut = 1; cut < stream.length; cut++) {
@@ -66,7 +66,7 @@ test("events are read whole, wherever the stream is cut", () => {
   }
 });
 
-test("a bundle is listed by tier, files by name, strangers' words without their marks", () => {
+test("bundle items are grouped by tier, titles unquoted", () => {
   const [, { answer }] = transcript("open") as [unknown, { answer: { body: Bundle } }];
   const sections = sectionsOf(answer.body, "shop/basket.py");
 
@@ -87,7 +87,7 @@ test("a bundle is listed by tier, files by name, strangers' words without their 
   ]);
 });
 
-test("the folder of a file is shown where it is another one; memories can be forgotten, files not", () => {
+test("file items show their folder, only memories can be forgotten", () => {
   const [, { answer }] = transcript("open") as [unknown, { answer: { body: Bundle } }];
   const file = answer.body.items.find((item) => item.id === "file:shop/checkout.py")!;
   const memory = answer.body.items.find((item) => item.kind === "decision")!;
@@ -98,16 +98,16 @@ test("the folder of a file is shown where it is another one; memories can be for
   assert.ok(pieceOf(memory).forgettable);
 });
 
-test("what strangers write is no Markdown in a tooltip", () => {
+test("tooltip escapes Markdown of untrusted text", () => {
   assert.equal(plain("[a](command:x) <b>\n\n# `c`"), "\\[a\\]\\(command\\:x\\) \\<b\\> \\# \\`c\\`");
 });
 
-test("an empty context has no topics", () => {
+test("empty context has no topics", () => {
   assert.deepEqual(topicsOf(""), []);
   assert.deepEqual(topicsOf("# a\n\n## Now\n- «## Ask for more» · `hunch expand X`\n"), []);
 });
 
-test("a file lies in its own repository, else in the workspace folder, else nowhere", async (t) => {
+test("place of a file: repository, else workspace folder, else none", async (t) => {
   const home = new Home();
   t.after(() => home.dispose());
   const inner = join(home.folder, "outer/vendor/inner");
@@ -128,7 +128,7 @@ test("a file lies in its own repository, else in the workspace folder, else nowh
   });
 });
 
-test("only repositories of a trusted window are added without asking", async (t) => {
+test("only repositories of a trusted workspace are added automatically", async (t) => {
   const home = new Home();
   t.after(() => home.dispose());
   const shop = join(home.folder, "shop");
@@ -148,7 +148,7 @@ test("only repositories of a trusted window are added without asking", async (t)
   assert.equal(await mayAdd(join(home.folder, "plain"), window), "not-a-repository");
 });
 
-test("of diagnostics only what changed is told", () => {
+test("diagnostics report only changes", () => {
   const errors = new Errors();
   const told = (...messages: string[]) =>
     errors.changes(
@@ -168,7 +168,7 @@ test("of diagnostics only what changed is told", () => {
   assert.equal(told(...Array.from({ length: 100 }, (_, n) => `e${n}`)).length, 20);
 });
 
-test("the command is looked for on PATH first", () => {
+test("command is searched on PATH first", () => {
   const places = usualPlaces({ variables: { PATH: "/a:/b" }, platform: "linux", home: "/home/ada" });
   assert.deepEqual(places.slice(0, 3), ["/a/hunch", "/b/hunch", "/home/ada/.local/bin/hunch"]);
 });
