@@ -55,19 +55,19 @@ BY_HAND = {
 
 def main() -> None:
     repositories: dict[str, Counter[str]] = defaultdict(Counter)  # language → name → repositories
-    known: Counter[str] = Counter()
+    name_counts: Counter[str] = Counter()
     for git_dir in sys.argv[1:]:
         for language, names in find_used_names(Path(git_dir)).items():
-            known[language] += 1
+            name_counts[language] += 1
             repositories[language].update(names)
     table = {}
-    for language in sorted(known.keys() | BY_HAND.keys()):
-        needed = max(LEAST_REPOSITORIES - (known[language] < 5), SHARE * known[language])
+    for language in sorted(name_counts.keys() | BY_HAND.keys()):
+        needed = max(LEAST_REPOSITORIES - (name_counts[language] < 5), SHARE * name_counts[language])
         common = {name for name, count in repositories[language].items() if count >= needed}
         table[language] = " ".join(sorted(common | set(BY_HAND.get(language, "").split())))
     json.dump(table, sys.stdout, indent=0, ensure_ascii=True)
     print()
-    print({language: (known[language], len(names.split())) for language, names in table.items()}, file=sys.stderr)
+    print({language: (name_counts[language], len(names.split())) for language, names in table.items()}, file=sys.stderr)
 
 
 def find_used_names(git_dir: Path) -> dict[str, set[str]]:

@@ -56,16 +56,16 @@ def memories(count: int, repository: Path, project: str) -> list[dict[str, Any]]
     chance = random.Random(count)
     words, files = read_words(repository)
     now = datetime.now(UTC)
-    made: list[dict[str, Any]] = []
+    rows: list[dict[str, Any]] = []
     for number in range(count):
         at = (now - timedelta(days=chance.uniform(0, 700))).isoformat()
-        if made and chance.random() < 0.1:
-            made.append(chance.choice(made[-500:]) | {"id": f"m{number:06d}"})
+        if rows and chance.random() < 0.1:
+            rows.append(chance.choice(rows[-500:]) | {"id": f"m{number:06d}"})
             continue
         title = " ".join(chance.sample(words, 6)).capitalize()
         sentences = [" ".join(chance.sample(words, chance.randint(6, 18))).capitalize() + "." for _ in range(5)]
         sentences[chance.randrange(5)] = f"We decided this because {' '.join(chance.sample(words, 6))}."
-        made.append(
+        rows.append(
             {
                 "id": f"m{number:06d}",
                 "kind": "episode",
@@ -81,7 +81,7 @@ def memories(count: int, repository: Path, project: str) -> list[dict[str, Any]]
                 "source": {"type": "session"},
             }
         )
-    return made
+    return rows
 
 
 async def fill(home: Path, project: str, lines: Sequence[dict[str, Any]]) -> None:
@@ -119,7 +119,7 @@ class ProcessSamples:
 
 
 async def watch(client: aiohttp.ClientSession, pid: int, stop: asyncio.Event) -> ProcessSamples:
-    seen, begun = ProcessSamples(), dict[int, float]()
+    samples, cpu_at_start = ProcessSamples(), dict[int, float]()
     while not stop.is_set():
         found = await asyncio.to_thread(
             lambda: [(name, child, *_read_usage(child)) for name, child in _list_processes(pid)]
@@ -127,38 +127,38 @@ async def watch(client: aiohttp.ClientSession, pid: int, stop: asyncio.Event) ->
         weights: dict[str, float] = {}
         for name, child, size, seconds in found:
             weights[name] = weights.get(name, 0.0) + size
-            if child in begun:
-                seen.seconds[name] = seen.seconds.get(name, 0.0) + seconds - begun[child]
+            if child in cpu_at_start:
+                samples.seconds[name] = samples.seconds.get(name, 0.0) + seconds - cpu_at_start[child]
             elif name != "front":  # started for the run
-                seen.seconds[name] = seen.seconds.get(name, 0.0) + seconds
-            begun[child] = seconds
+                samples.seconds[name] = samples.seconds.get(name, 0.0) + seconds
+            cpu_at_start[child] = seconds
         step = ((await status(client)).get("consolidation") or {}).get("step", "")
         together, made_of = await asyncio.to_thread(_measure_memory, [(name, child) for name, child, _, _ in found])
-        if together["alone"] > seen.peak.get("alone", 0.0):
-            seen.made_of, seen.most_at = made_of, step
+        if together["alone"] > samples.peak.get("alone", 0.0):
+            samples.made_of, samples.most_at = made_of, step
         for name, size in {**weights, "all": sum(weights.values()), **together}.items():
-            seen.peak[name] = max(seen.peak.get(name, 0.0), size)
+            samples.peak[name] = max(samples.peak.get(name, 0.0), size)
         await asyncio.sleep(LOOK)
-        seen.steps[step] = seen.steps.get(step, 0.0) + LOOK
-    return seen
+        samples.steps[step] = samples.steps.get(step, 0.0) + LOOK
+    return samples
 
 
 def _list_processes(pid: int) -> list[tuple[str, int]]:
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    named = [("front", pid)]
+    processes = [("front", pid)]
     for child in children:
         with suppress(OSError):
             command = Path(f"/proc/{child}/cmdline").read_bytes().decode().split("\0")
             name = next((word.rpartition(".")[2] for word in command if word.startswith("hunchd.daemon.")), "other")
-            named.append((name, int(child)))
-    return named
+            processes.append((name, int(child)))
+    return processes
 
 
 def _read_usage(pid: int) -> tuple[float, float]:
     """Return MB of memory and processor seconds so far; nothing for an ended process."""
     try:
-        told = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        return memory_of(pid) / 1e6, (int(told[11]) + int(told[12])) / os.sysconf("SC_CLK_TCK")
+        stat_fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return memory_of(pid) / 1e6, (int(stat_fields[11]) + int(stat_fields[12])) / os.sysconf("SC_CLK_TCK")
     except OSError:
         return 0.0, 0.0
 
@@ -173,12 +173,12 @@ def _measure_memory(processes: Sequence[tuple[str, int]]) -> tuple[dict[str, flo
         path, size = "", 0
         with suppress(OSError):
             for line in Path(f"/proc/{pid}/smaps").read_text().splitlines():
-                name, _, told = line.partition(":")
+                name, _, value = line.partition(":")
                 if name == "Rss":
-                    size = int(told.split()[0])
+                    size = int(value.split()[0])
                     resident += size
                 elif name == "Anonymous":
-                    own[process] = own.get(process, 0) + (anonymous := int(told.split()[0]))
+                    own[process] = own.get(process, 0) + (anonymous := int(value.split()[0]))
                     files[path] = files.get(path, 0) + size - anonymous
                 elif (parts := line.split(maxsplit=5)) and "-" in parts[0]:
                     path = parts[5] if len(parts) > 5 else ""
@@ -193,17 +193,17 @@ def format_rounded(figures: Mapping[str, float]) -> str:
 
 def format_quantiles(seconds: Sequence[float]) -> str:
     ordered = sorted(seconds)
-    told = {
+    figures = {
         name: ordered[min(len(ordered) - 1, int(len(ordered) * share))] for name, share in (("p50", 0.5), ("p95", 0.95))
     }
-    shown = ", ".join(f"{name} {value * 1e3:.1f} ms" for name, value in told.items())
+    shown = ", ".join(f"{name} {value * 1e3:.1f} ms" for name, value in figures.items())
     return f"{shown}, worst {ordered[-1] * 1e3:.0f} ms of {len(ordered)}"
 
 
 async def prepare(repository: Path, count: int, home: Path) -> None:
     """Fill a store and keep it."""
-    with daemon(home) as (told, _):
-        async with open_session(told) as client:
+    with daemon(home) as (rendezvous, _):
+        async with open_session(rendezvous) as client:
             await add(client, repository)
             project = await get_project(client)
             while any((await status(client))["queues"].values()):
@@ -222,8 +222,8 @@ async def get_project(client: aiohttp.ClientSession) -> dict[str, Any]:
 
 async def status(client: aiohttp.ClientSession) -> dict[str, Any]:
     async with client.get("/status") as answer:
-        told: dict[str, Any] = await answer.json()
-        return told
+        body: dict[str, Any] = await answer.json()
+        return body
 
 
 async def stop_after(client: aiohttp.ClientSession, after: float) -> None:
@@ -239,8 +239,8 @@ async def stop_after(client: aiohttp.ClientSession, after: float) -> None:
 
 
 async def measure(repository: Path, home: Path, *, quiet: float, most: float, back: bool) -> None:
-    with daemon(home) as (told, pid):
-        async with open_session(told) as client:
+    with daemon(home) as (rendezvous, pid):
+        async with open_session(rendezvous) as client:
             client._timeout = aiohttp.ClientTimeout(total=1_800)
             await add(client, repository)
             project = await get_project(client)
@@ -269,11 +269,13 @@ async def measure(repository: Path, home: Path, *, quiet: float, most: float, ba
             print(f"run: {run['status']} in {took:.1f} s: {counts}")
             print(f"gate: {run.get('gate')}")
             print(f"/context during: {format_quantiles(await asking)}")
-            seen = await watching
-            print(f"memory in MB at most: {format_rounded(seen.peak)}")
-            print(f"alone at most, of their own and of files, in '{seen.most_at}': {format_rounded(seen.made_of)}")
-            print(f"seconds of a processor: {format_rounded(seen.seconds)}")
-            print(f"seconds by step: {format_rounded(seen.steps)}", flush=True)
+            samples = await watching
+            print(f"memory in MB at most: {format_rounded(samples.peak)}")
+            print(
+                f"alone at most, of their own and of files, in '{samples.most_at}': {format_rounded(samples.made_of)}"
+            )
+            print(f"seconds of a processor: {format_rounded(samples.seconds)}")
+            print(f"seconds by step: {format_rounded(samples.steps)}", flush=True)
             if back:
                 began = time.monotonic()
                 async with client.post(f"/consolidate/{run['run']}/undo", json={}) as answer:

@@ -55,10 +55,10 @@ def generate_pairs(seed: int = 7) -> list[Pair]:
         *_properties(rng),
     ]
     rows = [json.loads(line) for line in WRITTEN.read_text("utf-8").splitlines()]
-    written = [
+    written_pairs = [
         Pair(row["a"], row["b"], row["label"], row["kind"], f"written {number}") for number, row in enumerate(rows)
     ]
-    return list(dict.fromkeys((*pairs, *written)))
+    return list(dict.fromkeys((*pairs, *written_pairs)))
 
 
 def _choices(rng: random.Random) -> Iterator[Pair]:
@@ -153,8 +153,8 @@ def _versions(rng: random.Random) -> Iterator[Pair]:
             first, second = (wording.format for wording in rng.sample(FRAMES["least versions"], 2))
             yield Pair(first(tool, number["low"]), second(tool, number["mid"]), 1, "versions", group)
             yield Pair(first(tool, number["mid"]), second(tool, number["mid"]), 0, "paraphrase", group)
-        for mine, told, others, other, label, kind in VERSIONS:
-            a = rng.choice(FRAMES[mine]).format(tool, number[told])
+        for mine, version, others, other, label, kind in VERSIONS:
+            a = rng.choice(FRAMES[mine]).format(tool, number[version])
             yield Pair(a, rng.choice(FRAMES[others]).format(tool, number[other]), label, kind, group)
         yield from _versions_side_by_side(rng, tool, (low, mid, high), dot)
         yield Pair(f"{tool} {mid} is supported", f"Support for {tool} {mid} was dropped", 1, "negation", group)

@@ -60,12 +60,12 @@ async def main() -> None:
     rng = random.Random(3)
     pairs = [pair for pair in generate_pairs() if pair.contradiction]
     with tempfile.TemporaryDirectory() as folder:
-        kept: Path = options.store or Path(folder)
-        known = kept.exists() and any(kept.iterdir())
-        kept.mkdir(parents=True, exist_ok=True)
+        store_folder: Path = options.store or Path(folder)
+        exists = store_folder.exists() and any(store_folder.iterdir())
+        store_folder.mkdir(parents=True, exist_ok=True)
         reader = None if options.rules else Late("reader of pairs", fast.load_reader, idle_after=600.0)
-        store = StoreService(kept, new_session(), None, reader)
-        if not known:
+        store = StoreService(store_folder, new_session(), None, reader)
+        if not exists:
             await fill_store(store, [pair.a for pair in pairs], options.repositories, options.memories, rng)
         if options.asked:
             new = [
@@ -111,22 +111,22 @@ async def time_questions(store: StoreService, new: list[Memory]) -> tuple[list[f
     durations, worked, found = [], [], 0
     for memory in new:
         began, spent = time.perf_counter(), time.process_time()
-        asked = {
+        requests = {
             "query": question_for(memory),
             "filters": filters,
             "k": CANDIDATES,
             "mode": "hybrid",
             "depth": "shallow",
         }
-        answer = await store.handlers["search"](asked | {"patience": 0.0})
+        answer = await store.handlers["search"](requests | {"patience": 0.0})
         candidates = [hit_of(hit).memory for hit in json.loads(answer)["hits"]]
         comparing = time.perf_counter()
         look = held_against(memory, candidates)
         reading = time.perf_counter()
         pairs = look.open[:MOST_READ] if store.reading is not None else ()
         texts = [(statement(a), statement(b)) for a, b in pairs]
-        said = (await store.handlers["contradict"]({"pairs": texts}))["probabilities"] if pairs else []
-        found += bool(look.as_read({(a.id, b.id): one for (a, b), one in zip(pairs, said, strict=True)}))
+        probabilities = (await store.handlers["contradict"]({"pairs": texts}))["probabilities"] if pairs else []
+        found += bool(look.as_read({(a.id, b.id): one for (a, b), one in zip(pairs, probabilities, strict=True)}))
         ended = time.perf_counter()
         SPENT.update(comparing=(reading - comparing) * 1_000, reading=(ended - reading) * 1_000, read=len(pairs))
         durations.append((ended - began) * 1_000)

@@ -57,19 +57,19 @@ def train_weights(pairs: Sequence[Pair], own: Sequence[Pair], provenance: dict[s
     """Fit a logistic regression on the clause pair that decides each statement pair."""
     both = [*pairs, *own]
     compared = [[one.features for one in comparisons(pair.a, pair.b) if one.kind] for pair in both]
-    told = [
+    labelled = [
         (features, pair, index >= len(pairs))
         for index, (features, pair) in enumerate(zip(compared, both, strict=True))
         if features
     ]
-    labels = np.array([float(pair.contradiction) for _, pair, _ in told])
-    mine = np.array([is_own for *_, is_own in told])
-    share = _weigh_pairs([pair for _, pair, _ in told], mine)
-    chosen = [max(features) for features, *_ in told]
+    labels = np.array([float(pair.contradiction) for _, pair, _ in labelled])
+    mine = np.array([is_own for *_, is_own in labelled])
+    share = _weigh_pairs([pair for _, pair, _ in labelled], mine)
+    chosen = [max(features) for features, *_ in labelled]
     weights = Weights(0.0, (0.0,) * len(FEATURES), provenance)
     for _ in range(ROUNDS):
         weights = _fit(np.array(chosen), labels, share / share.sum(), provenance)
-        chosen = [max(features, key=weights.probability) for features, *_ in told]
+        chosen = [max(features, key=weights.probability) for features, *_ in labelled]
     return weights
 
 
@@ -103,8 +103,8 @@ def count_outcomes(pairs: Iterable[Pair], verdict: Callable[[Pair], bool]) -> di
     """Count right and wrong answers by kind; kinds without contradictions count false alarms."""
     found: dict[str, dict[str, int]] = defaultdict(lambda: {"hit": 0, "missed": 0, "false": 0, "right": 0})
     for pair in pairs:
-        said = verdict(pair)
-        name = ("hit" if said else "missed") if pair.contradiction else ("false" if said else "right")
+        is_reported = verdict(pair)
+        name = ("hit" if is_reported else "missed") if pair.contradiction else ("false" if is_reported else "right")
         found[pair.kind][name] += 1
     return dict(found)
 
@@ -149,12 +149,12 @@ def evaluate(pairs: Sequence[Pair], judging: PairJudge, shown: int) -> None:
     everything: list[Pair] = []
     verdicts: dict[Pair, bool] = {}
     for repository in sorted({pair.group for pair in pairs}):
-        held = [pair for pair in pairs if pair.group == repository]
+        held_out = [pair for pair in pairs if pair.group == repository]
         weights = train_weights([pair for pair in pairs if pair.group != repository], own, {})
-        found = {pair: judging.verdict(pair, weights).contradicts for pair in held}
-        report(f"held out: {repository}", count_outcomes(held, found.__getitem__))
+        found = {pair: judging.verdict(pair, weights).contradicts for pair in held_out}
+        report(f"held out: {repository}", count_outcomes(held_out, found.__getitem__))
         verdicts |= found
-        everything += held
+        everything += held_out
     if everything:
         report("all repositories, each held out", count_outcomes(everything, verdicts.__getitem__))
     groups = sorted({pair.group for pair in own})
@@ -194,16 +194,16 @@ def blind_with_judge(pairs: Sequence[Pair], judging: PairJudge, settings: Langua
     found = dict(zip(pairs, all_of_them, strict=True))
     report("without the language model", count_outcomes(pairs, lambda pair: bool(found[pair].before)))
     report("with the language model", count_outcomes(pairs, lambda pair: bool(found[pair].after)))
-    asked, answered = sum(one.is_free for one in all_of_them), sum(one.is_answered for one in all_of_them)
-    print(f"{asked} pairs are put before the language model, {answered} answered; {spent.usd:.3f} US dollars")
+    asked_count, answered = sum(one.is_free for one in all_of_them), sum(one.is_answered for one in all_of_them)
+    print(f"{asked_count} pairs are put before the language model, {answered} answered; {spent.usd:.3f} US dollars")
     for pair in pairs:
         if bool(found[pair].after) != bool(pair.contradiction):
             show(pair, *(one.judgement for one in found[pair].after))
 
 
 def show(pair: Pair, *said: Judgement) -> None:
-    seen = ", ".join(f"{one.kind or 'nothing'} {one.probability:.2f}" for one in said) or "nothing"
-    print(f"  {pair.group} {pair.contradiction} {pair.kind} ({seen}): {pair.a} | {pair.b}")
+    verdicts = ", ".join(f"{one.kind or 'nothing'} {one.probability:.2f}" for one in said) or "nothing"
+    print(f"  {pair.group} {pair.contradiction} {pair.kind} ({verdicts}): {pair.a} | {pair.b}")
 
 
 def main() -> None:

@@ -56,13 +56,13 @@ async def judge_all(pairs: Sequence[Pair], read: Read, settings: LanguageSetting
 
 async def _judge_pair(pair: Pair, read: Read, client: LanguageClient, ledger: Ledger, verdicts: Path) -> JudgedPair:
     """Judge a pair with a `PairJudge` of its own, so that a failure does not affect others."""
-    known, new = _make_memory("known", pair.a, STORED_AT), _make_memory("new", pair.b, STORED_AT + timedelta(days=1))
-    look = held_against(new, [known])
+    older, new = _make_memory("known", pair.a, STORED_AT), _make_memory("new", pair.b, STORED_AT + timedelta(days=1))
+    look = held_against(new, [older])
     reading = read(pair) if look.open else None
-    told = look.told({} if reading is None else {(known.id, new.id): reading})
-    after = await Judging(client, ledger, verdicts).oppositions(new, look, told)
-    answered = Verdicts(verdicts).of(known, new) is not None
-    return JudgedPair(surest(told), after, bool(look.for_judge(told)), answered)
+    contradicting = look.told({} if reading is None else {(older.id, new.id): reading})
+    after = await Judging(client, ledger, verdicts).oppositions(new, look, contradicting)
+    answered = Verdicts(verdicts).of(older, new) is not None
+    return JudgedPair(surest(contradicting), after, bool(look.for_judge(contradicting)), answered)
 
 
 def _make_memory(identifier: str, text: str, at: datetime) -> Memory:

@@ -48,16 +48,16 @@ async def collect_replies(pairs: list[dict[str, Any]], project: Path, home: Path
 
     With it come the ids shown in it and those of contradictions opened by then; `older` is the id of the other side.
     """
-    told: list[dict[str, Any]] = []
+    rows: list[dict[str, Any]] = []
     with daemon(home) as (where, _):
         async with open_session(where) as client:
             await add(client, project)
             await wait_until_idle(client)
-            said = [await remember(client, pair["a"], project) for pair in pairs]
+            reply_texts = [await remember(client, pair["a"], project) for pair in pairs]
             await wait_until_idle(client)
-            for pair, before in zip(pairs, said, strict=True):
+            for pair, before in zip(pairs, reply_texts, strict=True):
                 reply = await remember(client, pair["b"], project)
-                told.append(
+                rows.append(
                     {
                         "id": pair["id"],
                         "text": pair["b"],
@@ -71,10 +71,10 @@ async def collect_replies(pairs: list[dict[str, Any]], project: Path, home: Path
             async with client.get("/contradictions", params={"status": "all", "limit": "1000"}) as response:
                 opened = (await response.json())["items"]
     sides = [{one["a"]["id"], one["b"]["id"]} for one in opened]
-    for one in told:
+    for one in rows:
         one["opened"] = sorted(other for pair in sides if one["newer"] in pair for other in pair - {one["newer"]})
         one["ruled"] = "It replaces" in one["reply"] or "is better founded" in one["reply"]
-    return told
+    return rows
 
 
 def _find_id(pattern: re.Pattern[str], text: str) -> str:
@@ -82,9 +82,9 @@ def _find_id(pattern: re.Pattern[str], text: str) -> str:
     return found["id"] if found else ""
 
 
-def show(pairs: list[dict[str, Any]], told: list[dict[str, Any]], most: int) -> None:
+def show(pairs: list[dict[str, Any]], rows: list[dict[str, Any]], most: int) -> None:
     """Print how often the other side is shown, by label, and how many others are."""
-    by_id = {one["id"]: one for one in told}
+    by_id = {one["id"]: one for one in rows}
     for label in (1, 0):
         concerned = [by_id[pair["id"]] for pair in pairs if pair["label"] == label]
         among = [sum(one["older"] in one["shown"][:k] for one in concerned) for k in range(1, most + 1)]
@@ -92,24 +92,24 @@ def show(pairs: list[dict[str, Any]], told: list[dict[str, Any]], most: int) -> 
         opened = sum(one["older"] in one["opened"] for one in concerned)
         print(f"label {label}: {len(concerned)} pairs; shown among the first 1..{most}: {among}; ", end="")
         print(f"settled by the rule of one key: {ruled}; opened by rules and reader: {opened}")
-    others = [len([other for other in one["shown"] if other != one["older"]]) for one in told]
+    others = [len([other for other in one["shown"] if other != one["older"]]) for one in rows]
     print(f"other statements in a reply: {sum(others) / len(others):.2f}; none in {others.count(0)} of {len(others)}")
 
 
-def judge(pairs: list[dict[str, Any]], told: list[dict[str, Any]], verdicts: list[dict[str, Any]]) -> None:
+def judge(pairs: list[dict[str, Any]], rows: list[dict[str, Any]], verdicts: list[dict[str, Any]]) -> None:
     """Print precision and recall of the agent, of the daemon, and of both."""
-    by_id = {one["id"]: one for one in told}
-    said = {one["id"]: set(one["contradicts"]) for one in verdicts}
+    by_id = {one["id"]: one for one in rows}
+    claims = {one["id"]: set(one["contradicts"]) for one in verdicts}
     found: Counter[str] = Counter()
     kinds: dict[str, Counter[str]] = {}
     for pair in pairs:
         one = by_id[pair["id"]]
         for who, holds in (
-            ("agent", one["older"] in said.get(pair["id"], ())),
+            ("agent", one["older"] in claims.get(pair["id"], ())),
             ("daemon", one["older"] in one["opened"] or one["ruled"]),
         ):
             found[f"{who} {'right' if holds == bool(pair['label']) else 'wrong'} {pair['label']}"] += 1
-        either = one["older"] in said.get(pair["id"], ()) or one["older"] in one["opened"] or one["ruled"]
+        either = one["older"] in claims.get(pair["id"], ()) or one["older"] in one["opened"] or one["ruled"]
         kinds.setdefault(pair["kind"], Counter())[f"{int(either)}{pair['label']}"] += 1
         found[f"either {'right' if either == bool(pair['label']) else 'wrong'} {pair['label']}"] += 1
     for who in ("agent", "daemon", "either"):
@@ -139,10 +139,10 @@ def main() -> None:
         project = options.repository or Path(folder, "project")
         if options.repository is None:
             subprocess.run(["git", "init", "-q", str(project)], check=True)
-        told = asyncio.run(collect_replies(pairs, project, Path(folder, "home")))
+        rows = asyncio.run(collect_replies(pairs, project, Path(folder, "home")))
     if options.out is not None:
-        options.out.write_text("".join(json.dumps(one, ensure_ascii=False) + "\n" for one in told), "utf-8")
-    show(pairs, told, options.most)
+        options.out.write_text("".join(json.dumps(one, ensure_ascii=False) + "\n" for one in rows), "utf-8")
+    show(pairs, rows, options.most)
 
 
 if __name__ == "__main__":

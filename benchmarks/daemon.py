@@ -54,18 +54,18 @@ def daemon(home: Path) -> Iterator[tuple[Rendezvous, int]]:
     )
     file = places({"HUNCHD_HOME": str(home)}).rendezvous_file
     try:
-        while (told := read(file)) is None or told.pid != process.pid:
+        while (rendezvous := read(file)) is None or rendezvous.pid != process.pid:
             time.sleep(0.01)
             if process.poll() is not None:
                 raise SystemExit("the daemon ended at once")
-        yield told, process.pid
+        yield rendezvous, process.pid
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait(10)
 
 
-def open_session(told: Rendezvous) -> aiohttp.ClientSession:
-    return aiohttp.ClientSession(told.url, headers={"Authorization": f"Bearer {told.token}"})
+def open_session(rendezvous: Rendezvous) -> aiohttp.ClientSession:
+    return aiohttp.ClientSession(rendezvous.url, headers={"Authorization": f"Bearer {rendezvous.token}"})
 
 
 async def add(client: aiohttp.ClientSession, repository: Path, *, wait: bool = True) -> str:
@@ -112,26 +112,26 @@ def list_files(repository: Path) -> list[str]:
 
 
 async def answers(home: Path, repository: Path) -> None:
-    with daemon(home) as (told, _):
-        async with open_session(told) as client:
+    with daemon(home) as (rendezvous, _):
+        async with open_session(rendezvous) as client:
             await add(client, repository)
             names = list_files(repository)
-            asked = {"project": str(repository), "file": names[0]}
+            params = {"project": str(repository), "file": names[0]}
             await wait_until_idle(client)
-            body, etag = await _wait_until_stable(client, asked)
-            kept = home / "body.json"
-            kept.write_bytes(body)
+            body, etag = await _wait_until_stable(client, params)
+            body_file = home / "body.json"
+            body_file.write_bytes(body)
             port = 18_000 + os.getpid() % 10_000
-            no_op = await asyncio.create_subprocess_exec(sys.executable, "-c", NO_OP, str(kept), str(port))
+            no_op = await asyncio.create_subprocess_exec(sys.executable, "-c", NO_OP, str(body_file), str(port))
             try:
                 async with aiohttp.ClientSession(f"http://127.0.0.1:{port}") as other:
                     await _measure_connection(other)
                     warm, bare, unchanged = [], [], []
                     for _ in range(2_000):
                         bare.append((await time_request(other, "/"))[0])
-                        warm.append((await time_request(client, "/context", params=asked))[0])
+                        warm.append((await time_request(client, "/context", params=params))[0])
                         took, status = await time_request(
-                            client, "/context", params=asked, headers={"If-None-Match": etag}
+                            client, "/context", params=params, headers={"If-None-Match": etag}
                         )
                         assert status == 304, status
                         unchanged.append(took)
@@ -155,17 +155,17 @@ async def answers(home: Path, repository: Path) -> None:
     print("GET /status      ", format_quantiles(status_calls))
 
 
-async def _wait_until_stable(client: aiohttp.ClientSession, asked: dict[str, str]) -> tuple[bytes, str]:
+async def _wait_until_stable(client: aiohttp.ClientSession, params: dict[str, str]) -> tuple[bytes, str]:
     """Return bundle and ETag once they have been the same for ten seconds.
 
     Patterns arrive when everything else is indexed.
     """
-    same_since, known = time.monotonic(), ""
+    same_since, last_etag = time.monotonic(), ""
     while True:
-        async with client.get("/context", params=asked) as response:
+        async with client.get("/context", params=params) as response:
             body, etag = await response.read(), response.headers["ETag"]
-        if etag != known:
-            same_since, known = time.monotonic(), etag
+        if etag != last_etag:
+            same_since, last_etag = time.monotonic(), etag
         if time.monotonic() - same_since > 10.0:
             return body, etag
         await asyncio.sleep(0.5)
@@ -183,18 +183,18 @@ async def _measure_connection(client: aiohttp.ClientSession) -> None:
 async def cold(home: Path, repository: Path) -> None:
     names = list_files(repository)
     began = time.perf_counter()
-    with daemon(home) as (told, _):
+    with daemon(home) as (rendezvous, _):
         print(f"accepts requests after {time.perf_counter() - began:.2f} s")
-        async with open_session(told) as client:
+        async with open_session(rendezvous) as client:
             began = time.perf_counter()
             await add(client, repository, wait=False)
             first, full, meanwhile = 0.0, 0.0, []
             for number in range(100_000):
-                asked = {"project": str(repository), "file": names[number % len(names)]}
-                sent = time.perf_counter()
-                async with client.get("/context", params=asked) as response:
+                params = {"project": str(repository), "file": names[number % len(names)]}
+                started = time.perf_counter()
+                async with client.get("/context", params=params) as response:
                     bundle = await response.json()
-                meanwhile.append((time.perf_counter() - sent) * 1_000)
+                meanwhile.append((time.perf_counter() - started) * 1_000)
                 if bundle["items"] and not first:
                     first = time.perf_counter() - began
                 async with client.get("/projects") as response:
@@ -211,15 +211,15 @@ async def cold(home: Path, repository: Path) -> None:
                 print("progress", json.dumps((await response.json())["projects"][0]["progress"]))
 
 
-async def first(home: Path, known: Path, new: Sequence[Path], rounds: int) -> None:
+async def first(home: Path, known_repository: Path, new: Sequence[Path], rounds: int) -> None:
     """Measure each round in another order, without running helper processes.
 
     So everything that an answer waits for has to be loaded.
     """
     took: dict[str, list[float]] = {one.name: [] for one in new}
-    with daemon(home) as (told, pid):
-        async with open_session(told) as client:
-            await add(client, known)
+    with daemon(home) as (rendezvous, pid):
+        async with open_session(rendezvous) as client:
+            await add(client, known_repository)
             await wait_until_idle(client)
             for turn in range(rounds):
                 for one in (*new[turn % len(new) :], *new[: turn % len(new)]):
@@ -243,8 +243,8 @@ async def _first_answer(client: aiohttp.ClientSession, repository: Path) -> floa
     began = time.perf_counter()
     added = await add(client, repository, wait=False)
     for number in range(100_000):
-        asked = {"project": str(repository), "file": names[number % len(names)]}
-        async with client.get("/context", params=asked) as response:
+        params = {"project": str(repository), "file": names[number % len(names)]}
+        async with client.get("/context", params=params) as response:
             if (await response.json())["items"]:
                 break
         await asyncio.sleep(0.02)
@@ -255,8 +255,8 @@ async def _first_answer(client: aiohttp.ClientSession, repository: Path) -> floa
 
 
 async def idle(home: Path, repositories: Sequence[Path], seconds: float) -> None:
-    with daemon(home) as (told, pid):
-        async with open_session(told) as client:
+    with daemon(home) as (rendezvous, pid):
+        async with open_session(rendezvous) as client:
             for repository in repositories:
                 await add(client, repository)
             await wait_until_idle(client)
@@ -274,8 +274,8 @@ async def idle(home: Path, repositories: Sequence[Path], seconds: float) -> None
 
 async def growth(home: Path, repository: Path) -> None:
     names = list_files(repository)
-    with daemon(home) as (told, pid):
-        async with open_session(told) as client:
+    with daemon(home) as (rendezvous, pid):
+        async with open_session(rendezvous) as client:
             await add(client, repository)
             await wait_until_idle(client)
             before = _measure_disk(home)
@@ -298,12 +298,12 @@ def _list_processes(pid: int) -> list[int]:
 
 
 def _format_memory(pid: int) -> str:
-    told = []
+    parts = []
     for one in _list_processes(pid):
         rollup = Path(f"/proc/{one}/smaps_rollup").read_text()
         name = Path(f"/proc/{one}/cmdline").read_bytes().split(b"\0")[2].decode()
-        told.append((name, int(rollup.split("Pss:")[1].split()[0]) / 1024))
-    return f"{sum(size for _, size in told):.0f} MB proportional ({', '.join(f'{n} {s:.0f}' for n, s in told)})"
+        parts.append((name, int(rollup.split("Pss:")[1].split()[0]) / 1024))
+    return f"{sum(size for _, size in parts):.0f} MB proportional ({', '.join(f'{n} {s:.0f}' for n, s in parts)})"
 
 
 def _read_cpu(pid: int) -> float:

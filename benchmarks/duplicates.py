@@ -294,14 +294,14 @@ def main() -> None:
     options = parser.parse_args()
     rng = random.Random(options.seed)
     stated = [text for repository in options.repositories for text in read_requirements(repository)]
-    told = [(Kind.FACT, text) for text in rng.sample(stated, min(len(stated), options.memories // 8))]
-    each = (options.memories - len(told)) // len(options.repositories) * 2
+    texts = [(Kind.FACT, text) for text in rng.sample(stated, min(len(stated), options.memories // 8))]
+    each = (options.memories - len(texts)) // len(options.repositories) * 2
     pool = [(Kind.EPISODE, text) for repository in options.repositories for text in read_messages(repository, each)]
     rng.shuffle(pool)
-    known: dict[str, tuple[Kind, str]] = {}
-    for kind, text in told + pool:
-        known.setdefault(" ".join(re.findall(r"\w+", CONFLICTS.sub("", text + "\n").casefold())), (kind, text))
-    base = list(known.values())[: options.memories]
+    by_id: dict[str, tuple[Kind, str]] = {}
+    for kind, text in texts + pool:
+        by_id.setdefault(" ".join(re.findall(r"\w+", CONFLICTS.sub("", text + "\n").casefold())), (kind, text))
+    base = list(by_id.values())[: options.memories]
     now = datetime(2026, 6, 1, tzinfo=UTC)
     memories = {}
     for number, (kind, text) in enumerate(base):

@@ -42,9 +42,9 @@ class Kinds(Pairs):
         how = self._chance.random()
         if how < 0.5:
             here, there = self._chance.sample(self._pick(PLACES), 2)
-            return Made(*(f"{said().rstrip('.')} {where}." for said, where in ((a, here), (b, there))), 0, "scope")
-        said = b().rstrip(".")
-        return Made(a(), self._say("past" if how < 0.8 else "maybe", p=said[:1].lower() + said[1:]), 0, "time")
+            return Made(*(f"{say().rstrip('.')} {where}." for say, where in ((a, here), (b, there))), 0, "scope")
+        say = b().rstrip(".")
+        return Made(a(), self._say("past" if how < 0.8 else "maybe", p=say[:1].lower() + say[1:]), 0, "time")
 
     def _order(self) -> Made:
         if self._chance.random() < 0.2:
@@ -76,44 +76,44 @@ class Kinds(Pairs):
     def _owner(self) -> Made:
         (noun, do, does), other = self._chance.sample(self._tables["duties"], 2)
         p, q = self._chance.sample(self._pick((self._tables["people"], self._tables["teams"])), 2)
-        said: dict[str, str] = {"d": noun, "do": do, "does": does}
+        words: dict[str, str] = {"d": noun, "do": do, "does": does}
         theirs: dict[str, str] = dict(zip(("d", "do", "does"), other, strict=True))
-        owns = lambda who: self._say("owns", p=who, **said)  # noqa: E731
+        owns = lambda who: self._say("owns", p=who, **words)  # noqa: E731
         sort = self._chance.random()
         if sort < 0.36:
             return Made(owns(p), owns(q), 1, "owner")
         if sort < 0.42:
-            return Made(owns(p), self._say("taken_over", p=p, q=q, **said), 1, "owner")
+            return Made(owns(p), self._say("taken_over", p=p, q=q, **words), 1, "owner")
         if sort < 0.45:
-            return Made(owns(p), self._say("not_done", **said), 1, "owner")
+            return Made(owns(p), self._say("not_done", **words), 1, "owner")
         if sort < 0.57:
             return Made(owns(p), owns(p), 0, "paraphrase")
         if sort < 0.63:
-            return Made(owns(q), self._say("taken_over", p=p, q=q, **said), 0, "paraphrase")
+            return Made(owns(q), self._say("taken_over", p=p, q=q, **words), 0, "paraphrase")
         if sort < 0.78:
             return Made(owns(p), self._say("owns", p=self._pick((p, q)), **theirs), 0, "attribute")
         if sort < 0.92:
-            return Made(owns(q), self._say("owned_not_now", p=p, q=q, **said), 0, "time")
+            return Made(owns(q), self._say("owned_not_now", p=p, q=q, **words), 0, "time")
         return self._beside(lambda: owns(p), lambda: owns(q))
 
     def _right(self) -> Made:
         (do, does, doing), other = self._chance.sample(self._tables["rights"], 2)
         (rs, r), (qs, q), (zs, z) = self._chance.sample(self._tables["roles_of_people"], 3)
-        said = {"do": do, "does": does, "doing": doing}
+        words = {"do": do, "does": does, "doing": doing}
         theirs = dict(zip(("do", "does", "doing"), other, strict=True))
-        one, two = {"rs": rs, "r": r, **said}, {"rs": qs, "r": q, **said}
+        one, two = {"rs": rs, "r": r, **words}, {"rs": qs, "r": q, **words}
         pairs: tuple[tuple[float, str, dict[str, str], str, dict[str, str], int], ...] = (
-            (0.13, "only", one, "anybody", said, 1),
+            (0.13, "only", one, "anybody", words, 1),
             (0.11, "only", one, "may", two, 1),
             (0.10, "may", one, "may_not", one, 1),
-            (0.07, "anybody", said, "may_not", one, 1),
+            (0.07, "anybody", words, "may_not", one, 1),
             (0.05, "only", one, "only", two, 1),
             (0.04, "only", one, "may_not", one, 1),
             (0.09, "only", one, "may_not", two, 0),
             (0.09, "only", one, "may", one, 0),
             (0.08, "may", one, "may_not", two, 0),
             (0.05, "only", one, "only", one, 0),
-            (0.06, "anybody", said, "may", one, 0),
+            (0.06, "anybody", words, "may", one, 0),
             (0.05, "only", one, "anybody", theirs, 0),
             (0.04, "only", one, "may", {"rs": zs, "r": z, **theirs}, 0),
             (0.04, "may", one, "may_not", {"rs": rs, "r": r, **theirs}, 0),
@@ -309,8 +309,8 @@ class Kinds(Pairs):
 
 def _make_wording(things: str, member: str, positive: list[str], negative: list[str]) -> dict[str, str]:
     """Return the wording for a kind of things, and for one of them."""
-    told = {"cs": things, "m": member, "pos": positive[0], "bare": positive[0], "one": positive[1]}
-    return told | {"neg": negative[0], "neg_one": negative[1]}
+    wording = {"cs": things, "m": member, "pos": positive[0], "bare": positive[0], "one": positive[1]}
+    return wording | {"neg": negative[0], "neg_one": negative[1]}
 
 
 SINGULAR = re.compile(

@@ -75,18 +75,18 @@ class Network(nn.Module):
     def forward(self, words: Tensor, types: Tensor, mask: Tensor) -> Tensor:
         x = self._body(words, types, mask)
         first, second = (_mean(x, mask * (types == side)) for side in (0, 1))
-        seen = self._dropped(torch.cat([x[:, 0], first, second, (first - second).abs()], dim=1))
-        hidden = torch.tanh(seen @ self._learned("head.hidden.weight") + self._learned("head.hidden.bias"))
+        pooled = self._dropped(torch.cat([x[:, 0], first, second, (first - second).abs()], dim=1))
+        hidden = torch.tanh(pooled @ self._learned("head.hidden.weight") + self._learned("head.hidden.bias"))
         return hidden @ self._learned("head.output.weight") + self._learned("head.output.bias")
 
     def _body(self, words: Tensor, types: Tensor, mask: Tensor) -> Tensor:
         x = self._base["words"][words] + self._base["places"][: words.shape[1]]
         x = self._dropped(self._norm("embeddings.norm", x + F.embedding(types, self._learned("types"))))
-        seen = mask[:, None, None, :].bool()
+        visible = mask[:, None, None, :].bool()
         for layer in range(LAYERS):
             query, key, value = (self._heads(layer, part, x) for part in ("query", "key", "value"))
             drop = self._drop if self.training else 0.0
-            y = F.scaled_dot_product_attention(query, key, value, attn_mask=seen, dropout_p=drop)
+            y = F.scaled_dot_product_attention(query, key, value, attn_mask=visible, dropout_p=drop)
             y = self._times(layer, "output", y.transpose(1, 2).reshape(x.shape))
             x = self._norm(f"{layer}.attention.norm", x + self._dropped(y))
             y = self._times(layer, "down", F.gelu(self._times(layer, "up", x)))

@@ -89,9 +89,9 @@ def _table(path: Path) -> Iterator[Example]:
         rows = csv.DictReader(text.splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE)
     for row in rows:
         for first, second, label in COLUMNS:
-            said = str(row.get(label, "")).lower()
-            if said in CLASSES:
-                yield Example(row[first], row[second], CLASSES[said], path.stem, three_classes=True)
+            label_text = str(row.get(label, "")).lower()
+            if label_text in CLASSES:
+                yield Example(row[first], row[second], CLASSES[label_text], path.stem, three_classes=True)
 
 
 def load_written_pairs() -> dict[str, list[Example]]:
@@ -145,10 +145,10 @@ class OwnPairs:
         They share no subject, unless their writers worked independently. Of `writers` some pairs of each subject
         are measured.
         """
-        held = {name: self.written[name] for name in MEASURED}
-        measured = {one for examples in held.values() for one in examples}
+        measured_pairs = {name: self.written[name] for name in MEASURED}
+        measured = {one for examples in measured_pairs.values() for one in examples}
         alike = make_similarity_filter(measured)
-        written = {name: [one for one in some if not alike(one)] for name, some in self.written.items()}
+        training_pairs = {name: [one for one in some if not alike(one)] for name, some in self.written.items()}
         subjects = {}
         for name, subject in self.subjects.items():
             if not subject.writer:
@@ -157,8 +157,8 @@ class OwnPairs:
                 subjects[name] = subject
             else:
                 some = itertools.chain.from_iterable(_draw(_split_sorts(subject.pairs), OF_MEASURED, random.Random(1)))
-                held.setdefault(f"writer {subject.writer}", []).extend(some)
-        return OwnPairs(written, subjects), held
+                measured_pairs.setdefault(f"writer {subject.writer}", []).extend(some)
+        return OwnPairs(training_pairs, subjects), measured_pairs
 
     def round(self, chance: random.Random) -> Iterator[Example]:
         """Yield one round: all written pairs, some of each subject, template, table and frame."""
@@ -166,8 +166,8 @@ class OwnPairs:
         for subject in self.subjects.values():
             most = OF_WRITER if subject.writer else OF_SUBJECT
             yield from itertools.chain.from_iterable(_draw(_split_sorts(subject.pairs), most, chance, self.lost))
-        made = itertools.chain(Templates(chance).made(FROM_TEMPLATES), Kinds(chance).made(FROM_KINDS))
-        yield from (Example(*pair) for pair in made if pair.a != pair.b)
+        generated = itertools.chain(Templates(chance).made(FROM_TEMPLATES), Kinds(chance).made(FROM_KINDS))
+        yield from (Example(*pair) for pair in generated if pair.a != pair.b)
         frames = [Example(*pair[:4]) for pair in generate_pairs() if not pair.group.startswith("written")]
         yield from chance.sample(frames, FROM_FRAMES)
 
@@ -192,25 +192,28 @@ class OwnPairs:
         """Return statements of different subjects that share rare words, but not most of their words."""
         groups = [[one.a, one.b] for some in self.written.values() for one in some]
         groups += [[text for one in some.pairs for text in (one.a, one.b)] for some in self.subjects.values()]
-        said = [(number, text, _stems(text)) for number, texts in enumerate(groups) for text in dict.fromkeys(texts)]
+        statements = [
+            (number, text, _stems(text)) for number, texts in enumerate(groups) for text in dict.fromkeys(texts)
+        ]
         postings: dict[str, list[int]] = defaultdict(list)
-        for at, (_, _, stems) in enumerate(said):
+        for at, (_, _, stems) in enumerate(statements):
             for stem in stems:
                 postings[stem].append(at)
         found = []
-        for group, text, stems in said:
+        for group, text, stems in statements:
             scores: Counter[int] = Counter()
             for stem in stems:
                 if len(postings[stem]) < RARE:
                     for at in postings[stem]:
-                        scores[at] += math.log(len(said) / len(postings[stem]))
+                        scores[at] += math.log(len(statements) / len(postings[stem]))
             near = [
                 at
                 for at, _ in scores.most_common(8)
-                if said[at][0] != group and 2 * len(stems & said[at][2]) <= min(len(stems), len(said[at][2]))
+                if statements[at][0] != group
+                and 2 * len(stems & statements[at][2]) <= min(len(stems), len(statements[at][2]))
             ]
             if near:
-                found.append(Example(text, said[chance.choice(near[:4])][1], 0, "neighbours"))
+                found.append(Example(text, statements[chance.choice(near[:4])][1], 0, "neighbours"))
         return found
 
     def _all(self) -> list[Example]:
@@ -234,8 +237,8 @@ def _draw(
     """Draw pairs of each sort, more often those with a high loss."""
 
     def place(one: Example) -> float:
-        known = UNREAD if lost is None else lost.get((one.a, one.b), UNREAD)
-        return chance.random() ** (1 / (min(known, MOST_LOST) + LEAST_DRAWN))
+        loss = UNREAD if lost is None else lost.get((one.a, one.b), UNREAD)
+        return chance.random() ** (1 / (min(loss, MOST_LOST) + LEAST_DRAWN))
 
     return (sorted(some, key=place, reverse=True)[:count] for some, count in zip(sorts, most, strict=True))
 
@@ -245,12 +248,12 @@ def make_similarity_filter(measured: Iterable[Example]) -> Callable[[Example], b
 
     Similar statements share most of their words.
     """
-    known = [_stems(sentence) for one in measured for sentence in (one.a, one.b)]
+    measured_stems = [_stems(sentence) for one in measured for sentence in (one.a, one.b)]
 
     @cache
     def is_known(sentence: str) -> bool:
         mine = _stems(sentence)
-        return any(len(mine & other) >= max(2, ALIKE * min(len(mine), len(other))) for other in known)
+        return any(len(mine & other) >= max(2, ALIKE * min(len(mine), len(other))) for other in measured_stems)
 
     return lambda one: is_known(one.a) or is_known(one.b)
 

@@ -360,8 +360,8 @@ class Templates(Pairs):
         if sort < 0.92:
             return Made(*self._placed(say(NEVER), say(ALWAYS)), 0, "scope")
         some, against = self._chance.sample((ALWAYS, NEVER), 2)
-        said = _lower(say(some)).rstrip(".")
-        return Made(self._said(self._pick((PAST, MAYBE)), p=said), say(against), 0, "time")
+        clause = _lower(say(some)).rstrip(".")
+        return Made(self._said(self._pick((PAST, MAYBE)), p=clause), say(against), 0, "time")
 
 
 def _named(letter: str, name: str) -> dict[str, str]:

@@ -60,9 +60,9 @@ def main() -> int:
     python = create_environment(options.environments / name, shlex.split(options.needs))
     git = Git(options.repo)
     found = 0
-    known = list_finished_units(options.cases, name)
+    finished = list_finished_units(options.cases, name)
     newest_first = list(history.units(git, newest=options.looked_at, newest_first=True))
-    last = max((place for place, unit in enumerate(newest_first) if unit.sha in known), default=-1)
+    last = max((place for place, unit in enumerate(newest_first) if unit.sha in finished), default=-1)
     with options.cases.open("a", encoding="utf-8") as out:
         for unit in newest_first[last + 1 :]:
             if found >= options.units or is_over(options.minutes):
@@ -189,18 +189,18 @@ def failures(tree: Path, tests: Sequence[str], python: Path, style: str) -> Iter
         return
     for case in ElementTree.parse(report).iter("testcase"):
         for kind in ("failure", "error"):
-            told = case.find(kind)
-            if told is not None and told.text:
-                yield f"{case.get('classname')}::{case.get('name')}", told.text
+            element = case.find(kind)
+            if element is not None and element.text:
+                yield f"{case.get('classname')}::{case.get('name')}", element.text
 
 
 def select_different(fixed: dict[str, str]) -> list[tuple[str, str]]:
     """Return a few failures, no two with the same ending."""
-    kept: dict[str, tuple[str, str]] = {}
+    selected: dict[str, tuple[str, str]] = {}
     for test, text in sorted(fixed.items()):
         last = text.strip().splitlines()[-1] if text.strip() else ""
-        kept.setdefault(re.sub(r"\d+", "", last), (test, text))
-    return list(kept.values())[:MOST_OF_A_UNIT]
+        selected.setdefault(re.sub(r"\d+", "", last), (test, text))
+    return list(selected.values())[:MOST_OF_A_UNIT]
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ SECONDS = 120  # a run of all tests; a longer one hangs
 @dataclass(frozen=True, slots=True)
 class RunResult:
     code: int
-    said: str
+    output: str
 
 
 def run(command: str, tree: Path, environment: Mapping[str, str]) -> RunResult:
@@ -37,11 +37,11 @@ def run(command: str, tree: Path, environment: Mapping[str, str]) -> RunResult:
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
     ) as process:  # fmt: skip
         try:
-            said, _ = process.communicate(timeout=SECONDS)
+            output, _ = process.communicate(timeout=SECONDS)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             return RunResult(124, "")
-    return RunResult(process.returncode, said.decode("utf-8", "replace"))
+    return RunResult(process.returncode, output.decode("utf-8", "replace"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +59,9 @@ class LanguageTests:
     truth: Callable[[str, Path, Mapping[str, str]], tuple[int, list[str]]]
 
 
-def _pytest_narrowed(whole: str, said: str, drawn: random.Random) -> str:
+def _pytest_narrowed(whole: str, output: str, drawn: random.Random) -> str:
     """Return a command for all tests or the failing file, in one of pytest's styles."""
-    failed = re.findall(r"^(?:FAILED|ERROR) ([^\s:]+\.py)", said, re.MULTILINE)
+    failed = re.findall(r"^(?:FAILED|ERROR) ([^\s:]+\.py)", output, re.MULTILINE)
     start = whole.partition(" -x")[0]
     form = drawn.choice(("whole", "file", "file", "--tb=short", "--tb=native"))
     if form == "whole" or not failed:
@@ -74,22 +74,22 @@ def _pytest_truth(command: str, tree: Path, environment: Mapping[str, str]) -> t
         report = Path(folder) / "report.xml"
         ran = run(f"{command} -o junit_family=xunit2 --junitxml={report}", tree, environment)
         if not report.exists():  # a conftest.py that cannot be loaded
-            return ran.code, _find_last_names(ran.said)
-        told = []
+            return ran.code, _find_last_names(ran.output)
+        failures = []
         for case in ElementTree.parse(report).iter("testcase"):
             for kind in ("failure", "error"):
                 for one in case.findall(kind):
-                    told += _find_last_names(one.text or "") if kind == "error" else []
-                    told.append((one.get("message") or "").splitlines()[0] if one.get("message") else "")
-        return ran.code, [one for one in told if one] or _find_last_names(ran.said)
+                    failures += _find_last_names(one.text or "") if kind == "error" else []
+                    failures.append((one.get("message") or "").splitlines()[0] if one.get("message") else "")
+        return ran.code, [one for one in failures if one] or _find_last_names(ran.output)
 
 
-def _find_last_names(said: str) -> list[str]:
-    return re.findall(r"^(?:E +)?((?:\w+\.)*\w*(?:Error|Exception)\b:?.*)$", said, re.MULTILINE)[-3:]
+def _find_last_names(output: str) -> list[str]:
+    return re.findall(r"^(?:E +)?((?:\w+\.)*\w*(?:Error|Exception)\b:?.*)$", output, re.MULTILINE)[-3:]
 
 
-def _go_narrowed(whole: str, said: str, drawn: random.Random) -> str:
-    failed = re.findall(r"^--- FAIL: (\w+)", said, re.MULTILINE)
+def _go_narrowed(whole: str, output: str, drawn: random.Random) -> str:
+    failed = re.findall(r"^--- FAIL: (\w+)", output, re.MULTILINE)
     form = drawn.choice(("whole", "verbose", "one", "all"))
     if form == "one" and failed:
         return f"go test -run {failed[0]} ."
@@ -98,21 +98,21 @@ def _go_narrowed(whole: str, said: str, drawn: random.Random) -> str:
 
 def _go_truth(command: str, tree: Path, environment: Mapping[str, str]) -> tuple[int, list[str]]:
     ran = run(command.replace("go test", "go test -json"), tree, environment)
-    told = []
-    for line in ran.said.splitlines():
+    failures = []
+    for line in ran.output.splitlines():
         if not line.startswith("{"):
-            told += re.findall(r"^(?:vet: )?\S+\.go:\d+:(?:\d+:)? (.+)$", line)
+            failures += re.findall(r"^(?:vet: )?\S+\.go:\d+:(?:\d+:)? (.+)$", line)
             continue
         event = json.loads(line)
         if event.get("Action") == "fail" and event.get("Test"):
-            told.append(event["Test"])
+            failures.append(event["Test"])
         elif str(event.get("Output", "")).startswith("panic: "):
-            told.append(event["Output"].strip().removeprefix("panic: ").partition(" [recovered]")[0])
-    return ran.code, told
+            failures.append(event["Output"].strip().removeprefix("panic: ").partition(" [recovered]")[0])
+    return ran.code, failures
 
 
-def _vitest_narrowed(whole: str, said: str, drawn: random.Random) -> str:
-    failed = re.findall(r"^ *FAIL +(?:\S+ +)?(\S+\.tsx?)", said, re.MULTILINE)
+def _vitest_narrowed(whole: str, output: str, drawn: random.Random) -> str:
+    failed = re.findall(r"^ *FAIL +(?:\S+ +)?(\S+\.tsx?)", output, re.MULTILINE)
     if not failed or drawn.random() < 0.25:
         return whole
     return f"{whole.partition(' run ')[0]} run {failed[0]}"
@@ -124,12 +124,12 @@ def _vitest_truth(command: str, tree: Path, environment: Mapping[str, str]) -> t
         ran = run(f"{command} --reporter=json --outputFile={report}", tree, environment)
         if not report.exists():
             return ran.code, []
-        told = []
+        failures = []
         for file in json.loads(report.read_text())["testResults"]:
-            told += [(file.get("message") or "").partition("\n")[0]]
+            failures += [(file.get("message") or "").partition("\n")[0]]
             for test in file["assertionResults"]:
-                told += [message.partition("\n")[0] for message in test.get("failureMessages") or ()]
-        return ran.code, [one for one in told if one]
+                failures += [message.partition("\n")[0] for message in test.get("failureMessages") or ()]
+        return ran.code, [one for one in failures if one]
 
 
 TONGUES = {

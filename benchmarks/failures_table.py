@@ -24,9 +24,9 @@ def format_table(folders: Sequence[Path]) -> str:
 
 
 def _row(name: str, found: Sequence[int]) -> tuple[str, ...]:
-    faults, kinds, recognised, mended, kept, came, first, alarms, strangers, pairs, wrong = found
+    faults, kinds, recognised, mended, stored, came, first, alarms, strangers, pairs, wrong = found
     return (
-        name, str(faults), str(kinds), _share(recognised, mended), _share(kept, mended), _share(first, came),
+        name, str(faults), str(kinds), _share(recognised, mended), _share(stored, mended), _share(first, came),
         _share(alarms, strangers), f"{wrong} of {pairs} pairs",
     )  # fmt: skip
 
@@ -48,15 +48,15 @@ def count_results(folder: Path) -> list[int]:
     agains = [line for line in lines if line["stage"] == "again" and line["failed"]]
     kinds = len({fault["operator"] for fault in faults.values()})
     alarms = strangers = pairs = wrong = 0
-    known: list[dict[str, Any]] = []
+    known_faults: list[dict[str, Any]] = []
     for line in mends:
-        seen = line["seen"] or {}
-        alike = [other for other in known if other["seen"] and other["seen"]["type"] == seen.get("type")]
+        shown = line["seen"] or {}
+        alike = [other for other in known_faults if other["seen"] and other["seen"]["type"] == shown.get("type")]
         strangers += bool(alike)
-        alarms += bool(alike) and bool(seen.get("told"))
+        alarms += bool(alike) and bool(shown.get("told"))
         pairs += len(alike)
-        wrong += sum(other["seen"]["id"] == seen["id"] for other in alike)
-        known.append(line)
+        wrong += sum(other["seen"]["id"] == shown["id"] for other in alike)
+        known_faults.append(line)
     return [
         len(faults), kinds,
         sum(is_recognised(line, faults[line["fault"]]) for line in mends), len(mends),
@@ -87,8 +87,8 @@ def is_shown_first(line: dict[str, Any], fault: dict[str, Any]) -> bool:
 
     Rarely changing items, such as a decision, may precede it.
     """
-    seen = line["seen"]
-    return bool(seen and seen["told"] and line["shown"]) and _restores_line(line["shown"], fault)
+    shown = line["seen"]
+    return bool(shown and shown["told"] and line["shown"]) and _restores_line(line["shown"], fault)
 
 
 def _restores_line(content: str, fault: dict[str, Any]) -> bool:

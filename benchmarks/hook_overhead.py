@@ -51,8 +51,8 @@ def time_command(folder: Path, *words: str) -> Duration:
 
 
 def _read_children_cpu() -> float:
-    told = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return told.ru_utime + told.ru_stime
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 def median(times: list[Duration]) -> Duration:
@@ -99,8 +99,8 @@ def measure_rebase(folder: Path, count: int) -> None:
         (places().spool / "lines").unlink(missing_ok=True)
         took = time_command(folder, "rebase", "-q", "main")
         lines = (places().spool / "lines").read_text().splitlines() if action == "install" else []
-        told = sum('"rewrite"' in line for line in lines)
-        print(f"rebase of {count} commits, {action}ed: {took}, {told} rewrites told, {len(lines)} lines in all")
+        rewrites = sum('"rewrite"' in line for line in lines)
+        print(f"rebase of {count} commits, {action}ed: {took}, {rewrites} rewrites told, {len(lines)} lines in all")
 
 
 def measure_prompts(folder: Path, runs: int) -> None:
@@ -114,10 +114,10 @@ def measure_prompts(folder: Path, runs: int) -> None:
         found: dict[bool, list[float]] = {False: [], True: []}
         cpu = {False: 0.0, True: 0.0}
         for _ in range(3):
-            for told in found:
+            for reports in found:
                 before = _read_children_cpu()
-                found[told] += measure_prompt_times(shell, folder, runs, told=told)
-                cpu[told] += (_read_children_cpu() - before) * 1_000
+                found[reports] += measure_prompt_times(shell, folder, runs, reports=reports)
+                cpu[reports] += (_read_children_cpu() - before) * 1_000
         without, with_it = statistics.median(found[False]), statistics.median(found[True])
         extra = (cpu[True] - cpu[False]) / (3 * runs)
         print(
@@ -126,11 +126,11 @@ def measure_prompts(folder: Path, runs: int) -> None:
         )
 
 
-def measure_prompt_times(shell: str, folder: Path, runs: int, *, told: bool) -> list[float]:
+def measure_prompt_times(shell: str, folder: Path, runs: int, *, reports: bool) -> list[float]:
     home = Path(tempfile.mkdtemp(dir=places().config.parent))
     name = {"bash": "rc", "zsh": ".zshrc", "fish": "fish/config.fish"}[shell]
     (home / name).parent.mkdir(exist_ok=True)
-    (home / name).write_text(RC[shell] + (script(shell, places(), ()) if told else ""))
+    (home / name).write_text(RC[shell] + (script(shell, places(), ()) if reports else ""))
     argv = {"bash": ["bash", "--noprofile", "--rcfile", str(home / "rc"), "-i"], "zsh": ["zsh", "-d", "-i"]}
     environment = {"PATH": os.environ["PATH"], "HOME": str(home), "ZDOTDIR": str(home), "XDG_CONFIG_HOME": str(home),
                    "TERM": "dumb", "LC_ALL": "C.UTF-8"}  # fmt: skip

@@ -81,11 +81,11 @@ def make_repository(folder: Path) -> None:
 def read_rendezvous(home: Path) -> Rendezvous:
     file = places({"HUNCHD_HOME": str(home)}).rendezvous_file
     deadline = time.monotonic() + 30
-    while (told := read(file)) is None:
+    while (rendezvous := read(file)) is None:
         if time.monotonic() > deadline:
             raise SystemExit("the daemon did not start")
         time.sleep(0.02)
-    return told
+    return rendezvous
 
 
 async def serve_bare(folder: Path) -> None:
@@ -112,7 +112,7 @@ async def serve_bare(folder: Path) -> None:
         await asyncio.Event().wait()
 
 
-async def measure_bare(asked: argparse.Namespace, shop: Path) -> None:
+async def measure_bare(options: argparse.Namespace, shop: Path) -> None:
     """Send the same stream to the bare server."""
     with tempfile.TemporaryDirectory(prefix="hd-") as folder:
         server = await asyncio.create_subprocess_exec(sys.executable, __file__, "--bare", folder)
@@ -124,28 +124,28 @@ async def measure_bare(asked: argparse.Namespace, shop: Path) -> None:
             async with aiohttp.ClientSession(address.read_text(), connector=connector) as session:
                 tally = Tally()
                 began = time.perf_counter()
-                await send_stream(session, shop, tally, asked.rate, asked.batch, min(asked.seconds, BARE_SECONDS))
+                await send_stream(session, shop, tally, options.rate, options.batch, min(options.seconds, BARE_SECONDS))
                 print_tally("bare server", tally, time.perf_counter() - began)
         finally:
             server.kill()
             await server.wait()
 
 
-async def measure_daemon(asked: argparse.Namespace, told: Rendezvous, pid: int, shop: Path) -> int:
+async def measure_daemon(options: argparse.Namespace, rendezvous: Rendezvous, pid: int, shop: Path) -> int:
     # Connections of a machine full of editors and hooks; a daemon closes idle ones beyond 256.
     connector = aiohttp.TCPConnector(limit=32)
-    headers = {"Authorization": f"Bearer {told.token}"}
-    async with aiohttp.ClientSession(told.url, connector=connector, headers=headers) as session:
+    headers = {"Authorization": f"Bearer {rendezvous.token}"}
+    async with aiohttp.ClientSession(rendezvous.url, connector=connector, headers=headers) as session:
         async with session.post("/projects", json={"path": str(shop)}) as response:
             response.raise_for_status()
         await asyncio.sleep(3)  # indexed and embedded by then
-        lost = 0
+        lost_count = 0
         for name, run in (
-            ("burst", lambda tally: send_burst(session, shop, tally, asked.burst)),
-            ("stream", lambda tally: send_stream(session, shop, tally, asked.rate, asked.batch, asked.seconds)),
+            ("burst", lambda tally: send_burst(session, shop, tally, options.burst)),
+            ("stream", lambda tally: send_stream(session, shop, tally, options.rate, options.batch, options.seconds)),
         ):
             if name == "stream":
-                await measure_bare(asked, shop)
+                await measure_bare(options, shop)
             tally = Tally()
             beside = [asyncio.create_task(ask(session, shop, tally)), asyncio.create_task(sample_memory(pid, tally))]
             began = time.perf_counter()
@@ -153,14 +153,14 @@ async def measure_daemon(asked: argparse.Namespace, told: Rendezvous, pid: int, 
             told_in = time.perf_counter() - began
             for task in beside:
                 task.cancel()
-            kept = await count_stored(session, name)
+            stored = await count_stored(session, name)
             print_tally(name, tally, told_in, time.perf_counter() - began)
-            missing = tally.acknowledged - kept.keys()
-            repeated = sum(times > 1 for times in kept.values())
+            missing = tally.acknowledged - stored.keys()
+            repeated = sum(times > 1 for times in stored.values())
             print(f"  lost {len(missing)}, there twice {repeated}")
-            lost += len(missing) + repeated
-        await measure_bare(asked, shop)
-    return 1 if lost else 0
+            lost_count += len(missing) + repeated
+        await measure_bare(options, shop)
+    return 1 if lost_count else 0
 
 
 async def send_burst(session: aiohttp.ClientSession, shop: Path, tally: Tally, most: int) -> None:
@@ -242,14 +242,14 @@ async def count_stored(session: aiohttp.ClientSession, name: str) -> Counter[str
             if (await response.json())["queues"]["writer"] == 0:
                 break
         await asyncio.sleep(0.2)
-    kept = Counter[str]()
+    counts = Counter[str]()
     async with session.get("/export") as response:
         response.raise_for_status()
         async for line in response.content:
-            told = json.loads(line)
-            if told["type"] == "signal" and (event := told["data"]["id"]).startswith(name):
-                kept[event] += 1
-    return kept
+            record = json.loads(line)
+            if record["type"] == "signal" and (event := record["data"]["id"]).startswith(name):
+                counts[event] += 1
+    return counts
 
 
 def print_tally(name: str, tally: Tally, told_in: float, stored_in: float | None = None) -> None:

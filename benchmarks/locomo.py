@@ -66,22 +66,24 @@ class Conversation:
 
 def parse_conversation(number: int, raw: dict[str, Any], *, captions: bool) -> Conversation:
     """Return the messages as the engine stores them, and the questions with evidence."""
-    said, project = raw["conversation"], f"locomo{number}"
+    conversation, project = raw["conversation"], f"locomo{number}"
     turns: dict[str, Memory] = {}
-    for session in sorted((key for key in said if re.fullmatch(r"session_\d+", key)), key=lambda key: int(key[8:])):
-        at = datetime.strptime(said[f"{session}_date_time"], _TIME).replace(tzinfo=UTC)
-        for place, turn in enumerate(said[session], start=1):
-            event = Event.USER if turn["speaker"] == said["speaker_a"] else Event.ASSISTANT
+    for session in sorted(
+        (key for key in conversation if re.fullmatch(r"session_\d+", key)), key=lambda key: int(key[8:])
+    ):
+        at = datetime.strptime(conversation[f"{session}_date_time"], _TIME).replace(tzinfo=UTC)
+        for place, turn in enumerate(conversation[session], start=1):
+            event = Event.USER if turn["speaker"] == conversation["speaker_a"] else Event.ASSISTANT
             shared = f" [shares {turn['blip_caption']}]" if captions and turn.get("blip_caption") else ""
             draft = MessageDraft(event=event, text=turn["text"] + shared, name=turn["speaker"], at=at)
             message = message_of(draft, session, project, place, NOW)
             turns[turn["dia_id"]] = memory_of_message(message, session, project, NOW)
-    asked = []
+    questions = []
     for question in raw["qa"]:
         named = {f"D{a}:{b}" for text in question.get("evidence", ()) for a, b in _EVIDENCE.findall(text)}
         if evidence := frozenset(named & turns.keys()):
-            asked.append(Question(question["question"], evidence, question["category"]))
-    return Conversation(project, turns, tuple(asked))
+            questions.append(Question(question["question"], evidence, question["category"]))
+    return Conversation(project, turns, tuple(questions))
 
 
 def index_windows(talk: Conversation, width: int) -> Bm25:

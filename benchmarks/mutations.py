@@ -207,9 +207,9 @@ def find_sites(language: str, operator: Operator, path: str, source: bytes) -> I
     found: dict[str, Any] = QueryCursor(Query(grammar, operator.query)).captures(tree.root_node)
     for node in sorted(found.get("x", ()), key=lambda node: node.start_byte):
         text = source[node.start_byte : node.end_byte].decode("utf-8", "replace")
-        made = operator.change(text, node)
-        if made is not None and made[0] != text:
-            yield Site(operator.name, path, node.start_byte, node.end_byte, *made)
+        replacement = operator.change(text, node)
+        if replacement is not None and replacement[0] != text:
+            yield Site(operator.name, path, node.start_byte, node.end_byte, *replacement)
 
 
 def _grammar(language: str) -> Language:

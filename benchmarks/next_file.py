@@ -78,7 +78,7 @@ class Step:
 @dataclass(slots=True)
 class Recording:
     name: str
-    asked: list[Step]
+    steps: list[Step]
     unknown: int = 0  # steps to files that no method can name
 
 
@@ -128,18 +128,18 @@ def _one_session(project: Project, session: Sequence[dict[str, Any]], subjects: 
         project.learn(min(ahead))
     newest = project.units[project.learned - 1].at if project.learned else 0
     project.clock = max(began or 0, newest, project.clock + APART)
-    path, said = _list_visits(session), ""
+    path, message = _list_visits(session), ""
     ahead = path[1:]
     visited: list[str] = []
     for line, commit in zip(session, commits, strict=True):
         project.clock += BETWEEN
         if line["tool"] == "USER":
-            said = line["arg"]
+            message = line["arg"]
         elif commit is not None and began is None:
             project.learn(commit + 1)
         elif file := _get_file(line):
             if visited and visited[-1] != file:
-                _record_step(project, visited, said, ahead, to)
+                _record_step(project, visited, message, ahead, to)
                 ahead = ahead[1:]
             if visited[-1:] != [file]:
                 visited.append(file)
@@ -158,11 +158,11 @@ def simulate_sessions(repository: str, cache: Path | None) -> Recording:
     for position in range(windows.start, windows.test):
         project.learn(position)
         unit = project.units[position]
-        known = sorted(path for path in existing_paths(unit) if project.predictor.has(path))
-        if not is_work(unit) or not 3 <= len(known) <= LARGEST_UNIT:
+        known_paths = sorted(path for path in existing_paths(unit) if project.predictor.has(path))
+        if not is_work(unit) or not 3 <= len(known_paths) <= LARGEST_UNIT:
             continue
         project.clock = max(project.clock + APART, unit.at)
-        order = random.Random(unit.sha).sample(known, len(known))
+        order = random.Random(unit.sha).sample(known_paths, len(known_paths))
         for opened, path in enumerate(order):
             if opened:
                 project.clock += BETWEEN
@@ -187,7 +187,7 @@ def _get_file(line: dict[str, Any]) -> str:
     return str(line.get("file") or "") if line["tool"] in READING + EDITING else ""
 
 
-def _record_step(project: Project, visited: Sequence[str], said: str, ahead: Sequence[str], to: Recording) -> None:
+def _record_step(project: Project, visited: Sequence[str], message: str, ahead: Sequence[str], to: Recording) -> None:
     """Record the candidates after the last of `visited`, by each method."""
     predictor, right = project.predictor, ahead[0]
     if not project.learned:
@@ -204,8 +204,8 @@ def _record_step(project: Project, visited: Sequence[str], said: str, ahead: Seq
         "newest first": list(dict.fromkeys(reversed(visited[:-1]))),
         "most visited": _most_visited(visited),
     }
-    for words in (False, True) if said else (False,):
-        query = query_of(replace(focus, query=said if words else ""), predictor.state)
+    for words in (False, True) if message else (False,):
+        query = query_of(replace(focus, query=message if words else ""), predictor.state)
         ranked = predictor.ranked(query, project.clock)
         paths = [paths_of[file] for file in ranked.found.files]
         steps = predictor.steps(query, project.clock)
@@ -214,7 +214,7 @@ def _record_step(project: Project, visited: Sequence[str], said: str, ahead: Seq
             continue
         signs = sequel.signs_of(predictor.state, ranked.found, ranked.plain, steps, project.clock)
         soon = set(ahead[:SOON])
-        to.asked.append(
+        to.steps.append(
             Step(
                 signs,
                 np.array([path == right for path in paths], "?"),
@@ -239,12 +239,12 @@ def _find_rank(ranking: Sequence[str], right: str, at_hand: str) -> int:
     return others.index(right) + 1 if right in others else 0
 
 
-def fit_weights(asked: Sequence[tuple[Step, float]]) -> Array:
+def fit_weights(weighted_steps: Sequence[tuple[Step, float]]) -> Array:
     """Fit feature weights by a conditional logit (McFadden, 1974).
 
     Ridge on standardised features, by Newton's method.
     """
-    some = [(one.signs, one.right, weight) for one, weight in asked if one.right.any()]
+    some = [(one.signs, one.right, weight) for one, weight in weighted_steps if one.right.any()]
     spread = np.concatenate([signs for signs, _, _ in some]).std(axis=0)
     scale = np.where(spread > LEAST_SPREAD, spread, 1.0)
     questions = [(signs / scale, right, weight) for signs, right, weight in some]
@@ -283,8 +283,8 @@ def fit_table(recordings: Sequence[Recording], chance: calibration.Isotonic | No
     """Fit the table on these recordings with equal weight each."""
     by_words = {}
     for words in (False, True):
-        kept = [[one for one in recording.asked if one.words == words] for recording in recordings]
-        by_words[words] = fit_weights([(one, SAME_WEIGHT / len(few)) for few in kept for one in few])
+        steps_by_recording = [[one for one in recording.steps if one.words == words] for recording in recordings]
+        by_words[words] = fit_weights([(one, SAME_WEIGHT / len(few)) for few in steps_by_recording for one in few])
     return Sequel(by_words[False], by_words[True], chance or calibration.by_hand())
 
 
@@ -296,7 +296,7 @@ def calibrate(recordings: Sequence[Recording], pasts: Sequence[Recording]) -> ca
     scores, used = [], []
     for left_out in recordings:
         table = fit_table([*(recording for recording in recordings if recording is not left_out), *pasts])
-        for one in left_out.asked:
+        for one in left_out.steps:
             scores.append(sequel.shares(table.scores(one.signs, words=one.words)))
             used.append(one.soon)
     return calibration.fitted(np.concatenate(scores), np.concatenate(used).astype("<f4"))
@@ -304,17 +304,17 @@ def calibrate(recordings: Sequence[Recording], pasts: Sequence[Recording]) -> ca
 
 def format_table(recording: Recording, table: Sequel) -> str:
     """Format a table: all steps, and those to new and to visited files."""
-    few = [one for one in recording.asked if not one.words]
+    few = [one for one in recording.steps if not one.words]
     rows: list[tuple[str, Sequence[Step], Callable[[Step], int]]] = [
         ("hunch", few, lambda one: _rank(one, table)),
-        ("hunch, with what was said", [one for one in recording.asked if one.words], lambda one: _rank(one, table)),
+        ("hunch, with what was said", [one for one in recording.steps if one.words], lambda one: _rank(one, table)),
         *((name, few, lambda one, name=name: one.place[name]) for name in few[0].place),
     ]
     lines = [f"{recording.name}: {len(few)} steps; {recording.unknown} more led to files that nobody could name"]
-    for name, asked, place in rows:
+    for name, steps, place in rows:
         parts = []
         for kind in (None, True, False):
-            places = [place(one) for one in asked if kind is None or one.before == kind]
+            places = [place(one) for one in steps if kind is None or one.before == kind]
             figures = [np.mean([0 < rank <= k for rank in places]) if places else 0.0 for k in (1, 3, 5, 10)]
             parts.append(" ".join(f"{figure:.3f}" for figure in figures))
         lines.append(f"  {name:26} all {parts[0]} | back {parts[1]} | new {parts[2]}")
@@ -348,7 +348,7 @@ def main() -> None:
     if options.what == "learn":
         about = {
             "learned": datetime.now(UTC).date().isoformat(),
-            "from": {one.name: len(one.asked) for one in recordings},
+            "from": {one.name: len(one.steps) for one in recordings},
         }
         table = fit_table(recordings, calibrate(recordings))
         sequel.written(Sequel(table.files, table.words, table.chance, about), options.out)

@@ -57,8 +57,8 @@ def main() -> None:
         for question in draw_questions(repository, options.most):
             itself = find_fix(repository, question, until=question.sha)
             earlier = find_fix(repository, question, until=f"{question.sha}^")
-            told = (True, itself is not None, bool(itself and itself.commit == question.sha), earlier is not None)
-            counts = [count + one for count, one in zip(counts, told, strict=True)]
+            outcome = (True, itself is not None, bool(itself and itself.commit == question.sha), earlier is not None)
+            counts = [count + one for count, one in zip(counts, outcome, strict=True)]
             if options.read and earlier is not None:
                 show(question, earlier)
         total = [count + one for count, one in zip(total, counts, strict=True)]
@@ -67,8 +67,9 @@ def main() -> None:
 
 
 def format_line(name: str, counts: list[int]) -> str:
-    asked, told, right, earlier = counts
-    return f"{name:<28} asked {asked:>3} | itself there: told {told}, itself {right} | not there: told {earlier}"
+    question_count, shown_count, right, earlier = counts
+    with_commit = f"with the commit: shown {shown_count}, right {right}"
+    return f"{name:<28} questions {question_count:>3} | {with_commit} | without it: shown {earlier}"
 
 
 def draw_questions(repository: Path, most: int) -> list[Question]:
@@ -79,10 +80,10 @@ def draw_questions(repository: Path, most: int) -> list[Question]:
 
 def iter_questions(git: Git) -> Iterator[Question]:
     """Yield the commits with one parent that quote an error and fix code."""
-    told = git.run(
+    log = git.run(
         "log", "--no-merges", "--extended-regexp", f"--grep={_WORDS}", "--name-only", "--format=%x01%H%x1f%P%x1f%B%x02"
     )
-    for record in told.decode("utf-8", "replace").split("\x01")[1:]:
+    for record in log.decode("utf-8", "replace").split("\x01")[1:]:
         head, _, names = record.partition("\x02")
         sha, parents, message = head.split("\x1f", 2)
         paths = [path for path in names.split() if _CODE.search(path) and not _TEST.search(path)]

@@ -138,10 +138,10 @@ def mine_without(pattern: Pattern, hidden: set[Spot], shapes: Sequence[Shape], m
     key = f"{id(shapes)}:{pattern.key}"
     if key not in _again:
         kinds = {"name", "class", "function", "method", pattern.kind}  # to recognise the project's own names
-        left = [
+        remaining = [
             shape for shape in shapes if shape.kind in kinds and Spot(shape.path, shape.line, shape.name) not in hidden
         ]
-        _again[key] = [as_pattern(group) for group in groups_of(left, int(most * SURPLUS))]
+        _again[key] = [as_pattern(group) for group in groups_of(remaining, int(most * SURPLUS))]
     before = {(spot.path, spot.line) for spot in pattern.spots if spot not in hidden}
 
     def shared(other: Pattern) -> float:
@@ -198,10 +198,10 @@ def measure_companions(
     older = [unit for unit in past.values() if unit.at < future.at and is_work(unit)]
     changed = [[change.path for change in unit.changes if change.status != "D"] for unit in older]
     files = {spot.path for spot in pattern.spots}
-    told = [(past[sha], paths) for sha, paths in earlier.items()]
-    known = companions_of(told, around=Around(changed).those(files), instances=files)
+    earlier_units = [(past[sha], paths) for sha, paths in earlier.items()]
+    learned_companions = companions_of(earlier_units, around=Around(changed).those(files), instances=files)
     there = list_files_before(future, past)
-    predicted = {path for one in known for path in resolve_companion(one, newest.path, there)} - own
+    predicted = {path for one in learned_companions for path in resolve_companion(one, newest.path, there)} - own
     folder, ending = posixpath.dirname(newest.path), posixpath.splitext(newest.path)[1]
     same = [path for path in there if posixpath.dirname(path) == folder and path.endswith(ending)]
     same = [path for path in same if path not in own]
@@ -210,7 +210,7 @@ def measure_companions(
             score.add(f"{name}recall", len(guess & gold) / len(gold))
         if guess:
             score.add(f"{name}precision", len(guess & gold) / len(guess))
-    for one in known:
+    for one in learned_companions:
         if one.kind == "kind":
             score.add("kind precision", float(any(is_of_kind(path, one.target) for path in touched)))
 
@@ -227,18 +227,18 @@ def resolve_companion(one: Companion, path: str, there: Mapping[str, int]) -> se
 
 def list_files_before(future: Unit, past: Mapping[str, Unit]) -> dict[str, int]:
     """Return existing files that older units changed, most recently changed first."""
-    seen: dict[str, int] = {}
-    gone: set[str] = set()
+    last_changed: dict[str, int] = {}
+    deleted: set[str] = set()
     older = sorted((unit for unit in past.values() if unit.at < future.at), key=lambda unit: -unit.at)
     for unit in older:
         for change in unit.changes:
             if change.old_path:
-                gone.add(change.old_path)
+                deleted.add(change.old_path)
             if change.status == "D":
-                gone.add(change.path)
-            elif change.path not in gone:
-                seen.setdefault(change.path, unit.at)
-    return seen
+                deleted.add(change.path)
+            elif change.path not in deleted:
+                last_changed.setdefault(change.path, unit.at)
+    return last_changed
 
 
 if __name__ == "__main__":

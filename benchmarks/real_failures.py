@@ -82,8 +82,8 @@ class Work:
         return time.monotonic() > self.until
 
     def git(self, *words: str) -> str:
-        told = ("-c", "user.name=Bench", "-c", "user.email=bench@example.org")
-        done = subprocess.run(["git", *told, *words], cwd=self.tree, check=True, capture_output=True, text=True)
+        identity = ("-c", "user.name=Bench", "-c", "user.email=bench@example.org")
+        done = subprocess.run(["git", *identity, *words], cwd=self.tree, check=True, capture_output=True, text=True)
         return done.stdout
 
     def clean(self) -> None:
@@ -121,12 +121,12 @@ def main() -> int:
         raise SystemExit(f"{work.whole} does not pass in {tree} as it is")
     plant_faults(work, options.faults)
     if not work.late and not options.only_plant:
-        with daemon(options.work / "home") as (told, _):
-            session = Session(work, Client(told))
+        with daemon(options.work / "home") as (rendezvous, _):
+            session = Session(work, Client(rendezvous))
             session.mend()
         if not work.late:
-            with daemon(options.work / "home") as (told, _):  # stored data must survive a restart
-                Session(work, Client(told)).again()
+            with daemon(options.work / "home") as (rendezvous, _):  # stored data must survive a restart
+                Session(work, Client(rendezvous)).again()
     print("to be continued" if work.late else "done")
     return 0
 
@@ -165,17 +165,17 @@ def _plant_at(work: Work, site: Site, number: int) -> bool:
     try:
         file.write_bytes(site.applied(source))
         first = run(work.whole, work.tree, work.environment)
-        command = work.tongue.narrowed(work.whole, first.said, drawn)
+        command = work.tongue.narrowed(work.whole, first.output, drawn)
         code, truth = (0, []) if first.code in (0, 124) else work.tongue.truth(command, work.tree, work.environment)
     finally:
         file.write_bytes(source)
         work.clean()
     line, old = _find_broken_line(source, site.applied(source))
-    told = asdict(site) | {"line": line + 1, "old": old}
+    fault = asdict(site) | {"line": line + 1, "old": old}
     if code in (0, 124) or not truth:
-        work.keep("unnoticed", **told)
+        work.keep("unnoticed", **fault)
         return False
-    work.keep("plant", fault=number, command=command, truth=truth[:MOST_TRUE], **told)
+    work.keep("plant", fault=number, command=command, truth=truth[:MOST_TRUE], **fault)
     return True
 
 
@@ -208,17 +208,17 @@ class Session:
             if way == "committed":
                 self._work.git("commit", "-qam", f"{BROKEN} {fault['path']}")
             failed = self._run(fault["command"])
-            seen = self._first() if failed else None
+            shown = self._first() if failed else None
             (self._work.tree / fault["path"]).write_bytes(source)
             if way == "committed":
                 self._work.git("commit", "-qam", f"Mend {fault['path']}")
             elif way == "with other edits":
                 self._comment(fault["path"], at_end=True)
             passed = not self._run(fault["command"])
-            fix = self._fix(seen["id"]) if seen else None
+            fix = self._fix(shown["id"]) if shown else None
             self._work.keep(
                 "mend", fault=fault["fault"], operator=fault["operator"], way=way, failed=failed, passed=passed,
-                seen=seen, fix=fix, text=self._text(seen),
+                seen=shown, fix=fix, text=self._text(shown),
             )  # fmt: skip
             self._work.clean()
 
@@ -323,8 +323,8 @@ class Session:
     def _memory(self, identifier: str) -> Any:
         return self._client.get(f"/memories/{identifier}")
 
-    def _text(self, seen: dict[str, Any] | None) -> str:
-        return str(self._memory(seen["id"])["content"])[-6_000:] if seen else ""
+    def _text(self, shown: dict[str, Any] | None) -> str:
+        return str(self._memory(shown["id"])["content"])[-6_000:] if shown else ""
 
     def _heard(self, command: str) -> datetime:
         """Return when the command was last processed; it is stored afterwards."""

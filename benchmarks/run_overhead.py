@@ -97,8 +97,8 @@ def check_terminals(folder: str) -> None:
             text.writelines(f"line {number}\n" for number in range(1, 901))
         code, shown = run_in_terminal([*HUNCH, *(file if word == "FILE" else word for word in words)], keys)
         with open(file, "rb") as text:
-            seen = sight in shown or sight in text.read()
-        print(f"{words[0]}: ended with {code}, {'as alone' if seen and code == 0 else 'NOT as alone'}")
+            is_visible = sight in shown or sight in text.read()
+        print(f"{words[0]}: ended with {code}, {'as alone' if is_visible and code == 0 else 'NOT as alone'}")
 
 
 def run_in_terminal(words: Sequence[str], keys: Sequence[bytes]) -> tuple[int, bytes]:

@@ -95,8 +95,12 @@ class Projections:
         self._words: dict[str, np.ndarray[Any, Any]] = {}
         self._real = fast.load() if reads else None
         # Projecting a question on the measured path would be charged to the model.
-        asked = Path(os.environ.get("HUNCHD_HOME", "")) / "asked.json" if reads else None
-        questions = json.loads(asked.read_text())["questions"] if asked is not None and asked.is_file() else []
+        questions_file = Path(os.environ.get("HUNCHD_HOME", "")) / "asked.json" if reads else None
+        questions = (
+            json.loads(questions_file.read_text())["questions"]
+            if questions_file is not None and questions_file.is_file()
+            else []
+        )
         self._known = {question: self._vector(question) for question in questions}
 
     def embed(self, texts: Sequence[str]) -> list[bytes]:
@@ -119,10 +123,10 @@ class Projections:
 
 def run_daemon_with_projections() -> int:
     """Run the daemon with this file as its store process."""
-    made = store.arguments
+    make_arguments = store.arguments
 
     def arguments(*given: Any, **named: Any) -> tuple[str, ...]:
-        line = made(*given, **(named | {"model": Projections.name}))
+        line = make_arguments(*given, **(named | {"model": Projections.name}))
         return (sys.executable, str(Path(__file__).absolute()), "store", *line[line.index("-m") + 2 :])
 
     store.arguments = arguments
@@ -149,16 +153,16 @@ async def fill(home: Path, repositories: Sequence[Path], most: int, *, real: boo
     fts.execute("CREATE VIRTUAL TABLE texts USING fts5(id UNINDEXED, text, tokenize='porter unicode61')")
     ids: list[str] = []
     while batch := [memory for memory, _ in zip(memories, range(min(AT_ONCE, most - kept)), strict=False)]:
-        made = model.embed([embeddable_text(memory) for memory in batch])
+        vectors_of_batch = model.embed([embeddable_text(memory) for memory in batch])
         before = time.perf_counter()
         await collection.put([with_vector(stored(plain(memory)), vector, model.name) for memory, vector in
-                              zip(batch, made, strict=True)])  # fmt: skip
+                              zip(batch, vectors_of_batch, strict=True)])  # fmt: skip
         if await collection.needs_optimising():
             await collection.optimise()
             await collection.prune()  # like the background maintenance
         spent += time.perf_counter() - before
         kept += len(batch)
-        vectors += made
+        vectors += vectors_of_batch
         ids += [memory.id for memory in batch[:: AT_ONCE // 10]]
         fts.executemany("INSERT INTO texts VALUES (?, ?)", [(one.id, f"{one.title}\n{one.content}") for one in batch])
     before = time.perf_counter()
@@ -201,34 +205,34 @@ def _message(unit: Unit, project: str, now: datetime, session: str, number: int)
 
 
 async def ask(home: Path, *, real: bool) -> None:
-    told = json.loads((home / "asked.json").read_text())
+    setup = json.loads((home / "asked.json").read_text())
     with _daemon(home, real=real) as (rendezvous, pid):
         headers = {"Authorization": f"Bearer {rendezvous.token}"}
         async with aiohttp.ClientSession(rendezvous.url, headers=headers) as client:
             began = time.perf_counter()
-            await _search(client, told["project"], told["questions"][0], "shallow")
+            await _search(client, setup["project"], setup["questions"][0], "shallow")
             print(f"first answer after {time.perf_counter() - began:.1f} s")
-            questions = iter(told["questions"])  # each is asked once, so its vector is not cached
+            questions = iter(setup["questions"])  # each is asked once, so its vector is not cached
             for question in islice(questions, WARMING):  # model loaded, files in the page cache
-                await _search(client, told["project"], question, "shallow")
+                await _search(client, setup["project"], question, "shallow")
             await asyncio.sleep(SETTLING)
             print(f"alone, {_format_load()}")
-            await _time_questions(client, told, questions)
+            await _time_questions(client, setup, questions)
             _print_memory(pid)
             print(f"while {ARRIVING} rows a second arrive")
-            arriving = asyncio.create_task(_send_memories(client, told["project"], _texts(home)))
+            arriving = asyncio.create_task(_send_memories(client, setup["project"], _texts(home)))
             await asyncio.sleep(3)
-            await _time_questions(client, told, questions)
+            await _time_questions(client, setup, questions)
             arriving.cancel()
             _print_memory(pid)
             print(f"at the end, {_format_load()}")
-    _measure_baselines(home, told["questions"])
+    _measure_baselines(home, setup["questions"])
 
 
-async def _time_questions(client: aiohttp.ClientSession, told: dict[str, Any], questions: Iterator[str]) -> None:
-    project, ids = told["project"], told["ids"]
+async def _time_questions(client: aiohttp.ClientSession, setup: dict[str, Any], questions: Iterator[str]) -> None:
+    project, ids = setup["project"], setup["ids"]
     for what, times in QUESTIONS.items():
-        taken, inside, empty = [], [], 0
+        durations, inside, empty = [], [], 0
         for number in range(times):
             began = time.perf_counter()
             if what == "by id":
@@ -236,18 +240,18 @@ async def _time_questions(client: aiohttp.ClientSession, told: dict[str, Any], q
                     response.raise_for_status()
                     await response.read()
             else:
-                asked = ids[(number * 13) % len(ids)] if what == "specific" else next(questions)
-                answer = await _search(client, project, asked, what)
+                question = ids[(number * 13) % len(ids)] if what == "specific" else next(questions)
+                answer = await _search(client, project, question, what)
                 inside.append(answer["took_ms"])
                 empty += not answer["results"]
-            taken.append((time.perf_counter() - began) * 1_000)
+            durations.append((time.perf_counter() - began) * 1_000)
         within = f", of it the engine {_format_quantiles(inside)}" if inside else ""
-        print(f"  {what:<9} {_format_quantiles(taken)} ms{within}{f', {empty} without results' if empty else ''}")
+        print(f"  {what:<9} {_format_quantiles(durations)} ms{within}{f', {empty} without results' if empty else ''}")
 
 
 async def _search(client: aiohttp.ClientSession, project: str, question: str, depth: str) -> dict[str, Any]:
-    asked = {"project": project, "query": question, "depth": depth, "k": 20 if depth == "deep" else 5}
-    async with client.post("/search", json=asked) as response:
+    body = {"project": project, "query": question, "depth": depth, "k": 20 if depth == "deep" else 5}
+    async with client.post("/search", json=body) as response:
         response.raise_for_status()
         answer: dict[str, Any] = await response.json()
         return answer
@@ -279,9 +283,9 @@ def _texts(home: Path) -> list[str]:
 def _measure_baselines(home: Path, questions: Sequence[str]) -> None:
     """Ask the same questions of a scan of all vectors and of SQLite FTS5."""
     vectors, model = np.load(home / "vectors.npy"), Projections(reads=False)
-    asked = [np.frombuffer(model.embed([question])[0], "<f4") for question in questions[:100]]
+    question_vectors = [np.frombuffer(model.embed([question])[0], "<f4") for question in questions[:100]]
     print(f"beside it, over {len(vectors):,}, without embedding the question")
-    times = _time_each(asked, lambda one: np.argpartition(-(vectors @ one), 20)[:20])
+    times = _time_each(question_vectors, lambda one: np.argpartition(-(vectors @ one), 20)[:20])
     print(f"  NumPy, all vectors   {_format_quantiles(times)} ms")
     fts = sqlite3.connect(home / "fts.sqlite")
     query = "SELECT id FROM texts WHERE texts MATCH ? ORDER BY rank LIMIT 20"
@@ -290,13 +294,13 @@ def _measure_baselines(home: Path, questions: Sequence[str]) -> None:
     print(f"  SQLite FTS5, BM25    {_format_quantiles(times)} ms")
 
 
-def _time_each(asked: Sequence[Any], work: Callable[[Any], Any]) -> list[float]:
-    taken = []
-    for one in asked:
+def _time_each(items: Sequence[Any], work: Callable[[Any], Any]) -> list[float]:
+    durations = []
+    for one in items:
         began = time.perf_counter()
         work(one)
-        taken.append((time.perf_counter() - began) * 1_000)
-    return taken
+        durations.append((time.perf_counter() - began) * 1_000)
+    return durations
 
 
 @contextmanager
@@ -305,11 +309,11 @@ def _daemon(home: Path, *, real: bool) -> Iterator[tuple[Rendezvous, int]]:
     process = subprocess.Popen([sys.executable, *how], env={**os.environ, "HUNCHD_HOME": str(home)}, cwd="/")
     file = places({"HUNCHD_HOME": str(home)}).rendezvous_file
     try:
-        while (told := read(file)) is None or told.pid != process.pid:
+        while (rendezvous := read(file)) is None or rendezvous.pid != process.pid:
             time.sleep(0.01)
             if process.poll() is not None:
                 raise SystemExit("the daemon ended at once")
-        yield told, process.pid
+        yield rendezvous, process.pid
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait(10)

@@ -141,10 +141,10 @@ class Material:
             request = f"{subject}.\n{body.strip()[:600]}".strip()
             if number % every == 0 and choices:
                 topic, chosen, other, why = choices.pop()
-                said = STATED[number % len(STATED)].format(topic=topic, chosen=chosen, other=other, why=why)
-                said = said[0].upper() + said[1:]
-                decision = Decision(turn, topic, chosen, other, said)
-                request += f"\n{said}"
+                statement = STATED[number % len(STATED)].format(topic=topic, chosen=chosen, other=other, why=why)
+                statement = statement[0].upper() + statement[1:]
+                decision = Decision(turn, topic, chosen, other, statement)
+                request += f"\n{statement}"
             if number % 17 == 5:
                 request += f"\n{PREFERENCES[number // 17 % len(PREFERENCES)]}"
             steps = tuple(self._step(sha, number, index) for index in range(2 if turn % 2 else 1))

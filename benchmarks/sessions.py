@@ -64,9 +64,9 @@ class Cache:
                 if digests[index] in self.entries and lengths[index] >= MIN_CACHED:
                     read = max(read, lengths[index])
                     break
-        written = max((lengths[mark] for mark in marks if lengths[mark] >= MIN_CACHED), default=0)
+        written_tokens = max((lengths[mark] for mark in marks if lengths[mark] >= MIN_CACHED), default=0)
         self.entries.update(digests[mark] for mark in marks)
-        return {"read": read, "written": max(0, written - read), "plain": length - max(written, read)}
+        return {"read": read, "written": max(0, written_tokens - read), "plain": length - max(written_tokens, read)}
 
 
 def compute_cost(charged: dict[str, int]) -> float:
@@ -130,9 +130,9 @@ async def play(
         if exchange.decision is not None:
             decisions.append(exchange.decision)
         for step, group in enumerate(make_messages(exchange, number)):
-            said = exchange.user if step == 0 else ""
+            message = exchange.user if step == 0 else ""
             began = time.perf_counter()
-            asked = {"session": "long", "message": said, "budget": budget, "system": system, "tools": described}
+            asked = {"session": "long", "message": message, "budget": budget, "system": system, "tools": described}
             prompt = await post(client, "/context/compile", asked)
             ledger.took.append(time.perf_counter() - began)
             blocks = split_blocks(prompt)
@@ -143,7 +143,7 @@ async def play(
             ledger.over += prompt["token_count"] > budget
             ledger.pruned += bool(prompt["pruned"])
             ledger.spent += compute_cost(cache.charge(blocks))
-            whole = fixed + logged + count(said)
+            whole = fixed + logged + count(message)
             ledger.resent += whole * PLAIN / 1e6
             ledger.resent_cached += (cached_before * READ + (whole - cached_before) * WRITE) / 1e6
             ledger.beyond_window += whole > WINDOW
@@ -193,8 +193,8 @@ async def measure_recall(
 
 
 async def measure_long_session(repository: Path, turns: int, budget: int) -> dict[str, Any]:
-    with tempfile.TemporaryDirectory(prefix="hunchd-sessions-") as home, daemon(Path(home)) as (told, _):
-        async with open_session(told) as client:
+    with tempfile.TemporaryDirectory(prefix="hunchd-sessions-") as home, daemon(Path(home)) as (rendezvous, _):
+        async with open_session(rendezvous) as client:
             await add(client, repository)
             ledger, decisions, logged = await play(client, Material(repository), repository, turns, budget)
             again = await measure_recall(client, repository, decisions, budget)
@@ -234,25 +234,27 @@ def _milliseconds(took: Sequence[float]) -> dict[str, float]:
 async def measure_condensed_session(repository: Path, turns: int) -> dict[str, Any]:
     """End a session and measure the rest: counts, tokens, and answerable questions."""
     material = Material(repository, seed=11)
-    with tempfile.TemporaryDirectory(prefix="hunchd-sessions-") as home, daemon(Path(home)) as (told, _):
-        async with open_session(told) as client:
+    with tempfile.TemporaryDirectory(prefix="hunchd-sessions-") as home, daemon(Path(home)) as (rendezvous, _):
+        async with open_session(rendezvous) as client:
             await add(client, repository)
             decisions, actions, logged = list[Decision](), list[str](), 0
-            spoken = 0
+            spoken_tokens = 0
             for number, exchange in enumerate(material.exchanges(turns)):
                 decisions += [exchange.decision] if exchange.decision is not None else []
                 actions.append(exchange.user.split("\n")[0].removesuffix("."))
                 for group in make_messages(exchange, number):
                     await post(client, "/sessions/long/messages", {"messages": group, "project": str(repository)})
                     logged += sum(count(one.get("content") or json.dumps(one["event_data"])) for one in group)
-                    spoken += sum(count(one["content"]) for one in group if one["role"] != "tool" and "content" in one)
+                    spoken_tokens += sum(
+                        count(one["content"]) for one in group if one["role"] != "tool" and "content" in one
+                    )
             ended = await post(client, "/sessions/long/end", {})
             facts = [await (await client.get(f"/memories/{one}")).json() for one in ended["facts"]]
             episodes = [await (await client.get(f"/memories/{one}")).json() for one in ended["episodes"]]
             again = await measure_recall(client, repository, decisions, 32_000)
     told_facts = "\n".join(f"{fact['category']}: {fact['content']}" for fact in facts)
     told_episodes = "\n".join(episode["levels"]["summary"] for episode in episodes)
-    left = count(told_facts) + count(told_episodes)
+    remaining_tokens = count(told_facts) + count(told_episodes)
     everything = told_facts + told_episodes
     probes = {
         "decisions, by a fact": _share(decision.chosen in told_facts for decision in decisions),
@@ -263,21 +265,21 @@ async def measure_condensed_session(repository: Path, turns: int) -> dict[str, A
     }
     return {
         "messages' tokens": logged,
-        "tokens without what tools printed": spoken,
+        "tokens without what tools printed": spoken_tokens,
         "episodes": len(episodes),
         "their turns": [episode["source"]["turns"] for episode in episodes],
         "outcomes": [episode["source"]["outcome"] for episode in episodes],
         "facts": len(facts),
-        "tokens left": left,
-        "ratio": round(logged / left, 1),
-        "ratio to what was spoken": round(spoken / left, 1),
+        "tokens left": remaining_tokens,
+        "ratio": round(logged / remaining_tokens, 1),
+        "ratio to what was spoken": round(spoken_tokens / remaining_tokens, 1),
         "decisions stated": len(decisions),
         "still answerable": {name: round(share, 3) for name, share in probes.items()},
     }
 
 
-def _share(held: Iterator[bool] | Any) -> float:
-    listed = list(held)
+def _share(flags: Iterator[bool] | Any) -> float:
+    listed = list(flags)
     return sum(listed) / max(1, len(listed))
 
 

@@ -77,8 +77,8 @@ def main() -> int:
         git(Path(folder), "clone", "-q", "--no-checkout", options.repo, str(clone))
         git(clone, "checkout", "-q", "-B", "main", work[0].unit.parents[0])
         with daemon(Path(folder) / "home") as (rendezvous, _):
-            told, prefetch = asyncio.run(work_on_all(rendezvous, clone, work, options.pause))
-    report(work, told, prefetch)
+            answers, prefetch = asyncio.run(work_on_all(rendezvous, clone, work, options.pause))
+    report(work, answers, prefetch)
     return 0
 
 
@@ -109,23 +109,23 @@ def shuffle_files(first: Question) -> tuple[str, ...]:
 async def work_on_all(
     rendezvous: Any, clone: Path, work: Sequence[UnitQuestion], pause: float
 ) -> tuple[DaemonAnswers, dict[str, Any]]:
-    told = DaemonAnswers()
+    answers = DaemonAnswers()
     async with open_session(rendezvous) as client:
         await add(client, clone)
         start = await count_learned_units(client)
-        for number, asked in enumerate(work):
-            git(clone, "merge", "-q", "--ff-only", asked.unit.parents[0], email=asked.unit.email)
-            await wait_for_units(client, start + asked.position - work[0].position)
+        for number, question in enumerate(work):
+            git(clone, "merge", "-q", "--ff-only", question.unit.parents[0], email=question.unit.email)
+            await wait_for_units(client, start + question.position - work[0].position)
             await asyncio.sleep(pause)
-            await work_on_unit(client, clone, asked, told, pause)
+            await work_on_unit(client, clone, question, answers, pause)
             if number % 10 == 9:
                 print(f"{number + 1} units", file=sys.stderr, flush=True)
         async with client.get("/status") as response:
-            return told, (await response.json())["prefetch"]
+            return answers, (await response.json())["prefetch"]
 
 
 async def work_on_unit(
-    client: aiohttp.ClientSession, clone: Path, asked: UnitQuestion, told: DaemonAnswers, pause: float
+    client: aiohttp.ClientSession, clone: Path, asked: UnitQuestion, answers: DaemonAnswers, pause: float
 ) -> None:
     """Open a unit's files in turn; the first question is asked as in the replay."""
     expected: list[str] | None = None
@@ -134,15 +134,15 @@ async def work_on_unit(
         began = time.perf_counter()
         async with client.get("/context", params={"project": str(clone), "file": path}) as response:
             bundle = await response.json()
-        told.latencies.append((time.perf_counter() - began) * 1_000)
-        (told.first if number == 0 else told.warm).append(bool(bundle.get("prefetched")))
+        answers.latencies.append((time.perf_counter() - began) * 1_000)
+        (answers.first if number == 0 else answers.warm).append(bool(bundle.get("prefetched")))
         if expected is not None:
-            told.following.append(path in expected)
+            answers.following.append(path in expected)
         if number == 0:
             question = {"project": str(clone), "file_opened": path, "k": 20}
             async with client.post("/context/predict", json=question) as response:
                 ranked = [file["path"] for file in (await response.json())["predicted_files"]]
-            told.rows.append(metrics.measured(ranked, asked.gold))
+            answers.rows.append(metrics.measured(ranked, asked.gold))
         expected = [item["source"]["path"] for item in bundle["items"] if item["kind"] == "file"][:10]
         await asyncio.sleep(pause)
     for path in asked.order:
@@ -176,18 +176,18 @@ def git(folder: Path, *command: str, email: str = "nobody@example.org") -> None:
     subprocess.run(["git", *command], cwd=folder, check=True, env=settings, stdout=subprocess.DEVNULL)
 
 
-def report(work: Sequence[UnitQuestion], told: DaemonAnswers, prefetch: dict[str, Any]) -> None:
+def report(work: Sequence[UnitQuestion], answers: DaemonAnswers, prefetch: dict[str, Any]) -> None:
     places = [metrics.NAMES.index(name) for name in NAMES]
-    print(f"{len(work)} units, {len(told.latencies)} files opened")
+    print(f"{len(work)} units, {len(answers.latencies)} files opened")
     print("one file given".ljust(28) + "".join(name.rjust(11) for name in NAMES))
-    print(_row("through the daemon", np.mean(told.rows, axis=0)[places]))
+    print(_row("through the daemon", np.mean(answers.rows, axis=0)[places]))
     for name in work[0].offline:
         print(_row(name, np.mean([asked.offline[name] for asked in work], axis=0)[places]))
-    print(f"the next file among the ten of the bundle before: {np.mean(told.following):.3f}")
+    print(f"the next file among the ten of the bundle before: {np.mean(answers.following):.3f}")
     print(
-        f"its bundle was ready when it was opened: {np.mean(told.warm):.3f}; of first files {np.mean(told.first):.3f}"
+        f"bundle ready when the file was opened: {np.mean(answers.warm):.3f}; of first files {np.mean(answers.first):.3f}"
     )
-    print("context, asked right after the open:", format_quantiles(told.latencies))
+    print("context, asked right after the open:", format_quantiles(answers.latencies))
     day = prefetch["day"]
     print(f"bundles built ahead: {prefetch['built_ahead']}, depth at the end: {prefetch['depth']}")
     print(f"bytes built ahead: {day['ahead_bytes']:,}, wasted: {day['wasted_bytes']:,}")

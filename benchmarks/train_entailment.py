@@ -69,35 +69,39 @@ def main() -> None:
         export(options.start, options.out)
 
 
-def learn(asked: argparse.Namespace) -> None:
-    chance = random.Random(asked.seed)
+def learn(options: argparse.Namespace) -> None:
+    chance = random.Random(options.seed)
     network = Network(drop=DROP)
-    if asked.start is not None:
-        network.load_state_dict(torch.load(asked.start))
-    own, held = OwnPairs(load_written_pairs(), load_subjects()), {}
-    if asked.hold_out is not None:
-        own, held = own.without_measured(asked.hold_out)
-    general = load_general_pairs(asked.tables, chance)
-    histories = load_development_pairs(asked.development)
+    if options.start is not None:
+        network.load_state_dict(torch.load(options.start))
+    own, held_out = OwnPairs(load_written_pairs(), load_subjects()), {}
+    if options.hold_out is not None:
+        own, held_out = own.without_measured(options.hold_out)
+    general = load_general_pairs(options.tables, chance)
+    histories = load_development_pairs(options.development)
     neighbours = own.neighbours(chance)
-    learner = Learner(network, asked.rate, steps=asked.pairs // BATCH, warm=60, lost=own.lost)
-    seen, at_first = 0, asked.start is None
-    while seen < asked.pairs:
+    learner = Learner(network, options.rate, steps=options.pairs // BATCH, warm=60, lost=own.lost)
+    pairs_seen, at_first = 0, options.start is None
+    while pairs_seen < options.pairs:
         pairs = [*own.round(chance), *own.made(chance)]
-        most_general = GENERAL_AT_FIRST if at_first and not seen else GENERAL
+        most_general = GENERAL_AT_FIRST if at_first and not pairs_seen else GENERAL
         for some, most in ((general, most_general), (histories, HISTORIES), (neighbours, NEIGHBOURS)):
             pairs += chance.sample(some, min(len(some), most))
         chance.shuffle(pairs)
-        pairs = pairs[: asked.pairs - seen]
+        pairs = pairs[: options.pairs - pairs_seen]
         learner.round([_turn(one, chance, 0.5) for one in pairs], chance)
-        seen += len(pairs)
+        pairs_seen += len(pairs)
         with learner.averaged():
-            torch.save(network.state_dict(), asked.out)
-            for name, examples in held.items():
-                report(f"after {seen} pairs, {name}", examples, network)
+            torch.save(network.state_dict(), options.out)
+            for name, examples in held_out.items():
+                report(f"after {pairs_seen} pairs, {name}", examples, network)
     counts = {name: len(some) for name, some in own.written.items()} | {"subjects": len(own.subjects)}
-    told = {"script": "benchmarks/train_entailment.py", "trained": datetime.now(UTC).date().isoformat(), "seen": seen}
-    print(json.dumps(told | counts | {"general": len(general), "histories": len(histories)}))
+    provenance = {
+        "script": "benchmarks/train_entailment.py",
+        "trained": datetime.now(UTC).date().isoformat(),
+        "seen": pairs_seen,
+    }
+    print(json.dumps(provenance | counts | {"general": len(general), "histories": len(histories)}))
 
 
 def _turn(one: Example, chance: random.Random, share: float) -> tuple[str, str, int]:
@@ -134,13 +138,13 @@ class Learner:
             some = sorted(encoded[at : at + BATCH * AT_ONCE], key=lambda one: len(one[0].ids))
             batches += [some[i : i + BATCH] for i in range(0, len(some), BATCH)]
         chance.shuffle(batches)
-        began, lost = time.monotonic(), 0.0
+        began, total_loss = time.monotonic(), 0.0
         for number, batch in enumerate(batches, 1):
-            lost += self._learn(batch)
+            total_loss += self._learn(batch)
             if number % 50 == 0:
                 speed = number * BATCH / (time.monotonic() - began)
-                print(f"{number} of {len(batches)}: loss {lost / 50:.3f}, {speed:.0f} pairs a second", flush=True)
-                lost = 0.0
+                print(f"{number} of {len(batches)}: loss {total_loss / 50:.3f}, {speed:.0f} pairs a second", flush=True)
+                total_loss = 0.0
 
     def _learn(self, batch: Sequence[tuple[Any, int, tuple[str, str]]]) -> float:
         self._step += 1
@@ -159,9 +163,9 @@ class Learner:
         torch.nn.utils.clip_grad_norm_(self.network.parameters(), CLIP)
         self._optimizer.step()
         if self._step % AVERAGED_EVERY == 0:
-            kept = min(STEADY, 1 - 1 / (10 + self._step)) ** AVERAGED_EVERY
+            decay = min(STEADY, 1 - 1 / (10 + self._step)) ** AVERAGED_EVERY
             for name, one in self._average.items():
-                one.mul_(kept).add_(self.network.learned[name].detach(), alpha=1 - kept)
+                one.mul_(decay).add_(self.network.learned[name].detach(), alpha=1 - decay)
         return loss.item()
 
     @contextmanager

@@ -76,8 +76,8 @@ def collect(path: str, cache: Path) -> None:
             for task in TASKS if moment.gold else ():
                 if task == "silence" and len(moment.gold) > 1:
                     continue  # asked as first-file already
-                asked = [one for one in questions(moment.unit, moment.gold, task) if one.task != "growing-1"]
-                for question in asked[: MOST_OF_UNIT[task]]:
+                window_questions = [one for one in questions(moment.unit, moment.gold, task) if one.task != "growing-1"]
+                for question in window_questions[: MOST_OF_UNIT[task]]:
                     query = query_of(question.focus, predictor.state)
                     ranked = predictor.ranked(query, moment.unit.at)
                     paths = predictor.state.files.paths
@@ -126,8 +126,8 @@ class TrainingData:
     """
 
     def __init__(self, repositories: Sequence[dict[str, Array]], head: str) -> None:
-        asked = [list(iter_questions(one, head)) for one in repositories]
-        flat = [question for one in asked for question in one]
+        questions_by_repository = [list(iter_questions(one, head)) for one in repositories]
+        flat = [question for one in questions_by_repository for question in one]
         everything = np.concatenate([matrix for matrix, _ in flat])
         self.mean, self.scale = everything.mean(axis=0), everything.std(axis=0) + 1e-3
         self.low = np.maximum(everything.min(axis=0), self.mean - FAR * self.scale)
@@ -140,7 +140,7 @@ class TrainingData:
             self.inputs[place, : len(truth)] = torch.from_numpy(standard)
             self.right[place, : len(truth)] = torch.from_numpy(truth)
             self.there[place, : len(truth)] = True
-        weights = np.concatenate([np.full(len(one), len(one) ** -0.5) for one in asked if one])
+        weights = np.concatenate([np.full(len(one), len(one) ** -0.5) for one in questions_by_repository if one])
         self.weights = torch.from_numpy((weights / weights.mean()).astype("<f4"))
 
     def __len__(self) -> int:
@@ -224,8 +224,8 @@ def calibrate(repositories: Sequence[dict[str, Array]], head: str) -> calibratio
             continue
         halved = train(theirs, head)
         for collected in ours:
-            asked = list(iter_questions(collected, head))
-            for matrix, truth in asked[:: math.ceil(len(asked) / OF_REPOSITORY)]:
+            repository_questions = list(iter_questions(collected, head))
+            for matrix, truth in repository_questions[:: math.ceil(len(repository_questions) / OF_REPOSITORY)]:
                 scores = halved.scores(matrix)
                 best = np.argsort(-scores)[:BEST]
                 sure.append(scores[best])

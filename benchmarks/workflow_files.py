@@ -47,17 +47,17 @@ def main() -> None:
         began = time.perf_counter()
         found = workflows(root, files)
         seconds = time.perf_counter() - began
-        told = [step for one in found for step in one.steps]
+        steps = [step for one in found for step in one.steps]
         right = sum(_contains_command(one, step.command, root) for one in found for step in one.steps)
         wanted = [(path, name) for path in files if is_script(path) for name in _find_scripts(root, path)]
-        said = {(one.path, _bare_name(one)) for one in found} | {(one.path, one.name) for one in found}
-        missed = [each for each in wanted if each not in said]
+        found_names = {(one.path, _bare_name(one)) for one in found} | {(one.path, one.name) for one in found}
+        missed = [each for each in wanted if each not in found_names]
         lines = [(path, line) for path in files if is_script(path) for line in _find_lines(root, path)]
         covered = {path: " ".join(_normalize(step.command) for one in found if one.path == path for step in one.steps)
                    for path, _ in lines}  # fmt: skip
         inside = sum(_normalize(line) in covered[path] for path, line in lines)
         print(
-            f"{root.name}: {len(found)} workflows, {len(told)} steps, verbatim {right}/{len(told)}, "
+            f"{root.name}: {len(found)} workflows, {len(steps)} steps, verbatim {right}/{len(steps)}, "
             f"scripts {len(wanted) - len(missed)}/{len(wanted)}, lines {inside}/{len(lines)}, {seconds:.2f} s"
         )
         for each in missed[:5]:
@@ -105,8 +105,8 @@ def _find_scripts(root: Path, path: str) -> Iterator[str]:
                 yield target
     elif path.startswith(".github/workflows/"):
         jobs = _parse_jobs(text)
-        for job, told in jobs.items():
-            if any("run" in step for step in told.get("steps", ())):
+        for job, job_body in jobs.items():
+            if any("run" in step for step in job_body.get("steps", ())):
                 yield job if len(jobs) > 1 else name
     elif name == "tox.ini":
         parser = configparser.ConfigParser(interpolation=None, strict=False)

@@ -91,49 +91,51 @@ def generate_stream(seed: int, noise: float, length: int) -> Stream:
     """Return the commands of a simulated developer."""
     chance = random.Random(seed)
     planted = _plant_workflows(chance)
-    given: list[StreamCommand] = []
+    commands: list[StreamCommand] = []
     whole: Counter[PlantedWorkflow] = Counter()
     at = STARTS + chance.random() * 86_400
     branch = "main"
-    while len(given) < length:
+    while len(commands) < length:
         at = _next_session(chance, at)
         branch = chance.choice(("main", f"feature/{chance.choice(WORDS)}", f"fix/{chance.choice(WORDS)}", "release/2"))
         for _ in range(chance.randint(1, 4)):
             for line in _looking_around(chance, noise):
                 at += chance.uniform(3, 120)
-                given += _make_command(chance, line, at, branch, False)
+                commands += _make_command(chance, line, at, branch, False)
             hour = int(at % 86_400 // 3_600)
             weights = [one.weight * _weigh_trigger(one, branch, hour) for one in planted]
             if not any(weights):
                 continue
             run = chance.choices(planted, weights)[0]
-            before = len(given)
+            before = len(commands)
             lines, is_whole = _make_run(chance, run, noise)
             for number, (line, own) in enumerate(lines):
                 at += chance.uniform(3, 200)
                 failed = own and chance.random() < noise / 4
-                given += _make_command(chance, line, at, branch, own and number > 0 and len(given) > before, failed)
+                commands += _make_command(
+                    chance, line, at, branch, own and number > 0 and len(commands) > before, failed
+                )
                 if failed:
                     at += chance.uniform(20, 300)
-                    given += _make_command(chance, line, at, branch, False)
+                    commands += _make_command(chance, line, at, branch, False)
             whole[run] += is_whole
-    return Stream(planted, tuple(given), whole)
+    return Stream(planted, tuple(commands), whole)
 
 
 def _plant_workflows(chance: random.Random) -> tuple[PlantedWorkflow, ...]:
     """Return five to nine workflows; a third begin or end like another one."""
-    made: list[tuple[str, ...]] = []
+    step_lists: list[tuple[str, ...]] = []
     for _ in range(chance.randint(5, 9)):
         steps = chance.sample(COMMANDS, chance.randint(2, 7))
-        if made and chance.random() < 0.35:
-            other = chance.choice(made)
+        if step_lists and chance.random() < 0.35:
+            other = chance.choice(step_lists)
             steps = [*other[: chance.randint(1, len(other) - 1)], *(one for one in steps if one not in other)][:7]
         if len({_template(one) for one in steps}) == len(steps) > 1:
-            made.append(tuple(steps))
+            step_lists.append(tuple(steps))
     triggers = [("", -1), ("", -1), ("release/2", -1), ("", 9), ("", 16)]
     return tuple(
         PlantedWorkflow(steps, 1 / (1 + rank) ** 0.7, *chance.choice(triggers))
-        for rank, steps in enumerate(dict.fromkeys(made))
+        for rank, steps in enumerate(dict.fromkeys(step_lists))
     )
 
 
@@ -167,18 +169,18 @@ def _make_run(chance: random.Random, run: PlantedWorkflow, noise: float) -> tupl
     Each line comes with a flag that it is a step.
     """
     steps = list(run.commands)
-    kept = [one for one in steps if chance.random() >= noise / 5]
-    if len(kept) > 1 and chance.random() < noise / 10:
-        place = chance.randrange(len(kept) - 1)
-        kept[place], kept[place + 1] = kept[place + 1], kept[place]
+    remaining = [one for one in steps if chance.random() >= noise / 5]
+    if len(remaining) > 1 and chance.random() < noise / 10:
+        place = chance.randrange(len(remaining) - 1)
+        remaining[place], remaining[place + 1] = remaining[place + 1], remaining[place]
     if chance.random() < noise / 5:
-        kept = kept[: chance.randint(0, len(kept))]
+        remaining = remaining[: chance.randint(0, len(remaining))]
     lines: list[tuple[str, bool]] = []
-    for number, one in enumerate(kept):
+    for number, one in enumerate(remaining):
         while number and chance.random() < noise:
             lines.append((_make_noise(chance), False))
         lines.append((one, True))
-    return lines, kept == steps
+    return lines, remaining == steps
 
 
 def _make_command(
@@ -203,12 +205,12 @@ def _template(line: str) -> str:
     return next(_make_command(random.Random(0), line, 0.0, "", False)).ran.template
 
 
-def measure_recovery(made: Stream) -> dict[str, float]:
+def measure_recovery(stream: Stream) -> dict[str, float]:
     """Return precision and recall of the detected workflows, and the time."""
-    planted = [tuple(map(_template, one.commands)) for one in made.planted]
-    due = {number for number, one in enumerate(made.planted) if made.whole[one] >= ENOUGH}
+    planted = [tuple(map(_template, one.commands)) for one in stream.planted]
+    due = {number for number, one in enumerate(stream.planted) if stream.whole[one] >= ENOUGH}
     began = time.perf_counter()
-    found = [tuple(step.template for step in one.steps) for one in habits([one.ran for one in made.given])]
+    found = [tuple(step.template for step in one.steps) for one in habits([one.ran for one in stream.given])]
     seconds = time.perf_counter() - began
     pairs = sorted(
         ((_measure_f1(one, other), a, b) for a, one in enumerate(found) for b, other in enumerate(planted)),
@@ -232,10 +234,10 @@ def measure_recovery(made: Stream) -> dict[str, float]:
 
 def _measure_f1(one: Sequence[str], other: Sequence[str]) -> float:
     row = [0] * (len(other) + 1)
-    for left in one:
+    for step in one:
         before = 0
         for place, right in enumerate(other, start=1):
-            before, row[place] = row[place], before + 1 if left == right else max(row[place], row[place - 1])
+            before, row[place] = row[place], before + 1 if step == right else max(row[place], row[place - 1])
     return 2 * row[-1] / (len(one) + len(other))
 
 
@@ -268,27 +270,31 @@ class Markov:
         return [*likely, *(step for step in self.popular.expected() if step not in likely)][:3]
 
 
-def measure_next_steps(made: Stream, *, mine_every: int = 200) -> dict[str, float]:
+def measure_next_steps(stream: Stream, *, mine_every: int = 200) -> dict[str, float]:
     """Return the hit rates of the models, step by step."""
     popular, markov, own = Popular(), Markov(), NextStep()
     hits: dict[str, list[float]] = defaultdict(list)
     log: list[Ran] = []
-    begin = int(len(made.given) * 0.4)
+    begin = int(len(stream.given) * 0.4)
     spent = 0.0
-    for number, one in enumerate(made.given):
+    for number, one in enumerate(stream.given):
         ran = one.ran
         began = time.perf_counter()
         if log and ran.at - log[-1].at > IDLE:
             own.pause()
         hour = int(ran.at % 86_400 // 3_600)
         moment = Moment(branch_kind(ran.branch), hour, int(ran.at // 86_400 + 3) % 7)
-        told = [each.step for each in own.expected(3, moment=moment)]
+        expected_steps = [each.step for each in own.expected(3, moment=moment)]
         spent += time.perf_counter() - began
         if number >= begin:
-            for name, said in (("popular", popular.expected()), ("markov", markov.expected()), ("own", told)):
+            for name, expected_names in (
+                ("popular", popular.expected()),
+                ("markov", markov.expected()),
+                ("own", expected_steps),
+            ):
                 for kind in ("all", "inside") if one.inside else ("all",):
-                    hits[f"{name} {kind} @1"].append(ran.template in said[:1])
-                    hits[f"{name} {kind} @3"].append(ran.template in said)
+                    hits[f"{name} {kind} @1"].append(ran.template in expected_names[:1])
+                    hits[f"{name} {kind} @3"].append(ran.template in expected_names)
         popular.note(ran.template)
         markov.note(ran.template)
         began = time.perf_counter()
@@ -297,7 +303,9 @@ def measure_next_steps(made: Stream, *, mine_every: int = 200) -> dict[str, floa
         log.append(ran)
         if number % mine_every == mine_every - 1:
             own.knows([[step.template for step in habit.steps] for habit in habits(log)])
-    return {name: mean(told) for name, told in hits.items()} | {"ms a step": spent / len(made.given) * 1_000}
+    return {name: mean(expected_steps) for name, expected_steps in hits.items()} | {
+        "ms a step": spent / len(stream.given) * 1_000
+    }
 
 
 def main() -> None:
@@ -312,9 +320,9 @@ def main() -> None:
     for noise in options.noise:
         rows: list[dict[str, float]] = []
         for seed in range(int(first), int(last or first) + 1):
-            made = generate_stream(seed, noise, options.length)
-            row = {} if options.only == "next" else measure_recovery(made)
-            rows.append(row | ({} if options.only == "recovered" else measure_next_steps(made)))
+            stream = generate_stream(seed, noise, options.length)
+            row = {} if options.only == "next" else measure_recovery(stream)
+            rows.append(row | ({} if options.only == "recovered" else measure_next_steps(stream)))
         summary = {name: round(mean(row[name] for row in rows), 3) for name in rows[0]}
         print(json.dumps({"noise": noise, "streams": len(rows)} | summary) if options.json else _table(noise, summary))
 

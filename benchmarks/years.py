@@ -156,12 +156,13 @@ class ReplayState:
     probes: list[int] = field(default_factory=lambda: [0, 0, 0])  # queries, losses, nights that would be rolled back
 
 
-def make_session_note(unit: Unit, told: Memory) -> Memory:
+def make_session_note(unit: Unit, memory: Memory) -> Memory:
     """Return the note of the session that ended in `unit`."""
     where = ", ".join(change.path for change in unit.changes[:4])
-    text = f"Session on {told.title}. Looked at {where}. {unit.body.strip() or 'Done.'} The tests pass."
-    return replace(told, id=f"s{told.id}", title=f"Session: {told.title}", content=text, ref=None, levels=Levels(),
-                   tags=(), artifacts=told.artifacts[1:], source={"type": "session"}, importance=0.35)  # fmt: skip
+    text = f"Session on {memory.title}. Looked at {where}. {unit.body.strip() or 'Done.'} The tests pass."
+    title, artifacts = f"Session: {memory.title}", memory.artifacts[1:]
+    return replace(memory, id=f"s{memory.id}", title=title, content=text, ref=None, levels=Levels(), tags=(),
+                   artifacts=artifacts, source={"type": "session"}, importance=0.35)  # fmt: skip
 
 
 def format_shown(memory: Memory, quoted: str) -> str:
@@ -182,13 +183,13 @@ class Replay:
 
     def happened(self, units: Sequence[Unit], now: datetime) -> None:
         for unit in units:
-            told = replace(episode(unit, PROJECT, now=now), at=now)
-            new = [told, make_session_note(unit, told)] if is_work(unit) else [told]
+            memory = replace(episode(unit, PROJECT, now=now), at=now)
+            new = [memory, make_session_note(unit, memory)] if is_work(unit) else [memory]
             self.years.new += new
             self.years.every.update({one.id: one for one in new})
             self.years.planner.take(new)
             files = frozenset(change.path for change in unit.changes)
-            self.years.past.append(PastUnit(told.id, files, is_work(unit)))
+            self.years.past.append(PastUnit(memory.id, files, is_work(unit)))
 
     async def asked(self, unit: Unit, day: Day, now: datetime) -> None:
         paths = {change.path for change in unit.changes}
@@ -226,29 +227,29 @@ class Replay:
 
         That is the episode, its session's note, what they were merged into, or a line of history.
         """
-        kept: set[str] = set()
+        sources: set[str] = set()
         for one in (name, f"s{name}"):
-            seen: set[str] = set()
+            visited: set[str] = set()
             heir: str | None = one
-            while heir is not None and heir not in seen:
-                seen.add(heir)
+            while heir is not None and heir not in visited:
+                visited.add(heir)
                 memory = self.years.planner.memories.get(heir)
                 if memory is not None and self._tells_of(memory, one):
-                    kept.add(heir)
+                    sources.add(heir)
                 heir = self.years.heirs.get(heir)
-        return kept
+        return sources
 
     def _tells_of(self, memory: Memory, name: str) -> bool:
         active = memory.status in (Status.ACTIVE, Status.SUSPECT)
         return active and (memory.category != HISTORY or self._has_a_line(memory, name))
 
-    def _has_a_line(self, told: Memory, name: str) -> bool:
+    def _has_a_line(self, history: Memory, name: str) -> bool:
         memory = self.years.every[name]
         sha = next((one.ref for one in memory.artifacts if one.type == "commit"), "")
         if not sha:
-            return memory.title[:60] in told.content
+            return memory.title[:60] in history.content
         # A line ends in its commits in brackets.
-        return re.search(rf"[\[ ]{sha[:8]}[\] ]", told.content) is not None
+        return re.search(rf"[\[ ]{sha[:8]}[\] ]", history.content) is not None
 
     async def night(self, number: int, day: Day, now: datetime) -> None:
         planner, years = self.years.planner, self.years
@@ -272,12 +273,12 @@ class Replay:
         await self.ours.put(changed)
         if gate:
             await self._compare(probes, now)
-        gone = planner.erasable()
-        if gone:
-            await self.ours.store.delete(gone, PROJECT)
-            planner.leave(gone)
-            years.usage.forget(gone)
-            years.counts["erased"] += len(gone)
+        erased = planner.erasable()
+        if erased:
+            await self.ours.store.delete(erased, PROJECT)
+            planner.leave(erased)
+            years.usage.forget(erased)
+            years.counts["erased"] += len(erased)
         day.night = time.perf_counter() - began
 
     def _inherit(self, changed: Iterable[Memory]) -> None:
@@ -290,28 +291,28 @@ class Replay:
 
     async def _probes(self, seed: str, now: datetime) -> list[tuple[str, str]]:
         """Return questions that find their memory before the night."""
-        made = self.years.planner.probes(ConsolidationSettings().probes, seed)
-        return [one for one in made if one[1] in {name for name, _ in await self.ours.ask(one[0], now, FOUND)}]
+        queries = self.years.planner.probes(ConsolidationSettings().probes, seed)
+        return [one for one in queries if one[1] in {name for name, _ in await self.ours.ask(one[0], now, FOUND)}]
 
     async def _compare(self, probes: Sequence[tuple[str, str]], now: datetime) -> None:
-        lost = 0
+        lost_count = 0
         for query, wanted in probes:
             found = {name for name, _ in await self.ours.ask(query, now, FOUND_AFTER)}
-            lost += not {wanted, self.years.heirs.get(wanted)} & found
-        told = self.years.probes
-        told[0], told[1] = told[0] + len(probes), told[1] + lost
-        told[2] += lost > ConsolidationSettings().probe_loss * len(probes)
+            lost_count += not {wanted, self.years.heirs.get(wanted)} & found
+        probe_counts = self.years.probes
+        probe_counts[0], probe_counts[1] = probe_counts[0] + len(probes), probe_counts[1] + lost_count
+        probe_counts[2] += lost_count > ConsolidationSettings().probe_loss * len(probes)
 
     async def weigh(self, day: Day) -> None:
         disk, memory = zip(await self.ours.weighed(), await self.never.weighed(), strict=True)
         day.megabytes, day.resident = (disk[0], disk[1]), (memory[0], memory[1])
 
 
-def _units_of(repository: Path, known: Path) -> list[Unit]:
+def _units_of(repository: Path, cache: Path) -> list[Unit]:
     """Return the whole history, cached for later runs."""
-    if not known.exists():
-        known.write_bytes(pickle.dumps(list(history.units(Git(repository)))))
-    units: list[Unit] = pickle.loads(known.read_bytes())
+    if not cache.exists():
+        cache.write_bytes(pickle.dumps(list(history.units(Git(repository)))))
+    units: list[Unit] = pickle.loads(cache.read_bytes())
     return units
 
 
@@ -323,15 +324,19 @@ async def replay(repository: Path, state: Path, days: int, until: float) -> Repl
     by_day: dict[int, list[Unit]] = defaultdict(list)
     for unit in all_units:
         by_day[int((unit.at - begin.timestamp()) // 86_400)].append(unit)
-    told = state / "state"
-    known = told.exists()
-    years = pickle.loads(told.read_bytes()) if known else ReplayState(Planner(PROJECT, ConsolidationSettings(), begin))
+    state_file = state / "state"
+    exists = state_file.exists()
+    years = (
+        pickle.loads(state_file.read_bytes())
+        if exists
+        else ReplayState(Planner(PROJECT, ConsolidationSettings(), begin))
+    )
     async with AsyncExitStack() as stack:
         stores = [StoreUnderTest(state / name) for name in ("ours", "never")]
         for store in stores:
             stack.push_async_callback(store.process.stop)
         work = Replay(years, *stores)
-        if not known:
+        if not exists:
             work.happened([unit for unit in all_units if unit.at < begin.timestamp()][-BEFORE:], begin)
         for number in range(len(years.days), days):
             if time.monotonic() > until:
@@ -343,11 +348,11 @@ async def replay(repository: Path, state: Path, days: int, until: float) -> Repl
             await work.night(number, day, now + timedelta(hours=27))
             if number % WEIGHED_EVERY == 0 or number == days - 1:
                 await work.weigh(day)
-            kept = years.planner.memories
-            day.active = sum(one.status is Status.ACTIVE for one in kept.values())
-            day.memories = (len(kept), len(years.every))
+            remaining = years.planner.memories
+            day.active = sum(one.status is Status.ACTIVE for one in remaining.values())
+            day.memories = (len(remaining), len(years.every))
             years.days.append(day)
-    told.write_bytes(pickle.dumps(years))
+    state_file.write_bytes(pickle.dumps(years))
     return years if len(years.days) == days else None
 
 
@@ -381,10 +386,12 @@ def format_report(name: str, years: ReplayState) -> str:
 def _describe_fates(whose: str, needs: Sequence[Need]) -> list[str]:
     """Return what became of these, one line each."""
     recall = [sum(one.found[side] for one in needs) / max(len(needs), 1) for side in (0, 1)]
-    gone, told, missed = (sum(getattr(one, name) for one in needs) for name in ("gone", "only_told", "missed"))
+    forgotten, only_line, missed = (
+        sum(getattr(one, name) for one in needs) for name in ("gone", "only_told", "missed")
+    )
     return [
         f"  {whose}: {len(needs):,}, recall@{FIRST} {recall[0]:.3f}, never forgetting {recall[1]:.3f}",
-        f"    gone {gone} ({gone / max(len(needs), 1):.2%}), a line of history left {told}",
+        f"    gone {forgotten} ({forgotten / max(len(needs), 1):.2%}), a line of history left {only_line}",
         f"    found by the other store, not here for it was forgotten {missed} ({missed / max(len(needs), 1):.2%})",
     ]
 
