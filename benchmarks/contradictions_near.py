@@ -125,7 +125,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("show", "judge"))
     parser.add_argument("--pairs", type=Path, required=True)
-    parser.add_argument("--repository", type=Path, help="a clone whose past is known too (default: an empty one)")
+    parser.add_argument("--repository", type=Path, help="a clone whose history is indexed too (default: an empty one)")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--replies", type=Path)
     parser.add_argument("--verdicts", type=Path)

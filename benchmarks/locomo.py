@@ -180,7 +180,7 @@ def main() -> None:
     parser.add_argument(
         "--at-hand", action="store_true", help="messages are also in memory, as just after they were said"
     )
-    parser.add_argument("--no-captions", action="store_true", help="without what the pictures show")
+    parser.add_argument("--no-captions", action="store_true", help="leave out image captions")
     options = parser.parse_args()
     if options.told:
         print_combined([json.loads(path.read_text()) for path in options.told])

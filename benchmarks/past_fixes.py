@@ -48,7 +48,7 @@ class Question:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("repositories", nargs="+", type=Path)
-    parser.add_argument("--read", action="store_true", help="print what is told of each error")
+    parser.add_argument("--read", action="store_true", help="print the fix shown for each error")
     parser.add_argument("--most", type=int, default=MOST_ASKED)
     options = parser.parse_args()
     total = [0, 0, 0, 0]

@@ -92,7 +92,7 @@ class Work:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--table", nargs="+", type=Path, metavar="FOLDER", help="print what these folders hold")
+    parser.add_argument("--table", nargs="+", type=Path, metavar="FOLDER", help="print the results in these folders")
     parser.add_argument("--tree", type=Path)
     parser.add_argument("--language", choices=tuple(TONGUES))
     parser.add_argument("--whole", help="the command that runs all tests")

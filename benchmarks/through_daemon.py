@@ -185,7 +185,7 @@ def report(work: Sequence[UnitQuestion], answers: DaemonAnswers, prefetch: dict[
         print(_row(name, np.mean([asked.offline[name] for asked in work], axis=0)[places]))
     print(f"the next file among the ten of the bundle before: {np.mean(answers.following):.3f}")
     print(
-        f"bundle ready when the file was opened: {np.mean(answers.warm):.3f}; of first files {np.mean(answers.first):.3f}"
+        f"bundle ready when the file opened: {np.mean(answers.warm):.3f}; of first files {np.mean(answers.first):.3f}"
     )
     print("context, asked right after the open:", format_quantiles(answers.latencies))
     day = prefetch["day"]
