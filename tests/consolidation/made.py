@@ -15,7 +15,7 @@ NOW = datetime(2026, 6, 1, 3, tzinfo=UTC)
 def memory(name: str, *, age: float = 10.0, paths: tuple[str, ...] = (), **fields: Any) -> Memory:
     """Return an unused episode that is `age` days old."""
     at = NOW - timedelta(days=age)
-    given: dict[str, Any] = {
+    defaults: dict[str, Any] = {
         "id": name,
         "kind": Kind.EPISODE,
         "title": f"work on {name}",
@@ -28,7 +28,7 @@ def memory(name: str, *, age: float = 10.0, paths: tuple[str, ...] = (), **field
         "importance": 0.4,
         "artifacts": tuple(Artifact("file", path) for path in paths),
     }
-    return Memory(**given | fields)
+    return Memory(**defaults | fields)
 
 
 def by_id(*memories: Memory) -> dict[str, Memory]:

@@ -73,17 +73,17 @@ def test_summary_contains_decision_and_reason() -> None:
     ids=lambda memory: memory.id,
 )
 def test_forgetting_protected_memory_kept(kept: Memory) -> None:
-    gone = list(forgotten(by_id(kept, memory("unused", age=91)), SETTINGS, NOW))
+    changes = list(forgotten(by_id(kept, memory("unused", age=91)), SETTINGS, NOW))
 
-    assert ages(gone) == ["unused"]
+    assert ages(changes) == ["unused"]
 
 
 def test_forgetting_limited_to_share_least_important_first() -> None:
     memories = [memory(f"m{number}", age=200, importance=0.1 + number / 100) for number in range(20)]
 
-    gone = list(forgotten(by_id(*memories), replace(SETTINGS, forget_share=0.1), NOW))
+    changes = list(forgotten(by_id(*memories), replace(SETTINGS, forget_share=0.1), NOW))
 
-    assert ages(gone) == ["m0", "m1"]
+    assert ages(changes) == ["m0", "m1"]
 
 
 def test_archived_memory_restored_or_erased_later() -> None:
@@ -101,9 +101,9 @@ def test_archived_memory_restored_or_erased_later() -> None:
 
 def test_forgetting_linked_from_kept_memory_kept() -> None:
     fix = memory("fix", age=200, kind=Kind.ERROR)
-    told = memory("told", age=200, trust=Trust.USER, links=({"type": "rests_on", "ref": "fix"},))
+    user_memory = memory("told", age=200, trust=Trust.USER, links=({"type": "rests_on", "ref": "fix"},))
 
-    assert list(forgotten(by_id(fix, told), SETTINGS, NOW)) == []
+    assert list(forgotten(by_id(fix, user_memory), SETTINGS, NOW)) == []
 
 
 def test_retirement_of_superseded_and_expired_memories() -> None:
@@ -121,16 +121,16 @@ def test_merged_memory_archived_after_quarter_and_restorable() -> None:
     merged = {"status": Status.SUPERSEDED, "superseded_by": "keeper"}
     copy = memory("copy", age=200, valid_to=NOW - timedelta(days=91), **merged)
     fresh = memory("fresh", age=200, valid_to=NOW - timedelta(days=89), **merged)
-    said = replace(copy, id="said", trust=Trust.USER)
+    user_copy = replace(copy, id="said", trust=Trust.USER)
     before = replace(copy, id="fact", kind=Kind.FACT)
-    [change] = forgotten(by_id(memory("keeper", age=5), copy, fresh, said, before), SETTINGS, NOW)
+    [change] = forgotten(by_id(memory("keeper", age=5), copy, fresh, user_copy, before), SETTINGS, NOW)
 
     [after] = change.after
     assert (after.id, after.status) == ("copy", Status.ARCHIVED)
     assert restored(after) == copy
 
 
-@pytest.mark.parametrize("told", ["soon", 7, None, "2020-01-01", "2020-01-01T00:00:00"])
-def test_erasure_imported_without_valid_date_kept(told: object) -> None:
-    imported = memory("theirs", age=900, status=Status.ARCHIVED, source={GOES_AFTER: told})
+@pytest.mark.parametrize("date", ["soon", 7, None, "2020-01-01", "2020-01-01T00:00:00"])
+def test_erasure_imported_without_valid_date_kept(date: object) -> None:
+    imported = memory("theirs", age=900, status=Status.ARCHIVED, source={GOES_AFTER: date})
     assert list(erasable([imported], NOW)) == []

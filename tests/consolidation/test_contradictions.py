@@ -212,29 +212,29 @@ def test_is_statement_only_for_current_claims() -> None:
 def test_pair_opened_once_with_newer_as_b() -> None:
     new, old = claim("m1", "The database is MySQL", days=9), claim("m2", "The database is PostgreSQL")
     others = [claim(f"m1{number}", f"The {name} service has an owner") for number, name in enumerate(_names()[:6])]
-    known = {one.id: one for one in (new, old, *others)}
+    memories_by_id = {one.id: one for one in (new, old, *others)}
 
-    [planned] = contradictions(known, NOW)
+    [planned] = contradictions(memories_by_id, NOW)
     [record] = planned.after
-    told = conflict_json(record)
-    assert (told["a"]["id"], told["b"]["id"], told["status"]) == ("m2", "m1", "open")
-    assert told["reason"] == "they choose something else for the same"
+    answer = conflict_json(record)
+    assert (answer["a"]["id"], answer["b"]["id"], answer["status"]) == ("m2", "m1", "open")
+    assert answer["reason"] == "they choose something else for the same"
 
-    closed, change = settled(record, Resolution(resolution="a_wins"), known, NOW)
-    lost = next(one for one in change.memories if one.id == "m1")
-    assert (lost.status, lost.superseded_by) == (Status.SUPERSEDED, "m2")
-    assert list(contradictions(known | {closed.id: closed}, NOW)) == []
-    assert list(contradictions(known, NOW, since_run=NOW)) == []
+    closed, change = settled(record, Resolution(resolution="a_wins"), memories_by_id, NOW)
+    loser = next(one for one in change.memories if one.id == "m1")
+    assert (loser.status, loser.superseded_by) == (Status.SUPERSEDED, "m2")
+    assert list(contradictions(memories_by_id | {closed.id: closed}, NOW)) == []
+    assert list(contradictions(memories_by_id, NOW, since_run=NOW)) == []
 
 
 @pytest.mark.parametrize("resolution", ["a_wins", "b_wins", "both_valid", "merged"])
 def test_resolution_undo_restores_all(resolution: str) -> None:
     a, b = claim("m1", "Logs are kept for 14 days"), claim("m2", "Logs are kept for 90 days", days=3)
-    found = contradiction_between(a, b)
-    assert found is not None
+    pair = contradiction_between(a, b)
+    assert pair is not None
     present = {"m1": a, "m2": b}
-    asked = Resolution(resolution=resolution, note="asked ops", value="Logs are kept for 30 days")
-    closed, change = settled(found.record(NOW), asked, present, NOW)
+    request = Resolution(resolution=resolution, note="asked ops", value="Logs are kept for 30 days")
+    closed, change = settled(pair.record(NOW), request, present, NOW)
     after = present | {one.id: one for one in change.memories}
     holding = {one.content for one in after.values() if one.status is Status.ACTIVE and one.kind is Kind.FACT}
     assert (
@@ -260,13 +260,11 @@ def test_resolution_undo_restores_all(resolution: str) -> None:
 def test_resolution_merge_two_keys_leaves_one_fact() -> None:
     a = replace(claim("m1", "database: PostgreSQL"), key="database", value="PostgreSQL")
     b = replace(claim("m2", "main database: MySQL", days=2), key="main database", value="MySQL")
-    found = contradiction_between(a, b)
-    assert found is not None
+    pair = contradiction_between(a, b)
+    assert pair is not None
     with pytest.raises(InvalidInput):
-        settled(found.record(NOW), Resolution(resolution="merged"), {"m1": a, "m2": b}, NOW)
-    _, change = settled(
-        found.record(NOW), Resolution(resolution="merged", value="CockroachDB"), {"m1": a, "m2": b}, NOW
-    )
+        settled(pair.record(NOW), Resolution(resolution="merged"), {"m1": a, "m2": b}, NOW)
+    _, change = settled(pair.record(NOW), Resolution(resolution="merged", value="CockroachDB"), {"m1": a, "m2": b}, NOW)
     after = {one.id: one for one in change.memories}
     assert (after["m2"].value, after["m2"].status) == ("CockroachDB", Status.ACTIVE)
     assert (after["m1"].status, after["m1"].superseded_by) == (Status.SUPERSEDED, "m2")
@@ -274,11 +272,11 @@ def test_resolution_merge_two_keys_leaves_one_fact() -> None:
 
 def test_contradiction_closed_when_side_inactive() -> None:
     a, b = claim("m1", "The database is PostgreSQL"), claim("m2", "The database is MySQL", days=2)
-    found = contradiction_between(a, b)
-    assert found is not None
-    record = found.record(NOW)
-    gone = replace(a, status=Status.SUPERSEDED)
-    [planned] = contradictions({"m1": gone, "m2": b, record.id: record}, NOW)
+    pair = contradiction_between(a, b)
+    assert pair is not None
+    record = pair.record(NOW)
+    inactive = replace(a, status=Status.SUPERSEDED)
+    [planned] = contradictions({"m1": inactive, "m2": b, record.id: record}, NOW)
     [closed] = planned.after
     assert (closed.status, closed.source["resolution"]) == (Status.SUPERSEDED, "b_wins")
 
@@ -287,9 +285,9 @@ def test_candidates_share_subject() -> None:
     mine = claim("m0", "The payment gateway times out after 5 seconds")
     others = [claim(f"m{number}", f"The {name} is owned by team {number}") for number, name in enumerate(_names(), 1)]
     near = claim("x", "Timeout of the payment gateway: 30 seconds")
-    known = Statements([*others, near])
-    assert known.near(mine)[0].id == "x"
-    assert [one.b.id for one in held_against(mine, known.near(mine)).opposed] in (["x"], ["m0"])
+    index = Statements([*others, near])
+    assert index.near(mine)[0].id == "x"
+    assert [one.b.id for one in held_against(mine, index.near(mine)).opposed] in (["x"], ["m0"])
 
 
 def _names() -> Sequence[str]:
@@ -303,9 +301,9 @@ def test_language_model_candidates_related_pairs_first() -> None:
     stranger = claim("far", "The kiosk app is written in Kotlin")
     elsewhere = replace(near, id="branch", branch="topic")
     look = held_against(mine, [stranger, told_outright, elsewhere, near])
-    asked = look.for_judge(look.told({}))
-    assert [one.beside(mine).id for one in asked] == ["no", "old", "far"]
-    [record] = [one.record(NOW) for one in asked[1:2]]
+    candidates = look.for_judge(look.told({}))
+    assert [one.beside(mine).id for one in candidates] == ["no", "old", "far"]
+    [record] = [one.record(NOW) for one in candidates[1:2]]
     assert record.source["reason"] == "a language model says that they cannot both hold"
     assert (record.source["a"]["id"], record.source["b"]["id"]) == ("old", "new")
 
@@ -335,19 +333,19 @@ EXACT = [
 @pytest.mark.parametrize(("old", "new"), EXACT, ids=["requirements", "an entry of a file"])
 def test_language_model_cannot_overrule_exact_contradiction(old: Memory, new: Memory) -> None:
     look = held_against(new, [old])
-    told = look.told({})
-    assert len(told) == 1
-    assert look.for_judge(told) == []
+    contradicting = look.told({})
+    assert len(contradicting) == 1
+    assert look.for_judge(contradicting) == []
     assert look.without(lambda *_: True) == look
-    assert as_judged(told, look.for_judge(told), lambda *_: False) == told
+    assert as_judged(contradicting, look.for_judge(contradicting), lambda *_: False) == contradicting
 
 
 def test_language_model_decides_explicit_contradiction() -> None:
     old, new = claim("old", "Invoices are sent overnight"), claim("new", "Invoices are never sent overnight", days=3)
     look = held_against(new, [old])
-    told = look.told({})
+    contradicting = look.told({})
     assert look.open == ()
-    assert look.for_judge(told) == told != []
+    assert look.for_judge(contradicting) == contradicting != []
     assert look.without(lambda *_: True).told({}) == []
 
 
@@ -355,31 +353,34 @@ def test_language_model_decides_freely_worded_pairs() -> None:
     old, new = FREELY_WORDED
     near = claim("near", "Query logging has its own disk", days=-1)
     look = held_against(new, [near, old])
-    told = look.told({})
-    free = look.for_judge(told)
-    assert [one.a.id for one in told] == ["on"]
+    contradicting = look.told({})
+    free = look.for_judge(contradicting)
+    assert [one.a.id for one in contradicting] == ["on"]
     assert [one.a.id for one in free] == ["on", "near"]
-    assert as_judged(told, free, lambda *_: None) == told
-    assert as_judged(told, free, lambda *_: False) == []
-    both = as_judged(told, free, lambda *_: True)
-    assert [(one.a.id, one.judgement.kind) for one in both] == [("on", told[0].judgement.kind), ("near", "meaning")]
-    assert both[0].judgement.probability == max(told[0].judgement.probability, SAID_BY_MODEL)
+    assert as_judged(contradicting, free, lambda *_: None) == contradicting
+    assert as_judged(contradicting, free, lambda *_: False) == []
+    both = as_judged(contradicting, free, lambda *_: True)
+    assert [(one.a.id, one.judgement.kind) for one in both] == [
+        ("on", contradicting[0].judgement.kind),
+        ("near", "meaning"),
+    ]
+    assert both[0].judgement.probability == max(contradicting[0].judgement.probability, SAID_BY_MODEL)
 
 
 def test_unjudged_pairs_limited_confirmed_pairs_unlimited() -> None:
     new = claim("new", "Query logging is off", days=3)
     others = [claim(f"m{number}", f"Query logging of {name} is enabled") for number, name in enumerate(_names()[:5])]
-    told = [Opposition(one, new, judged("Query logging is enabled", new.content)) for one in others]
-    assert len(as_judged(told, told, lambda *_: None)) == MOST_OF_ONE
-    assert len(as_judged(told, told, lambda *_: True)) == len(told)
+    contradicting = [Opposition(one, new, judged("Query logging is enabled", new.content)) for one in others]
+    assert len(as_judged(contradicting, contradicting, lambda *_: None)) == MOST_OF_ONE
+    assert len(as_judged(contradicting, contradicting, lambda *_: True)) == len(contradicting)
 
 
 def test_denied_pair_neither_opened_nor_read() -> None:
-    known = {one.id: one for one in FREELY_WORDED}
-    assert len(list(contradictions(known, NOW))) == 1
-    assert list(contradictions(known, NOW, denied=lambda *_: True)) == []
+    memories_by_id = {one.id: one for one in FREELY_WORDED}
+    assert len(list(contradictions(memories_by_id, NOW))) == 1
+    assert list(contradictions(memories_by_id, NOW, denied=lambda *_: True)) == []
     readings = Readings()
-    assert list(contradictions(known, NOW, readings=readings, denied=lambda *_: True)) == []
+    assert list(contradictions(memories_by_id, NOW, readings=readings, denied=lambda *_: True)) == []
     assert readings.unread(10) == []
     exact = {one.id: one for one in EXACT[0]}
     assert len(list(contradictions(exact, NOW, denied=lambda *_: True))) == 1

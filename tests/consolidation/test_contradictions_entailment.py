@@ -123,9 +123,9 @@ def test_unsettled_pair_decided_by_model() -> None:
 
 
 def test_model_reason_quotes_differing_words() -> None:
-    found = read(MONO, STEREO, SURE)
-    assert found is not None
-    assert found.record(NOW).source["reason"] == "one says otherwise: 'mixer output mono' against 'mixed stereo'"
+    pair = read(MONO, STEREO, SURE)
+    assert pair is not None
+    assert pair.record(NOW).source["reason"] == "one says otherwise: 'mixer output mono' against 'mixed stereo'"
     assert differing("Audio is mixed", "Audio is not mixed") == "they cannot both hold, as a model reads them"
 
 
@@ -153,16 +153,16 @@ def test_reading_order_rule_contradictions_first() -> None:
 
 
 def test_plan_queues_unread_and_opens_read_pairs() -> None:
-    known = {one.id: one for one in (STEREO, MONO)}
+    memories_by_id = {one.id: one for one in (STEREO, MONO)}
     readings = Readings()
-    assert list(contradictions(known, NOW, readings=readings)) == []
+    assert list(contradictions(memories_by_id, NOW, readings=readings)) == []
     [(name, a, b)] = readings.unread(10)
     assert (a.id, b.id) == ("m1", "m2")
     assert readings.take(name, SURE) == (a, b)
     assert readings.unread(10) == []
 
     later = Readings(readings.lines())
-    [opened] = contradictions(known, NOW, readings=later)
+    [opened] = contradictions(memories_by_id, NOW, readings=later)
     both = with_reading(judged(STEREO.content, MONO.content), SURE)
     assert opened.after[0].confidence == pytest.approx(both.probability, abs=0.001)
     assert later.unread(10) == []
@@ -170,14 +170,14 @@ def test_plan_queues_unread_and_opens_read_pairs() -> None:
 
 def test_plan_unreadable_pair_opened_by_rules() -> None:
     old, new = claim("old", "Query logging is enabled"), claim("new", "Query logging is off", days=1)
-    known = {one.id: one for one in (old, new)}
+    memories_by_id = {one.id: one for one in (old, new)}
     readings = Readings()
-    assert list(contradictions(known, NOW, readings=readings)) == []
+    assert list(contradictions(memories_by_id, NOW, readings=readings)) == []
     [(name, *_)] = readings.unread(10)
-    [opened] = newly_read(readings, {name: None}, known, NOW)
+    [opened] = newly_read(readings, {name: None}, memories_by_id, NOW)
     assert {link["ref"] for link in opened.after[0].links} == {"old", "new"}
     assert list(readings.lines()) == []
-    assert len(list(contradictions(known, NOW))) == 1
+    assert len(list(contradictions(memories_by_id, NOW))) == 1
 
 
 def test_pair_key_symmetric_and_text_dependent() -> None:
@@ -193,22 +193,22 @@ def test_cache_drops_unused_and_damaged_lines() -> None:
 
 
 def make_planner(*memories: Memory, lines: Iterable[str] = ()) -> Planner:
-    made = Planner("p1", ConsolidationSettings(), NOW)
-    made.readings = Readings(lines)
-    made.take(memories)
-    return made
+    planner = Planner("p1", ConsolidationSettings(), NOW)
+    planner.readings = Readings(lines)
+    planner.take(memories)
+    return planner
 
 
 def test_pairs_and_contradictions_limited_per_memory() -> None:
     others = [claim(f"o{number}", f"Audio is mixed by team {name}") for number, name in enumerate("abcdefgh")]
-    made = make_planner(STEREO, *others)
-    assert list(made.plan(Step.CONTRADICTIONS)) == []
-    pairs = made.unread(1_000)
+    planner = make_planner(STEREO, *others)
+    assert list(planner.plan(Step.CONTRADICTIONS)) == []
+    pairs = planner.unread(1_000)
     assert len(pairs) <= MOST_READ * 9
-    assert len(made.unread(2)) == 2
-    entries = list(made.read({name: SURE for name, *_ in pairs}))
+    assert len(planner.unread(2)) == 2
+    entries = list(planner.read({name: SURE for name, *_ in pairs}))
     assert 0 < len(entries) < len(pairs)
-    sides = [link["ref"] for one in made.memories.values() if one.id.startswith("x") for link in one.links]
+    sides = [link["ref"] for one in planner.memories.values() if one.id.startswith("x") for link in one.links]
     assert max(sides.count(side) for side in sides) <= MOST_OF_ONE
 
 

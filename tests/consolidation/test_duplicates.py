@@ -44,8 +44,8 @@ def others() -> list[Memory]:
     ],
 )
 def test_paraphrase_is_duplicate(other: str) -> None:
-    known = by_id(text_memory("one", TEXT), text_memory("two", other), *others())
-    assert same_groups(known) == [["one", "two"]]
+    memories = by_id(text_memory("one", TEXT), text_memory("two", other), *others())
+    assert same_groups(memories) == [["one", "two"]]
 
 
 @pytest.mark.parametrize(
@@ -163,12 +163,12 @@ def test_reordered_list_or_clause_is_duplicate() -> None:
 
 def test_uninformative_text_does_not_join_groups() -> None:
     title = "Hooks of the formatter and of the linter are brought up to date automatically"
-    known = by_id(
+    memories = by_id(
         text_memory("one", title),
         text_memory("two", f"{title}\n\nlints/quotes: v3.4.0 to v3.6.0"),
         text_memory("three", f"{title}\n\nformats/imports: v1.5.1 to v1.6.0"),
     )
-    assert max(map(len, same_groups(known)), default=0) <= 2
+    assert max(map(len, same_groups(memories)), default=0) <= 2
 
 
 def test_different_commits_no_duplicate() -> None:
@@ -220,8 +220,8 @@ def test_blocking_without_rare_words_uses_combination() -> None:
         text_memory(f"n{number:03}", f"upload backup worker ledger invoice of page {number}") for number in range(400)
     ]
     texts = "Upload the ledger to backup, worker", "To backup, worker: upload the ledger"
-    known = [text_memory(name, text, kind=Kind.FACT) for name, text in zip(("one", "two"), texts, strict=True)]
-    assert same_groups(by_id(*known, *noise)) == [["one", "two"]]
+    memories = [text_memory(name, text, kind=Kind.FACT) for name, text in zip(("one", "two"), texts, strict=True)]
+    assert same_groups(by_id(*memories, *noise)) == [["one", "two"]]
 
 
 @pytest.mark.parametrize(("one", "other"), [("👍", "🎉"), ("---", "…"), ("the", "a")])
@@ -233,8 +233,8 @@ def test_texts_without_words_no_duplicates(one: str, other: str) -> None:
 def test_merge_combines_provenance_and_usage() -> None:
     one = text_memory("one", TEXT, usage=Usage(retrieved=2, cited=1), source={"type": "session"})
     two = text_memory("two", TEXT.upper(), usage=Usage(retrieved=3), source={"type": "guide", "path": "NEWS.md"})
-    known = by_id(one, two)
-    [planned] = merged(known, same_groups(known), NOW)
+    memories = by_id(one, two)
+    [planned] = merged(memories, same_groups(memories), NOW)
     after = {memory.id: memory for memory in planned.after}
     assert (after["one"].usage.retrieved, after["one"].usage.cited) == (5, 1)
     assert after["one"].source["also"][0]["path"] == "NEWS.md"

@@ -53,9 +53,9 @@ def test_change_and_inverse_restore_memory(first: dict[str, object], second: dic
     after = replace(before, **second)  # type: ignore[arg-type]
     entry = make_change((before,), (after,))
 
-    written, gone = outcome(entry, by_id(before))
-    assert by_id(*written).get("m1", before) == after
-    assert gone == ()
+    changed, deleted = outcome(entry, by_id(before))
+    assert by_id(*changed).get("m1", before) == after
+    assert deleted == ()
     back, _ = outcome(entry.inverse, by_id(after))
     assert by_id(*back).get("m1", after) == before
 
@@ -96,8 +96,8 @@ def test_undo_two_changes_in_either_order() -> None:
     for entry in (first, second):  # the older one first
         rest, whole = remaining(entry.inverse, by_id(present))
         assert whole
-        [present], gone = outcome(rest, by_id(present))
-        assert gone == ()
+        [present], deleted = outcome(rest, by_id(present))
+        assert deleted == ()
     assert replace(present, updated=before.updated) == before
 
 

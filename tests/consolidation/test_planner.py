@@ -70,7 +70,7 @@ def test_compared_pairs_skipped_until_changed() -> None:
 
 
 async def test_comparison_record_persists_for_month(tmp_path: Path) -> None:
-    cache, kept = tmp_path / "code", tmp_path / COMPARED
+    cache, record_file = tmp_path / "code", tmp_path / COMPARED
 
     async def night(*memories: Memory) -> list[str]:
         planning = Planning()
@@ -78,30 +78,32 @@ async def test_comparison_record_persists_for_month(tmp_path: Path) -> None:
         await planning.handlers["open"]({**asked, "code_cache": str(cache)})
         await planning.handlers["take"]({"memories": [plain(each) for each in (*memories, *NOISE)]})
         batches = [batch async for batch in planning.handlers["plan"]({"step": "duplicates"})]
-        before = kept.read_text() if kept.exists() else None
+        before = record_file.read_text() if record_file.exists() else None
         told = await planning.handlers["compared"]({})
-        assert (kept.read_text() if kept.exists() else None) == before  # until the run has applied the plan
-        Path(told["draft"]).replace(kept)
+        assert (
+            record_file.read_text() if record_file.exists() else None
+        ) == before  # until the run has applied the plan
+        Path(told["draft"]).replace(record_file)
         return [entry["counts"] for batch in batches for entry in batch["entries"]]
 
     assert await night(text_memory("a", ONE)) == []
-    began, *lines = kept.read_text().splitlines()
+    began, *lines = record_file.read_text().splitlines()
     assert [line.partition(" ")[0] for line in lines] == ["a", *(each.id for each in NOISE)]
     assert await night(text_memory("a", ONE), text_memory("b", ONE)) == ["deduped"]
-    assert kept.read_text().splitlines()[0] == began
+    assert record_file.read_text().splitlines()[0] == began
 
     two = [text_memory("a", ONE), text_memory("b", ONE)]
     digests = Planner("p", ConsolidationSettings(), NOW)
     digests.take(two)
-    kept.write_text("\n".join([began, *digests.comparable()]))
+    record_file.write_text("\n".join([began, *digests.comparable()]))
     assert await night(*two) == []
-    kept.write_text("\n".join([str(float(began) - COMPARED_FOR), *digests.comparable()]))
+    record_file.write_text("\n".join([str(float(began) - COMPARED_FOR), *digests.comparable()]))
     assert await night(*two) == ["deduped"]
 
 
 def test_loaded_memories_share_equal_values() -> None:
     as_text = memory("e", source={"note": "{'type': 'session'}"})
-    given = [
+    originals = [
         memory("a", source={"type": "session"}, importance=1.0),
         memory("b", source={"type": "session"}, importance=1),
         memory("c", source={"type": "commit", "sha": "0" * 40}, created=NOW),
@@ -109,9 +111,9 @@ def test_loaded_memories_share_equal_values() -> None:
         as_text,
     ]
     planner = Planner("p", ConsolidationSettings(), NOW)
-    planner.take(given)
+    planner.take(originals)
     planner.take([memory("f", source={"type": "session"})])
-    held = planner.memories
-    assert [digest(held[one.id]) for one in given] == [digest(one) for one in given]
-    assert held["a"].source is held["f"].source
-    assert held["c"].source["type"] is held["d"].source["type"]
+    loaded = planner.memories
+    assert [digest(loaded[one.id]) for one in originals] == [digest(one) for one in originals]
+    assert loaded["a"].source is loaded["f"].source
+    assert loaded["c"].source["type"] is loaded["d"].source["type"]

@@ -13,9 +13,9 @@ from tests.consolidation.made import NOW, memory
 
 
 def bot_commit(title: str, body: str = "", *, sha: str = "", days_ago: int = 50) -> Memory:
-    made = (Artifact("commit", sha),) if sha else ()
+    artifacts = (Artifact("commit", sha),) if sha else ()
     return memory(
-        f"m{sha[:8]}", title=title, content=f"{title}\n\n{body}\n\nM a.txt", tags=("bot",), artifacts=made,
+        f"m{sha[:8]}", title=title, content=f"{title}\n\n{body}\n\nM a.txt", tags=("bot",), artifacts=artifacts,
         at=NOW - timedelta(days=days_ago),
     )  # fmt: skip
 
@@ -165,9 +165,9 @@ def test_series_merge_order_independent_newest_by_day() -> None:
         bot_commit(f"Bump tox from {number} to {number + 1}", sha=f"{number:08x}", days_ago=60 - number)
         for number in range(4)
     ]
-    heard = merge_series(bumps[2], bumps[0], bumps[3], bumps[1])
-    assert (heard.first, heard.newest, heard.since, heard.last) == ("0", "4", "2026-04-02", "2026-04-05")
-    assert set(heard.commits) == {f"{number:08x}" for number in range(4)}
+    shuffled = merge_series(bumps[2], bumps[0], bumps[3], bumps[1])
+    assert (shuffled.first, shuffled.newest, shuffled.since, shuffled.last) == ("0", "4", "2026-04-02", "2026-04-05")
+    assert set(shuffled.commits) == {f"{number:08x}" for number in range(4)}
 
 
 def test_long_series_limits_commits_counts_all() -> None:
@@ -181,6 +181,6 @@ def test_long_series_limits_commits_counts_all() -> None:
 def test_title_resembling_count_not_parsed() -> None:
     forged = bot_commit("thing 1 → 9, 900 times since 2001-01-01 [deadbeef]", sha="0" * 40)
     [one] = series_of(forged)
-    known = series_in(one.line)
-    assert known is not None
-    assert (known.count, known.commits) == (1, ("00000000",))
+    series = series_in(one.line)
+    assert series is not None
+    assert (series.count, series.commits) == (1, ("00000000",))

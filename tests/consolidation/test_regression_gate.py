@@ -37,24 +37,24 @@ def test_foreign_change_is_no_loss() -> None:
 
 
 def test_replacement_counts_as_found() -> None:
-    gone = entry(Step.DUPLICATES, memory("one"), memory("one", status=Status.SUPERSEDED, superseded_by="two"))
-    told = entry(Step.HISTORY, memory("old"), memory("old", links=({"type": "part_of", "ref": "history"},)))
+    merge_entry = entry(Step.DUPLICATES, memory("one"), memory("one", status=Status.SUPERSEDED, superseded_by="two"))
+    history_entry = entry(Step.HISTORY, memory("old"), memory("old", links=({"type": "part_of", "ref": "history"},)))
     probes = [Probe("q", "p", ("one",)), Probe("r", "p", ("old",)), Probe("s", "p", ("one",))]
 
-    verdict = compared(probes, [["two"], ["history"], ["nine"]], traced([gone, told], {"one", "old"}))
+    verdict = compared(probes, [["two"], ["history"], ["nine"]], traced([merge_entry, history_entry], {"one", "old"}))
 
     assert [(loss.query, loss.step) for loss in verdict.losses] == [("s", "duplicates")]
 
 
 def test_foreign_change_of_replacement_is_no_loss() -> None:
-    said = ["changed", "removed", "lost"]
+    names = ["changed", "removed", "lost"]
     merged = [
         entry(Step.DUPLICATES, memory(one), memory(one, status=Status.SUPERSEDED, superseded_by=f"{one} keeper"))
-        for one in said
+        for one in names
     ]
-    probes = [Probe(f"{one}?", "p", (one,)) for one in said]
+    probes = [Probe(f"{one}?", "p", (one,)) for one in names]
 
-    verdict = compared(probes, [[], [], []], traced(merged, set(said)), {"changed keeper"}, {"removed keeper"})
+    verdict = compared(probes, [[], [], []], traced(merged, set(names)), {"changed keeper"}, {"removed keeper"})
 
     assert [loss.wanted for loss in verdict.losses] == ["lost"]
 
@@ -68,13 +68,13 @@ def test_foreign_deletion_is_no_loss() -> None:
 
 
 def test_queries_drawn_from_protected_memories() -> None:
-    kept = memory("kept", age=300, trust=Trust.USER, content="always wash the zeppelin before landing")
+    protected = memory("kept", age=300, trust=Trust.USER, content="always wash the zeppelin before landing")
     stale = memory("stale", age=300)
     vocabulary = Vocabulary()
-    for one in (kept, stale):
+    for one in (protected, stale):
         vocabulary.learn(one.content)
 
-    probes = drawn(by_id(kept, stale), vocabulary, most=10, seed="r1", now=NOW)
+    probes = drawn(by_id(protected, stale), vocabulary, most=10, seed="r1", now=NOW)
 
     assert [identifier for _, identifier in probes] == ["kept"]
     assert "zeppelin" in probes[0][0]

@@ -37,29 +37,29 @@ def test_links_revert_and_fix_in_both_directions() -> None:
     fix = commit("fix", "b" * 40, f"mend it\n\nFixes: {'a' * 12} where the cache was born")
     revert = commit("revert", "c" * 40, f"This reverts commit {'a' * 40}.")
 
-    told = after(list(linked(by_id(first, fix, revert), NoGround())), first, fix, revert)
+    result = after(list(linked(by_id(first, fix, revert), NoGround())), first, fix, revert)
 
-    assert {(link["type"], link["ref"]) for link in told["first"].links} == {
+    assert {(link["type"], link["ref"]) for link in result["first"].links} == {
         ("fixed_by", "fix"),
         ("reverted_by", "revert"),
     }
-    assert told["fix"].links == ({"type": "fixes", "ref": "first"},)
-    assert list(linked(told, NoGround())) == []
+    assert result["fix"].links == ({"type": "fixes", "ref": "first"},)
+    assert list(linked(result, NoGround())) == []
 
 
 def test_fact_suspect_when_named_code_removed() -> None:
     fact = memory("fact", kind=Kind.FACT, content="sessions are opened by `connect()` in src/db.py")
-    told = after(list(linked(by_id(fact), GROUND)), fact)
-    assert {link["ref"] for link in told["fact"].links} == {"src/db.py", "src/db.py#connect"}
-    assert list(cascaded(told, GROUND, NOW)) == []
+    result = after(list(linked(by_id(fact), GROUND)), fact)
+    assert {link["ref"] for link in result["fact"].links} == {"src/db.py", "src/db.py#connect"}
+    assert list(cascaded(result, GROUND, NOW)) == []
 
     without = ListedGround({"src/app.py": ("make_app",)})
-    doubted = after(list(cascaded(told, without, NOW)), *told.values())["fact"]
+    doubted = after(list(cascaded(result, without, NOW)), *result.values())["fact"]
     assert doubted.status is Status.SUSPECT
     assert doubted.source[DOUBT] in ("src/db.py is gone", "`connect` is defined nowhere any more (it was in src/db.py)")
 
     trusted = after(list(cascaded(by_id(doubted), GROUND, NOW)), doubted)["fact"]
-    assert trusted == told["fact"]
+    assert trusted == result["fact"]
 
 
 def test_incomplete_index_marks_nothing_suspect() -> None:
@@ -72,11 +72,13 @@ def test_suspicion_propagates_and_is_withdrawn() -> None:
     two = memory("two", kind=Kind.FACT, links=({"type": "rests_on", "ref": "one"},))
     three = memory("three", links=({"type": "rests_on", "ref": "two"},))
 
-    told = after(list(cascaded(by_id(one, two, three), GROUND, NOW)), one, two, three)
-    assert {name for name, memory in told.items() if memory.status is Status.SUSPECT} == {"one", "two", "three"}
+    result = after(list(cascaded(by_id(one, two, three), GROUND, NOW)), one, two, three)
+    assert {name for name, memory in result.items() if memory.status is Status.SUSPECT} == {"one", "two", "three"}
 
     back = ListedGround({"src/gone.py": ()})
-    assert {one.status for one in after(list(cascaded(told, back, NOW)), *told.values()).values()} == {Status.ACTIVE}
+    assert {one.status for one in after(list(cascaded(result, back, NOW)), *result.values()).values()} == {
+        Status.ACTIVE
+    }
 
 
 def test_episode_not_suspect_when_files_removed() -> None:
@@ -90,16 +92,16 @@ def test_history_of_module_extended_by_episodes() -> None:
     lonely = memory("lonely", age=50, paths=("docs/a.md",))
 
     [change] = histories(by_id(*old, recent, lonely), Vocabulary(), SETTINGS, NOW)
-    told = change.after[0]
+    history_memory = change.after[0]
 
-    assert told.id == history_id("p", "src/auth")
-    assert [one.title in told.content for one in (*old, recent, lonely)] == [True] * 5 + [False] * 2
-    assert told.trust is Trust.UNTRUSTED
+    assert history_memory.id == history_id("p", "src/auth")
+    assert [one.title in history_memory.content for one in (*old, recent, lonely)] == [True] * 5 + [False] * 2
+    assert history_memory.trust is Trust.UNTRUSTED
     assert list(histories(after([change], *old), Vocabulary(), SETTINGS, NOW)) == []
 
     later = memory("later", age=35, paths=("src/auth/token.py",))
     [more] = histories(after([change], *old, later), Vocabulary(), SETTINGS, NOW)
-    assert more.after[0].id == told.id
+    assert more.after[0].id == history_memory.id
     assert "work on later" in more.after[0].content
     assert "work on m3" in more.after[0].content
 
@@ -107,12 +109,12 @@ def test_history_of_module_extended_by_episodes() -> None:
 def test_history_rebuilt_without_forgotten_episode() -> None:
     old = [memory(f"m{number}", age=40 + number, paths=("src/auth/login.py",)) for number in range(7)]
     [change] = histories(by_id(*old), Vocabulary(), SETTINGS, NOW)
-    told = after([change], *old)
-    [history] = quoting(told["m3"])
+    result = after([change], *old)
+    [history] = quoting(result["m3"])
 
     assert history == change.after[0].id
-    left = {name: one for name, one in told.items() if name not in ("m3", history)}
-    [again] = histories(left, Vocabulary(), SETTINGS, NOW)
+    remaining = {name: one for name, one in result.items() if name not in ("m3", history)}
+    [again] = histories(remaining, Vocabulary(), SETTINGS, NOW)
     assert again.after[0].id == history
     assert "work on m3" not in again.after[0].content
     assert "work on m4" in again.after[0].content
@@ -124,12 +126,12 @@ def test_merge_keeps_user_memory_without_raising_trust() -> None:
     strangers = memory("strange", importance=1.0, usage=Usage(2, 0, 3), tags=("evil",), source={"path": "x.md"})
 
     [change] = merged(by_id(mine, strangers), [["mine", "strange"]], NOW)
-    kept, gone = change.after
+    keeper, superseded = change.after
 
-    assert (kept.id, kept.trust, kept.importance, kept.tags) == ("mine", Trust.USER, 0.5, ("a",))
-    assert kept.usage == Usage(3, 1, 3)
-    assert kept.source["also"][0]["path"] == "x.md"
-    assert (gone.status, gone.superseded_by) == (Status.SUPERSEDED, "mine")
+    assert (keeper.id, keeper.trust, keeper.importance, keeper.tags) == ("mine", Trust.USER, 0.5, ("a",))
+    assert keeper.usage == Usage(3, 1, 3)
+    assert keeper.source["also"][0]["path"] == "x.md"
+    assert (superseded.status, superseded.superseded_by) == (Status.SUPERSEDED, "mine")
     elsewhere = replace(strangers, project="q")
     assert list(merged(by_id(mine, elsewhere), [["mine", "strange"]], NOW)) == []
 
@@ -150,8 +152,8 @@ def test_small_module_in_parent_history_before_forgetting() -> None:
     assert updates.title == UPDATES_TITLE
     assert "work on bot" in updates.content
     assert whole.title == "history of the whole project"
-    told = {line.split()[-1] for line in whole.content.splitlines()[1:]}
-    assert told == {"lonely", "other", "scattered", "v2", "bumped"}
+    names = {line.split()[-1] for line in whole.content.splitlines()[1:]}
+    assert names == {"lonely", "other", "scattered", "v2", "bumped"}
 
     [around, whole] = [
         change.after[0] for change in histories(by_id(lonely, other, scattered, *many), Vocabulary(), SETTINGS, NOW)
@@ -165,33 +167,33 @@ def test_history_newest_first_counts_older_lines(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(chronicling, "MOST_LINES", 400)
-    told = [
+    entry_lines = [
         memory(f"m{number:03d}", age=40 + number, title=f"Rule number {number} of baskets", paths=("shop/basket.py",))
         for number in range(500)
     ]
-    changes = list(histories(by_id(*told), Vocabulary(), SETTINGS, NOW))
+    changes = list(histories(by_id(*entry_lines), Vocabulary(), SETTINGS, NOW))
     assert max(len(change.after) for change in changes) == TOLD_AT_ONCE + 1
-    told_of = after(changes, *told)
+    told_of = after(changes, *entry_lines)
     lines = told_of[changes[0].after[0].id].content.splitlines()[1:]
     assert lines[0].endswith("Rule number 0 of baskets")
     assert len([line for line in lines if "Rule" in line]) == 400
-    counted = [line for line in lines if "more changes in" in line]
-    assert sum(int(line[1:].split()[0]) for line in counted) == 100
+    count_lines = [line for line in lines if "more changes in" in line]
+    assert sum(int(line[1:].split()[0]) for line in count_lines) == 100
 
     later = memory("later", age=35, title="The last rule of baskets", paths=("shop/basket.py",))
     [more] = histories(told_of | by_id(later), Vocabulary(), SETTINGS, NOW)
     again = more.after[0].content.splitlines()[1:]
     assert again[0].endswith("The last rule of baskets")
-    counted = [line for line in again if "more changes in" in line]
-    assert sum(int(line[1:].split()[0]) for line in counted) == 101
+    count_lines = [line for line in again if "more changes in" in line]
+    assert sum(int(line[1:].split()[0]) for line in count_lines) == 101
 
     hits = [Hit(memory=one, lexical=5.0, similarity=None) for one in (more.after[0], memory("x", title="basket"))]
     assert ranking("the last rule of baskets", hits, depth="shallow", k=5, now=NOW)[0].memory.category == "history"
 
 
 def test_history_batch_grows_with_length() -> None:
-    told = [memory(f"m{number:04d}", age=40 + number / 9, paths=("shop/basket.py",)) for number in range(1_500)]
-    sizes = [len(change.before) for change in histories(by_id(*told), Vocabulary(), SETTINGS, NOW)]
+    episodes = [memory(f"m{number:04d}", age=40 + number / 9, paths=("shop/basket.py",)) for number in range(1_500)]
+    sizes = [len(change.before) for change in histories(by_id(*episodes), Vocabulary(), SETTINGS, NOW)]
     assert sizes[0] == TOLD_AT_ONCE
     assert max(sizes) > 2 * TOLD_AT_ONCE
     assert len(sizes) < 1_500 / TOLD_AT_ONCE

@@ -27,8 +27,8 @@ def bump(what: str, number: int, *, age: float, **fields: object) -> Memory:
     sha = f"{crc32(f'{what} {number}'.encode()):08x}{number:032x}"
     title = f"build(deps): Bump {what} from 1.{number} to 1.{number + 1}"
     artifacts = (Artifact("commit", sha), Artifact("file", f"requirements/{what}.txt"))
-    given = {"title": title, "content": f"{title}\n\nM requirements/{what}.txt", "tags": ("build", "deps", "bot")}
-    return memory(f"{what}{number}", age=age, **given | {"artifacts": artifacts, "importance": 0.1} | fields)  # type: ignore[arg-type]
+    defaults = {"title": title, "content": f"{title}\n\nM requirements/{what}.txt", "tags": ("build", "deps", "bot")}
+    return memory(f"{what}{number}", age=age, **defaults | {"artifacts": artifacts, "importance": 0.1} | fields)  # type: ignore[arg-type]
 
 
 def plan_list(memories: dict[str, Memory]) -> list[Planned]:
@@ -45,14 +45,14 @@ def commit_of(one: Memory) -> str:
 
 def test_update_history_one_line_per_dependency() -> None:
     bumps = [bump(what, number, age=700 - 6 * number) for number in range(100) for what in ("tox", "django", "anyio")]
-    told = after(plan_list(by_id(*bumps)), by_id(*bumps))
+    result = after(plan_list(by_id(*bumps)), by_id(*bumps))
 
-    history = told[ID]
+    history = result[ID]
     lines = history.content.splitlines()[1:]
     assert len(lines) == 3
     assert all("1.0 → 1.100, 100 times since" in line for line in lines)
     assert all(commit_of(one) in history.content for one in bumps)
-    assert all(quoting(told[one.id]) == (ID,) for one in bumps)
+    assert all(quoting(result[one.id]) == (ID,) for one in bumps)
     assert len(history.content) < sum(len(one.title) for one in bumps) / 4
     assert (history.trust, history.kind, history.category) == (Trust.UNTRUSTED, Kind.EPISODE, "history")
     assert {one.ref for one in history.artifacts} == {f"requirements/{what}.txt" for what in ("tox", "django", "anyio")}
@@ -60,10 +60,10 @@ def test_update_history_one_line_per_dependency() -> None:
 
 def test_update_history_next_update_extends_line() -> None:
     bumps = [bump("tox", number, age=200 - number) for number in range(10)]
-    told = after(plan_list(by_id(*bumps)), by_id(*bumps))
-    assert plan_list(told) == []
+    result = after(plan_list(by_id(*bumps)), by_id(*bumps))
+    assert plan_list(result) == []
 
-    erased = {ID: told[ID]}  # long after the episodes were erased
+    erased = {ID: result[ID]}  # long after the episodes were erased
     later = bump("tox", 10, age=70)
     [change] = plan_list(erased | by_id(later))
     [line] = change.after[0].content.splitlines()[1:]
@@ -81,8 +81,8 @@ def test_update_history_artifacts_are_manifests() -> None:
 
 
 def test_update_history_waits_for_late_updates() -> None:
-    known = after(plan_list(by_id(bump("tox", 0, age=80))), by_id(bump("tox", 0, age=80)))
-    waiting = known | by_id(*(bump("tox", number, age=59 - number) for number in range(1, 20)))
+    memories = after(plan_list(by_id(bump("tox", 0, age=80))), by_id(bump("tox", 0, age=80)))
+    waiting = memories | by_id(*(bump("tox", number, age=59 - number) for number in range(1, 20)))
     assert plan_list(waiting) == []
 
     due = waiting | by_id(bump("django", 1, age=61))
@@ -105,15 +105,15 @@ def test_update_history_undo_restores_all() -> None:
     present = dict(before)
     entries = [entry_of(change, "p") for change in plan_list(before)]
     for entry in entries:
-        written, removed = outcome(entry, present)
-        present = {name: one for name, one in present.items() if name not in removed} | by_id(*written)
+        restored, removed = outcome(entry, present)
+        present = {name: one for name, one in present.items() if name not in removed} | by_id(*restored)
     assert ID in present
 
     for entry in reversed(entries):
         assert applied(entry, present)
         assert applies(entry.inverse, present)
-        written, removed = outcome(entry.inverse, present)
-        present = {name: one for name, one in present.items() if name not in removed} | by_id(*written)
+        restored, removed = outcome(entry.inverse, present)
+        present = {name: one for name, one in present.items() if name not in removed} | by_id(*restored)
     assert present == before
 
 
@@ -130,18 +130,18 @@ def test_search_finds_line_of_forgotten_updates() -> None:
 
 def test_updates_forgotten_but_history_kept() -> None:
     bumps = [bump("tox", number, age=200 - number) for number in range(30)]
-    told = after(plan_list(by_id(*bumps)), by_id(*bumps))
-    told[ID] = replace(told[ID], created=NOW - timedelta(days=150), at=NOW - timedelta(days=150))
+    result = after(plan_list(by_id(*bumps)), by_id(*bumps))
+    result[ID] = replace(result[ID], created=NOW - timedelta(days=150), at=NOW - timedelta(days=150))
     plenty = by_id(*(memory(f"m{number}", age=1) for number in range(300)))
-    gone = {one.id for change in forgotten(told | plenty, SETTINGS, NOW) for one in change.after}
-    assert gone == {one.id for one in bumps}
+    forgotten_ids = {one.id for change in forgotten(result | plenty, SETTINGS, NOW) for one in change.after}
+    assert forgotten_ids == {one.id for one in bumps}
 
 
 def test_update_history_keeps_usage_and_importance() -> None:
     first = bump("tox", 0, age=200)
-    told = after(plan_list(by_id(first)), by_id(first))
-    told[ID] = replace(told[ID], importance=0.42, usage=Usage(3, 1, 0))
-    [change] = plan_list(told | by_id(bump("tox", 1, age=70)))
+    result = after(plan_list(by_id(first)), by_id(first))
+    result[ID] = replace(result[ID], importance=0.42, usage=Usage(3, 1, 0))
+    [change] = plan_list(result | by_id(bump("tox", 1, age=70)))
     assert (change.after[0].importance, change.after[0].usage) == (0.42, Usage(3, 1, 0))
 
 
