@@ -8,7 +8,7 @@ from typing import Any
 
 from hunchd.consolidation.conflicts import conflict_of
 from hunchd.domain.code import FileView, ViewLine
-from hunchd.domain.context import Focus, PredictedFile, PredictedUnit, Prediction
+from hunchd.domain.context import ExpectedFile, Focus, PredictedFile, PredictedUnit, Prediction
 from hunchd.domain.memory import Kind, Levels, Memory, Status, Trust
 from hunchd.engine.answering.pieces import Known, pieces, telling
 from hunchd.engine.state.project import SeenError
@@ -453,3 +453,34 @@ def test_guide_sentences_leave_room_for_tools() -> None:
     offered = [piece.id for piece in pieces(make_input(facts=(*sentences, tool)))]
     assert "t" in offered
     assert len(offered) == 5
+
+
+def test_files_beyond_the_outlined_are_listed_by_relation() -> None:
+    first = PredictedFile("a.py", 3.0, 0.4, ("changed together 3 of 4 times",), "changed together before")
+    others = [
+        PredictedFile(f"lib/{number}.py", 1.0, 0.05, ("same folder",), "in the same folder") for number in range(4)
+    ]
+    others.append(PredictedFile("far.py", 0.0, 0.001, ("same folder",), "in the same folder"))
+
+    offered = {piece.id: piece for piece in pieces(make_input(prediction=Prediction((first, *others)), outlined=1))}
+
+    assert set(offered) == {"file:a.py", "files:also in the same folder"}
+    listed = offered["files:also in the same folder"]
+    assert listed.forms[0][1] == "also in the same folder:\nlib/0.py, lib/1.py, lib/2.py, lib/3.py"
+    assert abs(listed.value - 0.2) < 1e-9
+
+
+def test_expected_files_stand_on_one_line_with_counts() -> None:
+    expected = (
+        ExpectedFile("CHANGES.md", 0.7, 15, 20, of_file=True),
+        ExpectedFile("news.d/", 0.5, 30, 60, of_file=False),
+        ExpectedFile("yarn.lock", 0.1, 2, 20, of_file=True),
+    )
+
+    offered = {piece.id: piece for piece in pieces(make_input(prediction=Prediction(expected=expected)))}
+
+    assert offered["files:also expected"].forms[0][1] == (
+        "also expected: CHANGES.md (15 of the last 20 changes of this file), "
+        "an entry in news.d/ (30 of the last 60 changes)"
+    )
+    assert "yarn.lock" in offered["files:also changed together before"].forms[0][1]

@@ -207,7 +207,7 @@ def test_query_words_find_cochange_of_named_file(predictor: Predictor) -> None:
 
     assert names(prediction)[0] == "src/cli.py"
     models = next(file for file in prediction.files if file.path == "src/models.py")
-    assert models.reasons[0] == "changes together with cli.py, which the words point to"
+    assert models.reasons[0] == "changes together with cli.py, which the question points to"
 
 
 def test_query_selects_matching_history_of_open_file() -> None:
@@ -486,3 +486,43 @@ def test_weights_without_head_raise_value_error(tmp_path: Path) -> None:
 
     with pytest.raises(ValueError, match="no weights for both, text"):
         weights.loaded(tmp_path / "weights.json")
+
+
+def test_reasons_without_words_speak_of_none(predictor: Predictor) -> None:
+    for branch in ("", "main"):
+        prediction = predictor.predict(focus("src/cli.py", branch=branch), now=NOW)
+        assert not any("words" in reason for file in prediction.files for reason in file.reasons)
+
+    prediction = predictor.predict(focus("src/cli.py", branch="render-page"), now=NOW)
+    said = [reason for file in prediction.files for reason in file.reasons if "words" in reason]
+    assert all(reason.endswith("of the branch name") for reason in said)
+
+
+def test_sweeping_unit_ties_no_files_together(predictor: Predictor) -> None:
+    swept = [f"src/swept_{number}.py" for number in range(8)]
+    predictor.learn(unit(20, "Reformat all files with black", *swept, "src/cli.py"))
+
+    told = {file.path: file.reasons for file in predictor.predict(focus("src/cli.py"), now=NOW).files}
+    assert not any("together" in reason for path in swept for reason in told.get(path, ()))
+
+
+def test_lock_file_of_a_manifest_is_expected() -> None:
+    learned = Predictor()
+    for number in range(30):
+        manifest = ("Cargo.toml", "Cargo.lock") if number % 3 == 0 else ()
+        learned.learn(unit(number, f"step {number} of the work", "src/lib.rs", *manifest))
+
+    [lock] = [one for one in learned.predict(focus("Cargo.toml"), now=NOW).expected if one.path == "Cargo.lock"]
+    assert (lock.times, lock.of, lock.of_file) == (10, 10, True)
+    assert lock.probability > 0.6
+    source = {one.path: one.probability for one in learned.predict(focus("src/lib.rs"), now=NOW).expected}
+    assert source["Cargo.lock"] < 0.3
+
+
+def test_change_log_entries_are_expected_by_folder() -> None:
+    learned = Predictor()
+    for number in range(20):
+        learned.learn(unit(number, f"step {number} of the work", "src/app.py", f"newsfragments/{number}.feature.rst"))
+
+    expected = {one.path: one for one in learned.predict(focus("src/app.py"), now=NOW).expected}
+    assert expected["newsfragments/"].times == 20

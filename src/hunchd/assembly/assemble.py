@@ -23,6 +23,8 @@ from hunchd.domain.memory import Trust
 GRAIN = 0.05
 # Volatile kinds come after stable ones, so that the earlier text stays a prefix.
 VOLATILE = frozenset({"error", "session"})
+# Lists of names come below detailed pieces, whatever their total value.
+LISTS = frozenset({"files"})
 # Readers do not read more names than this.
 MOST_TOPICS = 24
 
@@ -144,9 +146,10 @@ def _sections(
     return tuple(section for section in sections if section.text)
 
 
-def _place(choice: Choice) -> tuple[bool, float, int, str]:
+def _place(choice: Choice) -> tuple[bool, bool, float, int, str]:
     piece = choice.piece
-    return piece.kind in VOLATILE, -round(piece.value / GRAIN), piece.rank, piece.id
+    value = 0.0 if piece.kind in LISTS else piece.value
+    return piece.kind in VOLATILE, piece.kind in LISTS, -round(value / GRAIN), piece.rank, piece.id
 
 
 def _fitting_topics(topics: Sequence[str], allowed: int, *, titled: bool) -> str:

@@ -218,6 +218,8 @@ def hold_back_floods(chosen: Sequence[Choice], overhead: int) -> None:
         served = [choice for choice in chosen if choice.chosen >= 0]
         by_source: dict[str, list[Choice]] = {}
         for choice in served:
+            if choice.piece.source.get("type") == "files":
+                continue  # a list of names has as many sources as names
             by_source.setdefault(source_of(choice.piece), []).append(choice)
         if len(by_source) < 2:
             return

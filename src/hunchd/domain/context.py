@@ -41,6 +41,20 @@ class PredictedFile:
     score: float
     confidence: float  # calibrated probability that it will be used, 0..1
     reasons: tuple[str, ...] = ()
+    relation: str = ""  # what it is listed under where it is only named: the kind of its first reason
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedFile:
+    """A file that changes with most things, such as a lock file or a change log, where history says that it will now.
+
+    `path` ends in "/" for a folder in which each change leaves an entry of its own."""
+
+    path: str
+    probability: float
+    times: int  # of the last `of` changes that were counted
+    of: int
+    of_file: bool  # changes of the file at hand, or of the whole project
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +80,7 @@ class Prediction:
     files: tuple[PredictedFile, ...] = ()
     units: tuple[PredictedUnit, ...] = ()
     confidence: float = 0.0
+    expected: tuple[ExpectedFile, ...] = ()
 
 
 Tier = Literal[1, 2, 3, 4]

@@ -14,7 +14,9 @@ _MERGE = re.compile(
 # Formatting changes: they affect the appearance of code, not its behaviour.
 _COSMETIC = re.compile(
     r"\b(?:re)?format(?:s|ted|ting)?\b.*\b(?:code|codebase|files|everything|all|with|using)\b"
-    r"|\b(?:typos?|whitespace|spelling)\b"
+    r"|\b(?:typos?|whitespace|spelling|spdx)\b"
+    r"|\b(?:licen[cs]e|copyright) (?:headers?|years?|notices?|dates?)\b"
+    r"|\b(?:fix|remove|sort|address|silence)\w* (?:\w+ ){0,2}(?:lints?|linter|clippy|warnings|(?:unused )?imports?)\b"
     r"|\b(?:run|ran|apply|applied) "
     r"(?:black|ruff|isort|prettier|gofmt|rustfmt|cargo fmt|clang-format|pyupgrade|pre-commit)\b"
     r"|^(?:style|chore\(deps[^)]*\)|build\(deps[^)]*\))\b|\bpre-commit auto(?:fix|update)|\bend of life\b",
@@ -27,6 +29,11 @@ _EMPTY = re.compile(
     r"(?:clean(?:ed|ing)?[- ]?ups?|updat\w+(?: to (?:the )?(?:current|latest|newest|new) versions?)?|"
     r"improve\w*|fix(?:es|ed)?|chang\w+|tweak\w*|refactor\w*|polish\w*|adjust\w*)"
     r"\W*$"
+    r"|^(?:creat|add|updat|edit|delet|remov|renam|upload|chang|modif)\w* "
+    r"(?:the )?[`'\"]?[\w./-]+\.\w{1,10}[`'\"]?\.?$"
+    r"|^(?:add files via upload|address(?:ed|ing)? (?:\w+ ){0,2}(?:review|comments?|feedback)\b.*|"
+    r"(?:apply|applied) suggestions? from .*|"
+    r"(?:more|some|further|final|last|next) (?:changes|work|stuff|updates|fixes)\W*)$"
     r"|^(?:the )?(?:very )?(?:initial|first)"
     r"(?: (?:public|working|usable|stable|complete|real|proper|big|large|rough|substantial))? "
     r"(?:commit|import|check-?in|upload|push|release|version|alpha|beta)\b",
@@ -43,4 +50,9 @@ def tells(subject: str) -> bool:
     """
     if len(subject) < SHORTEST_SUBJECT or (subject.isascii() and len(_WORD.findall(subject)) < FEWEST_OF_SUBJECT):
         return False
-    return not any((_MERGE.match(subject), _COSMETIC.search(subject), _EMPTY.match(subject)))
+    return not any((_MERGE.match(subject), is_cosmetic(subject), _EMPTY.match(subject)))
+
+
+def is_cosmetic(subject: str) -> bool:
+    """Whether it names work on how the files look: the same was done wherever it applied."""
+    return _COSMETIC.search(subject) is not None

@@ -6,8 +6,10 @@ import re
 from functools import lru_cache
 
 from hunchd.domain.history import Unit
+from hunchd.domain.subjects import is_cosmetic
 
 LARGEST_UNIT = 30  # files; larger units are maintenance and have no predictive value
+SMALLEST_SWEEP = 6  # files; a smaller cosmetic change touches files that belong together
 
 _NUMBERS = re.compile(r"\s*(?:\((?:#|gh-|!)\d+\)|(?<!\w)(?:gh-|#|!)\d+)", re.IGNORECASE)
 _REFERENCE = re.compile(r"^\s*(?:\w+\s+)?(?:fix(?:es|ed)?|close[sd]?|resolve[sd]?|refs?)\s*:?\s*#\d+\s*[:,-]?\s*", re.I)
@@ -72,6 +74,12 @@ def is_forward_port_subject(subject: str) -> bool:
 def is_work(unit: Unit) -> bool:
     """Return True if a person made this unit deliberately, with at most MAX_UNIT_FILES files."""
     return 0 < len(unit.changes) <= LARGEST_UNIT and not (is_bot(unit) or is_bulk(unit) or is_forward_port(unit))
+
+
+def is_sweeping(unit: Unit) -> bool:
+    """Return True if one thing was done to many files, so that their changing together means nothing."""
+    changed = len(unit.changes)
+    return changed > LARGEST_UNIT or (changed >= SMALLEST_SWEEP and is_cosmetic(plain_title(unit.subject)))
 
 
 def existing_paths(unit: Unit) -> tuple[str, ...]:

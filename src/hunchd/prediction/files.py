@@ -30,15 +30,20 @@ _CODE = re.compile(
     r"|m|mm|sh|bash|zsh|lua|ex|exs|erl|clj|hs|ml|r|jl|dart|sql|css|scss|less|html|proto|el|vim|zig)$",
     re.IGNORECASE,
 )
+# One entry of a change log each, written for one change and gone with the next release.
+_ENTRY = (
+    r"(^|/)(newsfragments|topfiles|changelogs/fragments|releasenotes/notes|(changelog|changes|news)\.d|\.change(s|sets?))/[^/]+$"
+    r"|(^|/)(changelogs?|changes|news)/\+?\d[^/]*$"
+)
 _ALWAYS_HUB = re.compile(
-    r"(^|/)(change(s|log)?|history|news|releases?|changes?[_-]?log)[^/]*\.?(md|rst|txt)?$"
+    r"(^|/)(change(s|log)?|history|news|releases?|changes?[_-]?log)([^/.]*|[^/]*\.(md|mdx|markdown|rst|txt|adoc|org|rdoc|textile))$"
     r"|(^|/)(uv\.lock|poetry\.lock|cargo\.lock|pdm\.lock|pipfile\.lock|package-lock\.json|yarn\.lock|pnpm-lock\.yaml"
     r"|go\.sum|composer\.lock|gemfile\.lock|npm-shrinkwrap\.json|bun\.lockb?|[^/]*\.lock)$"
-    # fragments of a change log, written for one change and removed with the next release
-    r"|(^|/)(newsfragments|topfiles|changelogs/fragments|releasenotes/notes|(changelog|changes|news)\.d|\.change(s|sets?))/[^/]+$"
-    r"|(^|/)(changelogs?|changes|news)/\+?\d[^/]*$",
+    rf"|{_ENTRY}",
     re.IGNORECASE,
 )
+
+_IS_ENTRY = re.compile(_ENTRY, re.IGNORECASE)
 
 TEST, DOCUMENT, GENERATED, CODE, ALWAYS_HUB = 1, 2, 4, 8, 16
 
@@ -52,6 +57,11 @@ def traits_of(path: str) -> int:
         | (CODE if _CODE.search(path) else 0)
         | (ALWAYS_HUB if _ALWAYS_HUB.search(path) and not _CODE.search(path) else 0)
     )
+
+
+def is_log_entry(path: str) -> bool:
+    """Whether the file at `path` is an entry of a change log that keeps one file a change."""
+    return _IS_ENTRY.search(path) is not None
 
 
 def told_apart(paths: Iterable[str]) -> dict[str, str]:

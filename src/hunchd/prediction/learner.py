@@ -13,7 +13,7 @@ import numpy as np
 
 from hunchd.domain.code import FileOutline
 from hunchd.domain.history import Unit
-from hunchd.domain.work import is_work, plain_title
+from hunchd.domain.work import is_sweeping, is_work, plain_title
 from hunchd.prediction import snapshot
 from hunchd.prediction.packed import Arrays
 from hunchd.prediction.pages import Reading
@@ -22,6 +22,13 @@ from hunchd.prediction.state import State
 # Co-changes by releases, bots and dependency updates say little about work: they count a quarter.
 WEIGHT_OF_CHORES = 0.25
 PACKED_FROM = 50_000  # pairs added for saved files, some 4 MB in each of a few indexes
+
+
+def _weight_of(unit: Unit) -> float:
+    """How much the unit says about what changes together."""
+    if is_sweeping(unit):
+        return 0.0
+    return 1.0 if is_work(unit) else WEIGHT_OF_CHORES
 
 
 class Learner:
@@ -75,7 +82,7 @@ class Learner:
         """
         known = self._state.messages.find(unit.sha)
         if known is None:
-            self._state.learn(unit, plain_title(unit.subject), weight=1.0 if is_work(unit) else WEIGHT_OF_CHORES)
+            self._state.learn(unit, plain_title(unit.subject), weight=_weight_of(unit))
         elif self._state.messages.subjects[known] != unit.subject:
             self._state.messages.subjects[known] = unit.subject
 

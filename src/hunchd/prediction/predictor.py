@@ -12,12 +12,13 @@ from hunchd.domain.context import Focus, PredictedFile, Prediction
 from hunchd.prediction import blame, sequel, snapshot, units, weights
 from hunchd.prediction.adaptation import Adaptation
 from hunchd.prediction.candidates import Evidence, gather
+from hunchd.prediction.expected import expected
 from hunchd.prediction.features import measured
 from hunchd.prediction.learner import Learner
 from hunchd.prediction.packed import Array, Arrays, among, distinct
 from hunchd.prediction.query import Query, query_of
 from hunchd.prediction.ranking import roughly
-from hunchd.prediction.reasons import Reasons
+from hunchd.prediction.reasons import Reason, Reasons
 from hunchd.prediction.sequel import Sequel
 from hunchd.prediction.session import SessionEvent, Step
 from hunchd.prediction.state import State
@@ -115,14 +116,20 @@ class Predictor(Learner):
         best = ranked.order[:k]
         confidences = self._confidences(query, ranked, best)
         numbers = ranked.found.files[best].tolist()
-        why: list[tuple[str, ...]] = [()] * len(numbers)
+        why: list[list[Reason]] = [[]] * len(numbers)
         if explain:
             here = self._state.files.numbers.get(focus.file) if focus.file else None
             reasons = Reasons(self._state, ranked.found, now, here=here, told=numbers)
             why = [reasons.of(file, row) for file, row in zip(numbers, ranked.matrix[best].tolist(), strict=True)]
         paths = self._state.files.paths
         files = tuple(
-            PredictedFile(paths[number], score, round(confidence, 4), said)
+            PredictedFile(
+                paths[number],
+                score,
+                round(confidence, 4),
+                tuple(reason.text for reason in said),
+                said[0].relation if said else "",
+            )
             for number, score, confidence, said in zip(
                 numbers, ranked.scores[best].tolist(), confidences.tolist(), why, strict=True
             )
@@ -136,6 +143,7 @@ class Predictor(Learner):
             files,
             units.recalled(self._state, query, ranked.found, now) if explain else (),
             max((file.confidence for file in files), default=0.0),
+            expected(self._state, query) if explain else (),
         )
 
     def ranked(self, query: Query, now: int) -> Ranked:

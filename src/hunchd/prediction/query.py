@@ -42,6 +42,7 @@ class Query:
     author: int = 0
     trace: Trace = NO_TRACE
     mentioned: tuple[int, ...] = ()
+    words_of: str = ""  # what a reader would call the text that `keys` come from: "question", "branch name", "error"
 
     @property
     def head(self) -> str:
@@ -74,7 +75,14 @@ def query_of(focus: Focus, state: State) -> Query:
         author=author_key(focus.author, "") if focus.author else 0,
         trace=trace,
         mentioned=tuple(dict.fromkeys(mentioned)),
+        words_of=_source_of_words(focus, said=bool(trace.said)),
     )
+
+
+def _source_of_words(focus: Focus, *, said: bool) -> str:
+    if focus.query.strip():
+        return "question"
+    return "branch name" if branch_words(focus.branch) else "error" if said else ""
 
 
 def files_named(name: str, state: State) -> list[int]:

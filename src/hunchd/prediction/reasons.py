@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,6 +22,17 @@ DAY = 86_400  # seconds
 LATELY = "changed lately"  # the only reason for a file unrelated to the query
 
 
+_POINTED_AT = "matching the words"
+
+
+class Reason(NamedTuple):
+    """`relation` is what files with such a reason have in common with the file at hand, as words of a list."""
+
+    weight: float
+    text: str
+    relation: str
+
+
 class Reasons:
     """Reasons for the candidates of one prediction, which share some lookups.
 
@@ -37,34 +49,44 @@ class Reasons:
         self._called = told_apart([state.files.paths[file] for file in (*found.query.seeds, *leads, *told)])
         self._of_leads: tuple[Array, Array] | None = None
 
-    def of(self, file: int, row: list[float]) -> tuple[str, ...]:
+    def of(self, file: int, row: list[float]) -> list[Reason]:
         """Return the strongest reasons for a file with these features, strongest first."""
-        said: list[tuple[float, str]] = []
+        said: list[Reason] = []
         if row[_TRACED]:
-            said.append((9.0, "raised the error" if row[_TRACED] == 1.0 else "in the traceback"))
+            said.append(Reason(9.0, "raised the error" if row[_TRACED] == 1.0 else "in the traceback", "in the error"))
         if row[_MENTIONED]:
-            said.append((8.0, "named in the question"))
+            said.append(Reason(8.0, "named in the question", "named in the question"))
         said.extend(self._together(file))
         if row[_SAME_STEM] and (kinship := self._kinship(file)):
-            said.append((2.5, kinship))
-        if row[_VOTED] >= 0.3 and (unit := self._supporting_unit(file)) is not None:
-            subject = _short(self._state.messages.subjects[unit])
-            said.append((2.0 + row[_VOTED], f"past work on '{subject}' touched it"))
+            said.append(Reason(2.5, kinship, "named alike"))
+        said.extend(self._said_by_words(file, row))
         said.extend(self._linked(file, row))
-        if max(row[_NAME_WORDS], row[_CONTENT_WORDS]) >= 0.8:
-            said.append((1.2, "its contents match the words"))
-        elif row[_PATH_WORDS] >= 0.8:
-            said.append((1.2, "its path matches the words"))
         if row[_OPENED_NEXT] > 0.15:
-            said.append((1.5, "often opened next"))
+            said.append(Reason(1.5, "often opened next", "often opened next"))
         if row[_INTEREST] > 0.5:
-            said.append((1.0, "used in this session"))
-        if len(said) < MOST_REASONS and row[_WITH_LEAD] >= OFTEN and (lead := self._lead(file)):
-            said.append((1.0 + row[_WITH_LEAD], f"changes together with {lead}, which the words point to"))
+            said.append(Reason(1.0, "used in this session", "used in this session"))
+        whose = self._found.query.words_of
+        if whose and len(said) < MOST_REASONS and row[_WITH_LEAD] >= OFTEN and (lead := self._lead(file)):
+            told = f"changes together with {lead}, which the {whose} points to"
+            said.append(Reason(1.0 + row[_WITH_LEAD], told, _POINTED_AT))
         if not said:
             said.append(_faint(row))
         said.sort(key=_weight)
-        return tuple(text for _, text in said[:MOST_REASONS])
+        return said[:MOST_REASONS]
+
+    def _said_by_words(self, file: int, row: list[float]) -> Iterator[Reason]:
+        """What the words of the question say for it; nothing where there is no question: a branch or an error has
+        words as well, which the reader does not think of."""
+        if row[_VOTED] >= 0.3 and (unit := self._supporting_unit(file)) is not None:
+            subject = _short(self._state.messages.subjects[unit])
+            yield Reason(2.0 + row[_VOTED], f"past work on '{subject}' touched it", "touched by like work")
+        whose = self._found.query.words_of
+        if not whose:
+            return
+        if max(row[_NAME_WORDS], row[_CONTENT_WORDS]) >= 0.8:
+            yield Reason(1.2, f"its contents match the words of the {whose}", _POINTED_AT)
+        elif row[_PATH_WORDS] >= 0.8:
+            yield Reason(1.2, f"its path matches the words of the {whose}", _POINTED_AT)
 
     def _whom(self, seed: int) -> str:
         return "this file" if seed == self._here else self._name(seed)
@@ -101,26 +123,31 @@ class Reasons:
         short, long = sorted((self._state.files.paths[one].rpartition("/")[0] for one in (file, seed)), key=len)
         return bool(short) and (f"{long}/".startswith(f"{short}/") or short.split("/")[-1] == long.split("/")[-1])
 
-    def _linked(self, file: int, row: list[float]) -> Iterator[tuple[float, str]]:
+    def _linked(self, file: int, row: list[float]) -> Iterator[Reason]:
         """Yield each kind of link to the newest linked seed."""
-        for source, weight, to_here, to_another in self._links(file):
+        for source, weight, to_here, to_another, relation in self._links(file):
             if row[INDEX[source]] > 0:
                 said = reversed(self._found.said)
                 seed = next((one.seed for one in said if (one.sparse[source][0] == file).any()), self._here)
-                yield weight, to_here if seed is None or seed == self._here else to_another.format(self._name(seed))
+                told = to_here if seed is None or seed == self._here else to_another.format(self._name(seed))
+                yield Reason(weight, told, relation)
 
-    def _links(self, file: int) -> tuple[tuple[str, float, str, str], ...]:
+    def _links(self, file: int) -> tuple[tuple[str, float, str, str, str], ...]:
         """Return the link types that apply.
 
         Only code imports, whatever a document is called.
         """
         traits = self._state.files.traits.view
         both = traits[file] & CODE and any(traits[seed] & CODE for seed in self._found.query.seeds)
-        return (*_IMPORTS, *_NAMES) if both else _NAMES
+        return (*_IMPORTS, *_NAMES) if both and not self._imports_folders(file) else _NAMES
 
-    def _together(self, file: int) -> list[tuple[float, str]]:
+    def _imports_folders(self, file: int) -> bool:
+        """Return True if the language imports whole folders, never single files."""
+        return self._state.files.paths[file].endswith(".go")
+
+    def _together(self, file: int) -> list[Reason]:
         """Return the co-change with the seed that it most likely changes with."""
-        strongest: list[tuple[float, str]] = []
+        strongest: list[Reason] = []
         for first, rows in zip(self._found.together, self._rows, strict=True):
             place = rows.get(file)
             if place is None:
@@ -130,7 +157,8 @@ class Reasons:
             with_whom = "" if first.seed == self._here else f" with {self._name(first.seed)}"
             when = ago(self._now - int(self._state.messages.at.view[last]))
             weight = 3.0 * float(first.long[place]) / (first.own_long + PRIOR) + 1.0
-            strongest.append((weight, f"changed together{with_whom} {times} of {changes} times, last {when}"))
+            told = f"changed together{with_whom} {times} of {changes} times, last {when}"
+            strongest.append(Reason(weight, told, "changed together before"))
         return [max(strongest)] if strongest else []
 
     def _lead(self, file: int) -> str:
@@ -152,8 +180,8 @@ class Reasons:
         return next((unit for unit in units if tells(subjects[unit])), None)
 
 
-def _weight(reason: tuple[float, str]) -> float:
-    return -reason[0]
+def _weight(reason: Reason) -> float:
+    return -reason.weight
 
 
 _TRACED, _MENTIONED, _SAME_STEM = INDEX["traced"], INDEX["mentioned"], INDEX["same_stem"]
@@ -163,23 +191,23 @@ _PATH_WORDS, _OPENED_NEXT, _INTEREST = INDEX["path_words"], INDEX["opened_next"]
 _AUTHOR, _LIKENESS, _SAME_FOLDER = INDEX["author"], INDEX["likeness"], INDEX["same_folder"]
 # Feature, weight, and the phrase for the reader's own file and for another one.
 _IMPORTS = (
-    ("importers", 1.4, "imports this file", "imports {}"),
-    ("imports", 1.3, "imported by this file", "imported by {}"),
+    ("importers", 1.4, "imports this file", "imports {}", "importing it"),
+    ("imports", 1.3, "imported by this file", "imported by {}", "imported by it"),
 )
 _NAMES = (
-    ("uses", 1.1, "uses its names", "uses names of {}"),
-    ("defines", 1.1, "defines names it uses", "defines names that {} uses"),
+    ("uses", 1.1, "uses its names", "uses names of {}", "using its names"),
+    ("defines", 1.1, "defines names it uses", "defines names that {} uses", "defining names it uses"),
 )
 
 
-def _faint(row: list[float]) -> tuple[float, str]:
+def _faint(row: list[float]) -> Reason:
     if row[_AUTHOR] > 0:
-        return (0.5, "among your latest changes")
+        return Reason(0.5, "among your latest changes", "among your latest changes")
     if row[_LIKENESS] > 0.3:
-        return (0.5, "similar contents")
+        return Reason(0.5, "similar contents", "similar contents")
     if row[_SAME_FOLDER]:
-        return (0.4, "same folder")
-    return (0.3, LATELY)
+        return Reason(0.4, "same folder", "in the same folder")
+    return Reason(0.3, LATELY, LATELY)
 
 
 def _short(subject: str, most: int = 60) -> str:

@@ -80,14 +80,14 @@ class State:
     def learn(self, unit: Unit, title: str, *, weight: float = 1.0) -> None:
         """Learn a unit.
 
-        A change of more than LARGEST_CHANGE files only moves files.
+        A unit of weight 0, or of more than LARGEST_CHANGE files, only moves files.
         """
         self._lessons += 1
         now = self.now
         touched = self._moved(unit, now)
         numbers = np.array(touched, "<i4")
         keys = words.keys_of_text(f"{title} {unit.branch.replace('-', ' ')} {unit.body.partition(chr(10))[0][:300]}")
-        kept = numbers if len(numbers) <= LARGEST_CHANGE else numbers[:0]
+        kept = numbers if weight and len(numbers) <= LARGEST_CHANGE else numbers[:0]
         self.messages.add(
             unit.sha, unit.subject, at=unit.at, author=author_key(unit.email, unit.author), keys=keys, files=kept
         )

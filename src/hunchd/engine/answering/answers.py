@@ -49,6 +49,7 @@ QUIET = 0.06  # seconds without another open before bundles are prefetched: a pe
 FOUND = 4  # memories that a query may add
 LOOKED_AT = 24  # … out of this many best matches
 NAMED_BY = {Kind.PATTERN: 2, Kind.WORKFLOW: 1}  # minimum title words that a query must contain
+NAMED = 40  # predicted files listed by name only, below those with signatures
 SURE = 0.5  # confidence from which a predicted file is not replaced
 HOT_SCORE = 6.0  # BM25 score of a full match; relevance is the fraction of it
 # Share of the query's terms from which the score counts fully, and below which a match is ignored.
@@ -268,13 +269,15 @@ class Answers(Feature):
 
     def _build(self, key: Key, project: Project) -> Bundle:
         focus, now = key.focus, self._now()
-        prediction = self._prediction(focus, project, self._settings.likely_files)
+        prediction = self._prediction(focus, project, self._settings.likely_files + NAMED)
         errors = project.fresh_errors(now)
         known = Known(
             project=project.id,
             focus=focus,
             prediction=prediction,
-            views=project.code.views([file.path for file in prediction.files]) if project.code is not None else {},
+            views=project.code.views([file.path for file in prediction.files[: self._settings.likely_files]])
+            if project.code is not None
+            else {},
             used=project.code.uses(focus.file) if project.code is not None and focus.file else (),
             errors=errors,
             fixes=project.fixes.shown(error.memory for error in errors),
@@ -285,6 +288,7 @@ class Answers(Feature):
             found=self._found(focus),
             now=now,
             past_units=self._settings.past_units,
+            outlined=self._settings.likely_files,
         )
         offered = [
             *pieces(known),

@@ -6,24 +6,22 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from pathlib import PurePosixPath
 from typing import Any
 
 from hunchd.consolidation.abbreviations import forms_in
 from hunchd.consolidation.aging import SHOWN_AS
 from hunchd.domain.code import FileView
-from hunchd.domain.context import Focus, Level, Piece, PredictedFile, PredictedUnit, Prediction
+from hunchd.domain.context import Focus, Level, Piece, PredictedUnit, Prediction
 from hunchd.domain.memory import Kind, Memory, Trust
 from hunchd.domain.subjects import tells
 from hunchd.engine.answering.fact_pieces import told_pieces
+from hunchd.engine.answering.file_pieces import file_pieces
 from hunchd.engine.state.ages import ago
 from hunchd.engine.state.project import SeenError
 from hunchd.ingestion.episodes import episode_id
 from hunchd.ingestion.errors import understood
 from hunchd.ingestion.fixes import Fix, excerpt
-from hunchd.ingestion.skeleton import shown
 from hunchd.prediction.files import ALWAYS_HUB, CODE, GENERATED, told_apart, traits_of
-from hunchd.prediction.reasons import LATELY
 from hunchd.protocol.answers import iso
 
 # Value of each kind, relative to a file that will certainly be needed (1.0).
@@ -36,16 +34,10 @@ EPISODE = 0.6  # times the unit's confidence
 NARROW = 0.5  # … factor if it changed only one file, or
 WIDEST = 40  # more than this many
 
-# A file without an outline begins with a sentence that describes it, or with its first entry.
-_PLAIN_WORD = re.compile(r"(?<!\S)[A-Za-z]{2,}(?=[\s.,:;!?]|$)")
-_SENTENCE = re.compile(r"[A-Za-z]+(?=[\s.,:;!?])")
-FEWEST_WORDS = 3
-
 _TALLY = re.compile(r"# \w+ [\d.]+$|1\.\.\d+$")  # summary line of a test run
 
 HEADLINES = 3  # errors whose quotes in facts are searched
 TRACE_LINES = 12  # lines shown of a trace
-FULL_LINES, SUMMARY_LINES = 14, 5  # lines shown of a file
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +54,7 @@ class Known:
     found: Sequence[tuple[Memory, float]]  # memories found by query, with relevance 0..1
     now: datetime
     past_units: int  # episodes shown at most
+    outlined: int = 10  # predicted files shown with their signatures at most; the others are named
     conflicts: Sequence[Memory] = ()  # open contradictions
     profile: Sequence[Memory] = ()  # pages about the user
     fixes: Mapping[str, Fix] = field(default_factory=dict)  # best fix by error memory id
@@ -72,7 +65,7 @@ def pieces(known: Known) -> list[Piece]:
     """Build all candidates, unordered; the assembly selects among them."""
     return [
         *(_error(error, since, known) for since, error in enumerate(_newest_first(known.errors))),
-        *_files(known),
+        *file_pieces(known.prediction, known.views, file=known.focus.file, used=known.used, outlined=known.outlined),
         *(_episode(unit, known) for unit in telling(known.prediction.units, known.past_units)),
         *told_pieces(known.focus, known.facts, known.conflicts, known.profile, known.now, _headlines(known)),
         *(_found(memory, relevance, known) for memory, relevance in known.found),
@@ -177,48 +170,6 @@ def _end_of(text: str) -> str:
     while lines and _TALLY.match(lines[-1]):
         lines.pop()
     return "\n".join(lines[-TRACE_LINES:]) if len(lines) > 1 else ""
-
-
-def _files(known: Known) -> Iterator[Piece]:
-    """Yield candidates of the predicted files.
-
-    A file that only changed lately is included only if that is all that is known of every file. Identical excerpts,
-    such as
-    those of fixtures, are shown once.
-    """
-    told: set[tuple[str, ...]] = set()
-    to_the_point = any(file.reasons != (LATELY,) for file in known.prediction.files)
-    for rank, file in enumerate(known.prediction.files):
-        if to_the_point and file.reasons == (LATELY,):
-            continue
-        view = known.views.get(file.path)
-        lines = tuple(line.text for line in view.lines) if view is not None else ()
-        yield _file(known, file, rank, view if not lines or lines not in told else None)
-        told.add(lines)
-
-
-def _file(known: Known, file: PredictedFile, rank: int, view: FileView | None) -> Piece:
-    forms: list[tuple[Level, str]] = []
-    if view is not None and view.lines:
-        stem = PurePosixPath(known.focus.file or "").stem
-        full, summary = shown(view, (FULL_LINES, SUMMARY_LINES), wanted=known.used, about=stem)
-        forms += [("full", f"{file.path}\n{full}"), ("summary", f"{file.path}\n{summary}")]
-    elif view is not None and _SENTENCE.match(view.doc) and len(_PLAIN_WORD.findall(view.doc)) >= FEWEST_WORDS:
-        forms.append(("summary", f"{file.path}\n{view.doc}"))
-    forms.append(("compressed", file.path))
-    blob = known.views[file.path].blob if file.path in known.views else None
-    return Piece(
-        id=f"file:{file.path}",
-        kind="file",
-        tier=2,
-        value=file.confidence,
-        forms=tuple(forms),
-        reasons=file.reasons,
-        source={"type": "file", "path": file.path, "blob": blob},
-        trust=Trust.PROJECT,
-        about=(file.path,),
-        rank=rank,
-    )
 
 
 def _episode(unit: PredictedUnit, known: Known) -> Piece:
