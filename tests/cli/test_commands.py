@@ -77,7 +77,7 @@ def west(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         (["add", "/etc/passwd"], "'/etc/passwd' is a file."),
         (["hooks"], "the following arguments are required: action (install, uninstall, status)"),
         (["shell-init"], "the following arguments are required: shell (bash, zsh, fish)"),
-        (["bench"], "the following arguments are required: BENCHMARK (replay, recall, latency)"),
+        (["bench"], "the following arguments are required: BENCHMARK (replay, recall, latency, bundle)"),
         (["sessions", "begin"], "argument action: invalid choice: 'begin'"),
         (["remember", "x", "--importance", "2"], "argument --importance: must be a number from 0 to 1; got '2'"),
         (["remember", "   "], "nothing to remember"),

@@ -72,7 +72,7 @@ def test_static_requests_need_no_daemon(repository: Path, hunchd_home: Path) -> 
         assert it.read()["result"]["protocolVersion"] == "2025-06-18"
         it.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
         assert it.ask("ping") == {}
-        assert len(it.ask("tools/list")["tools"]) == 6
+        assert len(it.ask("tools/list")["tools"]) == 7
 
     assert not hunchd_home.exists()
 

@@ -20,7 +20,14 @@ from hunchd.domain.memory import Memory, Trust
 from hunchd.protocol.answers import export_line, page_json, project_json, rejection_json
 from hunchd.protocol.memories import MemoryDraft, memory_from_json, memory_json
 from hunchd.protocol.messages import parse_signal, signal_json
-from hunchd.protocol.requests import ContextRequest, ExpandRequest, FeedbackItem, PredictRequest, SearchRequest
+from hunchd.protocol.requests import (
+    ContextRequest,
+    ExpandRequest,
+    FeedbackItem,
+    PredictRequest,
+    ReviewRequest,
+    SearchRequest,
+)
 
 NOW = datetime(2025, 6, 1, 12, tzinfo=UTC)
 
@@ -106,6 +113,11 @@ class FakeEngine:
         self._work()
         self.asked.append(request)
         return {"predicted_files": [], "predicted_memories": [], "confidence": 0.0}
+
+    async def review(self, request: ReviewRequest) -> dict[str, Any]:
+        self._work()
+        self.asked.append(request)
+        return {"missing": [], "changed": []}
 
     async def search(self, request: SearchRequest) -> dict[str, Any]:
         self._work()

@@ -38,14 +38,14 @@ async def stateless(daemon: Daemon, method: str, /, meta: Any = META, **more: An
 def test_tool_definitions_stay_below_500_tokens() -> None:
     sent = json.dumps(TOOLS, separators=(",", ":"))
 
-    assert len(TOOLS) <= 6
+    assert len(TOOLS) <= 7
     assert count(sent) < 500
     assert count(INSTRUCTIONS) < 100
     for tool in TOOLS:
         assert tool["inputSchema"]["type"] == "object"
         assert all(schema["type"] in ("string", "integer") for schema in tool["inputSchema"]["properties"].values())
     assert {tool["name"] for tool in TOOLS if tool["annotations"].get("readOnlyHint")} == {
-        "context", "search", "expand", "predict",
+        "context", "search", "expand", "predict", "review",
     }  # fmt: skip
     assert {prompt["name"] for prompt in PROMPTS} == {"debug", "start_feature"}
 

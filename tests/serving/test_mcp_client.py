@@ -34,7 +34,7 @@ async def test_official_client_over_http(daemon: Daemon, mode: str) -> None:
 
     async with over_http(daemon, mode) as client:
         assert client.protocol_version == ERAS[mode]
-        assert len((await client.list_tools()).tools) == 6
+        assert len((await client.list_tools()).tools) == 7
         bundle = await client.call_tool("context", {"file": "a.py"})
         assert bundle.content[0].text.startswith("# a.py")
         kept = await client.call_tool("remember", {"text": "cookies stay signed"})
@@ -63,7 +63,7 @@ async def test_official_client_over_stdio_without_daemon(mode: str, tmp_path: Pa
 
     async with mcp.Client(server, mode=mode) as client:
         assert client.protocol_version == ERAS[mode]
-        assert len((await client.list_tools()).tools) == 6
+        assert len((await client.list_tools()).tools) == 7
         refused = await client.call_tool("search", {"query": "x"})
 
     assert refused.is_error

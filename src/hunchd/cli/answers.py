@@ -86,6 +86,24 @@ def predict(arguments: Namespace) -> int:
     return 0
 
 
+def review(arguments: Namespace) -> int:
+    """Print what the uncommitted change still lacks; nothing where it looks complete."""
+    client = connect(start=not arguments.no_start)
+    root = root_of(str(Path.cwd()), client)
+    body = {"project": root} | ({"base": arguments.base} if arguments.base else {})
+    told = known_first(client, root, lambda: client.post("/context/review", body))
+    if arguments.json:
+        print_json(told)
+        return 0
+    width = max((len(clean(one["path"])) for one in told["missing"]), default=0)
+    for one in told["missing"]:
+        path, reasons = clean(one["path"]), " · ".join(clean(reason) for reason in one["reasons"])
+        print(f"{one['probability']:4.0%}  {coloured(path, BOLD)}{' ' * (width - len(path))}  {reasons}".rstrip())
+    for reason in told.get("degraded", ()):
+        note(clean(reason))
+    return 0
+
+
 def bundle_for(client: Client, root: str, question: dict[str, Any], *, wait: float) -> Any:
     """Request the bundle; wait for a useful one during indexing.
 

@@ -20,7 +20,9 @@ LEVELS: Final = ("full", "summary", "compressed", "index")
 
 
 def _context(parser: ArgumentParser) -> None:
-    parser.add_argument("file", nargs="?", metavar="FILE", help="the file you open; without it: the project you are in")
+    parser.add_argument(
+        "file", nargs="?", metavar="FILE", help="the file you open; without it: your uncommitted change"
+    )
     parser.add_argument("--budget", type=positive, metavar="TOKENS", help="at most this many tokens (default 8000)")
     parser.add_argument("--activity", choices=ACTIVITIES, help="what you are doing; shifts the budget between tiers")
     parser.add_argument("--branch", help="as if this branch were checked out")
@@ -33,6 +35,10 @@ def _predict(parser: ArgumentParser) -> None:
     parser.add_argument("-k", type=positive, default=10, metavar="N", help="how many files (default 10)")
     parser.add_argument("--query", metavar="TEXT", help="what you are looking for")
     parser.add_argument("--branch", help="as if this branch were checked out")
+
+
+def _review(parser: ArgumentParser) -> None:
+    parser.add_argument("--base", metavar="REV", help="what was committed since REV is part of the change")
 
 
 def _project_option(parser: ArgumentParser) -> None:
@@ -175,6 +181,17 @@ COMMANDS: Final = (
         f"{RUN}.answers:predict",
         _predict,
         ("hunch predict src/app.py", "hunch predict src/app.py -k 3 --json"),
+    ),
+    Command(
+        "review",
+        NEXT,
+        "what your uncommitted change still lacks",
+        "Prints the files that usually change with those that you changed, and are not among them: the test, the\n"
+        "lock file, the change log, each with its probability and what it is known from. Prints nothing where nothing\n"
+        "seems to be missing.",
+        f"{RUN}.answers:review",
+        _review,
+        ("hunch review", "hunch review --base main"),
     ),
     Command(
         "expand",

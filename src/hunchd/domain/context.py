@@ -31,6 +31,7 @@ class Focus:
     query: str = ""
     errors: tuple[str, ...] = ()  # texts, newest first
     author: str = ""
+    is_change: bool = False  # whether `open_files` are those of the uncommitted change
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,15 @@ class ExpectedFile:
     times: int  # of the last `of` changes that were counted
     of: int
     of_file: bool  # changes of the file at hand, or of the whole project
+
+
+@dataclass(frozen=True, slots=True)
+class MissingFile:
+    """A file that a change most likely still needs; a `path` that ends in "/" is a folder that lacks a new entry."""
+
+    path: str
+    probability: float
+    reasons: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from hunchd.domain.memory import Memory
 from hunchd.engine.answering.answers import Answers
 from hunchd.engine.answering.expanding import expanded, memory_at
 from hunchd.engine.answering.line_reading import LineReading
+from hunchd.engine.answering.reviewing import changed_files, review
 from hunchd.engine.answering.searching import Searching
 from hunchd.engine.conversing.conversations import Conversations
 from hunchd.engine.conversing.reading import reading_of
@@ -53,7 +54,14 @@ from hunchd.engine.watching import Watching
 from hunchd.protocol.answers import page_json
 from hunchd.protocol.memories import MemoryDraft, memory_json
 from hunchd.protocol.paths import relative_prefix
-from hunchd.protocol.requests import ContextRequest, ExpandRequest, FeedbackItem, PredictRequest, SearchRequest
+from hunchd.protocol.requests import (
+    ContextRequest,
+    ExpandRequest,
+    FeedbackItem,
+    PredictRequest,
+    ReviewRequest,
+    SearchRequest,
+)
 
 SETTLE = 0.8  # seconds that a shutdown waits for the store
 
@@ -253,12 +261,20 @@ class Engine:
         """Return the bundle for a request."""
         self._activity.touch()
         project, tree = self._projects.find(request.project)
+        if request.file is None and not (request.open_files or request.query):
+            request = replace(request, changed=await changed_files(tree))
         return self._answers.context(request, project, tree)
 
     async def predict(self, request: PredictRequest) -> dict[str, Any]:
         """Return the likely files and memories."""
         project, tree = self._projects.find(request.project)
         return self._answers.predict(request, project, tree) | {"degraded": list(self._health.list_problems([project]))}
+
+    async def review(self, request: ReviewRequest) -> dict[str, Any]:
+        """Return what the uncommitted change still lacks."""
+        project, tree = self._projects.find(request.project)
+        told = await review(request, project, tree, self._parts.now())
+        return told | {"degraded": list(self._health.list_problems([project]))}
 
     async def search(self, request: SearchRequest) -> dict[str, Any]:
         """Search the memories of a project, of a session's project, or of the user."""

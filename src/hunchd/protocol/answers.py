@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, Literal, TypeVar
 
-from hunchd.domain.context import Bundle, Item, Prediction
+from hunchd.domain.context import Bundle, Item, MissingFile, Prediction
 from hunchd.domain.errors import HunchError, InvalidInput
 
 EXPORT_VERSION: Final = 1
@@ -53,6 +53,17 @@ def _item_json(item: Item) -> dict[str, Any]:
         "reasons": list(item.reasons),
         "source": dict(item.source),
         "trust": str(item.trust),
+    }
+
+
+def review_json(missing: Sequence[MissingFile], changed: Sequence[str]) -> dict[str, Any]:
+    """What a change lacks, in the contract's shape."""
+    return {
+        "missing": [
+            {"path": one.path, "probability": round(one.probability, 4), "reasons": list(one.reasons)}
+            for one in missing
+        ],
+        "changed": list(changed),
     }
 
 

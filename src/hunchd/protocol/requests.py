@@ -44,6 +44,7 @@ STATUSES: Final = tuple(status.value for status in Status)
 CONTEXT_FIELDS: Final = ("project", "file", "budget", "activity", "branch", "query", "format")
 ASSEMBLE_FIELDS: Final = ("project", "budget", "signals")
 ASSEMBLE_SIGNALS: Final = ("current_file", "open_files", "recent_errors", "branch", "activity", "query")
+REVIEW_FIELDS: Final = ("project", "base")
 PREDICT_FIELDS: Final = ("project", "file_opened", "open_files", "query", "branch", "error", "k")
 SEARCH_FIELDS: Final = ("project", "query", "depth", "kinds", "path_prefix", "tags", "session", "as_of", "k")
 EXPAND_FIELDS: Final = ("id", "topic", "level", "project")
@@ -71,6 +72,7 @@ class ContextRequest:
     branch: str = ""
     query: str = ""
     errors: tuple[str, ...] = ()  # texts, newest first
+    changed: tuple[str, ...] = ()  # files of the uncommitted change, if no file is asked about
     told: frozenset[tuple[str, str]] = frozenset()  # ids and titles of items the reader already has
     file_called: str = field(default="file", compare=False)
     open_files_called: str = field(default="open_files", compare=False)
@@ -85,6 +87,14 @@ class PredictRequest:
     branch: str = ""
     error: str = ""
     k: int = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewRequest:
+    """`base`: a revision; what was committed since then is part of the change."""
+
+    project: str
+    base: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -245,6 +255,14 @@ def predict_of_body(raw: Any) -> PredictRequest:
         error=fields.shortened_text("error") or "",
         k=fields.integer("k", 10, low=1, high=100),
     )
+
+
+def review_of_body(raw: Any) -> ReviewRequest:
+    fields = Fields(raw, REVIEW_FIELDS)
+    base = fields.text("base") or ""
+    if base.startswith("-"):
+        raise InvalidInput("'base' must be a revision, such as main or HEAD~3", field="base")
+    return ReviewRequest(project=fields.required_text("project", limit=PATH_LIMIT), base=base)
 
 
 def search_of_body(raw: Any) -> SearchRequest:

@@ -81,6 +81,29 @@ def changes(
     return [change for change in found if change.before != change.after]
 
 
+def changed_paths(root: Path, base: str = "", ignored: tuple[str, ...] = ()) -> list[str]:
+    """The paths that differ from HEAD, untracked ones included; with `base` those of base..HEAD as well. The one that
+    was written last comes last; more than MOST_FILES are no work of a person, and none is told. Raises RepositoryError.
+    """
+    git = Git(root)
+    if not git.exists():
+        return []
+    rules = IgnoreRules.load(root, ignored)
+    paths = set(_dirty(git))
+    if base:
+        paths.update(_between(git, git.run("merge-base", "--", base, "HEAD").decode().strip(), git.resolve()))
+    kept = [path for path in paths if not rules.reason(path)]
+    return sorted(kept, key=lambda path: (_written(root / path), path)) if len(kept) <= MOST_FILES else []
+
+
+def _written(path: Path) -> int:
+    """When a file was written, in nanoseconds; 0 where it is gone."""
+    try:
+        return path.lstat().st_mtime_ns
+    except OSError:
+        return 0
+
+
 def commit_of(root: Path, before: str, after: str, paths: tuple[str, ...]) -> tuple[str, str] | None:
     """Return (id, subject) of the newest commit after `before` that touches `paths`."""
     told = Git(root).run("log", "-1", "--format=%H%x09%s", f"{before}..{after}", "--", *paths)

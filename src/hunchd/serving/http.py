@@ -31,6 +31,7 @@ from hunchd.protocol.requests import (
     predict_of_body,
     project_of_body,
     project_of_query,
+    review_of_body,
     search_of_body,
     signals_of_body,
 )
@@ -161,6 +162,7 @@ class Doors:
             ("GET", "/context", self.context),
             ("POST", "/context/assemble", self.assemble),
             ("POST", "/context/predict", self.predict),
+            ("POST", "/context/review", self.review),
             ("POST", "/memories", self.remember),
             ("GET", "/memories", self.list_memories),
             ("GET", "/memories/{id}", self.memory),
@@ -212,6 +214,9 @@ class Doors:
 
     async def predict(self, request: web.Request) -> web.Response:
         return json_answer(await self._engine.predict(predict_of_body(await self._body(request))))
+
+    async def review(self, request: web.Request) -> web.Response:
+        return json_answer(await self._engine.review(review_of_body(await self._body(request))))
 
     async def remember(self, request: web.Request) -> web.Response:
         drafts, rejected = drafts_of_body(await self._body(request), self._engine.refuse_unknown)

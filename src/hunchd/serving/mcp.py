@@ -35,6 +35,7 @@ from hunchd.protocol.requests import (
     oppose_of_body,
     predict_of_body,
     project_of_body,
+    review_of_body,
     search_of_body,
 )
 from hunchd.repository.layout import find
@@ -134,6 +135,8 @@ class Mcp:
                 return bundle_json(await engine.context(context_of_body(body)))
             case "/context/predict":
                 return await engine.predict(predict_of_body(body))
+            case "/context/review":
+                return await engine.review(review_of_body(body))
             case "/search":
                 return await engine.search(search_of_body(body))
             case "/expand":

@@ -128,6 +128,13 @@ OPERATIONS: Final[dict[tuple[str, str], Operation]] = {
         answers=_json("Prediction"),
         errors=(404,),
     ),
+    ("POST", "/context/review"): Operation(
+        id="review",
+        summary="What the uncommitted change, or base..HEAD, still lacks; nothing where it looks complete.",
+        body=ref("ReviewRequest"),
+        answers=_json("Review"),
+        errors=(404,),
+    ),
     ("POST", "/memories"): Operation(
         id="remember",
         summary="Store one or several memories; durable once answered. Rejected ones are listed, the others stored.",

@@ -253,6 +253,15 @@ SCHEMAS: Final[dict[str, Schema]] = {
         required=("project",),
     ),
     "Prediction": _PREDICTION,
+    "ReviewRequest": record({"project": PROJECT, "base": text("a revision")}, required=("project",)),
+    "Review": record(
+        {
+            "missing": list_of(record({"path": text(), "probability": FRACTION, "reasons": TEXTS})),
+            "changed": TEXTS,
+            "degraded": TEXTS,
+        },
+        required=("missing", "changed"),
+    ),
     "MemoryDraft": record(_DRAFT, required=("kind",))
     | {"anyOf": [{"required": ["content"]}, {"required": ["key", "value"]}]},
     "MemoryDrafts": record({"memories": list_of(ref("MemoryDraft"), most=DRAFTS_LIMIT)}, required=("memories",)),

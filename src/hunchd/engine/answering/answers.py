@@ -250,7 +250,7 @@ class Answers(Feature):
         """Build the focus from the request, completed from the session's state."""
         file = relative_path(request.file, tree.root, field=request.file_called) if request.file else None
         named = [relative_path(path, tree.root, field=request.open_files_called) for path in request.open_files]
-        opened = named or tree.at_hand()
+        opened = named or request.changed or tree.at_hand()
         errors = request.errors or tuple(error.text for error in project.fresh_errors(self._now()))
         return Focus(
             project=project.id,
@@ -261,6 +261,7 @@ class Answers(Feature):
             query=request.query,
             errors=errors,
             author=tree.user,
+            is_change=bool(request.changed) and not named,
         )
 
     def _key(self, focus: Focus, budget: int, project: Project) -> Key:
@@ -370,4 +371,7 @@ def _relevance(hit: HotHit, memory: Memory, asked: Sequence[str]) -> float:
 
 def _header(focus: Focus, project: Project) -> str:
     place = redacted_name(focus.file or project.name)
+    if focus.is_change:
+        changed = len(focus.open_files)
+        place = f"{place} · uncommitted change of {changed} file{'s' if changed > 1 else ''}"
     return f"{place} · branch {focus.branch}" if focus.branch else place

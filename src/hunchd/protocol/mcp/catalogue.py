@@ -47,8 +47,7 @@ _ADDS: Final = {"destructiveHint": False}
 TOOLS: Final[tuple[dict[str, Any], ...]] = (
     _tool(
         "context",
-        "What to know before editing a file or starting a task: files that belong to it, decisions, past errors and "
-        "fixes.",
+        "Before editing a file or starting a task: files that belong to it, decisions, errors, fixes.",
         (),
         hints=_READS,
         file=_TEXT,
@@ -57,7 +56,7 @@ TOOLS: Final[tuple[dict[str, Any], ...]] = (
         activity=_one_of(ACTIVITIES),
         budget={"type": "integer", "description": "tokens"},
     ),
-    _tool("search", "Past decisions, errors, commits by words.", ("query",), hints=_READS, query=_TEXT, k=_NUMBER),
+    _tool("search", "Past decisions, errors, commits.", ("query",), hints=_READS, query=_TEXT, k=_NUMBER),
     _tool(
         "remember",
         "Keep what the user decided or corrected, one statement each.",
@@ -69,7 +68,8 @@ TOOLS: Final[tuple[dict[str, Any], ...]] = (
         contradicts={"type": "string", "description": "id of what it excludes"},
     ),
     _tool("expand", "Full text behind a topic, id or file.", ("topic",), hints=_READS, topic=_TEXT),
-    _tool("predict", "Files likely edited after this one.", ("file",), hints=_READS, file=_TEXT, k=_NUMBER),
+    _tool("predict", "Files edited next.", ("file",), hints=_READS, file=_TEXT, k=_NUMBER),
+    _tool("review", "What a change still lacks.", (), hints=_READS),
     _tool(
         "feedback",
         "Say what helped.",

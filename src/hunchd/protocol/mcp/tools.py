@@ -36,6 +36,8 @@ def call(name: str, arguments: Mapping[str, Any], focus: Focus, *, reference: st
             return (yield from _expand(given, focus))
         case "predict":
             return (yield from _predict(given, focus))
+        case "review":
+            return (yield from _review(given, focus))
         case _:
             return (yield from _feedback(given, focus))
 
@@ -216,6 +218,18 @@ def _predict(given: Mapping[str, Any], focus: Focus) -> Conversation[str]:
     if answer.get("degraded"):
         lines.append(f"Not complete yet: {'; '.join(answer['degraded'])}.")
     return "\n".join(lines)
+
+
+def _review(given: Mapping[str, Any], focus: Focus) -> Conversation[str]:
+    root = yield from focus.root(given.get("project"))
+    answer = yield from in_project(root, Ask("/context/review", {"project": root}))
+    lines = [
+        f"{found['probability']:.0%} {visible(found['path'])}: {one_line(', '.join(found['reasons']), 160)}"
+        for found in answer["missing"]
+    ]
+    if answer.get("degraded"):
+        lines.append(f"Not complete yet: {'; '.join(answer['degraded'])}.")
+    return "\n".join(lines) or "Nothing seems to be missing."
 
 
 def _feedback(given: Mapping[str, Any], focus: Focus) -> Conversation[str]:

@@ -1,0 +1,50 @@
+"""The uncommitted change: which files it touches, and what it still lacks."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from datetime import datetime
+from typing import Any
+
+from hunchd.domain.context import Focus
+from hunchd.domain.errors import InvalidInput, RepositoryError
+from hunchd.engine.state.project import Project, Tree
+from hunchd.prediction.missing import missing_files
+from hunchd.protocol.answers import review_json
+from hunchd.protocol.requests import ReviewRequest
+from hunchd.repository.working import changed_paths
+
+logger = logging.getLogger(__name__)
+
+
+async def changed_files(tree: Tree) -> tuple[str, ...]:
+    """Return the paths of the uncommitted change, read by git in a thread; none in a plain folder or if git fails."""
+    if tree.layout.git_dir is None:
+        return ()
+    try:
+        return tuple(await asyncio.to_thread(changed_paths, tree.root))
+    except RepositoryError as error:
+        logger.warning("the change in %s cannot be read: %s", tree.root, error.message)
+        return ()
+
+
+async def review(request: ReviewRequest, project: Project, tree: Tree, now: datetime) -> dict[str, Any]:
+    """Return what the uncommitted change, or base..HEAD with it, lacks. Raises InvalidInput for an unknown base."""
+    if request.base:
+        changed = await _since(tree, request.base)
+    else:
+        changed = await changed_files(tree)
+    if project.predictor is None or not changed:
+        return review_json((), changed)
+    focus = Focus(project=project.id, branch="" if tree.branch == tree.trunk else tree.branch, author=tree.user)
+    return review_json(missing_files(project.predictor, changed, focus, int(now.timestamp())), changed)
+
+
+async def _since(tree: Tree, base: str) -> tuple[str, ...]:
+    if tree.layout.git_dir is None:
+        raise InvalidInput("a plain folder has no revisions", field="base")
+    try:
+        return tuple(await asyncio.to_thread(changed_paths, tree.root, base))
+    except RepositoryError as error:
+        raise InvalidInput(f"'base' names no commit that HEAD has in common: {base}", field="base") from error
