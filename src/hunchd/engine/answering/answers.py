@@ -22,6 +22,8 @@ from hunchd.domain.memory import Kind, Memory
 from hunchd.domain.signal import FileOpened, Signal
 from hunchd.engine.answering import scoreboard
 from hunchd.engine.answering.bundles import Bundles, Key, size_of
+from hunchd.engine.answering.fact_index import FactIndex
+from hunchd.engine.answering.fact_pieces import words_at_hand, words_in
 from hunchd.engine.answering.pieces import Known, pieces
 from hunchd.engine.answering.predicted_errors import predicted_errors
 from hunchd.engine.answering.prefetch_figures import prefetch_metrics, prefetch_status
@@ -49,6 +51,7 @@ QUIET = 0.06  # seconds without another open before bundles are prefetched: a pe
 FOUND = 4  # memories that a query may add
 LOOKED_AT = 24  # … out of this many best matches
 NAMED_BY = {Kind.PATTERN: 2, Kind.WORKFLOW: 1}  # minimum title words that a query must contain
+LONGEST_ERROR = 4_000  # characters at the end of an error whose words lead to facts
 NAMED = 40  # predicted files listed by name only, below those with signatures
 SURE = 0.5  # confidence from which a predicted file is not replaced
 HOT_SCORE = 6.0  # BM25 score of a full match; relevance is the fraction of it
@@ -96,6 +99,7 @@ class Answers(Feature):
         self._board_file = scoreboard_file
         self.board = scoreboard.Scoreboard()
         self.bundles = Bundles(dropped=lambda size: self.board.wasted(size, self._now().timestamp()))
+        self._fact_indexes: dict[str, FactIndex] = {}  # by project id; "" is the user's own
         self._wish: Wish | None = None
         self._wished = asyncio.Event()
 
@@ -203,6 +207,7 @@ class Answers(Feature):
 
     async def forget_project(self, project_id: str) -> None:
         self.bundles.forget(project_id)
+        self._fact_indexes.pop(project_id, None)
         self.board.forget(project_id)
 
     def status(self) -> dict[str, Any]:
@@ -283,7 +288,7 @@ class Answers(Feature):
             errors=errors,
             fixes=project.fixes.shown(error.memory for error in errors),
             candidates=candidates(errors, project),
-            facts=[fact for fact in (*project.facts.values(), *self._own.facts.values()) if is_told(fact, now)],
+            facts=[fact for fact in self._relevant_facts(project, focus) if is_told(fact, now)],
             conflicts=tuple(project.conflicts.values()),
             profile=tuple(self._own.profile.values()),
             found=self._found(focus),
@@ -306,6 +311,16 @@ class Answers(Feature):
             topics=() if key.told else project.topics,  # they were in the first bundle
             secret=self._secret,
         )
+
+    def _relevant_facts(self, project: Project, focus: Focus) -> list[Memory]:
+        """Return the facts that may concern the focus; the cost does not grow with those that do not."""
+        words = words_at_hand(focus) | words_in(" ".join(error[-LONGEST_ERROR:] for error in focus.errors))
+        found = []
+        for key, facts in ((project.id, project.facts), ("", self._own.facts)):
+            index = self._fact_indexes.setdefault(key, FactIndex(words_in))
+            index.sync(facts)
+            found += index.relevant(words)
+        return found
 
     def _prediction(self, focus: Focus, project: Project, k: int) -> Prediction:
         if project.predictor is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import PurePosixPath
@@ -26,6 +26,8 @@ TOLD_HERE = 0.85  # … and about the current file or task
 CONVENTION = 0.35
 DOUBTED = 0.6  # factor for doubtful facts: half as likely to be valid, but worth a look
 
+MOST_STATED_HERE = 10  # statements of the user about the work at hand
+MOST_STATED_ELSEWHERE = 5  # … and about other things: general rules are among them
 MOST_CONVENTIONS = 12
 MOST_SENTENCES = 4  # of those, sentences of a guide
 MOST_SHARED = 6  # of those, shared by colleagues: they must not crowd out what tools enforce
@@ -73,8 +75,7 @@ def told_pieces(
     current errors.
     """
     here = that_matter(_on_branch(facts, focus.branch), focus.file, focus.open_files)
-    near = map(_near, filter(None, (focus.file, *focus.open_files)))
-    at_hand = words_in(" ".join((*near, focus.branch, focus.query)))
+    at_hand = words_at_hand(focus)
     quoting = _that_quote(errors, here)
     told = [fact for fact in here if fact.trust is Trust.USER]
     others = [fact for fact in here if fact.trust is not Trust.USER]
@@ -89,11 +90,7 @@ def told_pieces(
         for fact in decisions
     }
     speaking = sorted((fact for fact in decisions if shared[fact.id]), key=lambda fact: (-shared[fact.id], fact.id))
-    said = {
-        fact.id: _fact(fact, now, here=fact.id in quoting or _speaks_of(fact, focus))
-        for fact in told
-        if fact.id in quoting or _matters(fact, at_hand)
-    }
+    said = _stated(told, focus, quoting, at_hand, now)
     open_now = [_conflict(*found, said, now) for found in _foremost(conflicts, focus, at_hand)]
     return [
         *(piece for piece in said.values() if not any(_quotes(one, piece) for one in open_now)),
@@ -102,6 +99,29 @@ def told_pieces(
         *open_now,
         *_profile(profile, at_hand),
     ]
+
+
+def words_at_hand(focus: Focus) -> frozenset[str]:
+    """Return the words of the open files, the branch and the question."""
+    near = map(_near, filter(None, (focus.file, *focus.open_files)))
+    return words_in(" ".join((*near, focus.branch, focus.query)))
+
+
+def _stated(
+    told: Sequence[Memory], focus: Focus, quoting: Collection[str], at_hand: frozenset[str], now: datetime
+) -> dict[str, Piece]:
+    """Build pieces of what the user stated, by id: first what quotes an error or names the work, then the rest.
+
+    Both are limited, so that facts about other things never push aside what concerns this file.
+    """
+    here = [fact for fact in told if fact.id in quoting or _speaks_of(fact, focus)]
+    here.sort(key=lambda fact: (fact.id not in quoting, -len(at_hand & words_in(f"{fact.title} {fact.content}"))))
+    elsewhere = [fact for fact in told if fact not in here and _matters(fact, at_hand)]
+    elsewhere.sort(key=lambda fact: (-fact.importance, -fact.at.timestamp()))
+    return {
+        **{fact.id: _fact(fact, now, here=True) for fact in here[:MOST_STATED_HERE]},
+        **{fact.id: _fact(fact, now) for fact in elsewhere[:MOST_STATED_ELSEWHERE]},
+    }
 
 
 def _on_branch(facts: Iterable[Memory], branch: str) -> Iterator[Memory]:

@@ -1,0 +1,78 @@
+"""Facts by the words they hold, so that an answer looks at those that concern it, however many are kept."""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+
+from hunchd.domain.memory import Memory, Trust
+
+Rank = tuple[float, float, str]  # importance and time, both negated, and the id
+
+MOST_NEAR = 24  # facts of the user that share a word with the work at hand
+MOST_GENERAL = 8  # facts of the user that are shown whatever is at hand: the most important, then the newest
+MOST_HOLDERS = 400  # facts: a word that more of them hold tells none from another
+
+
+class FactIndex:
+    """An index of a mapping of facts that is owned by others; `sync` follows its changes.
+
+    Only what the user stated is selected by words: it grows for ever. Conventions and decisions of the project, and
+    what holds on one branch only, are few and always returned.
+    """
+
+    def __init__(self, words_of: Callable[[str], frozenset[str]]) -> None:
+        self._words_of = words_of
+        self._known: dict[str, Memory] = {}
+        self._always: dict[str, Memory] = {}
+        self._holders: dict[str, set[str]] = defaultdict(set)
+        self._ranks: list[Rank] = []
+
+    def sync(self, facts: Mapping[str, Memory]) -> None:
+        """Take over what changed since the last call; compares identities, about 1 ms for 10,000 facts."""
+        known = self._known
+        for identifier in [one for one in known if one not in facts]:
+            self._drop(identifier)
+        for identifier, fact in facts.items():
+            if known.get(identifier) is not fact:
+                self._drop(identifier)
+                self._add(identifier, fact)
+
+    def relevant(self, words: Iterable[str]) -> list[Memory]:
+        """Return the facts that may concern work that is described by `words`."""
+        scores: dict[str, float] = defaultdict(float)
+        for word in words:
+            holders = self._holders.get(word, ())
+            if 0 < len(holders) <= MOST_HOLDERS:
+                for identifier in holders:
+                    scores[identifier] += 1.0 / len(holders)
+        near = sorted(scores, key=lambda one: (-scores[one], one))[:MOST_NEAR]
+        general = [identifier for *_, identifier in self._ranks[:MOST_GENERAL]]
+        return [*self._always.values(), *(self._known[one] for one in dict.fromkeys((*near, *general)))]
+
+    def _add(self, identifier: str, fact: Memory) -> None:
+        self._known[identifier] = fact
+        if fact.trust is not Trust.USER or fact.branch is not None:
+            self._always[identifier] = fact
+            return
+        insort(self._ranks, _rank(fact))
+        for word in self._words(fact):
+            self._holders[word].add(identifier)
+
+    def _drop(self, identifier: str) -> None:
+        fact = self._known.pop(identifier, None)
+        if fact is None or self._always.pop(identifier, None) is not None:
+            return
+        self._ranks.remove(_rank(fact))
+        for word in self._words(fact):
+            self._holders[word].discard(identifier)
+            if not self._holders[word]:
+                del self._holders[word]
+
+    def _words(self, fact: Memory) -> frozenset[str]:
+        return self._words_of(f"{fact.title} {fact.content}")
+
+
+def _rank(fact: Memory) -> Rank:
+    return -fact.importance, -fact.at.timestamp(), fact.id
