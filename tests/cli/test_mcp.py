@@ -150,7 +150,7 @@ def test_restarted_daemon_stores_memory_once(fake: FakeDaemon, repository: Path)
 def test_invalid_argument_lists_allowed_values(fake: FakeDaemon, repository: Path) -> None:
     with agent() as it:
         assert it.call("predict", file="a.py", depth=3) == (
-            "The tool predict has no argument 'depth'. It takes: file, k, project.",
+            "The tool predict has no argument 'depth'. It takes: file, query, k, project.",
             True,
         )
         assert it.call("feedback", id="m1") == ("'outcome' is missing. Feedback needs: id, outcome.", True)

@@ -68,7 +68,7 @@ def test_context_query_reads_every_field() -> None:
         ("project=/p&file=%ff", "not UTF-8"),
         ("project=/p&" + "&".join(f"x{n}=1" for n in range(200)), "over 100 fields"),
         ("projct=/p", "'projct' is not a field here"),
-        ("project=/p&query=" + "x" * 5000, "longer than 4,096 bytes"),
+        ("project=/p&query=" + "x" * 70_000, "longer than 65,536 bytes"),
     ],
 )
 def test_context_query_error_lists_allowed_values(query: str, says: str) -> None:
@@ -148,6 +148,7 @@ def test_other_bodies_read_every_field() -> None:
         session="s",
         as_of=datetime(2025, 1, 1, tzinfo=UTC),
         k=20,
+        code=False,
     )
     assert expand_of_body({"topic": "cli", "level": "summary", "project": "p"}) == ExpandRequest(
         topic="cli", level="summary", project="p"

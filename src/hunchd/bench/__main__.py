@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 import sys
 
-from hunchd.bench import bundle, latency, recall, replay
+from hunchd.bench import bundle, code, latency, recall, replay
 
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m hunchd.bench", description=__doc__)
     kinds = parser.add_subparsers(dest="kind", required=True)
-    for name, module in (("replay", replay), ("recall", recall), ("latency", latency), ("bundle", bundle)):
+    modules = {"replay": replay, "recall": recall, "latency": latency, "bundle": bundle, "code": code}
+    for name, module in modules.items():
         kind = kinds.add_parser(name, help=module.__doc__)
         module.add_arguments(kind)
         kind.set_defaults(run=module.run)

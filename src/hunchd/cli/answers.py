@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from hunchd.cli.client import Client
-from hunchd.cli.errors import Refused
+from hunchd.cli.errors import Refused, WrongUsage
 from hunchd.cli.launching import connect
 from hunchd.cli.output import BOLD, clean, coloured, note, number, print_json, span
 from hunchd.cli.progress import watched
@@ -54,9 +54,11 @@ def context(arguments: Namespace) -> int:
 
 def predict(arguments: Namespace) -> int:
     """Print the predicted files, most likely first."""
-    path = text_file(arguments.file)
+    if not arguments.file and not arguments.query:
+        raise WrongUsage("name the FILE you open, or say with --query what you are after.")
+    path = text_file(arguments.file) if arguments.file else None
     client = connect(start=not arguments.no_start)
-    root = root_of(path, client)
+    root = root_of(path or str(Path.cwd()), client)
     question = {
         "project": root,
         "file_opened": path,
@@ -82,7 +84,7 @@ def predict(arguments: Namespace) -> int:
     for reason in prediction.get("degraded", ()):
         note(clean(reason))
     if not files and not prediction.get("degraded"):
-        note(f"no hunch what comes after {arguments.file}.")
+        note(f"no hunch what comes after {arguments.file or arguments.query}.")
     return 0
 
 

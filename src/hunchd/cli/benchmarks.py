@@ -9,10 +9,11 @@ from hunchd.protocol.threads import one_thread_each
 
 def add_arguments(parser: ArgumentParser) -> None:
     with one_thread_each():  # as the daemon does
-        from hunchd.bench import bundle, latency, recall, replay
+        from hunchd.bench import bundle, code, latency, recall, replay
 
     kinds = parser.add_subparsers(title="benchmarks", required=True, metavar="BENCHMARK")
-    for name, module in (("replay", replay), ("recall", recall), ("latency", latency), ("bundle", bundle)):
+    modules = {"replay": replay, "recall": recall, "latency": latency, "bundle": bundle, "code": code}
+    for name, module in modules.items():
         summary = (module.__doc__ or "").strip().splitlines()[0]
         kind = kinds.add_parser(name, help=summary, description=summary)
         module.add_arguments(kind)

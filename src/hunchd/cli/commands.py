@@ -14,6 +14,7 @@ from hunchd.cli.system_commands import SYSTEM_COMMANDS
 from hunchd.cli.values import count, positive, seconds, share
 
 ACTIVITIES: Final = ("coding", "debugging", "new_feature", "reviewing")
+ROLES: Final = ("source", "test", "docs", "example", "generated", "vendored", "config", "changelog")
 KINDS: Final = ("fact", "episode", "error", "pattern", "workflow", "document", "message")
 CATEGORIES: Final = ("identity", "preference", "constraint", "instruction", "decision", "convention")
 LEVELS: Final = ("full", "summary", "compressed", "index")
@@ -31,7 +32,7 @@ def _context(parser: ArgumentParser) -> None:
 
 
 def _predict(parser: ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE", help="the file you open")
+    parser.add_argument("file", nargs="?", metavar="FILE", help="the file you open; may be left out with --query")
     parser.add_argument("-k", type=positive, default=10, metavar="N", help="how many files (default 10)")
     parser.add_argument("--query", metavar="TEXT", help="what you are looking for")
     parser.add_argument("--branch", help="as if this branch were checked out")
@@ -65,9 +66,12 @@ def _search(parser: ArgumentParser) -> None:
     parser.add_argument("query", nargs="+", metavar="WORD", help="what to look for")
     parser.add_argument("-k", type=positive, default=5, metavar="N", help="how many results (default 5)")
     parser.add_argument("--depth", choices=("shallow", "deep", "specific"), default="shallow", help="default: shallow")
-    parser.add_argument("--kind", action="append", choices=KINDS, default=[], help="may be given several times")
+    kinds = ("code", *KINDS)
+    parser.add_argument("--kind", action="append", choices=kinds, default=[], help="may be given several times")
     parser.add_argument("--tag", action="append", default=[], metavar="TAG", help="may be given several times")
     parser.add_argument("--path", metavar="PREFIX", help="only memories about paths with this prefix")
+    parser.add_argument("--role", action="append", choices=ROLES, default=[], help="only code in files of this role")
+    parser.add_argument("--language", action="append", default=[], metavar="NAME", help="only code in this language")
     parser.add_argument("--as-of", metavar="DATE", help="what was valid then, e.g. 2026-03-01")
     _project_option(parser)
 
@@ -176,11 +180,12 @@ COMMANDS: Final = (
     Command(
         "predict",
         NEXT,
-        "which files come next after FILE",
-        "Prints the files you will most likely touch after FILE, each with its probability and the reasons.",
+        "which files come next after FILE, or for a task",
+        "Prints the files you will most likely touch after FILE, or for the task that --query says in words,\n"
+        "each with its probability and the reasons.",
         f"{RUN}.answers:predict",
         _predict,
-        ("hunch predict src/app.py", "hunch predict src/app.py -k 3 --json"),
+        ("hunch predict src/app.py -k 3", 'hunch predict --query "sign the session cookie"'),
     ),
     Command(
         "review",
@@ -231,12 +236,14 @@ COMMANDS: Final = (
     Command(
         "search",
         KNOWN,
-        "find memories by words and meaning",
-        "Searches the memories of the current project. shallow is fast, deep follows links and expands the query,\n"
-        "specific looks for one exact name: a path, an id, a key.",
+        "search code, memories and history in words",
+        "Searches the code of the current project and its memories: decisions, past work, workflows, documents.\n"
+        "Code is printed as path:lines with its signature.\n"
+        "shallow is fast, deep follows links and expands the query, specific looks for one exact name: a path, an id,\n"
+        "a key. With - as WORD a long text, such as an issue with its traceback, is read from standard input.",
         f"{RUN}.memories:search",
         _search,
-        ("hunch search signed cookies", "hunch search release --kind workflow -k 3"),
+        ("hunch search where are cookies signed", "hunch search tests for the session --kind code -k 3"),
     ),
     Command("show", KNOWN, "one memory in full", "Prints one memory in full.", f"{RUN}.memories:show", _id),
     Command(
@@ -345,7 +352,9 @@ COMMANDS: Final = (
         "measure predictions and search on a real history",
         "replay walks a repository's own history and scores the predictions against what really happened next.\n"
         "recall searches for the past work that later commits mention, compared with BM25.\n"
-        "latency measures predictions on a large synthetic repository. None needs a daemon or changes anything.",
+        "latency measures predictions on a large synthetic repository.\n"
+        "code searches repositories for a file of questions and scores the files found, compared with BM25.\n"
+        "None needs a daemon or changes anything.",
         f"{RUN}.benchmarks:run",
         _bench,
         ("hunch bench replay --repo . --task first-file --test-units 100",),

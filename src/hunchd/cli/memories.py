@@ -116,11 +116,13 @@ def search(arguments: Namespace) -> int:
     root = root_or_none(arguments.project)
     question = {
         "project": root,
-        "query": " ".join(arguments.query),
+        "query": _text(" ".join(arguments.query)),
         "depth": arguments.depth,
         "kinds": arguments.kind or None,
         "tags": arguments.tag or None,
         "path_prefix": arguments.path,
+        "roles": arguments.role or None,
+        "languages": arguments.language or None,
         "as_of": arguments.as_of,
         "k": arguments.k,
     }
@@ -131,17 +133,35 @@ def search(arguments: Namespace) -> int:
         print_json(answer)
         return 0
     for result in answer["results"]:
-        when = f" · {clean(result['at'][:10])}" if result.get("at") else ""
-        print(f"{coloured(line(result['title'], 90), BOLD)}  {result['kind']}{when} · {clean(result['id'])}")
-        if result.get("snippet") and result["snippet"] != result["title"]:  # many facts are their own title
-            print(f"    {line(result['snippet'], 200)}")
-        if result.get("reasons"):
-            print(coloured(f"    {line(' · '.join(result['reasons']))}", DIM))
+        print("\n".join(_found_code(result) if result["kind"] == "code" else _found(result)))
     for missing in answer.get("degraded", ()):
         note(f"incomplete: {clean(missing)}")
     if not answer["results"]:
         note("nothing found.")
     return 0
+
+
+def _found(result: Mapping[str, Any]) -> list[str]:
+    """Format a memory that was found."""
+    when = f" · {clean(result['at'][:10])}" if result.get("at") else ""
+    lines = [f"{coloured(line(result['title'], 90), BOLD)}  {result['kind']}{when} · {clean(result['id'])}"]
+    if result.get("snippet") and result["snippet"] != result["title"]:  # many a fact is its own title
+        lines.append(f"    {line(result['snippet'], 200)}")
+    return [*lines, *_reasons(result)]
+
+
+def _found_code(result: Mapping[str, Any]) -> list[str]:
+    """Format code that was found: where it is, so that an editor or terminal can open it, its signature, its lines."""
+    source = result["source"]
+    place = f"{clean(source['path'])}:{source['start_line']}-{source['end_line']}"
+    title = "" if result["title"] == source["path"] else f"  {line(result['title'], 110)}"
+    lines = [f"{coloured(place, BOLD)}{title}"]
+    lines += [f"    {clean(shown)}" for shown in result["snippet"].splitlines()]
+    return [*lines, *_reasons(result)]
+
+
+def _reasons(result: Mapping[str, Any]) -> list[str]:
+    return [coloured(f"    {line(' · '.join(result['reasons']))}", DIM)] if result.get("reasons") else []
 
 
 def show(arguments: Namespace) -> int:

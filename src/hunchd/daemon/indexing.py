@@ -11,6 +11,10 @@ from datetime import timedelta, timezone
 from pathlib import Path
 from typing import Any, Final
 
+from hunchd.codesearch import records
+from hunchd.codesearch.building import update_index
+from hunchd.codesearch.chunks import chunks_of
+from hunchd.codesearch.roles import Role, role_of
 from hunchd.daemon.attempts import Attempts
 from hunchd.daemon.models import Scope, history_of, saved
 from hunchd.domain.code import FileOutline
@@ -24,6 +28,7 @@ from hunchd.ingestion.history import readable, units
 from hunchd.ingestion.naming import may_be_named
 from hunchd.ingestion.parsing import blob_id, outline_of
 from hunchd.ingestion.rewrites import Rewritten, gone, moved
+from hunchd.ingestion.screening import screened
 from hunchd.ingestion.shared import shared_memories
 from hunchd.ingestion.skeleton import view
 from hunchd.ingestion.topics import topics
@@ -41,6 +46,7 @@ from hunchd.store.code import CodeCache
 
 BATCH: Final = 200  # files put into the cache, or episodes sent, at once
 MOST_FACTS: Final = 2_000  # newest facts from a history's messages; older ones are outdated
+FIRST_SEARCHABLE: Final = 600  # files read until a part of a large project can be searched
 TOLD_EVERY: Final = 500  # units between two reports of progress
 
 
@@ -71,8 +77,13 @@ def _indexed(scope: Scope, git: Git | None, total: int) -> Iterator[dict[str, An
     if total:
         yield saved(learner, scope)
     with CodeCache(scope.code_cache, writable=True) as cache:
+        searchable = FIRST_SEARCHABLE
         for step in _changed(scope, cache):
+            if searchable <= step.done < step.total:  # what was read so far can be searched
+                update_index(cache.path.parent, cache)
+                searchable = step.done * 4
             yield {"stage": "files", "done": step.done, "total": step.total}
+        update_index(cache.path.parent, cache)
         _placed(cache, learner)
         yield saved(learner, scope)
         if scope.full and total > scope.newest:
@@ -93,6 +104,7 @@ def parse(scope: Scope, paths: Sequence[str] | None = None) -> Iterator[dict[str
             if step.outlines or step.removed:
                 outlines = [asdict(outline) for outline in step.outlines]
                 yield {"outlines": outlines, "removed": step.removed, "done": step.done, "total": step.total}
+        update_index(cache.path.parent, cache)
 
 
 def conventions_of(scope: Scope) -> dict[str, Any]:
@@ -322,8 +334,8 @@ def _changed(scope: Scope, cache: CodeCache, paths: Sequence[str] | None = None)
     yield _Step([], gone, done, total)
     with Attempts(cache.path) as attempts:
         for batch in _batches(waiting):
-            outlines, same, lost = _read(scope, batch, blobs, attempts)
-            cache.put(outlines, wanted, view)
+            outlines, same, lost, chunks = _read(scope, batch, blobs, attempts)
+            cache.put(outlines, wanted, view, chunks)
             cache.restamp({path: wanted[path] for path in same})
             cache.remove(lost)
             done += len(batch)
@@ -332,8 +344,9 @@ def _changed(scope: Scope, cache: CodeCache, paths: Sequence[str] | None = None)
 
 def _read(
     scope: Scope, paths: Sequence[str], blobs: dict[str, str], attempts: Attempts
-) -> tuple[list[FileOutline], list[str], list[str]]:
-    """Return outlines of changed files, paths of unchanged ones and paths of unreadable ones."""
+) -> tuple[list[FileOutline], list[str], list[str], dict[str, bytes]]:
+    """Return outlines of changed files, paths of unchanged and unreadable ones, and packed chunks by path."""
+    chunks: dict[str, bytes] = {}
     outlines: list[FileOutline] = []
     same: list[str] = []
     lost: list[str] = []
@@ -348,7 +361,17 @@ def _read(
         else:
             with attempts.at(blob):
                 outlines.append(outline_of(path, source, blob))
-    return outlines, same, lost
+                if (packed := _chunks(outlines[-1], source)) is not None:
+                    chunks[path] = packed
+    return outlines, same, lost, chunks
+
+
+def _chunks(outline: FileOutline, source: bytes) -> bytes | None:
+    """The chunks of a file that a person wrote, packed; None for others, which stay out of search."""
+    if not outline.words or role_of(outline.path) is Role.GENERATED:
+        return None
+    found = chunks_of(outline, screened(source.decode("utf-8", "replace")))
+    return records.pack(found) if found else None
 
 
 def _batches(paths: list[str]) -> Iterable[list[str]]:

@@ -68,6 +68,14 @@ class Finding:
         )
         return results, degraded
 
+    async def vector(self, query: str, patience: float) -> tuple[bytes | None, list[str]]:
+        """Return the vector of a question and what keeps it from being made; waits `patience` seconds at most."""
+        degraded: list[str] = []
+        vector = self._vector_of(query, "hybrid", patience, degraded)
+        if vector is None or isinstance(vector, bytes):
+            return vector, degraded
+        return (vector() if callable(vector) else await vector), degraded
+
     async def found(
         self, asked: dict[str, Any], read: Callable[[Sequence[str]], object] | None = None
     ) -> tuple[list[tuple[Found, Sequence[str]]], list[str]]:

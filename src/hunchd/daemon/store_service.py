@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -9,10 +10,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
+from hunchd.daemon.patience import patient_threads
 from hunchd.daemon.store_finding import Finding
 from hunchd.daemon.store_reading import Reading
 from hunchd.domain.errors import StoreClosed
-from hunchd.embedding.embedder import Late, LazyEmbedder, Reader
+from hunchd.embedding.embedder import Late, LazyEmbedder, ModelUnavailable, Reader
 from hunchd.protocol.allocating import give_memory_back
 from hunchd.protocol.helper import Handler
 from hunchd.protocol.pipe import Json
@@ -39,6 +41,7 @@ class StoreService:
         self._model = model
         self._answering = 0  # requests in progress
         self.reading = Reading(reader, lambda: self._answering > 0) if reader is not None else None
+        self._patient = patient_threads(1, "embedding texts")
         self.last_request = time.monotonic()
         self.last_question = float("-inf")
         self.pending = 0  # memories without a vector, as far as known
@@ -53,6 +56,7 @@ class StoreService:
             "list": self._list,
             "search": self._search,
             "answer": self._answer,
+            "vector": self._vector,
             "delete": self._delete,
             "delete_signals": self._delete_signals,
             "forget_signals": self._forget_signals,
@@ -68,6 +72,7 @@ class StoreService:
             "scan": self._scan,
             "signals": self._signals,
             "contradict": self._contradict,
+            "embed": self._embed,
         }
         return {name: self._noticing(answer) for name, answer in answering.items()} | unnoticed
 
@@ -125,6 +130,24 @@ class StoreService:
         self.last_question = time.monotonic()
         results, degraded = await self._finding.results(asked)
         return {"results": results, "degraded": degraded, "stats": {"pending_embeddings": self.pending}}
+
+    async def _vector(self, asked: dict[str, Any]) -> dict[str, Any]:
+        """The vector of a question; null where none can be made in time."""
+        vector, degraded = await self._finding.vector(asked["query"], float(asked["patience"]))
+        return {"vector": _text(vector) if vector is not None else None, "degraded": degraded}
+
+    async def _embed(self, asked: dict[str, Any]) -> dict[str, Any]:
+        """Vectors of texts for which nobody waits; null where embedding is switched off or the model fails."""
+        if self._model is None:
+            return {"vectors": None}
+        model, texts = self._model, [str(text) for text in asked["texts"]]
+        try:
+            vectors = await asyncio.get_running_loop().run_in_executor(
+                self._patient, lambda: model.model().embed(texts)
+            )
+        except ModelUnavailable:
+            return {"vectors": None}
+        return {"vectors": [_text(vector) for vector in vectors]}
 
     async def _delete(self, asked: dict[str, Any]) -> dict[str, Any]:
         if not self.collections.has(asked["project"]):
@@ -239,6 +262,10 @@ class StoreService:
         if self.reading is not None and self.reading.failure:
             found.append(f"contradictions by rules only: {self.reading.failure}")
         return found
+
+
+def _text(vector: bytes) -> str:
+    return base64.b64encode(vector).decode("ascii")
 
 
 async def _batches(rows: AsyncIterator[Row], size: int = EXPORTED_AT_ONCE) -> AsyncIterator[list[Row]]:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from hunchd.assembly.tokens import count
+from hunchd.codesearch.query import parse_query
 from hunchd.consolidation.chronicling import quoting, says_it
 from hunchd.domain.context import Bundle
 from hunchd.domain.errors import NotFound
@@ -16,6 +17,7 @@ from hunchd.domain.facts import Change
 from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Memory
 from hunchd.engine.answering.answers import Answers
+from hunchd.engine.answering.code_searching import CodeAnswer, CodeSearching, with_code
 from hunchd.engine.answering.expanding import expanded, memory_at
 from hunchd.engine.answering.line_reading import LineReading
 from hunchd.engine.answering.reviewing import changed_files, review
@@ -32,6 +34,7 @@ from hunchd.engine.keeping.writing import Writer
 from hunchd.engine.knowledge.contradictions import Contradictions
 from hunchd.engine.knowledge.knowledge import Knowledge
 from hunchd.engine.knowledge.transfer import Transfer
+from hunchd.engine.learning.code_cards import CodeCards
 from hunchd.engine.learning.contradicting import Contradicting
 from hunchd.engine.learning.fixing import Fixing
 from hunchd.engine.learning.habits import Habits
@@ -48,7 +51,7 @@ from hunchd.engine.state.activity import ActivityClock
 from hunchd.engine.state.events import Events
 from hunchd.engine.state.feature import Features
 from hunchd.engine.state.parts import Parts
-from hunchd.engine.state.project import Project
+from hunchd.engine.state.project import Project, Tree
 from hunchd.engine.status import StatusReporter
 from hunchd.engine.watching import Watching
 from hunchd.protocol.answers import page_json
@@ -128,6 +131,7 @@ class Engine:
         """
         memories, projects = self._memories, self._projects
         ledger = create_ledger(parts)
+        self._code = CodeSearching(parts.store, now=parts.now)
         self._answers = Answers(
             parts.settings.context,
             parts.hot,
@@ -138,6 +142,7 @@ class Engine:
             list_problems=self._health.list_problems,
             features=features,
             scoreboard_file=parts.places.state / "scoreboard.json",
+            code=self._code,
         )
         self._searching = Searching(parts.hot, parts.store, now=parts.now)
         self._sessions = Sessions(
@@ -181,6 +186,8 @@ class Engine:
             projects,
             Habits(memories, projects.known, parts),
             Upkeep(self._indexing, projects.known, features),
+            self._code,
+            CodeCards(parts.store, projects.known),
             LineReading(),
             Logs(parts.settings.signals.error_logs, projects.roots, self._intake.accept),
         )
@@ -277,21 +284,31 @@ class Engine:
         return told | {"degraded": list(self._health.list_problems([project]))}
 
     async def search(self, request: SearchRequest) -> dict[str, Any]:
-        """Search the memories of a project, of a session's project, or of the user."""
+        """Search code and memories of a project, of a session's project, or memories of the user."""
         if request.project is None and request.session is not None:
             request = replace(request, project=self.conversations.project_of(request.session))
+        query = parse_query(request.query)
+        request = replace(request, query=query.gist)  # memories are found by what a long text is about
         if request.project is None:
             facts = self._projects.own.facts.values()
             found = await self.knowledge.with_moments(request, await self._searching.search(request, None), facts)
             return self._housekeeping.found(request.query, None, found)
         project, tree = self._projects.find(request.project)
         request = replace(request, path_prefix=relative_prefix(request.path_prefix, tree.root))
-        found = await self._searching.search(request, project.id, tree.branch)
-        found = await self.knowledge.with_moments(request, found, project.facts.values())
+        code = await self._code.search(request, query, project, tree) if request.code else CodeAnswer()
+        found = await self._search_memories(request, project, tree)
+        if code.results or code.degraded:
+            found = with_code(found, code, query.intent, request.k)
         missing = self._health.list_problems([project])
         if missing and not found["results"]:  # nothing yet is not nothing at all
             found |= {"status": "degraded", "degraded": [*found["degraded"], *missing]}
         return self._housekeeping.found(request.query, project.id, found)
+
+    async def _search_memories(self, request: SearchRequest, project: Project, tree: Tree) -> dict[str, Any]:
+        if not request.memories:
+            return {"results": [], "status": "empty", "degraded": [], "took_ms": 0.0}
+        found = await self._searching.search(request, project.id, tree.branch)
+        return await self.knowledge.with_moments(request, found, project.facts.values())
 
     async def expand(self, request: ExpandRequest) -> dict[str, Any]:
         """Return the detailed text of a memory, file or topic."""

@@ -146,6 +146,14 @@ class Predictor(Learner):
             expected(self._state, query) if explain else (),
         )
 
+    def score_files(self, focus: Focus, *, now: int, k: int) -> dict[str, float]:
+        """Return the scores of the `k` best files by path; what becomes of them teaches nothing."""
+        ranked = self.ranked(query_of(focus, self._state), now)
+        best = ranked.order[:k]
+        paths = self._state.files.paths
+        files = ranked.found.files[best].tolist()
+        return {paths[file]: score for file, score in zip(files, ranked.scores[best].tolist(), strict=True)}
+
     def ranked(self, query: Query, now: int) -> Ranked:
         """Rank all candidates, with their features."""
         found = gather(self._state, query, now)

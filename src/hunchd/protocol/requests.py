@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, Literal, cast, get_args
@@ -19,7 +20,8 @@ DEFAULT_BUDGET: Final = 8000  # tokens
 LARGEST_BUDGET: Final = 200_000  # tokens; the largest common model window
 OPEN_FILES_LIMIT: Final = 100
 ERRORS_LIMIT: Final = 20
-QUERY_LIMIT: Final = 4096  # bytes; a longer question is a document
+NOTE_LIMIT: Final = 4096  # bytes
+QUERY_LIMIT: Final = TEXT_LIMIT  # bytes; a long one is read as the report of a problem
 FEEDBACK_LIMIT: Final = 1000  # items a request
 PAGE: Final = 50  # items when no limit is asked for
 LARGEST_PAGE: Final = 1000
@@ -37,6 +39,9 @@ OUTCOMES: Final[tuple[str, ...]] = get_args(Outcome)
 FORMATS: Final[tuple[str, ...]] = get_args(Format)
 KINDS: Final = tuple(kind.value for kind in Kind)
 KINDS_CALLED: Final = (*KINDS, *CATEGORIES)  # names that clients may use
+CODE: Final = "code"  # a kind of result that is no memory
+KINDS_FOUND: Final = (*KINDS_CALLED, CODE)
+ROLES: Final = ("source", "test", "docs", "example", "generated", "vendored", "config", "changelog")  # of files
 RESOLUTIONS: Final = ("a_wins", "b_wins", "both_valid", "merged")
 SCOPES: Final = tuple(scope.value for scope in Scope)
 STATUSES: Final = tuple(status.value for status in Status)
@@ -46,7 +51,9 @@ ASSEMBLE_FIELDS: Final = ("project", "budget", "signals")
 ASSEMBLE_SIGNALS: Final = ("current_file", "open_files", "recent_errors", "branch", "activity", "query")
 REVIEW_FIELDS: Final = ("project", "base")
 PREDICT_FIELDS: Final = ("project", "file_opened", "open_files", "query", "branch", "error", "k")
-SEARCH_FIELDS: Final = ("project", "query", "depth", "kinds", "path_prefix", "tags", "session", "as_of", "k")
+SEARCH_FIELDS: Final = (
+    "project", "query", "depth", "kinds", "path_prefix", "roles", "languages", "tags", "session", "as_of", "k",
+)  # fmt: skip
 EXPAND_FIELDS: Final = ("id", "topic", "level", "project")
 FEEDBACK_FIELDS: Final = ("id", "outcome", "note", "project")
 MEMORIES_FIELDS: Final = (
@@ -105,10 +112,14 @@ class SearchRequest:
     kinds: tuple[Kind, ...] = ()
     category: str | None = None  # of facts
     path_prefix: str | None = None
+    roles: tuple[str, ...] = ()  # of files
+    languages: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     session: str | None = None
     as_of: datetime | None = None
     k: int = 10
+    code: bool = True  # whether code is searched
+    memories: bool = True  # whether memories are
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -267,7 +278,10 @@ def review_of_body(raw: Any) -> ReviewRequest:
 
 def search_of_body(raw: Any) -> SearchRequest:
     fields = Fields(raw, SEARCH_FIELDS)
-    kinds, category = _kinds(fields, "kinds")
+    called = fields.choices("kinds", KINDS_FOUND)
+    kinds, category = _kinds_of(fields, "kinds", tuple(kind for kind in called if kind != CODE))
+    roles, languages = tuple(fields.choices("roles", ROLES)), fields.texts("languages")
+    of_memories = bool(fields.has("tags") or fields.has("session") or fields.has("as_of"))
     return SearchRequest(
         query=fields.required_text("query", limit=QUERY_LIMIT),
         project=fields.project(),
@@ -275,10 +289,14 @@ def search_of_body(raw: Any) -> SearchRequest:
         kinds=kinds,
         category=category,
         path_prefix=fields.text("path_prefix", limit=PATH_LIMIT) or None,
+        roles=roles,
+        languages=languages,
         tags=fields.texts("tags"),
         session=fields.text("session") or None,
         as_of=fields.time("as_of"),
         k=fields.integer("k", 10, low=1, high=100),
+        code=CODE in called or not (called or of_memories),
+        memories=not (roles or languages) and (not called or bool(kinds)),
     )
 
 
@@ -413,7 +431,7 @@ def oppose_of_body(raw: Any) -> OpposeRequest:
     """Parse the body of POST /contradictions."""
     fields = Fields(raw, ("a", "b", "note"))
     return OpposeRequest(
-        a=fields.required_text("a"), b=fields.required_text("b"), note=fields.text("note", limit=QUERY_LIMIT) or ""
+        a=fields.required_text("a"), b=fields.required_text("b"), note=fields.text("note", limit=NOTE_LIMIT) or ""
     )
 
 
@@ -421,7 +439,7 @@ def resolution_of_body(raw: Any) -> Resolution:
     fields = Fields(raw, ("resolution", "note", "value"))
     return Resolution(
         resolution=fields.choice("resolution", RESOLUTIONS),
-        note=fields.text("note", limit=QUERY_LIMIT) or "",
+        note=fields.text("note", limit=NOTE_LIMIT) or "",
         value=fields.text("value", limit=TEXT_LIMIT) or "",
     )
 
@@ -441,7 +459,7 @@ def _feedback_item(raw: Any, where: str, known: Known | None) -> FeedbackItem:
     return FeedbackItem(
         id=fields.required_text("id"),
         outcome=cast(Outcome, fields.choice("outcome", OUTCOMES)),
-        note=fields.text("note", limit=QUERY_LIMIT) or "",
+        note=fields.text("note", limit=NOTE_LIMIT) or "",
         project=fields.project(known),
     )
 
@@ -463,11 +481,15 @@ def _kinds(fields: Fields, *names: str) -> tuple[tuple[Kind, ...], str | None]:
     A category stands for facts of that category, as bundles name them.
     """
     called = tuple(dict.fromkeys(kind for name in names for kind in fields.choices(name, KINDS_CALLED)))
+    return _kinds_of(fields, names[0], called)
+
+
+def _kinds_of(fields: Fields, name: str, called: Sequence[str]) -> tuple[tuple[Kind, ...], str | None]:
     categories = [kind for kind in called if kind in CATEGORIES]
     if not categories:
         return tuple(map(Kind, called)), None
     if len(called) > 1:
-        raise fields.refused(names[0], f"may hold '{categories[0]}', a category of facts, but nothing beside it")
+        raise fields.refused(name, f"may hold '{categories[0]}', a category of facts, but nothing beside it")
     return (Kind.FACT,), categories[0]
 
 

@@ -183,7 +183,7 @@ OPERATIONS: Final[dict[tuple[str, str], Operation]] = {
     ),
     ("POST", "/search"): Operation(
         id="search",
-        summary="Search memories by their text.",
+        summary="Search code and memories.",
         body=ref("SearchRequest"),
         answers=_json("SearchResults"),
         errors=(404,),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import sys
@@ -219,6 +220,18 @@ class StoreClient:
         answer = await self._read("contradict", {"pairs": [list(pair) for pair in pairs]}, timeout=READ_TIMEOUT)
         said = answer["probabilities"]
         return tuple(float(one) for one in said) if said is not None else None
+
+    async def vector(self, query: str, patience: float) -> tuple[bytes | None, tuple[str, ...]]:
+        """Return the vector of a question, and what keeps it from being made within `patience` seconds."""
+        answer = await self._read("vector", {"query": query, "patience": patience})
+        vector = answer["vector"]
+        return (base64.b64decode(vector) if vector is not None else None), tuple(answer["degraded"])
+
+    async def embed(self, texts: Sequence[str]) -> Sequence[bytes] | None:
+        """Return the vectors of texts for which nobody waits; None where no model makes any."""
+        answer = await self._read("embed", {"texts": list(texts)}, timeout=READ_TIMEOUT)
+        vectors = answer["vectors"]
+        return [base64.b64decode(vector) for vector in vectors] if vectors is not None else None
 
     async def delete(self, ids: Sequence[str], project: str | None) -> int:
         """Delete memories; return how many there were.

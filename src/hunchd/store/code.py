@@ -20,7 +20,7 @@ from hunchd.store.caches import Form, opened, packed, unpacked, version_of, writ
 logger = logging.getLogger(__name__)
 
 # A cache of another version is discarded and refilled. Increase it with every change of the parser's output.
-VERSION = 4
+VERSION = 5
 MOST_USES = 4_000  # names stored for one file
 
 # Two processes may write at once: the indexing of a project, and the parsing of files saved meanwhile.
@@ -33,6 +33,11 @@ CREATE TABLE IF NOT EXISTS views (
   path TEXT PRIMARY KEY, blob TEXT NOT NULL, lines TEXT NOT NULL, more INTEGER NOT NULL, doc TEXT NOT NULL,
   uses TEXT NOT NULL
 ) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS chunks (
+  serial INTEGER PRIMARY KEY AUTOINCREMENT, path TEXT NOT NULL UNIQUE, language TEXT NOT NULL, packed BLOB NOT NULL
+);
+CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+INSERT OR IGNORE INTO about VALUES ('id', hex(randomblob(8)));
 CREATE TABLE IF NOT EXISTS symbols (
   file INTEGER NOT NULL, name TEXT NOT NULL, kind TEXT NOT NULL, line INTEGER NOT NULL, end_line INTEGER NOT NULL,
   signature TEXT NOT NULL, container TEXT NOT NULL, doc TEXT NOT NULL
@@ -130,6 +135,22 @@ class CodeCache:
         parts = {part for (path,) in self._rows("SELECT path FROM files") for part in str(path).split("/")}
         return frozenset(symbols | parts | {part.partition(".")[0] for part in parts})
 
+    def chunk_cache_id(self) -> str:
+        """Return what tells this cache from one that was made anew, whose serials begin again."""
+        return "".join(str(value) for (value,) in self._rows("SELECT value FROM about WHERE name = 'id'"))
+
+    def chunk_serials(self) -> dict[str, int]:
+        """Return the serial of the chunks of each file; they grow with every change."""
+        return dict(self._rows("SELECT path, serial FROM chunks"))
+
+    def chunks_since(self, serial: int) -> Iterator[tuple[str, str, int, bytes]]:
+        """Yield path, language, serial and packed chunks of the files that changed after `serial`, oldest first."""
+        while rows := self._rows(
+            "SELECT path, language, serial, packed FROM chunks WHERE serial > ? ORDER BY serial LIMIT 200", serial
+        ):
+            yield from rows
+            serial = rows[-1][2]
+
     def views(self, paths: Sequence[str]) -> dict[str, FileView]:
         """Return the cached views of `paths`, in one small read."""
         holes = ", ".join("?" * len(paths))
@@ -149,10 +170,11 @@ class CodeCache:
         outlines: Iterable[FileOutline],
         stamps: Mapping[str, int] | None = None,
         view: Callable[[FileOutline], FileView] | None = None,
+        chunks: Mapping[str, bytes] | None = None,
     ) -> None:
         """Replace the outlines of these files in one transaction.
 
-        `view` derives from each outline what is shown of the file.
+        `view` derives from each outline what is shown of the file; `chunks` are the packed chunks by path.
         """
         given = stamps or {}
         with self._lock, self._writing() as connection:
@@ -180,6 +202,9 @@ class CodeCache:
                         for s in outline.symbols
                     ],
                 )
+                if chunks is not None and (packed_chunks := chunks.get(outline.path)) is not None:
+                    kept = (outline.path, outline.language, packed_chunks)
+                    connection.execute("INSERT INTO chunks (path, language, packed) VALUES (?, ?, ?)", kept)
                 if view is not None:
                     shown = view(outline)
                     lines = [(line.text, line.name, line.weight, line.outer) for line in shown.lines]
@@ -258,3 +283,4 @@ def _forget(connection: sqlite3.Connection, path: str) -> None:
     connection.execute("DELETE FROM symbols WHERE file = (SELECT id FROM files WHERE path = ?)", (path,))
     connection.execute("DELETE FROM files WHERE path = ?", (path,))
     connection.execute("DELETE FROM views WHERE path = ?", (path,))
+    connection.execute("DELETE FROM chunks WHERE path = ?", (path,))

@@ -24,6 +24,7 @@ from hunchd.engine.answering import scoreboard
 from hunchd.engine.answering.bundles import Bundles, Key, size_of
 from hunchd.engine.answering.fact_index import FactIndex
 from hunchd.engine.answering.fact_pieces import words_at_hand, words_in
+from hunchd.engine.answering.code_searching import CodeSearching
 from hunchd.engine.answering.pieces import Known, pieces
 from hunchd.engine.answering.predicted_errors import predicted_errors
 from hunchd.engine.answering.prefetch_figures import prefetch_metrics, prefetch_status
@@ -87,11 +88,13 @@ class Answers(Feature):
         list_problems: Callable[[Iterable[Project]], tuple[str, ...]],
         features: Features,
         scoreboard_file: Path,
+        code: CodeSearching | None = None,
     ) -> None:
         self._settings = settings
         self._hot = hot
         self._events = events
         self._own = own
+        self._code = code
         self._secret = secret
         self._now = now
         self._list_problems = list_problems
@@ -327,7 +330,8 @@ class Answers(Feature):
             return Prediction()
         if focus.branch == project.main.trunk:  # its name says nothing about the work: `devel`, `unstable`
             focus = replace(focus, branch="")
-        return project.predictor.predict(focus, now=int(self._now().timestamp()), k=k)
+        prediction = project.predictor.predict(focus, now=int(self._now().timestamp()), k=k)
+        return prediction if self._code is None else self._code.reorder(prediction, focus, project, k)
 
     def _found(self, focus: Focus) -> Sequence[tuple[Memory, float]]:
         """Return cached memories that match the words of the question, with relevance."""

@@ -109,7 +109,8 @@ class Housekeeping(Feature):
 
     def found(self, query: str, project: str | None, answer: dict[str, Any]) -> dict[str, Any]:
         """Record the results of a query and return the answer."""
-        self.usage.asked(query, project, [result["id"] for result in answer["results"]], self._now())
+        memories = [result["id"] for result in answer["results"] if result["kind"] != "code"]
+        self.usage.asked(query, project, memories, self._now())
         return answer
 
     def before_signal(self, signal: Signal, project: Project, tree: Tree) -> None:

@@ -38,6 +38,11 @@ def counts_of(text: str) -> dict[int, int]:
     return counts
 
 
+def term_of(word: str) -> int:
+    """Return the term of one lower-case word; 0 for an empty or overlong word."""
+    return _term(word)
+
+
 def forget_words() -> None:
     """Clear the cache of stems, which takes memory after many texts."""
     _term.cache_clear()

@@ -1,0 +1,185 @@
+"""`hunch bench code`: asks questions in words of repositories and scores the files that come back."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import tempfile
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hunchd.bench.looking import Bm25
+from hunchd.codesearch import records
+from hunchd.codesearch import segment as segments
+from hunchd.codesearch.chunks import chunks_of
+from hunchd.codesearch.index import BASE, CodeIndex
+from hunchd.codesearch.query import parse_query
+from hunchd.codesearch.ranking import rank
+from hunchd.codesearch.results import answers
+from hunchd.codesearch.roles import Role, role_of
+from hunchd.domain.code import FileOutline
+from hunchd.domain.context import Focus
+from hunchd.ingestion.history import units
+from hunchd.ingestion.parsing import outline_of
+from hunchd.ingestion.screening import screened
+from hunchd.prediction.predictor import Predictor
+from hunchd.repository.git import Git
+from hunchd.repository.ignore import IgnoreRules
+from hunchd.repository.reading import read_file
+
+CUTOFF = 10  # results that are scored
+CANDIDATES = 64  # files that prediction scores, as in the daemon
+SYSTEMS = ("hunchd", "without history", "BM25")
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    repo: str
+    query: str
+    relevant: frozenset[str]
+    category: str = ""
+
+
+@dataclass(slots=True)
+class Figures:
+    """Sums over questions: what is printed are their means."""
+
+    ndcg: float = 0.0
+    reciprocal: float = 0.0
+    recall: float = 0.0
+    times: list[float] = field(default_factory=list)  # milliseconds
+
+    def add(self, ranked: Sequence[str], relevant: frozenset[str], took: float) -> None:
+        hits = [place for place, path in enumerate(ranked[:CUTOFF]) if path in relevant]
+        ideal = sum(1 / math.log2(place + 2) for place in range(min(len(relevant), CUTOFF)))
+        self.ndcg += sum(1 / math.log2(place + 2) for place in hits) / ideal
+        self.reciprocal += 1 / (hits[0] + 1) if hits else 0.0
+        self.recall += len(hits) / len(relevant)
+        self.times.append(took)
+
+    def means(self) -> dict[str, float]:
+        count, times = len(self.times), sorted(self.times)
+        return {
+            "questions": count,
+            "ndcg@10": round(self.ndcg / count, 4),
+            "mrr": round(self.reciprocal / count, 4),
+            "recall@10": round(self.recall / count, 4),
+            "ms p50": round(times[count // 2], 2),
+            "ms p95": round(times[min(count - 1, int(count * 0.95))], 2),
+        }
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--questions",
+        type=Path,
+        required=True,
+        help="JSON Lines of {repo, query, relevant, secondary?, category?}; `repo` is a path, or a folder in --repos",
+    )
+    parser.add_argument("--repos", type=Path, default=Path(), help="folder that the repositories are in")
+    parser.add_argument("--only", action="append", default=[], metavar="REPO", help="may be given several times")
+    parser.add_argument("--units", type=int, default=2_000, help="commits of its history that are learned")
+    parser.add_argument("--dump", type=Path, help="write {repo, query, system, ranked} lines there")
+    parser.add_argument("--json", action="store_true")
+
+
+def run(options: argparse.Namespace) -> int:
+    questions = [one for one in _read(options.questions) if not options.only or one.repo in options.only]
+    figures: dict[str, dict[str, Figures]] = {name: defaultdict(Figures) for name in SYSTEMS}
+    built: list[dict[str, Any]] = []
+    lines: list[dict[str, Any]] = []
+    for repo in dict.fromkeys(one.repo for one in questions):
+        with tempfile.TemporaryDirectory() as folder:
+            searched = _Searched(options.repos / repo, Path(folder), options.units)
+            built.append({"repo": repo, **searched.built})
+            for question in (one for one in questions if one.repo == repo):
+                for name in SYSTEMS:
+                    began = time.perf_counter()
+                    ranked = searched.ranked(name, question.query)
+                    took = (time.perf_counter() - began) * 1e3
+                    for group in ("all", f"category {question.category}", f"language {searched.language}", repo):
+                        figures[name][group].add(ranked, question.relevant, took)
+                    lines.append({"repo": repo, "query": question.query, "system": name, "ranked": ranked})
+    if options.dump is not None:
+        options.dump.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+    means = {name: {group: one.means() for group, one in groups.items()} for name, groups in figures.items()}
+    print(json.dumps({"figures": means, "built": built}, indent=1) if options.json else _table(means, built))
+    return 0
+
+
+class _Searched:
+    """One repository, read as the indexer reads it."""
+
+    def __init__(self, root: Path, folder: Path, newest: int) -> None:
+        began = time.perf_counter()
+        outlines = list(_outlines(root))
+        files = []
+        for number, (outline, text) in enumerate(outlines):
+            chunks = chunks_of(outline, text) if role_of(outline.path) is not Role.GENERATED else ()
+            if chunks:
+                record = records.unpack(records.pack(chunks))
+                files.append((outline.path, outline.language, number + 1, record))
+        segments.write(segments.build(files), folder / BASE, {"serial": len(files)})
+        took = time.perf_counter() - began
+        self._index = CodeIndex(folder)
+        self._index.refresh()
+        self._predictor = Predictor()
+        for unit in units(Git(root), newest=newest):
+            self._predictor.learn(unit)
+        for outline, _ in outlines:
+            self._predictor.place(outline)
+        self._now = int(time.time())
+        self._paths = [outline.path for outline, _ in outlines]
+        self._plain = Bm25(f"{outline.path}\n{text}" for outline, text in outlines)
+        sources = [path for path, language, _, _ in files if role_of(path) is Role.SOURCE and language]
+        of = {path: language for path, language, _, _ in files}
+        self.language = Counter(of[path] for path in sources).most_common(1)[0][0] if sources else ""
+        size = (folder / BASE).stat().st_size
+        self.built = {"files": len(files), "seconds": round(took, 1), "megabytes": round(size / 1e6, 2)}
+
+    def ranked(self, system: str, query: str) -> list[str]:
+        """The paths that a system answers with, best first; tests, documents and all else among them."""
+        if system == "BM25":
+            return [self._paths[number] for number in self._plain.ranked(query)[:CUTOFF]]
+        asked = parse_query(query)
+        predicted = {}
+        if system == "hunchd":
+            focus = Focus(project="", query=asked.gist)
+            predicted = self._predictor.score_files(focus, now=self._now, k=CANDIDATES)
+        return [file.path for file in rank(self._index, asked, predicted, most=CUTOFF).files if answers(file)]
+
+
+def _outlines(root: Path) -> Iterator[tuple[FileOutline, str]]:
+    for path, _ in IgnoreRules.load(root, ()).walk():
+        source = read_file(root, path)
+        if source is not None and (outline := outline_of(path, source)).words:
+            yield outline, screened(source.decode("utf-8", "replace"))
+
+
+def _read(path: Path) -> list[Question]:
+    with path.open(encoding="utf-8") as lines:
+        raw = [json.loads(line) for line in lines if line.strip()]
+    return [_question(one) for one in raw]
+
+
+def _question(raw: Mapping[str, Any]) -> Question:
+    relevant = frozenset((*raw["relevant"], *raw.get("secondary", ())))
+    return Question(raw["repo"], raw["query"], relevant, raw.get("category", ""))
+
+
+def _table(means: Mapping[str, Mapping[str, Mapping[str, float]]], built: Iterable[Mapping[str, Any]]) -> str:
+    names = ("questions", "ndcg@10", "mrr", "recall@10", "ms p50", "ms p95")
+    lines = []
+    for system, groups in means.items():
+        lines.append(f"{system:28}" + "".join(f"{name:>11}" for name in names))
+        for group, row in groups.items():
+            lines.append(f"  {group:26}" + "".join(f"{row[name]:11.3f}" for name in names))
+    lines.append(f"{'index':28}" + "".join(f"{name:>11}" for name in ("files", "seconds", "megabytes")))
+    for one in built:
+        lines.append(f"  {one['repo']:26}" + "".join(f"{one[name]:11}" for name in ("files", "seconds", "megabytes")))
+    return "\n".join(lines)

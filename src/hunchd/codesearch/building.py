@@ -1,0 +1,54 @@
+"""Bring the index of a project up to date with what its code cache keeps: what changed beside what was built before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Final, Protocol
+
+from hunchd.codesearch import segment
+from hunchd.codesearch.index import BASE, CHANGED
+from hunchd.codesearch.records import FileRecord, unpack
+
+# Beyond, what changed is merged into the base: a saved file then costs a look at these few.
+MOST_CHANGED: Final = 300  # files
+CHANGED_SHARE: Final = 0.2  # of all files
+
+
+class ChunkCache(Protocol):
+    """Where the packed chunks of each file are kept, numbered anew with each change."""
+
+    def chunk_cache_id(self) -> str: ...
+
+    def chunk_serials(self) -> Mapping[str, int]: ...
+
+    def chunks_since(self, serial: int) -> Iterable[tuple[str, str, int, bytes]]: ...
+
+
+def update_index(folder: Path, cache: ChunkCache) -> None:
+    """Write what the index in `folder` lacks. Raises OSError."""
+    serials, identity = cache.chunk_serials(), cache.chunk_cache_id()
+    found = segment.read(folder / BASE)
+    if found is None or found[1].get("cache") != identity:
+        return _rebuild(folder, cache, serials, identity)
+    base, told = found
+    newest = int(told["serial"])
+    known = dict(zip(base.paths, base.serials.tolist(), strict=True))
+    changed = sum(serial > newest for serial in serials.values())
+    removed = [path for path in known if path not in serials]
+    if changed + len(removed) > max(MOST_CHANGED, CHANGED_SHARE * len(known)):
+        return _rebuild(folder, cache, serials, identity)
+    about = {"base": newest, "cache": identity, "removed": removed}
+    return segment.write(segment.build(_records(cache.chunks_since(newest))), folder / CHANGED, about)
+
+
+def _rebuild(folder: Path, cache: ChunkCache, serials: Mapping[str, int], identity: str) -> None:
+    about = {"serial": max(serials.values(), default=0), "cache": identity}
+    segment.write(segment.build(_records(cache.chunks_since(0))), folder / BASE, about)
+    with suppress(FileNotFoundError):
+        (folder / CHANGED).unlink()
+
+
+def _records(rows: Iterable[tuple[str, str, int, bytes]]) -> Iterator[tuple[str, str, int, FileRecord]]:
+    return ((path, language, serial, unpack(packed)) for path, language, serial, packed in rows)

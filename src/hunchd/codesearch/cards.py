@@ -1,0 +1,22 @@
+"""Describe a file in a few words, for a model to embed."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from hunchd.codesearch.terms import parts_of
+from hunchd.domain.code import FileOutline
+
+LONGEST: Final = 600  # characters; the shipped model reads about as many
+MOST_NAMES: Final = 40
+MOST_DOCS: Final = 5
+_MEMBERS: Final = frozenset({"field", "method", "key"})
+
+
+def card_of(outline: FileOutline) -> str:
+    """Return what a file is about: the words of its path, its documentation, what it defines."""
+    names = dict.fromkeys(" ".join(parts_of(symbol.name)) for symbol in outline.symbols)
+    docs = [symbol.doc for symbol in outline.symbols if symbol.doc and symbol.kind not in _MEMBERS]
+    path = " ".join(outline.path.replace("/", " ").replace("_", " ").replace(".", " ").split())
+    said = f"{path}. {outline.doc} {', '.join(list(names)[:MOST_NAMES])}. {' '.join(docs[:MOST_DOCS])}"
+    return said[:LONGEST]

@@ -1,0 +1,175 @@
+"""Cut a file into chunks: one a definition or section, with the terms of each by field."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from hunchd.codesearch.terms import counts_of, path_words, term_of_name
+from hunchd.domain.code import FileOutline, Symbol
+
+# Weights of the fields of BM25F (Robertson et al., 2004), as whole numbers.
+NAME: Final = 5
+SIGNATURE: Final = 2
+DOC: Final = 2
+PATH: Final = 4
+CONTAINER: Final = 1
+BODY: Final = 1
+
+WINDOW: Final = 60  # lines of a chunk where a file defines nothing
+LEAST_LINES: Final = 3  # a shorter definition belongs to the chunk around it
+MOST_CHUNKS: Final = 1_500  # of one file
+LONGEST_CHUNK: Final = 400  # lines that are read of one
+MOST_TF: Final = 255
+_KINDS = frozenset({"function", "method", "class", "struct", "interface", "trait", "enum", "union", "macro", "heading"})
+# How much a definition counts when its name is asked for: a type more than a function, that more than a field.
+_WORTH = dict.fromkeys(("class", "struct", "interface", "trait", "enum", "union", "type", "module"), 4) | dict.fromkeys(
+    ("function", "method", "macro"), 2
+)
+TOP_LEVEL: Final = 1  # is added where nothing contains it
+_COMMENT = re.compile(r"\s*(?:///?|//!|#(?!include|define|if|end|el|pragma|un)|/?\*|--|;;|@|\[|\"\"\")")
+_DOC_BLOCK = re.compile(r"\s*@(?:module|type)?doc\b")  # Elixir's, with blank lines inside
+_FAR: Final = 80  # lines above a definition that are looked at for its comment
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A stretch of lines (from 1, inclusive) with the weighted counts of its terms."""
+
+    name: str
+    kind: str  # of the symbol; "" for a stretch that defines nothing
+    title: str  # one line: the signature, or the heading
+    container: str
+    start: int
+    end: int
+    line: int  # of the definition itself, below its comment
+    terms: tuple[int, ...]
+    weights: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Span:
+    symbol: Symbol | None
+    start: int
+    end: int
+
+
+def chunks_of(outline: FileOutline, text: str) -> tuple[Chunk, ...]:
+    """Cut `text`, the content that `outline` was made of, into chunks."""
+    lines = text.splitlines()
+    if not lines:
+        return ()
+    spans = _spans(outline, lines)[:MOST_CHUNKS]
+    path = counts_of(path_words(outline.path))
+    if not spans:
+        spans = [_Span(None, at + 1, min(at + WINDOW, len(lines))) for at in range(0, len(lines), WINDOW)]
+    owner = _owners(spans, len(lines))
+    small = _small(outline, spans, owner)
+    rest = [number for number, own in enumerate(owner) if own < 0 and lines[number].strip()]
+    own_lines: dict[int, list[int]] = {}
+    for number, own in enumerate(owner):
+        own_lines.setdefault(own, []).append(number)
+    chunks = [
+        _chunk(span, [lines[n] for n in own_lines.get(at, ())[:LONGEST_CHUNK]], path, small.get(at, ()))
+        for at, span in enumerate(spans)
+    ]
+    if rest and spans[0].symbol is not None:
+        head = _Span(None, rest[0] + 1, _first_block_end(rest))
+        said = [outline.doc, *(lines[n] for n in rest[:LONGEST_CHUNK])]
+        chunks.append(_chunk(head, said, path, small.get(-1, ())))
+    return tuple(chunks)
+
+
+def _spans(outline: FileOutline, lines: Sequence[str]) -> list[_Span]:
+    """The chunks' extents by start; nested ones after those around them."""
+    symbols = [symbol for symbol in outline.symbols if 0 < symbol.line <= len(lines)]
+    flat = all(symbol.end_line <= symbol.line for symbol in symbols)  # no grammar tells where they end
+    spans: list[_Span] = []
+    for at, symbol in enumerate(symbols):
+        above = symbols[at - 1].line if at else 0
+        if flat:
+            start = symbol.line if symbol.kind == "heading" else _comment_start(lines, symbol.line, above)
+            spans.append(_Span(symbol, start, len(lines)))
+        elif symbol.end_line - symbol.line + 1 >= LEAST_LINES or symbol.kind in _KINDS:
+            end = min(symbol.end_line, len(lines))
+            spans.append(_Span(symbol, _comment_start(lines, symbol.line, above), end))
+    if flat and spans:
+        ends = [*(span.start - 1 for span in spans[1:]), len(lines)]
+        spans = [_Span(one.symbol, one.start, max(one.start, end)) for one, end in zip(spans, ends, strict=True)]
+        if spans[0].start > 1:
+            spans.insert(0, _Span(None, 1, spans[0].start - 1))
+    return spans
+
+
+def _comment_start(lines: Sequence[str], line: int, above: int) -> int:
+    """The line where the comment or annotation right above a definition begins."""
+    start = line
+    lowest = max(above, line - 1 - _FAR)
+    while start - 1 > lowest and _COMMENT.match(lines[start - 2]):
+        start -= 1
+    for at in range(start - 1, lowest, -1):
+        if _DOC_BLOCK.match(lines[at - 1]):
+            return at
+    return start
+
+
+def _owners(spans: Sequence[_Span], count: int) -> list[int]:
+    """For each line the innermost span that holds it; -1 for none."""
+    owner = [-1] * count
+    for at, span in sorted(enumerate(spans), key=lambda one: (one[1].start, -one[1].end)):
+        owner[span.start - 1 : span.end] = [at] * (min(span.end, count) - span.start + 1)
+    return owner
+
+
+def _small(outline: FileOutline, spans: Sequence[_Span], owner: Sequence[int]) -> dict[int, list[Symbol]]:
+    """Definitions too small for a chunk of their own, by the span that holds them."""
+    own = {id(span.symbol) for span in spans}
+    found: dict[int, list[Symbol]] = {}
+    for symbol in outline.symbols:
+        if id(symbol) not in own and 0 < symbol.line <= len(owner):
+            found.setdefault(owner[symbol.line - 1], []).append(symbol)
+    return found
+
+
+def _chunk(span: _Span, lines: Sequence[str], path: Counter[int], small: Sequence[Symbol]) -> Chunk:
+    symbol = span.symbol
+    counts: Counter[int] = Counter()
+    fields = [(BODY, "\n".join(lines)), (SIGNATURE, " ".join(one.name for one in small))]
+    if symbol is not None:
+        title = symbol.signature if symbol.kind != "heading" else symbol.name
+        fields += [(NAME, symbol.name), (CONTAINER, symbol.container), (SIGNATURE, title), (DOC, symbol.doc)]
+    for weight, text in fields:
+        for term, times in counts_of(text).items():
+            counts[term] += weight * times
+    for term, times in path.items():
+        counts[term] += PATH * times
+    for one in (*small, *([symbol] if symbol is not None and symbol.kind != "heading" else ())):
+        counts[term_of_name(one.name)] += _worth(one)
+    return Chunk(
+        name=symbol.name if symbol else "",
+        kind=symbol.kind if symbol else "",
+        title=(symbol.signature or symbol.name) if symbol else "",
+        container=symbol.container if symbol else "",
+        start=span.start,
+        end=span.end,
+        line=symbol.line if symbol else span.start,
+        terms=tuple(counts),
+        weights=tuple(min(weight, MOST_TF) for weight in counts.values()),
+    )
+
+
+def _worth(symbol: Symbol) -> int:
+    return _WORTH.get(symbol.kind, 1) + (0 if symbol.container else TOP_LEVEL)
+
+
+def _first_block_end(rest: Sequence[int]) -> int:
+    """The last line of the first unbroken stretch; blank lines do not break it."""
+    end = rest[0]
+    for number in rest:
+        if number > end + 3:
+            break
+        end = number
+    return end + 1

@@ -1,0 +1,236 @@
+"""The index of one project: a base segment and one with what changed since, searched as one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from hunchd.codesearch import segment as segments
+from hunchd.codesearch.segment import Segment
+from hunchd.codesearch.terms import beginnings_of
+
+BASE: Final = "code-base.index"
+CHANGED: Final = "code-changed.index"
+
+# BM25 of chunks and of whole files (Robertson and Zaragoza, 2009).
+SATURATION: Final = 2.0
+LENGTH_SHARE: Final = 0.75
+FILE_SATURATION: Final = 1.2
+FILE_LENGTH_SHARE: Final = 0.75
+# A file counts by its best chunks, each less than the one before: one chunk alone is often a mention.
+DECAY: Final = np.array([1.0, 0.6, 0.4, 0.3, 0.2], "<f4")
+MOST_CHUNKS: Final = 2_000  # with a score that are looked at
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A segment as it is searched: which of its files hold, and what scoring needs of each."""
+
+    segment: Segment
+    first: int  # number of its first file in the whole index
+    alive: Array  # by file
+    norms: Array  # by chunk
+    file_norms: Array
+
+
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """What a question finds, by file of the whole index."""
+
+    chunks: Array  # best chunks, added with DECAY
+    best: Array  # the best chunk alone
+    whole: Array  # BM25 of the file
+    covered: Array  # share of the terms' weight that the file says
+    scores: tuple[Array, ...]  # by part: of each chunk
+
+
+class CodeIndex:
+    """The files of an index, opened when first asked and again when the indexer has replaced them."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._seen: tuple[tuple[int, int], ...] = ()
+        self.parts: tuple[Part, ...] = ()
+        self.paths: tuple[str, ...] = ()
+        self.numbers: dict[str, int] = {}
+        self.by_name: dict[str, list[tuple[str, int]]] = {}  # path and number of the living files of a name
+        self.roles: Array = np.zeros(0, "<u1")
+        self.alive: Array = np.zeros(0, "?")
+
+    def __len__(self) -> int:
+        return int(self.alive.sum())
+
+    def is_stale(self) -> bool:
+        """Return True if the indexer has left another index than the one that is open."""
+        return self._stamps() != self._seen
+
+    def _stamps(self) -> tuple[tuple[int, int], ...]:
+        return tuple(_stamp(self._folder / name) for name in (BASE, CHANGED))
+
+    def refresh(self) -> bool:
+        """Open what the indexer left last; True if that is something else than before."""
+        now = self._stamps()
+        if now == self._seen:
+            return False
+        self._seen = now
+        base, changed = segments.read(self._folder / BASE), segments.read(self._folder / CHANGED)
+        if base is not None and changed is not None and changed[1].get("base") != base[1].get("serial"):
+            changed = None  # of an earlier base
+        self._open(base[0] if base else None, changed[0] if base and changed else None, changed[1] if changed else {})
+        return True
+
+    def _open(self, base: Segment | None, changed: Segment | None, told: Mapping[str, Any]) -> None:
+        replaced = {*(changed.paths if changed else ()), *told.get("removed", ())}
+        parts: list[Part] = []
+        for segment in filter(None, (base, changed)):
+            hidden = replaced if segment is base else ()
+            alive = np.array([path not in hidden for path in segment.paths], "?")
+            parts.append(_part(segment, sum(len(part.segment.paths) for part in parts), alive))
+        self.parts = tuple(parts)
+        self.paths = tuple(path for part in parts for path in part.segment.paths)
+        self.alive = np.concatenate([np.zeros(0, "?"), *(part.alive for part in parts)])
+        self.roles = np.concatenate([np.zeros(0, "<u1"), *(part.segment.roles for part in parts)])
+        self.numbers = {path: at for at, path in enumerate(self.paths) if self.alive[at]}
+        self.by_name = {}
+        for path, at in self.numbers.items():
+            self.by_name.setdefault(path.rpartition("/")[2], []).append((path, at))
+
+    def match(self, terms: Mapping[int, float]) -> Matches:
+        """Score every chunk and file by `terms`. Linear in their postings."""
+        files, total = len(self.paths), 0.0
+        best, whole, covered = (np.zeros(files, "<f4") for _ in range(3))
+        scores = [np.zeros(len(part.segment.file_of), "<f4") for part in self.parts]
+        chunks = sum(map(len, scores))
+        for term, weight in terms.items():
+            found = [part.segment.postings(term) for part in self.parts]
+            rarity = _rarity(chunks, sum(len(holders) for holders, _ in found))
+            held = [_by_file(part.segment, *one) for part, one in zip(self.parts, found, strict=True)]
+            file_rarity = _rarity(files, sum(len(holders) for holders, _ in held))
+            total += weight * file_rarity
+            for part, (holders, weights), (owners, sums), score in zip(self.parts, found, held, scores, strict=True):
+                tf = weights.astype("<f4")
+                score[holders] += weight * rarity * tf * (SATURATION + 1) / (tf + part.norms[holders])
+                gain = weight * file_rarity * sums * (FILE_SATURATION + 1) / (sums + part.file_norms[owners])
+                whole[owners + part.first] += gain
+                covered[owners + part.first] += weight * file_rarity
+        decayed = np.zeros(files, "<f4")
+        for part, score in zip(self.parts, scores, strict=True):
+            span = slice(part.first, part.first + len(part.segment.paths))
+            decayed[span], best[span] = _of_files(part.segment, score)
+        for array in (decayed, best, whole, covered):
+            array[~self.alive] = 0.0
+        return Matches(decayed, best, whole, covered / max(total, 1e-6), tuple(scores))
+
+    def definers(self, term: int) -> tuple[Array, Array]:
+        """Return the living files that define a name, by `term_of_name`, and what each definition is worth."""
+        files, worth = [np.zeros(0, "<i4")], [np.zeros(0, "<f4")]
+        for part in self.parts:
+            chunks, weights = part.segment.postings(term)
+            owners = part.segment.file_of[chunks]
+            alive = part.alive[owners]
+            files.append(owners[alive] + part.first)
+            worth.append(weights[alive].astype("<f4"))
+        every, value = np.concatenate(files), np.concatenate(worth)
+        order = np.argsort(every, kind="stable")
+        every, value = every[order], value[order]
+        if not len(every):
+            return every, value
+        starts = np.flatnonzero(np.concatenate(([True], every[1:] != every[:-1])))
+        return every[starts], np.maximum.reduceat(value, starts)
+
+    def abbreviated(self, words: Sequence[str]) -> Array:
+        """Return 1 for files whose name or folder has a part that is short for one of `words`: `impl`, `auth`."""
+        beginnings = np.array(beginnings_of(words), "<u4")
+        shares = [_shares(one.segment.parts, one.segment.part_begins, beginnings) for one in self.parts]
+        return (np.concatenate([np.zeros(0, "<f4"), *shares]) > 0).astype("<f4")
+
+    def named(self, terms: Mapping[int, float]) -> Array:
+        """Return by file the share of its name's terms that are among `terms`."""
+        asked = np.array(list(terms), "<u4")
+        shares = [_shares(one.segment.stems, one.segment.stem_begins, asked) for one in self.parts]
+        return np.concatenate([np.zeros(0, "<f4"), *shares])
+
+    def best_chunks(self, file: int, matches: Matches, most: int) -> list[tuple[Segment, int]]:
+        """Return the chunks of a file that score highest, best first."""
+        part, number = self.part_of(file)
+        begin, end = np.searchsorted(part.segment.file_of, (number, number + 1))
+        scores = matches.scores[self.parts.index(part)][begin:end]
+        order = np.argsort(-scores, kind="stable")[:most]
+        return [(part.segment, int(begin + at)) for at in order]
+
+    def part_of(self, file: int) -> tuple[Part, int]:
+        """Return the part that holds a file, and the file's number in it."""
+        part = next(part for part in reversed(self.parts) if file >= part.first)
+        return part, file - part.first
+
+    def languages(self) -> Iterator[str]:
+        """The language of each file, in order."""
+        return (language for part in self.parts for language in part.segment.languages)
+
+
+def _part(segment: Segment, first: int, alive: Array) -> Part:
+    lengths = np.bincount(segment.file_of, weights=segment.lengths, minlength=len(segment.paths)).astype("<f4")
+    mean = float(lengths.mean()) if len(lengths) else 1.0
+    return Part(
+        segment=segment,
+        first=first,
+        alive=alive,
+        norms=(SATURATION * (1 - LENGTH_SHARE + LENGTH_SHARE * segment.lengths / segment.mean_length)).astype("<f4"),
+        file_norms=(FILE_SATURATION * (1 - FILE_LENGTH_SHARE + FILE_LENGTH_SHARE * lengths / max(mean, 1.0))).astype(
+            "<f4"
+        ),
+    )
+
+
+def _shares(values: Array, begins: Array, wanted: Array) -> Array:
+    """By file the share of its values that are `wanted`; 0 for a file without any."""
+    sums = np.concatenate((np.zeros(1, "<i4"), np.cumsum(np.isin(values, wanted), dtype="<i4")))
+    counts = np.diff(begins)
+    shares: Array = ((sums[begins[1:]] - sums[begins[:-1]]) / np.maximum(counts, 1)).astype("<f4")
+    return shares
+
+
+def _by_file(segment: Segment, chunks: Array, weights: Array) -> tuple[Array, Array]:
+    """The files that hold a term, and its weight in each; postings are in the order of files."""
+    owners = segment.file_of[chunks]
+    if not len(owners):
+        return owners, weights.astype("<f4")
+    starts = np.flatnonzero(np.concatenate(([True], owners[1:] != owners[:-1])))
+    return owners[starts], np.add.reduceat(weights.astype("<f4"), starts)
+
+
+def _of_files(segment: Segment, scores: Array) -> tuple[Array, Array]:
+    """By file its best chunks added with DECAY, and the best one."""
+    files = len(segment.paths)
+    found = np.flatnonzero(scores > 0)
+    if len(found) > MOST_CHUNKS:
+        found = found[np.argpartition(-scores[found], MOST_CHUNKS)[:MOST_CHUNKS]]
+    order = found[np.lexsort((-scores[found], segment.file_of[found]))]
+    owners = segment.file_of[order]
+    decayed, best = np.zeros(files, "<f4"), np.zeros(files, "<f4")
+    if len(order):
+        starts = np.flatnonzero(np.concatenate(([True], owners[1:] != owners[:-1])))
+        rank = np.arange(len(order)) - np.repeat(starts, np.diff(np.append(starts, len(order))))
+        kept = rank < len(DECAY)
+        np.add.at(decayed, owners[kept], scores[order[kept]] * DECAY[rank[kept]])
+        best[owners[starts]] = scores[order[starts]]
+    return decayed, best
+
+
+def _rarity(total: int, holders: int) -> float:
+    return math.log(1 + (total - holders + 0.5) / (holders + 0.5))
+
+
+def _stamp(path: Path) -> tuple[int, int]:
+    try:
+        found = path.stat()
+    except OSError:
+        return 0, 0
+    return found.st_mtime_ns, found.st_ino

@@ -1,0 +1,156 @@
+"""Take a question apart: terms, symbols, paths, and which kinds of files it asks for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+from hunchd.codesearch.report import Report, is_report, read_report
+from hunchd.codesearch.roles import Role
+from hunchd.codesearch.terms import identifiers_of, parts_of, terms_of, terms_of_identifier
+
+Intent = Literal["code", "history", "symbol", "task"]
+
+BODY_WEIGHT: Final = 0.3  # of a word that only the prose of a report says
+CODE_WEIGHT: Final = 0.7  # of a name in its code
+MOST_TERMS: Final = 48
+
+# How far a file of each role counts where the question does not ask for that role.
+ROLE_FACTORS: Final[Mapping[Role, float]] = {
+    Role.SOURCE: 1.0,
+    Role.TEST: 0.4,
+    Role.DOCS: 0.5,
+    Role.EXAMPLE: 0.5,
+    Role.GENERATED: 0.4,
+    Role.VENDORED: 0.4,
+    Role.CONFIG: 0.4,
+    Role.CHANGELOG: 0.3,
+}
+ASKED_FOR: Final = 1.25
+BESIDE: Final = 0.7  # sources, where something else is asked for
+NAMED: Final = 1.0  # a role whose word is in the question, without being what is asked for
+_ROLE_WORDS: Final[tuple[tuple[Role, re.Pattern[str]], ...]] = (
+    (Role.TEST, re.compile(r"(?i)\b(unit |integration |regression )?(tests?|specs?|test ?cases?|fixtures?)\b")),
+    (Role.DOCS, re.compile(r"(?i)\b(docs?|documentation|documented|readme|guides?|tutorials?|contributing)\b")),
+    (Role.EXAMPLE, re.compile(r"(?i)\b(examples?|samples?|demos?|benchmarks?)\b")),
+    (
+        Role.CONFIG,
+        re.compile(r"(?i)\b(config files?|ci|workflows?|github actions?|pipelines?|dockerfile|makefile|yaml|toml)\b"),
+    ),
+    (Role.CHANGELOG, re.compile(r"(?i)\b(change ?-?log|release notes|what'?s new)\b")),
+    (Role.GENERATED, re.compile(r"(?i)\b(generated|lock ?files?|snapshots?)\b")),
+    (Role.VENDORED, re.compile(r"(?i)\b(vendored|third[ -]party|bundled)\b")),
+)
+# "tests for …", "docs on …", "where is … tested", "examples of …": what is wanted is of that role.
+_WANTED = (
+    r"(?i)(?:{words})\s+(?:for|of|on|about|that|which|covering|in|showing)\b"
+    r"|\b(?:where|which|what)\b[^?]*\b(?:{verbs})\b"
+)
+_WANTS: Final[tuple[tuple[Role, re.Pattern[str]], ...]] = (
+    (Role.TEST, re.compile(_WANTED.format(words=r"\btests?|\bspecs?|test ?cases?", verbs="tested|covered"))),
+    (Role.DOCS, re.compile(_WANTED.format(words=r"\bdocs?|documentation|guides?|tutorials?", verbs="documented"))),
+    (Role.EXAMPLE, re.compile(_WANTED.format(words=r"\bexamples?|samples?|demos?", verbs="demonstrated"))),
+)
+_HISTORY = re.compile(
+    r"(?i)^\W*(?:why|when|who|since when)\b|\bwhy (?:was|were|is|are|did|does|do)\b|\bwhen (?:was|were|did)\b"
+    r"|\bwho (?:wrote|added|changed|knows|owns)\b|\bhistory of\b|\bchanged (?:last|recently)\b|\bdeci(?:sion|ded)\b"
+    r"|\bwas (?:added|removed|introduced|changed|dropped|deprecated)\b"
+)
+_TASK = re.compile(
+    r"(?i)\bhow (do|can|should|to)\b.*\b(run|build|install|release|publish|contribute|deploy|lint|format|set ?up|start|"
+    r"change ?log|news|pull request|pr|commit|branch|version)\b"
+)
+_SYMBOL = re.compile(r"^[A-Za-z_$][\w$]*(?:(?:\.|::|#|->)[A-Za-z_$][\w$]*)*(?:\(\))?[!?]?$")
+_NAME_IN_TEXT = re.compile(r"[a-z\d][A-Z]|_|^[A-Z]+[a-z]|^[A-Z][A-Z\d]+$")
+_DOTTED = re.compile(r"\b[A-Za-z_]\w*(?:(?:\.|::|#)[A-Za-z_]\w*)+")
+_PATH = re.compile(
+    r"(?<![\w.\-@+/])(?:[\w.\-@+]+(?:/[\w.\-@+]+)*\.[A-Za-z][A-Za-z0-9]{0,4}\b|[\w.\-@+]+(?:/[\w.\-@+]+)+)"
+)
+_BEGINS = re.compile(r"(?:^|[.?!]\s+)[\"'`(]*([A-Z][a-z]+)\b")  # the first word of a sentence is no name
+
+
+@dataclass(frozen=True, slots=True)
+class CodeQuery:
+    """`gist` is what models are asked: the question itself, or what a long report is about."""
+
+    text: str
+    gist: str
+    intent: Intent
+    terms: Mapping[int, float]
+    words: tuple[str, ...]  # parts of its identifiers in lower case
+    symbols: Mapping[str, float] = field(default_factory=dict)
+    paths: tuple[str, ...] = ()
+    frames: tuple[tuple[str, str], ...] = ()  # path and function of a traceback, the raise site first
+    factors: Mapping[Role, float] = field(default_factory=lambda: ROLE_FACTORS)
+
+
+def parse_query(text: str) -> CodeQuery:
+    """Take `text` apart; a long text is read as a report of a problem."""
+    text = text.strip()
+    if is_report(text):
+        return _of_report(text, read_report(text))
+    plain = text.strip("`'\"?! ")
+    is_symbol = _SYMBOL.match(plain) is not None
+    intent: Intent = (
+        "symbol" if is_symbol else "history" if _HISTORY.search(text) else "task" if _TASK.search(text) else "code"
+    )
+    return CodeQuery(
+        text=text,
+        gist=text,
+        intent=intent,
+        terms=dict.fromkeys(terms_of(text), 1.0),
+        words=_words(text),
+        symbols={plain.removesuffix("()"): 1.0} if is_symbol else dict.fromkeys(_symbols(text), 1.0),
+        paths=tuple(_PATH.findall(text)),
+        factors=role_factors(text),
+    )
+
+
+def role_factors(text: str) -> dict[Role, float]:
+    """Return how far a file of each role counts for a question."""
+    factors = dict(ROLE_FACTORS)
+    for role, pattern in _ROLE_WORDS:
+        if pattern.search(text):
+            factors[role] = max(factors[role], NAMED)
+    for role, pattern in _WANTS:
+        if pattern.search(text):
+            factors[role], factors[Role.SOURCE] = ASKED_FOR, BESIDE
+    return factors
+
+
+def _of_report(text: str, report: Report) -> CodeQuery:
+    terms = dict.fromkeys(terms_of(report.title), 1.0)
+    for weight, said in ((CODE_WEIGHT, report.code), (BODY_WEIGHT, report.prose)):
+        for term in terms_of(said):
+            if len(terms) < MOST_TERMS * 4:
+                terms.setdefault(term, weight)
+    symbols = dict.fromkeys(_symbols(report.title), 1.0)
+    for name in _symbols(report.code + "\n" + report.spans):
+        symbols.setdefault(name, CODE_WEIGHT)
+    for name in _symbols(report.prose):
+        symbols.setdefault(name, BODY_WEIGHT)
+    return CodeQuery(
+        text=text,
+        gist=report.title,
+        intent="code",
+        terms=terms,
+        words=_words(f"{report.title} {report.spans}"),
+        symbols=symbols,
+        paths=tuple(dict.fromkeys(_PATH.findall(f"{report.title}\n{report.spans}\n{report.prose}"))),
+        frames=report.frames,
+    )
+
+
+def _symbols(text: str) -> list[str]:
+    """Names that are written like code: humps, underscores, dots, or a capital inside a sentence."""
+    begins = {found[1] for found in _BEGINS.finditer(text)}
+    names = [name for name in identifiers_of(text) if _NAME_IN_TEXT.search(name) and name not in begins]
+    return list(dict.fromkeys([*names, *_DOTTED.findall(text)]))
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(
+        dict.fromkeys(part for name in identifiers_of(text) if terms_of_identifier(name) for part in parts_of(name))
+    )

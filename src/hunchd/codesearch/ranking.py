@@ -1,0 +1,185 @@
+"""Rank files for a question: words, names, what prediction knows and what is near in meaning, added by weight."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from hunchd.codesearch.index import Array, CodeIndex, Matches
+from hunchd.codesearch.query import CodeQuery
+from hunchd.codesearch.roles import Role
+from hunchd.codesearch.terms import term_of_name
+
+# Weights of what speaks for a file, each between 0 and 1. Chosen on ten repositories, each scored with weights from
+# the other nine: docs/decisions/0025.
+CHUNKS: Final = 1.0
+PREDICTED: Final = 1.3
+MEANING: Final = 0.5
+ABBREVIATED: Final = 0.4
+DEFINES: Final = 0.3
+NAMED: Final = 0.3
+BEST: Final = 0.2
+WHOLE: Final = 0.1
+MENTIONED: Final = 1.5  # the question names its path
+TRACED: Final = 1.5  # it is in the question's traceback; divided by its distance from the raise site
+SYMBOL_DEFINES: Final = 2.0  # where the question is nothing but a name
+NEAREST: Final = 50  # files among which nearness is told from the rest
+MOST_DEFINERS: Final = 20  # files that define a name: more tell nothing
+
+
+@dataclass(frozen=True, slots=True)
+class RankedFile:
+    """`score` is 1.0 for a file that everything speaks for. `covered`: the share of what was asked that it says."""
+
+    path: str
+    number: int
+    score: float
+    covered: float
+    defines: tuple[str, ...]
+    role: Role
+    mentioned: bool
+    traced: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    files: tuple[RankedFile, ...]
+    matches: Matches
+
+
+def rank(
+    index: CodeIndex,
+    query: CodeQuery,
+    predicted: Mapping[str, float],
+    meaning: Array | None = None,
+    *,
+    most: int = 20,
+    kept: Array | None = None,
+) -> Ranking:
+    """Rank the files of `index`. `predicted`: scores by path of what history expects; `meaning`: by file the cosine
+    with the question; `kept`: by file whether it may be shown."""
+    matches = index.match(query.terms)
+    names, defines = _definitions(index, query)
+    symbol = query.intent == "symbol" and bool(defines.any())
+    mentioned, traced = _mentioned(index, query), _traced(index, query)
+    signals: list[tuple[float, Array]] = [
+        (CHUNKS, _relative(matches.chunks)),
+        (PREDICTED, _spread(index, predicted)),
+        (BEST, _relative(matches.best)),
+        (WHOLE, _relative(matches.whole)),
+        (NAMED, index.named(query.terms)),
+        (ABBREVIATED, index.abbreviated(query.words)),
+        (SYMBOL_DEFINES if symbol else DEFINES, _relative(defines)),
+        (MENTIONED, mentioned),
+        (TRACED, traced),
+    ]
+    if meaning is not None and not symbol:
+        signals.append((MEANING, _nearness(meaning)))
+    total = np.zeros(len(index.paths), "<f4")
+    for weight, values in signals:
+        total += np.float32(weight) * values
+    asked = sum(weight for weight, values in signals if weight and values.any())
+    factors = np.array([query.factors.get(role, 1.0) for role in Role], "<f4")[index.roles]
+    factors = np.where((mentioned > 0) | (traced > 0), np.maximum(factors, 1.0), factors)
+    total = total * factors / max(asked, 1e-6)
+    total[~index.alive if kept is None else ~(index.alive & kept)] = 0.0
+    order = np.argsort(-total, kind="stable")[:most]
+    files = [
+        RankedFile(
+            path=index.paths[at],
+            number=at,
+            score=float(total[at]),
+            covered=float(matches.covered[at]),
+            defines=tuple(names.get(at, ())),
+            role=Role(int(index.roles[at])),
+            mentioned=bool(mentioned[at]),
+            traced=bool(traced[at]),
+        )
+        for at in order.tolist()
+        if total[at] > 0
+    ]
+    return Ranking(tuple(files), matches)
+
+
+def _definitions(index: CodeIndex, query: CodeQuery) -> tuple[dict[int, list[str]], Array]:
+    """By file the names in the question that it defines, and what that is worth: rare names more."""
+    names: dict[int, list[str]] = {}
+    worth = np.zeros(len(index.paths), "<f4")
+    for symbol, weight in query.symbols.items():
+        files, values = index.definers(term_of_name(symbol))
+        if not 0 < len(files) <= MOST_DEFINERS:
+            continue
+        worth[files] += weight * values / np.sqrt(len(files))
+        for file in files.tolist():
+            names.setdefault(file, []).append(symbol)
+    return names, worth
+
+
+def _mentioned(index: CodeIndex, query: CodeQuery) -> Array:
+    """1 for files whose path ends as the question says, if few do."""
+    hits = np.zeros(len(index.paths), "<f4")
+    for named in query.paths:
+        files = files_ending(index, named)
+        if len(files) <= 3:
+            hits[list(files)] = 1.0
+    return hits
+
+
+def _traced(index: CodeIndex, query: CodeQuery) -> Array:
+    """The files of a traceback: 1 at the raise site, less further from it. Frames of other packages have no file."""
+    hits = np.zeros(len(index.paths), "<f4")
+    place = 0
+    for path, _ in query.frames:
+        files = files_ending(index, path)
+        if len(files) == 1:
+            place += 1
+            hits[files[0]] = max(hits[files[0]], 1.0 / place)
+    return hits
+
+
+def files_ending(index: CodeIndex, named: str) -> Sequence[int]:
+    """The living files with the longest ending in common with a path; none where not even the name is."""
+    parts = [part for part in named.split("/") if part not in ("", ".", "..")]
+    if not parts:
+        return ()
+    longest = 0
+    found: list[int] = []
+    for path, file in index.by_name.get(parts[-1], ()):
+        own = path.split("/")
+        common = 0
+        while common < min(len(own), len(parts)) and own[-1 - common] == parts[-1 - common]:
+            common += 1
+        if common > longest:
+            longest, found = common, []
+        if common == longest:
+            found.append(file)
+    return found
+
+
+def _spread(index: CodeIndex, predicted: Mapping[str, float]) -> Array:
+    """Predicted scores between 0 and 1 of the candidates; 0 for the others."""
+    values = np.zeros(len(index.paths), "<f4")
+    if predicted:
+        low, high = min(predicted.values()), max(predicted.values())
+        for path, score in predicted.items():
+            if (file := index.numbers.get(path)) is not None:
+                values[file] = (score - low) / max(high - low, 1e-6)
+    return values
+
+
+def _nearness(cosines: Array) -> Array:
+    """Cosines between 0 and 1, from that of the file at NEAREST to the nearest."""
+    if not len(cosines):
+        return cosines
+    nearest = np.partition(cosines, -min(NEAREST, len(cosines)))[-NEAREST:]
+    low, high = float(nearest.min()), float(nearest.max())
+    spread: Array = np.clip((cosines - low) / max(high - low, 1e-6), 0.0, 1.0).astype("<f4")
+    return spread
+
+
+def _relative(values: Array) -> Array:
+    highest = float(values.max()) if len(values) else 0.0
+    return values / np.float32(highest) if highest > 0 else values

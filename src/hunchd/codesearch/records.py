@@ -1,0 +1,55 @@
+"""Pack the chunks of one file into bytes and back: what the code cache keeps of it between two builds of the index."""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from hunchd.codesearch.chunks import Chunk
+
+_HEAD = struct.Struct("<III")  # bytes of JSON, chunks, terms in all
+
+
+@dataclass(frozen=True, slots=True)
+class FileRecord:
+    """The chunks of one file as arrays; `begins` has one entry more than there are chunks."""
+
+    texts: list[list[str]]  # name, kind, title, container of each chunk
+    lines: npt.NDArray[np.uint32]  # start, end, line of each chunk
+    begins: npt.NDArray[np.uint32]
+    terms: npt.NDArray[np.uint32]
+    weights: npt.NDArray[np.uint8]
+
+
+def pack(chunks: Sequence[Chunk]) -> bytes:
+    """Return `chunks` as bytes."""
+    texts = json.dumps(
+        [[one.name, one.kind, one.title, one.container] for one in chunks], ensure_ascii=False, separators=(",", ":")
+    ).encode("utf-8", "surrogatepass")
+    lines = np.array([(one.start, one.end, one.line) for one in chunks], "<u4").reshape(-1, 3)
+    counts = np.array([len(one.terms) for one in chunks], "<u4")
+    terms = np.array([term for one in chunks for term in one.terms], "<u4")
+    weights = np.array([weight for one in chunks for weight in one.weights], "<u1")
+    head = _HEAD.pack(len(texts), len(chunks), len(terms))
+    return b"".join((head, texts, lines.tobytes(), counts.tobytes(), terms.tobytes(), weights.tobytes()))
+
+
+def unpack(packed: bytes) -> FileRecord:
+    """Return what `pack` was given, as arrays over the same bytes."""
+    size, chunks, terms = _HEAD.unpack_from(packed)
+    at = _HEAD.size
+    texts = json.loads(packed[at : at + size].decode("utf-8", "surrogatepass"))
+    at += size
+    lines = np.frombuffer(packed, "<u4", chunks * 3, at).reshape(-1, 3)
+    at += lines.nbytes
+    counts = np.frombuffer(packed, "<u4", chunks, at)
+    at += counts.nbytes
+    words = np.frombuffer(packed, "<u4", terms, at)
+    weights = np.frombuffer(packed, "<u1", terms, at + words.nbytes)
+    begins = np.concatenate((np.zeros(1, "<u4"), np.cumsum(counts, dtype="<u4")))
+    return FileRecord(texts, lines, begins, words, weights)

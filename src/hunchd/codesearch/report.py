@@ -1,0 +1,76 @@
+"""Read a report of a problem: its title, its code, its traceback, and its prose without what a template says."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+LONG: Final = 40  # words; a longer text is a report
+MOST_READ: Final = 32 * 1024  # characters
+MOST_FRAMES: Final = 12
+LONGEST_TITLE: Final = 240  # characters
+
+_COMMENT = re.compile(r"<!--.{0,2000}?-->", re.DOTALL)
+_FENCE = re.compile(r"(?ms)^[ \t]*(```|~~~)[^\n]*\n(.*?)(?:^[ \t]*\1[ \t]*$|\Z)")
+_SPAN = re.compile(r"`([^`\n]{1,200})`")
+_PYTHON_FRAME = re.compile(r"File \"([^\"\n]{1,400})\", line (\d+)(?:, in ([\w<>]+))?")
+_OTHER_FRAME = re.compile(
+    r"\bat (?:(?P<function>[\w$.<>]+) ?\()?(?P<path>[\w./\\@:-]+\.\w{1,5}):(?P<line>\d+)|"
+    r"^\s*(?P<plain>[\w./\\-]+\.(?:go|rs|rb|c|cc|cpp|h|hpp|php|ex|exs)):(?P<at>\d+)",
+    re.MULTILINE,
+)
+_TEMPLATE = re.compile(
+    r"(?im)^[ \t]*(?:#{1,6}[ \t].*|\*\*[^*\n]+\*\*:?[ \t]*|-[ \t]*\[[ xX]\].*|>.*"
+    r"|(?:please|thank|steps to reproduce|expected|actual|describe the bug|to reproduce|environment|version|platform|os"
+    r"|python version|additional context|screenshots?|checklist|i have|is your feature)\b[^\n]{0,80})$"
+)
+_VERSIONS = re.compile(r"(?im)^[ \t]*[\w .\-]{1,40}\s*(?:==|[:=])\s*v?\d+(?:\.\d+)+.*$")
+_URL = re.compile(r"https?://\S+")
+_INDENTED = re.compile(r"(?m)^(?: {4,}|\t|>>> ).*$")
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """`frames`: path and function, the raise site first. `spans` are quoted names."""
+
+    title: str
+    code: str
+    spans: str
+    prose: str
+    frames: tuple[tuple[str, str], ...]
+
+
+def is_report(text: str) -> bool:
+    """Return True if `text` is too long for a question, or holds a traceback."""
+    return len(text.split()) > LONG or _PYTHON_FRAME.search(text) is not None
+
+
+def read_report(text: str) -> Report:
+    """Take a report apart. Linear in its length; what is beyond MOST_READ is not read."""
+    text = _COMMENT.sub(" ", text[:MOST_READ].replace("\r", ""))
+    title, _, body = text.strip().partition("\n")
+    if len(title) > LONGEST_TITLE:
+        end = title.find(". ", 20, LONGEST_TITLE)
+        cut = end + 1 if end > 0 else title.rfind(" ", 0, LONGEST_TITLE)
+        title, body = title[:cut], f"{title[cut:]}\n{body}"
+    title = title.strip("# *")
+    frames = _frames(body)
+    code = "\n".join(found[2] for found in _FENCE.finditer(body))
+    prose = _FENCE.sub("\n", body)
+    code += "\n" + "\n".join(_INDENTED.findall(prose))
+    prose = _INDENTED.sub("", prose)
+    spans = "\n".join(_SPAN.findall(f"{title}\n{prose}"))
+    for pattern in (_TEMPLATE, _VERSIONS, _URL):
+        prose = pattern.sub(" ", prose)
+    code = _VERSIONS.sub(" ", _PYTHON_FRAME.sub(" ", code))
+    return Report(title, code, spans, prose, frames)
+
+
+def _frames(text: str) -> tuple[tuple[str, str], ...]:
+    found = [(frame[1].replace("\\", "/"), frame[3] or "") for frame in _PYTHON_FRAME.finditer(text)]
+    found.reverse()  # Python's newest call is last
+    for frame in _OTHER_FRAME.finditer(text):
+        path = frame["path"] or frame["plain"]
+        found.append((path.replace("\\", "/"), (frame["function"] or "").rpartition(".")[2]))
+    return tuple(dict.fromkeys(found))[:MOST_FRAMES]

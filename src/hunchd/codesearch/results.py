@@ -1,0 +1,167 @@
+"""Show ranked files as results: the definition that answers, its lines, and why it is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from hunchd.codesearch.index import CodeIndex, Matches
+from hunchd.codesearch.query import CodeQuery
+from hunchd.codesearch.ranking import RankedFile
+from hunchd.codesearch.roles import Role
+from hunchd.codesearch.segment import Segment
+from hunchd.codesearch.terms import identifiers_of, term_of_name, terms_of_identifier
+
+SNIPPET_LINES: Final = 4
+LONGEST_LINE: Final = 160  # characters
+LONGEST_LOOK: Final = 400  # lines of a chunk that a snippet may come from
+MOST_WORDS: Final = 6  # named in a reason
+# A file that says less of what was asked, and for which nothing else speaks, is no answer.
+LEAST_COVERED: Final = 0.1
+_ROLES: Final = {
+    Role.TEST: "a test",
+    Role.DOCS: "documentation",
+    Role.EXAMPLE: "an example",
+    Role.GENERATED: "generated",
+    Role.VENDORED: "vendored",
+    Role.CONFIG: "configuration",
+    Role.CHANGELOG: "a change log",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CodeResult:
+    """Lines count from 1. `terms`: those of the question that the chunk holds."""
+
+    path: str
+    start: int
+    end: int
+    line: int  # of the definition, below its comment
+    title: str
+    name: str
+    role: Role
+    language: str
+    score: float
+    reasons: tuple[str, ...]
+    terms: frozenset[int]
+
+
+def results_of(
+    index: CodeIndex, query: CodeQuery, files: Sequence[RankedFile], matches: Matches, predicted: frozenset[str]
+) -> list[CodeResult]:
+    """Return a result for each file that answers, in their order. `predicted`: files that past work points at."""
+    return [_result(index, query, one, matches, predicted) for one in files if answers(one)]
+
+
+def answers(file: RankedFile) -> bool:
+    """Return True if enough of what was asked is in the file, or it is named."""
+    return file.covered >= LEAST_COVERED or bool(file.defines) or file.mentioned or file.traced
+
+
+def _result(
+    index: CodeIndex, query: CodeQuery, file: RankedFile, matches: Matches, predicted: frozenset[str]
+) -> CodeResult:
+    segment, chunk = _chunk_for(index, query, file, matches)
+    name, kind, title, container = segment.texts_of(chunk)
+    start, end, line = (int(number) for number in segment.lines[chunk])
+    part, number = index.part_of(file.number)
+    held = frozenset(term for term in query.terms if _holds(segment, chunk, term))
+    return CodeResult(
+        path=file.path,
+        start=line if name else start,
+        end=max(end, line),
+        line=line,
+        title=_title(title, kind, container) or file.path,
+        name=name,
+        role=file.role,
+        language=part.segment.languages[number],
+        score=file.score,
+        reasons=_reasons(query, file, held, predicted),
+        terms=held,
+    )
+
+
+def _chunk_for(index: CodeIndex, query: CodeQuery, file: RankedFile, matches: Matches) -> tuple[Segment, int]:
+    """The definition of a name that is asked for, if the file has it; else the chunk that says most."""
+    part, number = index.part_of(file.number)
+    for symbol in file.defines:
+        chunks, weights = part.segment.postings(term_of_name(symbol))
+        own = part.segment.file_of[chunks] == number
+        if own.any():
+            return part.segment, int(chunks[own][int(np.argmax(weights[own]))])
+    return index.best_chunks(file.number, matches, 1)[0]
+
+
+def _holds(segment: Segment, chunk: int, term: int) -> bool:
+    chunks, _ = segment.postings(term)
+    at = int(chunks.searchsorted(np.int32(chunk)))
+    return at < len(chunks) and int(chunks[at]) == chunk
+
+
+def _title(title: str, kind: str, container: str) -> str:
+    """The signature with what contains it; a heading with the one above."""
+    if kind == "heading":
+        plain = title.lstrip("# ")
+        return f"{container} › {plain}" if container else plain
+    return f"{container}: {title}" if container and container not in title else title
+
+
+def _reasons(query: CodeQuery, file: RankedFile, held: frozenset[int], predicted: frozenset[str]) -> tuple[str, ...]:
+    reasons = []
+    if file.mentioned:
+        reasons.append("named in the question")
+    if file.traced:
+        reasons.append("in the traceback")
+    if file.defines:
+        reasons.append(f"defines {', '.join(file.defines[:3])}")
+    said = [word for word in identifiers_of(query.gist) if _says(word, held)]
+    if said:
+        reasons.append(f"says {', '.join(said[:MOST_WORDS])}")
+    if file.path in predicted:
+        reasons.append("past work described like this changed it")
+    if file.role in _ROLES:
+        reasons.append(_ROLES[file.role])
+    return tuple(reasons) or ("near in meaning",)
+
+
+def reasons_of(file: RankedFile) -> tuple[str, ...]:
+    """Return why a file is ranked, where no chunk of it is shown."""
+    if file.mentioned:
+        return ("named in the question",)
+    return (f"defines {', '.join(file.defines[:3])}",) if file.defines else ("says what was asked",)
+
+
+def _says(word: str, held: frozenset[int]) -> bool:
+    terms = terms_of_identifier(word)
+    return bool(terms) and terms[-1] in held
+
+
+def snippet_of(result: CodeResult, text: str) -> str:
+    """Return the lines of the result that say most of what was asked, from `text`, the file as it is now."""
+    lines = text.splitlines()[result.start - 1 : min(result.end, result.start + LONGEST_LOOK)]
+    if not lines:
+        return ""
+    said = [_said(line, result.terms) for line in lines]
+    values = [len(frozenset().union(*said[at : at + SNIPPET_LINES])) for at in range(len(lines))]
+    best = max(range(len(lines)), key=lambda at: (values[at] + 0.5 * bool(lines[at].strip()), -at))
+    shown = [line for line in lines[best : best + SNIPPET_LINES] if line.strip()]
+    indent = min((len(line) - len(line.lstrip()) for line in shown), default=0)
+    return "\n".join(line[indent : indent + LONGEST_LINE].rstrip() for line in shown)
+
+
+def _said(line: str, terms: frozenset[int]) -> frozenset[int]:
+    return frozenset(term for name in identifiers_of(line[:500]) for term in terms_of_identifier(name)) & terms
+
+
+def source_of(result: CodeResult) -> dict[str, Any]:
+    """Return where a result lies, in the contract's shape."""
+    return {
+        "path": result.path,
+        "start_line": result.start,
+        "end_line": result.end,
+        "role": result.role.name.lower(),
+        "language": result.language,
+    }

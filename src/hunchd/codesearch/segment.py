@@ -1,0 +1,176 @@
+"""One immutable part of the index: postings of chunks in packed arrays, written whole and read by mapping the file."""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import struct
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from hunchd.codesearch.records import FileRecord
+from hunchd.codesearch.roles import role_of
+from hunchd.codesearch.terms import short_parts, stem_terms
+
+VERSION: Final = 1
+_MAGIC: Final = b"hunchcs1"
+_HEAD: Final = struct.Struct("<8sIQ")  # magic, version, bytes of the JSON that tells what lies where
+_ALIGNED: Final = 64
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Postings by term: `terms` ascending, those of the one at n in `chunks[begins[n]:begins[n + 1]]`."""
+
+    paths: tuple[str, ...]
+    languages: tuple[str, ...]
+    roles: Array  # by file
+    serials: Array  # by file: what the cache numbered its content with
+    file_of: Array  # by chunk, ascending
+    lines: Array  # by chunk: start, end, line
+    lengths: Array  # by chunk: sum of its weights
+    texts: Array  # JSON of the texts of all chunks, one a line
+    text_begins: Array
+    terms: Array
+    begins: Array
+    chunks: Array
+    weights: Array
+    stems: Array  # terms of the names of the files, those of the one at n in stems[stem_begins[n]:stem_begins[n + 1]]
+    stem_begins: Array
+    parts: Array  # hashes of the parts of their names and folders, of which a word may be the long form
+    part_begins: Array
+    mean_length: float
+
+    def postings(self, term: int) -> tuple[Array, Array]:
+        """Return the chunks that hold `term` and its weight in each."""
+        at = int(self.terms.searchsorted(np.uint32(term)))
+        if at == len(self.terms) or self.terms[at] != term:
+            return self.chunks[:0], self.weights[:0]
+        span = slice(int(self.begins[at]), int(self.begins[at + 1]))
+        return self.chunks[span], self.weights[span]
+
+    def texts_of(self, chunk: int) -> tuple[str, str, str, str]:
+        """Return the name, kind, title and container of a chunk."""
+        raw = self.texts[int(self.text_begins[chunk]) : int(self.text_begins[chunk + 1])].tobytes()
+        name, kind, title, container = json.loads(raw)
+        return name, kind, title, container
+
+
+_ARRAYS: Final = (
+    "roles", "serials", "file_of", "lines", "lengths", "texts", "text_begins", "terms", "begins", "chunks", "weights",
+    "stems", "stem_begins", "parts", "part_begins",
+)  # fmt: skip
+
+
+def build(files: Iterable[tuple[str, str, int, FileRecord]]) -> Segment:
+    """Make a segment of files: path, language, serial and chunks of each."""
+    paths: list[str] = []
+    languages: list[str] = []
+    serials: list[int] = []
+    records: list[FileRecord] = []
+    for path, language, serial, record in files:
+        paths.append(path)
+        languages.append(language)
+        serials.append(serial)
+        records.append(record)
+    sizes = [len(record.texts) for record in records]
+    counts = _joined([np.diff(record.begins) for record in records], "<u4")
+    terms = _joined([record.terms for record in records], "<u4")
+    weights = _joined([record.weights for record in records], "<u1")
+    owners = np.repeat(np.arange(len(counts), dtype="<i4"), counts)
+    order = np.argsort(terms, kind="stable")
+    keys, starts = np.unique(terms[order], return_index=True)
+    lengths = np.bincount(owners, weights=weights, minlength=len(counts)).astype("<f4")
+    stems, stem_begins = _packed([stem_terms(path) for path in paths])
+    parts, part_begins = _packed([short_parts(path) for path in paths])
+    texts = [json.dumps(text, ensure_ascii=False).encode("utf-8", "replace") for one in records for text in one.texts]
+    return Segment(
+        paths=tuple(paths),
+        languages=tuple(languages),
+        roles=np.array([role_of(path) for path in paths], "<u1"),
+        serials=np.array(serials, "<i8"),
+        file_of=np.repeat(np.arange(len(paths), dtype="<i4"), sizes),
+        lines=_joined([record.lines for record in records], "<u4").reshape(-1, 3),
+        lengths=lengths,
+        texts=np.frombuffer(b"".join(texts), "<u1"),
+        text_begins=np.concatenate((np.zeros(1, "<i8"), np.cumsum([len(text) for text in texts], dtype="<i8"))),
+        terms=keys,
+        begins=np.append(starts, len(terms)).astype("<i8"),
+        chunks=owners[order],
+        weights=weights[order],
+        stems=stems,
+        stem_begins=stem_begins,
+        parts=parts,
+        part_begins=part_begins,
+        mean_length=float(lengths.mean()) if len(lengths) else 1.0,
+    )
+
+
+def write(segment: Segment, path: Path, told: Mapping[str, Any]) -> None:
+    """Write `segment` to `path`, whole or not at all; `told` is kept with it. Raises OSError."""
+    meta: dict[str, Any] = {
+        "told": dict(told),
+        "paths": segment.paths,
+        "languages": segment.languages,
+        "mean_length": segment.mean_length,
+    }
+    at, places = 0, {}
+    arrays = {name: np.ascontiguousarray(getattr(segment, name)) for name in _ARRAYS}
+    for name, array in arrays.items():
+        places[name] = [array.dtype.str, list(array.shape), at]
+        at += -(-array.nbytes // _ALIGNED) * _ALIGNED
+    head = json.dumps(meta | {"arrays": places}, ensure_ascii=False).encode("utf-8", "surrogatepass")
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        file.write(_HEAD.pack(_MAGIC, VERSION, len(head)))
+        file.write(head)
+        file.write(bytes(-file.tell() % _ALIGNED))
+        for array in arrays.values():
+            file.write(array.tobytes())
+            file.write(bytes(-file.tell() % _ALIGNED))
+    draft.replace(path)
+
+
+def read(path: Path) -> tuple[Segment, Mapping[str, Any]] | None:
+    """Return the segment at `path`, mapped, and what is kept with it; None if it is missing, damaged or of another
+    version."""
+    try:
+        with path.open("rb") as file:
+            mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    except (OSError, ValueError):
+        return None
+    try:
+        magic, version, size = _HEAD.unpack_from(mapped)
+        if magic != _MAGIC or version != VERSION:
+            return None
+        meta = json.loads(mapped[_HEAD.size : _HEAD.size + size].decode("utf-8", "surrogatepass"))
+        first = -(-(_HEAD.size + size) // _ALIGNED) * _ALIGNED
+        arrays = {name: _array(mapped, first, *place) for name, place in meta["arrays"].items()}
+        segment = Segment(tuple(meta["paths"]), tuple(meta["languages"]), mean_length=meta["mean_length"], **arrays)
+    except (struct.error, ValueError, KeyError, TypeError):
+        return None
+    return segment, meta["told"]
+
+
+def _packed(lists: Sequence[Sequence[int]]) -> tuple[Array, Array]:
+    begins = np.concatenate((np.zeros(1, "<i4"), np.cumsum([len(one) for one in lists], dtype="<i4")))
+    return np.array([term for one in lists for term in one], "<u4"), begins
+
+
+def _array(mapped: mmap.mmap, first: int, dtype: str, shape: list[int], at: int) -> Array:
+    count = int(np.prod(shape))
+    if not count:
+        return np.empty(shape, dtype)
+    return np.frombuffer(mapped, dtype, count, first + at).reshape(shape)
+
+
+def _joined(arrays: Sequence[Array], dtype: str) -> Array:
+    return np.concatenate([np.empty(0, dtype), *(array.ravel() for array in arrays)]).astype(dtype, copy=False)

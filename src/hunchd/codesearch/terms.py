@@ -1,0 +1,99 @@
+"""Tokenize code and prose: identifiers split into parts, stemmed, each term a 32-bit number."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections import Counter
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Final
+
+from hunchd.store.indexes.terms import term_of
+
+MASK: Final = 0xFFFF_FFFF
+LONGEST_RUN: Final = 64  # characters; longer runs are encoded data
+LEAST_ABBREVIATION: Final = 3  # characters
+_KNOWN: Final = 1 << 16  # identifiers whose terms are cached
+
+_QUALIFIER = re.compile(r".*(?:\.|::|#|->|/)(?=\w)")
+_RUN = re.compile(r"[^\W\d]\w*|\d[a-zA-Z]\w*")
+_PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+\d*|[A-Z]+\d*|[^\W\d_A-Za-z]+|\d+")
+
+
+def counts_of(text: str) -> Counter[int]:
+    """Count the terms of `text`."""
+    counts: Counter[int] = Counter()
+    for run, times in Counter(_RUN.findall(text)).items():
+        for term in terms_of_identifier(run):
+            counts[term] += times
+    return counts
+
+
+def terms_of(text: str) -> list[int]:
+    """Return the distinct terms of `text` in order."""
+    return list(dict.fromkeys(term for run in _RUN.findall(text) for term in terms_of_identifier(run)))
+
+
+def identifiers_of(text: str) -> list[str]:
+    """Return the distinct identifiers of `text` as written."""
+    return list(dict.fromkeys(_RUN.findall(text)))
+
+
+def term_of_name(name: str) -> int:
+    """Return the term under which the definitions of `name` are found, as it is written and without its qualifiers."""
+    return zlib.crc32(b"=" + _QUALIFIER.sub("", name).encode("utf-8", "replace"))
+
+
+def path_words(path: str) -> str:
+    """Return the words of a path without its suffix; the name counts twice, as `index` or `mod` its folder does."""
+    parts = _without_suffix(path).split("/")
+    name = parts[-1] if parts[-1].lower() not in _FOLDER_NAMES or len(parts) == 1 else parts[-2]
+    return " ".join([*parts[-4:], name])
+
+
+def stem_terms(path: str) -> list[int]:
+    """Return the terms of what a file is named after."""
+    name = path_words(path).rsplit(" ", 1)[-1].partition(".")[0]
+    return list(dict.fromkeys(term for run in identifiers_of(name) for term in terms_of_identifier(run)))
+
+
+def short_parts(path: str) -> list[int]:
+    """Return hashes of the last parts of a path of which a word may be the long form: `impls`, `auth`."""
+    names = _without_suffix(path).split("/")[-2:]
+    parts = [part.rstrip("s") for name in names for run in identifiers_of(name) for part in parts_of(run)]
+    return [hash_of(part) for part in dict.fromkeys(parts[-3:]) if len(part) >= LEAST_ABBREVIATION]
+
+
+def beginnings_of(words: Iterable[str]) -> list[int]:
+    """Return hashes of what may be short for one of `words`."""
+    return list({hash_of(word[:size]) for word in words for size in range(LEAST_ABBREVIATION, len(word) - 2)})
+
+
+def hash_of(word: str) -> int:
+    """Return 32 bits of a word as it is."""
+    return zlib.crc32(word.encode("utf-8", "replace"))
+
+
+def _without_suffix(path: str) -> str:
+    return path.rsplit(".", 1)[0] if "." in path.rsplit("/", 1)[-1] else path
+
+
+_FOLDER_NAMES = frozenset({"index", "mod", "__init__", "lib", "main", "readme"})
+
+
+def parts_of(identifier: str) -> list[str]:
+    """Split an identifier at underscores, digits and humps; parts are lower case."""
+    return [part.lower() for part in _PART.findall(identifier)]
+
+
+@lru_cache(maxsize=_KNOWN)
+def terms_of_identifier(identifier: str) -> tuple[int, ...]:
+    """Return the terms of the parts of an identifier and, if it has several, of the whole."""
+    if len(identifier) > LONGEST_RUN:
+        return ()
+    parts = parts_of(identifier)
+    found = [term_of(part) & MASK for part in parts if len(part) > 1]
+    if len(parts) > 1:
+        found.append(term_of("".join(parts)) & MASK)
+    return tuple(term for term in found if term)

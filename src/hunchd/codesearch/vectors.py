@@ -1,0 +1,95 @@
+"""Vectors of files: eight bits a dimension, in one file beside the index, aligned with the paths of an open index."""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+NAME: Final = "code-cards.vectors"
+_MAGIC: Final = b"hunchcv1"
+_HEAD: Final = struct.Struct("<8sII")  # magic, vectors, dimensions
+_SCALE: Final = 127.0  # a vector of length 1 has no larger component
+_AT_ONCE: Final = 4_096  # vectors that are compared at once
+Array = npt.NDArray[Any]
+
+
+def key_of(path: str, card: str) -> int:
+    """Return 64 bits of a file and what its vector was made of."""
+    return int.from_bytes(blake2b(f"{path}\0{card}".encode("utf-8", "replace"), digest_size=8).digest(), "little")
+
+
+def path_key(path: str) -> int:
+    """Return 64 bits of a path."""
+    return key_of(path, "")
+
+
+def read(path: Path) -> tuple[Array, Array, Array]:
+    """Return keys of paths, keys of cards and the vectors; empty where the file is missing or damaged."""
+    nothing = np.zeros(0, "<u8"), np.zeros(0, "<u8"), np.zeros((0, 0), "<i1")
+    try:
+        content = path.read_bytes()
+        magic, count, dimensions = _HEAD.unpack_from(content)
+    except (OSError, struct.error):
+        return nothing
+    if magic != _MAGIC or len(content) != _HEAD.size + count * (16 + dimensions):
+        return nothing
+    paths = np.frombuffer(content, "<u8", count, _HEAD.size)
+    cards = np.frombuffer(content, "<u8", count, _HEAD.size + 8 * count)
+    vectors = np.frombuffer(content, "<i1", count * dimensions, _HEAD.size + 16 * count)
+    return paths, cards, vectors.reshape(count, dimensions)
+
+
+def write(path: Path, kept: Mapping[int, tuple[int, bytes]]) -> None:
+    """Write vectors by the key of their path: the key of the card and the bytes. Raises OSError."""
+    dimensions = len(next(iter(kept.values()))[1]) if kept else 0
+    paths = np.array(list(kept), "<u8")
+    cards = np.array([card for card, _ in kept.values()], "<u8")
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        file.write(_HEAD.pack(_MAGIC, len(kept), dimensions))
+        file.write(paths.tobytes())
+        file.write(cards.tobytes())
+        file.writelines(vector for _, vector in kept.values())
+    draft.replace(path)
+
+
+def kept_in(path: Path) -> dict[int, tuple[int, bytes]]:
+    """Return what `write` was given."""
+    paths, cards, vectors = read(path)
+    return {int(own): (int(card), vector.tobytes()) for own, card, vector in zip(paths, cards, vectors, strict=True)}
+
+
+def quantised(vector: bytes) -> bytes:
+    """Return a vector of little-endian float32 numbers in eight bits each."""
+    return np.rint(np.frombuffer(vector, "<f4") * _SCALE).astype("<i1").tobytes()
+
+
+def aligned(path: Path, wanted: Sequence[str] | Iterable[str]) -> Array:
+    """Return the vectors of the wanted paths in their order; zeros where there is none."""
+    paths, _, vectors = read(path)
+    keys = np.array([path_key(one) for one in wanted], "<u8")
+    if not len(paths):
+        return np.zeros((len(keys), 0), "<i1")
+    order = np.argsort(paths)
+    at = np.minimum(np.searchsorted(paths[order], keys), len(paths) - 1)
+    places = order[at]
+    found: Array = np.where((paths[places] == keys)[:, None], vectors[places], np.int8(0))
+    return found
+
+
+def cosines(vectors: Array, query: bytes) -> Array:
+    """Return the cosine of each vector with a query's, given as float32 numbers."""
+    asked = np.frombuffer(query, "<f4") / np.float32(_SCALE)
+    if vectors.shape[1] != len(asked):
+        return np.zeros(len(vectors), "<f4")
+    near = np.empty(len(vectors), "<f4")
+    for begin in range(0, len(vectors), _AT_ONCE):
+        near[begin : begin + _AT_ONCE] = vectors[begin : begin + _AT_ONCE].astype("<f4") @ asked
+    return near

@@ -1,0 +1,128 @@
+"""Give each file of a project a vector, in the background: what it is about, for questions in other words."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+from hunchd.codesearch import vectors
+from hunchd.codesearch.cards import card_of
+from hunchd.codesearch.roles import Role, role_of
+from hunchd.domain.errors import HunchError
+from hunchd.engine.state.feature import Feature
+from hunchd.engine.state.parts import Tasks
+from hunchd.engine.state.project import Project
+from hunchd.store.client import StoreClient
+from hunchd.store.code import CodeCache
+
+logger = logging.getLogger(__name__)
+
+AT_ONCE: Final = 16  # cards: a tenth of a second for the model
+KEPT_EVERY: Final = 512  # vectors written, should the daemon end meanwhile
+MOST: Final = 50_000  # files of one project
+PAUSE: Final = 2.0  # seconds until a project is looked at: saves come in groups
+_LAST: Final = frozenset({Role.TEST, Role.GENERATED, Role.VENDORED, Role.CONFIG, Role.CHANGELOG})
+
+
+class CodeCards(Feature):
+    """Background task that embeds files whose code changed."""
+
+    def __init__(self, store: StoreClient, find: Callable[[str | None], Project | None]) -> None:
+        self._store = store
+        self._find = find
+        self._waiting: dict[str, None] = {}
+        self._seen: dict[str, tuple[str, int]] = {}  # by project: its code cache and the newest serial looked at
+        self._progress: dict[str, tuple[int, int]] = {}  # by project: files with a vector, and all
+        self._work = asyncio.Event()
+
+    def start(self, tasks: Tasks) -> None:
+        tasks.start("code cards", self.run)
+
+    def on_model_loaded(self, project: Project) -> None:
+        self.note(project)
+
+    def on_model_updated(self, project: Project) -> None:
+        self.note(project)
+
+    def project_status(self, project: Project) -> dict[str, Any]:
+        done, total = self._progress.get(project.id, (0, 0))
+        return {"cards": {"done": done, "total": total}}
+
+    def note(self, project: Project) -> None:
+        """Queue a project."""
+        self._waiting[project.id] = None
+        self._work.set()
+
+    async def forget_project(self, project_id: str) -> None:
+        for held in (self._waiting, self._seen, self._progress):
+            held.pop(project_id, None)
+
+    async def run(self) -> None:
+        """Process queued projects, forever."""
+        while True:
+            await self._work.wait()
+            await asyncio.sleep(PAUSE)
+            self._work.clear()
+            waiting, self._waiting = self._waiting, {}
+            for identifier in waiting:
+                project = self._find(identifier)
+                if project is not None and not project.missing:
+                    with suppress(HunchError):  # the store process ended: the next change tries again
+                        await self._renew(project)
+
+    async def _renew(self, project: Project) -> None:
+        if project.code is None:
+            return
+        file = project.cache / vectors.NAME
+        kept, missing, seen = await asyncio.to_thread(_lacking, file, project.code, self._seen.get(project.id))
+        total = len(kept) + len(missing)
+        self._progress[project.id] = (len(kept), total)
+        for begin in range(0, len(missing), AT_ONCE):
+            some = missing[begin : begin + AT_ONCE]
+            made = await self._store.embed([card for _, _, card in some])
+            if made is None or self._find(project.id) is not project:  # no model, or the project was removed
+                return
+            for (own, card, _), vector in zip(some, made, strict=True):
+                kept[own] = (card, vectors.quantised(vector))
+            self._progress[project.id] = (len(kept), total)
+            if begin // KEPT_EVERY != (begin + AT_ONCE) // KEPT_EVERY:
+                await self._keep(file, kept)
+        if missing:
+            await self._keep(file, kept)
+        self._seen[project.id] = seen
+
+    async def _keep(self, file: Path, kept: dict[int, tuple[int, bytes]]) -> None:
+        try:
+            await asyncio.to_thread(vectors.write, file, dict(kept))
+        except OSError as error:
+            logger.warning("the vectors %s could not be kept: %s", file, error)
+
+
+Missing = list[tuple[int, int, str]]  # keys of path and card, and the card
+
+
+def _lacking(
+    file: Path, code: CodeCache, seen: tuple[str, int] | None
+) -> tuple[dict[int, tuple[int, bytes]], Missing, tuple[str, int]]:
+    """The vectors that hold, what has none, sources first, and how far was looked. Only files that changed since
+    `seen` are read."""
+    serials, cache = code.chunk_serials(), code.chunk_cache_id()
+    newest = seen[1] if seen is not None and seen[0] == cache else 0
+    known: dict[int, tuple[int, bytes]] = vectors.kept_in(file)
+    kept: dict[int, tuple[int, bytes]] = {}
+    missing: Missing = []
+    for path in sorted(serials, key=lambda path: (role_of(path) in _LAST, path))[:MOST]:
+        own = vectors.path_key(path)
+        if own in known and serials[path] <= newest:
+            kept[own] = known[own]
+        elif (outline := code.get(path)) is not None:
+            made_of = vectors.key_of(path, card := card_of(outline))
+            if own in known and known[own][0] == made_of:
+                kept[own] = known[own]
+            else:
+                missing.append((own, made_of, card))
+    return kept, missing, (cache, max(serials.values(), default=0))

@@ -1,0 +1,28 @@
+"""Merge results of code with memories into one list, by what kind of answer the question asks for. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+# By what is asked for: what a score of code and of each kind of memory counts. History answers "why" and "when", code
+# answers "where" and "how", what is done again and again answers "how do I".
+_CODE: Final = "code"
+_FACTORS: Final[Mapping[str, Mapping[str, float]]] = {
+    "code": {_CODE: 1.6, "episode": 0.5, "message": 0.5, "error": 0.7, "pattern": 0.6, "workflow": 0.6},
+    "symbol": {_CODE: 2.0, "episode": 0.4, "message": 0.5, "error": 0.6, "pattern": 0.6, "workflow": 0.5},
+    "history": {_CODE: 0.5, "episode": 1.2},
+    "task": {_CODE: 0.9, "workflow": 1.6, "fact": 1.2, "episode": 0.4, "message": 0.6, "pattern": 0.4},
+}
+
+
+def merge_results(
+    code: Sequence[Mapping[str, Any]], memories: Sequence[Mapping[str, Any]], intent: str, k: int
+) -> list[dict[str, Any]]:
+    """Return the `k` best of both, best first, with scores that compare."""
+    factors = _FACTORS[intent]
+    weighed = [
+        {**result, "score": round(float(result["score"]) * factors.get(str(result["kind"]), 1.0), 4)}
+        for result in (*code, *memories)
+    ]
+    return sorted(weighed, key=lambda result: -float(result["score"]))[:k]

@@ -1,0 +1,99 @@
+"""Questions are taken apart: symbols, paths, roles, and long reports of problems."""
+
+from __future__ import annotations
+
+import pytest
+
+from hunchd.codesearch.query import ROLE_FACTORS, parse_query
+from hunchd.codesearch.roles import Role, role_of
+from hunchd.codesearch.terms import terms_of_identifier
+
+ISSUE = (
+    """Session cookie is dropped when SameSite is None
+
+<!-- Please search the tracker first -->
+### Describe the bug
+Since the last release `SecureCookie.dump` loses the attribute.
+
+```python
+app.session.save("x")
+```
+
+Traceback (most recent call last):
+  File "/usr/lib/python3.11/site-packages/shop/app.py", line 12, in handle
+    raise
+  File "/home/ada/shop/sessions.py", line 40, in save
+    self.dump()
+ValueError: bad value
+
+### Environment
+Python version: 3.11.4
+- [x] I have read the guide
+"""
+    + "The basket is emptied as well. " * 5
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "intent"),
+    [
+        ("FromRequest", "symbol"),
+        ("`flask.Flask.route()`", "symbol"),
+        ("where are permissions checked", "code"),
+        ("why are cookies signed", "history"),
+        ("when was Python 3.7 dropped?", "history"),
+        ("how do I run the tests", "task"),
+    ],
+)
+def test_query_intent_follows_wording(text: str, intent: str) -> None:
+    assert parse_query(text).intent == intent
+
+
+def test_query_names_in_sentence_are_symbols() -> None:
+    assert set(parse_query("Where does path_router call IntoResponse?").symbols) == {"path_router", "IntoResponse"}
+
+
+def test_query_asking_for_tests_prefers_tests() -> None:
+    factors = parse_query("tests for the basket").factors
+
+    assert factors[Role.TEST] > factors[Role.SOURCE]
+    assert parse_query("where are baskets emptied").factors == ROLE_FACTORS
+
+
+def test_query_naming_a_test_client_keeps_sources() -> None:
+    assert parse_query("how does the test client send cookies").factors[Role.SOURCE] == 1.0
+
+
+def test_query_report_is_read_by_parts() -> None:
+    query = parse_query(ISSUE)
+
+    assert query.gist == "Session cookie is dropped when SameSite is None"
+    assert query.frames[0] == ("/home/ada/shop/sessions.py", "save")
+    assert query.symbols["SecureCookie.dump"] < query.symbols["SameSite"]
+    assert terms_of_identifier("tracker")[0] not in query.terms
+    assert query.terms[terms_of_identifier("basket")[0]] < query.terms[terms_of_identifier("cookie")[0]]
+
+
+def test_query_hostile_text_is_read_quickly() -> None:
+    for text in ("a." * 30_000, "<!--" * 16_000, 'File "' * 10_000, "/a" * 30_000, "`" * 60_000, "x" * 64_000):
+        parse_query(text)
+
+
+@pytest.mark.parametrize(
+    ("path", "role"),
+    [
+        ("src/shop/basket.py", Role.SOURCE),
+        ("tests/test_basket.py", Role.TEST),
+        ("src/test/java/BasketTest.java", Role.TEST),
+        ("serde_test_suite/tests/a.rs", Role.TEST),
+        ("shop/testclient.py", Role.SOURCE),
+        ("docs/usage.md", Role.DOCS),
+        ("CHANGES.rst", Role.CHANGELOG),
+        ("examples/basic/main.go", Role.EXAMPLE),
+        ("vendor/lib/x.go", Role.VENDORED),
+        ("package-lock.json", Role.GENERATED),
+        (".github/workflows/ci.yml", Role.CONFIG),
+    ],
+)
+def test_role_of_path_is_told(path: str, role: Role) -> None:
+    assert role_of(path) is role

@@ -1,0 +1,141 @@
+"""Files of a real index are ranked for questions, and the index follows what changes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hunchd.codesearch import records
+from hunchd.codesearch.building import update_index
+from hunchd.codesearch.chunks import chunks_of
+from hunchd.codesearch.index import BASE, CHANGED, CodeIndex
+from hunchd.codesearch.query import parse_query
+from hunchd.codesearch.ranking import rank
+from hunchd.codesearch.results import results_of, snippet_of
+from hunchd.domain.code import FileOutline
+from hunchd.ingestion.parsing import outline_of
+from hunchd.store.code import CodeCache
+
+SHOP = {
+    "shop/basket.py": (
+        "class Basket:\n    def add_item(self, item):\n        self.items.append(item)\n        return self\n"
+    ),
+    "shop/impls.py": "def encode(value):\n    # turns a price into text\n    return str(value)\n",
+    "shop/prices.py": "def apply_discount(price):\n    rate = 3\n    return price - rate\n",
+    "tests/test_prices.py": (
+        "def test_apply_discount_price():\n    price = 7\n    assert apply_discount(price) == 4\n"
+    ),
+    "docs/prices.md": "# Discount of a price\n\nApply a discount to each price.\n",
+}
+
+
+class Shop:
+    """A code cache and the index beside it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.cache = CodeCache(folder / "code.sqlite", writable=True)
+        self.index = CodeIndex(folder)
+        self.save(SHOP)
+
+    def save(self, files: dict[str, str]) -> None:
+        outlines: list[FileOutline] = []
+        packed = {}
+        for path, text in files.items():
+            outlines.append(outline_of(path, text.encode()))
+            packed[path] = records.pack(chunks_of(outlines[-1], text))
+        self.cache.put(outlines, chunks=packed)
+        self.update()
+
+    def update(self) -> None:
+        update_index(self.folder, self.cache)
+        self.index.refresh()
+
+    def ask(self, text: str) -> list[str]:
+        return [file.path for file in rank(self.index, parse_query(text), {}).files]
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Shop:
+    return Shop(tmp_path)
+
+
+def test_rank_source_stands_above_its_test(shop: Shop) -> None:
+    ranked = shop.ask("where is the discount applied to a price")
+
+    assert ranked[0] == "shop/prices.py"
+    assert set(ranked[:3]) == {"shop/prices.py", "tests/test_prices.py", "docs/prices.md"}
+
+
+def test_rank_asked_for_tests_shows_them_first(shop: Shop) -> None:
+    assert shop.ask("tests for the discount")[0] == "tests/test_prices.py"
+    assert shop.ask("documentation of the discount")[0] == "docs/prices.md"
+
+
+def test_rank_symbol_finds_its_definition(shop: Shop) -> None:
+    assert shop.ask("apply_discount")[0] == "shop/prices.py"
+    assert shop.ask("Basket.add_item")[0] == "shop/basket.py"
+
+
+def test_rank_long_word_finds_short_name(shop: Shop) -> None:
+    assert shop.ask("implementations")[0] == "shop/impls.py"
+
+
+def test_rank_traceback_leads_to_its_file(shop: Shop) -> None:
+    text = 'it fails\n  File "/srv/shop/impls.py", line 2, in encode\nTypeError: price'
+
+    assert shop.ask(text)[0] == "shop/impls.py"
+
+
+def test_rank_prediction_and_meaning_count(shop: Shop) -> None:
+    query = parse_query("thing")
+    near = np.array([float(path == "shop/basket.py") for path in shop.index.paths], "<f4")
+
+    assert rank(shop.index, query, {"shop/impls.py": 2.0, "shop/prices.py": 1.0}).files[0].path == "shop/impls.py"
+    assert rank(shop.index, query, {}, near).files[0].path == "shop/basket.py"
+
+
+def test_index_follows_saves_and_removals(shop: Shop) -> None:
+    base = (shop.folder / BASE).stat().st_mtime_ns
+    shop.save({"shop/basket.py": "class Trolley:\n    def push(self):\n        pass\n"})
+    shop.cache.remove(["shop/impls.py"])
+    shop.update()
+
+    assert (shop.folder / BASE).stat().st_mtime_ns == base
+    assert (shop.folder / CHANGED).exists()
+    assert shop.ask("Trolley") == ["shop/basket.py"]
+    assert "shop/impls.py" not in shop.ask("encode a price into text")
+    assert "shop/basket.py" not in shop.ask("append item")
+
+
+def test_index_of_recreated_cache_is_rebuilt(shop: Shop) -> None:
+    shop.cache.close()
+    for ending in ("", "-wal", "-shm"):
+        (shop.folder / f"code.sqlite{ending}").unlink(missing_ok=True)
+    shop.cache = CodeCache(shop.folder / "code.sqlite", writable=True)
+    shop.save({"new.py": "def lantern():\n    light = 1\n    return light\n"})
+
+    assert shop.index.paths == ("new.py",)
+
+
+def test_index_damaged_file_is_empty(shop: Shop) -> None:
+    (shop.folder / BASE).write_bytes(b"hunchcs1" + bytes(5))
+    shop.index.refresh()
+
+    assert len(shop.index) == 0
+    assert shop.ask("discount") == []
+    shop.update()
+    assert shop.ask("discount")
+
+
+def test_result_shows_lines_that_answer(shop: Shop) -> None:
+    query = parse_query("where are items appended to the basket")
+    ranking = rank(shop.index, query, {})
+    [best, *_] = results_of(shop.index, query, ranking.files, ranking.matches, frozenset())
+
+    assert (best.path, best.start, best.end) == ("shop/basket.py", 2, 4)
+    assert best.title.startswith("Basket: def add_item(")
+    assert "self.items.append(item)" in snippet_of(best, SHOP["shop/basket.py"])
+    assert any("items" in reason for reason in best.reasons)

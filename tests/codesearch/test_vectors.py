@@ -1,0 +1,49 @@
+"""Vectors of files are kept in eight bits, found by path, and compared with a question's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from hunchd.codesearch import vectors
+from hunchd.codesearch.cards import LONGEST, card_of
+from hunchd.ingestion.parsing import outline_of
+
+
+def unit(*numbers: float) -> bytes:
+    vector = np.array(numbers, "<f4")
+    return (vector / np.linalg.norm(vector)).tobytes()
+
+
+def test_vectors_written_are_aligned_by_path(tmp_path: Path) -> None:
+    file = tmp_path / vectors.NAME
+    kept = {
+        vectors.path_key("a.py"): (1, vectors.quantised(unit(1, 0))),
+        vectors.path_key("b.py"): (2, vectors.quantised(unit(0, 1))),
+    }
+    vectors.write(file, kept)
+
+    assert vectors.kept_in(file) == kept
+    near = vectors.cosines(vectors.aligned(file, ["b.py", "new.py", "a.py"]), unit(0.6, 0.8))
+    assert np.allclose(near, [0.8, 0.0, 0.6], atol=0.01)
+
+
+def test_vectors_damaged_file_has_none(tmp_path: Path) -> None:
+    file = tmp_path / vectors.NAME
+    file.write_bytes(b"hunchcv1" + bytes(7))
+
+    assert vectors.kept_in(file) == {}
+    assert vectors.aligned(file, ["a.py"]).shape == (1, 0)
+    assert vectors.cosines(vectors.aligned(file, ["a.py"]), unit(1, 0)).tolist() == [0.0]
+
+
+def test_card_says_path_names_and_documentation() -> None:
+    source = (
+        '"""Keeps baskets."""\n\nclass BasketStore:\n    """Where they lie."""\n    def add_item(self):\n        pass\n'
+    )
+    card = card_of(outline_of("shop/basket_store.py", source.encode()))
+
+    assert card.startswith("shop basket store py. Keeps baskets. basket store, add item")
+    assert "Where they lie." in card
+    assert len(card_of(outline_of("a.py", b"def f(): pass\n" * 3_000))) <= LONGEST
