@@ -12,6 +12,7 @@ from hunchd.codesearch.roles import Role
 from hunchd.codesearch.terms import identifiers_of, parts_of, terms_of, terms_of_identifier
 
 Intent = Literal["code", "history", "symbol", "task"]
+Form = Literal["question", "symbol", "report"]
 
 BODY_WEIGHT: Final = 0.3  # of a word that only the prose of a report says
 CODE_WEIGHT: Final = 0.7  # of a name in its code
@@ -84,6 +85,7 @@ class CodeQuery:
     paths: tuple[str, ...] = ()
     frames: tuple[tuple[str, str], ...] = ()  # path and function of a traceback, the raise site first
     factors: Mapping[Role, float] = field(default_factory=lambda: ROLE_FACTORS)
+    form: Form = "question"
 
 
 def parse_query(text: str) -> CodeQuery:
@@ -105,6 +107,7 @@ def parse_query(text: str) -> CodeQuery:
         symbols={plain.removesuffix("()"): 1.0} if is_symbol else dict.fromkeys(_symbols(text), 1.0),
         paths=tuple(_PATH.findall(text)),
         factors=role_factors(text),
+        form="symbol" if is_symbol else "question",
     )
 
 
@@ -140,6 +143,7 @@ def _of_report(text: str, report: Report) -> CodeQuery:
         symbols=symbols,
         paths=tuple(dict.fromkeys(_PATH.findall(f"{report.title}\n{report.spans}\n{report.prose}"))),
         frames=report.frames,
+        form="report",
     )
 
 

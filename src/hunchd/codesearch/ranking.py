@@ -13,19 +13,25 @@ from hunchd.codesearch.query import CodeQuery
 from hunchd.codesearch.roles import Role
 from hunchd.codesearch.terms import term_of_name
 
-# Weights of what speaks for a file, each between 0 and 1. Chosen on ten repositories, each scored with weights from
-# the other nine: docs/decisions/0025.
-CHUNKS: Final = 1.0
-PREDICTED: Final = 1.3
-MEANING: Final = 0.5
-ABBREVIATED: Final = 0.4
-DEFINES: Final = 0.3
-NAMED: Final = 0.3
-BEST: Final = 0.2
-WHOLE: Final = 0.1
-MENTIONED: Final = 1.5  # the question names its path
-TRACED: Final = 1.5  # it is in the question's traceback; divided by its distance from the raise site
-SYMBOL_DEFINES: Final = 2.0  # where the question is nothing but a name
+# Weights of what speaks for a file, each between 0 and 1, by form of the question. Chosen on other repositories than
+# those they were measured on: docs/decisions/0025.
+_QUESTION: Final = {
+    "chunks": 1.0,
+    "best": 0.2,
+    "whole": 0.1,
+    "predicted": 1.3,
+    "meaning": 0.5,
+    "named": 0.3,
+    "abbreviated": 0.4,
+    "defines": 0.3,
+    "mentioned": 1.5,
+    "traced": 1.5,
+}
+WEIGHTS: Final[Mapping[str, Mapping[str, float]]] = {
+    "question": _QUESTION,
+    "symbol": _QUESTION | {"defines": 2.0},
+    "report": _QUESTION,
+}
 NEAREST: Final = 50  # files among which nearness is told from the rest
 MOST_DEFINERS: Final = 20  # files that define a name: more tell nothing
 
@@ -63,28 +69,15 @@ def rank(
     with the question; `kept`: by file whether it may be shown."""
     matches = index.match(query.terms)
     names, defines = _definitions(index, query)
-    symbol = query.intent == "symbol" and bool(defines.any())
-    mentioned, traced = _mentioned(index, query), _traced(index, query)
-    signals: list[tuple[float, Array]] = [
-        (CHUNKS, _relative(matches.chunks)),
-        (PREDICTED, _spread(index, predicted)),
-        (BEST, _relative(matches.best)),
-        (WHOLE, _relative(matches.whole)),
-        (NAMED, index.named(query.terms)),
-        (ABBREVIATED, index.abbreviated(query.words)),
-        (SYMBOL_DEFINES if symbol else DEFINES, _relative(defines)),
-        (MENTIONED, mentioned),
-        (TRACED, traced),
-    ]
-    if meaning is not None and not symbol:
-        signals.append((MEANING, _nearness(meaning)))
+    signals = _signals(index, query, matches, defines, predicted, meaning)
+    weights = WEIGHTS[query.form]
     total = np.zeros(len(index.paths), "<f4")
-    for weight, values in signals:
-        total += np.float32(weight) * values
-    asked = sum(weight for weight, values in signals if weight and values.any())
+    for name, values in signals.items():
+        total += np.float32(weights[name]) * values
+    asked = sum(weights[name] for name, values in signals.items() if values.any())
+    named = np.maximum(signals["mentioned"], signals["traced"]) > 0
     factors = np.array([query.factors.get(role, 1.0) for role in Role], "<f4")[index.roles]
-    factors = np.where((mentioned > 0) | (traced > 0), np.maximum(factors, 1.0), factors)
-    total = total * factors / max(asked, 1e-6)
+    total = total * np.where(named, np.maximum(factors, 1.0), factors) / max(asked, 1e-6)
     total[~index.alive if kept is None else ~(index.alive & kept)] = 0.0
     order = np.argsort(-total, kind="stable")[:most]
     files = [
@@ -95,13 +88,38 @@ def rank(
             covered=float(matches.covered[at]),
             defines=tuple(names.get(at, ())),
             role=Role(int(index.roles[at])),
-            mentioned=bool(mentioned[at]),
-            traced=bool(traced[at]),
+            mentioned=bool(signals["mentioned"][at]),
+            traced=bool(signals["traced"][at]),
         )
         for at in order.tolist()
         if total[at] > 0
     ]
     return Ranking(tuple(files), matches)
+
+
+def _signals(
+    index: CodeIndex,
+    query: CodeQuery,
+    matches: Matches,
+    defines: Array,
+    predicted: Mapping[str, float],
+    meaning: Array | None,
+) -> dict[str, Array]:
+    """What speaks for each file, between 0 and 1, by name of its weight."""
+    nothing = np.zeros(len(index.paths), "<f4")
+    exact = query.form == "symbol" and bool(defines.any())
+    return {
+        "chunks": _relative(matches.chunks),
+        "best": _relative(matches.best),
+        "whole": _relative(matches.whole),
+        "predicted": _spread(index, predicted),
+        "meaning": nothing if meaning is None or exact else _nearness(meaning),
+        "named": index.named(query.terms),
+        "abbreviated": index.abbreviated(query.words),
+        "defines": _relative(defines),
+        "mentioned": _mentioned(index, query),
+        "traced": _traced(index, query),
+    }
 
 
 def _definitions(index: CodeIndex, query: CodeQuery) -> tuple[dict[int, list[str]], Array]:
