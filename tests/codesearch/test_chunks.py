@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hunchd.codesearch import records
-from hunchd.codesearch.chunks import Chunk, chunks_of
+from hunchd.codesearch.chunks import TEST, Chunk, chunks_of
 from hunchd.codesearch.terms import term_of_name, terms_of_identifier
 from hunchd.ingestion.parsing import outline_of
 
@@ -111,3 +111,12 @@ def test_records_pack_then_unpack_is_same() -> None:
     assert record.lines.tolist() == [[chunk.start, chunk.end, chunk.line] for chunk in chunks]
     for at, chunk in enumerate(chunks):
         assert tuple(record.terms[record.begins[at] : record.begins[at + 1]].tolist()) == chunk.terms
+
+
+def test_chunks_rust_test_is_marked() -> None:
+    text = "fn add() {\n    let a = 1;\n}\n\n"
+    text += "#[cfg(test)]\nmod tests {\n    #[test]\n    fn adds() {\n        add();\n    }\n}\n"
+    chunks = cut("src/lib.rs", text)
+
+    assert chunks["adds"].kind == TEST
+    assert chunks["add"].kind == "function"

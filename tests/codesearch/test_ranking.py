@@ -139,3 +139,11 @@ def test_result_shows_lines_that_answer(shop: Shop) -> None:
     assert best.title.startswith("Basket: def add_item(")
     assert "self.items.append(item)" in snippet_of(best, SHOP["shop/basket.py"])
     assert any("items" in reason for reason in best.reasons)
+
+
+def test_snippet_leaves_out_the_signature(shop: Shop) -> None:
+    query = parse_query("apply_discount")
+    ranking = rank(shop.index, query, {})
+    [best, *_] = results_of(shop.index, query, ranking.files, ranking.matches, frozenset())
+
+    assert snippet_of(best, SHOP["shop/prices.py"]) == "rate = 3\nreturn price - rate"

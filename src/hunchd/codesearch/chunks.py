@@ -31,6 +31,10 @@ _WORTH = dict.fromkeys(("class", "struct", "interface", "trait", "enum", "union"
 )
 TOP_LEVEL: Final = 1  # is added where nothing contains it
 _COMMENT = re.compile(r"\s*(?:///?|//!|#(?!include|define|if|end|el|pragma|un)|/?\*|--|;;|@|\[|\"\"\")")
+# What marks a test among the sources: an attribute or annotation above it, or the module that it is in.
+_TEST_MARK = re.compile(r"\s*(?:#\[(?:\w+::)*test\b|#\[cfg\(test\)\]|@(?:Test|ParameterizedTest)\b)")
+_TEST_MODULE: Final = re.compile(r"tests?$")
+TEST: Final = "test"  # kind of a chunk
 _DOC_BLOCK = re.compile(r"\s*@(?:module|type)?doc\b")  # Elixir's, with blank lines inside
 _FAR: Final = 80  # lines above a definition that are looked at for its comment
 
@@ -67,13 +71,20 @@ def chunks_of(outline: FileOutline, text: str) -> tuple[Chunk, ...]:
     if not spans:
         spans = [_Span(None, at + 1, min(at + WINDOW, len(lines))) for at in range(0, len(lines), WINDOW)]
     owner = _owners(spans, len(lines))
+    tests = _tests(spans, lines)
     small = _small(outline, spans, owner)
     rest = [number for number, own in enumerate(owner) if own < 0 and lines[number].strip()]
     own_lines: dict[int, list[int]] = {}
     for number, own in enumerate(owner):
         own_lines.setdefault(own, []).append(number)
     chunks = [
-        _chunk(span, [lines[n] for n in own_lines.get(at, ())[:LONGEST_CHUNK]], path, small.get(at, ()))
+        _chunk(
+            span,
+            [lines[n] for n in own_lines.get(at, ())[:LONGEST_CHUNK]],
+            path,
+            small.get(at, ()),
+            is_test=at in tests,
+        )
         for at, span in enumerate(spans)
     ]
     if rest and spans[0].symbol is not None:
@@ -124,6 +135,22 @@ def _owners(spans: Sequence[_Span], count: int) -> list[int]:
     return owner
 
 
+def _tests(spans: Sequence[_Span], lines: Sequence[str]) -> set[int]:
+    """Numbers of the spans that are tests."""
+    found: set[int] = set()
+    ends = 0  # of the test module around
+    for at, span in enumerate(spans):
+        symbol = span.symbol
+        if symbol is None:
+            continue
+        marked = any(_TEST_MARK.match(line) for line in lines[span.start - 1 : symbol.line])
+        if symbol.kind == "module" and (marked or _TEST_MODULE.match(symbol.name)):
+            ends = max(ends, span.end)
+        if marked or span.end <= ends:
+            found.add(at)
+    return found
+
+
 def _small(outline: FileOutline, spans: Sequence[_Span], owner: Sequence[int]) -> dict[int, list[Symbol]]:
     """Definitions too small for a chunk of their own, by the span that holds them."""
     own = {id(span.symbol) for span in spans}
@@ -134,7 +161,9 @@ def _small(outline: FileOutline, spans: Sequence[_Span], owner: Sequence[int]) -
     return found
 
 
-def _chunk(span: _Span, lines: Sequence[str], path: Counter[int], small: Sequence[Symbol]) -> Chunk:
+def _chunk(
+    span: _Span, lines: Sequence[str], path: Counter[int], small: Sequence[Symbol], *, is_test: bool = False
+) -> Chunk:
     symbol = span.symbol
     counts: Counter[int] = Counter()
     fields = [(BODY, "\n".join(lines)), (SIGNATURE, " ".join(one.name for one in small))]
@@ -150,7 +179,7 @@ def _chunk(span: _Span, lines: Sequence[str], path: Counter[int], small: Sequenc
         counts[term_of_name(one.name)] += _worth(one)
     return Chunk(
         name=symbol.name if symbol else "",
-        kind=symbol.kind if symbol else "",
+        kind=TEST if is_test else symbol.kind if symbol else "",
         title=(symbol.signature or symbol.name) if symbol else "",
         container=symbol.container if symbol else "",
         start=span.start,

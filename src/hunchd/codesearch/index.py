@@ -102,8 +102,11 @@ class CodeIndex:
         for path, at in self.numbers.items():
             self.by_name.setdefault(path.rpartition("/")[2], []).append((path, at))
 
-    def match(self, terms: Mapping[int, float]) -> Matches:
-        """Score every chunk and file by `terms`. Linear in their postings."""
+    def match(self, terms: Mapping[int, float], *, tests: float = 1.0) -> Matches:
+        """Score every chunk and file by `terms`. Linear in their postings.
+
+        `tests` is the factor of chunks that are tests.
+        """
         files, total = len(self.paths), 0.0
         best, whole, covered = (np.zeros(files, "<f4") for _ in range(3))
         scores = [np.zeros(len(part.segment.file_of), "<f4") for part in self.parts]
@@ -120,6 +123,8 @@ class CodeIndex:
                 gain = weight * file_rarity * sums * (FILE_SATURATION + 1) / (sums + part.file_norms[owners])
                 whole[owners + part.first] += gain
                 covered[owners + part.first] += weight * file_rarity
+        for part, score in zip(self.parts, scores, strict=True):
+            score[part.segment.tests] *= np.float32(tests)
         decayed = np.zeros(files, "<f4")
         for part, score in zip(self.parts, scores, strict=True):
             span = slice(part.first, part.first + len(part.segment.paths))

@@ -67,7 +67,7 @@ def rank(
 ) -> Ranking:
     """Rank the files of `index`. `predicted`: scores by path of what history expects; `meaning`: by file the cosine
     with the question; `kept`: by file whether it may be shown."""
-    matches = index.match(query.terms)
+    matches = index.match(query.terms, tests=query.factors.get(Role.TEST, 1.0))
     names, defines = _definitions(index, query)
     signals = _signals(index, query, matches, defines, predicted, meaning)
     weights = WEIGHTS[query.form]

@@ -140,16 +140,29 @@ def _says(word: str, held: frozenset[int]) -> bool:
 
 
 def snippet_of(result: CodeResult, text: str) -> str:
-    """Return the lines of the result that say most of what was asked, from `text`, the file as it is now."""
+    """Return the lines of the result that say most of what was asked, from `text`, the file as it is now.
+
+    Lines that the title repeats, and those that say nothing, are left out where there are others.
+    """
     lines = text.splitlines()[result.start - 1 : min(result.end, result.start + LONGEST_LOOK)]
-    if not lines:
+    title = "".join(result.title.split())
+    numbers = [at for at, line in enumerate(lines) if _tells(line, title)] or [
+        at for at, line in enumerate(lines) if line.strip()
+    ]
+    if not numbers:
         return ""
-    said = [_said(line, result.terms) for line in lines]
-    values = [len(frozenset().union(*said[at : at + SNIPPET_LINES])) for at in range(len(lines))]
-    best = max(range(len(lines)), key=lambda at: (values[at] + 0.5 * bool(lines[at].strip()), -at))
-    shown = [line for line in lines[best : best + SNIPPET_LINES] if line.strip()]
-    indent = min((len(line) - len(line.lstrip()) for line in shown), default=0)
+    said = [_said(lines[at], result.terms) for at in numbers]
+    values = [len(frozenset().union(*said[at : at + SNIPPET_LINES])) for at in range(len(numbers))]
+    best = max(range(len(numbers)), key=lambda at: (values[at], len(said[at]) > 0, -at))
+    shown = [lines[at] for at in numbers[best : best + SNIPPET_LINES]]
+    indent = min(len(line) - len(line.lstrip()) for line in shown)
     return "\n".join(line[indent : indent + LONGEST_LINE].rstrip() for line in shown)
+
+
+def _tells(line: str, title: str) -> bool:
+    """Return True if a line says something that the title does not."""
+    plain = "".join(line.split()).rstrip("{:,")
+    return any(letter.isalnum() for letter in plain) and plain not in title
 
 
 def _said(line: str, terms: frozenset[int]) -> frozenset[int]:

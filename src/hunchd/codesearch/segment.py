@@ -14,11 +14,12 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from hunchd.codesearch.chunks import TEST
 from hunchd.codesearch.records import FileRecord
 from hunchd.codesearch.roles import role_of
 from hunchd.codesearch.terms import short_parts, stem_terms
 
-VERSION: Final = 1
+VERSION: Final = 2
 _MAGIC: Final = b"hunchcs1"
 _HEAD: Final = struct.Struct("<8sIQ")  # magic, version, bytes of the JSON that tells what lies where
 _ALIGNED: Final = 64
@@ -35,6 +36,7 @@ class Segment:
     serials: Array  # by file: what the cache numbered its content with
     file_of: Array  # by chunk, ascending
     lines: Array  # by chunk: start, end, line
+    tests: Array  # by chunk: whether it is a test
     lengths: Array  # by chunk: sum of its weights
     texts: Array  # JSON of the texts of all chunks, one a line
     text_begins: Array
@@ -64,8 +66,8 @@ class Segment:
 
 
 _ARRAYS: Final = (
-    "roles", "serials", "file_of", "lines", "lengths", "texts", "text_begins", "terms", "begins", "chunks", "weights",
-    "stems", "stem_begins", "parts", "part_begins",
+    "roles", "serials", "file_of", "lines", "tests", "lengths", "texts", "text_begins", "terms", "begins", "chunks",
+    "weights", "stems", "stem_begins", "parts", "part_begins",
 )  # fmt: skip
 
 
@@ -98,6 +100,7 @@ def build(files: Iterable[tuple[str, str, int, FileRecord]]) -> Segment:
         serials=np.array(serials, "<i8"),
         file_of=np.repeat(np.arange(len(paths), dtype="<i4"), sizes),
         lines=_joined([record.lines for record in records], "<u4").reshape(-1, 3),
+        tests=np.array([text[1] == TEST for one in records for text in one.texts], "?"),
         lengths=lengths,
         texts=np.frombuffer(b"".join(texts), "<u1"),
         text_begins=np.concatenate((np.zeros(1, "<i8"), np.cumsum([len(text) for text in texts], dtype="<i8"))),

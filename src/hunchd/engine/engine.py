@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -17,7 +18,7 @@ from hunchd.domain.facts import Change
 from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Memory
 from hunchd.engine.answering.answers import Answers
-from hunchd.engine.answering.code_searching import CodeAnswer, CodeSearching, with_code
+from hunchd.engine.answering.code_searching import CodeSearching, with_code
 from hunchd.engine.answering.expanding import expanded, memory_at
 from hunchd.engine.answering.line_reading import LineReading
 from hunchd.engine.answering.reviewing import changed_files, review
@@ -295,8 +296,11 @@ class Engine:
             return self._housekeeping.found(request.query, None, found)
         project, tree = self._projects.find(request.project)
         request = replace(request, path_prefix=relative_prefix(request.path_prefix, tree.root))
-        code = await self._code.search(request, query, project, tree) if request.code else CodeAnswer()
-        found = await self._search_memories(request, project, tree)
+        began = time.perf_counter()
+        code, found = await asyncio.gather(
+            self._code.search(request, query, project, tree), self._search_memories(request, project, tree)
+        )
+        found["took_ms"] = round((time.perf_counter() - began) * 1_000, 2)
         if code.results or code.degraded:
             found = with_code(found, code, query.intent, request.k)
         missing = self._health.list_problems([project])

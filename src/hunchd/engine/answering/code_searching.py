@@ -106,7 +106,9 @@ class CodeSearching(Feature):
         return _in_order(prediction, [file for file in ranking.files if answers(file)])
 
     async def search(self, request: SearchRequest, query: CodeQuery, project: Project, tree: Tree) -> CodeAnswer:
-        """Return what code answers `query`."""
+        """Return what code answers `query`; nothing where code is not asked for."""
+        if not request.code:
+            return CodeAnswer()
         opened = await self._current(project)
         index = opened.index
         if not len(index):
