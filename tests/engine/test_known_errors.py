@@ -13,7 +13,7 @@ from hunchd.domain.facts import Change
 from hunchd.domain.history import Change as GitChange
 from hunchd.domain.history import Unit
 from hunchd.domain.signal import ErrorCleared, ErrorSeen
-from hunchd.engine.answering.predicted_errors import predicted_errors
+from hunchd.engine.answering.predicted_errors import asked_errors, predicted_errors
 from hunchd.engine.state.absorbing import absorb, error_told_by, recall_errors, signal_row
 from hunchd.engine.state.known_errors import candidates
 from hunchd.engine.state.project import Project, SeenError, Tree
@@ -205,3 +205,14 @@ def test_error_in_project_copy_gets_local_path(work: ErrorProject, raised_in: st
     error = work.sees(trace("KeyError: 'retries'", raised_in))
 
     assert (error.path, error.line) == (path, 7 if path else None)
+
+
+def test_asked_error_without_signal_brings_fix(tmp_path: Path) -> None:
+    work = Work(tmp_path)
+    work.mends(work.sees(trace("KeyError: 'retries'"), "shop/load.py"))
+    elsewhere = trace("KeyError: 'retries'", "/builds/depot/shop/load.py").replace("line 7", "line 90")
+
+    [known] = asked_errors(work.project, [elsewhere], NOW)
+
+    assert work.project.fixes.shown([known.memory])
+    assert asked_errors(work.project, [trace("ValueError: no retries", "shop/load.py", "read")], NOW) == ()

@@ -69,7 +69,7 @@ def test_fingerprint_differs_by_message_and_function() -> None:
 
 def test_compiler_and_runner_errors_are_parsed() -> None:
     rust = understood("error[E0308]: mismatched types\n  --> src/net/tcp.rs:10:5\n")
-    assert (rust.type, rust.places) == ("error[e0308]", (Place("src/net/tcp.rs", 10),))
+    assert (rust.type, rust.places) == ("E0308", (Place("src/net/tcp.rs", 10),))
     pytest_line = understood("tests/test_a.py:7: in test_x\nE   AssertionError: assert 1 == 2\n")
     assert pytest_line.headline == "AssertionError: assert 1 == 2"
     assert pytest_line.places[0] == Place("tests/test_a.py", 7, "test_x")

@@ -9,8 +9,10 @@ from dataclasses import dataclass
 
 from hunchd.domain.printed import shortened
 from hunchd.ingestion.causes import root_cause
+from hunchd.ingestion.diagnostics import details_below, find_complaint, find_diagnostic
 from hunchd.ingestion.error_places import Place, places_in
 from hunchd.ingestion.outputs import TRACEBACK, as_printed
+from hunchd.ingestion.summaries import is_summary
 from hunchd.ingestion.tool_errors import ToolError, first_of
 
 # The line that names the error: "SomeError: message", "error[E0308]: …", "panic: …", "FAILED test::id - …".
@@ -20,9 +22,6 @@ _NAMED = re.compile(
 )
 # Last line of a Python traceback: an exception may have any name.
 _RAISED = re.compile(r"^((?:\w+\.)*[A-Z]\w*)(?:: (.*))?$")
-_LABELLED = re.compile(
-    r"^\s*(?:[\w./\\:()-]+\s+)?((?:fatal )?error(?:\[\w+\])?|panic|FAILED|fatal|Caused by)(?!\w):?\s*(.*)$", re.I
-)
 
 # pytest's message lines, and the line below them that names place and type.
 _MARKED = re.compile(r"^E(?:  |$)")
@@ -117,29 +116,40 @@ def understood(text: str) -> ErrorText:
     plain = _most_told(as_printed(shortened(_MASKS[0][0].sub("", text))))
     found = places_in(plain)
     tool = None if _TRACED.search(plain) else first_of(plain)
-    at = Place(tool.path, tool.line) if tool is not None and tool.path else None
     kind, headline = (tool.code, tool.headline) if tool is not None else _headline(plain)
+    generic = find_diagnostic(plain) if tool is None and not kind else None
+    if generic is not None:
+        kind, headline = generic.code, generic.headline
+        tool = ToolError(generic.code, generic.said or headline, generic.path, generic.line, generic.column)
+    elif tool is None and not kind:
+        headline = find_complaint(plain) or headline
+    at = Place(tool.path, tool.line) if tool is not None and tool.path else None
     if at is None and (cause := root_cause(plain)) is not None:
-        kind, found = cause.type, cause.first(found)
+        kind, found, generic = cause.type, cause.first(found), None
         headline = f"{cause.headline} (which brought {headline})"
     places = tuple(place for _, place in found)
     raised_last = bool(_PYTHONIC.search(plain))
     frames = _frames(places, raised_last=raised_last)
-    if tool is not None and at is not None:
-        if not any(place.function for place in places):
-            frames = [_named_by(tool)]  # other places are other errors
-        if all(place.path != at.path for place in places):
-            places = (*places, at)
+    if not any(place.function for place in places) or headline.endswith(":"):
+        below = generic.details if generic is not None else details_below(plain, _end_of(plain, tool, headline))
+        own = [_named_by(tool)] if tool is not None and at is not None else frames
+        frames = [*own, *map(masked, below)]  # what else is wrong is another error
+    if at is not None and all(place.path != at.path for place in places):
+        places = (*places, at)
     if unparsed := _UNPARSED.findall(plain):
         frames = [f"{unparsed[-1][0].rsplit('/', 1)[-1]}: {' '.join(unparsed[-1][1].split())}"]
-    named = bool(_NAMING.search(f"{kind}: {headline}")) or not any(place.function for place in places)
-    said = headline[: 2 * _HEADLINE_LENGTH]
-    # The missing module identifies the error, not the place where it was searched.
-    said = _FOLDERS.sub("", said) if _MISSING.search(said) else without_values(said, names_stay=named)
+    named = bool(_NAMING.search(f"{kind}: {headline}")) or not kind or not any(place.function for place in places)
+    said = (tool.said if generic is not None and tool is not None else headline)[: 2 * _HEADLINE_LENGTH]
+    # Which module is missing is the error, wherever it was looked for.
+    if _MISSING.search(said):
+        said = _FOLDERS.sub("", said)
+    elif generic is None:  # what a tool quotes is code
+        said = without_values(said, names_stay=named)
     template = masked(said)[:_HEADLINE_LENGTH]
-    if not frames and _says_nothing(template):
-        lines = [line for line in plain.splitlines() if line.strip()]
-        frames = [masked(line[:_HEADLINE_LENGTH]) for line in lines[-_TOLD_INSTEAD:]]
+    if not frames and (_says_nothing(template) or (tool is None and not kind)):
+        lines = [line for line in plain.splitlines() if line.strip() and not is_summary(line)]
+        first = next((number for number, line in enumerate(lines) if line.strip() == headline), 0)
+        frames = [masked(line[:_HEADLINE_LENGTH]) for line in lines[first:][-_TOLD_INSTEAD:]]
     known_by = "\n".join([kind, template, *frames])
     fingerprint = hashlib.blake2b(known_by.encode("utf-8", "replace"), digest_size=8).hexdigest()
     return ErrorText(headline[:_HEADLINE_LENGTH], kind, places, fingerprint, at, raised_last)
@@ -161,6 +171,11 @@ def _most_told(text: str) -> str:
     often = Counter(told)
     best = max(range(len(parts)), key=lambda one: (often[told[one]], told[one][0] not in CONSEQUENCES, one))
     return parts[best]
+
+
+def _end_of(text: str, tool: ToolError | None, headline: str) -> int:
+    """Return the position where the line ends that says what is wrong."""
+    return tool.end if tool is not None else max(text.rfind(headline), 0) + len(headline) if headline else len(text)
 
 
 def _says_nothing(template: str) -> bool:
@@ -216,8 +231,7 @@ def masked(text: str) -> str:
 def _headline(text: str) -> tuple[str, str]:
     """Return (type, headline) of an error text.
 
-    Preferred are pytest's marked lines, then the last line that names an exception, the first line labelled an
-    error, and the last line.
+    Preferred are pytest's marked lines, then the last line that names an exception, then the last line.
     """
     lines = [line for line in text.splitlines() if line.strip()]
     if marked := _marked(lines):
@@ -227,9 +241,6 @@ def _headline(text: str) -> tuple[str, str]:
     for line in reversed(lines):
         if named := _NAMED.match(line):
             return named[1].rsplit(".", 1)[-1], line.strip()
-    for line in lines:
-        if labelled := _LABELLED.match(line):
-            return labelled[1].lower(), line.strip()
     return "", lines[-1].strip() if lines else ""
 
 

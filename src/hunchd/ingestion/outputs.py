@@ -5,22 +5,10 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from hunchd.ingestion.prefixes import strip_prefixes
+
 TRACEBACK: Final = "Traceback (most recent call last)"
 
-# Prefixes that transports add to each line: timestamps of CI, names of compose services and pods, pytest's
-# INTERNALERROR, docker's step and seconds.
-# terraform a frame.
-_PREFIXES = tuple(
-    re.compile(pattern, re.MULTILINE)
-    for pattern in (
-        r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z ?",
-        r"^(?=\S*[A-Za-z])[\w.-]{1,60} +\| ?",
-        r"^\[pod/[\w./-]{1,80}\] ",
-        r"^INTERNALERROR> ?",
-        r"^#\d+ (?:\d+\.\d+ )?",
-    )
-)
-_FEWEST_LINES: Final = 3  # lines with the prefix
 _BOX = re.compile(r"^(?:[╷╵] *$\n?|│ ?)", re.MULTILINE)
 # Frame that Python draws around the exceptions of a group.
 _GROUP: Final = "Exception Group Traceback (most recent call last)"
@@ -62,10 +50,7 @@ def unprefixed(text: str) -> str:
     if "\r" in text:
         lines = text.replace("\r\n", "\n").split("\n")
         text = "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in lines)
-    for prefix in _PREFIXES:
-        found = prefix.findall(text)
-        if len(found) >= _FEWEST_LINES and 2 * len(found) > sum(map(bool, text.split("\n"))):
-            text = prefix.sub("", text)
+    text = strip_prefixes(text)
     if "╷" in text:
         text = _BOX.sub("", text)
     return _AROUND.sub("", text).replace(_GROUP, TRACEBACK) if _GROUP in text else text

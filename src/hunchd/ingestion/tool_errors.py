@@ -8,7 +8,7 @@ of the message, if the message omits it), as far as the tool prints them.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 _PATH: Final = r"(?P<path>(?:[A-Za-z]:(?=[\\/]))?[^\s:()\[\]]{1,300}\.\w{1,6})"
@@ -163,6 +163,7 @@ class ToolError:
     path: str
     line: int
     column: int = 0
+    end: int = field(default=0, compare=False)  # position in the text where the message ends
 
     @property
     def headline(self) -> str:
@@ -183,12 +184,12 @@ def first_of(text: str) -> ToolError | None:
     return _tool_error(match) if match is not None else None
 
 
-def _tool_error(match: re.Match[str], code: str = "") -> ToolError:
+def _tool_error(match: re.Match[str], code: str = "", start: int = 0) -> ToolError:
     told = match.groupdict()
     path, line, column = told.get("path") or "", told.get("line") or "0", told.get("column") or "0"
     said = " ".join(" ".join(part.split()) for part in (told["message"], told.get("symbol")) if part)
     called = " ".join((code or told.get("code") or "").split())
-    return ToolError(called, said, path.replace("\\", "/"), int(line[:9]), int(column[:9]))
+    return ToolError(called, said, path.replace("\\", "/"), int(line[:9]), int(column[:9]), start + match.end())
 
 
 def _told_by_go(text: str) -> tuple[int, ToolError] | None:
@@ -199,5 +200,5 @@ def _told_by_go(text: str) -> tuple[int, ToolError] | None:
     failed = frozenset(_FAILED.findall(text))
     for told in _TOLD.finditer(text):
         if told[1] in failed and (match := _TOLD_AT.search(told[2])) is not None:
-            return told.start(), _tool_error(match, told[1])
+            return told.start(), _tool_error(match, told[1], told.start(2))
     return None

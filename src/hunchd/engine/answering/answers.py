@@ -26,7 +26,7 @@ from hunchd.engine.answering.fact_index import FactIndex
 from hunchd.engine.answering.fact_pieces import words_at_hand, words_in
 from hunchd.engine.answering.code_searching import CodeSearching
 from hunchd.engine.answering.pieces import Known, pieces
-from hunchd.engine.answering.predicted_errors import predicted_errors
+from hunchd.engine.answering.predicted_errors import asked_errors, predicted_errors
 from hunchd.engine.answering.prefetch_figures import prefetch_metrics, prefetch_status
 from hunchd.engine.answering.workflow_pieces import predicted_commands, predicted_workflows, workflow_pieces
 from hunchd.engine.state import collaborators
@@ -279,7 +279,7 @@ class Answers(Feature):
     def _build(self, key: Key, project: Project) -> Bundle:
         focus, now = key.focus, self._now()
         prediction = self._prediction(focus, project, self._settings.likely_files + NAMED)
-        errors = project.fresh_errors(now)
+        errors = (*asked_errors(project, focus.errors, now), *project.fresh_errors(now))
         known = Known(
             project=project.id,
             focus=focus,

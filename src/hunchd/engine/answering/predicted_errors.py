@@ -5,7 +5,7 @@ For the open files, or for a given error.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -13,10 +13,26 @@ from hunchd.domain.context import Focus
 from hunchd.engine.answering.pieces import ERROR_HERE
 from hunchd.engine.state.ages import ago
 from hunchd.engine.state.known_errors import error_meant, may_be_meant, told_apart
-from hunchd.engine.state.project import Project
+from hunchd.engine.state.project import Project, SeenError
 from hunchd.ingestion.errors import understood
+from hunchd.ingestion.outputs import unprefixed
 
 MOST: Final = 4
+
+
+def asked_errors(project: Project, texts: Sequence[str], now: datetime) -> tuple[SeenError, ...]:
+    """Return the errors of `texts` that are known from before, though no signal told that they are back."""
+    fresh = project.fresh_errors(now)
+    told = {error.text for error in fresh} | {error.headline for error in fresh}
+    found: dict[str, SeenError] = {}
+    for text in texts[:MOST]:
+        if text in told:
+            continue
+        printed = unprefixed(text)
+        error = project.known_error(error_meant(printed, understood(printed), project))
+        if error is not None and error not in fresh:
+            found[error.memory] = error
+    return tuple(found.values())
 
 
 def predicted_errors(project: Project, focus: Focus, asked: str | None, now: datetime) -> list[dict[str, Any]]:

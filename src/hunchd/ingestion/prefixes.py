@@ -1,0 +1,133 @@
+"""Strip what log collectors put before each line: timestamps, hosts, containers, tasks. No I/O.
+
+A prefix is recognised by its repetition: it is taken off only when nearly all lines begin with the same kind of
+element. Names (`web:test: `, `[api] `) prove themselves in addition by what follows them: somewhere the rest of a line
+is blank or indented, as it is inside a report and never in a list of diagnostics (`a.py:1: …`, `b.py:9: …`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+_MONTH: Final = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
+_CLOCK: Final = r"\d\d?:\d\d:\d\d(?:[.,]\d{1,9})?(?: ?[AP]M)?"
+_ZONE: Final = r"(?: ?(?:Z|UTC|[+-]\d\d:?\d\d))?"
+_TIME: Final = (
+    rf"[\[(]?(?:\d{{4}}[-/.]\d\d[-/.]\d\d[T ]{_CLOCK}{_ZONE}"
+    rf"|(?:[A-Z][a-z]{{2}},? )?{_MONTH} {{1,2}}\d\d? {_CLOCK}(?: \d{{4}})?"
+    rf"|\d\d-\d\d {_CLOCK}|{_CLOCK}|\d{{10}}\.\d{{3,9}})[\])]?(?:[ \t]|[:|] ?|$)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Element:
+    """A part of a prefix. `is_weak`: occurs in reports as well, and has to prove that it is foreign to this one."""
+
+    pattern: re.Pattern[str]
+    is_weak: bool = False
+    is_source: bool = False  # names where a line comes from; lines of several sources may be interleaved
+
+
+_ELEMENTS: Final = (
+    _Element(re.compile(_TIME)),
+    _Element(re.compile(r"\d\d[OE][ +]")),  # GitLab's stream
+    _Element(re.compile(r"(?:stdout|stderr) [FP](?: |$)")),  # containers' log files (CRI)
+    _Element(re.compile(r"[^\t\n|]{1,60}\t[^\t\n]{1,60}\t"), is_source=True),  # gh run view --log
+    _Element(re.compile(r"[\w.-]{1,60} [\w./@:-]{1,60}\[\d+\]:(?: |$)"), is_source=True),  # syslog, journald
+    _Element(re.compile(r"\d{1,7} +\d{1,7} [VDIWEF] [\w.-]{1,40} *:(?: |$)")),  # logcat
+    _Element(re.compile(r"#\d+ (?:\d+\.\d+ |(?=\[|ERROR|CACHED|DONE|sha256|\.\.\.))")),  # docker build
+    _Element(re.compile(r"\d+\|[\w.-]{1,40} *\|(?: |$)"), is_source=True),  # pm2
+    _Element(re.compile(r"(?=[^|\n]*[A-Za-z])[\w./@:-]{0,59}[\w)] *\|(?: |$)"), is_source=True),  # compose, foreman
+    _Element(re.compile(r"[A-Z]{4,}>(?: |$)")),  # pytest's INTERNALERROR
+    _Element(
+        re.compile(r"(?!(?i:error|warning|note|fatal|panic)\b)[\w.-]{2,40}\[[\w.-]{1,20}\]:(?: |$)"), is_source=True
+    ),  # heroku, make
+    _Element(re.compile(r"\[(?!ERROR\]|INFO\]|WARNING\])[^\[\]\n]{1,60}\]:?(?: |$)"), is_weak=True, is_source=True),
+    _Element(
+        re.compile(
+            r"(?!(?i:\w*error|warning|note|help|fatal|panic|info|hint|caused by|assertion|\w*exception|npm|stack\w*)\b)"
+            r"(?!\S*\.\w{1,6}(?::\d+)*: )(?=[^:\n]*[A-Za-z])[\w@./-]{2,60}(?: [\w:-]{1,30})?(?::[\w@./-]{1,40})?"
+            r":(?: |$)"
+        ),
+        is_weak=True,
+        is_source=True,
+    ),
+)
+_DIGITS = re.compile(r"\d+")
+_TROUBLE = re.compile(
+    r"\b(?:error|fatal|panic(?:ked)?|traceback|failed|failure|not found|undefined)\b|\b\w+(?:Error|Exception)\b|[✖✘×]",
+    re.IGNORECASE,
+)
+_BEGINS = re.compile(
+    r"(?:(?:[A-Za-z]:)?[\w./\\@+-]*\.[A-Za-z]\w{0,9}(?::\d+(?::\d+)?[: ]|\(\d+(?:,\d+)?\):)"
+    r"|(?i:error|fatal|panic)(?:\[\w+\])?:(?: |$)|[A-Z]\w+(?:Error|Exception): |Traceback \()"
+)
+_LEVEL = re.compile(r"\[(?:error|warn|info|debug)\]")
+_QUOTED_RUN = re.compile(r"(?:^ {1,12}> .*\n){2,}", re.MULTILINE)
+_QUOTED_MARK = re.compile(r"^ +> ", re.MULTILINE)
+
+_MOST_ELEMENTS: Final = 6
+_SHARE: Final = 0.9  # of the lines that are not blank, where names could be part of the report
+_SHARE_OF_STRONG: Final = 0.5  # where nothing else looks so
+_FEWEST_LINES: Final = 3
+_MOST_SOURCES: Final = 8
+
+
+def strip_prefixes(text: str) -> str:
+    """Return `text` without the prefixes that its lines share. Of several interleaved sources the one that tells of
+    trouble last is kept."""
+    lines = text.split("\n")
+    for _ in range(_MOST_ELEMENTS):
+        stripped = next((found for element in _ELEMENTS if (found := _strip(lines, element)) is not None), None)
+        if stripped is None:
+            break
+        lines = stripped
+    return _QUOTED_RUN.sub(lambda run: _QUOTED_MARK.sub("", run[0]), "\n".join(lines))
+
+
+def _strip(lines: Sequence[str], element: _Element) -> list[str] | None:
+    """Return `lines` without `element`; None where it is not a prefix of nearly all of them."""
+    matches = [element.pattern.match(line) for line in lines]
+    found = [match for match in matches if match is not None and match.end()]
+    filled = sum(1 for line in lines if line.strip())
+    if not found or len(found) < (_SHARE if element.is_weak or element.is_source else _SHARE_OF_STRONG) * filled:
+        return None
+    sources = Counter(_DIGITS.sub("0", match[0].strip()) for match in found)
+    if element.is_source and not _are_sources(sources, len(found)):
+        return None
+    rests = [line[match.end() :] if match is not None else line for line, match in zip(lines, matches, strict=True)]
+    if element.is_weak and not _is_foreign(lines, rests, len(found)):
+        return None
+    if all(rest.startswith(" ") for rest in rests if rest.strip()):
+        rests = [rest[1:] for rest in rests]
+    if len(sources) < 2 or not element.is_source:
+        return rests
+    return _choose_source(
+        [(match[0].strip() if match else "", rest) for match, rest in zip(matches, rests, strict=True)]
+    )
+
+
+def _are_sources(sources: Counter[str], lines: int) -> bool:
+    return len(sources) == 1 or (len(sources) <= _MOST_SOURCES and lines >= 2 * len(sources))
+
+
+def _is_foreign(lines: Sequence[str], rests: Sequence[str], often: int) -> bool:
+    """Return True if the rests of `lines` are what a report begins with, or what only its middle looks like."""
+    told = [rest for line, rest in zip(lines, rests, strict=True) if line.strip()]
+    inside = often >= _FEWEST_LINES and any(not rest.strip() or rest.startswith((" ", "\t")) for rest in told)
+    return inside or any(map(_BEGINS.match, told))
+
+
+def _choose_source(told: Sequence[tuple[str, str]]) -> list[str]:
+    """Return the lines of the source that tells of trouble last; of levels the gravest."""
+    names = dict.fromkeys(name for name, _ in told if name)
+    if any(map(_LEVEL.fullmatch, names)):
+        chosen = next((name for name in ("[error]", "[warn]", "[info]") if name in names), "")
+    else:
+        keyed = [(_DIGITS.sub("0", name) if name not in names else name, rest) for name, rest in told]
+        chosen = next((name for name, rest in reversed(keyed) if name and _TROUBLE.search(rest)), "")
+    return [rest for name, rest in told if not chosen or name in ("", chosen)]

@@ -1,0 +1,86 @@
+"""Prefixes go by their repetition; what a report itself repeats stays."""
+
+from __future__ import annotations
+
+import pytest
+
+from hunchd.ingestion.errors import understood
+from hunchd.ingestion.prefixes import strip_prefixes
+
+REPORT = """error[E0599]: no method named `seal` found for struct `Crate`
+  --> src/crates.rs:31:9
+   |
+31 |     box.seal(tape);
+   |         ^^^^ method not found in `Crate`
+
+error: could not compile `yard` (lib) due to 1 previous error
+"""
+
+PREFIXES = {
+    "github": "2026-03-04T05:06:07.8901234Z ",
+    "gh run view": "build\tCompile\t2026-03-04T05:06:07.8901234Z ",
+    "gitlab": "2026-03-04T05:06:07.890123Z 01O ",
+    "syslog": "Mar  4 05:06:07 builder cargo[4711]: ",
+    "journald": "Mar 04 05:06:07 builder systemd-run[4711]: ",
+    "compose": "yard-1  | ",
+    "foreman": "05:06:07 yard.1 | ",
+    "concurrently": "[yard] ",
+    "turbo": "yard:build: ",
+    "lerna": "@depot/yard: ",
+    "pnpm": "packages/yard build: ",
+    "pm2": "3|yard     | ",
+    "cri": "2026-03-04T05:06:07.890123456Z stdout F ",
+    "heroku": "2026-03-04T05:06:07.890123+00:00 app[worker.2]: ",
+    "jenkins": "[2026-03-04T05:06:07.890Z] ",
+}
+
+
+@pytest.mark.parametrize("prefix", PREFIXES.values(), ids=PREFIXES)
+def test_prefix_on_every_line_is_stripped(prefix: str) -> None:
+    prefixed = "".join(f"{prefix}{line}\n" for line in REPORT.splitlines())
+
+    assert strip_prefixes(prefixed) == REPORT
+    assert understood(prefixed).fingerprint == understood(REPORT).fingerprint
+
+
+@pytest.mark.parametrize("prefix", PREFIXES.values(), ids=PREFIXES)
+def test_single_diagnostic_behind_prefix_is_same(prefix: str) -> None:
+    line = "src/crates.ts(31,9): error TS2339: Property 'seal' does not exist on type 'Crate'."
+
+    assert understood(f"{prefix}{line}").fingerprint == understood(line).fingerprint
+
+
+def test_interleaved_sources_keep_the_failing_one() -> None:
+    text = (
+        "db-1   | ready for connections\nweb-1  | Traceback (most recent call last):\n"
+        'web-1  |   File "/app/yard.py", line 4, in seal\ndb-1   | checkpoint complete\nweb-1  |     tape.cut()\n'
+        "web-1  | AttributeError: 'NoneType' object has no attribute 'cut'\n"
+    )
+
+    assert strip_prefixes(text).splitlines() == [
+        "Traceback (most recent call last):",
+        '  File "/app/yard.py", line 4, in seal',
+        "    tape.cut()",
+        "AttributeError: 'NoneType' object has no attribute 'cut'",
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "yard/crates.py:3:1: E302 expected 2 blank lines\nyard/crates.py:9:80: E501 line too long\n",
+        "error: cannot find tape\nerror: cannot find box\nerror: aborting\n",
+        "#0 /w/run.php(3): check()\n#1 /w/run.php(9): start()\n#2 {main}\n",
+        "  1 | first\n  2 | second\n  3 | third\n",
+        "TypeError: tape is not a function\n    at seal (/w/yard.js:3:1)\n    at main (/w/yard.js:9:1)\n",
+        "[ERROR] /w/Yard.java:[3,1] cannot find symbol\n[ERROR]   symbol: tape\n[INFO] done\n",
+    ],
+)
+def test_what_reports_repeat_is_kept(text: str) -> None:
+    assert strip_prefixes(text) == text
+
+
+def test_quoted_build_log_loses_its_quotation_marks() -> None:
+    text = "error: builder failed:\n       > cc tape.c\n       > tape.c:3:1: error: unknown type name 'tape_t'\n"
+
+    assert understood(text).headline.endswith("unknown type name 'tape_t'")
