@@ -207,8 +207,7 @@ def test_error_in_project_copy_gets_local_path(work: ErrorProject, raised_in: st
     assert (error.path, error.line) == (path, 7 if path else None)
 
 
-def test_asked_error_without_signal_brings_fix(tmp_path: Path) -> None:
-    work = Work(tmp_path)
+def test_asked_error_without_signal_brings_fix(work: ErrorProject) -> None:
     work.mends(work.sees(trace("KeyError: 'retries'"), "shop/load.py"))
     elsewhere = trace("KeyError: 'retries'", "/builds/depot/shop/load.py").replace("line 7", "line 90")
 

@@ -12,6 +12,7 @@ from pathlib import PurePosixPath
 from typing import Any, Final
 
 from hunchd.domain.session import Digest, Event, Message, Point, PointKind, Turn
+from hunchd.ingestion.personal_data import holds_personal_data
 
 LONGEST_SENTENCE: Final = 360  # characters; longer ones are lists or code
 FEWEST_WORDS: Final = 3
@@ -128,7 +129,7 @@ def points_of(message: Message, turn: int) -> Iterator[Point]:
     by_user = message.event is Event.USER
     for sentence in sentences(message.text):
         kind = kind_of(sentence, by_user=by_user)
-        if kind is not None:
+        if kind is not None and not holds_personal_data(sentence):
             weight = _WEIGHT[kind][0 if by_user else 1]
             if kind in ("decision", "instruction", "preference") and _REASON.search(sentence):
                 weight += _REASONED

@@ -10,7 +10,6 @@ from __future__ import annotations
 import base64
 import binascii
 import bisect
-import math
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -19,6 +18,8 @@ from functools import lru_cache
 from typing import Any
 
 from hunchd.ingestion import redaction_rules as rules
+from hunchd.ingestion.redaction_commands import find_in_commands
+from hunchd.ingestion.redaction_values import is_monotonous, is_placeholder, is_random, is_words, looks_secret
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +125,7 @@ def _value(value: Any, key: str, found: list[str], depth: int) -> Any:
 
 
 def _string(text: str, key: str, found: list[str]) -> str:
-    if key and "\n" not in text and (kind := _announced_by(key)) and _looks_secret(text, kind, quoted=True):
+    if key and "\n" not in text and (kind := _announced_by(key)) and looks_secret(text, kind, quoted=True):
         found.append(_placed(kind))
         return f"{_MARK}{_placed(kind)}]"
     redacted = redact(text)
@@ -158,8 +159,9 @@ def _spans(text: str, *, decode: bool = True) -> Iterator[_Span]:
         yield from _in_urls(text)
     if "authorization" in lower or "bearer" in lower or "basic " in lower:
         yield from _in_headers(text)
-    if any(stem in lower for stem in rules.STEMS):
+    if rules.has_stem(lower):
         yield from _announced(text, lower)
+    yield from (_Span(start, end, kind) for start, end, kind in find_in_commands(text, lower))
 
 
 def _by_format(text: str) -> Iterator[_Span]:
@@ -167,7 +169,9 @@ def _by_format(text: str) -> Iterator[_Span]:
         for match in row.pattern.finditer(text):
             group = 1 if match.re.groups else 0
             secret = match.group(group)
-            if _MARK not in secret and not _monotonous(secret) and not (group and _only_words(secret)):
+            if row.kind == "prefixed-key" and not is_random(secret):
+                continue
+            if _MARK not in secret and not is_monotonous(secret) and not (group and is_words(secret)):
                 yield _Span(*match.span(group), row.kind)
 
 
@@ -197,23 +201,23 @@ def _end_of_key(text: str, start: int, ends: list[int]) -> int:
 def _in_urls(text: str) -> Iterator[_Span]:
     for match in rules.URL_PASSWORD.finditer(text):
         password = match.group(1)
-        if not (_is_placeholder(password) or _only_words(password) or password.isdigit()):
+        if not (is_placeholder(password) or is_words(password) or password.isdigit()):
             yield _Span(*match.span(1), "url-password")
     for match in rules.URL_TOKEN.finditer(text):
-        if _random_enough(match.group(1)):
+        if is_random(match.group(1)):
             yield _Span(*match.span(1), "url-token")
 
 
 def _in_headers(text: str) -> Iterator[_Span]:
     for pattern in (rules.AUTHORIZATION, rules.BEARER):
         for match in pattern.finditer(text):
-            if not _is_placeholder(match.group(1)) and _random_enough(match.group(1), shortest=12):
+            if not is_placeholder(match.group(1)) and is_random(match.group(1), shortest=12):
                 yield _Span(*match.span(1), "authorization")
 
 
 def _announced(text: str, lower: str) -> Iterator[_Span]:
     for match in rules.SAID_BEFORE.finditer(text):
-        if _random_enough(match.group(1)) and not _is_placeholder(match.group(1)):
+        if is_random(match.group(1)) and not is_placeholder(match.group(1)):
             yield _Span(*match.span(1), "secret")
     end = 0
     for word in rules.ANNOUNCERS.finditer(lower):
@@ -244,20 +248,20 @@ def _assigned(match: re.Match[str], kind: str) -> _Span | None:
         return None
     if group == "bare":
         return _bare(match, kind)
-    if not _looks_secret(match.group(group), kind, quoted=True):
+    if not looks_secret(match.group(group), kind, quoted=True):
         return None
     return _Span(*match.span(group), _placed(kind))
 
 
 def _said(match: re.Match[str], kind: str) -> _Span | None:
-    if match.group("sign") is None and not _random_enough(match.group("bare").rstrip(".:!?")):
+    if match.group("sign") is None and not is_random(match.group("bare").rstrip(".:!?")):
         return None
     return _bare(match, kind)
 
 
 def _bare(match: re.Match[str], kind: str) -> _Span | None:
-    value = match.group("bare").rstrip(".:!?")
-    if not _looks_secret(value, kind, quoted=False):
+    value = match.group("bare").rstrip(".:" if kind == "password" else ".:!?")
+    if not looks_secret(value, kind, quoted=False):
         return None
     end = match.start("bare") + len(value)
     if end == match.end("bare") and (rest := rules.VALUE_END.match(match.string, end)):
@@ -300,114 +304,3 @@ def _merged(spans: list[_Span]) -> list[_Span]:
         kind = last.kind if last.end - last.start >= span.end - span.start else span.kind
         merged[-1] = _Span(last.start, max(last.end, span.end), kind)
     return merged
-
-
-_PLACEHOLDER = re.compile(
-    r"redacted|example|placeholder|change[-_ ]?(?:me|it)|your|xxx|\*\*\*|\.\.\.|…|^<|>$|\$\{|\{\{|\{[\w.]*\}|%\(|%s"
-    r"|%[A-Z_]+%|\$\(|^\$\w|dummy|not[-_ ]?(?:a|real)|fake|mock|sample|\btest|foo|\bbar\b|^secrets?\.|^vault:|^!"
-    r"|^(?:none|null|nil|true|false|undefined|todo|fixme|insert|replace)\b"
-    r"|^process\.env|^os\.|^env[.:(\[]|^(?:self|this|config|settings|options|args|request|ctx|data)\b",
-    re.IGNORECASE,
-)
-_DIGEST = re.compile(r"^(?:sha\d{1,3}|md5|h1|blake\w+)[-:=]", re.IGNORECASE)
-_SEPARATORS = re.compile(r"[^A-Za-z0-9]+")
-_WORD = re.compile(r"([A-Za-z]*)\d{0,4}")
-_HUMP = re.compile(r"(?<=[a-z])[A-Z]")
-_IDENTIFIER = re.compile(r"[A-Za-z_$][\w$]*(?:(?:\.|::|->|\?\.)[A-Za-z_$][\w$]*)*")
-_FIXTURE = re.compile(
-    r"^(?:test|user|foo|bar|baz|pass|pwd|secret|token|key|abc|admin|default|demo|my|some|new|old|valid|invalid|wrong"
-    r"|hello|api|id|client|access|refresh|bearer|auth|session|csrf|asdf|qwerty|root|guest|bad|good|initial|super|value|name)",
-    re.IGNORECASE,
-)
-_HEX = re.compile(r"[0-9a-f]+|[0-9A-F]+")
-_UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
-
-
-def _looks_secret(value: str, announced_as: str, *, quoted: bool) -> bool:
-    """Return True if an announced value is a secret.
-
-    It must not be a name, path, call or placeholder.
-    """
-    if _is_placeholder(value) or _DIGEST.match(value) or value.startswith(("/", "./", "../", "~/", "http:", "https:")):
-        return False
-    if announced_as == "password":
-        return _looks_like_password(value, quoted=quoted)
-    if " " in value:
-        return False
-    if announced_as == "secret":
-        return _random_enough(value, shortest=12) or _UUID.fullmatch(value) is not None
-    return len(value) >= 20 and _mixed(value) and not _HEX.fullmatch(value) and _random_enough(value)
-
-
-def _looks_like_password(value: str, *, quoted: bool) -> bool:
-    if len(value) < 5 or value.isdigit() or (" " in value and len(value.split()) > 4):
-        return False
-    if _only_words(value) and (not quoted or _FIXTURE.match(value) or not re.search(r"\d", value)):
-        return False
-    if _IDENTIFIER.fullmatch(value) and (_FIXTURE.match(value) or not quoted):
-        return len(value) >= 10 and (_mixed(value) or (not _FIXTURE.match(value) and _digits_inside(value)))
-    kinds = sum(re.search(kind, value) is not None for kind in (r"[a-z]", r"[A-Z]", r"\d", r"[^\w\s]"))
-    return kinds >= (2 if quoted else 3) and (quoted or re.search(r"\d", value) is not None)
-
-
-def _digits_inside(value: str) -> bool:
-    """Return True for values such as `hunter2secret`.
-
-    A variable made of letters and digits ends in its number.
-    """
-    return re.fullmatch(r"[A-Za-z]+\d[A-Za-z\d]*[A-Za-z]{2}[A-Za-z\d]*", value) is not None and not _only_words(value)
-
-
-def _random_enough(value: str, *, shortest: int = 16) -> bool:
-    """Return True for generated strings.
-
-    They have letters and digits without the shape of words.
-    """
-    if len(value) < shortest or not re.search(r"\d", value) or not re.search(r"[A-Za-z]", value) or _only_words(value):
-        return False
-    if _HEX.fullmatch(value):
-        return len(value) >= 24 and _entropy(value) >= 3.0
-    return _entropy(value) >= (3.0 if len(value) < 20 else 3.3) and _letters_and_digits_alternate(value)
-
-
-def _letters_and_digits_alternate(value: str) -> bool:
-    """Return True for at least three changes of character class.
-
-    Counted are changes between letter and digit, and from lower to upper case. `v1.2-beta` has fewer.
-    """
-    changes = len(re.findall(r"(?<=[A-Za-z])\d|(?<=\d)[A-Za-z]|(?<=[a-z])[A-Z]", value))
-    return changes >= 3
-
-
-def _mixed(value: str) -> bool:
-    return bool(re.search(r"[a-z]", value) and re.search(r"[A-Z]", value) and re.search(r"\d", value))
-
-
-def _is_placeholder(value: str) -> bool:
-    return _PLACEHOLDER.search(value) is not None or _monotonous(value)
-
-
-def _monotonous(value: str) -> bool:
-    """Return True for `xxxxxxxx`, `0000…` or `abcabcabc`, which cannot be secret."""
-    return len(set(value[-24:])) <= 3 and len(value) >= 4
-
-
-def _only_words(value: str) -> bool:
-    """Return True if every part is a word.
-
-    A word may have a number: `client-secret`, `fooBar2`, `v1.20`.
-    """
-    return all(map(_is_word, _SEPARATORS.split(value)))
-
-
-def _is_word(part: str) -> bool:
-    match = _WORD.fullmatch(part)
-    # Camel case has a hump every few letters, a generator's output has one every other.
-    return match is not None and len(_HUMP.findall(part)) * 3 <= len(match.group(1))
-
-
-def _entropy(value: str) -> float:
-    """Return the entropy in bits per character of the first 200 characters."""
-    counts = Counter(value[:200])
-    size = sum(counts.values())
-    return -sum(n / size * math.log2(n / size) for n in counts.values())

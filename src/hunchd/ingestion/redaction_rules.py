@@ -14,6 +14,8 @@ import re
 from dataclasses import dataclass
 from functools import cache
 
+from hunchd.ingestion.redaction_words import ANY_NOUN, ASCII_STEMS, COPULAS, JOINED_COPULAS, NOUNS
+
 
 @dataclass(frozen=True, slots=True)
 class Format:
@@ -95,6 +97,10 @@ FORMATS: tuple[Format, ...] = (
     _format("clickhouse-key", "4b1d", r"4b1d[A-Za-z0-9]{38}(?![A-Za-z0-9])"),
     _format("databricks-token", "dapi dkea dose", r"(?:dapi|dkea|dose)[a-f0-9]{32}(?:-\d)?(?![A-Za-z0-9])"),
     _format("snowflake-token", "ver:1-hint:", r"ver:1-hint:\d+-[A-Za-z0-9+/=_-]{40,600}"),
+    _format("digitalocean-token", "do", r"do[opr]_v1_[a-f0-9]{64}"),
+    _format("fly-token", "fo1_ fm1 fm2_ FlyV1", r"(?:fo1_[\w-]{43}|fm[12][ar]?_[A-Za-z0-9+/=,_]{60,2000})"),
+    _format("netlify-token", "nfp_", r"nfp_[A-Za-z0-9]{36,44}"),
+    _format("render-key", "rnd_", r"rnd_[A-Za-z0-9]{24,40}(?![A-Za-z0-9])"),
     # Code hosts and registries
     _format("github-token", "ghp_ gho_ ghu_ ghs_ ghr_", r"gh[pousr]_[A-Za-z0-9_]{30,255}"),
     _format("github-token", "github_pat_", r"github_pat_[A-Za-z0-9_]{50,255}"),
@@ -142,6 +148,18 @@ FORMATS: tuple[Format, ...] = (
     _format("pinecone-key", "pcsk_", r"pcsk_[A-Za-z0-9_]{50,90}"),
     _format("nvidia-key", "nvapi-", r"nvapi-[\w-]{60,80}"),
     _format("wandb-key", "wandb_v1_", r"wandb_v1_[A-Za-z0-9_]{40,100}"),
+    _format("tavily-key", "tvly-", r"tvly-(?:dev-|prod-)?[A-Za-z0-9]{20,60}(?![A-Za-z0-9])"),
+    _format("langfuse-key", "sk-lf- pk-lf-", r"[sp]k-lf-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"),
+    _format("firecrawl-key", "fc-", r"fc-[0-9a-f]{32}(?![A-Za-z0-9])"),
+    _format("jina-key", "jina_", r"jina_[A-Za-z0-9_-]{40,80}"),
+    _format("cerebras-key", "csk-", r"csk-[a-z0-9]{40,60}(?![A-Za-z0-9])"),
+    _format("fireworks-key", "fw_", r"fw_[A-Za-z0-9]{20,40}(?![A-Za-z0-9])"),
+    _format("together-key", "tgp_v1_", r"tgp_v1_[\w-]{40,60}"),
+    _format("elevenlabs-key", "sk_", r"sk_[0-9a-f]{48}(?![A-Za-z0-9])"),
+    _format("e2b-key", "e2b_", r"e2b_[0-9a-f]{40}(?![A-Za-z0-9])"),
+    _format("brave-key", "BSA", r"BSA[A-Za-z0-9_-]{28}(?![A-Za-z0-9_-])"),
+    _format("posthog-key", "phx_ phc_", r"ph[xc]_[A-Za-z0-9]{32,60}(?![A-Za-z0-9])"),
+    _format("apify-key", "apify_api_", r"apify_api_[A-Za-z0-9]{30,50}"),
     # Chat and mail
     _format("slack-token", "xox", r"xox[abeoprs](?:\.xox[bp])?-[A-Za-z0-9-]{10,300}"),
     _format("slack-app-token", "xapp-", r"xapp-\d-[A-Za-z0-9-]{20,200}"),
@@ -240,6 +258,28 @@ FORMATS: tuple[Format, ...] = (
     _format("okta-token", "SSWS ", r"SSWS (00[\w=-]{30,60})"),
     _format("adobe-secret", "p8e-", r"p8e-[a-zA-Z0-9_-]{32}"),
     _format("rapid-or-frameio-token", "fio-u-", r"fio-u-[\w=-]{64}"),
+    _format(
+        "authress-key",
+        ".acc",
+        r"(?:sc|ext|scauth|authress)_[A-Za-z0-9]{5,30}\.[A-Za-z0-9]{4,6}\.acc[_-][\w-]{10,32}\.[\w+/=-]{30,120}",
+    ),
+    _format("duffel-token", "duffel_", r"duffel_(?:test|live)_[\w=-]{43}"),
+    _format("intra42-secret", "s-s4t2", r"s-s4t2(?:ud|af)-[0-9a-f]{64}"),
+    _format("settlemint-token", "sm_", r"sm_[aps]at_[A-Za-z0-9]{16}(?![A-Za-z0-9])"),
+    _format("yandex-token", "t1. AQVN", r"(?:t1\.[A-Z0-9a-z_-]+=*\.[A-Z0-9a-z_-]{86}=*|AQVN[\w-]{35,38})"),
+    # Of an issuer who is not known here: a short name, and what only a generator writes. Names of things (`run_…`) have
+    # such parts too.
+    _format(
+        "prefixed-key",
+        "- _",
+        r"(?!(?:toolu|msg|call|req|chatcmpl|cus|evt|run|thread|asst|file|resp|item|rs|sha\d*|chunk|index|main"
+        r"|vendor|app)[-_])"
+        r"[a-z][a-z0-9]{1,9}[-_](?:[a-z0-9]{2,6}[-_])?(?=[A-Za-z]{0,30}\d)(?=[a-z0-9]{0,30}[A-Z])(?=[A-Z0-9]{0,30}[a-z])"
+        r""
+        r""
+        r"([A-Za-z0-9]{20,80})(?![\w-])",
+        start=r"(?<![\w./@+-])",
+    ),
     # Formats of their own
     _format(
         "jwt",
@@ -251,7 +291,9 @@ FORMATS: tuple[Format, ...] = (
     _format(
         "password-hash",
         "$2 $6$ $5$ $apr1$ $argon2 $y$",
-        r"\$(?:2[aby]\$\d\d\$[./A-Za-z0-9]{53}|[56]\$(?:rounds=\d+\$)?[./A-Za-z0-9]{1,16}\$[./A-Za-z0-9]{43,86}|apr1\$[./A-Za-z0-9]{1,8}\$[./A-Za-z0-9]{22}|y\$[./A-Za-z0-9]+\$[./A-Za-z0-9]+\$[./A-Za-z0-9]{40,60}|argon2(?:id|i|d)\$v=\d+\$[a-z0-9=,]+\$[A-Za-z0-9+/]+\$[A-Za-z0-9+/]{20,100})",
+        r"\$(?:2[aby]\$\d\d\$[./A-Za-z0-9]{53}|[56]\$(?:rounds=\d+\$)?[./A-Za-z0-9]{1,16}\$[./A-Za-z0-9]{43,86}"
+        r"|apr1\$[./A-Za-z0-9]{1,8}\$[./A-Za-z0-9]{22}|y\$[./A-Za-z0-9]+\$[./A-Za-z0-9]+\$[./A-Za-z0-9]{40,60}"
+        r"|argon2(?:id|i|d)\$v=\d+\$[a-z0-9=,]+\$[A-Za-z0-9+/]+\$[A-Za-z0-9+/]{20,100})",
         start="",
     ),
     _format(
@@ -268,18 +310,6 @@ FORMATS: tuple[Format, ...] = (
         start=r"\b",
     ),
     _format("nuget-password", "assword", r"(?i:\"(?:ClearText)?Password\"\s{1,4}value=\"([^\"]{4,400})\")", start=""),
-    _format(
-        "basic-credentials",
-        "curl",
-        r"curl\b[^\n|;]{0,200}?\s(?:-u|--user)[ =]?[\"']?[^\s:\"']{1,100}:([^\s\"']{3,200})",
-        start=r"\b",
-    ),
-    _format(
-        "mysql-password",
-        "mysql mariadb",
-        r"(?:mysql|mysqldump|mysqladmin|mariadb)\b[^\n|;]{0,120}?\s-p(?!ort)([^\s\"'-][^\s\"']{3,100})",
-        start=r"\b",
-    ),
 )
 
 # The same rows by literal, so that each literal is searched for once per text.
@@ -301,36 +331,59 @@ PRIVATE_KEY = re.compile(
 # "-----BEGIN" in base64, at each of its three alignments.
 ENCODED_KEY = re.compile(r"(?:LS0tLS1CRUdJTi|0tLS0tQkVHSU4|tLS0tLUJFR0lO)[A-Za-z0-9+/=_-]{20,20000}")
 
+# Whose password it is in a name of two words: "minipass" and "bypass" are none.
+PASS_OF = (
+    "db|database|user|admin|root|smtp|mail|ftp|sftp|ssh|sql|pg|redis|ldap|wifi|vpn|proxy|http|login|app|key|store|my|ad"
+    "|sa|svc"
+)
 # Words that announce a secret, in lower case; the group determines how strictly the value is checked. A bare
 # "key" says little: keys of caches, rows and dictionaries are frequent.
 ANNOUNCERS = re.compile(
-    r"(?P<password>passw(?:or)?d|passphrase|passcode|\bpass\b|_pass\b|pwd\b|\bpw\b)"
-    r"|(?P<secret>secret|token|credential|api[ _.-]?key|\bauth\b|_auth\b|connection[ _-]?string|\bdsn\b"
-    r"|(?:access|account|admin|app|application|auth|client|consumer|deploy|encryption|ingest|integration|license|master|private"
+    rf"(?P<password>passw(?:or)?d|passphrase|passcode|(?:(?<![a-z])|{PASS_OF})pass\b|p(?:s?w|ss?w)d\b|(?<![a-z])pw\b"
+    rf"|{NOUNS})"
+    r"|(?P<secret>secret|token|verifier|(?:recovery|backup|access|verification|security|one-time|reset|invite"
+    r"|pairing)[ _-]code"
+    r"|credential|api[ _.-]?key|\bauth\b|_auth\b|connection[ _-]?string|\bdsn\b"
+    r"|(?:access|account|admin|app|application|auth|client|consumer|deploy|encryption|ingest|integration|license"
+    r"|master|private"
     r"|project|sdk|server|service|shared|signing|storage|subscription|webhook|write)[ _.-]?key\b)"
     r"|(?P<key>key\b)"
 )
 # Announcers are searched for only if one of these stems is in the lower-case text.
-STEMS = ("pass", "pwd", "pw", "secret", "token", "cred", "key", "auth", "dsn", "connection")
+STEMS = (
+    *("pass", "code", "verifier", "pwd", "pw", "secret", "token", "cred", "key", "auth", "dsn", "connection"),
+    *ASCII_STEMS,
+)
+
+
+def has_stem(lower: str) -> bool:
+    """Return True if a word that announces a secret may stand in `lower`."""
+    return any(stem in lower for stem in STEMS) or (not lower.isascii() and ANY_NOUN.search(lower) is not None)
+
+
 # Suffixes of names that are not the secret itself: `token_type`, `password_field`, …
 NAMES_SOMETHING_ELSE = re.compile(
-    r"(?:name|type|id|ids|file|path|dir|url|uri|field|label|hint|prompt|policy|length|len|count|size|index|header|prefix|suffix"
-    r"|regex|pattern|param|class|provider|manager|reset|expir\w*|ttl|version|arn|alg\w*|format|usage|limit|kind|scope|status"
-    r"|error|message|help|text|title|description|docs?|hash(?:er|ers)?|ize\w*|is\w*|s|span|stream|able|less|ring|word\w*|board"
+    r"(?:name|type|id|ids|file|path|dir|url|uri|field|label|hint|prompt|policy|length|len|count|size|index|header"
+    r"|prefix|suffix"
+    r"|regex|pattern|param|class|provider|manager|reset|expir\w*|ttl|version|arn|alg\w*|format|usage|limit|kind"
+    r"|scope|status"
+    r"|error|message|help|text|title|description|docs?|hash(?:er|ers)?|ize\w*|is\w*|s|span|stream|able|less|ring"
+    r"|word\w*|board"
     r"|sha\d*|md5|digest|checksum|fingerprint|enabled|required|at|on|from|var|env)$",
     re.IGNORECASE,
 )
 # From the end of an announcer to the value: the rest of the name, closing marks, a sign of assignment.
 ASSIGNMENT = re.compile(
-    r"(?P<rest>[\w.-]{0,40})(?P<marks>[\"'`\])]{0,3})[ \t]{0,12}(?P<sign>:=|=>|->|={1,3}|:|>|,)[ \t]{0,12}"
+    r"(?P<rest>[\w.-]{0,40})(?P<marks>[\"'`\])]{0,3})[ \t]{0,12}(?P<sign>:=|=>|->|={1,3}|:|：|＝|>|,)[ \t]{0,12}"
     r"(?:[bfru]{0,2}(?P<quote>[\"'`])(?P<quoted>(?:(?!(?P=quote))[^\\\n]|\\.){1,2000})(?:(?P=quote)|$)"
     r"|(?P<bare>[^\s\"'`<>(){}\[\],;&#|]{4,300}))(?P<after>\(|\[|\.?)",
 )
 # … in a sentence: a few words, then the value. A flag on a command line is the same with no word.
 SENTENCE = re.compile(
-    r"s?(?:[ \t]{1,2}(?:[A-Za-z]{1,14}|`[^`\n]{1,40}`)){0,5}?"
-    r"(?:[ \t]{0,2}(?P<sign>[ \t](?:is|was|to|be)[ \t]|[:=])[ \t]{0,3}|[ \t]{1,2})[\"'`]?"
-    r"(?P<bare>[^\s\"'`<>(){}\[\],;|]{8,300})"
+    rf"(?:[^\W\d_]{{0,3}}|[^\x00-\x7f：]{{1,8}})(?:[ \t]{{1,2}}(?:[^\W\d_]{{1,14}}|`[^`\n]{{1,40}}`)){{0,5}}?"
+    rf"(?:[ \t]{{0,2}}(?P<sign>[ \t](?:{COPULAS})[ \t]:?|[:：=]|{JOINED_COPULAS})[ \t]{{0,3}}|[ \t]{{1,2}})"
+    r"[\"'`「『“„«]?"
+    r"(?!\S{1,60}[:：]\s)(?P<bare>[^\s\"'`<>(){}\[\],;|，。；、！？）」』”»]{8,300})"
 )
 # A value is judged by its first 300 characters and removed as a whole.
 VALUE_END = re.compile(r"[^\s\"'`<>(){}\[\],;&#|]*")

@@ -23,6 +23,7 @@ from hunchd.engine.keeping.memories import Memories
 from hunchd.engine.keeping.session_log import Head, head_id, session_tag
 from hunchd.engine.state.feature import Feature
 from hunchd.engine.state.parts import Parts, Tasks
+from hunchd.ingestion.personal_data import holds_personal_data
 from hunchd.ingestion.quoted import Claim, checked, stretch_text
 from hunchd.ingestion.redaction import redact
 from hunchd.language.asking import Answer, Failure, Question
@@ -191,7 +192,8 @@ class Reading(Feature):
         head = self._sessions.heads.get(stretch.session)
         if head is None:
             return
-        drafts = [draft_of(claim, head, self._settings.model) for claim in found.claims]
+        fit = [claim for claim in found.claims if not holds_personal_data(claim.sentence)]
+        drafts = [draft_of(claim, head, self._settings.model) for claim in fit]
         await self._memories.remember(drafts, [draft.project for draft in drafts])
 
     async def _mark(self, stretch: _Stretch) -> None:

@@ -1,0 +1,63 @@
+"""Recognise personal data that no fact should hold: bank cards and accounts, phone numbers, private mail. No I/O.
+
+Numbers are judged by their check digits, so that build numbers and ids stay; a phone number by its form, or by the word
+before it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_CARD: Final = re.compile(
+    r"(?<![\w.-])[3-6]\d{3}(?:[ -]?\d{4}){2}[ -]?\d{1,7}(?![\w-])|(?<![\w.-])3\d{3}[ -]?\d{6}[ -]?\d{5}(?![\w-])"
+)
+_IBAN: Final = re.compile(r"(?<![A-Za-z0-9])[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,4})?(?![A-Za-z0-9])")
+# With a country's code and groups; or any run of digits that is called a phone number.
+_PHONE: Final = re.compile(
+    r"(?<![\w+])(?:\+|00)[1-9]\d{0,2}[ ./-]?(?:\(0?\d{1,4}\)[ ./-]?)?\d{2,5}(?:[ ./-]?\d{2,5}){1,4}(?!\w)"
+)
+_CALLED: Final = re.compile(
+    r"\b(?:phone|tel(?:efon|ephone|éfono)?|mobile|cell|handy|fax|whatsapp|called at|call (?:me|her|him|us"
+    r"|them) (?:at|on)"
+    r"|reached (?:at|on)|number is)\b\W{0,12}\(?\+?\d[\d ()./-]{5,18}\d",
+    re.IGNORECASE,
+)
+_NORTH_AMERICAN: Final = re.compile(r"(?<![\w.-])\(?[2-9]\d{2}\)?[ .-][2-9]\d{2}[ .-]\d{4}(?![\w.-])")
+_PRIVATE_MAIL: Final = re.compile(
+    r"(?<![\w.+-])[\w.+-]+@(?:gmail|googlemail|gmx|web|yahoo|ymail|hotmail|outlook|live|msn|icloud|me|mac|aol"
+    r"|proton(?:mail)?|pm"
+    r"|tutanota|tuta|posteo|mailbox|t-online|freenet|orange|laposte|free|wanadoo|libero|virgilio|terra|uol|bol|qq"
+    r"|163|126|sina"
+    r"|naver|daum|hanmail|mail|yandex|rambler|bk|inbox|list|ukr|wp|o2|onet|interia|seznam|centrum|zoho|fastmail|hey)"
+    r"\.(?:com|net|org|de|at|ch|co\.uk|uk|fr|it|es|pt|br|com\.br|ru|ua|pl|cz|sk|jp|co\.jp|kr|cn|eu|me|io|in|nl|be"
+    r"|se|no|dk|fi)\b",
+    re.IGNORECASE,
+)
+_SOCIAL_SECURITY: Final = re.compile(r"(?<![\w-])(?!000|666|9\d\d)\d{3}-(?!00)\d{2}-(?!0000)\d{4}(?![\w-])")
+
+
+def holds_personal_data(text: str) -> bool:
+    """Return True if `text` names a card, a bank account, a phone number, a private mail address or the like."""
+    if "@" in text and _PRIVATE_MAIL.search(text):
+        return True
+    if not any(map(str.isdigit, text)):
+        return False
+    return (
+        any(_passes_luhn(match[0]) for match in _CARD.finditer(text))
+        or any(_passes_mod97(match[0]) for match in _IBAN.finditer(text))
+        or any(9 <= sum(map(str.isdigit, match[0])) <= 15 for match in _PHONE.finditer(text))
+        or any(pattern.search(text) for pattern in (_CALLED, _NORTH_AMERICAN, _SOCIAL_SECURITY))
+    )
+
+
+def _passes_luhn(number: str) -> bool:
+    digits = [int(one) for one in number if one.isdigit()][::-1]
+    doubled = (digit * 2 - 9 * (digit > 4) for digit in digits[1::2])
+    return 13 <= len(digits) <= 19 and (sum(digits[::2]) + sum(doubled)) % 10 == 0
+
+
+def _passes_mod97(account: str) -> bool:
+    plain = account.replace(" ", "")
+    moved = plain[4:] + plain[:4]
+    return 15 <= len(plain) <= 34 and int("".join(str(int(one, 36)) for one in moved)) % 97 == 1

@@ -1,0 +1,304 @@
+"""Secrets that only their place tells: options of commands, variables, cookies, parameters of URLs, pipes. No I/O.
+
+A row of `_COMMANDS` is a command and the options that take a secret. `-p` is a port for most programs and a password
+for a few, so nothing is guessed from an option alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Final
+
+from hunchd.ingestion.redaction_values import is_placeholder, is_random, is_words
+
+Found = tuple[int, int, str]  # start, end, kind
+
+# One argument, perhaps in quotes; the group that matched is the value.
+_VALUE: Final = r"(?:'(?P<single>[^'\n]{1,200})'|\"(?P<double>[^\"\n]{1,200})\"|(?P<bare>[^\s'\"|;&<>()]{1,200}))"
+_ARGUMENTS: Final = r"(?:'[^'\n]{0,300}'|\"[^\"\n]{0,300}\"|\\\n|[^\n|;&'\"]){0,600}"
+
+# Commands, their subcommand, and the options that a secret follows: * also directly, ! only so.
+_COMMANDS: Final = (
+    ("docker podman buildah skopeo nerdctl oras crane", r"(?:auth )?login", "-p --password"),
+    ("helm regctl", r"(?:registry )?(?:login|repo add)", "-p --password"),
+    ("mysql mysqldump mysqladmin mysqlimport mysqlsh mycli mariadb mariadb-dump mariadb-admin", "", "-p! --password"),
+    ("sshpass", "", "-p*"),
+    ("zip zipcloak unzip", "", "-P* --password"),
+    ("7z 7za 7zz 7zr rar unrar", "", "-p! -hp!"),
+    ("redis-cli redis-benchmark valkey-cli keydb-cli", "", "-a* --pass"),
+    ("ldapsearch ldapadd ldapmodify ldapdelete ldappasswd ldapwhoami ldapcompare ldapmodrdn", "", "-w* -s"),
+    ("mongo mongosh mongodump mongorestore mongoexport mongoimport mongostat", "", "-p* --password"),
+    ("sqlcmd bcp osql isql sqsh mosquitto_pub mosquitto_sub ipmitool ssh-keygen", "", "-P* --pw -N"),
+    ("cqlsh twine rdesktop couchbase-cli cypher-shell rabbitmqadmin nxc netexec crackmapexec evil-winrm", "", "-p"),
+    ("psexec psexec.exe elasticsearch-users ncftp kadmin useradd usermod", "", "-p -w"),
+    ("cf oc ibmcloud", "login", "-p -t --token"),
+    ("az", r"\w+", "-p"),
+    ("plink pscp psftp", "", "-pw"),
+    ("snmpget snmpwalk snmpset snmpbulkwalk snmpgetnext", "", "-A -X"),
+    ("keytool jarsigner", "", "-storepass -keypass -srcstorepass -deststorepass -srckeypass -destkeypass"),
+    ("gpg gpg2 influx", "", "--passphrase -password"),
+    ("gh glab wrangler vercel", r"(?:secret|variable|env) (?:set|put|add)", "-b --body -v --value"),
+    ("openssl", "", "-k -K -passin -passout -pass"),
+    ("xfreerdp xfreerdp3 wfreerdp mstsc", "", "/p:*"),
+)
+# user:password, user%password, user,password: what stands behind the mark is the secret.
+_PAIRS: Final = (
+    ("curl wget siege ab", "-u* --user -U* --proxy-user", ":"),
+    ("http https xh xhs etcdctl aria2c lynx elinks", "-a* --auth --user --http-user -auth -A", ":"),
+    ("smbclient rpcclient smbmap net wmiexec wmiexec.py", "-U*", "%"),
+    ("lftp ftp", "-u*", ","),
+)
+# Positional: the words that begin a call, and what follows them up to the secret.
+_POSITIONED: Final = (
+    ("htpasswd", rf" (?:-\w+ )*-\w*b\w* (?:-\w+ )*\S+ (?:\S+ )?{_VALUE}(?=\s|$)"),
+    ("rabbitmqctl", rf" (?:add_user|change_password|authenticate_user) \S+ {_VALUE}"),
+    ("wpa_passphrase", rf" (?:'[^'\n]+'|\"[^\"\n]+\"|\S+) {_VALUE}"),
+    ("nmcli mysqladmin mariadb-admin", rf"[^\n|;]{{1,200}}? password {_VALUE}"),
+    ("net", rf" use [^\n|;]{{0,100}}?/user:\S+ {_VALUE}"),
+    ("net", rf" use \S+ \S+ {_VALUE}(?= /user)"),
+    ("net", rf" user \S+ {_VALUE}(?= /)"),
+    (
+        "aws gcloud git npm pip poetry yarn pnpm",
+        rf" config(?:ure)? (?:set )?(?:--\S+ )*\S*(?i:secret|token|password|passw|apikey|api_key"
+        rf"|http-basic)\S*[ =]{_VALUE}",
+    ),
+    ("mc", rf" (?:alias|config host) (?:set|add) \S+ \S+ \S+ {_VALUE}"),
+    ("vault cargo", rf" login (?:-\S+ )*{_VALUE}"),
+    ("bw fly flyctl ngrok", rf" (?:unlock|auth token|config add-authtoken) (?:-\S+ )*{_VALUE}"),
+    ("doppler", rf" secrets set \w+[ =]{_VALUE}"),
+    ("sqlplus expdp impdp sqlldr rman", rf" (?:-\w+ )*[\w$#]+/{_VALUE}"),
+    ("SET ALTER CREATE", rf" [^\n;]{{0,120}}?(?i:identified by|password) (?:= ?)?{_VALUE}"),
+)
+# Something printed into a program that reads a secret.
+_PIPED: Final = re.compile(
+    rf"\b(?:echo|printf)[ \t]+(?:-\w+[ \t]+)*(?:'%s(?:\\n)?'[ \t]+)?{_VALUE}[ \t]*\|[ \t]*(?:\w+=\S+[ \t]+)*"
+    r"(?:sudo[ \t][^\n|;]{0,80}?-\w*S\b|(?:[^\n|;]{0,120}?[ \t])?(?:--(?:password|passphrase|token)-stdin"
+    r"|--with-token|--stdin"
+    r"|chpasswd|--passphrase-fd|--batch-mode)|[^\n|;]{0,80}?\bsecrets? (?:set|put|create|add|import)\b|cryptsetup\b"
+    r"|kinit\b|su\b"
+    r"|(?:pass|gopass) insert|[^\n|;]{0,60}?\blogin\b[^\n|;]{0,80}?-(?:[ \t]|$))",
+    re.MULTILINE,
+)
+_PRINTED: Final = re.compile(rf"\b(?:echo|printf|yes)[ \t]+(?:-\w+[ \t]+)*{_VALUE}[ \t]*\|")
+_HERE_STRING: Final = re.compile(
+    r"\b(?:kinit|su|sudo|passwd|cryptsetup|[^\n|;]{0,80}?(?:login|secret|stdin|token))\b[^\n|;]{0,80}?<<<[ \t]*"
+    rf"{_VALUE}"
+)
+
+_COOKIE: Final = re.compile(
+    r"(?:\b(?:set-)?cookies?[\"']?[ \t]{0,2}[:=][ \t]{0,2}|(?<![\w-])(?:-b"
+    r"|--cookie)[ =])[\"']?(?P<pairs>[^\n\"']{3,4000})",
+    re.IGNORECASE,
+)
+_COOKIE_PAIR: Final = re.compile(r"(?<![\w.-])(?P<name>[\w.-]{1,60})=(?P<value>[^;,\s\"'&]{8,2000})")
+_SESSION: Final = re.compile(r"sess|sid\b|auth|token|jwt|csrf|xsrf|login|remember|ticket|sso|secure", re.IGNORECASE)
+_PARAMETER: Final = re.compile(
+    r"[?&;](?:amp;)?(?P<name>x-(?:amz|goog|oss|cos|obs)-(?:signature|credential|security-token)|sig|signature|code"
+    r"|[\w-]{0,30}token"
+    r"|auth\w{0,10}|(?:api|app|access|secret|private|subscription|shared|master)?[_-]?key|client_secret"
+    r"|[\w-]{0,20}secret"
+    r"|passw(?:or)?d|passwd|pwd|pass|ticket|otp|session\w{0,5}|sid|jwt|assertion|hmac|invite|magic|nonce|hash|policy)"
+    r"=(?P<value>[^&\s\"'<>#)\]}]{8,4000})",
+    re.IGNORECASE,
+)
+_LINK: Final = re.compile(
+    r"https?://[^\s?#\"'<>]{1,300}(?:login|magic|reset|verify|invite|confirm|callback|activate|signin|unsubscribe|auth)"
+    r"[^\s?#\"'<>]{0,100}\?(?:[^\s#\"'<>]{1,300}&)?\w{1,20}=(?P<value>[^&\s\"'<>#)\]}]{16,4000})",
+    re.IGNORECASE,
+)
+_VARIABLE: Final = re.compile(
+    r"(?<![\w$-])(?P<name>[A-Z][A-Z0-9_]*?(?:PASS(?:WORD|WD|PHRASE|CODE)?|PWD|PSWD|SECRET|TOKEN|CREDS?|CREDENTIALS?"
+    r"|AUTH"
+    r"|SSHPASS|APIKEY|(?<=_)(?:PW|KEY|PAT|PIN|DSN|SALT|COOKIE|SESSION|HMAC|JWT|SIG))(?:_[A-Z0-9]{1,12})?)="
+    rf"{_VALUE}"
+)
+_LONG_OPTION: Final = re.compile(
+    r"(?<![\w-])--?(?P<name>(?:[a-z]+-)*(?:pass(?:word|wd|phrase|code)?|pw|pwd|secret|token|api-?key|secret-key"
+    r"|access-key"
+    r"|auth-?key|private-key|credentials?|client-secret|otp|pin)(?:-(?!file|path|name|id|url"
+    r"|type)[a-z]{1,12})?)(?:[ \t]+|=)"
+    rf"{_VALUE}"
+)
+_OPTION_NAMES: Final = ("pass", "pw", "secret", "token", "key", "credential", "otp", "pin")
+_VARIABLE_NAMES: Final = (
+    "PASS", "PWD", "PSWD", "SECRET", "TOKEN", "CRED", "AUTH", "KEY", "_PW", "_PAT", "_PIN", "_DSN", "SALT", "COOKIE",
+    "SESSION", "HMAC", "JWT", "_SIG",
+)  # fmt: skip
+_NAME: Final = re.compile(r"[A-Za-z0-9][\w.-]*")
+_REFERENCE: Final = re.compile(r"^[$%@<{(`]|^\*+$|^-|^\.{1,2}/|^~?/[\w.]+/|^(?:file|env|fd|stdin|prompt):")
+_ALL_CAPITALS: Final = re.compile(r"[A-Z][A-Z_-]*")
+_PASS_WORD: Final = re.compile(r"(?i)^(?:your|my|the|some|a)?[-_ ]?(?:pass(?:word|wd|phrase)?|secret|token|pw|pwd)$")
+
+
+def find_in_commands(text: str, lower: str) -> Iterator[Found]:
+    """Yield the secrets of `text` that stand where a command, a header or a URL has one."""
+    yield from _in_calls(text)
+    if "|" in text:
+        for match in _PIPED.finditer(text):
+            yield from _after_mark(match, ":" if "chpasswd" in match[0] else "", "password")
+        yield from ((*_span(match), "secret") for match in _PRINTED.finditer(text) if is_random(_value(match)))
+    if "<<<" in text:
+        for match in _HERE_STRING.finditer(text):
+            yield from _after_mark(match, "", "password")
+    if "=" in text:
+        yield from _in_assignments(text, lower)
+    if "-" in text and any(name in lower for name in _OPTION_NAMES):
+        for match in _LONG_OPTION.finditer(text):
+            value = _value(match)
+            if _is_given(value) and (is_random(value, shortest=12) or ("pass" in match["name"] and _has_digit(value))):
+                yield (*_span(match), "secret")
+
+
+def _in_assignments(text: str, lower: str) -> Iterator[Found]:
+    if "cookie" in lower or "-b " in text:
+        yield from _in_cookies(text)
+    if "?" in text or "&" in text:
+        for match in _LINK.finditer(text):
+            if is_random(match["value"]):
+                yield (*match.span("value"), "url-parameter")
+        for match in _PARAMETER.finditer(text):
+            if _is_parameter(match["name"], match["value"]):
+                yield (*match.span("value"), "url-parameter")
+    if any(name in text for name in _VARIABLE_NAMES):
+        for match in _VARIABLE.finditer(text):
+            if _is_assigned(match["name"], _value(match)):
+                yield (*_span(match), "secret")
+
+
+def _in_calls(text: str) -> Iterator[Found]:
+    """Yield the secrets among the arguments of commands. Rows are chosen by the words of the text, in one pass."""
+    words = _NAME.findall(text)
+    for row in dict.fromkeys(row for word in words for row in _ROWS.get(word, ())):
+        for call in row.command.finditer(text):
+            for match in row.option.finditer(text, call.start("arguments"), call.end("arguments")):
+                mark = row.mark or ("pass:" if _value(match).startswith("pass:") else "")
+                if mark in _value(match):
+                    yield from _after_mark(match, mark, "basic-credentials" if row.mark else "password")
+    for pattern in dict.fromkeys(pattern for word in words for pattern in _POSITIONS.get(word, ())):
+        for match in _compiled(pattern).finditer(text):
+            yield from _after_mark(match, "", "password")
+
+
+def _in_cookies(text: str) -> Iterator[Found]:
+    for cookie in _COOKIE.finditer(text):
+        for pair in _COOKIE_PAIR.finditer(text, cookie.start("pairs"), cookie.end("pairs")):
+            value = pair["value"]
+            named = _SESSION.search(pair["name"]) is not None and _has_digit(value) and not is_words(value)
+            if _is_given(value) and (named or is_random(value)):
+                yield (*pair.span("value"), "cookie")
+
+
+def _after_mark(match: re.Match[str], mark: str, kind: str) -> Iterator[Found]:
+    start, end = _span(match)
+    value = match.string[start:end]
+    if mark:
+        before, found, value = value.partition(mark)
+        start += len(before) + len(found)
+    if _is_given(value):
+        yield start, end, kind
+
+
+def _span(match: re.Match[str]) -> tuple[int, int]:
+    """Return where the value of a match of _VALUE lies."""
+    name = next(name for name, value in reversed(match.groupdict().items()) if value is not None and name != "name")
+    return match.span(name)
+
+
+def _value(match: re.Match[str]) -> str:
+    start, end = _span(match)
+    return match.string[start:end]
+
+
+def _is_given(value: str) -> bool:
+    """Return True for a value, rather than a reference to one, a stand-in or another option."""
+    return (
+        len(value) >= 4
+        and not _REFERENCE.search(value)
+        and not _ALL_CAPITALS.fullmatch(value)
+        and not _PASS_WORD.match(value)
+        and not is_placeholder(value)
+        and not (value.isdigit() and len(value) < 6)
+    )
+
+
+def _has_digit(value: str) -> bool:
+    return any(map(str.isdigit, value)) and not value.isdigit()
+
+
+def _is_parameter(name: str, value: str) -> bool:
+    lower = name.lower()
+    if not _is_given(value):
+        return False
+    if lower.startswith("x-") or lower in ("sig", "signature", "code", "ticket", "hmac"):
+        return len(value) >= 16 and _has_digit(value) and not is_words(value)
+    if lower.startswith(("pass", "pwd")):
+        return len(value) >= 6 and _has_digit(value) and not is_words(value)
+    return is_random(value)
+
+
+def _is_assigned(name: str, value: str) -> bool:
+    if not _is_given(value):
+        return False
+    if re.search(r"PASS|PWD|PSWD|_PW", name):
+        return len(value) >= 5 and _has_digit(value) and not is_words(value)
+    return is_random(value)
+
+
+_SEPARATORS: Final = {"*": r"[ \t]*", "!": ""}
+
+
+def _pattern_of(options: str) -> str:
+    names = []
+    for option in options.split():
+        names.append(re.escape(option.rstrip("*!")) + _SEPARATORS.get(option[-1], r"(?:[ \t]+|=)"))
+    return rf"(?<![\w-])(?:{'|'.join(names)}){_VALUE}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """How a command is recognised, its options that a secret follows, and the mark within the value before it."""
+
+    called: str
+    options: str
+    mark: str = ""
+
+    @property
+    def command(self) -> re.Pattern[str]:
+        return _compiled(self.called)
+
+    @property
+    def option(self) -> re.Pattern[str]:
+        return _compiled(self.options)
+
+
+@cache
+def _compiled(source: str) -> re.Pattern[str]:
+    """Compile what a text needs for the first time: all at once would cost every start."""
+    return re.compile(source)
+
+
+def _rows_by_word() -> dict[str, tuple[_Row, ...]]:
+    """Return the rows of both tables by the commands that they are about."""
+    rows = [*_COMMANDS, *((words, "", options, mark) for words, options, mark in _PAIRS)]
+    found: dict[str, list[_Row]] = {}
+    for words, subcommand, options, *mark in rows:
+        names = "|".join(map(re.escape, words.split()))
+        called = rf"(?<![\w-])(?:{names})(?![\w-]){' ' * bool(subcommand)}{subcommand}(?P<arguments>{_ARGUMENTS})"
+        for word in words.split():
+            found.setdefault(word, []).append(_Row(called, _pattern_of(options), *mark))
+    return {word: tuple(each) for word, each in found.items()}
+
+
+def _positions_by_word() -> dict[str, tuple[str, ...]]:
+    found: dict[str, list[str]] = {}
+    for words, pattern in _POSITIONED:
+        for word in words.split():
+            found.setdefault(word, []).append(rf"(?<![\w./-]){word}{pattern}")
+    return {word: tuple(patterns) for word, patterns in found.items()}
+
+
+_ROWS: Final = _rows_by_word()
+_POSITIONS: Final = _positions_by_word()

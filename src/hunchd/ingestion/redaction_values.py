@@ -1,0 +1,116 @@
+"""Judge whether a value looks like a secret, rather than a name, a path, a call, a digest or a stand-in. No I/O."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+
+_PLACEHOLDER = re.compile(
+    r"redacted|example|placeholder|change[-_ ]?(?:me|it)|your|xxx|\*\*\*|\.\.\.|…|^<|>$|\$\{|\{\{|\{[\w.]*\}|%\(|%s"
+    r"|%[A-Z_]+%|\$\(|^\$\w|dummy|not[-_ ]?(?:a|real)|fake|mock|sample|\btest|foo|\bbar\b|^secrets?\.|^vault:|^!"
+    r"|^(?:none|null|nil|true|false|undefined|todo|fixme|insert|replace)\b"
+    r"|^process\.env|^os\.|^env[.:(\[]|^(?:self|this|config|settings|options|args|request|ctx|data)\b",
+    re.IGNORECASE,
+)
+_DIGEST = re.compile(r"^(?:sha\d{1,3}|md5|h1|blake\w+)[-:=]", re.IGNORECASE)
+_SEPARATORS = re.compile(r"[^A-Za-z0-9]+")
+_WORD = re.compile(r"([A-Za-z]*)\d{0,4}")
+_HUMP = re.compile(r"(?<=[a-z])[A-Z]")
+_CAMEL_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_LONG_PART = 16  # characters
+_LETTERS_OF_A_WORD = 2.75  # of a long part, on average
+_IDENTIFIER = re.compile(r"[A-Za-z_$][\w$]*(?:(?:\.|::|->|\?\.)[A-Za-z_$][\w$]*)*")
+_FIXTURE = re.compile(
+    r"^(?:test|user|foo|bar|baz|pass|pwd|secret|token|key|abc|admin|default|demo|my|some|new|old|valid|invalid|wrong"
+    r"|hello|api|id|client|access|refresh|bearer|auth|session|csrf|asdf|qwerty|root|guest|bad|good|initial|super|value|name)",
+    re.IGNORECASE,
+)
+_HEX = re.compile(r"[0-9a-f]+|[0-9A-F]+")
+_UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+
+
+def looks_secret(value: str, announced_as: str, *, quoted: bool) -> bool:
+    """Whether a value is what its announcer promises, rather than a name, a path, a call or a stand-in."""
+    if is_placeholder(value) or _DIGEST.match(value) or value.startswith(("/", "./", "../", "~/", "http:", "https:")):
+        return False
+    if announced_as == "password":
+        return _looks_like_password(value, quoted=quoted)
+    if " " in value:
+        return False
+    if announced_as == "secret":
+        return is_random(value, shortest=12) or _UUID.fullmatch(value) is not None
+    return len(value) >= 20 and _mixed(value) and not _HEX.fullmatch(value) and is_random(value)
+
+
+def _looks_like_password(value: str, *, quoted: bool) -> bool:
+    if len(value) < 5 or value.isdigit() or (" " in value and len(value.split()) > 4):
+        return False
+    if _is_chosen(value):
+        return True
+    if is_words(value) and (not quoted or _FIXTURE.match(value) or not re.search(r"\d", value)):
+        return False
+    if _IDENTIFIER.fullmatch(value) and (_FIXTURE.match(value) or not quoted):
+        return len(value) >= 10 and (_mixed(value) or (not _FIXTURE.match(value) and _digits_inside(value)))
+    kinds = sum(re.search(kind, value) is not None for kind in (r"[a-z]", r"[A-Z]", r"\d", r"[^\w\s]"))
+    return kinds >= (2 if quoted else 3) and (quoted or re.search(r"\d", value) is not None)
+
+
+def _is_chosen(value: str) -> bool:
+    """Return True for what a person makes of a word to please a rule: `Summer2024!`."""
+    return len(value) >= 8 and re.fullmatch(r"[A-Za-z]{3,}\d+[!#%^&*?@+=~§€£]+", value) is not None
+
+
+def _digits_inside(value: str) -> bool:
+    """`hunter2secret`: of what is nothing but letters and digits a variable ends in its number."""
+    return re.fullmatch(r"[A-Za-z]+\d[A-Za-z\d]*[A-Za-z]{2}[A-Za-z\d]*", value) is not None and not is_words(value)
+
+
+def is_random(value: str, *, shortest: int = 16) -> bool:
+    """Letters and digits without the shape of words: what a generator makes and a person does not."""
+    if len(value) < shortest or not re.search(r"\d", value) or not re.search(r"[A-Za-z]", value) or is_words(value):
+        return False
+    if _HEX.fullmatch(value):
+        return len(value) >= 24 and _entropy(value) >= 3.0
+    return _entropy(value) >= (3.0 if len(value) < 20 else 3.3) and _letters_and_digits_alternate(value)
+
+
+def _letters_and_digits_alternate(value: str) -> bool:
+    """At least three changes between letter and digit, or lower and upper case inside: `v1.2-beta` has few."""
+    changes = len(re.findall(r"(?<=[A-Za-z])\d|(?<=\d)[A-Za-z]|(?<=[a-z])[A-Z]", value))
+    return changes >= 3
+
+
+def _mixed(value: str) -> bool:
+    return bool(re.search(r"[a-z]", value) and re.search(r"[A-Z]", value) and re.search(r"\d", value))
+
+
+def is_placeholder(value: str) -> bool:
+    return _PLACEHOLDER.search(value) is not None or is_monotonous(value)
+
+
+def is_monotonous(value: str) -> bool:
+    """`xxxxxxxx`, `0000…`, `abcabcabc`: nothing that could be secret."""
+    return len(set(value[-24:])) <= 3 and len(value) >= 4
+
+
+def is_words(value: str) -> bool:
+    """Whether every part between separators is a word, perhaps with a number: `client-secret`, `fooBar2`, `v1.20`."""
+    return all(map(_is_word, _SEPARATORS.split(value)))
+
+
+def _is_word(part: str) -> bool:
+    match = _WORD.fullmatch(part)
+    # Camel case has a hump every few letters, a generator's output has one every other.
+    if match is None or len(_HUMP.findall(part)) * 3 > len(match.group(1)):
+        return False
+    return len(part) < _LONG_PART or len(match.group(1)) >= _LETTERS_OF_A_WORD * len(
+        _CAMEL_PART.findall(match.group(1))
+    )
+
+
+def _entropy(value: str) -> float:
+    """Bits a character, of at most its first 200."""
+    counts = Counter(value[:200])
+    size = sum(counts.values())
+    return -sum(n / size * math.log2(n / size) for n in counts.values())

@@ -1,0 +1,34 @@
+"""The word for a password in other languages, and what stands between it and the password."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+# In lower case. English, and what contains "passwor" or "pass", is told by the rules themselves.
+_NOUNS: Final = (
+    "passwort", "kennwort", "losungswort", "zugangscode", "passord", "wachtwoord", "lösenord", "losenord",
+    "adgangskode",
+    "kodeord", "salasana", "parool", "lykilorð",
+    "contraseña", "contrasenya", "contrasena", "parola d'ordine", r"\bclave\b", r"\bsenha\b", "mot de passe",
+    "palavra-passe", r"\bparola\b",
+    "contrasinal", r"\bparolă",
+    "пароль", "пароля", r"\bпарол[аіеуь]?\b", "гасло", "лозинка", "hasło", "hasła", r"\bhaslo\b", r"\bheslo\b",
+    r"\bhesla\b",
+    r"\blozinka\b", r"\bgeslo\b", "slaptažod", r"\bparole\b", "jelszó", "jelszava",
+    "κωδικός", "κωδικό", "συνθηματικό", r"\bşifre", r"\bsifre\b", "סיסמה", "סיסמא", "הסיסמה", "كلمة المرور",
+    "كلمة السر",
+    "رمز عبور", "گذرواژه", "पासवर्ड", "पासवर्ड", "mật khẩu", "รหัสผ่าน", "kata sandi", "kata laluan",
+    "密码", "密碼", "口令", "パスワード", "暗証番号", "合言葉", "비밀번호", "암호", "패스워드",
+)  # fmt: skip
+NOUNS: Final = "|".join(_NOUNS)
+ASCII_STEMS: Final = tuple(noun.replace(r"\b", "") for noun in _NOUNS if noun.isascii() and "pass" not in noun)
+ANY_NOUN: Final = re.compile("|".join(noun for noun in _NOUNS if not noun.isascii()))
+
+# Between two spaces.
+COPULAS: Final = (
+    "is|was|to|be|ist|lautet|war|est|es|era|sera|será|é|foi|è|era|jest|brzmi|to|je|był|było|bylo|är|er|on|oli|is|wordt"
+    "|olarak|este|van|az|это|был|є|είναι|היא|הוא|هي|هو|है|là|คือ|adalah|ialah|=|-|–|—|→"
+)
+# Without spaces.
+JOINED_COPULAS: Final = "是|为|為|は|が|는|은|이|가|คือ"

@@ -1,0 +1,77 @@
+"""Secrets go where a command, a header, a URL or a sentence in any language holds one; what looks alike stays."""
+
+from __future__ import annotations
+
+import time
+from random import Random
+
+import pytest
+
+from hunchd.ingestion.redaction import redact
+from tests.security.secret_places import FORMS, fill
+
+ROUNDS = 3  # secrets of each form
+
+
+@pytest.mark.parametrize("group", FORMS)
+def test_secret_in_place_is_redacted(group: str) -> None:
+    missed = []
+    for form in FORMS[group]:
+        for number in range(ROUNDS):
+            text, secrets = fill(form, Random(f"{number} {form}"))
+            if any(secret in redact(text).text for secret in secrets):
+                missed.append(text)
+
+    assert len(missed) <= 0.02 * ROUNDS * len(FORMS[group]), missed
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "docker run --rm -p 127.0.0.1:5432:5432 postgres:16",
+        "scp -P 2200 report.pdf yard.test:",
+        "mkdir -p build/out && cp -a src build",
+        "curl -u $USER:$TOKEN https://yard.test/api",
+        "mysql -u root -p shop < dump.sql",
+        "PGPASSWORD=$DB_PASSWORD psql -h db shop",
+        'echo "done" | tee -a log.txt',
+        "redis-cli -h cache -a $REDIS_AUTH ping",
+        "gh secret set DEPLOY_KEY < key.txt",
+        "kubectl create secret generic db --from-file=password=./password.txt",
+        "zip -r out.zip docs -x '*.log'",
+        "das Passwort steht im Tresor des Teams",
+        "le mot de passe doit contenir douze caractères",
+        "пароль хранится в менеджере паролей",
+        "密码不能为空，请重新输入",
+        "パスワードを忘れた場合はこちら",
+        "la contraseña debe tener ocho caracteres",
+        "the session cookie expires after 86400 seconds",
+        "GET /items?page=12&sort=created_at&order=desc",
+        "https://docs.test/login?next=/projects/overview",
+        "vault login -method=oidc",
+        "token_count: 2048",
+    ],
+)
+def test_ordinary_command_or_sentence_stays(text: str) -> None:
+    assert redact(text).text == text
+
+
+def test_rest_of_the_line_is_kept() -> None:
+    text, [secret] = fill("Kennwort für den Drucker: {S}, Raum 12", Random(5))
+
+    assert redact(text).text == text.replace(secret, "[redacted:password]")
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["echo a | ", "docker login -u ", "curl -u a ", "cookie: a=", "'\"", "net use ", "password ist ", "&a=", "-- "],
+)
+def test_redaction_time_is_linear(piece: str) -> None:
+    def seconds(times: int) -> float:
+        began = time.process_time()
+        redact(piece * times)
+        return time.process_time() - began
+
+    short = max(seconds(400), 0.002)
+
+    assert seconds(3_200) < 40 * short  # eight times the text; quadratic patterns would take 64 times as long
