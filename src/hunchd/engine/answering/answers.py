@@ -22,9 +22,9 @@ from hunchd.domain.memory import Kind, Memory
 from hunchd.domain.signal import FileOpened, Signal
 from hunchd.engine.answering import scoreboard
 from hunchd.engine.answering.bundles import Bundles, Key, size_of
+from hunchd.engine.answering.code_searching import CodeSearching
 from hunchd.engine.answering.fact_index import FactIndex
 from hunchd.engine.answering.fact_pieces import words_at_hand, words_in
-from hunchd.engine.answering.code_searching import CodeSearching
 from hunchd.engine.answering.pieces import Known, pieces
 from hunchd.engine.answering.predicted_errors import asked_errors, predicted_errors
 from hunchd.engine.answering.prefetch_figures import prefetch_metrics, prefetch_status
