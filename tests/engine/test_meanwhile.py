@@ -48,12 +48,14 @@ class OneProject(list[str]):
         return list(self)
 
 
+def contradictions(it: RunFixture) -> Contradictions:
+    projects = cast(Projects, cast(Any, OneProject(["p"])))
+    return Contradictions(it.memories, projects, cast(Writer, None), cast(Contradicting, None), now=lambda: NOW)
+
+
 def knowledge(it: RunFixture) -> Knowledge:
     projects = cast(Projects, cast(Any, OneProject(["p"])))
-    contradictions = Contradictions(
-        it.memories, projects, cast(Writer, None), cast(Contradicting, None), now=lambda: NOW
-    )
-    return Knowledge(it.memories, projects, contradictions, now=lambda: NOW)
+    return Knowledge(it.memories, projects, contradictions(it).unresolve, now=lambda: NOW)
 
 
 def fixing(it: RunFixture, folder: Path) -> Fixing:
@@ -81,7 +83,7 @@ def bring_back(it: RunFixture, folder: Path) -> Awaitable[object]:
 
 
 def settle(it: RunFixture, folder: Path) -> Awaitable[object]:
-    return knowledge(it).contradictions.resolve(OPEN.id, Resolution(resolution="both_valid"))
+    return contradictions(it).resolve(OPEN.id, Resolution(resolution="both_valid"))
 
 
 def clear(it: RunFixture, folder: Path) -> Awaitable[object]:
@@ -122,9 +124,7 @@ async def test_memory_forgotten_meanwhile_stays_forgotten(
 async def test_contradiction_resolved_twice_raises_conflict(tmp_path: Path) -> None:
     """Otherwise the second resolution would silently revert the first."""
     async with open_run_fixture(tmp_path, *KEPT) as it:
-        asked = [
-            knowledge(it).contradictions.resolve(OPEN.id, Resolution(resolution=how)) for how in ("a_wins", "b_wins")
-        ]
+        asked = [contradictions(it).resolve(OPEN.id, Resolution(resolution=how)) for how in ("a_wins", "b_wins")]
         settled, refused = await asyncio.gather(*asked, return_exceptions=True)
         held = await it.memories.known([ONE.id, OTHER.id], "p")
     assert isinstance(settled, dict)

@@ -56,14 +56,7 @@ TOOLS: Final[tuple[dict[str, Any], ...]] = (
         activity=_one_of(ACTIVITIES),
         budget={"type": "integer", "description": "tokens"},
     ),
-    _tool(
-        "search",
-        "Ask in words: code as path:lines, decisions, errors, commits.",
-        ("query",),
-        hints=_READS,
-        query=_TEXT,
-        k=_NUMBER,
-    ),
+    _tool("search", "Code (path:lines), decisions, errors, commits.", ("query",), hints=_READS, query=_TEXT, k=_NUMBER),
     _tool(
         "remember",
         "Keep what the user decided or corrected, one statement each.",
@@ -75,14 +68,14 @@ TOOLS: Final[tuple[dict[str, Any], ...]] = (
         contradicts={"type": "string", "description": "id of what it excludes"},
     ),
     _tool("expand", "Full text behind a topic, id or file.", ("topic",), hints=_READS, topic=_TEXT),
-    _tool("predict", "Files likely edited next.", (), hints=_READS, file=_TEXT, query=_TEXT, k=_NUMBER),
+    _tool("predict", "Files edited next.", (), hints=_READS, file=_TEXT, query=_TEXT, k=_NUMBER),
     _tool("review", "What a change still lacks.", (), hints=_READS),
     _tool(
         "feedback",
         "Say what helped.",
         ("id", "outcome"),
         hints=_ADDS,
-        id={"type": "string", "description": "id or file"},
+        id=_TEXT,
         outcome=_one_of(_OUTCOMES),
     ),
 )
