@@ -56,7 +56,7 @@ TOOLS: Final[tuple[dict[str, Any], ...]] = (
         activity=_one_of(ACTIVITIES),
         budget={"type": "integer", "description": "tokens"},
     ),
-    _tool("search", "Code (path:lines), decisions, errors, commits.", ("query",), hints=_READS, query=_TEXT, k=_NUMBER),
+    _tool("search", "Code (path:lines), decisions, errors.", ("query",), hints=_READS, query=_TEXT, k=_NUMBER),
     _tool(
         "remember",
         "Keep what the user decided or corrected, one statement each.",
