@@ -143,7 +143,7 @@ class Engine:
             list_problems=self._health.list_problems,
             features=features,
             scoreboard_file=parts.places.state / "scoreboard.json",
-            code=self._code,
+            reorder=self._code.reorder,
         )
         self._searching = Searching(parts.hot, parts.store, now=parts.now)
         self._sessions = Sessions(

@@ -22,7 +22,6 @@ from hunchd.domain.memory import Kind, Memory
 from hunchd.domain.signal import FileOpened, Signal
 from hunchd.engine.answering import scoreboard
 from hunchd.engine.answering.bundles import Bundles, Key, size_of
-from hunchd.engine.answering.code_searching import CodeSearching
 from hunchd.engine.answering.fact_index import FactIndex
 from hunchd.engine.answering.fact_pieces import words_at_hand, words_in
 from hunchd.engine.answering.pieces import Known, pieces
@@ -45,6 +44,9 @@ from hunchd.retrieval.wording import said, terms
 from hunchd.store.hot import HotHit, HotTier
 
 logger = logging.getLogger(__name__)
+
+# Puts the files of a prediction for a question into the order of code search.
+Reorder = Callable[[Prediction, Focus, Project, int], Prediction]
 
 MOMENT = 600  # seconds for which relative ages stay valid
 LONGEST_UNREST = 0.5  # seconds after which bundles are built although files are still being opened (by a tool)
@@ -88,13 +90,13 @@ class Answers(Feature):
         list_problems: Callable[[Iterable[Project]], tuple[str, ...]],
         features: Features,
         scoreboard_file: Path,
-        code: CodeSearching | None = None,
+        reorder: Reorder | None = None,
     ) -> None:
         self._settings = settings
         self._hot = hot
         self._events = events
         self._own = own
-        self._code = code
+        self._reorder = reorder
         self._secret = secret
         self._now = now
         self._list_problems = list_problems
@@ -331,7 +333,7 @@ class Answers(Feature):
         if focus.branch == project.main.trunk:  # its name says nothing about the work: `devel`, `unstable`
             focus = replace(focus, branch="")
         prediction = project.predictor.predict(focus, now=int(self._now().timestamp()), k=k)
-        return prediction if self._code is None else self._code.reorder(prediction, focus, project, k)
+        return prediction if self._reorder is None else self._reorder(prediction, focus, project, k)
 
     def _found(self, focus: Focus) -> Sequence[tuple[Memory, float]]:
         """Return cached memories that match the words of the question, with relevance."""
