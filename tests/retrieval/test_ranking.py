@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from hunchd.domain.memory import Artifact, Kind, Memory, Status, Usage
 from hunchd.retrieval.fusion import best, fused
 from hunchd.retrieval.ranking import FRESH_BOOST, ranked, ranking
-from hunchd.retrieval.wording import expansion, said, snippet, terms
+from hunchd.retrieval.wording import expansion, said, snippet
 from hunchd.store.database.hits import Hit
+from hunchd.text.words import terms
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hunchd.retrieval.wording import cleaned, counted, stem, terms
+from hunchd.retrieval.wording import cleaned, counted, stem
+from hunchd.text.words import terms
 
 PASTED = """Why does the session cookie expire early?
 

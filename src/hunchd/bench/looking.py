@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import math
-import re
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
@@ -18,10 +17,10 @@ from hunchd.engine.answering.searching import Searching
 from hunchd.protocol.child import Child
 from hunchd.store.client import StoreClient, arguments, environment
 from hunchd.store.hot import HotTier
+from hunchd.text.words import tokenize
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)  # long after all data, so that nothing counts as recent
 PUT_AT_ONCE = 1_000  # memories
-_WORD = re.compile(r"[^\W_]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +65,6 @@ async def opened(folder: Path) -> AsyncIterator[Opened]:
         await child.stop()
 
 
-def words(text: str) -> list[str]:
-    """Split a text into lowercase words."""
-    return [word.lower() for word in _WORD.findall(text)]
-
-
 class Bm25:
     """Plain BM25 over whole texts, without stemming."""
 
@@ -78,7 +72,7 @@ class Bm25:
         self._postings: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
         lengths = []
         for number, text in enumerate(texts):
-            counted = Counter(words(text))
+            counted = Counter(tokenize(text))
             lengths.append(sum(counted.values()))
             for word, times in counted.items():
                 self._postings[word].append((number, times))
@@ -89,7 +83,7 @@ class Bm25:
     def ranked(self, question: str) -> list[int]:
         """Return the matching texts by number, best first."""
         scores: defaultdict[int, float] = defaultdict(float)
-        for word in dict.fromkeys(words(question)):
+        for word in dict.fromkeys(tokenize(question)):
             postings = self._postings.get(word, ())
             rarity = math.log(1 + (len(self._norms) - len(postings) + 0.5) / (len(postings) + 0.5))
             for number, times in postings:

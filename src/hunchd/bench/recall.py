@@ -31,7 +31,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from hunchd.bench.looking import NOW, Bm25, Opened, opened, words
+from hunchd.bench.looking import NOW, Bm25, Opened, opened
 from hunchd.bench.metrics import interval, reciprocal, share_found
 from hunchd.domain.errors import HunchError, InvalidInput, Unavailable
 from hunchd.domain.filters import Filters
@@ -43,6 +43,7 @@ from hunchd.ingestion.episodes import episode
 from hunchd.protocol.requests import Depth, SearchRequest
 from hunchd.repository.git import Git
 from hunchd.store.client import Mode
+from hunchd.text.words import tokenize
 
 WANTED = 10
 LONGEST = 1_000  # characters of a question
@@ -91,7 +92,7 @@ def questions_of(units: Sequence[Unit], episodes: Sequence[Memory]) -> list[Ques
         named |= {sha: hashes.get(sha[:7].lower()) for _, sha in _NAMED.findall(text) if sha}
         gold = {at for at in named.values() if at is not None and at < place and units[at].at < unit.at}
         said = " ".join(_NAMED.sub(" ", text).split())[:LONGEST]
-        if 1 <= len(gold) <= LARGEST_GOLD and len(words(said)) >= LEAST_WORDS:
+        if 1 <= len(gold) <= LARGEST_GOLD and len(tokenize(said)) >= LEAST_WORDS:
             found.append(Question(said, frozenset(episodes[at].id for at in gold), episodes[place]))
     return found
 

@@ -18,7 +18,7 @@ from hunchd.consolidation.abbreviations import shortened
 from hunchd.domain.memory import Levels
 from hunchd.ingestion.prose import cut, joined, sentences
 from hunchd.ingestion.whereabouts import names_of, places_of
-from hunchd.retrieval.wording import terms
+from hunchd.text.words import terms
 
 SUMMARY: Final = 320  # characters: two or three sentences
 COMPRESSED: Final = 150  # characters: one line

@@ -15,6 +15,7 @@ from typing import Final
 
 from hunchd.domain.session import Event, Outcome, Turn
 from hunchd.ingestion.digesting import sentences
+from hunchd.text.stop_words import SESSION_STOP_WORDS
 
 EPISODES_A_HUNDRED: Final = 5
 TURNS_AN_EPISODE: Final = 20
@@ -26,14 +27,6 @@ TOPICS: Final = 6
 SAID: Final = 2_000  # characters read per message
 
 _WORD = re.compile(r"[a-z][a-z0-9_]{2,}")
-_COMMON_WORDS = """
-about after all also and any are back been but can could did does done for from get got had has have here
-how into its just let like make may more must need new not now off one only other our out over please see
-should some still such sure take tests than that the their them then there these they this those too two use
-used using want was way well were what when where which while will with work would yes you your add fix file
-files code line test run
-"""
-_COMMON = frozenset(_COMMON_WORDS.split())
 _GOOD = re.compile(
     r"\b(?:thanks|thank you|great|perfect|works(?: now)?|lgtm|looks good|well done|nice|all tests pass|"
     r"tests pass(?:ed)?|all green|merged|committed|released|is fixed|fixed it|is done|done)\b"
@@ -144,7 +137,7 @@ def _words(turn: Turn) -> Counter[str]:
     text = " ".join(
         message.text[: SAID if message.event is not Event.RESULT else 200] for message in turn.messages
     ).lower()
-    return Counter(word for word in _WORD.findall(text) if word not in _COMMON)
+    return Counter(word for word in _WORD.findall(text) if word not in SESSION_STOP_WORDS)
 
 
 def _topics(turns: Sequence[Turn]) -> tuple[str, ...]:

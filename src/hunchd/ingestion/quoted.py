@@ -16,6 +16,7 @@ from hunchd.domain.facts import CATEGORIES
 from hunchd.domain.session import Event, Message, Turn
 from hunchd.ingestion.statement_patterns import UNSURE
 from hunchd.ingestion.statements import LONGEST_KEY
+from hunchd.text.words import tokenize
 
 LONGEST_LINE: Final = 4_000  # characters of a message sent to the model: decisions are near its beginning or end
 LONGEST_QUOTE: Final = 360  # characters
@@ -26,7 +27,6 @@ MOST_CLAIMS: Final = 30  # checked per answer
 NEEDED: Final = ("category", "key", "value", "quote")
 
 _SAID: Final = (Event.USER, Event.ASSISTANT)
-_WORD = re.compile(r"[^\W_]+")
 _SENTENCE_END = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]?[A-Z0-9`*])|\n+")
 _DENIED = r"\b(?:not|never|no|without|instead of|rather than|dropp(?:ed|ing)|reject(?:ed|ing)?|over)\s+(?:the |an? )?"
 
@@ -97,7 +97,7 @@ def _claim(raw: Any, turns: Sequence[Turn]) -> Claim | str:
     turn, message, sentence = found
     if sentence.endswith("?") or UNSURE.search(sentence):
         return "quote is a question or uncertain"
-    if not set(_words(value)) <= set(_words(sentence)):
+    if not set(tokenize(value.casefold())) <= set(tokenize(sentence.casefold())):
         return "value not in the quote"
     if category != "instruction" and _is_denied(value, sentence):
         return "quote says the opposite"
@@ -158,7 +158,3 @@ def _line(text: str) -> str:
     if len(text) > LONGEST_LINE:
         text = f"{text[: LONGEST_LINE * 3 // 4]} … {text[-LONGEST_LINE // 4 :]}"
     return " ".join(text.split()).replace("</stretch", "< /stretch")
-
-
-def _words(text: str) -> list[str]:
-    return [word.casefold() for word in _WORD.findall(text)]

@@ -6,6 +6,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 
+from hunchd.text.identifiers import title_words
+
 MAX_TOPICS = 24
 MOST_NAMESAKES = 8  # files of one name: names in every folder, such as `demo.vue` or `views.py`, are no topics
 LEAST_SHARE = 0.5  # of the non-test definitions; below it, the auxiliary folders are the project itself
@@ -17,7 +19,6 @@ _ASIDE = re.compile(rf"(?:^|/)(?:{_TESTS}|{_BESIDE})(?:/|$)", re.IGNORECASE)
 _NO_SOURCE = frozenset(
     {"", "markdown", "rst", "asciidoc", "text", "json", "yaml", "toml", "ini", "lock", "xml", "html"}
 )
-_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z]{2})(?=[A-Z][a-z])")
 # Names that describe the place of code, not its subject.
 _VAGUE = frozenset(
     """index main mod lib init app src core common base util utils helper helpers misc types type constants const
@@ -90,7 +91,7 @@ def _name(stem: str) -> str:
 
     `ChromePHPHandler` → chrome php handler, `04_linear_models` → linear models.
     """
-    words = _CAMEL.sub(" ", stem).replace("_", " ").replace("-", " ").lower().split()
+    words = title_words(stem)
     while len(words) > 1 and words[0].isdigit():
         words = words[1:]
     return " ".join(words)

@@ -12,6 +12,7 @@ from typing import Any, Final
 from hunchd.ingestion.definitions import SyntaxNode
 from hunchd.ingestion.parsing import Syntax, syntax_of
 from hunchd.patterns.queries import PREFIXES, QUERIES, SHAPES
+from hunchd.text.identifiers import name_words
 
 LONGEST: Final = 90  # lines; longer shapes are too specific
 MOST_FEATURES: Final = 48  # shapes with more features are too specific
@@ -20,7 +21,6 @@ LONGEST_NAME: Final = 60  # characters of a feature
 MEMBERS: Final = 30  # of one class
 LEAST_MEMBERS: Final = 2  # methods from which a Go method set counts as a class
 
-_WORDS: Final = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z0-9]+|[A-Z]+|\d+")
 _TEST: Final = re.compile(
     r"(?:^|/)(?:tests?|__tests__|spec|testing)(?:/|$)|(?:^|/)test_|[._-](?:test|spec)\.|_test\.|Test\.java$"
 )
@@ -74,11 +74,6 @@ def shape_from(path: str, language: str, row: Sequence[Any]) -> Shape:
 @lru_cache(maxsize=1 << 15)
 def is_test(path: str) -> bool:
     return _TEST.search(path) is not None
-
-
-def words_of(name: str) -> list[str]:
-    """Split a name into lower-case words: `makePyFile2` and `make_py_file2` are equal."""
-    return [word.lower() for word in _WORDS.findall(name)]
 
 
 def shapes_of(path: str, source: bytes) -> tuple[Shape, ...]:
@@ -255,7 +250,7 @@ def _owner(draft: _Draft) -> _Draft | None:
 
 def _name_features(name: str) -> Iterator[str]:
     """Yield the name and its first and last word."""
-    words = words_of(name)
+    words = name_words(name)
     if name:
         yield f"={name}"
     if len(words) > 1:

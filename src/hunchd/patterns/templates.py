@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from hunchd.patterns.alignment import AGREED, LISTS, USUAL, Instance, Part, compare
+from hunchd.text.identifiers import name_pieces
 
 GAP: Final = "…"
 LONGEST_TEMPLATE: Final = 28  # lines
@@ -43,7 +44,6 @@ _ROLES: Final = {
     "operand": "object",
 }
 _IDENTIFIER: Final = re.compile(r"[A-Za-z_$][\w$]*")
-_PIECES: Final = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z0-9]+|[A-Z]+|[_$]+|\d+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +174,7 @@ def _trim(hole: _Hole) -> None:
     texts = [text for text in dict.fromkeys(hole.part.others.values()) if text]
     if hole.part.text is None or len(texts) < 2 or not all(_IDENTIFIER.fullmatch(text) for text in texts):
         return
-    pieces = [_PIECES.findall(text) for text in texts]
+    pieces = [name_pieces(text) for text in texts]
     shortest = min(map(len, pieces))
     needed = AGREED * len(pieces)
     front = 0

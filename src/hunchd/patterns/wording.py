@@ -12,7 +12,8 @@ from typing import Final
 from hunchd.patterns.features import TELLING, bare, common_names, use_of
 from hunchd.patterns.grouping import CORE_SHARE, Group
 from hunchd.patterns.pattern import Place
-from hunchd.patterns.shapes import Shape, words_of
+from hunchd.patterns.shapes import Shape
+from hunchd.text.identifiers import name_words
 
 STEPS: Final = 5
 LONGEST_TITLE: Final = 120  # characters
@@ -85,7 +86,7 @@ def noun_of(group: Group) -> str:
     if "fixture" in decorators:
         return "fixture"
     if testing and (
-        words_of(typical.name)[:1] == ["test"]
+        name_words(typical.name)[:1] == ["test"]
         or {"test", "Test", "ParameterizedTest"} & decorators
         or typical.name in ("test", "it")
     ):
@@ -98,7 +99,7 @@ def noun_of(group: Group) -> str:
         return "migration"
     if typical.language == "tsx" and typical.name[:1].isupper():
         return "component"
-    if any("handler" in words_of(shape.name) for shape in group.members[:1]):
+    if any("handler" in name_words(shape.name) for shape in group.members[:1]):
         return "handler"
     if group.kind == "function" and sum(shape.kind == "method" for shape in group.members) * 2 > len(group.members):
         owners = {shape.container for shape in group.members}

@@ -13,6 +13,7 @@ import numpy as np
 from hunchd.prediction import words
 from hunchd.prediction.packed import Array
 from hunchd.prediction.state import State
+from hunchd.text.stop_words import CODE_STOP_WORDS
 
 SHORTEST_JOINED, SHORTEST_PART = 6, 3  # letters
 SHORTEST_MISSPELT, LONGEST_MISSPELT = 5, 16
@@ -59,8 +60,8 @@ def _split(word: str, state: State) -> list[str]:
     in_paths = np.bincount(state.contents.paths.holders_of(keys)[2], minlength=len(keys))
     known = ((in_words >= FILES_TO_BE_A_WORD) | (in_paths > 0)).reshape(-1, 2)
     for half, (first, second) in zip(halves, known.tolist(), strict=True):
-        if (first or half[0] in words.STOP) and (second or half[1] in words.STOP):
-            return [part for part in half if part not in words.STOP]
+        if (first or half[0] in CODE_STOP_WORDS) and (second or half[1] in CODE_STOP_WORDS):
+            return [part for part in half if part not in CODE_STOP_WORDS]
     return []
 
 

@@ -11,20 +11,12 @@ from collections import Counter
 from collections.abc import Mapping
 from functools import lru_cache
 
+from hunchd.text.identifiers import split_letters
+from hunchd.text.stop_words import CODE_STOP_WORDS
+
 _RUN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[^\W\d_]{2,}")
-_PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[^\W\d_]+")
 _TEST = re.compile(
     r"(?i:^(?:tests?[_\-.]|spec[_\-.])|[_\-.](?:tests?|specs?|unit|e2e|bench)$)|(?<=[A-Za-z\d])(?:Tests?|Specs?)$"
-)
-
-STOP = frozenset(  # a plain list of words is most readable
-    """
-    a an and are as at be by can do does for from has have if in into is it its no not of on or so than that the
-    their them then there these this to up use was we when which will with would you your via per now only more
-    all add adds added make makes fix fixes fixed update updates updated remove removes removed change changes
-    changed support allow improve refactor chore feat self cls return def none true false let const var fn pub
-    mut
-    """.split()  # noqa: SIM905
 )
 
 LONGEST_WORD = 40
@@ -66,8 +58,8 @@ def keys_of_identifier(identifier: str) -> tuple[int, ...]:
 
 def _parts_of(identifier: str) -> list[str]:
     """Return the lowercase parts of an identifier without stop words."""
-    parts = (part.lower() for part in _PART.findall(identifier))
-    return [part for part in parts if 1 < len(part) <= LONGEST_WORD and part not in STOP]
+    parts = (part.lower() for part in split_letters(identifier))
+    return [part for part in parts if 1 < len(part) <= LONGEST_WORD and part not in CODE_STOP_WORDS]
 
 
 def keys_of_text(text: str) -> list[int]:

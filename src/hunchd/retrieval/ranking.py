@@ -21,9 +21,10 @@ from hunchd.domain.session import Event
 from hunchd.protocol.answers import iso
 from hunchd.retrieval.grains import Evidence, Passage, Table, evidence, rarities, spoken
 from hunchd.retrieval.moments import Then, agrees, named
-from hunchd.retrieval.wording import counted, snippet, stem, terms
+from hunchd.retrieval.wording import counted, snippet, stem
 from hunchd.store.database.gist import Gist
 from hunchd.store.database.hits import Glimpse, Hit
+from hunchd.text.words import terms
 
 Depth = Literal["specific", "shallow", "deep"]
 

@@ -10,38 +10,14 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import Final
 
-from hunchd.store.indexes.words import parts
+from hunchd.text.identifiers import UNSPACED, WORD, starts_subword, subword_end
+from hunchd.text.stop_words import QUESTION_STOP_WORDS
+from hunchd.text.words import terms
 
 SNIPPET: Final = 200  # characters
-_WORD = re.compile(r"[^\W_]+")
-_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
-_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]")
-_PART_BEGINS = re.compile(r"[a-z0-9][A-Z]|[A-Z][A-Z][a-z]|[A-Za-z][0-9]|[0-9][a-z]")
 # Pasted material around a question.
 _FENCED = re.compile(r"^(```|~~~).*?^\1`*\s*$", re.MULTILINE | re.DOTALL)
 _PASTED = re.compile(r"<!--[\s\S]*?-->|^\s*>.*$|^\s*[-*] \[[ xX]\].*$|https?://\S+", re.MULTILINE)
-# Stop words.
-_EMPTY = frozenset(
-    """
-    a about after ain all also always am an and any are aren as at be because been before being both but by
-    can could couldn did didn do does doesn doing don during each either ever every for from get got had has
-    hasn have haven having he her here hers herself him himself his how i if in into is isn it its itself
-    just know let like ll may me might must my myself neither no not of on one or our ours out over own per
-    please re same say shall she should shouldn show so some such tell than that the their theirs them
-    themselves then there these they this those to too until up upon us use used using ve very via was wasn
-    we were what when where which while who whom whose why will with won would wouldn yet you your yours
-    yourself
-    """.split()  # noqa: SIM905 - a list of words is read as words
-)
-
-
-def terms(text: str) -> list[str]:
-    """Return the distinct content words of a text.
-
-    Words and their parts, in lower case and in order.
-    """
-    words = [word.lower() for word in (*_WORD.findall(text), *parts(text))]
-    return [word for word in dict.fromkeys(words) if word not in _EMPTY and (len(word) > 1 or not word.isascii())]
 
 
 def cleaned(question: str) -> str:
@@ -64,9 +40,9 @@ def counted(stems: Collection[str], texts: Sequence[str]) -> list[tuple[dict[str
     together: list[int] = []
     for at, (text, low) in enumerate(zip(texts, lows, strict=True)):
         words = low.split()
-        length = len(words) - sum(map(_EMPTY.__contains__, words))
+        length = len(words) - sum(map(QUESTION_STOP_WORDS.__contains__, words))
         said: dict[str, int] = {}
-        if text.isascii() or (len(low) == len(text) and not _UNSPACED.search(text)):
+        if text.isascii() or (len(low) == len(text) and not UNSPACED.search(text)):
             together.append(at)
         else:
             every = [stem(word) for word in terms(text)]
@@ -88,7 +64,7 @@ def _places(root: str, text: str, low: str) -> list[int]:
     at, size = low.find(root), len(root)
     is_own_stem = stem(root) == root
     while at >= 0:
-        if at == 0 or not text[at - 1].isalnum() or _is_part(text, at):
+        if at == 0 or not text[at - 1].isalnum() or starts_subword(text, at):
             # Usually the word itself; otherwise it must be checked.
             found += (
                 [at] if is_own_stem and not low[at + size : at + size + 1].isalnum() else _begun(root, text, low, at)
@@ -97,25 +73,17 @@ def _places(root: str, text: str, low: str) -> list[int]:
     return found
 
 
-def _is_part(text: str, at: int) -> bool:
-    """Return True if a part begins here inside a word."""
-    first = text[at]  # decides most cases
-    return (first.isupper() or first.isdigit() or text[at - 1].isdigit()) and _PART_BEGINS.match(
-        text, at - 1
-    ) is not None
-
-
 def _begun(root: str, text: str, low: str, at: int) -> Sequence[int]:
     """Return this place if a word of the stem begins here.
 
     Parts of words count as well.
     """
-    whole = _WORD.match(text, at)
+    whole = WORD.match(text, at)
     end = whole.end() if whole is not None else at
     if end > at and stem(low[at:end]) == root:
         return (at,)
-    part = _PART.match(text, at)
-    return (at,) if part is not None and part.end() != end and stem(low[at : part.end()]) == root else ()
+    part_end = subword_end(text, at)
+    return (at,) if part_end not in (at, end) and stem(low[at:part_end]) == root else ()
 
 
 @lru_cache(maxsize=1 << 15)
@@ -161,13 +129,13 @@ def _saying(wanted: Collection[str], line: str) -> list[int]:
     """Return where words with one of these stems begin."""
     low = line.lower()
     if len(low) != len(line):
-        return [match.start() for match in _WORD.finditer(line) if stem(match.group().lower()) in wanted]
+        return [match.start() for match in WORD.finditer(line) if stem(match.group().lower()) in wanted]
     places: list[int] = []
     for root in wanted:
         at = low.find(root)
         while at >= 0:
             if at == 0 or not line[at - 1].isalnum():
-                word = _WORD.match(line, at)
+                word = WORD.match(line, at)
                 if word is not None and stem(low[at : word.end()]) == root:
                     places.append(at)
             at = low.find(root, at + len(root))

@@ -16,7 +16,7 @@ from hunchd.consolidation.contradictions import patterns as patterns
 from hunchd.consolidation.contradictions.choices import class_of
 from hunchd.consolidation.contradictions.reading import plain_text
 from hunchd.consolidation.contradictions.scopes import LONGEST_TOLD, elsewhere
-from hunchd.consolidation.contradictions.words import STOP
+from hunchd.text.stop_words import STATEMENT_STOP_WORDS
 
 _END: Final = (
     r"(?=\s+(?:to|for|with|by|in|and|from|over|after|because|since|on|at|last|this|everywhere|when|once|years?|as)\b"
@@ -118,7 +118,11 @@ def _gone(text: str) -> _Gone:
     for words in _what_is_gone(plain_text(text)):
         if _PART.search(" ".join(words)):
             continue
-        names = [_root(name[0]) for word in words if (name := _NAME.match(word)) and name[0].lower() not in STOP]
+        names = [
+            _root(name[0])
+            for word in words
+            if (name := _NAME.match(word)) and name[0].lower() not in STATEMENT_STOP_WORDS
+        ]
         found.update(names)
         if len(words) == 1 and not words[0].endswith("s"):
             alone.update(names)

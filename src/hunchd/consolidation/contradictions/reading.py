@@ -16,8 +16,9 @@ from hunchd.consolidation.contradictions import patterns as patterns
 from hunchd.consolidation.contradictions.choices import COMPOUNDS, PLACE_OF, class_of, series_of
 from hunchd.consolidation.contradictions.opposites import denied_by, opposite_of
 from hunchd.consolidation.contradictions.values import Value, values_in
-from hunchd.consolidation.contradictions.words import NUMBER_WORDS, PALE, PHRASES, STOP, UNITS, canonical, stem
+from hunchd.consolidation.contradictions.words import NUMBER_WORDS, PALE, PHRASES, UNITS, canonical, stem
 from hunchd.ingestion.subjects import subject_of
+from hunchd.text.stop_words import STATEMENT_STOP_WORDS
 
 LONGEST: Final = 600  # characters of a statement that are parsed
 MOST_CLAUSES: Final = 4
@@ -286,7 +287,7 @@ def _told_parts(word: str) -> tuple[str, ...]:
         return (word,)
     if opposite_of(canonical(stem(lower)), lower) is not None:
         return (word,)
-    return tuple(part for part in word.split("-") if part.lower() not in STOP) or (word,)
+    return tuple(part for part in word.split("-") if part.lower() not in STATEMENT_STOP_WORDS) or (word,)
 
 
 def _choices_of(head: _Words, rest: _Words, values: list[Value]) -> Iterator[tuple[str, str]]:
@@ -328,13 +329,17 @@ def _passed_over(word: str, lower: str, is_pin: bool) -> bool:
     """
     if is_pin:
         return lower in FRAME_WORDS
-    return (lower in STOP and not (word.isupper() and len(word) > 1)) or lower in NUMBER_WORDS or lower in UNITS
+    return (
+        (lower in STATEMENT_STOP_WORDS and not (word.isupper() and len(word) > 1))
+        or lower in NUMBER_WORDS
+        or lower in UNITS
+    )
 
 
 def _qualifiers(text: str) -> Iterator[str]:
     for match in patterns.QUALIFIER.finditer(text):
         for word in match[1].split():
-            if word.lower() not in STOP:
+            if word.lower() not in STATEMENT_STOP_WORDS:
                 yield canonical(stem(word.lower().rstrip(".:")))
 
 
@@ -342,7 +347,7 @@ def _without_phrases(text: str, found: _Words) -> str:
     """Move word pairs that name one tool to `roles`."""
     for match in list(patterns.PHRASE.finditer(text)):
         lower = f"{match[1]} {match[2]}".lower()
-        if match[1].lower() not in STOP and (choice := class_of(lower)):
+        if match[1].lower() not in STATEMENT_STOP_WORDS and (choice := class_of(lower)):
             found.chosen.append((choice, lower))
             found.stems.append(lower)
             text = text[: match.start()] + " " * len(lower) + text[match.start() + len(lower) :]

@@ -15,7 +15,8 @@ from typing import Final
 
 from hunchd.consolidation.contradictions.reading import PALE_STEMS, plain_text
 from hunchd.consolidation.contradictions.scopes import LONGEST_TOLD, elsewhere, unsettled
-from hunchd.consolidation.contradictions.words import NUMBER_WORDS, STOP, UNITS, canonical, stem
+from hunchd.consolidation.contradictions.words import NUMBER_WORDS, UNITS, canonical, stem
+from hunchd.text.stop_words import STATEMENT_STOP_WORDS
 
 _WORD: Final = re.compile(r"[\w./@+#-]*\w")
 _CLAUSES: Final = re.compile(r"[,;:]\s|\s[-–—]\s|\.\s|\.$|\band (?=not\b)|\bso that\b|\bbecause\b")
@@ -296,4 +297,4 @@ def _clauses(text: str) -> tuple[str, ...]:
 def _stems(text: str) -> list[str]:
     """Return the stems of the content words, in their order."""
     words = (match[0].lower() for match in _WORD.finditer(text))
-    return [canonical(stem(word)) for word in words if word not in STOP]
+    return [canonical(stem(word)) for word in words if word not in STATEMENT_STOP_WORDS]

@@ -1,6 +1,6 @@
 """Word tables for comparing statements, and the stemmer.
 
-The tables are stop words, synonyms, phrases and units. And the stemmer. All tables are of everyday developer language.
+The tables are synonyms, phrases and units. And the stemmer. All tables are of everyday developer language.
 They are given in plain words and stemmed once, when the module loads.
 """
 
@@ -47,20 +47,6 @@ def stem(word: str) -> str:
     return word[:-1] if len(word) > 3 and word.endswith("e") else word
 
 
-# Function words.
-STOP: Final = frozenset(
-    """
-    a an the this that these those it its itself we our ours us you your yours they them their i me my he she his her
-    is are was were be been being am do does did done doing have has had having will would shall should must may might
-    can could of in on at to from by with within as into onto over under up out about than then there here where when
-    while which who whom whose what how and or but if so for per via both each every all any some such very really just
-    please now currently still already always ever never not no nor none neither cannot without also too only even more
-    most much many other others another own same again simply actually generally usually normally typically currently
-    today everywhere whole entire entirely throughout through across get gets got make makes made let lets want wants
-    feel free avoid newer older later earlier higher lower above below least upward upwards onward
-    onwards around roughly approximately ca circa exactly namely i.e e.g etc note decision decided agreed
-    """.split()  # noqa: SIM905 - one word after the other reads best
-)
 # Low-information words: two statements may use different ones with the same meaning.
 PALE: Final = frozenset(
     """

@@ -14,9 +14,10 @@ from itertools import pairwise
 from sys import intern
 from typing import Final
 
-from hunchd.consolidation.contradictions.words import STOP, stem
+from hunchd.consolidation.contradictions.words import stem
 from hunchd.consolidation.duplicates.words import ABBREVIATIONS, PHRASES, TELLING, meaning
 from hunchd.domain.memory import Memory
+from hunchd.text.stop_words import STATEMENT_STOP_WORDS
 
 READ: Final = 4_000  # characters
 
@@ -136,7 +137,7 @@ def _read(token: str) -> tuple[bool, tuple[str, ...]]:
         return True, (intern(lower),)
     if token[:1] in "<>=~^":
         return True, (token,)
-    if lower in STOP and lower not in _NOT_STOPPED:
+    if lower in STATEMENT_STOP_WORDS and lower not in _NOT_STOPPED:
         return False, ()
     said = tuple(intern(meaning(word)) for word in ABBREVIATIONS.get(lower, lower).replace("-", " ").split())
     return TELLING.issuperset(said), said

@@ -40,8 +40,9 @@ from hunchd.ingestion.redaction import redacted_name
 from hunchd.protocol.answers import prediction_json
 from hunchd.protocol.paths import relative_path
 from hunchd.protocol.requests import ContextRequest, PredictRequest
-from hunchd.retrieval.wording import said, terms
+from hunchd.retrieval.wording import said
 from hunchd.store.hot import HotHit, HotTier
+from hunchd.text.words import terms
 
 logger = logging.getLogger(__name__)
 

@@ -17,6 +17,8 @@ from hunchd.domain.sharing import is_shared
 from hunchd.engine.answering.convention_place import commands_told, narrowness, says_again, that_matter
 from hunchd.engine.state.ages import ago
 from hunchd.ingestion.conventions import is_on_demand
+from hunchd.text.identifiers import split_ascii_letters
+from hunchd.text.stop_words import PATH_STOP_WORDS
 
 # Value of each kind, relative to a file that will certainly be needed (1.0).
 DECISION_HERE = 0.8  # a decision about the current file
@@ -45,16 +47,7 @@ MOST_OF_PROFILE = 4  # lines
 LONGEST_LINE = 240  # characters of the profile; longer ones are stories
 _PREFERENCES = "/profile/preferences"
 _GONE = re.compile(r"[\w./-]{1,120} is gone$|`\w{1,60}` is defined nowhere any more")
-# Splits camel case into words, also `HTTPServer`.
-_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _SHORTEST_WORD = 4  # letters
-# Stop words in paths and sentences.
-_EVERYWHERE = frozenset(
-    """
-    main master test tests index init file files code core utils docs that this with from have than when what into not
-    which should will would only must more does instead because where their them they been were there
-    """.split()  # noqa: SIM905 - one word after the other reads best
-)
 _RUN = 3  # consecutive words by which a fact quotes an error
 _QUOTED = 2  # bonus for that, in shared words: it ranks first
 _DECISION_HEAD = re.compile(r"^decision \([^)]*\): ")
@@ -419,8 +412,8 @@ def words_in(text: str) -> frozenset[str]:
 
     Camel case is split: `OwnerController` is about owners.
     """
-    words = (word.lower() for word in _WORD.findall(text) if len(word) >= _SHORTEST_WORD)
-    return frozenset(_singular(word) for word in words if word not in _EVERYWHERE)
+    words = (word.lower() for word in split_ascii_letters(text) if len(word) >= _SHORTEST_WORD)
+    return frozenset(_singular(word) for word in words if word not in PATH_STOP_WORDS)
 
 
 def _singular(word: str) -> str:

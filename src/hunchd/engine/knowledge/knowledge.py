@@ -26,7 +26,7 @@ from hunchd.ingestion.redaction import taken_out
 from hunchd.protocol.answers import iso, rejection_json
 from hunchd.protocol.memories import MemoryDraft, memory_json
 from hunchd.protocol.requests import FactRequest, SearchRequest, ShareRequest
-from hunchd.retrieval.wording import terms
+from hunchd.text.words import terms
 
 MOST_MEANT: Final = 3  # facts whose history answers a question about a change
 _WHEN: Final = re.compile(

@@ -6,8 +6,6 @@ stop words, no words of more than 64 characters. Increase `RULES` with every cha
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from collections import Counter
 from functools import lru_cache
 from hashlib import blake2b
@@ -15,24 +13,22 @@ from typing import Final
 
 from py_rust_stemmers import SnowballStemmer
 
-from hunchd.store.indexes.words import EMPTY
+from hunchd.text.stop_words import INDEX_STOP_WORDS
+from hunchd.text.words import fold_diacritics, tokenize
 
 RULES: Final = 2
 LONGEST_WORD: Final = 64  # characters
 # Words whose stem is cached: nine of ten words of a long history, in 4 MB.
 _KNOWN: Final = 1 << 14
-_WORD: Final = re.compile(r"[^\W_]+")
 _STEMMER: Final = SnowballStemmer("english")
 # Stop words that are stems: words are compared after stemming.
-_EMPTY: Final = frozenset(word for word in EMPTY if _STEMMER.stem_word(word) == word)
-_LATIN: Final = (range(0xC0, 0x250), range(0x1E00, 0x1F00))
-_LIGATURES: Final = {"æ": "ae", "œ": "oe", "ø": "o", "ß": "ss", "đ": "d", "ð": "d", "ħ": "h", "ł": "l", "þ": "th"}
+_EMPTY: Final = frozenset(word for word in INDEX_STOP_WORDS if _STEMMER.stem_word(word) == word)
 
 
 def counts_of(text: str) -> dict[int, int]:
     """Return the terms of `text` with their counts."""
     counts: dict[int, int] = {}
-    for word, times in Counter(_WORD.findall(text.lower())).items():
+    for word, times in Counter(tokenize(text)).items():
         if term := _term(word):
             counts[term] = counts.get(term, 0) + times
     return counts
@@ -53,20 +49,8 @@ def _term(word: str) -> int:
     """Return the hashed stem of a word; 0 if it is no term."""
     if len(word) > LONGEST_WORD:
         return 0
-    root = _STEMMER.stem_word(word if word.isascii() else word.translate(_folding()))
+    root = _STEMMER.stem_word(fold_diacritics(word))
     if root in _EMPTY:
         return 0
     digest = blake2b(root.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "little") or 1
-
-
-@lru_cache(maxsize=1)
-def _folding() -> dict[int, str]:
-    """Return a table that strips diacritics from Latin letters.
-
-    In other scripts they carry meaning.
-    """
-    plain = {code: unicodedata.normalize("NFKD", chr(code))[0] for letters in _LATIN for code in letters}
-    return {code: letter for code, letter in plain.items() if letter.isascii()} | {
-        ord(letter): letters for letter, letters in _LIGATURES.items()
-    }

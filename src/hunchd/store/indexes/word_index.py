@@ -9,7 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from heapq import heapify, heappop
 from typing import NamedTuple
 
-from hunchd.store.indexes.words import EMPTY
+from hunchd.text.identifiers import subwords
+from hunchd.text.stop_words import INDEX_STOP_WORDS
 
 # The usual constants of BM25: saturation of repeated words (k1) and length normalisation (b).
 _SATURATION = 1.2
@@ -26,8 +27,6 @@ _ENDINGS = ("s", "es", "e", "d", "ed", "ing")
 _SHORTEST_WITH_FORMS, _SHORTEST_ROOT = 4, 3  # letters
 
 _WORD = re.compile(r"[^\W_]+(?:_+[^\W_]+)*")
-_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
-_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]+")
 
 
 class Found(NamedTuple):
@@ -46,7 +45,7 @@ def words_of(text: str) -> Counter[str]:
     """
     counts: Counter[str] = Counter()
     for word, times in Counter(_WORD.findall(text)).items():
-        for part in {word.lower(), *_parts(word)}:
+        for part in {word.lower(), *subwords(word)}:
             counts[part] += times
     return counts
 
@@ -58,7 +57,7 @@ def asked_for(question: str) -> Iterable[str]:
     significant word there.
     """
     words = words_of(question)
-    return [word for word in words if word not in EMPTY] or words
+    return [word for word in words if word not in INDEX_STOP_WORDS] or words
 
 
 def forms_of(word: str) -> Iterable[str]:
@@ -75,14 +74,6 @@ def forms_of(word: str) -> Iterable[str]:
     forms = {f"{root}{end}" for root in roots for end in ("", *_ENDINGS)}
     forms.update(f"{root[:-1]}ies" for root in roots if root.endswith("y"))
     return (word, *sorted(forms - {word}))
-
-
-def _parts(word: str) -> Iterable[str]:
-    if not word.isascii():
-        for run in _UNSPACED.findall(word):
-            yield from (run[at : at + 2] for at in range(max(len(run) - 1, 1)))
-    elif not word.islower() or "_" in word or not word.isalpha():
-        yield from (part.lower() for part in _PART.findall(word) if len(part) > 1)
 
 
 class WordIndex:
@@ -127,9 +118,9 @@ class WordIndex:
         known = {word: told for word in asked_for(question) if (told := self._told(word))}
         asked = sorted((min(told.values()), word, tuple(told)) for word, told in known.items())[:_ASKED_WORDS]
         missing = sum(
-            known.keys().isdisjoint({word.lower(), *_parts(word)})
+            known.keys().isdisjoint({word.lower(), *subwords(word)})
             for word in set(_WORD.findall(question))
-            if word.lower() not in EMPTY
+            if word.lower() not in INDEX_STOP_WORDS
         )
         scores: dict[str, float] = {}
         base = _SATURATION * (1 - _LENGTH_WEIGHT)

@@ -1,0 +1,1 @@
+"""Text handling: identifiers, words, stems, sentences and BM25, each stated once."""

@@ -1,0 +1,85 @@
+"""Splitting of identifiers and names into words.
+
+One rule for camel case: an upper-case run ends before the capital that starts the next word (`HTTPServer` → HTTP,
+Server). The functions differ in what they do with digits, other scripts and separators.
+"""
+
+from __future__ import annotations
+
+import re
+
+_CAMEL = r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+"
+_ASCII_LETTERS = re.compile(_CAMEL)
+_LETTERS = re.compile(rf"{_CAMEL}|[^\W\d_]+")
+_SUBWORD = re.compile(rf"{_CAMEL}|[0-9]+")
+_SUBWORD_START = re.compile(r"[a-z0-9][A-Z]|[A-Z][A-Z][a-z]|[A-Za-z][0-9]|[0-9][a-z]")
+# Digits belong to the letters before them: `make_py2_file` is make, py2, file.
+_PIECE = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z0-9]+|[A-Z]+|[_$]+|\d+")
+_TITLE_BREAK = re.compile(r"[_-]|(?<=[a-z])(?=[A-Z])|(?<=[A-Z]{2})(?=[A-Z][a-z])")
+WORD = re.compile(r"[^\W_]+")
+UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]+")  # scripts without spaces
+
+
+def split_ascii_letters(text: str) -> list[str]:
+    """Return the runs of ASCII letters in a text, camel case split."""
+    return _ASCII_LETTERS.findall(text)
+
+
+def split_letters(identifier: str) -> list[str]:
+    """Return the parts of an identifier in any script, without digits."""
+    return _LETTERS.findall(identifier)
+
+
+def subwords(word: str) -> list[str]:
+    """Return the lowercase parts of a compound; none for a simple word.
+
+    `getUserName` has get, user and name. Single characters are dropped. Text without spaces (CJK) is split into pairs
+    of characters.
+    """
+    if not word.isascii():
+        return [run[at : at + 2] for run in UNSPACED.findall(word) for at in range(max(1, len(run) - 1))]
+    if word.isalpha() and (word[1:].islower() or len(word) == 1):  # most words are not compound
+        return []
+    pieces = _SUBWORD.findall(word)
+    return [piece.lower() for piece in pieces if len(piece) > 1] if len(pieces) > 1 else []
+
+
+def subwords_in(text: str) -> list[str]:
+    """Return the distinct subwords that a word index of the text misses, in order."""
+    found: dict[str, None] = {}
+    for word in WORD.findall(text):
+        if not (word[1:].islower() and word.isalpha() and word.isascii()) and (parts := subwords(word)):
+            found.update(dict.fromkeys(parts))
+    return list(found)
+
+
+def starts_subword(text: str, at: int) -> bool:
+    """Return True if a subword begins inside a word, at `at` > 0."""
+    first = text[at]  # decides most cases
+    return (first.isupper() or first.isdigit() or text[at - 1].isdigit()) and _SUBWORD_START.match(
+        text, at - 1
+    ) is not None
+
+
+def subword_end(text: str, at: int) -> int:
+    """Return the end of the ASCII subword that begins at `at`; `at` if there is none."""
+    part = _SUBWORD.match(text, at)
+    return at if part is None else part.end()
+
+
+def name_pieces(name: str) -> list[str]:
+    """Return the words and separators of a name; joined, they are the name."""
+    return _PIECE.findall(name)
+
+
+def name_words(name: str) -> list[str]:
+    """Return the lowercase words of a name: `makePyFile2` and `make_py_file2` have the same."""
+    return [piece.lower() for piece in _PIECE.findall(name) if piece[0] not in "_$"]
+
+
+def title_words(name: str) -> list[str]:
+    """Return the lowercase words of a name for display.
+
+    `ChromePHPHandler` → chrome, php, handler. A single leading capital stays with its word: `GObject` → gobject.
+    """
+    return _TITLE_BREAK.sub(" ", name).lower().split()

@@ -1,0 +1,49 @@
+"""Tests of splitting identifiers into words."""
+
+from __future__ import annotations
+
+import pytest
+
+from hunchd.text.identifiers import (
+    name_pieces,
+    name_words,
+    split_ascii_letters,
+    split_letters,
+    subwords,
+    subwords_in,
+    title_words,
+)
+
+
+def test_camel_case_splits_before_last_capital() -> None:
+    assert split_ascii_letters("parseHTTPHeader2") == ["parse", "HTTP", "Header"]
+    assert split_letters("ABc_größe") == ["A", "Bc", "gr", "öße"]
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [
+        ("getUserName", ["get", "user", "name"]),
+        ("get_user_2", ["get", "user"]),
+        ("Hello", []),
+        ("HTTP", []),
+        ("x", []),
+        ("漢字変換", ["漢字", "字変", "変換"]),
+    ],
+)
+def test_subwords_of_compounds(word: str, expected: list[str]) -> None:
+    assert subwords(word) == expected
+
+
+def test_subwords_in_text_are_distinct_and_ordered() -> None:
+    assert subwords_in("plain getUserName setUserName") == ["get", "user", "name", "set"]
+
+
+def test_name_words_keep_digits_with_letters() -> None:
+    assert name_words("makePyFile2") == name_words("make_py_file2") == ["make", "py", "file2"]
+    assert "".join(name_pieces("$make_pyFile2__x")) == "$make_pyFile2__x"
+
+
+def test_title_words_keep_single_capital() -> None:
+    assert title_words("ChromePHPHandler") == ["chrome", "php", "handler"]
+    assert title_words("GObject-utils") == ["gobject", "utils"]

@@ -1,0 +1,19 @@
+"""Tests of splitting and normalising words."""
+
+from __future__ import annotations
+
+from hunchd.text.words import fold_diacritics, split_words, terms, tokenize
+
+
+def test_tokenize_lowers_and_splits_at_underscores() -> None:
+    assert split_words("Read_it, 2 Times") == ["Read", "it", "2", "Times"]
+    assert tokenize("Read_it, 2 Times") == ["read", "it", "2", "times"]
+
+
+def test_terms_drop_stop_words_and_add_parts() -> None:
+    assert terms("Where is the getUserName of a user?") == ["getusername", "user", "name"]
+
+
+def test_fold_diacritics_in_latin_only() -> None:
+    assert fold_diacritics("größe") == "grosse"
+    assert fold_diacritics("が") == "が"
