@@ -23,6 +23,7 @@ PLACES = {
     "onnxruntime": "embedding/fast.py",
     "pathspec": "repository/ignore.py",
     "platformdirs": "config/places.py",
+    "py_rust_stemmers": "text/stemming.py",
     "pyarrow": "store/database/lance.py",
     "rich": "cli/progress.py",
     "tokenizers": "embedding/fast.py",

@@ -14,6 +14,7 @@ from hunchd.domain.history import Unit
 from hunchd.domain.work import plain_title
 from hunchd.prediction import words
 from hunchd.prediction.query import branch_words
+from hunchd.text.stemming import stem_light
 
 TASKS = ("first-file", "growing", "growing-title", "title", "branch", "both", "silence", "memory")
 MOST_SEEDS = 3  # of one unit, drawn at random
@@ -24,7 +25,7 @@ PROJECT = "replayed"
 
 # Branch names of only these words and numbers are not informative, nor is that of a fork's own `main`.
 EMPTY_WORDS = frozenset(
-    words.key(words.trimmed(word)) for word in ("patch", "issue", "fix", "bug", "feature", "pr", "branch", "dev", "wip")
+    words.key(stem_light(word)) for word in ("patch", "issue", "fix", "bug", "feature", "pr", "branch", "dev", "wip")
 )
 
 

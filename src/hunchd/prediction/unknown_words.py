@@ -13,6 +13,7 @@ import numpy as np
 from hunchd.prediction import words
 from hunchd.prediction.packed import Array
 from hunchd.prediction.state import State
+from hunchd.text.stemming import stem_light
 from hunchd.text.stop_words import CODE_STOP_WORDS
 
 SHORTEST_JOINED, SHORTEST_PART = 6, 3  # letters
@@ -34,7 +35,7 @@ def understood(text: str, state: State) -> list[int]:
 
 
 def _keys(parts: Sequence[str]) -> list[int]:
-    return [words.key(words.trimmed(part)) for part in parts]
+    return [words.key(stem_light(part)) for part in parts]
 
 
 def _met(state: State, keys: list[int]) -> Array:

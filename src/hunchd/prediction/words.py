@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from hunchd.text.identifiers import split_letters
+from hunchd.text.stemming import stem_light
 from hunchd.text.stop_words import CODE_STOP_WORDS
 
 _RUN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[^\W\d_]{2,}")
@@ -30,30 +31,13 @@ def key(word: str) -> int:
     return zlib.crc32(word.encode("utf-8", "replace"))
 
 
-def trimmed(word: str) -> str:
-    """Trim plural, -ing and -ed if enough is left: a light stemmer.
-
-    "routes", "routing" and "routed" get one key.
-    """
-    if len(word) > 4:
-        for ending in ("ings", "ing", "ers", "ed", "es", "er", "s"):
-            if word.endswith(ending) and len(word) - len(ending) >= 3 and not word.endswith("ss"):
-                word = word[: -len(ending)]
-                break
-        if word.endswith("e") and len(word) > 3:
-            word = word[:-1]
-    elif len(word) == 4 and word.endswith("s") and not word.endswith("ss"):
-        word = word[:-1]
-    return word
-
-
 @lru_cache(maxsize=1 << 14)
 def keys_of_identifier(identifier: str) -> tuple[int, ...]:
     """Return the keys of an identifier's parts.
 
     `parseHTTPHeader` and `parse_http_headers` share all three.
     """
-    return tuple(key(trimmed(part)) for part in _parts_of(identifier))
+    return tuple(key(stem_light(part)) for part in _parts_of(identifier))
 
 
 def _parts_of(identifier: str) -> list[str]:

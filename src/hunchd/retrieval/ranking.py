@@ -21,9 +21,10 @@ from hunchd.domain.session import Event
 from hunchd.protocol.answers import iso
 from hunchd.retrieval.grains import Evidence, Passage, Table, evidence, rarities, spoken
 from hunchd.retrieval.moments import Then, agrees, named
-from hunchd.retrieval.wording import counted, snippet, stem
+from hunchd.retrieval.wording import counted, snippet
 from hunchd.store.database.gist import Gist
 from hunchd.store.database.hits import Glimpse, Hit
+from hunchd.text.stemming import stem_prefix
 from hunchd.text.words import terms
 
 Depth = Literal["specific", "shallow", "deep"]
@@ -177,7 +178,7 @@ def ranking(
     `hits` includes the neighbours of found messages.
     """
     asked = terms(query)
-    found = _answering(query, [stem(word) for word in asked], hits, now, counts or {})
+    found = _answering(query, [stem_prefix(word) for word in asked], hits, now, counts or {})
     found.sort(key=lambda one: (-one.score, one.hit.memory.id))
     if depth == "specific" and any(one.named for one in found):
         found = [one for one in found if one.named]
@@ -232,7 +233,7 @@ def emphasis(place: int) -> float:
 
 def roots_of(query: str) -> list[str]:
     """Return the distinct word stems of a question, in order."""
-    return list(dict.fromkeys(map(stem, terms(query))))
+    return list(dict.fromkeys(map(stem_prefix, terms(query))))
 
 
 def counted_in(memories: Sequence[Memory | Gist], roots: Sequence[str]) -> list[Counted]:
@@ -253,7 +254,7 @@ def _passage(hit: Hit | Glimpse, counts: Counted) -> Passage:
 def _speaker(stems: Sequence[str], hits: Sequence[Hit | Glimpse]) -> str | None:
     """Return the only speaker among the hits whom the question names."""
     names = {str(name) for hit in hits if hit.memory.kind is Kind.MESSAGE and (name := hit.memory.source.get("name"))}
-    meant = [name for name in names if any(stem(word) in stems for word in terms(name))]
+    meant = [name for name in names if any(stem_prefix(word) in stems for word in terms(name))]
     return meant[0] if len(meant) == 1 else None
 
 
@@ -276,8 +277,8 @@ def _of_message(memory: Memory | Gist, passage: Passage, then: Then | None, spea
 
 
 def _shown(asked: Sequence[str], one: _Weighed, now: datetime) -> Ranked:
-    words = [word for word in asked if stem(word) in one.said]
-    beside = [word for word in asked if stem(word) in one.around and word not in words]
+    words = [word for word in asked if stem_prefix(word) in one.said]
+    beside = [word for word in asked if stem_prefix(word) in one.around and word not in words]
     reasons = _reasons(one.hit, words, beside, one.named, now)
     return Ranked(one.hit.memory, one.score, snippet(_beside_title(one.hit.memory), words), tuple(reasons))
 

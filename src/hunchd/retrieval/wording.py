@@ -6,11 +6,11 @@ import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from functools import lru_cache
 from itertools import accumulate
 from typing import Final
 
-from hunchd.text.identifiers import UNSPACED, WORD, starts_subword, subword_end
+from hunchd.text.identifiers import SUBWORD, UNSPACED, WORD, starts_subword
+from hunchd.text.stemming import stem_prefix
 from hunchd.text.stop_words import QUESTION_STOP_WORDS
 from hunchd.text.words import terms
 
@@ -45,7 +45,7 @@ def counted(stems: Collection[str], texts: Sequence[str]) -> list[tuple[dict[str
         if text.isascii() or (len(low) == len(text) and not UNSPACED.search(text)):
             together.append(at)
         else:
-            every = [stem(word) for word in terms(text)]
+            every = [stem_prefix(word) for word in terms(text)]
             said = {root: every.count(root) for root in stems if root in every}
             length = max(length, len(every))
         found.append((said, length))
@@ -62,7 +62,7 @@ def _places(root: str, text: str, low: str) -> list[int]:
     """Return where words, or parts of words, with this stem begin."""
     found: list[int] = []
     at, size = low.find(root), len(root)
-    is_own_stem = stem(root) == root
+    is_own_stem = stem_prefix(root) == root
     while at >= 0:
         if at == 0 or not text[at - 1].isalnum() or starts_subword(text, at):
             # Usually the word itself; otherwise it must be checked.
@@ -80,28 +80,16 @@ def _begun(root: str, text: str, low: str, at: int) -> Sequence[int]:
     """
     whole = WORD.match(text, at)
     end = whole.end() if whole is not None else at
-    if end > at and stem(low[at:end]) == root:
+    if end > at and stem_prefix(low[at:end]) == root:
         return (at,)
-    part_end = subword_end(text, at)
-    return (at,) if part_end not in (at, end) and stem(low[at:part_end]) == root else ()
-
-
-@lru_cache(maxsize=1 << 15)
-def stem(word: str) -> str:
-    """Reduce an English word roughly to its stem.
-
-    Good enough to match its forms.
-    """
-    for ending in ("ingly", "edly", "ing", "ies", "ied", "es", "ed", "ly", "s", "e"):
-        if word.endswith(ending) and len(word) - len(ending) >= 3:
-            return word[: -len(ending)]
-    return word
+    part = SUBWORD.match(text, at)
+    return (at,) if part is not None and part.end() != end and stem_prefix(low[at : part.end()]) == root else ()
 
 
 def said(asked: Iterable[str], text: str) -> list[str]:
     """Return the terms that `text` says, in any form."""
-    there = {stem(word) for word in terms(text)}
-    return [word for word in asked if stem(word) in there]
+    there = {stem_prefix(word) for word in terms(text)}
+    return [word for word in asked if stem_prefix(word) in there]
 
 
 def snippet(text: str, asked: Iterable[str], *, length: int = SNIPPET) -> str:
@@ -112,7 +100,7 @@ def snippet(text: str, asked: Iterable[str], *, length: int = SNIPPET) -> str:
     line = " ".join(text.split())
     if len(line) <= length:
         return line
-    places = _saying({stem(word) for word in asked}, line)
+    places = _saying({stem_prefix(word) for word in asked}, line)
     if not places:
         return line[: length - 1].rstrip() + "…"
     ends = (bisect_left(places, at + length * 3 // 4, index) for index, at in enumerate(places))
@@ -129,14 +117,14 @@ def _saying(wanted: Collection[str], line: str) -> list[int]:
     """Return where words with one of these stems begin."""
     low = line.lower()
     if len(low) != len(line):
-        return [match.start() for match in WORD.finditer(line) if stem(match.group().lower()) in wanted]
+        return [match.start() for match in WORD.finditer(line) if stem_prefix(match.group().lower()) in wanted]
     places: list[int] = []
     for root in wanted:
         at = low.find(root)
         while at >= 0:
             if at == 0 or not line[at - 1].isalnum():
                 word = WORD.match(line, at)
-                if word is not None and stem(low[at : word.end()]) == root:
+                if word is not None and stem_prefix(low[at : word.end()]) == root:
                     places.append(at)
             at = low.find(root, at + len(root))
     return sorted(places)
@@ -147,9 +135,9 @@ def expansion(question: str, texts: Iterable[str], *, most: int = 8) -> list[str
 
     They are often the project's own name for the subject.
     """
-    asked = {stem(word) for word in terms(question)}
+    asked = {stem_prefix(word) for word in terms(question)}
     counted: Counter[str] = Counter()
     for text in texts:
-        counted.update({word for word in terms(text) if stem(word) not in asked and not word.isdigit()})
+        counted.update({word for word in terms(text) if stem_prefix(word) not in asked and not word.isdigit()})
     shared = [(-times, word) for word, times in counted.items() if times > 1]
     return [word for _, word in sorted(shared)[:most]]

@@ -6,7 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from hunchd.consolidation.contradictions.words import NUMBER_WORDS, UNITS, canonical, stem
+from hunchd.consolidation.contradictions.words import NUMBER_WORDS, UNITS, canonical
+from hunchd.text.stemming import stem_statement
 
 Number = tuple[float, ...]
 Form = Literal["exact", "lower", "upper", "both", "near"]
@@ -281,5 +282,5 @@ def _counted(unit: str) -> str:
             "times",
             "time",
         )
-        else canonical(stem(unit))
+        else canonical(stem_statement(unit))
     )

@@ -1,51 +1,15 @@
-"""Word tables for comparing statements, and the stemmer.
+"""Word tables for comparing statements.
 
-The tables are synonyms, phrases and units. And the stemmer. All tables are of everyday developer language.
+The tables are synonyms, phrases and units. All tables are of everyday developer language.
 They are given in plain words and stemmed once, when the module loads.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Final
 
-_ENDINGS: Final = (
-    ("ations", "at"), ("ation", "at"), ("ically", "ic"), ("ities", "ity"), ("iness", "y"), ("ments", ""), ("ment", ""),
-    ("ingly", ""), ("edly", ""), ("ings", ""), ("ing", ""), ("ies", "y"), ("ied", "y"), ("sses", "ss"), ("shes", "sh"),
-    ("ches", "ch"), ("xes", "x"), ("ed", ""), ("es", ""), ("ly", ""), ("s", ""),
-)  # fmt: skip
-_KEPT: Final = frozenset(
-    """
-    is was has this his us as yes thus always news less bus gas class process access address pass redis
-    kubernetes postgres https css js dns aws ios macos tls os canvas axios gpus alias status cors ses keys rails
-    nats express during string thing nothing everything spring sibling ceiling king ring bring sing wing red need
-    seed speed feed embed shed bed only early apply reply supply family assembly fly july
-    """.split()  # noqa: SIM905 - one word after the other reads best
-)
-
-
-@lru_cache(maxsize=8_192)
-def stem(word: str) -> str:
-    """Strip the ending of a word.
-
-    `migrations`, `migrating` and `migrate` have one stem.
-    """
-    if "-" in word and word.replace("-", "").isalpha():
-        before, _, last = word.rpartition("-")
-        return f"{before}-{stem(last)}"
-    if word in _KEPT or len(word) < 4 or not word.isalpha():
-        return word
-    for ending, instead in _ENDINGS:
-        if word.endswith(ending) and len(word) - len(ending) + len(instead) >= 3:
-            if ending == "s" and word.endswith(("ss", "us", "is")):
-                break
-            word = word.removesuffix(ending) + instead
-            break
-    if len(word) > 3 and word[-1] == word[-2] and word[-1] in "bdgmnprt":
-        word = word[:-1]
-    return word[:-1] if len(word) > 3 and word.endswith("e") else word
-
+from hunchd.text.stemming import stem_statement
 
 # Low-information words: two statements may use different ones with the same meaning.
 PALE: Final = frozenset(
@@ -164,7 +128,9 @@ folder directories
 spec specification specs
 """
 _SYNONYMS: Final[Mapping[str, str]] = {
-    stem(word): stem(line.split()[0]) for line in _SAME.strip().splitlines() for word in line.split()
+    stem_statement(word): stem_statement(line.split()[0])
+    for line in _SAME.strip().splitlines()
+    for word in line.split()
 }
 
 

@@ -14,9 +14,9 @@ from itertools import pairwise
 from sys import intern
 from typing import Final
 
-from hunchd.consolidation.contradictions.words import stem
 from hunchd.consolidation.duplicates.words import ABBREVIATIONS, PHRASES, TELLING, meaning
 from hunchd.domain.memory import Memory
+from hunchd.text.stemming import stem_statement
 from hunchd.text.stop_words import STATEMENT_STOP_WORDS
 
 READ: Final = 4_000  # characters
@@ -165,7 +165,7 @@ def is_name(word: str) -> bool:
 def forget() -> None:
     """Clear the token caches: some megabytes, scattered over memory."""
     _read.cache_clear()
-    stem.cache_clear()
+    stem_statement.cache_clear()
 
 
 def is_begun_in(one: Memory, other: Memory) -> bool:

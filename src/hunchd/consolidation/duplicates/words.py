@@ -6,7 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from hunchd.consolidation.contradictions.words import canonical, stem
+from hunchd.consolidation.contradictions.words import canonical
+from hunchd.text.stemming import stem_statement
 
 ABBREVIATIONS: Final[Mapping[str, str]] = {
     short: long
@@ -293,8 +294,8 @@ _DOUBLED: Final = re.compile(r"^(cancel|channel|label|level|marshal|model|signal
 
 def _root(word: str) -> str:
     """Return the one stem of all forms of a word."""
-    stemmed = stem(_BRITISH.sub(r"\1or", _DOUBLED.sub(r"\1", _IRREGULAR.get(word, word))))
-    return stem(stemmed) if stemmed.endswith("ment") else stemmed  # stems "implement" once more
+    stemmed = stem_statement(_BRITISH.sub(r"\1or", _DOUBLED.sub(r"\1", _IRREGULAR.get(word, word))))
+    return stem_statement(stemmed) if stemmed.endswith("ment") else stemmed  # stems "implement" once more
 
 
 def _first_of_each(lines: str) -> dict[str, str]:

@@ -18,6 +18,7 @@ from hunchd.engine.answering.convention_place import commands_told, narrowness, 
 from hunchd.engine.state.ages import ago
 from hunchd.ingestion.conventions import is_on_demand
 from hunchd.text.identifiers import split_ascii_letters
+from hunchd.text.stemming import strip_plural
 from hunchd.text.stop_words import PATH_STOP_WORDS
 
 # Value of each kind, relative to a file that will certainly be needed (1.0).
@@ -413,11 +414,7 @@ def words_in(text: str) -> frozenset[str]:
     Camel case is split: `OwnerController` is about owners.
     """
     words = (word.lower() for word in split_ascii_letters(text) if len(word) >= _SHORTEST_WORD)
-    return frozenset(_singular(word) for word in words if word not in PATH_STOP_WORDS)
-
-
-def _singular(word: str) -> str:
-    return word[:-1] if word.endswith("s") and not word.endswith("ss") and len(word) > _SHORTEST_WORD else word
+    return frozenset(strip_plural(word, shortest=_SHORTEST_WORD) for word in words if word not in PATH_STOP_WORDS)
 
 
 def _sentence(fact: Memory) -> str:

@@ -11,8 +11,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import Final
 
-from py_rust_stemmers import SnowballStemmer
-
+from hunchd.text.stemming import stem_english
 from hunchd.text.stop_words import INDEX_STOP_WORDS
 from hunchd.text.words import fold_diacritics, tokenize
 
@@ -20,9 +19,8 @@ RULES: Final = 2
 LONGEST_WORD: Final = 64  # characters
 # Words whose stem is cached: nine of ten words of a long history, in 4 MB.
 _KNOWN: Final = 1 << 14
-_STEMMER: Final = SnowballStemmer("english")
 # Stop words that are stems: words are compared after stemming.
-_EMPTY: Final = frozenset(word for word in INDEX_STOP_WORDS if _STEMMER.stem_word(word) == word)
+_EMPTY: Final = frozenset(word for word in INDEX_STOP_WORDS if stem_english(word) == word)
 
 
 def counts_of(text: str) -> dict[int, int]:
@@ -49,7 +47,7 @@ def _term(word: str) -> int:
     """Return the hashed stem of a word; 0 if it is no term."""
     if len(word) > LONGEST_WORD:
         return 0
-    root = _STEMMER.stem_word(fold_diacritics(word))
+    root = stem_english(fold_diacritics(word))
     if root in _EMPTY:
         return 0
     digest = blake2b(root.encode("utf-8", "surrogatepass"), digest_size=8).digest()

@@ -1,0 +1,90 @@
+"""Stemmers of English words, from the strictest to the lightest.
+
+They differ in what is done with a stem, so that one cannot replace another: the full-text index follows Snowball;
+the ranking searches stems in texts, so that a stem must be a prefix of its forms; the weights of the predictor were
+trained on its stems and its snapshots hold their hashes; the stems of statements are compared with tables of synonyms.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, Final
+
+_PREFIX_ENDINGS: Final = ("ingly", "edly", "ing", "ies", "ied", "es", "ed", "ly", "s", "e")
+_LIGHT_ENDINGS: Final = ("ings", "ing", "ers", "ed", "es", "er", "s")
+_STATEMENT_ENDINGS: Final = (
+    ("ations", "at"), ("ation", "at"), ("ically", "ic"), ("ities", "ity"), ("iness", "y"), ("ments", ""), ("ment", ""),
+    ("ingly", ""), ("edly", ""), ("ings", ""), ("ing", ""), ("ies", "y"), ("ied", "y"), ("sses", "ss"), ("shes", "sh"),
+    ("ches", "ch"), ("xes", "x"), ("ed", ""), ("es", ""), ("ly", ""), ("s", ""),
+)  # fmt: skip
+_UNCHANGED: Final = frozenset(
+    """
+    is was has this his us as yes thus always news less bus gas class process access address pass redis
+    kubernetes postgres https css js dns aws ios macos tls os canvas axios gpus alias status cors ses keys rails
+    nats express during string thing nothing everything spring sibling ceiling king ring bring sing wing red need
+    seed speed feed embed shed bed only early apply reply supply family assembly fly july
+    """.split()  # noqa: SIM905 - one word after the other reads best
+)
+
+
+def stem_english(word: str) -> str:
+    """Return the Snowball stem, that of the database's own full-text index."""
+    stem: str = _snowball().stem_word(word)
+    return stem
+
+
+@lru_cache(maxsize=1)
+def _snowball() -> Any:
+    from py_rust_stemmers import SnowballStemmer  # here, because the front imports this module and never stems so
+
+    return SnowballStemmer("english")
+
+
+@lru_cache(maxsize=8_192)
+def stem_statement(word: str) -> str:
+    """Return the stem of a word of a statement.
+
+    `migrations`, `migrating` and `migrate` have one; names that only look inflected stay.
+    """
+    if "-" in word and word.replace("-", "").isalpha():
+        before, _, last = word.rpartition("-")
+        return f"{before}-{stem_statement(last)}"
+    if word in _UNCHANGED or len(word) < 4 or not word.isalpha():
+        return word
+    for ending, instead in _STATEMENT_ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) + len(instead) >= 3:
+            if ending == "s" and word.endswith(("ss", "us", "is")):
+                break
+            word = word.removesuffix(ending) + instead
+            break
+    if len(word) > 3 and word[-1] == word[-2] and word[-1] in "bdgmnprt":
+        word = word[:-1]
+    return word[:-1] if len(word) > 3 and word.endswith("e") else word
+
+
+@lru_cache(maxsize=1 << 15)
+def stem_prefix(word: str) -> str:
+    """Return a rough stem that every form of the word begins with."""
+    for ending in _PREFIX_ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= 3:
+            return word[: -len(ending)]
+    return word
+
+
+def stem_light(word: str) -> str:
+    """Trim plural, -ing, -er and -ed if enough is left: "routes", "routing" and "routed" have one stem."""
+    if len(word) > 4:
+        for ending in _LIGHT_ENDINGS:
+            if word.endswith(ending) and len(word) - len(ending) >= 3 and not word.endswith("ss"):
+                word = word[: -len(ending)]
+                break
+        if word.endswith("e") and len(word) > 3:
+            word = word[:-1]
+    elif len(word) == 4 and word.endswith("s") and not word.endswith("ss"):
+        word = word[:-1]
+    return word
+
+
+def strip_plural(word: str, *, shortest: int) -> str:
+    """Strip the plural -s of a word longer than `shortest` letters."""
+    return word[:-1] if word.endswith("s") and not word.endswith("ss") and len(word) > shortest else word
