@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from hunchd.domain.sharing import FOLDER
 from hunchd.ingestion.headings import parted, title_in, unmarked
+from hunchd.text.sentences import split_prose
 
 MAX_DECISION = 280  # characters of the deciding sentences
 MAX_INSTRUCTIONS = 15  # per file; a file with more is a book
@@ -73,7 +74,6 @@ _REFERENCE = re.compile(r"\[[^\]]+\]:\s|(?:\[[^\]]*\](?:\([^)]*\)|\[[^\]]*\])[\s
 _CUT = re.compile(r"(?::|\b(?:of|the|and|or|an?|with|for|by|from|than|via|following))$", re.IGNORECASE)
 _CODE = re.compile(r"(`[^`]+`)")
 _EMPHASIS = re.compile(r"\*\*|__|(?<!\w)[*_](?=\w)|(?<=\w)[*_](?!\w)")
-_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z`\"'(*])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ def decision_in(path: str, text: str, files: frozenset[str]) -> Decision | None:
         )
     if not title or not decided:
         return None
-    sentences = [each for each in _SENTENCE.split(decided) if len(each) > 15] or [decided]
+    sentences = [each for each in split_prose(decided) if len(each) > 15] or [decided]
     when = _DATE.search(_line_with(head, "date") or head)
     words = re.findall(r"[\w./-]+\.\w{1,8}|[\w-]+/[\w./-]+", text)
     return Decision(
@@ -164,7 +164,7 @@ def instructions_in(text: str, *, strong: bool = False) -> Iterator[Instruction]
     """
     told: dict[str, str] = {}
     for section, passage in _passages(text[:60_000]):
-        for sentence in _SENTENCE.split(_plain(passage)):
+        for sentence in split_prose(_plain(passage)):
             asks = _STRONG.match(sentence) or (not strong and _IMPERATIVE.match(sentence))
             if (
                 asks

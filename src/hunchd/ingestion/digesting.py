@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from hunchd.domain.session import Digest, Event, Message, Point, PointKind, Turn
 from hunchd.ingestion.personal_data import holds_personal_data
+from hunchd.text.sentences import split_message
 
 LONGEST_SENTENCE: Final = 360  # characters; longer ones are lists or code
 FEWEST_WORDS: Final = 3
@@ -34,7 +35,6 @@ _COMMITTED: Final = 0.5
 _FAILED: Final = 0.35
 
 _CODE = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.DOTALL)
-_SENTENCE_END = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]?[A-Z0-9`*])|\n+")
 _ABBREVIATION = re.compile(r"\b(?:e\.g|i\.e|etc|vs|cf|approx|no|fig)\.$", re.IGNORECASE)
 _LIST_MARK = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)]|#{1,6}|>|\[[ xX]\])\s+")
 _WORD = re.compile(r"[^\W_][\w'-]*")
@@ -165,7 +165,7 @@ def sentences(text: str) -> list[str]:
     """
     found: list[str] = []
     pending = ""
-    for part in _SENTENCE_END.split(_CODE.sub("\n", text)):
+    for part in split_message(_CODE.sub("\n", text)):
         plain = _LIST_MARK.sub("", f"{pending} {part}".strip() if pending else part)
         if _ABBREVIATION.search(plain):
             pending = plain

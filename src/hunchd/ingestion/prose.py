@@ -9,6 +9,8 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from hunchd.text.sentences import split_paragraph
+
 MOST: Final = 200  # sentences read per text
 NARROWEST: Final = 50  # characters; narrower text was not wrapped by an editor
 WIDEST: Final = 120  # characters; wider text has intended line breaks
@@ -46,14 +48,10 @@ _CODE = re.compile(
     r"^(?://|/\*|\$ |>>> |#\[|@@ |\.\. \w|File \".*\", line \d|Traceback \(|diff --git |(?:---|\+\+\+) [ab]/|"
     r"(?:pub|let|const|var|import) .*;$)|\{$|^[])}]+[;,]?$|[=(].*;$"
 )
-_WORD_ENDS = re.compile(r"\b[a-z]{4,}[.!?]$")
 _ADDRESS = re.compile(r"\W*https?://\S+\s*")
 _UNFINISHED = re.compile(r"[^.!?]*[^.!?\s]$")  # continues with the URL on the next line, which is skipped
 _RULE = re.compile(r"=+|-{3,}|~{3,}")
 _LABEL = re.compile(r"^(?:[A-Z][\w -]{0,20}|\w+): ")
-_ENDS = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])")
-# Full stops that end no sentence: abbreviations, initials, ellipses.
-_GOES_ON = re.compile(r"(?:\b(?:e\.g|i\.e|vs|cf|incl|resp|approx)|\.\.|(?:^|\s)[A-Z])\.$")
 
 
 def sentences(text: str, *, most: int = MOST) -> list[str]:
@@ -63,31 +61,12 @@ def sentences(text: str, *, most: int = MOST) -> list[str]:
     """
     found: dict[str, None] = {}
     for stretch in _stretches(text):
-        for plain in _split(stretch):
+        for plain in split_paragraph(stretch):
             if plain and not _is_noise(plain) and not _ON_THE_WAY.match(plain):
                 found[plain] = None
             if len(found) >= most:
                 return list(found)
     return list(found)
-
-
-def _split(stretch: str) -> Iterator[str]:
-    """Split at sentence ends that no lower case follows.
-
-    This works in any script. After a long sentence a lower-case start is accepted, because some authors write no
-    capitals.
-    """
-    sentence = last = ""  # the last part shows how a sentence ends
-    for part in _ENDS.split(stretch):
-        begins = part and (not part[0].islower() or (len(sentence) >= NARROWEST and _WORD_ENDS.search(last)))
-        if sentence and begins and not _GOES_ON.search(last):
-            yield sentence
-            sentence = part
-        else:
-            sentence = f"{sentence} {part}".strip()
-        last = part or last
-    if sentence:
-        yield sentence
 
 
 def joined(parts: list[str]) -> str:

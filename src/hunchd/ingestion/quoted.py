@@ -16,6 +16,7 @@ from hunchd.domain.facts import CATEGORIES
 from hunchd.domain.session import Event, Message, Turn
 from hunchd.ingestion.statement_patterns import UNSURE
 from hunchd.ingestion.statements import LONGEST_KEY
+from hunchd.text.sentences import split_message
 from hunchd.text.words import tokenize
 
 LONGEST_LINE: Final = 4_000  # characters of a message sent to the model: decisions are near its beginning or end
@@ -27,7 +28,6 @@ MOST_CLAIMS: Final = 30  # checked per answer
 NEEDED: Final = ("category", "key", "value", "quote")
 
 _SAID: Final = (Event.USER, Event.ASSISTANT)
-_SENTENCE_END = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]?[A-Z0-9`*])|\n+")
 _DENIED = r"\b(?:not|never|no|without|instead of|rather than|dropp(?:ed|ing)|reject(?:ed|ing)?|over)\s+(?:the |an? )?"
 
 
@@ -125,7 +125,7 @@ def _sentence_around(quote: str, text: str) -> str | None:
 
     None if they do not contain it or are too long.
     """
-    parts = [" ".join(part.split()) for part in _SENTENCE_END.split(text)]
+    parts = [" ".join(part.split()) for part in split_message(text)]
     for first in range(len(parts)):
         held = ""
         for part in parts[first:]:

@@ -14,6 +14,7 @@ from typing import Final, Literal
 
 from hunchd.ingestion import statement_patterns as patterns
 from hunchd.ingestion.subjects import is_ordinary, subject_of, subjects
+from hunchd.text.sentences import split_prose
 
 # Speaker: the owner who stores it, a participant of a session, or the author of a commit.
 Voice = Literal["owner", "turn", "commit"]
@@ -35,7 +36,6 @@ _CHANGES = (
 )
 _NEVER = frozenset(("never", "do not", "don't", "must not", "mustn't", "should not", "shouldn't"))
 _CODE_BLOCK = re.compile(r"```.*?(?:```|\Z)|^(?:>| {4,}|\t).*$", re.DOTALL | re.MULTILINE)
-_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z`\"'(])|\n\s*\n|\n\s*(?:[-*+•]|\d+[.)])\s+")
 _LEAD = re.compile(
     r"^\s*(?:[-*+•#]+\s+)?(?:(?:feat|fix|docs?|perf|refactor|tests?|build|ci|chore|style|deps)(?:\([^)]*\))?!?:\s*|"
     r"\[[\w ./-]{1,30}\]\s*)",
@@ -105,8 +105,8 @@ def _sentences(text: str, voice: Voice) -> Iterator[str]:
     """Yield the sentences one line each, without code, quotations and trailers."""
     text = _TRAILER.split(_CODE_BLOCK.sub("\n\n", text))[0]
     subject, _, body = text.partition("\n")
-    for part in (subject, *_SENTENCE.split(body)):
-        for one in _SENTENCE.split(part):
+    for part in (subject, *split_prose(body)):
+        for one in split_prose(part):
             sentence = " ".join(one.split())
             if 6 <= len(sentence) <= LONGEST:
                 sentence = _LEAD.sub("", sentence)

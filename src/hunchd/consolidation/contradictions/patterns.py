@@ -102,7 +102,6 @@ QUALIFIER: Final = re.compile(
     r"all |any )?([\w./-]+(?: [\w./-]+)?)",
     re.I,
 )
-SENTENCES: Final = re.compile(r"(?<=[a-z0-9%)\]])[.!?]\s+(?=[A-Z\"'(])|\s*;\s+|\n+")
 SAID: Final = re.compile(
     "|".join(rf"(?<![\w-]){one}\b" for one in sorted(PHRASES, key=len, reverse=True)), re.IGNORECASE
 )

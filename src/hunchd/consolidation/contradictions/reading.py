@@ -18,6 +18,7 @@ from hunchd.consolidation.contradictions.opposites import denied_by, opposite_of
 from hunchd.consolidation.contradictions.values import Value, values_in
 from hunchd.consolidation.contradictions.words import NUMBER_WORDS, PALE, PHRASES, UNITS, canonical
 from hunchd.ingestion.subjects import subject_of
+from hunchd.text.sentences import split_statements
 from hunchd.text.stemming import stem_statement
 from hunchd.text.stop_words import STATEMENT_STOP_WORDS
 
@@ -89,7 +90,7 @@ def clauses_of(text: str) -> tuple[Clause, ...]:
     """Parse `text` into clauses; reasons ("because …") are left out."""
     plain = plain_text(text[:LONGEST])
     found: list[Clause] = []
-    for sentence in patterns.SENTENCES.split(plain):
+    for sentence in split_statements(plain):
         when = _When.of(sentence)
         for part in _parts(sentence):
             clause = _clause(part, found[0].head if found else frozenset(), when)

@@ -16,6 +16,7 @@ from typing import Final
 
 from hunchd.consolidation.duplicates.words import ABBREVIATIONS, PHRASES, TELLING, meaning
 from hunchd.domain.memory import Memory
+from hunchd.text.sentences import split_at_stops
 from hunchd.text.stemming import stem_statement
 from hunchd.text.stop_words import STATEMENT_STOP_WORDS
 
@@ -25,7 +26,6 @@ _MARKUP: Final = re.compile(
     r"\[([^\]\n]+)\]\([^)\n]*\)|(?<!\d\.)[*`~]+|(?<![\w.])(_{1,2})(\S|\S[^_\n]*\S)\2(?!\w)|^\s*(?:#+|>+|[-+•]|\d+[.)])\s+",
     re.MULTILINE,
 )
-_SENTENCES: Final = re.compile(r"(?<=[\w)\]\"'%])[.!?;]+(?:\s+|$)|\n+")
 _DASH: Final = re.compile(r"\s+[-–—]{1,2}\s+")
 _TOKEN: Final = re.compile(r"v?\d[\w.]*\.\*|[\w@#][\w@./:#+-]*\w|\w|[<>=~^]=?(?=\s?v?\d)")
 _NUMBER: Final = re.compile(r"^[#v]?\d[\w.+-]*$|^[0-9a-f]{7,40}$|^\w*\d+(?:\.\d+)+\w*$", re.IGNORECASE)
@@ -85,7 +85,7 @@ def sentences_of(memory: Memory) -> tuple[Sentence, ...]:
 
 def _pieces(memory: Memory) -> Iterator[list[str]]:
     """Yield the parts of each sentence between its dashes."""
-    return (_DASH.split(part) for part in _SENTENCES.split(_plain(_text(memory))))
+    return (_DASH.split(part) for part in split_at_stops(_plain(_text(memory))))
 
 
 def _text(memory: Memory) -> str:
@@ -219,7 +219,7 @@ class _Order:
 
 
 def _clauses(memory: Memory) -> Iterator[list[str]]:
-    for part in _SENTENCES.split(_plain(_text(memory))):
+    for part in split_at_stops(_plain(_text(memory))):
         tokens = [match[0].rstrip(".:-") or match[0] for match in _STEP.finditer(part)]
         every = not _ARROWS.isdisjoint(tokens)  # beside an arrow even a stop word is a name
         clause: list[str] = []

@@ -1,0 +1,61 @@
+"""Splitting of texts into sentences.
+
+A full stop ends a sentence only with what surrounds it, and what surrounds it depends on the text: a conversation is
+not wrapped and closes quotations, prose is wrapped and has lists, a commit message may have no capitals, and a
+statement that is compared with another may be cut too often but not too seldom.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+LONG: Final = 50  # characters: after a sentence of this length the next one may begin in lower case
+
+_ENDS = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])")
+_WORD_ENDS = re.compile(r"\b[a-z]{4,}[.!?]$")
+# Full stops that end no sentence: abbreviations, initials, ellipses.
+_GOES_ON = re.compile(r"(?:\b(?:e\.g|i\.e|vs|cf|incl|resp|approx)|\.\.|(?:^|\s)[A-Z])\.$")
+_IN_PROSE = re.compile(r"(?<=[.!?])\s+(?=[A-Z`\"'(])|\n\s*\n|\n\s*(?:[-*+•]|\d+[.)])\s+")
+_IN_MESSAGES = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]?[A-Z0-9`*])|\n+")
+_IN_STATEMENTS = re.compile(r"(?<=[a-z0-9%)\]])[.!?]\s+(?=[A-Z\"'(])|\s*;\s+|\n+")
+_ANY_STOP = re.compile(r"(?<=[\w)\]\"'%])[.!?;]+(?:\s+|$)|\n+")
+
+
+def split_paragraph(paragraph: str) -> Iterator[str]:
+    """Split a paragraph of one line, in any script, at sentence ends that no lower case follows.
+
+    After a long sentence a lower-case start is accepted, because some authors write no capitals.
+    """
+    sentence = last = ""  # the last part shows how a sentence ends
+    for part in _ENDS.split(paragraph):
+        begins = part and (not part[0].islower() or (len(sentence) >= LONG and _WORD_ENDS.search(last)))
+        if sentence and begins and not _GOES_ON.search(last):
+            yield sentence
+            sentence = part
+        else:
+            sentence = f"{sentence} {part}".strip()
+        last = part or last
+    if sentence:
+        yield sentence
+
+
+def split_prose(text: str) -> list[str]:
+    """Split wrapped prose before a capital, code or quotation, at blank lines and at list marks."""
+    return _IN_PROSE.split(text)
+
+
+def split_message(text: str) -> list[str]:
+    """Split a message of a conversation, whose lines are not wrapped; closing quotes are dropped."""
+    return _IN_MESSAGES.split(text)
+
+
+def split_statements(text: str) -> list[str]:
+    """Split into statements, also at semicolons; versions and names with dots stay whole."""
+    return _IN_STATEMENTS.split(text)
+
+
+def split_at_stops(text: str) -> list[str]:
+    """Split at every full stop and semicolon that ends a word, whatever follows."""
+    return _ANY_STOP.split(text)
