@@ -14,12 +14,13 @@ from hunchd.domain.history import Change, Unit
 from hunchd.prediction.cochange import CoChange, weight_of
 from hunchd.prediction.evidence import MEAN_CHANGES, message_words
 from hunchd.prediction.features import MANY, _Spread
-from hunchd.prediction.fields import LENGTH_SHARE, SATURATION, Field
+from hunchd.prediction.fields import Field
 from hunchd.prediction.files import Folders
 from hunchd.prediction.packed import LONG_STRETCH, LONG_TO_SELECT, highest, stretches
 from hunchd.prediction.ranking import Network
 from hunchd.prediction.state import State
 from hunchd.prediction.words import keys_of_text
+from hunchd.text.bm25 import LENGTH_WEIGHT, SATURATION
 
 FOLDERS = st.lists(st.lists(st.sampled_from("abc"), max_size=7).map("/".join), min_size=1, max_size=6)
 
@@ -114,7 +115,7 @@ def test_field_search_equals_bm25_after_updates(puts: list[tuple[int, dict[int, 
         rarity = math.log1p((len(held) - len(holders) + 0.5) / (len(holders) + 0.5))
         for file in holders:
             count, length = held[file][key], sum(held[file].values())
-            norm = SATURATION * (1 - LENGTH_SHARE + LENGTH_SHARE * length / mean)
+            norm = SATURATION * (1 - LENGTH_WEIGHT + LENGTH_WEIGHT * length / mean)
             expected[file] = expected.get(file, 0.0) + rarity * count * (SATURATION + 1) / (count + norm)
 
     for one in (field, Field.from_arrays(field.arrays())):

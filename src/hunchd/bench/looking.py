@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import math
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
@@ -17,6 +16,7 @@ from hunchd.engine.answering.searching import Searching
 from hunchd.protocol.child import Child
 from hunchd.store.client import StoreClient, arguments, environment
 from hunchd.store.hot import HotTier
+from hunchd.text.bm25 import LARGEST_GAIN, inverse_document_frequency, length_norm
 from hunchd.text.words import tokenize
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)  # long after all data, so that nothing counts as recent
@@ -68,7 +68,7 @@ async def opened(folder: Path) -> AsyncIterator[Opened]:
 class Bm25:
     """Plain BM25 over whole texts, without stemming."""
 
-    def __init__(self, texts: Iterable[str], *, saturation: float = 1.2, length_weight: float = 0.75) -> None:
+    def __init__(self, texts: Iterable[str]) -> None:
         self._postings: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
         lengths = []
         for number, text in enumerate(texts):
@@ -76,16 +76,15 @@ class Bm25:
             lengths.append(sum(counted.values()))
             for word, times in counted.items():
                 self._postings[word].append((number, times))
-        mean = sum(lengths) / max(len(lengths), 1)
-        self._norms = [saturation * (1 - length_weight + length_weight * length / max(mean, 1.0)) for length in lengths]
-        self._gain = saturation + 1
+        base, slope = length_norm(max(sum(lengths) / max(len(lengths), 1), 1.0))
+        self._norms = [base + slope * length for length in lengths]
 
     def ranked(self, question: str) -> list[int]:
         """Return the matching texts by number, best first."""
         scores: defaultdict[int, float] = defaultdict(float)
         for word in dict.fromkeys(tokenize(question)):
             postings = self._postings.get(word, ())
-            rarity = math.log(1 + (len(self._norms) - len(postings) + 0.5) / (len(postings) + 0.5))
+            rarity = inverse_document_frequency(len(self._norms), len(postings))
             for number, times in postings:
-                scores[number] += rarity * times * self._gain / (times + self._norms[number])
+                scores[number] += rarity * times * LARGEST_GAIN / (times + self._norms[number])
         return sorted(scores, key=lambda number: (-scores[number], number))

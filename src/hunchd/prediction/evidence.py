@@ -11,6 +11,7 @@ from hunchd.prediction.messages import NEAREST, Nearest, Saying
 from hunchd.prediction.packed import Array, Scores, among, distinct, nothing, strongest, summed, summed_each
 from hunchd.prediction.query import Query
 from hunchd.prediction.state import State
+from hunchd.text.bm25 import LARGEST_GAIN, LENGTH_WEIGHT, SATURATION
 
 DEFINED_ONCE = 5  # files: a name that more of them define is a convention, not a symbol
 USED_RARELY = 60  # files: a name that more of them use links nothing
@@ -181,8 +182,8 @@ def message_words(state: State, said: Saying) -> Scores:
     until[1:] -= until[:-1]
     rarity = said.rarity.repeat(until)
     changes = np.maximum(state.files.count.view.take(files), 1)
-    saturation = 1.2 * (0.25 + (0.75 / MEAN_CHANGES) * changes)
-    return summed(files, rarity * counts * 2.2 / (counts + saturation))
+    norms = SATURATION * (1 - LENGTH_WEIGHT + (LENGTH_WEIGHT / MEAN_CHANGES) * changes)
+    return summed(files, rarity * counts * LARGEST_GAIN / (counts + norms))
 
 
 def voted(nearest: Nearest) -> tuple[Scores, Scores]:

@@ -12,9 +12,8 @@ import numpy as np
 
 from hunchd.prediction.packed import Array, Arrays, Column, Rows, Scores, nothing, summed
 from hunchd.prediction.postings import Postings
+from hunchd.text.bm25 import LARGEST_GAIN, inverse_document_frequencies, length_norm
 
-# Robertson and Zaragoza's usual values; code files differ widely in length, hence not less than 0.75.
-SATURATION, LENGTH_SHARE = 1.2, 0.75
 LARGEST_COUNT = 65_535
 MOST_HOLDERS = 5_000  # files: a word in more of them is not informative, and costs time
 FREQUENCY_BITS = 18
@@ -134,13 +133,13 @@ class Field:
         wanted, dead = np.array(keys, "<u4"), len(self._file_of) - self.documents
         files, counts, which = self.holders_of(wanted, MOST_HOLDERS + dead)
         holders = np.bincount(which, minlength=len(wanted))
-        rarity = np.log1p((self.documents - holders + 0.5) / (holders + 0.5))
+        rarity = inverse_document_frequencies(self.documents, holders)
         if dead and (holders > MOST_HOLDERS).any():
             kept = (holders <= MOST_HOLDERS)[which]
             files, counts, which = files[kept], counts[kept], which[kept]
-        mean = max(self._total_length / self.documents, 1.0)
-        norm = SATURATION * (1 - LENGTH_SHARE) + (SATURATION * LENGTH_SHARE / mean) * self._length.view.take(files)
-        return summed(files, rarity[which] * (counts * (SATURATION + 1)) / (counts + norm))
+        base, slope = length_norm(max(self._total_length / self.documents, 1.0))
+        norm = base + slope * self._length.view.take(files)
+        return summed(files, rarity[which] * (counts * LARGEST_GAIN) / (counts + norm))
 
     def merging(self, least: int) -> Callable[[], Callable[[], None]] | None:
         """Return the merge work of the postings, see `Postings.merging`.

@@ -14,11 +14,10 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-SATURATION: Final = 1.2  # the usual constants of BM25
-LENGTH_WEIGHT: Final = 0.75
+from hunchd.text.bm25 import LARGEST_GAIN, LENGTH_WEIGHT, SATURATION
+
 BEST_OF_SESSION: Final = 3  # windows
 _ROUNDS: Final = 8  # iterations after which the weights hardly change
-_FULL: Final = SATURATION + 1.0  # limit of a word's gain for many occurrences
 
 Table = npt.NDArray[np.float64]
 
@@ -156,7 +155,7 @@ def _around(passages: Sequence[Passage], at: Mapping[tuple[str, int], int]) -> n
 
 def _scores(counts: Table, lengths: Table, weights: Table) -> Table:
     """Return BM25 of each row as a share of the maximum."""
-    most = weights.sum() * _FULL
+    most = weights.sum() * LARGEST_GAIN
     if not len(lengths) or not most:
         return np.zeros(len(lengths))
     # Row by row, so that equal texts have equal scores: a matrix product may round each row differently.
@@ -182,8 +181,8 @@ def _of_sessions(passages: Sequence[Passage], own: Table, windows: Table) -> Tab
 
 
 def _gains(counts: Table, lengths: Table, mean: float) -> Table:
-    held_back = SATURATION * (1 - LENGTH_WEIGHT + LENGTH_WEIGHT * lengths / max(mean, 1.0))
-    found: Table = counts * _FULL / (counts + held_back[:, None])
+    norms = SATURATION * (1 - LENGTH_WEIGHT + LENGTH_WEIGHT * lengths / max(mean, 1.0))
+    found: Table = counts * LARGEST_GAIN / (counts + norms[:, None])
     return found
 
 

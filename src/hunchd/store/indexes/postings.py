@@ -7,7 +7,6 @@ into a new block without the texts that were deleted.
 
 from __future__ import annotations
 
-import math
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,10 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hunchd.store.indexes.nearness import Mask, Slots
+from hunchd.text.bm25 import LARGEST_GAIN, inverse_document_frequency, length_norm
 
-# The usual constants of BM25: saturation of repeated words (k1) and length normalisation (b).
-SATURATION: Final = 1.2
-LENGTH_WEIGHT: Final = 0.75
 # Cap of the length normalisation, in mean lengths: such a text is really many texts, the history of a module or a log,
 # and a line of it that answers a query does not count less for the others.
 LONGEST: Final = 8.0
@@ -83,7 +80,7 @@ class _Norms:
     def of(self, lengths: Numbers, mean: float) -> Norms:
         if len(lengths) != len(self._norms) or mean != self._mean:
             usual = max(mean, 1.0)
-            base, slope = SATURATION * (1 - LENGTH_WEIGHT), SATURATION * LENGTH_WEIGHT / usual
+            base, slope = length_norm(usual)
             held_back = np.minimum(lengths, LONGEST * usual).astype(np.float32)
             self._norms = held_back * np.float32(slope) + np.float32(base)
             self._mean = mean
@@ -173,7 +170,7 @@ class Postings:
         for term, place, there in zip(asked, places.tolist(), known.tolist(), strict=True):
             here = self.block.postings[self.block.begins[place] : self.block.begins[place + 1]] if there else _NONE
             late = np.array(self._tail.get(term, ()), np.uint32)
-            weight = asked[term] * rarity(len(self), len(here) + len(late)) * (SATURATION + 1)
+            weight = asked[term] * inverse_document_frequency(len(self), len(here) + len(late)) * LARGEST_GAIN
             old += [(weight, here)] if len(here) else []
             new += [(weight, late)] if len(late) else []
         mean = self._length / max(len(self), 1)
@@ -236,14 +233,6 @@ class Postings:
 
 
 _NONE: Final = np.zeros(0, np.uint32)
-
-
-def rarity(texts: int, saying: int) -> float:
-    """Return the inverse document frequency of a term.
-
-    `saying` of the texts contain it.
-    """
-    return math.log(1 + (texts - saying + 0.5) / (saying + 0.5))
 
 
 def _best(

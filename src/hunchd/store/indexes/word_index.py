@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence, Set
 from heapq import heapify, heappop
 from typing import NamedTuple
 
+from hunchd.text.bm25 import LARGEST_GAIN, inverse_document_frequency, length_norm
 from hunchd.text.identifiers import subwords
 from hunchd.text.stop_words import INDEX_STOP_WORDS
 
-# The usual constants of BM25: saturation of repeated words (k1) and length normalisation (b).
-_SATURATION = 1.2
-_LENGTH_WEIGHT = 0.75
 # Only the beginning of a longer text is indexed here; the store indexes all of it.
 _INDEXED_CHARACTERS = 8_000
 # Of a pasted query the rarest words decide; the others cost time.
@@ -123,14 +120,13 @@ class WordIndex:
             if word.lower() not in INDEX_STOP_WORDS
         )
         scores: dict[str, float] = {}
-        base = _SATURATION * (1 - _LENGTH_WEIGHT)
-        slope = _SATURATION * _LENGTH_WEIGHT * len(self._words) / max(self._total_length, 1)
+        base, slope = length_norm(max(self._total_length, 1) / max(len(self._words), 1))
         lengths = self._lengths
         for form in (form for _, _, forms in asked for form in forms):
             postings = self._postings[form]
             # A common word only ranks what rarer words have found; by itself it would match nearly everything.
             only_rank = scores and len(postings) > max(_MANY, _COMMON * len(self._words))
-            weight = self._rarity(len(postings)) * (_SATURATION + 1)
+            weight = self._rarity(len(postings)) * LARGEST_GAIN
             looked_at = postings.keys() if among is None else among & postings.keys()
             for identifier in scores.keys() & looked_at if only_rank else looked_at:
                 count = postings[identifier]
@@ -158,4 +154,4 @@ class WordIndex:
             yield Found(identifier, -score, shared, sum(map(weights.__getitem__, shared)) / whole)
 
     def _rarity(self, frequency: int) -> float:
-        return math.log(1 + (len(self._words) - frequency + 0.5) / (frequency + 0.5))
+        return inverse_document_frequency(len(self._words), frequency)
