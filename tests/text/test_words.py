@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from hunchd.text.words import fold_diacritics, split_words, terms, tokenize
+from hunchd.text.words import fold_diacritics, terms, tokenize
 
 
 def test_tokenize_lowers_and_splits_at_underscores() -> None:
-    assert split_words("Read_it, 2 Times") == ["Read", "it", "2", "Times"]
     assert tokenize("Read_it, 2 Times") == ["read", "it", "2", "times"]
 
 

@@ -9,7 +9,8 @@ from typing import Final, Literal
 
 from hunchd.codesearch.report import Report, is_report, read_report
 from hunchd.codesearch.roles import Role
-from hunchd.codesearch.terms import identifiers_of, parts_of, terms_of, terms_of_identifier
+from hunchd.codesearch.terms import identifiers_of, terms_of, terms_of_identifier
+from hunchd.text.identifiers import code_words
 
 Intent = Literal["code", "history", "symbol", "task"]
 Form = Literal["question", "symbol", "report"]
@@ -156,5 +157,5 @@ def _symbols(text: str) -> list[str]:
 
 def _words(text: str) -> tuple[str, ...]:
     return tuple(
-        dict.fromkeys(part for name in identifiers_of(text) if terms_of_identifier(name) for part in parts_of(name))
+        dict.fromkeys(part for name in identifiers_of(text) if terms_of_identifier(name) for part in code_words(name))
     )

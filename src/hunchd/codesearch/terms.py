@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Final
 
 from hunchd.store.indexes.terms import term_of
+from hunchd.text.identifiers import code_words
 
 MASK: Final = 0xFFFF_FFFF
 LONGEST_RUN: Final = 64  # characters; longer runs are encoded data
@@ -18,7 +19,6 @@ _KNOWN: Final = 1 << 16  # identifiers whose terms are cached
 
 _QUALIFIER = re.compile(r".*(?:\.|::|#|->|/)(?=\w)")
 _RUN = re.compile(r"[^\W\d]\w*|\d[a-zA-Z]\w*")
-_PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+\d*|[A-Z]+\d*|[^\W\d_A-Za-z]+|\d+")
 
 
 def counts_of(text: str) -> Counter[int]:
@@ -61,7 +61,7 @@ def stem_terms(path: str) -> list[int]:
 def short_parts(path: str) -> list[int]:
     """Return hashes of the last parts of a path of which a word may be the long form: `impls`, `auth`."""
     names = _without_suffix(path).split("/")[-2:]
-    parts = [part.rstrip("s") for name in names for run in identifiers_of(name) for part in parts_of(run)]
+    parts = [part.rstrip("s") for name in names for run in identifiers_of(name) for part in code_words(run)]
     return [hash_of(part) for part in dict.fromkeys(parts[-3:]) if len(part) >= LEAST_ABBREVIATION]
 
 
@@ -82,17 +82,12 @@ def _without_suffix(path: str) -> str:
 _FOLDER_NAMES = frozenset({"index", "mod", "__init__", "lib", "main", "readme"})
 
 
-def parts_of(identifier: str) -> list[str]:
-    """Split an identifier at underscores, digits and humps; parts are lower case."""
-    return [part.lower() for part in _PART.findall(identifier)]
-
-
 @lru_cache(maxsize=_KNOWN)
 def terms_of_identifier(identifier: str) -> tuple[int, ...]:
     """Return the terms of the parts of an identifier and, if it has several, of the whole."""
     if len(identifier) > LONGEST_RUN:
         return ()
-    parts = parts_of(identifier)
+    parts = code_words(identifier)
     found = [term_of(part) & MASK for part in parts if len(part) > 1]
     if len(parts) > 1:
         found.append(term_of("".join(parts)) & MASK)

@@ -15,7 +15,7 @@ from typing import Final
 
 from hunchd.domain.session import Event, Outcome, Turn
 from hunchd.ingestion.digesting import sentences
-from hunchd.text.stop_words import SESSION_STOP_WORDS
+from hunchd.text.words import SESSION_STOP_WORDS
 
 EPISODES_A_HUNDRED: Final = 5
 TURNS_AN_EPISODE: Final = 20

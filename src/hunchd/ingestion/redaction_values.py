@@ -6,6 +6,8 @@ import math
 import re
 from collections import Counter
 
+from hunchd.text.identifiers import split_ascii_letters
+
 _PLACEHOLDER = re.compile(
     r"redacted|example|placeholder|change[-_ ]?(?:me|it)|your|xxx|\*\*\*|\.\.\.|…|^<|>$|\$\{|\{\{|\{[\w.]*\}|%\(|%s"
     r"|%[A-Z_]+%|\$\(|^\$\w|dummy|not[-_ ]?(?:a|real)|fake|mock|sample|\btest|foo|\bbar\b|^secrets?\.|^vault:|^!"
@@ -17,7 +19,6 @@ _DIGEST = re.compile(r"^(?:sha\d{1,3}|md5|h1|blake\w+)[-:=]", re.IGNORECASE)
 _SEPARATORS = re.compile(r"[^A-Za-z0-9]+")
 _WORD = re.compile(r"([A-Za-z]*)\d{0,4}")
 _HUMP = re.compile(r"(?<=[a-z])[A-Z]")
-_CAMEL_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _LONG_PART = 16  # characters
 _LETTERS_OF_A_WORD = 2.75  # of a long part, on average
 _IDENTIFIER = re.compile(r"[A-Za-z_$][\w$]*(?:(?:\.|::|->|\?\.)[A-Za-z_$][\w$]*)*")
@@ -105,7 +106,7 @@ def _is_word(part: str) -> bool:
     if match is None or len(_HUMP.findall(part)) * 3 > len(match.group(1)):
         return False
     return len(part) < _LONG_PART or len(match.group(1)) >= _LETTERS_OF_A_WORD * len(
-        _CAMEL_PART.findall(match.group(1))
+        split_ascii_letters(match.group(1))
     )
 
 

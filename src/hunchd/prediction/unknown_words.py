@@ -14,7 +14,7 @@ from hunchd.prediction import words
 from hunchd.prediction.packed import Array
 from hunchd.prediction.state import State
 from hunchd.text.stemming import stem_light
-from hunchd.text.stop_words import CODE_STOP_WORDS
+from hunchd.text.words import CODE_STOP_WORDS
 
 SHORTEST_JOINED, SHORTEST_PART = 6, 3  # letters
 SHORTEST_MISSPELT, LONGEST_MISSPELT = 5, 16

@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from hunchd.text.identifiers import split_letters
 from hunchd.text.stemming import stem_light
-from hunchd.text.stop_words import CODE_STOP_WORDS
+from hunchd.text.words import CODE_STOP_WORDS
 
 _RUN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[^\W\d_]{2,}")
 _TEST = re.compile(

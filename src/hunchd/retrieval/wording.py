@@ -11,8 +11,7 @@ from typing import Final
 
 from hunchd.text.identifiers import SUBWORD, UNSPACED, WORD, starts_subword
 from hunchd.text.stemming import stem_prefix
-from hunchd.text.stop_words import QUESTION_STOP_WORDS
-from hunchd.text.words import terms
+from hunchd.text.words import QUESTION_STOP_WORDS, terms
 
 SNIPPET: Final = 200  # characters
 # Pasted material around a question.

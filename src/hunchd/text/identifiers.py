@@ -16,6 +16,7 @@ _SUBWORD_START = re.compile(r"[a-z0-9][A-Z]|[A-Z][A-Z][a-z]|[A-Za-z][0-9]|[0-9][
 # Digits belong to the letters before them: `make_py2_file` is make, py2, file.
 _NAME_WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z0-9]+|[A-Z]+|\d+")
 _NAME_PIECE = re.compile(rf"{_NAME_WORD.pattern}|[_$]+")
+_CODE_WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+\d*|[A-Z]+\d*|[^\W\d_A-Za-z]+|\d+")
 _TITLE_BREAK = re.compile(r"[_-]|(?<=[a-z])(?=[A-Z])|(?<=[A-Z]{2})(?=[A-Z][a-z])")
 WORD = re.compile(r"[^\W_]+")  # underscores separate words
 # A character of a script without spaces. Without a repetition the search for it is three times as fast.
@@ -72,6 +73,11 @@ def name_pieces(name: str) -> list[str]:
 def name_words(name: str) -> list[str]:
     """Return the lowercase words of a name: `makePyFile2` and `make_py_file2` have the same."""
     return [word.lower() for word in _NAME_WORD.findall(name)]
+
+
+def code_words(identifier: str) -> list[str]:
+    """Return the lowercase words of an identifier in any script; digits end a word: `py2file` → py2, file."""
+    return [word.lower() for word in _CODE_WORD.findall(identifier)]
 
 
 def title_words(name: str) -> list[str]:

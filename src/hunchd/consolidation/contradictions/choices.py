@@ -8,9 +8,8 @@ from functools import lru_cache
 from typing import Final
 
 from hunchd.consolidation.contradictions.opposites import OPPOSED_WORDS
-from hunchd.consolidation.contradictions.words import PHRASES, canonical
+from hunchd.consolidation.contradictions.words import PHRASES, canonical_stem
 from hunchd.ingestion.subjects import is_ordinary, subject_of
-from hunchd.text.stemming import stem_statement
 
 # Alternatives of which a project usually chooses one, besides the tools that `ingestion.subjects` knows.
 _CLASSES: Final = """
@@ -107,7 +106,7 @@ request-id password
 minor major
 """
 PLACE_OF: Final[Mapping[str, int]] = {
-    canonical(stem_statement(word)): number
+    canonical_stem(word): number
     for number, line in reversed(list(enumerate(_PLACES.strip().splitlines())))
     for word in line.split()
 }
@@ -121,7 +120,7 @@ renderer template proxy gateway registry domain address port size limit timeout 
 edition board channel day hour date month cadence convention separator delimiter quote indentation width depth height
 naming contact responsible lead captain vendor supplier plan tier
 """
-SINGLE: Final = frozenset(canonical(stem_statement(word)) for word in _SINGLE.split())
+SINGLE: Final = frozenset(canonical_stem(word) for word in _SINGLE.split())
 
 
 # Names that end in a number but have no alternatives: nobody chooses between S3 and S4.

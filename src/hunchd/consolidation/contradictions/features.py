@@ -13,8 +13,7 @@ from typing import Final
 from hunchd.consolidation.contradictions.choices import PLACE_OF, SINGLE
 from hunchd.consolidation.contradictions.reading import PALE_STEMS, Clause
 from hunchd.consolidation.contradictions.values import Value, excluding, refines, same, written_alike
-from hunchd.consolidation.contradictions.words import canonical
-from hunchd.text.stemming import stem_statement
+from hunchd.consolidation.contradictions.words import canonical_stem
 
 REASONS: Final = ("number", "choice", "opposed", "unlike", "rejected", "restricted")
 BESIDE: Final = (
@@ -329,7 +328,7 @@ def _choices(a: Clause, b: Clause) -> tuple[float, float, frozenset[str], frozen
     heads = a.head_chosen & b.head_chosen
     equal = [name for name in common if (mine[name] & others[name]) - heads]
     chosen = frozenset(value for name in differing for value in mine[name] | others[name])
-    named = frozenset(canonical(stem_statement(word)) for name in common for word in name.split())
+    named = frozenset(canonical_stem(word) for name in common for word in name.split())
     return float(bool(differing)), float(bool(equal)), chosen, named
 
 
@@ -362,7 +361,7 @@ def _akin(one: str, other: str) -> bool:
     if len(short) >= 5 and long.startswith(short[:-1]) and len(long) - len(short) <= 4 and long.isalpha():
         return True
     parts = long.replace("_", "-").replace(".", "-").replace("(", "-").split("-")
-    return len(parts) > 1 and len(short) >= 4 and short in {canonical(stem_statement(part)) for part in parts}
+    return len(parts) > 1 and len(short) >= 4 and short in {canonical_stem(part) for part in parts}
 
 
 def _numbers(mine: tuple[Value, ...], others: tuple[Value, ...], *, pins: bool) -> tuple[float, float, float]:

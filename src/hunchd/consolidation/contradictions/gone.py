@@ -16,7 +16,7 @@ from hunchd.consolidation.contradictions import patterns as patterns
 from hunchd.consolidation.contradictions.choices import class_of
 from hunchd.consolidation.contradictions.reading import plain_text
 from hunchd.consolidation.contradictions.scopes import LONGEST_TOLD, elsewhere
-from hunchd.text.stop_words import STATEMENT_STOP_WORDS
+from hunchd.text.words import STATEMENT_STOP_WORDS
 
 _END: Final = (
     r"(?=\s+(?:to|for|with|by|in|and|from|over|after|because|since|on|at|last|this|everywhere|when|once|years?|as)\b"

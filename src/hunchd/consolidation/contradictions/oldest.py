@@ -14,8 +14,7 @@ from hunchd.consolidation.contradictions import patterns as patterns
 from hunchd.consolidation.contradictions.choices import class_of
 from hunchd.consolidation.contradictions.reading import PALE_STEMS, plain_text
 from hunchd.consolidation.contradictions.scopes import LONGEST_TOLD, elsewhere
-from hunchd.consolidation.contradictions.words import UNITS, canonical
-from hunchd.text.stemming import stem_statement
+from hunchd.consolidation.contradictions.words import UNITS, canonical_stem
 
 _NUMBER: Final = r"v?(?P<version>\d+(?:\.\d+)*)(?:\.x)?(?![\w/%:]|\.\d)"
 # Words that imply the versioned thing where no name precedes the version.
@@ -148,7 +147,7 @@ def _name(told: str, before: str) -> str:
         return _OF[lower] or _last(before)
     if lower in _LINKS:
         return _last(before) if lower in ("is", "from", "than", "least") else ""
-    return canonical(stem_statement(lower)) if _names(told) else ""
+    return canonical_stem(lower) if _names(told) else ""
 
 
 def _names(word: str) -> bool:
@@ -169,7 +168,7 @@ def _last(before: str) -> str:
         if _OF.get(lower):
             return _OF[lower]
         if lower not in _LINKS and lower not in ("version", "older", "newer", "the", "oldest", "supported", "only"):
-            return canonical(stem_statement(lower)) if _names(word) else ""
+            return canonical_stem(lower) if _names(word) else ""
     return ""
 
 
@@ -197,4 +196,4 @@ def _speaks_of(text: str) -> frozenset[str]:
         return frozenset()
     words = match["who"].lower().split()
     own = [word for word in words if not (class_of(word) or word in _OF or _DIGIT.search(word))]
-    return frozenset(canonical(stem_statement(word)) for word in own) - PALE_STEMS
+    return frozenset(canonical_stem(word) for word in own) - PALE_STEMS

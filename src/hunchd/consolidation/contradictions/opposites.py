@@ -6,8 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from hunchd.consolidation.contradictions.words import canonical
-from hunchd.text.stemming import stem_statement
+from hunchd.consolidation.contradictions.words import canonical_stem
 
 # Each word on the right denies the one on the left even alone: "forbidden" means "not allowed".
 _DENYING_WORDS: Final = """
@@ -165,7 +164,7 @@ def _opposites(table: str) -> dict[str, str]:
     for line in table.strip().splitlines():
         left, _, right = line.partition(":")
         for word in right.split():
-            found.setdefault(canonical(stem_statement(word)), canonical(stem_statement(left)))
+            found.setdefault(canonical_stem(word), canonical_stem(left))
     return found
 
 
@@ -206,5 +205,5 @@ def opposite_of(stemmed: str, word: str) -> str | None:
         return None
     rest = word[match.end() :].removeprefix("-")
     if rest.endswith(("ed", "able", "ible", "ive", "ent", "ant", "al", "ful", "ing", "ary", "safe")):
-        return canonical(stem_statement(rest))
+        return canonical_stem(rest)
     return None

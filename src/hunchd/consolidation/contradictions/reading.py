@@ -16,11 +16,10 @@ from hunchd.consolidation.contradictions import patterns as patterns
 from hunchd.consolidation.contradictions.choices import COMPOUNDS, PLACE_OF, class_of, series_of
 from hunchd.consolidation.contradictions.opposites import denied_by, opposite_of
 from hunchd.consolidation.contradictions.values import Value, values_in
-from hunchd.consolidation.contradictions.words import NUMBER_WORDS, PALE, PHRASES, UNITS, canonical
+from hunchd.consolidation.contradictions.words import NUMBER_WORDS, PALE, PHRASES, UNITS, canonical_stem
 from hunchd.ingestion.subjects import subject_of
 from hunchd.text.sentences import split_statements
-from hunchd.text.stemming import stem_statement
-from hunchd.text.stop_words import STATEMENT_STOP_WORDS
+from hunchd.text.words import STATEMENT_STOP_WORDS
 
 LONGEST: Final = 600  # characters of a statement that are parsed
 MOST_CLAUSES: Final = 4
@@ -270,7 +269,7 @@ def _words(text: str, *, is_pin: bool = False, first: bool = True) -> _Words:
 def _take(word: str, found: _Words, before: str, *, is_pin: bool, is_name: bool) -> None:
     """Record the class, antonym and stem of one word."""
     lower = word.lower()
-    stemmed = canonical(stem_statement(lower))
+    stemmed = canonical_stem(lower)
     choice = class_of(lower) or series_of(lower)
     if choice or (choice := subject_of(lower) if is_name or patterns.OBJECT.search(before) else ""):
         found.chosen.append((choice, stemmed))
@@ -287,7 +286,7 @@ def _told_parts(word: str) -> tuple[str, ...]:
     lower = word.lower()
     if "-" not in word or lower in COMPOUNDS or not word.replace("-", "").isalpha() or class_of(lower):
         return (word,)
-    if opposite_of(canonical(stem_statement(lower)), lower) is not None:
+    if opposite_of(canonical_stem(lower), lower) is not None:
         return (word,)
     return tuple(part for part in word.split("-") if part.lower() not in STATEMENT_STOP_WORDS) or (word,)
 
@@ -342,7 +341,7 @@ def _qualifiers(text: str) -> Iterator[str]:
     for match in patterns.QUALIFIER.finditer(text):
         for word in match[1].split():
             if word.lower() not in STATEMENT_STOP_WORDS:
-                yield canonical(stem_statement(word.lower().rstrip(".:")))
+                yield canonical_stem(word.lower().rstrip(".:"))
 
 
 def _without_phrases(text: str, found: _Words) -> str:
@@ -364,7 +363,7 @@ def _is_switch(text: str, match: re.Match[str]) -> bool:
     return not after or after.startswith(("by default", "in ", "for ", "at "))
 
 
-PALE_STEMS: Final = frozenset(canonical(stem_statement(word)) for word in PALE)
+PALE_STEMS: Final = frozenset(canonical_stem(word) for word in PALE)
 FRAME_WORDS: Final = frozenset(
     """
     a an the of in on at to for is are be was it depends depend requires require requirement requirements pins

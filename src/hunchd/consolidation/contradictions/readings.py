@@ -10,11 +10,10 @@ from collections.abc import Iterable, Iterator
 from hashlib import blake2b
 from typing import Final
 
-from hunchd.consolidation.contradictions.words import canonical
+from hunchd.consolidation.contradictions.words import canonical_stem
 from hunchd.domain.memory import Memory
 from hunchd.embedding.digests import ENTAILMENT
-from hunchd.text.stemming import stem_statement
-from hunchd.text.stop_words import STATEMENT_STOP_WORDS
+from hunchd.text.words import STATEMENT_STOP_WORDS
 
 DIFFERING: Final = 4  # words of each side that a reason quotes
 _WORD = re.compile(r"[\w./@-]+")
@@ -89,11 +88,7 @@ def differing(a: str, b: str) -> str:
 def _words(text: str) -> dict[str, str]:
     """Return the content words by stem, in their order."""
     found = (word.strip(".-/") for word in _WORD.findall(text))
-    return {
-        canonical(stem_statement(word.lower())): word
-        for word in found
-        if word and word.lower() not in STATEMENT_STOP_WORDS
-    }
+    return {canonical_stem(word.lower()): word for word in found if word and word.lower() not in STATEMENT_STOP_WORDS}
 
 
 def _told(line: str) -> tuple[str, float] | None:

@@ -7,8 +7,7 @@ from typing import Final
 
 from hunchd.consolidation.contradictions import patterns as patterns
 from hunchd.consolidation.contradictions.choices import PLACE_OF
-from hunchd.consolidation.contradictions.words import canonical
-from hunchd.text.stemming import stem_statement
+from hunchd.consolidation.contradictions.words import canonical_stem
 
 LONGEST_TOLD: Final = 240  # characters of a text about one thing; longer texts are about several
 
@@ -47,9 +46,7 @@ _EXEMPT: Final = re.compile(
 )
 _OF_THE_OLD: Final = re.compile(r"\bthe (?:old|former|previous|legacy)\b[^.;]*\b(?:did|was|were|had)\b", re.IGNORECASE)
 _LITTLE: Final = 2  # minimum share of an exception's words in the other text, as 1/n
-_FEW: Final = frozenset(
-    canonical(stem_statement(word)) for word in ("the", "a", "an", "one", "for", "of", "in", "those", "our")
-)
+_FEW: Final = frozenset(canonical_stem(word) for word in ("the", "a", "an", "one", "for", "of", "in", "those", "our"))
 
 
 def unsettled(text: str) -> bool:
@@ -78,7 +75,7 @@ def _places(text: str) -> dict[int, set[str]]:
 
 
 def _stems(text: str) -> list[str]:
-    return [canonical(stem_statement(match[0].lower())) for match in patterns.WORD.finditer(text)]
+    return [canonical_stem(match[0].lower()) for match in patterns.WORD.finditer(text)]
 
 
 def let_off(a: str, b: str) -> bool:

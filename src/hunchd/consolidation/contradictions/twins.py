@@ -15,9 +15,8 @@ from typing import Final
 
 from hunchd.consolidation.contradictions.reading import PALE_STEMS, plain_text
 from hunchd.consolidation.contradictions.scopes import LONGEST_TOLD, elsewhere, unsettled
-from hunchd.consolidation.contradictions.words import NUMBER_WORDS, UNITS, canonical
-from hunchd.text.stemming import stem_statement
-from hunchd.text.stop_words import STATEMENT_STOP_WORDS
+from hunchd.consolidation.contradictions.words import NUMBER_WORDS, UNITS, canonical_stem
+from hunchd.text.words import STATEMENT_STOP_WORDS
 
 _WORD: Final = re.compile(r"[\w./@+#-]*\w")
 _CLAUSES: Final = re.compile(r"[,;:]\s|\s[-–—]\s|\.\s|\.$|\band (?=not\b)|\bso that\b|\bbecause\b")
@@ -78,7 +77,7 @@ _MOMENT: Final = re.compile(
     re.IGNORECASE,
 )
 _ONCE: Final = frozenset(
-    canonical(stem_statement(word))
+    canonical_stem(word)
     for word in ("ends", "starts", "begins", "expires", "due", "deadline", "freeze", "closes", "launches", "retires")
 )
 # Quantities, and words that imply a single quantity.
@@ -298,4 +297,4 @@ def _clauses(text: str) -> tuple[str, ...]:
 def _stems(text: str) -> list[str]:
     """Return the stems of the content words, in their order."""
     words = (match[0].lower() for match in _WORD.finditer(text))
-    return [canonical(stem_statement(word)) for word in words if word not in STATEMENT_STOP_WORDS]
+    return [canonical_stem(word) for word in words if word not in STATEMENT_STOP_WORDS]

@@ -6,8 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from hunchd.consolidation.contradictions.words import NUMBER_WORDS, UNITS, canonical
-from hunchd.text.stemming import stem_statement
+from hunchd.consolidation.contradictions.words import NUMBER_WORDS, UNITS, canonical_stem
 
 Number = tuple[float, ...]
 Form = Literal["exact", "lower", "upper", "both", "near"]
@@ -282,5 +281,5 @@ def _counted(unit: str) -> str:
             "times",
             "time",
         )
-        else canonical(stem_statement(unit))
+        else canonical_stem(unit)
     )

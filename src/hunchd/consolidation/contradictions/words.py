@@ -139,6 +139,11 @@ def canonical(stemmed: str) -> str:
     return _SYNONYMS.get(stemmed, stemmed)
 
 
+def canonical_stem(word: str) -> str:
+    """Return the one stem that stands for a word and its synonyms."""
+    return canonical(stem_statement(word))
+
+
 # Phrases with a synonym in one word.
 PHRASES: Final[Mapping[str, str]] = {
     "out of order": "unordered",

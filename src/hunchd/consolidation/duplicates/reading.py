@@ -18,7 +18,7 @@ from hunchd.consolidation.duplicates.words import ABBREVIATIONS, PHRASES, TELLIN
 from hunchd.domain.memory import Memory
 from hunchd.text.sentences import split_at_stops
 from hunchd.text.stemming import stem_statement
-from hunchd.text.stop_words import STATEMENT_STOP_WORDS
+from hunchd.text.words import STATEMENT_STOP_WORDS
 
 READ: Final = 4_000  # characters
 

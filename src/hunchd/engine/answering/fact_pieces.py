@@ -19,7 +19,7 @@ from hunchd.engine.state.ages import ago
 from hunchd.ingestion.conventions import is_on_demand
 from hunchd.text.identifiers import split_ascii_letters
 from hunchd.text.stemming import strip_plural
-from hunchd.text.stop_words import PATH_STOP_WORDS
+from hunchd.text.words import PATH_STOP_WORDS
 
 # Value of each kind, relative to a file that will certainly be needed (1.0).
 DECISION_HERE = 0.8  # a decision about the current file

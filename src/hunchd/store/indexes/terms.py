@@ -12,8 +12,7 @@ from hashlib import blake2b
 from typing import Final
 
 from hunchd.text.stemming import stem_english
-from hunchd.text.stop_words import INDEX_STOP_WORDS
-from hunchd.text.words import fold_diacritics, tokenize
+from hunchd.text.words import INDEX_STOP_WORDS, fold_diacritics, tokenize
 
 RULES: Final = 2
 LONGEST_WORD: Final = 64  # characters
@@ -27,24 +26,19 @@ def counts_of(text: str) -> dict[int, int]:
     """Return the terms of `text` with their counts."""
     counts: dict[int, int] = {}
     for word, times in Counter(tokenize(text)).items():
-        if term := _term(word):
+        if term := term_of(word):
             counts[term] = counts.get(term, 0) + times
     return counts
 
 
-def term_of(word: str) -> int:
-    """Return the term of one lower-case word; 0 for an empty or overlong word."""
-    return _term(word)
-
-
 def forget_words() -> None:
     """Clear the cache of stems, which takes memory after many texts."""
-    _term.cache_clear()
+    term_of.cache_clear()
 
 
 @lru_cache(maxsize=_KNOWN)
-def _term(word: str) -> int:
-    """Return the hashed stem of a word; 0 if it is no term."""
+def term_of(word: str) -> int:
+    """Return the hashed stem of a lower-case word; 0 if it is no term."""
     if len(word) > LONGEST_WORD:
         return 0
     root = stem_english(fold_diacritics(word))

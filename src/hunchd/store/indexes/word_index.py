@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from hunchd.text.bm25 import LARGEST_GAIN, inverse_document_frequency, length_norm
 from hunchd.text.identifiers import subwords
-from hunchd.text.stop_words import INDEX_STOP_WORDS
+from hunchd.text.words import INDEX_STOP_WORDS
 
 # Only the beginning of a longer text is indexed here; the store indexes all of it.
 _INDEXED_CHARACTERS = 8_000

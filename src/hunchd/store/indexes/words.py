@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from hunchd.text.identifiers import subwords_in
-from hunchd.text.words import split_words
+from hunchd.text.identifiers import WORD, subwords_in
 
 # Only the beginning of longer texts is indexed: entries for every word of a megabyte cost more than they find.
 LONGEST_TEXT: Final = 200_000  # characters
@@ -21,6 +20,6 @@ def index_text(*texts: str | None) -> str:
 
 def question(text: str) -> str:
     """Return the full-text query for `text`: distinct words with their subwords, truncated."""
-    words = dict.fromkeys(split_words(text))
+    words = dict.fromkeys(WORD.findall(text))
     asked = list(words)[:LONGEST_QUESTION]
     return " ".join(dict.fromkeys([*asked, *subwords_in(" ".join(asked))]))
