@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,15 +13,12 @@ import numpy.typing as npt
 from hunchd.codesearch import segment as segments
 from hunchd.codesearch.segment import Segment
 from hunchd.codesearch.terms import beginnings_of
+from hunchd.text.bm25 import LARGEST_GAIN, inverse_document_frequency, length_norms
 
 BASE: Final = "code-base.index"
 CHANGED: Final = "code-changed.index"
 
-# BM25 of chunks and of whole files (Robertson and Zaragoza, 2009).
-SATURATION: Final = 2.0
-LENGTH_SHARE: Final = 0.75
-FILE_SATURATION: Final = 1.2
-FILE_LENGTH_SHARE: Final = 0.75
+SATURATION: Final = 2.0  # of BM25 among chunks, whose words count by their field; files have the usual value
 # A file counts by its best chunks, each less than the one before: one chunk alone is often a mention.
 DECAY: Final = np.array([1.0, 0.6, 0.4, 0.3, 0.2], "<f4")
 MOST_CHUNKS: Final = 2_000  # with a score that are looked at
@@ -113,14 +109,14 @@ class CodeIndex:
         chunks = sum(map(len, scores))
         for term, weight in terms.items():
             found = [part.segment.postings(term) for part in self.parts]
-            rarity = _rarity(chunks, sum(len(holders) for holders, _ in found))
+            rarity = inverse_document_frequency(chunks, sum(len(holders) for holders, _ in found))
             held = [_by_file(part.segment, *one) for part, one in zip(self.parts, found, strict=True)]
-            file_rarity = _rarity(files, sum(len(holders) for holders, _ in held))
+            file_rarity = inverse_document_frequency(files, sum(len(holders) for holders, _ in held))
             total += weight * file_rarity
             for part, (holders, weights), (owners, sums), score in zip(self.parts, found, held, scores, strict=True):
                 tf = weights.astype("<f4")
                 score[holders] += weight * rarity * tf * (SATURATION + 1) / (tf + part.norms[holders])
-                gain = weight * file_rarity * sums * (FILE_SATURATION + 1) / (sums + part.file_norms[owners])
+                gain = weight * file_rarity * sums * LARGEST_GAIN / (sums + part.file_norms[owners])
                 whole[owners + part.first] += gain
                 covered[owners + part.first] += weight * file_rarity
         for part, score in zip(self.parts, scores, strict=True):
@@ -187,10 +183,8 @@ def _part(segment: Segment, first: int, alive: Array) -> Part:
         segment=segment,
         first=first,
         alive=alive,
-        norms=(SATURATION * (1 - LENGTH_SHARE + LENGTH_SHARE * segment.lengths / segment.mean_length)).astype("<f4"),
-        file_norms=(FILE_SATURATION * (1 - FILE_LENGTH_SHARE + FILE_LENGTH_SHARE * lengths / max(mean, 1.0))).astype(
-            "<f4"
-        ),
+        norms=length_norms(segment.lengths, segment.mean_length, saturation=SATURATION).astype("<f4"),
+        file_norms=length_norms(lengths, max(mean, 1.0)).astype("<f4"),
     )
 
 
@@ -227,10 +221,6 @@ def _of_files(segment: Segment, scores: Array) -> tuple[Array, Array]:
         np.add.at(decayed, owners[kept], scores[order[kept]] * DECAY[rank[kept]])
         best[owners[starts]] = scores[order[starts]]
     return decayed, best
-
-
-def _rarity(total: int, holders: int) -> float:
-    return math.log(1 + (total - holders + 0.5) / (holders + 0.5))
 
 
 def _stamp(path: Path) -> tuple[int, int]:

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from hunchd.text.bm25 import LARGEST_GAIN, LENGTH_WEIGHT, SATURATION
+from hunchd.text.bm25 import LARGEST_GAIN, length_norms
 
 BEST_OF_SESSION: Final = 3  # windows
 _ROUNDS: Final = 8  # iterations after which the weights hardly change
@@ -181,8 +181,7 @@ def _of_sessions(passages: Sequence[Passage], own: Table, windows: Table) -> Tab
 
 
 def _gains(counts: Table, lengths: Table, mean: float) -> Table:
-    norms = SATURATION * (1 - LENGTH_WEIGHT + LENGTH_WEIGHT * lengths / max(mean, 1.0))
-    found: Table = counts * LARGEST_GAIN / (counts + norms[:, None])
+    found: Table = counts * LARGEST_GAIN / (counts + length_norms(lengths, max(mean, 1.0))[:, None])
     return found
 
 

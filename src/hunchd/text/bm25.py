@@ -32,3 +32,9 @@ def inverse_document_frequencies(documents: int, containing: npt.NDArray[Any]) -
 def length_norm(mean: float) -> tuple[float, float]:
     """Return base and slope of the norm, `base + slope * length`, for this mean length (> 0)."""
     return SATURATION * (1 - LENGTH_WEIGHT), SATURATION * LENGTH_WEIGHT / mean
+
+
+def length_norms(lengths: npt.NDArray[Any], mean: float, *, saturation: float = SATURATION) -> npt.NDArray[Any]:
+    """Return the norms of many lengths, in their precision."""
+    norms: npt.NDArray[Any] = saturation * (1 - LENGTH_WEIGHT + LENGTH_WEIGHT * lengths / mean)
+    return norms
