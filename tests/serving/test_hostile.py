@@ -15,11 +15,12 @@ from hunchd.protocol.requests import (
     ASSEMBLE_FIELDS,
     ASSEMBLE_SIGNALS,
     CONTEXT_FIELDS,
-    EXPAND_FIELDS,
     MEMORIES_FIELDS,
     PREDICT_FIELDS,
     SEARCH_FIELDS,
+    ExpandRequest,
 )
+from hunchd.protocol.struct_decoding import wire_names
 from hunchd.serving.openapi import OPERATIONS
 
 # Each example is one request over a real connection; the fixture is one daemon for all of them, as in life.
@@ -35,7 +36,7 @@ NAMES = sorted(
         *ASSEMBLE_FIELDS,
         *ASSEMBLE_SIGNALS,
         *CONTEXT_FIELDS,
-        *EXPAND_FIELDS,
+        *wire_names(ExpandRequest),
         *MEMORIES_FIELDS,
         *PREDICT_FIELDS,
         *SEARCH_FIELDS,

@@ -26,7 +26,7 @@ LIST_LIMIT: Final = 200  # entries of tags, open files, links, …
 EARLIEST: Final = datetime(1970, 1, 1, tzinfo=UTC)
 LATEST: Final = datetime(2100, 1, 1, tzinfo=UTC)
 
-# Unknown fields are ignored (newer clients send them) unless one is this similar to a known field that is missing.
+# Where unknown fields are ignored, as newer clients send them, one this similar to a missing field is refused.
 _MISSPELLED: Final = 0.8
 
 
@@ -37,7 +37,9 @@ Known = Callable[[str], object]  # raises NotFound for an unknown project
 class Fields:
     """Fields of one object. `where` prefixes the field names in errors ("memories[2].")."""
 
-    def __init__(self, raw: Any, known: Sequence[str], *, where: str = "", textual: bool = False) -> None:
+    def __init__(
+        self, raw: Any, known: Sequence[str], *, where: str = "", textual: bool = False, strict: bool = False
+    ) -> None:
         if not isinstance(raw, dict):
             raise InvalidInput(
                 f"expected a JSON object with {', '.join(known)}; got {kind_of_json(raw)}",
@@ -48,10 +50,10 @@ class Fields:
         self._error: type[InvalidInput] = Malformed if textual else InvalidInput
         refuse_unstorable(raw, where.rstrip("."))
         self._values: Mapping[str, Any] = {key: value for key, value in raw.items() if value is not None}
-        self._refuse_misspellings(known)
+        self._refuse_misspellings(known, strict=strict)
 
     @classmethod
-    def of_query(cls, query: str, known: Sequence[str]) -> Self:
+    def of_query(cls, query: str, known: Sequence[str], *, strict: bool = False) -> Self:
         """Parse a query string: numbers as digits, lists separated by commas, "" as omitted."""
         try:
             pairs = parse_qsl(query, errors="strict", max_num_fields=100)
@@ -62,7 +64,7 @@ class Fields:
         twice = {name for name, _ in pairs if sum(name == other for other, _ in pairs) > 1}
         if twice:
             raise Malformed(f"the query names {min(twice)[:40]!a} twice", field=ascii(min(twice)[:40])[1:-1])
-        return cls(dict(pairs), known, textual=True)
+        return cls(dict(pairs), known, textual=True, strict=strict)
 
     def has(self, name: str) -> bool:
         return name in self._values
@@ -84,6 +86,13 @@ class Fields:
             raise self.refused(name, f"is longer than {limit:,} bytes")
         return value
 
+    def named_text(self, name: str, *, limit: int) -> str | None:
+        """Return the text, or None if omitted. Raises InvalidInput for an empty one."""
+        value = self.text(name, limit=limit)
+        if value is not None and not value.strip():
+            raise self.refused(name, f"is empty; name a {name} or leave it out")
+        return value
+
     def project(self, known: Known | None = None) -> str | None:
         """Return the path or the id of a project, or None if omitted.
 
@@ -91,9 +100,7 @@ class Fields:
         project that is
         not `known` as well.
         """
-        named = self.text("project", limit=PATH_LIMIT)
-        if named is not None and not named.strip():
-            raise self.refused("project", "is empty; name a project or leave it out")
+        named = self.named_text("project", limit=PATH_LIMIT)
         if named is not None:
             self.refuse_unknown(named, known)
         return named
@@ -167,6 +174,16 @@ class Fields:
             raise self.refused(name, f"may hold {most:,} entries; got {len(value):,}")
         return value
 
+    def flag(self, name: str) -> bool | None:
+        value = self._values.get(name)
+        if value is not None and not isinstance(value, bool):
+            raise self.refused(name, "must be true or false")
+        return value
+
+    def value(self, name: str) -> Any:
+        """Return the value, unchecked; None if omitted."""
+        return self._values.get(name)
+
     def mapping(self, name: str, *, limit: int = TEXT_LIMIT) -> dict[str, Any]:
         """Return a JSON object, unchecked.
 
@@ -213,13 +230,16 @@ class Fields:
             hint=suggestion(value, allowed),
         )
 
-    def _refuse_misspellings(self, known: Sequence[str]) -> None:
+    def _refuse_misspellings(self, known: Sequence[str], *, strict: bool) -> None:
         missing = [name for name in known if name not in self._values]
         for name in self._values:
-            if name not in known and (near := difflib.get_close_matches(name[:80], missing, n=1, cutoff=_MISSPELLED)):
-                raise self.refused(
-                    name, f"is not a field here; known: {', '.join(known)}", hint=f"did you mean '{near[0]}'?"
-                )
+            if name in known:
+                continue
+            near = difflib.get_close_matches(name[:80], missing, n=1, cutoff=_MISSPELLED)
+            if near or strict:
+                hint = f"did you mean '{near[0]}'?" if near else None
+                shown_name = name if near else ascii(name[:40])[1:-1]
+                raise self.refused(shown_name, f"is not a field here; known: {', '.join(known)}", hint=hint)
 
 
 def batch_of(raw: Any, name: str, *, most: int) -> list[Any]:

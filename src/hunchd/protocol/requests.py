@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Final, Literal, cast, get_args
+from typing import Annotated, Any, Final, Literal, cast, get_args
+
+from msgspec import Meta
 
 from hunchd.domain.context import Activity, Level
 from hunchd.domain.errors import InvalidInput
@@ -15,6 +17,16 @@ from hunchd.domain.memory import Kind, Scope, Status
 from hunchd.protocol.fields import TEXT_LIMIT, Fields, Known, batch_of, each_good, shortened
 from hunchd.protocol.messages import SIGNALS_LIMIT
 from hunchd.protocol.paths import PATH_LIMIT
+from hunchd.protocol.struct_decoding import (
+    LongText,
+    Name,
+    Names,
+    PathText,
+    ProjectRef,
+    Request,
+    RequiredName,
+    decode,
+)
 
 DEFAULT_BUDGET: Final = 8000  # tokens
 LARGEST_BUDGET: Final = 200_000  # tokens; the largest common model window
@@ -31,6 +43,9 @@ MOST_NEAR: Final = 20
 Format = Literal["json", "markdown"]
 Depth = Literal["shallow", "deep", "specific"]
 Outcome = Literal["cited", "ignored", "wrong", "missed"]
+ResolutionOutcome = Literal["a_wins", "b_wins", "both_valid", "merged"]
+
+Note = Annotated[str, Meta(max_length=NOTE_LIMIT)]
 
 ACTIVITIES: Final[tuple[str, ...]] = get_args(Activity)
 LEVELS: Final[tuple[str, ...]] = get_args(Level)
@@ -42,7 +57,7 @@ KINDS_CALLED: Final = (*KINDS, *CATEGORIES)  # names that clients may use
 CODE: Final = "code"  # a kind of result that is no memory
 KINDS_FOUND: Final = (*KINDS_CALLED, CODE)
 ROLES: Final = ("source", "test", "docs", "example", "generated", "vendored", "config", "changelog")  # of files
-RESOLUTIONS: Final = ("a_wins", "b_wins", "both_valid", "merged")
+RESOLUTIONS: Final[tuple[str, ...]] = get_args(ResolutionOutcome)
 SCOPES: Final = tuple(scope.value for scope in Scope)
 STATUSES: Final = tuple(status.value for status in Status)
 
@@ -54,7 +69,6 @@ PREDICT_FIELDS: Final = ("project", "file_opened", "open_files", "query", "branc
 SEARCH_FIELDS: Final = (
     "project", "query", "depth", "kinds", "path_prefix", "roles", "languages", "tags", "session", "as_of", "k",
 )  # fmt: skip
-EXPAND_FIELDS: Final = ("id", "topic", "level", "project")
 FEEDBACK_FIELDS: Final = ("id", "outcome", "note", "project")
 MEMORIES_FIELDS: Final = (
     "project", "kind", "scope", "status", "branch", "tag", "category", "key", "path_prefix", "since", "until", "as_of",
@@ -122,17 +136,21 @@ class SearchRequest:
     memories: bool = True  # whether memories are
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExpandRequest:
-    """Request for a full text by exactly one of `id` and `topic`.
+class ExpandRequest(Request, frozen=True, kw_only=True):
+    """Request for a full text by exactly one of `id` and `topic`."""
 
-    Without a project: the one that was asked about last and knows it.
-    """
+    schema_keywords = {"oneOf": [{"required": ["id"]}, {"required": ["topic"]}]}  # noqa: RUF012 - a ClassVar
 
-    id: str | None = None
-    topic: str | None = None
+    id: Name | None = None
+    topic: Annotated[Name | None, Meta(description="as named in a bundle")] = None
     level: Level = "full"
-    project: str | None = None
+    project: Annotated[
+        ProjectRef | None, Meta(description="if omitted, the project that was last asked about and knows it")
+    ] = None
+
+    def check(self, fields: Fields) -> None:
+        if (self.id is None) == (self.topic is None):
+            raise fields.refused("id", "or 'topic' is needed, one of them")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,37 +181,34 @@ class FactRequest:
     as_of: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OpposeRequest:
-    """Report that two memories, given by their ids, contradict each other.
+class OpposeRequest(Request, frozen=True, kw_only=True):
+    """Report that two memories contradict each other."""
 
-    `note` says why.
-    """
-
-    a: str
-    b: str
-    note: str = ""
+    a: Annotated[RequiredName, Meta(description="id of a memory")]
+    b: Annotated[RequiredName, Meta(description="id of another one of the same project")]
+    note: Annotated[Note, Meta(description="why")] = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Resolution:
-    """Resolution of a contradiction. `value` is the merged value."""
+class Resolution(Request, frozen=True, kw_only=True):
+    """Resolution of a contradiction."""
 
-    resolution: str
-    note: str = ""
-    value: str = ""
+    resolution: ResolutionOutcome
+    note: Note = ""
+    value: Annotated[LongText, Meta(description="the merged value")] = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShareRequest:
-    """Request to share memories of a project: ids or keys of facts.
+class ShareRequest(Request, frozen=True, kw_only=True):
+    """Request to share memories of a project."""
 
-    All shareable ones if there are none.
-    """
+    project: ProjectRef
+    names: Annotated[Names, Meta(description="ids of memories or keys of facts; if omitted, all shareable ones")] = ()
+    by: Annotated[Name, Meta(description="name of the person who shares it")] = ""
 
-    project: str
-    names: tuple[str, ...] = ()
-    by: str = ""  # name of who shares it
+
+class NewProject(Request, frozen=True, kw_only=True):
+    """Request to register a project."""
+
+    path: Annotated[PathText, Meta(min_length=1, description="of the working tree, or of a folder in it")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -301,16 +316,7 @@ def search_of_body(raw: Any) -> SearchRequest:
 
 
 def expand_of_body(raw: Any) -> ExpandRequest:
-    fields = Fields(raw, EXPAND_FIELDS)
-    request = ExpandRequest(
-        id=fields.text("id") or None,
-        topic=fields.text("topic") or None,
-        level=cast(Level, fields.choice("level", LEVELS, "full")),
-        project=fields.project(),
-    )
-    if (request.id is None) == (request.topic is None):
-        raise fields.refused("id", "or 'topic' is needed, one of them")
-    return request
+    return decode(raw, ExpandRequest)
 
 
 def feedback_of_body(raw: Any, known: Known | None = None) -> tuple[list[FeedbackItem], list[dict[str, Any]]]:
@@ -332,7 +338,7 @@ def signals_of_body(raw: Any) -> list[Any]:
 
 
 def project_of_body(raw: Any) -> str:
-    return Fields(raw, ("path",)).required_text("path", limit=PATH_LIMIT)
+    return decode(raw, NewProject).path
 
 
 def project_of_query(query: str) -> str | None:
@@ -428,30 +434,15 @@ def near_of_query(query: str) -> int:
 
 
 def oppose_of_body(raw: Any) -> OpposeRequest:
-    """Parse the body of POST /contradictions."""
-    fields = Fields(raw, ("a", "b", "note"))
-    return OpposeRequest(
-        a=fields.required_text("a"), b=fields.required_text("b"), note=fields.text("note", limit=NOTE_LIMIT) or ""
-    )
+    return decode(raw, OpposeRequest)
 
 
 def resolution_of_body(raw: Any) -> Resolution:
-    fields = Fields(raw, ("resolution", "note", "value"))
-    return Resolution(
-        resolution=fields.choice("resolution", RESOLUTIONS),
-        note=fields.text("note", limit=NOTE_LIMIT) or "",
-        value=fields.text("value", limit=TEXT_LIMIT) or "",
-    )
+    return decode(raw, Resolution)
 
 
 def share_of_body(raw: Any) -> ShareRequest:
-    """Parse the body of POST /share."""
-    fields = Fields(raw, ("project", "names", "by"))
-    return ShareRequest(
-        project=fields.required_text("project", limit=PATH_LIMIT),
-        names=fields.texts("names"),
-        by=fields.text("by") or "",
-    )
+    return decode(raw, ShareRequest)
 
 
 def _feedback_item(raw: Any, where: str, known: Known | None) -> FeedbackItem:

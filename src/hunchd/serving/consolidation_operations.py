@@ -7,6 +7,7 @@ from typing import Any, Final
 from hunchd.consolidation.plan import COUNTS
 from hunchd.protocol.consolidation import CHANGES_PAGE
 from hunchd.protocol.steps import STEPS
+from hunchd.protocol.struct_schemas import Schema
 from hunchd.serving.schemas import (
     COUNT,
     FLAG,
@@ -15,7 +16,6 @@ from hunchd.serving.schemas import (
     PART,
     PROJECT,
     TIME,
-    Schema,
     integer,
     list_of,
     one_of,

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from hunchd.protocol.documents import DOCUMENT_LIMIT, ROOTS
 from hunchd.protocol.requests import LARGEST_PAGE, MOST_NEAR, NEAR, PAGE, RESOLUTIONS, SCOPES
+from hunchd.protocol.struct_schemas import Schema
 from hunchd.serving.schemas import (
     COUNT,
     FRACTION,
@@ -13,7 +14,6 @@ from hunchd.serving.schemas import (
     PART,
     TEXTS,
     TIME,
-    Schema,
     integer,
     list_of,
     one_of,
@@ -85,28 +85,8 @@ KNOWLEDGE_SCHEMAS: Final[dict[str, Schema]] = {
         required=("id", "status", "a", "b", "reason", "confidence", "detected_at"),
         meaning="two memories, the second newer, that cannot both be true",
     ),
-    "Opposition": record(
-        {"a": text("id of a memory"), "b": text("id of another one of the same project"), "note": text("why")},
-        required=("a", "b"),
-    ),
     "NearMemories": record(
         {"items": list_of(ref("Memory"), "the nearest first"), "degraded": TEXTS}, required=("items", "degraded")
-    ),
-    "Resolution": record(
-        {
-            "resolution": one_of(RESOLUTIONS),
-            "note": text(),
-            "value": text("the merged value"),
-        },
-        required=("resolution",),
-    ),
-    "ShareRequest": record(
-        {
-            "project": text("the path or the id of a project"),
-            "names": list_of(text(), "ids of memories or keys of facts; if omitted, all shareable ones"),
-            "by": text("name of the person who shares it"),
-        },
-        required=("project",),
     ),
     "SharedFiles": record(
         {

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from hunchd import PROTOCOL, __version__
 from hunchd.protocol.requests import ACTIVITIES, FORMATS, KINDS_CALLED, LARGEST_PAGE, PAGE, SCOPES, STATUSES
+from hunchd.protocol.struct_schemas import Schema
 from hunchd.serving.consolidation_operations import CONSOLIDATION_OPERATIONS, CONSOLIDATION_SCHEMAS
 from hunchd.serving.knowledge_operations import KNOWLEDGE_OPERATIONS, KNOWLEDGE_SCHEMAS
 from hunchd.serving.schemas import (
@@ -18,7 +19,6 @@ from hunchd.serving.schemas import (
     PROJECT,
     SCHEMAS,
     TIME,
-    Schema,
     integer,
     list_of,
     one_of,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from hunchd.protocol.answers import EXPORT_TYPES, EXPORT_VERSION
 from hunchd.protocol.fields import TEXT_LIMIT
@@ -24,9 +24,13 @@ from hunchd.protocol.requests import (
     ROLES,
     SCOPES,
     STATUSES,
+    ExpandRequest,
+    NewProject,
+    OpposeRequest,
+    Resolution,
+    ShareRequest,
 )
-
-Schema = dict[str, Any]
+from hunchd.protocol.struct_schemas import Schema, component_schemas
 
 
 def text(meaning: str = "", *, most: int | None = None) -> Schema:
@@ -200,7 +204,15 @@ _PREDICTION: Final = record(
     required=("predicted_files", "predicted_memories", "confidence"),
 )
 
-SCHEMAS: Final[dict[str, Schema]] = {
+SCHEMAS: Final[dict[str, Schema]] = component_schemas(
+    {
+        "ExpandRequest": ExpandRequest,
+        "NewProject": NewProject,
+        "Opposition": OpposeRequest,
+        "Resolution": Resolution,
+        "ShareRequest": ShareRequest,
+    }
+) | {
     "Health": record(
         {"status": text(), "protocol": COUNT, "version": text()}, required=("status", "protocol", "version")
     ),
@@ -215,7 +227,6 @@ SCHEMAS: Final[dict[str, Schema]] = {
         },
         required=("id", "path", "name", "branch", "state", "progress"),
     ),
-    "NewProject": record({"path": words("of the working tree, or of a folder in it")}, required=("path",)),
     "Signal": _SIGNAL,
     "Signals": record({"signals": list_of(ref("Signal"), most=SIGNALS_LIMIT)}, required=("signals",)),
     "Accepted": record({"accepted": COUNT, "rejected": _REJECTED}, required=("accepted", "rejected")),
@@ -314,15 +325,6 @@ SCHEMAS: Final[dict[str, Schema]] = {
         },
         required=("id", "verdict"),
     ),
-    "ExpandRequest": record(
-        {
-            "id": words(),
-            "topic": words("as named in a bundle"),
-            "level": one_of(LEVELS, default="full"),
-            "project": text("if omitted, the project that was last asked about and knows it"),
-        },
-    )
-    | {"oneOf": [{"required": ["id"]}, {"required": ["topic"]}]},
     "SearchRequest": record(
         {
             "project": PROJECT,

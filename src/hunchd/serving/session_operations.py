@@ -16,13 +16,13 @@ from hunchd.protocol.sessions import (
     SESSION_LIMIT,
     TOOLS_LIMIT,
 )
+from hunchd.protocol.struct_schemas import Schema
 from hunchd.serving.schemas import (
     COUNT,
     OPEN,
     PROJECT,
     TEXTS,
     TIME,
-    Schema,
     integer,
     list_of,
     one_of,

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from hunchd.consolidation.conflicts import conflict_json, conflict_of, is_asked_or_answered, reopened, settled
 from hunchd.consolidation.contradictions.scanning import MOST_OF_ONE, in_order, states

@@ -1,0 +1,177 @@
+"""Decoder from plain JSON values and query strings to the Structs that state each request once.
+
+A Struct holds names, types, limits and descriptions; `struct_schemas` renders the same Struct as JSON Schema.
+`msgspec.convert` is not used, because its errors name neither the allowed values nor similar names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from functools import cache
+from types import NoneType, UnionType
+from typing import Annotated, Any, ClassVar, Literal, TypeVar, Union, get_args, get_origin
+
+from msgspec import NODEFAULT, Meta, Struct, UnsetType
+from msgspec.structs import FieldInfo
+from msgspec.structs import fields as fields_of
+
+from hunchd.protocol.fields import LIST_LIMIT, NAME_LIMIT, TEXT_LIMIT, Fields
+from hunchd.protocol.paths import PATH_LIMIT
+
+Read = Callable[[Fields, str], Any]  # reads the field of that name
+
+
+class Request(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Base of all requests: frozen, unknown fields are refused."""
+
+    # Keywords of JSON Schema that types cannot state.
+    schema_keywords: ClassVar[Mapping[str, Any]] = {}
+
+    def check(self, fields: Fields) -> None:
+        """Raise InvalidInput if the fields contradict each other."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadBy:
+    """Annotation of a field that is read by a function of its own."""
+
+    read: Read
+
+
+Decoded = TypeVar("Decoded", bound=Struct)
+
+# Limits of texts count bytes of UTF-8 in the decoder, characters in the schema: the decoder is stricter.
+Name = Annotated[str, Meta(max_length=NAME_LIMIT)]
+RequiredName = Annotated[str, Meta(min_length=1, max_length=NAME_LIMIT)]
+LongText = Annotated[str, Meta(max_length=TEXT_LIMIT)]
+PathText = Annotated[str, Meta(max_length=PATH_LIMIT)]
+Names = Annotated[tuple[Name, ...], Meta(max_length=LIST_LIMIT)]
+Time = Annotated[datetime, Meta(description="ISO 8601; without a zone it is UTC")]
+ProjectRef = Annotated[str, Meta(min_length=1, max_length=PATH_LIMIT, description="the path or the id of a project")]
+
+
+def decode(raw: Any, of: type[Decoded], *, where: str = "") -> Decoded:
+    """Decode a JSON object.
+
+    `where` prefixes the field names in errors. Raises InvalidInput that names the field and what is allowed.
+    """
+    return _decode_fields(Fields(raw, wire_names(of), where=where, strict=_is_strict(of)), of)
+
+
+def decode_query(query: str, of: type[Decoded]) -> Decoded:
+    """Decode a query string; lists are separated by commas."""
+    return _decode_fields(Fields.of_query(query, wire_names(of), strict=_is_strict(of)), of)
+
+
+@cache
+def wire_names(of: type[Struct]) -> tuple[str, ...]:
+    """Return the names of the fields as clients send them."""
+    return tuple(each.encode_name for each in fields_of(of))
+
+
+def _is_strict(of: type[Struct]) -> bool:
+    return of.__struct_config__.forbid_unknown_fields
+
+
+def _decode_fields(fields: Fields, of: type[Decoded]) -> Decoded:
+    decoded = of(**{attribute: read(fields, name) for attribute, name, read in _plan(of)})
+    if isinstance(decoded, Request):
+        decoded.check(fields)
+    return decoded
+
+
+@cache
+def _plan(of: type[Struct]) -> tuple[tuple[str, str, Read], ...]:
+    """Return (attribute, name on the wire, reader) of each field."""
+    return tuple((each.name, each.encode_name, _field_reader(each)) for each in fields_of(of))
+
+
+def _field_reader(field: FieldInfo) -> Read:
+    read = _reader(field.type, required=field.required)
+    if field.required:
+        return read
+    default, factory = field.default, field.default_factory
+
+    def read_or_default(fields: Fields, name: str) -> Any:
+        value = read(fields, name) if fields.has(name) else None
+        if value is None or (value == "" and default is None):
+            return default if factory is NODEFAULT else factory()
+        return value
+
+    return read_or_default
+
+
+def _reader(hint: Any, *, required: bool) -> Read:
+    """Return the reader for a type; it is called for present and for required fields."""
+    of, metas, read = _unwrapped(hint)
+    if read is not None:
+        return read
+    if of is str:
+        return _text_reader(_limit(metas, "max_length", NAME_LIMIT), _limit(metas, "min_length", 0), required)
+    if of is int:
+        low, high = _limit(metas, "ge", -(2**63)), _limit(metas, "le", 2**63 - 1)
+        return lambda fields, name: fields.maybe_integer(name, low=low, high=high)
+    if of is float:
+        return lambda fields, name: fields.fraction(name, 0.0)
+    if of is bool:
+        return Fields.flag
+    if of is datetime:
+        return Fields.time
+    if (allowed := _choices(of)) is not None:
+        cast = of if isinstance(of, type) else str
+        return lambda fields, name: cast(fields.choice(name, allowed))
+    if get_origin(of) is tuple:
+        return _list_reader(get_args(of)[0], _limit(metas, "max_length", LIST_LIMIT))
+    if isinstance(of, type) and issubclass(of, Struct):
+        return lambda fields, name: decode(fields.value(name), of, where=f"{fields.called(name)}.")
+    return Fields.mapping
+
+
+def _text_reader(limit: int, least: int, required: bool) -> Read:
+    if required:
+        return lambda fields, name: fields.required_text(name, limit=limit)
+    if not least:
+        return lambda fields, name: fields.text(name, limit=limit)
+    return lambda fields, name: fields.named_text(name, limit=limit)
+
+
+def _list_reader(entry: Any, most: int) -> Read:
+    of, metas, _ = _unwrapped(entry)
+    if of is str:
+        limit = _limit(metas, "max_length", NAME_LIMIT)
+        return lambda fields, name: fields.texts(name, limit=limit, most=most)
+    if (allowed := _choices(of)) is not None:
+        cast = of if isinstance(of, type) else str
+        return lambda fields, name: tuple(cast(each) for each in fields.choices(name, allowed))
+    return lambda fields, name: tuple(
+        decode(each, of, where=f"{fields.called(name)}[{index}].")
+        for index, each in enumerate(fields.objects(name, most=most))
+    )
+
+
+def _choices(of: Any) -> tuple[str, ...] | None:
+    if get_origin(of) is Literal:
+        return get_args(of)
+    return tuple(each.value for each in of) if isinstance(of, type) and issubclass(of, StrEnum) else None
+
+
+def _unwrapped(hint: Any) -> tuple[Any, tuple[Meta, ...], Read | None]:
+    """Return the type inside `Annotated` and `| None`, with its constraints, the outer ones first."""
+    metas: tuple[Meta, ...] = ()
+    read: Read | None = None
+    while True:
+        if get_origin(hint) is Annotated:
+            hint, *notes = get_args(hint)
+            metas = (*metas, *(each for each in notes if isinstance(each, Meta)))
+            read = next((each.read for each in notes if isinstance(each, ReadBy)), read)
+        elif get_origin(hint) in (Union, UnionType):
+            [hint] = [each for each in get_args(hint) if each not in (NoneType, UnsetType)]
+        else:
+            return hint, metas, read
+
+
+def _limit(metas: tuple[Meta, ...], keyword: str, default: int) -> int:
+    return next((value for each in metas if (value := getattr(each, keyword)) is not None), default)
