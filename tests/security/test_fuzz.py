@@ -17,16 +17,23 @@ import pytest
 
 from hunchd.protocol.memories import MEMORY_FIELDS
 from hunchd.protocol.messages import FIELDS_OF_KIND, SIGNAL_FIELDS, SIGNAL_KINDS
-from hunchd.protocol.requests import ASSEMBLE_FIELDS, CONTEXT_FIELDS, PREDICT_FIELDS, SEARCH_FIELDS, ExpandRequest
+from hunchd.protocol.requests import (
+    AssembleRequest,
+    ContextQuery,
+    ExpandRequest,
+    PredictRequest,
+    SearchBody,
+)
 from hunchd.protocol.struct_decoding import wire_names
 from tests.daemon.running import RunningDaemon
 from tests.repositories import make_shop
 
 ALLOWED = (503, 507)  # of the answers from 500 on
 GROWTH = 50 * 1024 * 1024  # bytes
+STRUCTS = (AssembleRequest, ContextQuery, ExpandRequest, PredictRequest, SearchBody)
 NAMES = (
-    *dict.fromkeys((*MEMORY_FIELDS, *SIGNAL_FIELDS, *ASSEMBLE_FIELDS, *CONTEXT_FIELDS, *wire_names(ExpandRequest))),
-    *dict.fromkeys((*PREDICT_FIELDS, *SEARCH_FIELDS, *(name for names in FIELDS_OF_KIND.values() for name in names))),
+    *dict.fromkeys((*MEMORY_FIELDS, *SIGNAL_FIELDS, *(name for each in STRUCTS for name in wire_names(each)))),
+    *dict.fromkeys(name for names in FIELDS_OF_KIND.values() for name in names),
     *("items", "memories", "signals", "outcome", "data", "type", "version"),
 )
 TEXTS = (

@@ -12,13 +12,13 @@ from opened_doors import TOKEN, Daemon
 from hunchd.protocol.memories import MEMORY_FIELDS
 from hunchd.protocol.messages import FIELDS_OF_KIND, SIGNAL_FIELDS, SIGNAL_KINDS
 from hunchd.protocol.requests import (
-    ASSEMBLE_FIELDS,
-    ASSEMBLE_SIGNALS,
-    CONTEXT_FIELDS,
-    MEMORIES_FIELDS,
-    PREDICT_FIELDS,
-    SEARCH_FIELDS,
+    AssembleRequest,
+    AssembleSignals,
+    ContextQuery,
     ExpandRequest,
+    MemoriesQuery,
+    PredictRequest,
+    SearchBody,
 )
 from hunchd.protocol.struct_decoding import wire_names
 from hunchd.serving.openapi import OPERATIONS
@@ -28,18 +28,21 @@ hostile = settings(
     max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
 
+STRUCTS = (
+    AssembleRequest,
+    AssembleSignals,
+    ContextQuery,
+    ExpandRequest,
+    MemoriesQuery,
+    PredictRequest,
+    SearchBody,
+)
 NAMES = sorted(
     {
         *MEMORY_FIELDS,
         *SIGNAL_FIELDS,
         *(name for names in FIELDS_OF_KIND.values() for name in names),
-        *ASSEMBLE_FIELDS,
-        *ASSEMBLE_SIGNALS,
-        *CONTEXT_FIELDS,
-        *wire_names(ExpandRequest),
-        *MEMORIES_FIELDS,
-        *PREDICT_FIELDS,
-        *SEARCH_FIELDS,
+        *(name for each in STRUCTS for name in wire_names(each)),
         "items",
         "memories",
         "signals",

@@ -73,7 +73,7 @@ async def test_contradictions_pages_join_without_gap(daemon: Daemon) -> None:
 
     assert (found.status, many.status, elsewhere.status) == (200, 400, 400)
     [asked] = daemon.engine.knowledge.asked
-    assert (asked.part.limit, asked.part.offset) == (5, 10)
+    assert (asked.limit, asked.offset) == (5, 10)
 
 
 async def test_fact_is_looked_up_by_key(daemon: Daemon) -> None:

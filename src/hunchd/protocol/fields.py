@@ -107,10 +107,7 @@ class Fields:
 
     def refuse_unknown(self, project: str, known: Known | None) -> None:
         if known is not None:
-            try:
-                known(project)
-            except NotFound as error:
-                raise NotFound(error.message, field=self.called("project"), hint=error.hint) from error
+            refuse_unknown_project(project, known, field=self.called("project"))
 
     def shortened_text(self, name: str, *, limit: int = TEXT_LIMIT) -> str | None:
         """Return the text.
@@ -240,6 +237,14 @@ class Fields:
                 hint = f"did you mean '{near[0]}'?" if near else None
                 shown_name = name if near else ascii(name[:40])[1:-1]
                 raise self.refused(shown_name, f"is not a field here; known: {', '.join(known)}", hint=hint)
+
+
+def refuse_unknown_project(project: str, known: Known, *, field: str) -> None:
+    """Raise NotFound that names the field, unless the project is known."""
+    try:
+        known(project)
+    except NotFound as error:
+        raise NotFound(error.message, field=field, hint=error.hint) from error
 
 
 def batch_of(raw: Any, name: str, *, most: int) -> list[Any]:

@@ -2,30 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Annotated, Any, Final, Literal, cast, get_args
+from typing import Annotated, Any, Final, Literal, get_args
 
-from msgspec import Meta
+from msgspec import Meta, Struct
 
 from hunchd.domain.context import Activity, Level
 from hunchd.domain.errors import InvalidInput
 from hunchd.domain.facts import CATEGORIES
 from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Kind, Scope, Status
-from hunchd.protocol.fields import TEXT_LIMIT, Fields, Known, batch_of, each_good, shortened
+from hunchd.protocol.fields import TEXT_LIMIT, Fields, Known, batch_of, shortened
 from hunchd.protocol.messages import SIGNALS_LIMIT
-from hunchd.protocol.paths import PATH_LIMIT
 from hunchd.protocol.struct_decoding import (
     LongText,
     Name,
     Names,
     PathText,
     ProjectRef,
+    ReadBy,
     Request,
     RequiredName,
+    Time,
     decode,
+    decode_batch,
+    decode_query,
 )
 
 DEFAULT_BUDGET: Final = 8000  # tokens
@@ -46,6 +48,18 @@ Outcome = Literal["cited", "ignored", "wrong", "missed"]
 ResolutionOutcome = Literal["a_wins", "b_wins", "both_valid", "merged"]
 
 Note = Annotated[str, Meta(max_length=NOTE_LIMIT)]
+Question = Annotated[str, Meta(max_length=QUERY_LIMIT)]
+Budget = Annotated[int, Meta(ge=1, le=LARGEST_BUDGET, description="tokens, never exceeded")]
+ResultCount = Annotated[int, Meta(ge=1, le=100)]
+PageSize = Annotated[int, Meta(ge=1, le=LARGEST_PAGE)]
+Cursor = Annotated[Name | None, Meta(description="`next` of the page before")]
+OpenFiles = Annotated[tuple[PathText, ...], Meta(max_length=OPEN_FILES_LIMIT, description="the newest last")]
+AboutPath = Annotated[
+    PathText | None, Meta(description="of the file it is about; absolute, or relative to the project")
+]
+OptionalProject = Annotated[
+    ProjectRef | None, Meta(description="the path or the id of a project; if omitted, the user's own")
+]
 
 ACTIVITIES: Final[tuple[str, ...]] = get_args(Activity)
 LEVELS: Final[tuple[str, ...]] = get_args(Level)
@@ -57,23 +71,64 @@ KINDS_CALLED: Final = (*KINDS, *CATEGORIES)  # names that clients may use
 CODE: Final = "code"  # a kind of result that is no memory
 KINDS_FOUND: Final = (*KINDS_CALLED, CODE)
 ROLES: Final = ("source", "test", "docs", "example", "generated", "vendored", "config", "changelog")  # of files
+KindNames = Annotated[
+    tuple[Annotated[str, Meta(extra_json_schema={"enum": list(KINDS_CALLED)})], ...],
+    Meta(description="a category of facts must be the only entry"),
+]
+ResultKinds = Annotated[
+    tuple[Annotated[str, Meta(extra_json_schema={"enum": list(KINDS_FOUND)})], ...],
+    Meta(description="a category of facts must be the only entry beside code"),
+]
+FileRoles = Annotated[
+    tuple[Annotated[str, Meta(extra_json_schema={"enum": list(ROLES)})], ...],
+    Meta(description="of files; restricts the search to code"),
+]
 RESOLUTIONS: Final[tuple[str, ...]] = get_args(ResolutionOutcome)
 SCOPES: Final = tuple(scope.value for scope in Scope)
 STATUSES: Final = tuple(status.value for status in Status)
 
-CONTEXT_FIELDS: Final = ("project", "file", "budget", "activity", "branch", "query", "format")
-ASSEMBLE_FIELDS: Final = ("project", "budget", "signals")
-ASSEMBLE_SIGNALS: Final = ("current_file", "open_files", "recent_errors", "branch", "activity", "query")
-REVIEW_FIELDS: Final = ("project", "base")
-PREDICT_FIELDS: Final = ("project", "file_opened", "open_files", "query", "branch", "error", "k")
-SEARCH_FIELDS: Final = (
-    "project", "query", "depth", "kinds", "path_prefix", "roles", "languages", "tags", "session", "as_of", "k",
-)  # fmt: skip
-FEEDBACK_FIELDS: Final = ("id", "outcome", "note", "project")
-MEMORIES_FIELDS: Final = (
-    "project", "kind", "scope", "status", "branch", "tag", "category", "key", "path_prefix", "since", "until", "as_of",
-    "limit", "cursor", "kinds", "tags",
-)  # fmt: skip
+
+class ContextQuery(Request, frozen=True, kw_only=True):
+    """Query of GET /context."""
+
+    project: ProjectRef
+    file: Annotated[PathText | None, Meta(description="absolute, or relative to the project")] = None
+    budget: Budget = DEFAULT_BUDGET
+    activity: Activity = ""
+    branch: Name = ""
+    query: Question = ""
+    format: Format = "json"
+
+
+class RecentError(Struct, frozen=True, kw_only=True):
+    """Error as in an `error` signal; its other fields are ignored."""
+
+    text: Annotated[str, Meta(min_length=1)]
+
+
+def _recent_errors(fields: Fields, name: str) -> tuple[str, ...]:
+    return tuple(_error_text(fields, error) for error in fields.objects(name, most=ERRORS_LIMIT))
+
+
+class AssembleSignals(Request, frozen=True, kw_only=True):
+    current_file: PathText | None = None
+    open_files: OpenFiles = ()
+    recent_errors: Annotated[
+        tuple[Annotated[str, Meta(min_length=1)] | RecentError, ...],
+        Meta(max_length=ERRORS_LIMIT, description="the newest first"),
+        ReadBy(_recent_errors),
+    ] = ()
+    branch: Name = ""
+    activity: Activity = ""
+    query: Question = ""
+
+
+class AssembleRequest(Request, frozen=True, kw_only=True):
+    """Request for the context of everything that a client has open."""
+
+    project: ProjectRef
+    budget: Budget = DEFAULT_BUDGET
+    signals: AssembleSignals = AssembleSignals()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,23 +154,46 @@ class ContextRequest:
     open_files_called: str = field(default="open_files", compare=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PredictRequest:
-    project: str
-    file_opened: str | None = None
-    open_files: tuple[str, ...] = ()
-    query: str = ""
-    branch: str = ""
-    error: str = ""
-    k: int = 10
+class PredictRequest(Request, frozen=True, kw_only=True):
+    """Request for the files and memories that will be needed."""
+
+    project: ProjectRef
+    file_opened: PathText | None = None
+    open_files: OpenFiles = ()
+    query: Question = ""
+    branch: Name = ""
+    error: Annotated[str, Meta(description="its middle is left out beyond 64 KiB"), ReadBy(Fields.shortened_text)] = ""
+    k: ResultCount = 10
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReviewRequest:
-    """`base`: a revision; what was committed since then is part of the change."""
+class SearchBody(Request, frozen=True, kw_only=True):
+    """Request for code and memories by their text."""
 
-    project: str
-    base: str = ""
+    project: ProjectRef | None = None
+    query: Annotated[str, Meta(min_length=1, max_length=QUERY_LIMIT)]
+    depth: Depth = "shallow"
+    kinds: ResultKinds = ()
+    path_prefix: AboutPath = None
+    roles: FileRoles = ()
+    languages: Annotated[Names, Meta(description="as `source.language` names it; restricts the search to code")] = ()
+    tags: Names = ()
+    session: Name | None = None
+    as_of: Time | None = None
+    k: ResultCount = 10
+
+    def check(self, fields: Fields) -> None:
+        _refuse_mixed_kinds(tuple(each for each in self.kinds if each != CODE), fields, "kinds")
+
+
+class ReviewRequest(Request, frozen=True, kw_only=True):
+    """Request for what a change still lacks."""
+
+    project: ProjectRef
+    base: Annotated[Name, Meta(description="a revision; what was committed since then is part of the change")] = ""
+
+    def check(self, fields: Fields) -> None:
+        if self.base.startswith("-"):
+            raise fields.refused("base", "must be a revision, such as main or HEAD~3")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,32 +231,34 @@ class ExpandRequest(Request, frozen=True, kw_only=True):
             raise fields.refused("id", "or 'topic' is needed, one of them")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FeedbackItem:
-    """Feedback on one shown item.
+class FeedbackItem(Request, frozen=True, kw_only=True):
+    """Feedback on one shown item."""
 
-    Without a project, a predicted file (`file:path`) belongs to the project that was asked about last and knows it.
-    """
-
-    id: str
+    id: Annotated[RequiredName, Meta(description="of a memory, or `file:path` as a bundle names a file")]
     outcome: Outcome
-    note: str = ""
-    project: str | None = None
+    note: Note = ""
+    project: Annotated[
+        ProjectRef | None, Meta(description="of a file; if omitted, the project that was last asked about and knows it")
+    ] = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FactRequest:
-    """Request for the value of a fact's key in exactly one scope.
+class Feedback(Request, frozen=True, kw_only=True):
+    """Report of what helped and what did not."""
 
-    `branch` None: the branch that is checked out, and facts that hold everywhere.
-    """
+    items: Annotated[tuple[FeedbackItem, ...], Meta(max_length=FEEDBACK_LIMIT)]
 
-    key: str
-    project: str | None = None
-    category: str | None = None  # None: any
-    scope: Scope | None = None  # None: project-shared in a project, user-private without one
-    branch: str | None = None
-    as_of: datetime | None = None
+
+class FactRequest(Request, frozen=True, kw_only=True):
+    """Request for the value of a fact's key in exactly one scope."""
+
+    key: RequiredName
+    project: OptionalProject = None
+    category: Annotated[Name | None, Meta(description="if omitted, any")] = None
+    scope: Annotated[Scope | None, Meta(description="if omitted: project-shared in a project, else user-private")] = (
+        None
+    )
+    branch: Annotated[Name | None, Meta(description="if omitted, the one that is checked out")] = None
+    as_of: Time | None = None
 
 
 class OpposeRequest(Request, frozen=True, kw_only=True):
@@ -211,19 +291,75 @@ class NewProject(Request, frozen=True, kw_only=True):
     path: Annotated[PathText, Meta(min_length=1, description="of the working tree, or of a folder in it")]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
-    """Slice of a list."""
-
-    limit: int = LARGEST_PAGE
-    offset: int = 0
+def _offset(fields: Fields, name: str) -> str:
+    return str(fields.integer(name, 0, low=0, high=2**31))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConflictsRequest:
-    status: str = "open"  # open, resolved or all
-    project: str | None = None  # None: everywhere
-    part: Part = Part()
+class Part(Request, frozen=True, kw_only=True):
+    """Slice of a complete list: by default all of it. The cursor is an offset."""
+
+    limit: PageSize = LARGEST_PAGE
+    cursor: Annotated[Cursor, ReadBy(_offset)] = None
+
+    @property
+    def offset(self) -> int:
+        return int(self.cursor or 0)
+
+
+class ConflictsRequest(Part, frozen=True, kw_only=True):
+    """Query of GET /contradictions, newest first."""
+
+    status: Literal["open", "resolved", "all"] = "open"
+    project: Annotated[ProjectRef | None, Meta(description="if omitted, all projects")] = None
+
+
+class AsOfQuery(Request, frozen=True, kw_only=True):
+    as_of: Time | None = None
+
+
+class NearQuery(Request, frozen=True, kw_only=True):
+    limit: Annotated[int, Meta(ge=1, le=MOST_NEAR)] = NEAR
+
+
+class ExportQuery(Request, frozen=True, kw_only=True):
+    project: Annotated[ProjectRef | None, Meta(description="of this project only")] = None
+
+
+class ImportQuery(Request, frozen=True, kw_only=True):
+    """Query of POST /import; empty for one's own export."""
+
+    colleague: Annotated[Annotated[str, Meta(max_length=100)] | None, Meta(description="who exported them")] = None
+    project: Annotated[ProjectRef | None, Meta(description="the project they are about")] = None
+
+    def check(self, fields: Fields) -> None:
+        if (self.colleague is None) != (self.project is None):
+            raise InvalidInput(
+                "'colleague' and 'project' go together", field="colleague" if self.colleague is None else "project"
+            )
+
+
+class MemoriesQuery(Request, frozen=True, kw_only=True):
+    """Query of GET /memories."""
+
+    project: OptionalProject = None
+    kind: KindNames = ()
+    scope: tuple[Scope, ...] = ()
+    status: Annotated[tuple[Status, ...], Meta(description="active if omitted")] = ()
+    branch: Name | None = None
+    tag: Annotated[Names, Meta(description="all of them")] = ()
+    kinds: Annotated[KindNames, Meta(description="same as kind")] = ()
+    tags: Annotated[Names, Meta(description="same as tag")] = ()
+    category: Name | None = None
+    key: Name | None = None
+    path_prefix: Annotated[PathText | None, Meta(description="absolute, or relative to the project")] = None
+    since: Time | None = None
+    until: Time | None = None
+    as_of: Time | None = None
+    limit: PageSize = PAGE
+    cursor: Cursor = None
+
+    def check(self, fields: Fields) -> None:
+        _refuse_mixed_kinds((*self.kind, *self.kinds), fields, "kind")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -240,78 +376,63 @@ class MemoriesRequest:
 
 def context_of_query(query: str) -> tuple[ContextRequest, Format]:
     """Parse the query of GET /context."""
-    fields = Fields.of_query(query, CONTEXT_FIELDS)
+    asked = decode_query(query, ContextQuery)
     request = ContextRequest(
-        project=fields.required_text("project", limit=PATH_LIMIT),
-        file=fields.text("file", limit=PATH_LIMIT),
-        budget=_budget(fields),
-        activity=_activity(fields),
-        branch=fields.text("branch") or "",
-        query=fields.text("query", limit=QUERY_LIMIT) or "",
+        project=asked.project,
+        file=asked.file,
+        budget=asked.budget,
+        activity=asked.activity,
+        branch=asked.branch,
+        query=asked.query,
     )
-    return request, cast(Format, fields.choice("format", FORMATS, "json"))
+    return request, asked.format
 
 
 def context_of_body(raw: Any) -> ContextRequest:
     """Parse the body of POST /context/assemble."""
-    fields = Fields(raw, ASSEMBLE_FIELDS)
-    signals = Fields(fields.mapping("signals", limit=ERRORS_LIMIT * TEXT_LIMIT), ASSEMBLE_SIGNALS, where="signals.")
+    asked = decode(raw, AssembleRequest)
+    signals = asked.signals
     return ContextRequest(
-        project=fields.required_text("project", limit=PATH_LIMIT),
-        file=signals.text("current_file", limit=PATH_LIMIT) or None,
-        open_files=signals.texts("open_files", limit=PATH_LIMIT, most=OPEN_FILES_LIMIT),
-        budget=_budget(fields),
-        activity=_activity(signals),
-        branch=signals.text("branch") or "",
-        query=signals.text("query", limit=QUERY_LIMIT) or "",
-        errors=tuple(_error_text(signals, error) for error in signals.objects("recent_errors", most=ERRORS_LIMIT)),
+        project=asked.project,
+        file=signals.current_file,
+        open_files=signals.open_files,
+        budget=asked.budget,
+        activity=signals.activity,
+        branch=signals.branch,
+        query=signals.query,
+        errors=tuple(each if isinstance(each, str) else each.text for each in signals.recent_errors),
         file_called="signals.current_file",
         open_files_called="signals.open_files",
     )
 
 
 def predict_of_body(raw: Any) -> PredictRequest:
-    fields = Fields(raw, PREDICT_FIELDS)
-    return PredictRequest(
-        project=fields.required_text("project", limit=PATH_LIMIT),
-        file_opened=fields.text("file_opened", limit=PATH_LIMIT) or None,
-        open_files=fields.texts("open_files", limit=PATH_LIMIT, most=OPEN_FILES_LIMIT),
-        query=fields.text("query", limit=QUERY_LIMIT) or "",
-        branch=fields.text("branch") or "",
-        error=fields.shortened_text("error") or "",
-        k=fields.integer("k", 10, low=1, high=100),
-    )
+    return decode(raw, PredictRequest)
 
 
 def review_of_body(raw: Any) -> ReviewRequest:
-    fields = Fields(raw, REVIEW_FIELDS)
-    base = fields.text("base") or ""
-    if base.startswith("-"):
-        raise InvalidInput("'base' must be a revision, such as main or HEAD~3", field="base")
-    return ReviewRequest(project=fields.required_text("project", limit=PATH_LIMIT), base=base)
+    return decode(raw, ReviewRequest)
 
 
 def search_of_body(raw: Any) -> SearchRequest:
-    fields = Fields(raw, SEARCH_FIELDS)
-    called = fields.choices("kinds", KINDS_FOUND)
-    kinds, category = _kinds_of(fields, "kinds", tuple(kind for kind in called if kind != CODE))
-    roles, languages = tuple(fields.choices("roles", ROLES)), fields.texts("languages")
-    of_memories = bool(fields.has("tags") or fields.has("session") or fields.has("as_of"))
+    asked = decode(raw, SearchBody)
+    kinds, category = _split_kinds(tuple(kind for kind in asked.kinds if kind != CODE))
+    of_memories = bool(asked.tags or asked.session or asked.as_of)
     return SearchRequest(
-        query=fields.required_text("query", limit=QUERY_LIMIT),
-        project=fields.project(),
-        depth=cast(Depth, fields.choice("depth", DEPTHS, "shallow")),
+        query=asked.query,
+        project=asked.project,
+        depth=asked.depth,
         kinds=kinds,
         category=category,
-        path_prefix=fields.text("path_prefix", limit=PATH_LIMIT) or None,
-        roles=roles,
-        languages=languages,
-        tags=fields.texts("tags"),
-        session=fields.text("session") or None,
-        as_of=fields.time("as_of"),
-        k=fields.integer("k", 10, low=1, high=100),
-        code=CODE in called or not (called or of_memories),
-        memories=not (roles or languages) and (not called or bool(kinds)),
+        path_prefix=asked.path_prefix,
+        roles=asked.roles,
+        languages=asked.languages,
+        tags=asked.tags,
+        session=asked.session,
+        as_of=asked.as_of,
+        k=asked.k,
+        code=CODE in asked.kinds or not (asked.kinds or of_memories),
+        memories=not (asked.roles or asked.languages) and (not asked.kinds or bool(kinds)),
     )
 
 
@@ -325,8 +446,7 @@ def feedback_of_body(raw: Any, known: Known | None = None) -> tuple[list[Feedbac
     Returns the valid ones, and the rejected ones with their index. If none is valid, raises InvalidInput, or
     NotFound for a project that is not `known`.
     """
-    items = batch_of(raw, "items", most=FEEDBACK_LIMIT)
-    return each_good(items, lambda item, index: _feedback_item(item, f"items[{index}].", known))
+    return decode_batch(raw, Feedback, "items", FeedbackItem, known)
 
 
 def signals_of_body(raw: Any) -> list[Any]:
@@ -343,94 +463,56 @@ def project_of_body(raw: Any) -> str:
 
 def project_of_query(query: str) -> str | None:
     """Parse the optional project of GET /export."""
-    return Fields.of_query(query, ("project",)).project()
+    return decode_query(query, ExportQuery).project
 
 
 def import_of_query(query: str) -> tuple[str | None, str | None]:
-    """Parse the query of POST /import: the colleague and the project.
-
-    Both None for one's own export.
-    """
-    fields = Fields.of_query(query, ("colleague", "project"))
-    colleague, project = fields.text("colleague", limit=100), fields.project()
-    if (colleague is None) != (project is None):
-        raise InvalidInput(
-            "'colleague' and 'project' go together", field="colleague" if colleague is None else "project"
-        )
-    return colleague, project
+    """Parse the query of POST /import: the colleague and the project."""
+    asked = decode_query(query, ImportQuery)
+    return asked.colleague, asked.project
 
 
 def memories_of_query(query: str) -> MemoriesRequest:
-    """Parse the query of GET /memories.
-
-    "kind", "scope", "status" and "tag" take several values, separated by commas. Kinds and tags may use the names
-    of POST
-    /search as well.
-    """
-    fields = Fields.of_query(query, MEMORIES_FIELDS)
-    kinds, category = _kinds(fields, "kind", "kinds")
-    statuses = tuple(Status(status) for status in fields.choices("status", STATUSES))
+    """Parse the query of GET /memories."""
+    asked = decode_query(query, MemoriesQuery)
+    kinds, category = _split_kinds((*asked.kind, *asked.kinds))
     filters = Filters(
-        project=fields.project(),
+        project=asked.project,
         kinds=kinds,
-        scopes=tuple(Scope(scope) for scope in fields.choices("scope", SCOPES)),
-        statuses=statuses or ((Status.ACTIVE, Status.SUPERSEDED) if fields.has("as_of") else (Status.ACTIVE,)),
-        branch=fields.text("branch"),
-        tags=(*fields.texts("tag"), *fields.texts("tags")),
-        category=fields.text("category") or category,
-        key=fields.text("key"),
-        path_prefix=fields.text("path_prefix", limit=PATH_LIMIT),
-        since=fields.time("since"),
-        until=fields.time("until"),
-        as_of=fields.time("as_of"),
+        scopes=asked.scope,
+        statuses=asked.status or ((Status.ACTIVE, Status.SUPERSEDED) if asked.as_of else (Status.ACTIVE,)),
+        branch=asked.branch,
+        tags=(*asked.tag, *asked.tags),
+        category=asked.category or category,
+        key=asked.key,
+        path_prefix=asked.path_prefix,
+        since=asked.since,
+        until=asked.until,
+        as_of=asked.as_of,
     )
-    return MemoriesRequest(
-        filters=filters, limit=fields.integer("limit", PAGE, low=1, high=LARGEST_PAGE), cursor=fields.text("cursor")
-    )
+    return MemoriesRequest(filters=filters, limit=asked.limit, cursor=asked.cursor)
 
 
 def fact_of_query(query: str) -> FactRequest:
-    """Parse the query of GET /facts."""
-    fields = Fields.of_query(query, ("project", "scope", "category", "key", "branch", "as_of"))
-    return FactRequest(
-        key=fields.required_text("key"),
-        project=fields.project(),
-        category=fields.text("category") or None,
-        scope=Scope(fields.choice("scope", SCOPES)) if fields.has("scope") else None,
-        branch=fields.text("branch"),
-        as_of=fields.time("as_of"),
-    )
+    return decode_query(query, FactRequest)
 
 
 def part_of_query(query: str) -> Part:
-    """Parse the requested slice of a complete list: by default all of it.
-
-    The cursor is an offset.
-    """
-    return _part(Fields.of_query(query, ("limit", "cursor")))
+    return decode_query(query, Part)
 
 
 def as_of_query(query: str) -> datetime | None:
     """Parse the optional time of GET /memories/{id}."""
-    return Fields.of_query(query, ("as_of",)).time("as_of")
+    return decode_query(query, AsOfQuery).as_of
 
 
 def conflicts_of_query(query: str) -> ConflictsRequest:
-    """Parse the query of GET /contradictions.
-
-    The cursor is an offset in the list, newest first.
-    """
-    fields = Fields.of_query(query, ("status", "project", "limit", "cursor"))
-    return ConflictsRequest(
-        status=fields.choice("status", ("open", "resolved", "all"), "open"),
-        project=fields.project(),
-        part=_part(fields),
-    )
+    return decode_query(query, ConflictsRequest)
 
 
 def near_of_query(query: str) -> int:
     """Parse the number of memories that GET /memories/{id}/near should return."""
-    return Fields.of_query(query, ("limit",)).integer("limit", NEAR, low=1, high=MOST_NEAR)
+    return decode_query(query, NearQuery).limit
 
 
 def oppose_of_body(raw: Any) -> OpposeRequest:
@@ -445,16 +527,6 @@ def share_of_body(raw: Any) -> ShareRequest:
     return decode(raw, ShareRequest)
 
 
-def _feedback_item(raw: Any, where: str, known: Known | None) -> FeedbackItem:
-    fields = Fields(raw, FEEDBACK_FIELDS, where=where)
-    return FeedbackItem(
-        id=fields.required_text("id"),
-        outcome=cast(Outcome, fields.choice("outcome", OUTCOMES)),
-        note=fields.text("note", limit=NOTE_LIMIT) or "",
-        project=fields.project(known),
-    )
-
-
 def _error_text(signals: Fields, raw: Any) -> str:
     """Return the text of a recent error.
 
@@ -466,34 +538,14 @@ def _error_text(signals: Fields, raw: Any) -> str:
     return shortened(text)
 
 
-def _kinds(fields: Fields, *names: str) -> tuple[tuple[Kind, ...], str | None]:
-    """Parse the requested kinds.
-
-    A category stands for facts of that category, as bundles name them.
-    """
-    called = tuple(dict.fromkeys(kind for name in names for kind in fields.choices(name, KINDS_CALLED)))
-    return _kinds_of(fields, names[0], called)
+def _split_kinds(called: tuple[str, ...]) -> tuple[tuple[Kind, ...], str | None]:
+    """Return the kinds, and the category: it stands for facts of that category, as bundles name them."""
+    if called and called[0] in CATEGORIES:
+        return (Kind.FACT,), called[0]
+    return tuple(Kind(each) for each in dict.fromkeys(called)), None
 
 
-def _kinds_of(fields: Fields, name: str, called: Sequence[str]) -> tuple[tuple[Kind, ...], str | None]:
-    categories = [kind for kind in called if kind in CATEGORIES]
-    if not categories:
-        return tuple(map(Kind, called)), None
-    if len(called) > 1:
+def _refuse_mixed_kinds(called: tuple[str, ...], fields: Fields, name: str) -> None:
+    categories = [each for each in called if each in CATEGORIES]
+    if categories and len(set(called)) > 1:
         raise fields.refused(name, f"may hold '{categories[0]}', a category of facts, but nothing beside it")
-    return (Kind.FACT,), categories[0]
-
-
-def _part(fields: Fields) -> Part:
-    return Part(
-        limit=fields.integer("limit", LARGEST_PAGE, low=1, high=LARGEST_PAGE),
-        offset=fields.integer("cursor", 0, low=0, high=2**31),
-    )
-
-
-def _budget(fields: Fields) -> int:
-    return fields.integer("budget", DEFAULT_BUDGET, low=1, high=LARGEST_BUDGET)
-
-
-def _activity(fields: Fields) -> Activity:
-    return cast(Activity, fields.choice("activity", ACTIVITIES, ""))

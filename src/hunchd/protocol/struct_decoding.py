@@ -18,7 +18,16 @@ from msgspec import NODEFAULT, Meta, Struct, UnsetType
 from msgspec.structs import FieldInfo
 from msgspec.structs import fields as fields_of
 
-from hunchd.protocol.fields import LIST_LIMIT, NAME_LIMIT, TEXT_LIMIT, Fields
+from hunchd.protocol.fields import (
+    LIST_LIMIT,
+    NAME_LIMIT,
+    TEXT_LIMIT,
+    Fields,
+    Known,
+    batch_of,
+    each_good,
+    refuse_unknown_project,
+)
 from hunchd.protocol.paths import PATH_LIMIT
 
 Read = Callable[[Fields, str], Any]  # reads the field of that name
@@ -66,6 +75,28 @@ def decode_query(query: str, of: type[Decoded]) -> Decoded:
     return _decode_fields(Fields.of_query(query, wire_names(of), strict=_is_strict(of)), of)
 
 
+def decode_batch(
+    raw: Any, of: type[Struct], name: str, entry: type[Decoded], known: Known | None = None
+) -> tuple[list[Decoded], list[dict[str, Any]]]:
+    """Decode the list `name` of `of`, each entry on its own.
+
+    Returns the valid entries, and the rejected ones with their index. If none is valid, raises InvalidInput, or
+    NotFound for a project that is not `known`.
+    """
+    [listed] = [each.type for each in fields_of(of) if each.name == name]
+    entries = batch_of(raw, name, most=_limit(_unwrapped(listed)[1], "max_length", LIST_LIMIT))
+    Fields(dict.fromkeys(raw, ""), wire_names(of), strict=_is_strict(of))
+
+    def read(each: Any, index: int) -> Decoded:
+        where = f"{name}[{index}]."
+        decoded = decode(each, entry, where=where)
+        if known is not None and (project := getattr(decoded, "project", None)) is not None:
+            refuse_unknown_project(project, known, field=f"{where}project")
+        return decoded
+
+    return each_good(entries, read)
+
+
 @cache
 def wire_names(of: type[Struct]) -> tuple[str, ...]:
     """Return the names of the fields as clients send them."""
@@ -109,6 +140,9 @@ def _reader(hint: Any, *, required: bool) -> Read:
     of, metas, read = _unwrapped(hint)
     if read is not None:
         return read
+    if (allowed := _choices(of, metas)) is not None:
+        cast = of if isinstance(of, type) else str
+        return lambda fields, name: cast(fields.choice(name, allowed))
     if of is str:
         return _text_reader(_limit(metas, "max_length", NAME_LIMIT), _limit(metas, "min_length", 0), required)
     if of is int:
@@ -120,9 +154,6 @@ def _reader(hint: Any, *, required: bool) -> Read:
         return Fields.flag
     if of is datetime:
         return Fields.time
-    if (allowed := _choices(of)) is not None:
-        cast = of if isinstance(of, type) else str
-        return lambda fields, name: cast(fields.choice(name, allowed))
     if get_origin(of) is tuple:
         return _list_reader(get_args(of)[0], _limit(metas, "max_length", LIST_LIMIT))
     if isinstance(of, type) and issubclass(of, Struct):
@@ -140,19 +171,22 @@ def _text_reader(limit: int, least: int, required: bool) -> Read:
 
 def _list_reader(entry: Any, most: int) -> Read:
     of, metas, _ = _unwrapped(entry)
+    if (allowed := _choices(of, metas)) is not None:
+        cast = of if isinstance(of, type) else str
+        return lambda fields, name: tuple(cast(each) for each in fields.choices(name, allowed))
     if of is str:
         limit = _limit(metas, "max_length", NAME_LIMIT)
         return lambda fields, name: fields.texts(name, limit=limit, most=most)
-    if (allowed := _choices(of)) is not None:
-        cast = of if isinstance(of, type) else str
-        return lambda fields, name: tuple(cast(each) for each in fields.choices(name, allowed))
     return lambda fields, name: tuple(
         decode(each, of, where=f"{fields.called(name)}[{index}].")
         for index, each in enumerate(fields.objects(name, most=most))
     )
 
 
-def _choices(of: Any) -> tuple[str, ...] | None:
+def _choices(of: Any, metas: tuple[Meta, ...]) -> tuple[str, ...] | None:
+    """Return the allowed texts of a Literal, of an enum, or as a schema keyword, which computed ones need."""
+    if of is str:
+        return next((tuple(each.extra_json_schema["enum"]) for each in metas if each.extra_json_schema), None)
     if get_origin(of) is Literal:
         return get_args(of)
     return tuple(each.value for each in of) if isinstance(of, type) and issubclass(of, StrEnum) else None

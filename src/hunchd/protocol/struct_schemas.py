@@ -60,7 +60,7 @@ def _property(schema: Schema, raw: Mapping[str, Schema], names: Mapping[str, str
     rest = {key: value for key, value in schema.items() if key != "default"}
     if schema["default"] is None and "anyOf" in rest:
         rest["anyOf"] = [each for each in rest["anyOf"] if each != {"type": "null"}]
-    empty = schema["default"] in (None, "", [], (), {})
+    empty = schema["default"] in (None, "", [], ()) or isinstance(schema["default"], dict)
     return _tidy(rest, raw, names) | ({} if empty else {"default": schema["default"]})
 
 

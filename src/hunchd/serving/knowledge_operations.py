@@ -5,13 +5,20 @@ from __future__ import annotations
 from typing import Any, Final
 
 from hunchd.protocol.documents import DOCUMENT_LIMIT, ROOTS
-from hunchd.protocol.requests import LARGEST_PAGE, MOST_NEAR, NEAR, PAGE, RESOLUTIONS, SCOPES
-from hunchd.protocol.struct_schemas import Schema
+from hunchd.protocol.requests import (
+    LARGEST_PAGE,
+    PAGE,
+    RESOLUTIONS,
+    AsOfQuery,
+    ConflictsRequest,
+    FactRequest,
+    NearQuery,
+)
+from hunchd.protocol.struct_schemas import Schema, query_parameters
 from hunchd.serving.schemas import (
     COUNT,
     FRACTION,
     OPEN,
-    PART,
     TEXTS,
     TIME,
     integer,
@@ -25,8 +32,6 @@ from hunchd.serving.schemas import (
 )
 
 _JSON: Final = "application/json"
-_PROJECT: Final = words("the path or the id of a project; if omitted, the user's own")
-_AS_OF: Final = ("as_of", TIME, False)
 
 KNOWLEDGE_SCHEMAS: Final[dict[str, Schema]] = {
     "NewDocument": record(
@@ -113,14 +118,7 @@ KNOWLEDGE_OPERATIONS: Final[dict[tuple[str, str], dict[str, Any]]] = {
     ("GET", "/facts"): {
         "id": "fact",
         "summary": "Look up the value of one key exactly: its value, since when, and earlier values.",
-        "query": (
-            ("key", words(), True),
-            ("project", _PROJECT, False),
-            ("category", text("if omitted, any"), False),
-            ("scope", one_of(SCOPES, "if omitted: project-shared in a project, else user-private"), False),
-            ("branch", text("if omitted, the one that is checked out"), False),
-            _AS_OF,
-        ),
+        "query": query_parameters(FactRequest),
         "answers": ((_JSON, ref("Fact")),),
         "errors": (404,),
     },
@@ -150,7 +148,7 @@ KNOWLEDGE_OPERATIONS: Final[dict[tuple[str, str], dict[str, Any]]] = {
     ("GET", "/documents/{path}"): {
         "id": "document",
         "summary": "Return a document, current or as of a past time.",
-        "query": (_AS_OF,),
+        "query": query_parameters(AsOfQuery),
         "answers": ((_JSON, ref("Document")),),
         "errors": (404,),
     },
@@ -162,11 +160,7 @@ KNOWLEDGE_OPERATIONS: Final[dict[tuple[str, str], dict[str, Any]]] = {
     ("GET", "/contradictions"): {
         "id": "listContradictions",
         "summary": "List memories that contradict each other.",
-        "query": (
-            ("status", one_of(("open", "resolved", "all"), default="open"), False),
-            ("project", text("if omitted, all projects"), False),
-            *PART,
-        ),
+        "query": query_parameters(ConflictsRequest),
         "answers": ((_JSON, page_of(ref("Contradiction"))),),
         "errors": (404,),
     },
@@ -181,7 +175,7 @@ KNOWLEDGE_OPERATIONS: Final[dict[tuple[str, str], dict[str, Any]]] = {
     ("GET", "/memories/{id}/near"): {
         "id": "nearMemories",
         "summary": "List statements on the same subject, so that the caller can judge whether all of them hold.",
-        "query": (("limit", integer(1, MOST_NEAR, default=NEAR), False),),
+        "query": query_parameters(NearQuery),
         "answers": ((_JSON, ref("NearMemories")),),
         "errors": (404,),
     },

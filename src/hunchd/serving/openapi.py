@@ -9,19 +9,13 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from hunchd import PROTOCOL, __version__
-from hunchd.protocol.requests import ACTIVITIES, FORMATS, KINDS_CALLED, LARGEST_PAGE, PAGE, SCOPES, STATUSES
-from hunchd.protocol.struct_schemas import Schema
+from hunchd.protocol.requests import AsOfQuery, ContextQuery, ExportQuery, ImportQuery, MemoriesQuery
+from hunchd.protocol.struct_schemas import Schema, query_parameters
 from hunchd.serving.consolidation_operations import CONSOLIDATION_OPERATIONS, CONSOLIDATION_SCHEMAS
 from hunchd.serving.knowledge_operations import KNOWLEDGE_OPERATIONS, KNOWLEDGE_SCHEMAS
 from hunchd.serving.schemas import (
-    BUDGET,
     PART,
-    PROJECT,
     SCHEMAS,
-    TIME,
-    integer,
-    list_of,
-    one_of,
     page_of,
     ref,
     text,
@@ -51,34 +45,6 @@ class Operation:
 def _json(name: str) -> tuple[tuple[str, Schema], ...]:
     return ((_JSON, ref(name)),)
 
-
-_CONTEXT_QUERY: Final = (
-    ("project", PROJECT, True),
-    ("file", text("absolute, or relative to the project"), False),
-    ("budget", BUDGET, False),
-    ("activity", one_of(ACTIVITIES), False),
-    ("branch", text(), False),
-    ("query", text(), False),
-    ("format", one_of(FORMATS, default="json"), False),
-)
-_MEMORIES_QUERY: Final = (
-    ("project", text("the path or the id of a project; if omitted, the user's own"), False),
-    ("kind", list_of(one_of(KINDS_CALLED), "a category of facts must be the only entry"), False),
-    ("scope", list_of(one_of(SCOPES)), False),
-    ("status", list_of(one_of(STATUSES), "active if omitted"), False),
-    ("branch", text(), False),
-    ("tag", list_of(text(), "all of them"), False),
-    ("kinds", list_of(one_of(KINDS_CALLED), "same as kind"), False),
-    ("tags", list_of(text(), "same as tag"), False),
-    ("category", text(), False),
-    ("key", text(), False),
-    ("path_prefix", text("absolute, or relative to the project"), False),
-    ("since", TIME, False),
-    ("until", TIME, False),
-    ("as_of", TIME, False),
-    ("limit", integer(1, LARGEST_PAGE, default=PAGE), False),
-    ("cursor", text("`next` of the page before"), False),
-)
 
 OPERATIONS: Final[dict[tuple[str, str], Operation]] = {
     ("GET", "/health"): Operation(
@@ -110,7 +76,7 @@ OPERATIONS: Final[dict[tuple[str, str], Operation]] = {
     ("GET", "/context"): Operation(
         id="context",
         summary="Return what a developer at this file needs next. Returns 304 if the ETag is current.",
-        query=_CONTEXT_QUERY,
+        query=query_parameters(ContextQuery),
         answers=((_JSON, ref("Bundle")), ("text/markdown", text())),
         errors=(304, 404),
     ),
@@ -146,14 +112,14 @@ OPERATIONS: Final[dict[tuple[str, str], Operation]] = {
     ("GET", "/memories"): Operation(
         id="listMemories",
         summary="List memories by their properties.",
-        query=_MEMORIES_QUERY,
+        query=query_parameters(MemoriesQuery),
         answers=((_JSON, page_of(ref("Memory"))),),
         errors=(404,),
     ),
     ("GET", "/memories/{id}"): Operation(
         id="memory",
         summary="Return one memory, current or as of a past time.",
-        query=(("as_of", TIME, False),),
+        query=query_parameters(AsOfQuery),
         answers=_json("Memory"),
         errors=(404,),
     ),
@@ -198,7 +164,7 @@ OPERATIONS: Final[dict[tuple[str, str], Operation]] = {
     ("GET", "/export"): Operation(
         id="export",
         summary="Export everything stored, one line each; the last line has the count.",
-        query=(("project", text("of this project only"), False),),
+        query=query_parameters(ExportQuery),
         answers=((_LINES, ref("ExportLine")),),
         errors=(404,),
     ),
@@ -206,7 +172,7 @@ OPERATIONS: Final[dict[tuple[str, str], Operation]] = {
         id="import",
         summary="Import exported lines; a known line changes nothing. With `colleague` and `project`: as "
         "their statements, beside what is stored about that project; conflicts are reported as contradictions.",
-        query=(("colleague", text("who exported them"), False), ("project", text("the project they are about"), False)),
+        query=query_parameters(ImportQuery),
         body=ref("ExportLine"),
         takes=(_LINES, "application/jsonl", _JSON),
         answers=_json("Imported"),

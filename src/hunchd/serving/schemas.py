@@ -9,28 +9,23 @@ from hunchd.protocol.fields import TEXT_LIMIT
 from hunchd.protocol.memories import ARTIFACT_TYPES, CLEARABLE, DRAFT_KINDS, DRAFTS_LIMIT, TRUSTS
 from hunchd.protocol.messages import SIGNAL_KINDS, SIGNALS_LIMIT
 from hunchd.protocol.requests import (
-    ACTIVITIES,
-    DEFAULT_BUDGET,
-    DEPTHS,
-    ERRORS_LIMIT,
-    FEEDBACK_LIMIT,
     KINDS,
-    KINDS_FOUND,
-    LARGEST_BUDGET,
-    LARGEST_PAGE,
     LEVELS,
-    OPEN_FILES_LIMIT,
-    OUTCOMES,
-    ROLES,
     SCOPES,
     STATUSES,
+    AssembleRequest,
     ExpandRequest,
+    Feedback,
     NewProject,
     OpposeRequest,
+    Part,
+    PredictRequest,
     Resolution,
+    ReviewRequest,
+    SearchBody,
     ShareRequest,
 )
-from hunchd.protocol.struct_schemas import Schema, component_schemas
+from hunchd.protocol.struct_schemas import Schema, component_schemas, query_parameters
 
 
 def text(meaning: str = "", *, most: int | None = None) -> Schema:
@@ -80,13 +75,8 @@ OPEN: Final[Schema] = {"type": "object"}
 TIME: Final[Schema] = text("ISO 8601; without a zone it is UTC")
 PROJECT: Final[Schema] = words("the path or the id of a project")
 TEXTS: Final[Schema] = list_of({"type": "string"})
-BUDGET: Final[Schema] = integer(1, LARGEST_BUDGET, "tokens, never exceeded", default=DEFAULT_BUDGET)
 # Parameters for a slice of a complete list.
-PART: Final = (
-    ("limit", integer(1, LARGEST_PAGE, default=LARGEST_PAGE), False),
-    ("cursor", text("`next` of the page before"), False),
-)
-LIMIT_K: Final[Schema] = integer(1, 100, default=10)
+PART: Final = query_parameters(Part)
 
 _DRAFT: Final[dict[str, Schema]] = {
     "kind": one_of(DRAFT_KINDS),
@@ -206,10 +196,15 @@ _PREDICTION: Final = record(
 
 SCHEMAS: Final[dict[str, Schema]] = component_schemas(
     {
+        "AssembleRequest": AssembleRequest,
         "ExpandRequest": ExpandRequest,
+        "Feedback": Feedback,
         "NewProject": NewProject,
         "Opposition": OpposeRequest,
+        "PredictRequest": PredictRequest,
         "Resolution": Resolution,
+        "ReviewRequest": ReviewRequest,
+        "SearchRequest": SearchBody,
         "ShareRequest": ShareRequest,
     }
 ) | {
@@ -231,41 +226,7 @@ SCHEMAS: Final[dict[str, Schema]] = component_schemas(
     "Signals": record({"signals": list_of(ref("Signal"), most=SIGNALS_LIMIT)}, required=("signals",)),
     "Accepted": record({"accepted": COUNT, "rejected": _REJECTED}, required=("accepted", "rejected")),
     "Bundle": _BUNDLE,
-    "AssembleRequest": record(
-        {
-            "project": PROJECT,
-            "budget": BUDGET,
-            "signals": record(
-                {
-                    "current_file": text(),
-                    "open_files": list_of(text(), "the newest last", most=OPEN_FILES_LIMIT),
-                    "recent_errors": list_of(
-                        {"oneOf": [words(), record({"text": words()}, required=("text",))]},
-                        "the newest first",
-                        most=ERRORS_LIMIT,
-                    ),
-                    "branch": text(),
-                    "activity": one_of(ACTIVITIES),
-                    "query": text(),
-                }
-            ),
-        },
-        required=("project",),
-    ),
-    "PredictRequest": record(
-        {
-            "project": PROJECT,
-            "file_opened": text(),
-            "open_files": list_of(text(), most=OPEN_FILES_LIMIT),
-            "query": text(),
-            "branch": text(),
-            "error": text(),
-            "k": LIMIT_K,
-        },
-        required=("project",),
-    ),
     "Prediction": _PREDICTION,
-    "ReviewRequest": record({"project": PROJECT, "base": text("a revision")}, required=("project",)),
     "Review": record(
         {
             "missing": list_of(record({"path": text(), "probability": FRACTION, "reasons": TEXTS})),
@@ -325,22 +286,6 @@ SCHEMAS: Final[dict[str, Schema]] = component_schemas(
         },
         required=("id", "verdict"),
     ),
-    "SearchRequest": record(
-        {
-            "project": PROJECT,
-            "query": words(),
-            "depth": one_of(DEPTHS, default="shallow"),
-            "kinds": list_of(one_of(KINDS_FOUND), "a category of facts must be the only entry beside code"),
-            "path_prefix": text("of the file it is about; absolute, or relative to the project"),
-            "roles": list_of(one_of(ROLES), "of files; restricts the search to code"),
-            "languages": list_of(text("as `source.language` names it"), "restricts the search to code"),
-            "tags": TEXTS,
-            "session": text(),
-            "as_of": TIME,
-            "k": LIMIT_K,
-        },
-        required=("query",),
-    ),
     "SearchResults": record(
         {
             "results": list_of(
@@ -362,23 +307,6 @@ SCHEMAS: Final[dict[str, Schema]] = component_schemas(
             "took_ms": NUMBER,
         },
         required=("results", "status", "took_ms"),
-    ),
-    "Feedback": record(
-        {
-            "items": list_of(
-                record(
-                    {
-                        "id": words("of a memory, or `file:path` as a bundle names a file"),
-                        "outcome": one_of(OUTCOMES),
-                        "note": text(),
-                        "project": words("of a file; if omitted, the project that was last asked about and knows it"),
-                    },
-                    required=("id", "outcome"),
-                ),
-                most=FEEDBACK_LIMIT,
-            )
-        },
-        required=("items",),
     ),
     "ExportLine": record(
         {"type": one_of(EXPORT_TYPES), "version": {"const": EXPORT_VERSION}, "data": OPEN},

@@ -113,7 +113,7 @@ class Contradictions:
             filters = Filters(project=owner, kinds=(Kind.CONTRADICTION,), statuses=statuses)
             found += await self._memories.all_of(filters)
         found.sort(key=lambda one: (one.created, one.id), reverse=True)
-        return part_json(found, conflict_json, offset=request.part.offset, limit=request.part.limit)
+        return part_json(found, conflict_json, offset=request.offset, limit=request.limit)
 
     async def resolve(self, identifier: str, asked: Resolution) -> dict[str, Any]:
         """Resolve a contradiction; the losing side ends. `unresolve` undoes it."""
