@@ -78,7 +78,7 @@ async def test_append_after_concurrent_erasure_shares_log(sessions: Sessions) ->
     erasing = asyncio.create_task(sessions.erase("torn"))
     spoken = await asyncio.gather(*(talk(name) for name in ("Ada", "Ben", "Cleo", "Dora")))
     await erasing
-    listed = (await sessions.page("torn", PageRequest(100, None)))["items"]
+    listed = (await sessions.page("torn", PageRequest(limit=100)))["items"]
 
     assert sorted(one["content"] for one in listed if one["content"] != "what goes") == sorted(
         f"{name} says {number}" for name in ("Ada", "Ben", "Cleo", "Dora") for number in range(5)

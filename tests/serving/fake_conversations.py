@@ -8,7 +8,7 @@ from typing import Any
 from hunchd.domain.errors import NotFound
 from hunchd.domain.session import Message
 from hunchd.protocol.answers import page_json
-from hunchd.protocol.sessions import AppendRequest, CompileRequest, PageRequest, message_json
+from hunchd.protocol.sessions import AppendRequest, CompileRequest, PageRequest, SessionsRequest, message_json
 
 NOW = datetime(2025, 6, 1, 12, tzinfo=UTC)
 
@@ -45,7 +45,7 @@ class FakeConversations:
         items = [message_json(message, session) for message in self._log(session)]
         return page_json(items[: request.limit], next_cursor=None, total=len(items))
 
-    async def known(self, request: PageRequest) -> dict[str, Any]:
+    async def known(self, request: SessionsRequest) -> dict[str, Any]:
         return page_json([await self.session(session) for session in self.logs], next_cursor=None, total=len(self.logs))
 
     async def session(self, session: str) -> dict[str, Any]:

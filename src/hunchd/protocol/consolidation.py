@@ -2,39 +2,48 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Annotated, Any, Final
+
+from msgspec import Meta
 
 from hunchd.protocol.fields import Fields
 from hunchd.protocol.steps import STEPS
+from hunchd.protocol.struct_decoding import ProjectRef, ReadBy, Request, decode, decode_query
 
-CONSOLIDATE_FIELDS: Final = ("dry_run", "steps", "project", "wait")
-UNDO_FIELDS: Final = ("change",)
 CHANGES_PAGE: Final = 500
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConsolidateRequest:
-    """Request for a consolidation run.
+def _steps(fields: Fields, name: str) -> tuple[str, ...]:
+    chosen = frozenset(fields.choices(name, STEPS)) or frozenset(STEPS)
+    return tuple(step for step in STEPS if step in chosen)
 
-    Without `project`: all projects and the user's own memories.
-    """
+
+class ConsolidateRequest(Request, frozen=True, kw_only=True):
+    """Request for a consolidation run; without `project`, of all projects and the user's own memories."""
 
     dry_run: bool = False
-    steps: tuple[str, ...] = STEPS
-    project: str | None = None
-    wait: bool = True
+    steps: Annotated[
+        tuple[Annotated[str, Meta(extra_json_schema={"enum": list(STEPS)})], ...],
+        Meta(description="all of them if omitted; always in this order"),
+        ReadBy(_steps),
+    ] = STEPS
+    project: ProjectRef | None = None
+    wait: Annotated[bool, Meta(description="false: respond at once; follow the run at GET /consolidate/{id}")] = True
+
+
+class UndoRequest(Request, frozen=True, kw_only=True):
+    change: Annotated[
+        Annotated[int, Meta(ge=0, le=10_000_000)] | None, Meta(description="if omitted, the whole run")
+    ] = None
+
+
+class ChangesQuery(Request, frozen=True, kw_only=True):
+    after: Annotated[int, Meta(ge=0, le=10_000_000, description="number of the first change")] = 0
+    limit: Annotated[int, Meta(ge=1, le=CHANGES_PAGE)] = CHANGES_PAGE
 
 
 def consolidate_of_body(raw: Any) -> ConsolidateRequest:
-    fields = Fields(raw, CONSOLIDATE_FIELDS)
-    chosen = frozenset(fields.choices("steps", STEPS)) or frozenset(STEPS)
-    return ConsolidateRequest(
-        dry_run=_flag(fields, raw, "dry_run", False),
-        steps=tuple(step for step in STEPS if step in chosen),
-        project=fields.project(),
-        wait=_flag(fields, raw, "wait", True),
-    )
+    return decode(raw, ConsolidateRequest)
 
 
 def undo_of_body(raw: Any) -> int | None:
@@ -42,19 +51,10 @@ def undo_of_body(raw: Any) -> int | None:
 
     None undoes the whole run.
     """
-    fields = Fields(raw, UNDO_FIELDS)
-    return fields.integer("change", 0, low=0, high=10_000_000) if fields.has("change") else None
+    return decode(raw, UndoRequest).change
 
 
 def changes_of_query(query: str) -> tuple[int, int]:
     """Parse the number of the last change already read, and the page size."""
-    fields = Fields.of_query(query, ("after", "limit"))
-    after = fields.integer("after", 0, low=0, high=10_000_000)
-    return after, fields.integer("limit", CHANGES_PAGE, low=1, high=CHANGES_PAGE)
-
-
-def _flag(fields: Fields, raw: Any, name: str, default: bool) -> bool:
-    value = raw.get(name)
-    if value is not None and not isinstance(value, bool):
-        raise fields.refused(name, "must be true or false")
-    return default if value is None else value
+    asked = decode_query(query, ChangesQuery)
+    return asked.after, asked.limit

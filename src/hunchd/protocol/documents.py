@@ -7,13 +7,16 @@ import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Final
+from typing import Annotated, Any, Final
+
+from msgspec import Meta
 
 from hunchd.domain.errors import InvalidInput, NotFound
 from hunchd.domain.memory import Memory
 from hunchd.protocol.answers import iso
-from hunchd.protocol.fields import TEXT_LIMIT, Fields
-from hunchd.protocol.requests import LARGEST_PAGE, PAGE
+from hunchd.protocol.fields import Fields
+from hunchd.protocol.requests import PAGE, PageSize, Part
+from hunchd.protocol.struct_decoding import Name, Names, ReadBy, Request, decode, decode_query
 
 ROOTS: Final = ("profile", "projects", "reference", "insights", "conversations")
 DOCUMENT_LIMIT: Final = 512 * 1024  # bytes of UTF-8; four copies fit a record of the journal
@@ -24,6 +27,27 @@ _SEGMENT: Final = re.compile(r"[^\W_](?:[\w .,+@()=~#-]*[\w)+#])?|_[\w-]+", re.U
 _ALLOWED: Final = f"a path such as /profile/preferences, below one of: {', '.join('/' + root for root in ROOTS)}"
 
 
+def _content(fields: Fields, name: str) -> str:
+    content = fields.text(name, limit=DOCUMENT_LIMIT)
+    if content is None or not content.strip():
+        raise fields.refused(name, "is missing or empty; give a text, or DELETE the document")
+    return content
+
+
+def _prefix(fields: Fields, name: str) -> str:
+    return "/" + unicodedata.normalize("NFC", fields.text(name) or "").strip().lstrip("/")
+
+
+class NewDocument(Request, frozen=True, kw_only=True):
+    """Document to store under a path."""
+
+    content: Annotated[
+        str, Meta(min_length=1, max_length=DOCUMENT_LIMIT, description="plain text or Markdown"), ReadBy(_content)
+    ]
+    tags: Names = ()
+    metadata: Mapping[str, Any] = {}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentDraft:
     path: str
@@ -32,11 +56,11 @@ class DocumentDraft:
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DocumentsRequest:
-    prefix: str = "/"
-    limit: int = PAGE
-    offset: int = 0
+class DocumentsRequest(Part, frozen=True, kw_only=True):
+    """Query of GET /documents; the cursor is an offset in path order."""
+
+    prefix: Annotated[Name, Meta(description="such as /profile/"), ReadBy(_prefix)] = "/"
+    limit: PageSize = PAGE
 
 
 def document_path(raw: str) -> str:
@@ -68,30 +92,12 @@ def known_path(raw: str) -> str:
 
 
 def document_of_body(path: str, raw: Any) -> DocumentDraft:
-    fields = Fields(raw, ("content", "tags", "metadata"))
-    content = fields.text("content", limit=DOCUMENT_LIMIT)
-    if content is None or not content.strip():
-        raise fields.refused("content", "is missing or empty; give a text, or DELETE the document")
-    return DocumentDraft(
-        path=document_path(path),
-        content=content,
-        tags=fields.texts("tags"),
-        metadata=fields.mapping("metadata", limit=TEXT_LIMIT),
-    )
+    asked = decode(raw, NewDocument)
+    return DocumentDraft(path=document_path(path), content=asked.content, tags=asked.tags, metadata=asked.metadata)
 
 
 def documents_of_query(query: str) -> DocumentsRequest:
-    """Parse the query of GET /documents.
-
-    The cursor is an offset in path order.
-    """
-    fields = Fields.of_query(query, ("prefix", "limit", "cursor"))
-    prefix = "/" + unicodedata.normalize("NFC", fields.text("prefix") or "").strip().lstrip("/")
-    return DocumentsRequest(
-        prefix=prefix,
-        limit=fields.integer("limit", PAGE, low=1, high=LARGEST_PAGE),
-        offset=fields.integer("cursor", 0, low=0, high=2**31),
-    )
+    return decode_query(query, DocumentsRequest)
 
 
 def document_json(memory: Memory, *, content: bool = True) -> dict[str, Any]:

@@ -5,18 +5,15 @@ from __future__ import annotations
 from typing import Any, Final
 
 from hunchd.consolidation.plan import COUNTS
-from hunchd.protocol.consolidation import CHANGES_PAGE
+from hunchd.protocol.consolidation import ChangesQuery, ConsolidateRequest, UndoRequest
 from hunchd.protocol.steps import STEPS
-from hunchd.protocol.struct_schemas import Schema
+from hunchd.protocol.struct_schemas import Schema, component_schemas, query_parameters
 from hunchd.serving.schemas import (
     COUNT,
-    FLAG,
     NUMBER,
     OPEN,
     PART,
-    PROJECT,
     TIME,
-    integer,
     list_of,
     one_of,
     page_of,
@@ -28,15 +25,9 @@ from hunchd.serving.schemas import (
 _JSON: Final = "application/json"
 _STATE: Final[Schema] = {"type": ["object", "null"], "description": "null: no such memory at that time"}
 
-CONSOLIDATION_SCHEMAS: Final[dict[str, Schema]] = {
-    "ConsolidateRequest": record(
-        {
-            "dry_run": FLAG,
-            "steps": list_of(one_of(STEPS), "all of them if omitted; always in this order"),
-            "project": PROJECT,
-            "wait": FLAG | {"description": "false: respond at once; follow the run at GET /consolidate/{id}"},
-        }
-    ),
+CONSOLIDATION_SCHEMAS: Final[dict[str, Schema]] = component_schemas(
+    {"ConsolidateRequest": ConsolidateRequest, "UndoRequest": UndoRequest}
+) | {
     "Run": record(
         {
             "run": text("its id"),
@@ -81,7 +72,6 @@ CONSOLIDATION_SCHEMAS: Final[dict[str, Schema]] = {
         },
         required=("usage", "events", "changes"),
     ),
-    "UndoRequest": record({"change": COUNT | {"description": "if omitted, the whole run"}}),
     "Undone": record({"run": text(), "undone": COUNT, "left": COUNT}, required=("run", "undone", "left")),
 }
 
@@ -103,10 +93,7 @@ CONSOLIDATION_OPERATIONS: Final[dict[tuple[str, str], dict[str, Any]]] = {
     ("GET", "/consolidate/{id}"): {
         "id": "run",
         "summary": "Return one run with its changes, or its progress.",
-        "query": (
-            ("after", integer(0, 10_000_000, "number of the first change"), False),
-            ("limit", integer(1, CHANGES_PAGE, default=CHANGES_PAGE), False),
-        ),
+        "query": query_parameters(ChangesQuery),
         "answers": ((_JSON, ref("Run")),),
         "errors": (404,),
     },

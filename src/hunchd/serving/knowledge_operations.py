@@ -4,40 +4,32 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from hunchd.protocol.documents import DOCUMENT_LIMIT, ROOTS
+from hunchd.protocol.documents import ROOTS, DocumentsRequest, NewDocument
 from hunchd.protocol.requests import (
-    LARGEST_PAGE,
-    PAGE,
     RESOLUTIONS,
     AsOfQuery,
     ConflictsRequest,
     FactRequest,
     NearQuery,
 )
-from hunchd.protocol.struct_schemas import Schema, query_parameters
+from hunchd.protocol.struct_schemas import Schema, component_schemas, query_parameters
 from hunchd.serving.schemas import (
     COUNT,
     FRACTION,
     OPEN,
     TEXTS,
     TIME,
-    integer,
     list_of,
     one_of,
     page_of,
     record,
     ref,
     text,
-    words,
 )
 
 _JSON: Final = "application/json"
 
-KNOWLEDGE_SCHEMAS: Final[dict[str, Schema]] = {
-    "NewDocument": record(
-        {"content": words("plain text or Markdown", most=DOCUMENT_LIMIT), "tags": TEXTS, "metadata": OPEN},
-        required=("content",),
-    ),
+KNOWLEDGE_SCHEMAS: Final[dict[str, Schema]] = component_schemas({"NewDocument": NewDocument}) | {
     "Document": record(
         {
             "path": text(f"below one of: {', '.join('/' + root for root in ROOTS)}"),
@@ -131,11 +123,7 @@ KNOWLEDGE_OPERATIONS: Final[dict[tuple[str, str], dict[str, Any]]] = {
     ("GET", "/documents"): {
         "id": "listDocuments",
         "summary": "List the documents below a prefix, without their texts.",
-        "query": (
-            ("prefix", text("such as /profile/"), False),
-            ("limit", integer(1, LARGEST_PAGE, default=PAGE), False),
-            ("cursor", text("`next` of the page before"), False),
-        ),
+        "query": query_parameters(DocumentsRequest),
         "answers": ((_JSON, page_of(ref("Document"))),),
     },
     ("PUT", "/documents/{path}"): {

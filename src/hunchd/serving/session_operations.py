@@ -4,57 +4,35 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from hunchd.protocol.requests import LARGEST_BUDGET, LARGEST_PAGE, PAGE
 from hunchd.protocol.sessions import (
-    COMPILE_BUDGET,
     EVENTS,
-    LEAST_BUDGET,
-    MESSAGE_LIMIT,
-    MESSAGES_LIMIT,
-    OUTCOMES,
     ROLES,
-    SESSION_LIMIT,
-    TOOLS_LIMIT,
+    CompileRequest,
+    MessageBody,
+    Messages,
+    PageRequest,
+    SessionEnd,
+    SessionsRequest,
 )
-from hunchd.protocol.struct_schemas import Schema
+from hunchd.protocol.struct_schemas import Schema, component_schemas, query_parameters
 from hunchd.serving.schemas import (
     COUNT,
     OPEN,
-    PROJECT,
     TEXTS,
     TIME,
-    integer,
     list_of,
     one_of,
     page_of,
     record,
     ref,
     text,
-    words,
 )
 
-_LIMIT: Final[Schema] = integer(1, LARGEST_PAGE, default=PAGE)
-_CURSOR: Final[Schema] = text("`next` of the page before")
 _MAYBE_TEXT: Final[Schema] = {"type": ["string", "null"]}
 
-SESSION_SCHEMAS: Final[dict[str, Schema]] = {
-    "Message": record(
-        {
-            "ref": text("your own key: a message sent again with it is not stored twice"),
-            "role": one_of(ROLES),
-            "name": text("of the speaker, or of the tool"),
-            "content": text("a tool call may use event_data instead", most=MESSAGE_LIMIT),
-            "at": TIME,
-            "event_type": one_of(EVENTS, "if omitted, derived from the role"),
-            "event_data": {"type": "object", "description": "the arguments of a tool call, its status, …"},
-        },
-        required=("role",),
-    ),
-    "Messages": record(
-        {"messages": list_of(ref("Message"), most=MESSAGES_LIMIT), "project": PROJECT},
-        required=("messages",),
-        meaning="A session belongs to the project of its first request.",
-    ),
+SESSION_SCHEMAS: Final[dict[str, Schema]] = component_schemas(
+    {"CompileRequest": CompileRequest, "Message": MessageBody, "Messages": Messages, "SessionEnd": SessionEnd}
+) | {
     "MessagesAccepted": record(
         {
             "session": text(),
@@ -94,19 +72,6 @@ SESSION_SCHEMAS: Final[dict[str, Schema]] = {
         },
         required=("id", "title", "state", "began", "messages"),
     ),
-    "SessionEnd": record({"outcome": one_of(("", *OUTCOMES), "if omitted, derived from the last turns")}),
-    "CompileRequest": record(
-        {
-            "session": words(most=SESSION_LIMIT),
-            "message": text("the user's new message; it is not added to the log"),
-            "budget": integer(LEAST_BUDGET, LARGEST_BUDGET, "tokens, never exceeded", default=COMPILE_BUDGET),
-            "project": PROJECT,
-            "system": text("your own instructions, the same in every request: part of the static prefix"),
-            "tools": list_of(OPEN, "tool definitions, sorted by name into the static prefix", most=TOOLS_LIMIT),
-            "task": text("state of the task; the first section dropped when the budget is short"),
-        },
-        required=("session",),
-    ),
     "Prompt": record(
         {
             "messages": list_of(OPEN, "the first holds the system blocks; cache_control marks where caching pays"),
@@ -133,7 +98,7 @@ SESSION_OPERATIONS: Final[dict[tuple[str, str], dict[str, Any]]] = {
     ("GET", "/sessions"): {
         "id": "listSessions",
         "summary": "List all sessions, newest first.",
-        "query": (("project", PROJECT, False), ("limit", _LIMIT, False), ("cursor", _CURSOR, False)),
+        "query": query_parameters(SessionsRequest),
         "answers": (("application/json", page_of(ref("Session"))),),
         "errors": (404,),
     },
@@ -159,7 +124,7 @@ SESSION_OPERATIONS: Final[dict[tuple[str, str], dict[str, Any]]] = {
     ("GET", "/sessions/{id}/messages"): {
         "id": "listMessages",
         "summary": "List the log, oldest first.",
-        "query": (("limit", _LIMIT, False), ("cursor", _CURSOR, False)),
+        "query": query_parameters(PageRequest),
         "answers": (("application/json", page_of(ref("LoggedMessage"))),),
         "errors": (404,),
     },

@@ -40,7 +40,7 @@ from hunchd.engine.state.project import Project
 from hunchd.ingestion.digesting import digested
 from hunchd.ingestion.redaction import redacted_name
 from hunchd.protocol.requests import Depth, SearchRequest
-from hunchd.protocol.sessions import AppendRequest, CompileRequest, PageRequest
+from hunchd.protocol.sessions import AppendRequest, CompileRequest, PageRequest, SessionsRequest
 from hunchd.store.hot import HotTier
 
 DEFAULT_HISTORY = int(HISTORY * DESIGN)  # tokens
@@ -137,7 +137,7 @@ class Conversations(Feature):
         """Return a page of a session's messages."""
         return await self._sessions.page(session, request)
 
-    async def known(self, request: PageRequest) -> dict[str, Any]:
+    async def known(self, request: SessionsRequest) -> dict[str, Any]:
         """Return a page of the sessions."""
         return await self._sessions.known(request, self._owner(request.project))
 

@@ -36,7 +36,7 @@ from hunchd.ingestion.redaction import redact, redacted_name
 from hunchd.protocol.answers import iso, page_json
 from hunchd.protocol.decoding import no_cursor
 from hunchd.protocol.memories import title_of
-from hunchd.protocol.sessions import AppendRequest, MessageDraft, PageRequest, message_json
+from hunchd.protocol.sessions import AppendRequest, MessageDraft, PageRequest, SessionsRequest, message_json
 from hunchd.store.client import StoreClient
 from hunchd.store.hot import HotTier
 from hunchd.store.journal.journal import Journal
@@ -270,7 +270,7 @@ class Sessions:
                 total=len(log.messages),
             )
 
-    async def known(self, request: PageRequest, project: str | None) -> dict[str, Any]:
+    async def known(self, request: SessionsRequest, project: str | None) -> dict[str, Any]:
         """Return a page of the sessions, newest first, optionally of one project."""
         await self.begun()
         wanted = [head for head in self.heads.values() if request.project is None or head.project == project]

@@ -13,10 +13,12 @@ import secrets
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Final
+
+from msgspec import structs
 
 from hunchd.config.settings import ConsolidationSettings
 from hunchd.consolidation.aging import ARCHIVED
@@ -210,7 +212,7 @@ class Consolidation:
         if self._settings.nightly and self._current is None:
             asked = ConsolidateRequest()
             if not await self._ran_within(AWAY_AFTER):
-                asked = replace(asked, steps=tuple(step for step in asked.steps if step != Step.ERASE))
+                asked = structs.replace(asked, steps=tuple(step for step in asked.steps if step != Step.ERASE))
             await self.consolidate(asked, trigger="nightly")
 
     async def is_due(self, installed: datetime) -> bool:
