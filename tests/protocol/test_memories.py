@@ -14,9 +14,10 @@ from hunchd.domain.memory import Artifact, Kind, Levels, Memory, Scope, Status, 
 from hunchd.protocol.fields import TEXT_LIMIT
 from hunchd.protocol.memories import (
     CLEARABLE,
-    DRAFT_FIELDS,
     DRAFT_KINDS,
-    PATCH_FIELDS,
+    MemoryBody,
+    MemoryPatch,
+    MemoryRecord,
     drafts_of_body,
     memory_draft,
     memory_from_json,
@@ -24,7 +25,10 @@ from hunchd.protocol.memories import (
     memory_patch,
     title_of,
 )
+from hunchd.protocol.struct_decoding import wire_names
 
+DRAFT_FIELDS = wire_names(MemoryBody)
+PATCH_FIELDS = wire_names(MemoryPatch)
 AT = datetime(2025, 3, 1, 9, 30, tzinfo=UTC)
 SMALL = Memory(id="m1", kind=Kind.FACT, title="t", content="c", at=AT, created=AT, updated=AT)
 WHOLE = replace(
@@ -123,6 +127,7 @@ def test_memory_json_matches_contract_shape() -> None:
         "usage": {"retrieved": 3, "cited": 2, "ignored": 1},
         "status": "superseded",
     }
+    assert set(memory_json(WHOLE)) == set(wire_names(MemoryRecord))
     assert not {"ref", "levels", "project", "valid_to", "superseded_by"} & set(memory_json(SMALL))
 
 

@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 import pytest
 
-from hunchd.protocol.memories import MEMORY_FIELDS
+from hunchd.protocol.memories import MemoryRecord
 from hunchd.protocol.messages import FIELDS_OF_KIND, SIGNAL_FIELDS, SIGNAL_KINDS
 from hunchd.protocol.requests import (
     AssembleRequest,
@@ -30,9 +30,11 @@ from tests.repositories import make_shop
 
 ALLOWED = (503, 507)  # of the answers from 500 on
 GROWTH = 50 * 1024 * 1024  # bytes
-STRUCTS = (AssembleRequest, ContextQuery, ExpandRequest, PredictRequest, SearchBody)
+STRUCTS = (MemoryRecord, AssembleRequest, ContextQuery, ExpandRequest, PredictRequest, SearchBody)
 NAMES = (
-    *dict.fromkeys((*MEMORY_FIELDS, *SIGNAL_FIELDS, *(name for each in STRUCTS for name in wire_names(each)))),
+    *dict.fromkeys(
+        (*wire_names(MemoryRecord), *SIGNAL_FIELDS, *(name for each in STRUCTS for name in wire_names(each)))
+    ),
     *dict.fromkeys(name for names in FIELDS_OF_KIND.values() for name in names),
     *("items", "memories", "signals", "outcome", "data", "type", "version"),
 )

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from opened_doors import TOKEN, Daemon
 
-from hunchd.protocol.memories import MEMORY_FIELDS
+from hunchd.protocol.memories import MemoryRecord
 from hunchd.protocol.messages import FIELDS_OF_KIND, SIGNAL_FIELDS, SIGNAL_KINDS
 from hunchd.protocol.requests import (
     AssembleRequest,
@@ -39,7 +39,7 @@ STRUCTS = (
 )
 NAMES = sorted(
     {
-        *MEMORY_FIELDS,
+        *wire_names(MemoryRecord),
         *SIGNAL_FIELDS,
         *(name for names in FIELDS_OF_KIND.values() for name in names),
         *(name for each in STRUCTS for name in wire_names(each)),

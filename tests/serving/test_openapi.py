@@ -11,7 +11,6 @@ from fake_engine import FakeEngine
 from opened_doors import TOKEN, Daemon
 
 from hunchd.protocol.answers import bundle_json, project_json
-from hunchd.protocol.memories import DRAFT_FIELDS, MEMORY_FIELDS, PATCH_FIELDS
 from hunchd.protocol.messages import FIELDS_OF_KIND, SIGNAL_FIELDS
 from hunchd.protocol.requests import ContextRequest
 from hunchd.serving.http import make_app
@@ -30,9 +29,6 @@ def test_openapi_paths_match_router() -> None:
 @pytest.mark.parametrize(
     ("described", "parsed"),
     [
-        (SCHEMAS["MemoryDraft"]["properties"], DRAFT_FIELDS),
-        (SCHEMAS["MemoryPatch"]["properties"], PATCH_FIELDS),
-        (SCHEMAS["Memory"]["properties"], MEMORY_FIELDS),
         (
             SCHEMAS["Signal"]["properties"],
             {*SIGNAL_FIELDS, *(name for names in FIELDS_OF_KIND.values() for name in names)},

@@ -90,7 +90,8 @@ class Fields:
         """Return the text, or None if omitted. Raises InvalidInput for an empty one."""
         value = self.text(name, limit=limit)
         if value is not None and not value.strip():
-            raise self.refused(name, f"is empty; name a {name} or leave it out")
+            wanted = "name a project" if name == "project" else "give a text"
+            raise self.refused(name, f"is empty; {wanted} or leave it out")
         return value
 
     def project(self, known: Known | None = None) -> str | None:

@@ -5,39 +5,223 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Final
+from typing import Annotated, Any, ClassVar, Final, Literal
+
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from hunchd.domain.errors import InvalidInput
 from hunchd.domain.facts import CATEGORIES, LEAST_CONFIDENCE, LEAST_IMPORTANCE
 from hunchd.domain.memory import Artifact, Kind, Levels, Memory, Scope, Status, Trust, Usage
 from hunchd.protocol.answers import iso
-from hunchd.protocol.fields import LIST_LIMIT, TEXT_LIMIT, Fields, Known, batch_of, each_good
-from hunchd.protocol.paths import PATH_LIMIT
-from hunchd.protocol.requests import KINDS, SCOPES, STATUSES
+from hunchd.protocol.fields import LIST_LIMIT, Fields, Known, batch_of, each_good, refuse_unknown_project
+from hunchd.protocol.requests import KINDS
+from hunchd.protocol.struct_decoding import (
+    Fraction,
+    LongText,
+    Name,
+    Names,
+    PathText,
+    ProjectRef,
+    ReadBy,
+    Request,
+    RequiredName,
+    Time,
+    decode,
+    wire_names,
+)
 
 DRAFTS_LIMIT: Final = 1000  # memories a request
 TITLE_LIMIT: Final = 120  # characters of a title made from the content
 # Exports may hold longer texts than clients may send.
 STORED_LIMIT: Final = 1024 * 1024  # bytes of UTF-8
-TRUSTS: Final = tuple(trust.value for trust in Trust)
 # Kinds that clients may add; contradictions are only detected. A category stands for a fact, as in bundles.
 DRAFT_KINDS: Final = (*(kind for kind in KINDS if kind != Kind.CONTRADICTION), *CATEGORIES)
 _COUNTED: Final = ("retrieved", "cited", "ignored", "wrong", "missed")
-ARTIFACT_TYPES: Final = ("commit", "pr", "adr", "file", "tag", "url")
+STORED_LIST_LIMIT: Final = 10_000  # entries of a stored list
 
-DRAFT_FIELDS: Final = (
-    "kind", "content", "title", "project", "ref", "levels", "category", "key", "value", "scope", "branch", "confidence",
-    "importance", "tags", "at", "valid_from", "valid_to", "supersedes", "links", "artifacts", "trust", "source",
-)  # fmt: skip
-PATCH_FIELDS: Final = (
-    "title", "content", "levels", "category", "key", "value", "scope", "branch", "confidence", "importance", "tags",
-    "valid_from", "valid_to", "links", "artifacts", "trust", "status",
-)  # fmt: skip
-MEMORY_FIELDS: Final = (
-    *DRAFT_FIELDS, "id", "superseded_by", "usage", "status", "created", "updated",
-)  # fmt: skip
 # `valid_from` can be changed but not cleared: every memory is valid from some time on.
 CLEARABLE: Final = ("category", "key", "value", "branch", "valid_to")
+
+
+def _read_links(fields: Fields, name: str, *, most: int = LIST_LIMIT) -> tuple[Mapping[str, str], ...]:
+    links = fields.objects(name, most=most)
+    for link in links:
+        if not isinstance(link, dict) or not all(isinstance(text, str) for text in link.values()) or "ref" not in link:
+            raise fields.refused(name, 'must hold objects of texts, {"type": …, "ref": …}')
+    return tuple(links)
+
+
+def _read_stored_links(fields: Fields, name: str) -> tuple[Mapping[str, str], ...]:
+    return _read_links(fields, name, most=STORED_LIST_LIMIT)
+
+
+def _read_stored_source(fields: Fields, name: str) -> Mapping[str, Any]:
+    return fields.mapping(name, limit=STORED_LIMIT)
+
+
+StoredText = Annotated[str, Meta(max_length=STORED_LIMIT)]
+DraftKind = Annotated[str, Meta(extra_json_schema={"enum": list(DRAFT_KINDS)})]
+ArtifactType = Literal["commit", "pr", "adr", "file", "tag", "url"]
+Count = Annotated[int, Meta(ge=0)]
+Link = Annotated[
+    Mapping[str, str],
+    Meta(
+        extra_json_schema={"properties": {"type": {"type": "string"}, "ref": {"type": "string"}}, "required": ["ref"]}
+    ),
+]
+_CATEGORY: Final = Meta(description=f"of a fact: {', '.join(CATEGORIES)}")
+
+
+class LevelsBody(Request, frozen=True, kw_only=True):
+    summary: LongText = ""
+    compressed: LongText = ""
+    index: LongText = ""
+
+
+class StoredLevels(Struct, frozen=True, kw_only=True):
+    summary: StoredText = ""
+    compressed: StoredText = ""
+    index: StoredText = ""
+
+
+class ArtifactRecord(Struct, frozen=True, kw_only=True):
+    type: ArtifactType
+    ref: Annotated[PathText, Meta(min_length=1)]
+
+
+class ArtifactBody(ArtifactRecord, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Artifact that a memory is about."""
+
+
+class UsageBody(Struct, frozen=True, kw_only=True):
+    retrieved: Count = 0
+    cited: Count = 0
+    ignored: Count = 0
+    wrong: Count = 0
+    missed: Count = 0
+    last: Annotated[Time | None, Meta(description="ISO 8601: when it was last shown, used or missed")] = None
+
+
+class MemoryBody(Request, frozen=True, kw_only=True):
+    """Memory to store: `kind` and `content` are enough, for a fact `key` and `value`."""
+
+    schema_keywords: ClassVar = {"anyOf": [{"required": ["content"]}, {"required": ["key", "value"]}]}
+
+    kind: DraftKind
+    content: Annotated[LongText, Meta(description="kept verbatim, after redaction")] = ""
+    title: Annotated[Name, Meta(description="derived from the content if omitted")] = ""
+    project: Annotated[
+        ProjectRef | None, Meta(description="the path or the id of a project; if omitted, the user's own")
+    ] = None
+    ref: Annotated[
+        Name | None,
+        Meta(
+            description="the caller's own key: sending it again changes nothing; "
+            "with another key of a fact it is rejected"
+        ),
+    ] = None
+    levels: LevelsBody = LevelsBody()
+    category: Annotated[Name | None, _CATEGORY] = None
+    key: Name | None = None
+    value: LongText | None = None
+    scope: Scope | None = None
+    branch: Name | None = None
+    confidence: Fraction = 1.0
+    importance: Fraction = 0.5
+    tags: Names = ()
+    at: Time | None = None
+    valid_from: Time | None = None
+    valid_to: Time | None = None
+    supersedes: Annotated[
+        Name | None,
+        Meta(description="id of the memory it replaces, of the same project, which is no longer valid from then on"),
+    ] = None
+    links: Annotated[
+        tuple[Link, ...],
+        Meta(max_length=LIST_LIMIT),
+        ReadBy(_read_links),
+    ] = ()
+    artifacts: Annotated[tuple[ArtifactBody, ...], Meta(max_length=LIST_LIMIT)] = ()
+    trust: Trust = Trust.USER
+    source: Mapping[str, Any] = {}
+
+    @property
+    def is_fact(self) -> bool:
+        return self.kind == Kind.FACT or self.kind in CATEGORIES
+
+    def check(self, fields: Fields) -> None:
+        if not self.content.strip() and not (self.key and self.value):
+            raise fields.refused(
+                "content", "is missing or empty; give a text (a fact may have 'key' and 'value' instead)"
+            )
+        for name, least in (("confidence", LEAST_CONFIDENCE), ("importance", LEAST_IMPORTANCE)):
+            if self.is_fact and getattr(self, name) < least:
+                raise fields.refused(name, f"of a fact must be at least {least:g}; facts below that are not stored")
+        if self.valid_from and self.valid_to and self.valid_to < self.valid_from:
+            raise fields.refused("valid_to", "lies before 'valid_from'")
+
+
+class MemoryDrafts(Request, frozen=True, kw_only=True):
+    memories: Annotated[tuple[MemoryBody, ...], Meta(max_length=DRAFTS_LIMIT)]
+
+
+class MemoryPatch(Request, frozen=True, kw_only=True):
+    """Omitted fields stay unchanged; null clears category, key, value, branch, valid_to."""
+
+    title: Annotated[Name, Meta(min_length=1)] | UnsetType = UNSET
+    content: Annotated[LongText, Meta(min_length=1)] | UnsetType = UNSET
+    levels: LevelsBody | UnsetType = UNSET
+    category: Annotated[Name | UnsetType | None, _CATEGORY] = UNSET
+    key: Name | UnsetType | None = UNSET
+    value: LongText | UnsetType | None = UNSET
+    scope: Scope | UnsetType = UNSET
+    branch: Name | UnsetType | None = UNSET
+    confidence: Fraction | UnsetType = UNSET
+    importance: Fraction | UnsetType = UNSET
+    tags: Names | UnsetType = UNSET
+    valid_from: Time | UnsetType = UNSET
+    valid_to: Time | UnsetType | None = UNSET
+    links: Annotated[
+        tuple[Link, ...] | UnsetType,
+        Meta(extra_json_schema={"maxItems": LIST_LIMIT}),
+        ReadBy(_read_links),
+    ] = UNSET
+    artifacts: Annotated[tuple[ArtifactBody, ...], Meta(max_length=LIST_LIMIT)] | UnsetType = UNSET
+    trust: Trust | UnsetType = UNSET
+    status: Status | UnsetType = UNSET
+
+
+class MemoryRecord(Struct, frozen=True, kw_only=True):
+    """Memory as it is shown, stored and exported; empty optional fields are omitted."""
+
+    id: RequiredName
+    kind: Kind
+    title: LongText = ""
+    content: StoredText = ""
+    project: PathText | None = None
+    ref: Name | None = None
+    levels: StoredLevels = StoredLevels()
+    category: Annotated[Name | None, _CATEGORY] = None
+    key: LongText | None = None
+    value: StoredText | None = None
+    scope: Scope = Scope.PROJECT
+    branch: Name | None = None
+    confidence: Fraction = 1.0
+    importance: Fraction = 0.5
+    tags: Annotated[tuple[Name, ...], Meta(max_length=STORED_LIST_LIMIT)] = ()
+    at: Time
+    created: Time | None = None
+    updated: Time | None = None
+    valid_from: Time | None = None
+    valid_to: Time | None = None
+    supersedes: Name | None = None
+    superseded_by: Name | None = None
+    links: Annotated[tuple[Link, ...], ReadBy(_read_stored_links)] = ()
+    artifacts: Annotated[tuple[ArtifactRecord, ...], Meta(max_length=STORED_LIST_LIMIT)] = ()
+    trust: Trust = Trust.USER
+    source: Annotated[Mapping[str, Any], ReadBy(_read_stored_source)] = {}
+    usage: UsageBody = UsageBody()
+    status: Status = Status.ACTIVE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,35 +277,33 @@ def memory_draft(raw: Any, *, number: int | None = None, known: Known | None = N
 
     `kind` and `content` are required, a fact may have `key` and `value` instead. `number` is its index in a batch.
     """
-    fields = Fields(raw, DRAFT_FIELDS, where=_where(number))
-    called = fields.choice("kind", DRAFT_KINDS)
-    kind = Kind.FACT if called in CATEGORIES else Kind(called)
-    project = fields.project(known)
-    key, value = fields.text("key") or None, fields.text("value", limit=TEXT_LIMIT) or None
-    content = _content(fields, key, value)
+    body = decode(raw, MemoryBody, where=_where(number))
+    if body.project is not None and known is not None:
+        refuse_unknown_project(body.project, known, field=f"{_where(number)}project")
+    content = body.content if body.content.strip() else f"{body.key}: {body.value}"
     return MemoryDraft(
-        kind=kind,
-        title=fields.text("title") or title_of(content),
+        kind=Kind.FACT if body.is_fact else Kind(body.kind),
+        title=body.title or title_of(content),
         content=content,
-        project=project,
-        ref=fields.text("ref") or None,
-        levels=_levels(fields),
-        category=fields.text("category") or (called if called in CATEGORIES else None),
-        key=key,
-        value=value,
-        scope=Scope(fields.choice("scope", SCOPES, Scope.PROJECT if project else Scope.USER)),
-        branch=fields.text("branch") or None,
-        confidence=_worth_keeping(fields, kind, "confidence", 1.0, LEAST_CONFIDENCE),
-        importance=_worth_keeping(fields, kind, "importance", 0.5, LEAST_IMPORTANCE),
-        tags=fields.texts("tags"),
-        at=fields.time("at"),
-        valid_from=fields.time("valid_from"),
-        valid_to=_valid_to(fields),
-        supersedes=fields.text("supersedes") or None,
-        links=_links(fields),
-        artifacts=_artifacts(fields),
-        trust=Trust(fields.choice("trust", TRUSTS, Trust.USER)),
-        source=fields.mapping("source"),
+        project=body.project,
+        ref=body.ref,
+        levels=_levels_of(body.levels),
+        category=body.category or (body.kind if body.kind in CATEGORIES else None),
+        key=body.key,
+        value=body.value,
+        scope=body.scope or (Scope.PROJECT if body.project else Scope.USER),
+        branch=body.branch,
+        confidence=body.confidence,
+        importance=body.importance,
+        tags=body.tags,
+        at=body.at,
+        valid_from=body.valid_from,
+        valid_to=body.valid_to,
+        supersedes=body.supersedes,
+        links=body.links,
+        artifacts=_artifacts_of(body.artifacts),
+        trust=body.trust,
+        source=body.source,
         number=number,
     )
 
@@ -131,20 +313,26 @@ def memory_patch(raw: Any) -> dict[str, Any]:
 
     null clears a field that may be empty.
     """
-    fields = Fields(raw, PATCH_FIELDS)
-    fixed = [name for name in raw if name in MEMORY_FIELDS and name not in PATCH_FIELDS]
-    if fixed:
-        raise fields.refused(fixed[0], f"cannot be changed; can be: {', '.join(PATCH_FIELDS)}")
-    cleared = [name for name in PATCH_FIELDS if name in raw and raw[name] is None]
-    for name in cleared:
-        if name not in CLEARABLE:
-            raise fields.refused(
-                name, f"cannot be cleared; can be: {', '.join(CLEARABLE)}", hint="leave it out to keep it"
+    changeable = wire_names(MemoryPatch)
+    given: Mapping[str, Any] = raw if isinstance(raw, dict) else {}
+    for name, value in given.items():
+        if name in wire_names(MemoryRecord) and name not in changeable:
+            raise InvalidInput(f"'{name}' cannot be changed; can be: {', '.join(changeable)}", field=name)
+        if value is None and name in changeable and name not in CLEARABLE:
+            raise InvalidInput(
+                f"'{name}' cannot be cleared; can be: {', '.join(CLEARABLE)}",
+                field=name,
+                hint="leave it out to keep it",
             )
-    patch: dict[str, Any] = {name: _patched(fields, name) for name in PATCH_FIELDS if fields.has(name)}
-    patch |= dict.fromkeys(cleared)
+    asked = decode(raw, MemoryPatch)
+    patch = {name: value for name in changeable if (value := getattr(asked, name)) is not UNSET}
+    if not isinstance(asked.levels, UnsetType):
+        patch["levels"] = _levels_of(asked.levels)
+    if not isinstance(asked.artifacts, UnsetType):
+        patch["artifacts"] = _artifacts_of(asked.artifacts)
+    patch |= {name: None for name in CLEARABLE if name in given and given[name] is None}
     if not patch:
-        raise InvalidInput(f"nothing to change; can be: {', '.join(PATCH_FIELDS)}")
+        raise InvalidInput(f"nothing to change; can be: {', '.join(changeable)}")
     return patch
 
 
@@ -187,39 +375,37 @@ def memory_json(memory: Memory) -> dict[str, Any]:
 
 def memory_from_json(raw: Any) -> Memory:
     """Parse the output of `memory_json` into an equal memory."""
-    fields = Fields(raw, MEMORY_FIELDS)
-    at = fields.time("at")
-    if at is None:
-        raise fields.refused("at", "is missing")
+    record = decode(raw, MemoryRecord)
+    usage = record.usage
     return Memory(
-        id=fields.required_text("id"),
-        kind=Kind(fields.choice("kind", KINDS)),
-        title=fields.text("title", limit=TEXT_LIMIT) or "",
-        content=fields.text("content", limit=STORED_LIMIT) or "",
-        at=at,
-        created=fields.time("created") or at,
-        updated=fields.time("updated") or at,
-        project=fields.text("project", limit=PATH_LIMIT),
-        ref=fields.text("ref"),
-        levels=_levels(fields, limit=STORED_LIMIT),
-        category=fields.text("category"),
-        key=fields.text("key", limit=TEXT_LIMIT),
-        value=fields.text("value", limit=STORED_LIMIT),
-        scope=Scope(fields.choice("scope", SCOPES, Scope.PROJECT)),
-        branch=fields.text("branch"),
-        confidence=fields.fraction("confidence", 1.0),
-        importance=fields.fraction("importance", 0.5),
-        tags=fields.texts("tags", most=10_000),
-        valid_from=fields.time("valid_from"),
-        valid_to=fields.time("valid_to"),
-        supersedes=fields.text("supersedes"),
-        superseded_by=fields.text("superseded_by"),
-        links=_links(fields, most=10_000),
-        artifacts=_artifacts(fields, most=10_000),
-        trust=Trust(fields.choice("trust", TRUSTS, Trust.USER)),
-        source=fields.mapping("source", limit=STORED_LIMIT),
-        usage=_usage(fields),
-        status=Status(fields.choice("status", STATUSES, Status.ACTIVE)),
+        id=record.id,
+        kind=record.kind,
+        title=record.title,
+        content=record.content,
+        at=record.at,
+        created=record.created or record.at,
+        updated=record.updated or record.at,
+        project=record.project,
+        ref=record.ref,
+        levels=_levels_of(record.levels),
+        category=record.category,
+        key=record.key,
+        value=record.value,
+        scope=record.scope,
+        branch=record.branch,
+        confidence=record.confidence,
+        importance=record.importance,
+        tags=record.tags,
+        valid_from=record.valid_from,
+        valid_to=record.valid_to,
+        supersedes=record.supersedes,
+        superseded_by=record.superseded_by,
+        links=record.links,
+        artifacts=_artifacts_of(record.artifacts),
+        trust=record.trust,
+        source=record.source,
+        usage=Usage(usage.retrieved, usage.cited, usage.ignored, usage.wrong, usage.missed, usage.last),
+        status=record.status,
     )
 
 
@@ -233,48 +419,12 @@ def _where(number: int | None) -> str:
     return "" if number is None else f"memories[{number}]."
 
 
-def _content(fields: Fields, key: str | None, value: str | None) -> str:
-    content = fields.text("content", limit=TEXT_LIMIT)
-    if content and content.strip():
-        return content
-    if key and value:
-        return f"{key}: {value}"
-    raise fields.refused("content", "is missing or empty; give a text (a fact may have 'key' and 'value' instead)")
+def _levels_of(levels: LevelsBody | StoredLevels) -> Levels:
+    return Levels(levels.summary, levels.compressed, levels.index)
 
 
-def _patched(fields: Fields, name: str) -> Any:
-    match name:
-        case "title":
-            return fields.required_text(name)
-        case "content":
-            return fields.required_text(name, limit=TEXT_LIMIT)
-        case "levels":
-            return _levels(fields)
-        case "value":
-            return fields.text(name, limit=TEXT_LIMIT)
-        case "scope":
-            return Scope(fields.choice(name, SCOPES))
-        case "confidence" | "importance":
-            return fields.fraction(name, 0.0)
-        case "tags":
-            return fields.texts(name)
-        case "valid_from" | "valid_to":
-            return fields.time(name)
-        case "links":
-            return _links(fields)
-        case "artifacts":
-            return _artifacts(fields)
-        case "trust":
-            return Trust(fields.choice(name, TRUSTS))
-        case "status":
-            return Status(fields.choice(name, STATUSES))
-        case _:
-            return fields.text(name)
-
-
-def _levels(fields: Fields, *, limit: int = TEXT_LIMIT) -> Levels:
-    inner = Fields(fields.mapping("levels", limit=4 * limit), ("summary", "compressed", "index"), where="levels.")
-    return Levels(*(inner.text(name, limit=limit) or "" for name in ("summary", "compressed", "index")))
+def _artifacts_of(artifacts: tuple[ArtifactRecord, ...]) -> tuple[Artifact, ...]:
+    return tuple(Artifact(each.type, each.ref) for each in artifacts)
 
 
 def _levels_json(levels: Levels) -> dict[str, str] | None:
@@ -283,43 +433,7 @@ def _levels_json(levels: Levels) -> dict[str, str] | None:
     return {"summary": levels.summary, "compressed": levels.compressed, "index": levels.index}
 
 
-def _links(fields: Fields, *, most: int = LIST_LIMIT) -> tuple[Mapping[str, str], ...]:
-    links = fields.objects("links", most=most)
-    for link in links:
-        if not isinstance(link, dict) or not all(isinstance(text, str) for text in link.values()) or "ref" not in link:
-            raise fields.refused("links", 'must hold objects of texts, {"type": …, "ref": …}')
-    return tuple(links)
-
-
-def _artifacts(fields: Fields, *, most: int = LIST_LIMIT) -> tuple[Artifact, ...]:
-    artifacts = []
-    for index, raw in enumerate(fields.objects("artifacts", most=most)):
-        inner = Fields(raw, ("type", "ref"), where=f"artifacts[{index}].")
-        artifacts.append(Artifact(inner.choice("type", ARTIFACT_TYPES), inner.required_text("ref", limit=PATH_LIMIT)))
-    return tuple(artifacts)
-
-
-def _usage(fields: Fields) -> Usage:
-    inner = Fields(fields.mapping("usage"), (*_COUNTED, "last"), where="usage.")
-    counts = {name: inner.integer(name, 0, low=0, high=2**62) for name in _COUNTED}
-    return Usage(**counts, last=inner.time("last"))
-
-
 def _usage_json(usage: Usage) -> dict[str, Any]:
     told: dict[str, Any] = {name: getattr(usage, name) for name in _COUNTED[:3]}
     told |= {name: count for name in _COUNTED[3:] if (count := getattr(usage, name))}
     return told | ({"last": iso(usage.last)} if usage.last is not None else {})
-
-
-def _worth_keeping(fields: Fields, kind: Kind, name: str, default: float, least: float) -> float:
-    value = fields.fraction(name, default)
-    if kind is Kind.FACT and value < least:
-        raise fields.refused(name, f"of a fact must be at least {least:g}; facts below that are not stored")
-    return value
-
-
-def _valid_to(fields: Fields) -> datetime | None:
-    begins, ends = fields.time("valid_from"), fields.time("valid_to")
-    if begins and ends and ends < begins:
-        raise fields.refused("valid_to", "lies before 'valid_from'")
-    return ends

@@ -12,10 +12,9 @@ from datetime import datetime
 from enum import StrEnum
 from functools import cache
 from types import NoneType, UnionType
-from typing import Annotated, Any, ClassVar, Literal, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar, Union, get_args, get_origin
 
-from msgspec import NODEFAULT, Meta, Struct, UnsetType
-from msgspec.structs import FieldInfo
+from msgspec import Meta, Struct, UnsetType
 from msgspec.structs import fields as fields_of
 
 from hunchd.protocol.fields import (
@@ -56,6 +55,7 @@ Decoded = TypeVar("Decoded", bound=Struct)
 Name = Annotated[str, Meta(max_length=NAME_LIMIT)]
 RequiredName = Annotated[str, Meta(min_length=1, max_length=NAME_LIMIT)]
 LongText = Annotated[str, Meta(max_length=TEXT_LIMIT)]
+Fraction = Annotated[float, Meta(ge=0, le=1)]
 PathText = Annotated[str, Meta(max_length=PATH_LIMIT)]
 Names = Annotated[tuple[Name, ...], Meta(max_length=LIST_LIMIT)]
 Time = Annotated[datetime, Meta(description="ISO 8601; without a zone it is UTC")]
@@ -108,31 +108,37 @@ def _is_strict(of: type[Struct]) -> bool:
 
 
 def _decode_fields(fields: Fields, of: type[Decoded]) -> Decoded:
-    decoded = of(**{attribute: read(fields, name) for attribute, name, read in _plan(of)})
+    values = {}
+    for field in _plan(of):
+        if not field.required and not fields.has(field.name):
+            continue
+        value = field.read(fields, field.name)
+        if value is None and field.required:
+            raise fields.refused(field.name, "is missing")
+        if value is not None and not (value == "" and field.blank_is_none):
+            values[field.attribute] = value
+    decoded = of(**values)
     if isinstance(decoded, Request):
         decoded.check(fields)
     return decoded
 
 
+class _PlannedField(NamedTuple):
+    attribute: str
+    name: str  # on the wire
+    read: Read
+    required: bool
+    blank_is_none: bool
+
+
 @cache
-def _plan(of: type[Struct]) -> tuple[tuple[str, str, Read], ...]:
-    """Return (attribute, name on the wire, reader) of each field."""
-    return tuple((each.name, each.encode_name, _field_reader(each)) for each in fields_of(of))
-
-
-def _field_reader(field: FieldInfo) -> Read:
-    read = _reader(field.type, required=field.required)
-    if field.required:
-        return read
-    default, factory = field.default, field.default_factory
-
-    def read_or_default(fields: Fields, name: str) -> Any:
-        value = read(fields, name) if fields.has(name) else None
-        if value is None or (value == "" and default is None):
-            return default if factory is NODEFAULT else factory()
-        return value
-
-    return read_or_default
+def _plan(of: type[Struct]) -> tuple[_PlannedField, ...]:
+    return tuple(
+        _PlannedField(
+            each.name, each.encode_name, _reader(each.type, required=each.required), each.required, each.default is None
+        )
+        for each in fields_of(of)
+    )
 
 
 def _reader(hint: Any, *, required: bool) -> Read:

@@ -38,7 +38,12 @@ def _tidy(schema: Schema, raw: Mapping[str, Schema], names: Mapping[str, str]) -
     if "$ref" in schema:
         own = schema["$ref"].removeprefix(REF)
         rest = {key: value for key, value in schema.items() if key != "$ref"}
-        return ({"$ref": REF + names[own]} if own in names else _tidy(raw[own], raw, names)) | rest
+        if own in names:
+            return {"$ref": REF + names[own]} | rest
+        inner = _tidy(raw[own], raw, names)
+        if "enum" in inner:  # the description of an enum is about its use in the code
+            inner.pop("description", None)
+        return inner | rest
     tidy = {key: value for key, value in schema.items() if key != "title" and (key, value) != ("required", [])}
     if "description" in tidy:
         tidy["description"] = cleandoc(tidy["description"])

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
+from hunchd.domain.memory import Trust
 from hunchd.protocol.answers import EXPORT_TYPES, EXPORT_VERSION
-from hunchd.protocol.fields import TEXT_LIMIT
-from hunchd.protocol.memories import ARTIFACT_TYPES, CLEARABLE, DRAFT_KINDS, DRAFTS_LIMIT, TRUSTS
+from hunchd.protocol.memories import MemoryBody, MemoryDrafts, MemoryPatch, MemoryRecord
 from hunchd.protocol.messages import SIGNAL_KINDS, SIGNALS_LIMIT
 from hunchd.protocol.requests import (
-    KINDS,
     LEVELS,
-    SCOPES,
-    STATUSES,
     AssembleRequest,
     ExpandRequest,
     Feedback,
@@ -78,37 +75,6 @@ TEXTS: Final[Schema] = list_of({"type": "string"})
 # Parameters for a slice of a complete list.
 PART: Final = query_parameters(Part)
 
-_DRAFT: Final[dict[str, Schema]] = {
-    "kind": one_of(DRAFT_KINDS),
-    "content": words("kept verbatim, after redaction", most=TEXT_LIMIT),
-    "title": words("derived from the content if omitted"),
-    "project": words("the path or the id of a project; if omitted, the user's own"),
-    "ref": text("the caller's own key: sending it again changes nothing; with another key of a fact it is rejected"),
-    "levels": record({"summary": text(), "compressed": text(), "index": text()}),
-    "category": text("of a fact: identity, preference, constraint, instruction, decision, convention"),
-    "key": text(),
-    "value": text(most=TEXT_LIMIT),
-    "scope": one_of(SCOPES),
-    "branch": text(),
-    "confidence": FRACTION,
-    "importance": FRACTION,
-    "tags": TEXTS,
-    "at": TIME,
-    "valid_from": TIME,
-    "valid_to": TIME,
-    "supersedes": text("id of the memory it replaces, of the same project, which is no longer valid from then on"),
-    "links": list_of(record({"type": text(), "ref": text()}, required=("ref",))),
-    "artifacts": list_of(record({"type": one_of(ARTIFACT_TYPES), "ref": text()}, required=("type", "ref"))),
-    "trust": one_of(TRUSTS),
-    "source": OPEN,
-}
-_FIXED: Final = ("kind", "project", "ref", "at", "supersedes", "source")
-_USAGE: Final = record(
-    {
-        **dict.fromkeys(("retrieved", "cited", "ignored", "wrong", "missed"), COUNT),
-        "last": text("ISO 8601: when it was last shown, used or missed"),
-    }
-)
 _STAGE: Final = record({"done": COUNT, "total": COUNT})
 _REJECTED: Final = list_of(
     record({"index": COUNT, "error": {"$ref": "#/components/schemas/ErrorBody"}}, required=("index", "error"))
@@ -161,7 +127,7 @@ _BUNDLE: Final = record(
                     "score": NUMBER,
                     "reasons": TEXTS,
                     "source": OPEN,
-                    "trust": one_of(TRUSTS),
+                    "trust": one_of(tuple(Trust)),
                 }
             )
         ),
@@ -199,6 +165,9 @@ SCHEMAS: Final[dict[str, Schema]] = component_schemas(
         "AssembleRequest": AssembleRequest,
         "ExpandRequest": ExpandRequest,
         "Feedback": Feedback,
+        "MemoryDraft": MemoryBody,
+        "MemoryDrafts": MemoryDrafts,
+        "MemoryPatch": MemoryPatch,
         "NewProject": NewProject,
         "Opposition": OpposeRequest,
         "PredictRequest": PredictRequest,
@@ -208,6 +177,8 @@ SCHEMAS: Final[dict[str, Schema]] = component_schemas(
         "ShareRequest": ShareRequest,
     }
 ) | {
+    "Memory": component_schemas({"Memory": MemoryRecord})["Memory"]
+    | {"required": ["id", "kind", "title", "content", "scope", "at", "trust", "usage", "status"]},
     "Health": record(
         {"status": text(), "protocol": COUNT, "version": text()}, required=("status", "protocol", "version")
     ),
@@ -234,30 +205,6 @@ SCHEMAS: Final[dict[str, Schema]] = component_schemas(
             "degraded": TEXTS,
         },
         required=("missing", "changed"),
-    ),
-    "MemoryDraft": record(_DRAFT, required=("kind",))
-    | {"anyOf": [{"required": ["content"]}, {"required": ["key", "value"]}]},
-    "MemoryDrafts": record({"memories": list_of(ref("MemoryDraft"), most=DRAFTS_LIMIT)}, required=("memories",)),
-    "MemoryPatch": record(
-        {name: schema for name, schema in _DRAFT.items() if name not in _FIXED}
-        | {name: {**_DRAFT[name], "type": ["string", "null"]} for name in CLEARABLE}
-        | {"status": one_of(STATUSES)},
-        meaning=f"omitted fields stay unchanged; null clears  {', '.join(CLEARABLE)}",
-    ),
-    "Memory": record(
-        _DRAFT
-        | {
-            "kind": one_of(KINDS),
-            "content": text(),  # session messages may be longer than drafts
-            "value": text(),
-            "id": text(),
-            "superseded_by": text(),
-            "usage": _USAGE,
-            "status": one_of(STATUSES),
-            "created": TIME,
-            "updated": TIME,
-        },
-        required=("id", "kind", "title", "content", "scope", "at", "trust", "usage", "status"),
     ),
     "Ids": record(
         {
