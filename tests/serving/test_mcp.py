@@ -11,6 +11,7 @@ from opened_doors import Daemon
 from hunchd.assembly.tokens import count
 from hunchd.domain.errors import Unavailable
 from hunchd.protocol.mcp.catalogue import INSTRUCTIONS, PROMPTS, TOOLS
+from hunchd.protocol.mcp.tool_arguments import tool_definitions
 
 VERSION = "2026-07-28"
 META = {"io.modelcontextprotocol/protocolVersion": VERSION, "io.modelcontextprotocol/clientCapabilities": {}}
@@ -33,6 +34,10 @@ async def stateless(daemon: Daemon, method: str, /, meta: Any = META, **more: An
     return await send_handshake_request(
         daemon, method, more | ({"_meta": meta} if meta else {}), headers={k: v for k, v in headers.items() if v}
     )
+
+
+def test_tool_definitions_follow_structs() -> None:
+    assert list(TOOLS) == tool_definitions(), "run ./dev fix"
 
 
 def test_tool_definitions_stay_below_500_tokens() -> None:

@@ -6,6 +6,8 @@ test).
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any, Final
 
 INSTRUCTIONS: Final = (
@@ -13,72 +15,8 @@ INSTRUCTIONS: Final = (
     "Call context before the first edit of a file or at the start of a task, not on every turn."
 )
 
-_CATEGORIES: Final = ("identity", "preference", "constraint", "instruction", "decision", "convention")
-_OUTCOMES: Final = ("cited", "ignored", "wrong", "missed")
-ACTIVITIES: Final = ("coding", "debugging", "new_feature", "reviewing")
-
-_TEXT: Final = {"type": "string"}
-_NUMBER: Final = {"type": "integer"}
-
-
-def _one_of(choices: tuple[str, ...]) -> dict[str, Any]:
-    return {"type": "string", "enum": list(choices)}
-
-
-def _tool(
-    name: str, description: str, required: tuple[str, ...], *, hints: dict[str, bool], **properties: dict[str, Any]
-) -> dict[str, Any]:
-    """Build a tool definition.
-
-    All tools accept `project`, for servers that do not run inside one.
-    """
-    schema = {"type": "object", "properties": {**properties, "project": _TEXT}}
-    return {
-        "name": name,
-        "description": description,
-        "inputSchema": schema | ({"required": list(required)} if required else {}),
-        "annotations": hints,
-    }
-
-
-_READS: Final = {"readOnlyHint": True}
-_ADDS: Final = {"destructiveHint": False}
-
-TOOLS: Final[tuple[dict[str, Any], ...]] = (
-    _tool(
-        "context",
-        "Before editing a file or starting a task: files that belong to it, decisions, errors, fixes.",
-        (),
-        hints=_READS,
-        file=_TEXT,
-        query={"type": "string", "description": "the task"},
-        error=_TEXT,
-        activity=_one_of(ACTIVITIES),
-        budget={"type": "integer", "description": "tokens"},
-    ),
-    _tool("search", "Code (path:lines), decisions, errors.", ("query",), hints=_READS, query=_TEXT, k=_NUMBER),
-    _tool(
-        "remember",
-        "Keep what the user decided or corrected, one statement each.",
-        ("text",),
-        hints=_ADDS,
-        text=_TEXT,
-        category=_one_of(_CATEGORIES),
-        key={"type": "string", "description": "one value per key"},
-        contradicts={"type": "string", "description": "id of what it excludes"},
-    ),
-    _tool("expand", "Full text behind a topic, id or file.", ("topic",), hints=_READS, topic=_TEXT),
-    _tool("predict", "Files edited next.", (), hints=_READS, file=_TEXT, query=_TEXT, k=_NUMBER),
-    _tool("review", "What a change still lacks.", (), hints=_READS),
-    _tool(
-        "feedback",
-        "Say what helped.",
-        ("id", "outcome"),
-        hints=_ADDS,
-        id=_TEXT,
-        outcome=_one_of(_OUTCOMES),
-    ),
-)
+# Rendered from `tool_arguments`; read as JSON, because `hunch mcp` must start without msgspec.
+TOOLS: Final[tuple[dict[str, Any], ...]] = tuple(json.loads(Path(__file__).with_name("tools.json").read_text("utf-8")))
 
 BUNDLES: Final = "hunch://bundle/"
 DOCUMENTS: Final = "hunch://documents/"
