@@ -16,7 +16,7 @@ from urllib.parse import quote
 import pytest
 
 from hunchd.protocol.memories import MemoryRecord
-from hunchd.protocol.messages import FIELDS_OF_KIND, SIGNAL_FIELDS, SIGNAL_KINDS
+from hunchd.protocol.messages import BODY_OF_KIND, SIGNAL_KINDS
 from hunchd.protocol.requests import (
     AssembleRequest,
     ContextQuery,
@@ -32,10 +32,8 @@ ALLOWED = (503, 507)  # of the answers from 500 on
 GROWTH = 50 * 1024 * 1024  # bytes
 STRUCTS = (MemoryRecord, AssembleRequest, ContextQuery, ExpandRequest, PredictRequest, SearchBody)
 NAMES = (
-    *dict.fromkeys(
-        (*wire_names(MemoryRecord), *SIGNAL_FIELDS, *(name for each in STRUCTS for name in wire_names(each)))
-    ),
-    *dict.fromkeys(name for names in FIELDS_OF_KIND.values() for name in names),
+    *dict.fromkeys((*wire_names(MemoryRecord), *(name for each in STRUCTS for name in wire_names(each)))),
+    *dict.fromkeys(name for body in BODY_OF_KIND.values() for name in wire_names(body)),
     *("items", "memories", "signals", "outcome", "data", "type", "version"),
 )
 TEXTS = (

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from opened_doors import TOKEN, Daemon
 
 from hunchd.protocol.memories import MemoryRecord
-from hunchd.protocol.messages import FIELDS_OF_KIND, SIGNAL_FIELDS, SIGNAL_KINDS
+from hunchd.protocol.messages import BODY_OF_KIND, SIGNAL_KINDS
 from hunchd.protocol.requests import (
     AssembleRequest,
     AssembleSignals,
@@ -40,8 +40,7 @@ STRUCTS = (
 NAMES = sorted(
     {
         *wire_names(MemoryRecord),
-        *SIGNAL_FIELDS,
-        *(name for names in FIELDS_OF_KIND.values() for name in names),
+        *(name for body in BODY_OF_KIND.values() for name in wire_names(body)),
         *(name for each in STRUCTS for name in wire_names(each)),
         "items",
         "memories",

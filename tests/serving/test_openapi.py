@@ -11,8 +11,9 @@ from fake_engine import FakeEngine
 from opened_doors import TOKEN, Daemon
 
 from hunchd.protocol.answers import bundle_json, project_json
-from hunchd.protocol.messages import FIELDS_OF_KIND, SIGNAL_FIELDS
+from hunchd.protocol.messages import BODY_OF_KIND
 from hunchd.protocol.requests import ContextRequest
+from hunchd.protocol.struct_decoding import wire_names
 from hunchd.serving.http import make_app
 from hunchd.serving.openapi import OPERATIONS, document
 
@@ -31,7 +32,7 @@ def test_openapi_paths_match_router() -> None:
     [
         (
             SCHEMAS["Signal"]["properties"],
-            {*SIGNAL_FIELDS, *(name for names in FIELDS_OF_KIND.values() for name in names)},
+            {name for body in BODY_OF_KIND.values() for name in wire_names(body)},
         ),
         (SCHEMAS["Project"]["properties"], project_json(id="", path="", name="", branch="", state="ready")),
     ],

@@ -11,7 +11,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING
 from dataclasses import fields as fields_of
 from datetime import datetime
-from typing import Any, Final, Protocol
+from functools import cache
+from typing import Annotated, Any, Final, Protocol
+
+from msgspec import Meta, Struct, field
 
 from hunchd.domain.errors import InvalidInput
 from hunchd.domain.signal import (
@@ -36,9 +39,11 @@ from hunchd.domain.signal import (
     Used,
 )
 from hunchd.protocol.answers import iso
-from hunchd.protocol.fields import Fields, Known, kind_of_json, shown, suggestion
-from hunchd.protocol.paths import PATH_LIMIT, project_path, relative_path
+from hunchd.protocol.fields import TEXT_LIMIT, Fields, Known, kind_of_json, refuse_unknown_project, shown, suggestion
+from hunchd.protocol.paths import project_path, relative_path
+from hunchd.protocol.struct_decoding import Name, PathText, ReadBy, RequiredName, Time, decode
 
+COMMAND_LIMIT: Final = 4096  # bytes
 SIGNALS_LIMIT: Final = 10_000  # a request; the largest burst a checkout of 10,000 files makes
 
 
@@ -78,24 +83,6 @@ _SEEN: Final[Mapping[str, type[Signal]]] = {
 _KEPT: Final = {**_SENT, **_SEEN}
 _KIND_OF: Final = {of: kind for kind, of in _KEPT.items()}
 
-SIGNAL_FIELDS: Final = ("kind", "project", "at", "event_id", "source")
-# Further fields of each kind. A file's path may also be called "file", as in an error.
-FIELDS_OF_KIND: Final[Mapping[str, tuple[str, ...]]] = {
-    "file_opened": ("path", "file", "id"),
-    "file_saved": ("path", "file", "id"),
-    "file_closed": ("path", "file", "id"),
-    "branch_checkout": ("branch", "from", "id"),
-    "commit": ("sha", "id"),
-    "merge": ("sha", "branch", "id"),
-    "rewrite": ("old", "new", "id"),
-    "error": ("text", "command", "exit_code", "file", "line", "id"),
-    "error_cleared": ("text", "command", "file", "id"),
-    "command_finished": ("command", "exit_code", "duration_ms", "id"),
-    "collaborator_joined": ("name", "email", "id"),
-    "session_started": ("session", "id"),
-    "session_ended": ("session", "id"),
-    "used": ("path", "id"),
-}
 # (type, attribute) → name on the wire, where they differ
 _WIRE_NAMES: Final[Mapping[tuple[type[Signal], str], str]] = {
     **{(of, "id"): "event_id" for of in _KEPT.values()},
@@ -112,6 +99,126 @@ _FIELDS: Final = {
 _SHA = re.compile(r"[0-9a-fA-F]{4,64}")
 
 
+def _required_text(fields: Fields, name: str, *, limit: int = TEXT_LIMIT) -> str:
+    text = fields.shortened_text(name, limit=limit)
+    if text is None or not text.strip():
+        raise fields.refused(name, "is missing or empty; give a text")
+    return text
+
+
+def _command(fields: Fields, name: str) -> str | None:
+    return fields.shortened_text(name, limit=COMMAND_LIMIT)
+
+
+def _required_command(fields: Fields, name: str) -> str:
+    return _required_text(fields, name, limit=COMMAND_LIMIT)
+
+
+def _sha(fields: Fields, name: str) -> str:
+    text = fields.required_text(name)
+    if not _SHA.fullmatch(text):
+        raise fields.refused(name, f"must be a commit id of 4 to 64 hexadecimal digits; got {shown(text)}")
+    return text.lower()
+
+
+EventId = Annotated[str, Meta(max_length=200)]
+SourceName = Annotated[str, Meta(max_length=64)]
+Sha = Annotated[str, ReadBy(_sha)]
+Command = Annotated[str, ReadBy(_command)]
+ExitCode = Annotated[int, Meta(ge=-(2**31), le=2**32)]
+
+
+class SignalBody(Struct, frozen=True, kw_only=True):
+    """Fields that all signals have. Unknown ones are ignored: newer clients and hooks send them."""
+
+    kind: Annotated[str, Meta(extra_json_schema={"enum": list(SIGNAL_KINDS)})]
+    project: Annotated[PathText, Meta(min_length=1, description="absolute path of the working tree")]
+    at: Time | None = None
+    event_id: Annotated[
+        EventId | None, Meta(description="the same id twice is one event; may also be named id, except in `used`")
+    ] = None
+    source: Annotated[Annotated[str, Meta(max_length=64)] | None, Meta(description="editor, agent, hook, cli, …")] = (
+        None
+    )
+    id: EventId | None = None
+
+
+class FileBody(SignalBody, frozen=True, kw_only=True):
+    path: Annotated[PathText | None, Meta(description="absolute, or relative to the project")] = None
+    file: Annotated[PathText | None, Meta(description="of an error; in a file signal another name for path")] = None
+
+
+class BranchCheckoutBody(SignalBody, frozen=True, kw_only=True):
+    branch: RequiredName
+    previous: Annotated[Name | None, Meta(description="the branch before")] = field(name="from", default=None)
+
+
+class CommitBody(SignalBody, frozen=True, kw_only=True):
+    sha: Sha
+
+
+class MergeBody(SignalBody, frozen=True, kw_only=True):
+    sha: Sha | None = None
+    branch: Name | None = None
+
+
+class RewriteBody(SignalBody, frozen=True, kw_only=True):
+    old: Sha
+    new: Sha
+
+
+class ErrorBody(SignalBody, frozen=True, kw_only=True):
+    text: Annotated[str, Meta(description="of an error; its middle is left out beyond 64 KiB"), ReadBy(_required_text)]
+    command: Command | None = None
+    exit_code: ExitCode | None = None
+    file: PathText | None = None
+    line: Annotated[int, Meta(ge=0, le=2**31)] | None = None
+
+
+class ErrorClearedBody(SignalBody, frozen=True, kw_only=True):
+    text: Annotated[str | None, ReadBy(Fields.shortened_text)] = None
+    command: Command | None = None
+    file: PathText | None = None
+
+
+class CommandFinishedBody(SignalBody, frozen=True, kw_only=True):
+    command: Annotated[str, ReadBy(_required_command)]
+    exit_code: ExitCode
+    duration_ms: Annotated[int, Meta(ge=0, le=10**10)] = 0
+
+
+class CollaboratorBody(SignalBody, frozen=True, kw_only=True):
+    name: RequiredName
+    email: Name | None = None
+
+
+class SessionBody(SignalBody, frozen=True, kw_only=True):
+    session: Name | None = None
+
+
+class UsedBody(SignalBody, frozen=True, kw_only=True):
+    path: Annotated[PathText | None, Meta(description="absolute, or relative to the project")] = None
+    id: Annotated[Name | None, Meta(description="of `used`: the memory that was acted on")] = None
+
+
+BODY_OF_KIND: Final[Mapping[str, type[SignalBody]]] = {
+    "file_opened": FileBody,
+    "file_saved": FileBody,
+    "file_closed": FileBody,
+    "branch_checkout": BranchCheckoutBody,
+    "commit": CommitBody,
+    "merge": MergeBody,
+    "rewrite": RewriteBody,
+    "error": ErrorBody,
+    "error_cleared": ErrorClearedBody,
+    "command_finished": CommandFinishedBody,
+    "collaborator_joined": CollaboratorBody,
+    "session_started": SessionBody,
+    "session_ended": SessionBody,
+    "used": UsedBody,
+}
+
+
 def parse_signal(
     raw: Any, *, now: datetime, place: PlaceOf = relative_path, known: Known | None = None, where: str = ""
 ) -> Signal:
@@ -124,22 +231,22 @@ def parse_signal(
     NotFound for a project that is not `known`.
     """
     kind = _kind(raw, where)
-    fields = Fields(raw, SIGNAL_FIELDS + FIELDS_OF_KIND[kind], where=where)
-    project = project_path(fields.required_text("project", limit=PATH_LIMIT), field=fields.called("project"))
-    fields.refuse_unknown(project, known)
-    at = fields.time("at")
-    event_id = fields.text("event_id", limit=200) or (fields.text("id", limit=200) if kind != "used" else None)
-    common: dict[str, Any] = {
-        "project": project,
-        "at": now if at is None or at > now else at,  # a clock that runs ahead would rank above all
-        "id": event_id or "",
-        "source": fields.text("source", limit=64) or "client",
-    }
+    body = decode(raw, BODY_OF_KIND[kind], where=where)
+    project = project_path(body.project, field=f"{where}project")
+    if known is not None:
+        refuse_unknown_project(project, known, field=f"{where}project")
+    event_id = body.event_id or (None if isinstance(body, UsedBody) else body.id)
 
     def inside(name: str, path: str) -> str:
-        return place(path, project, field=fields.called(name))
+        return place(path, project, field=f"{where}{name}")
 
-    return _SENT[kind](**common, **_own_fields(kind, fields, inside))
+    return _SENT[kind](
+        project=project,
+        at=now if body.at is None or body.at > now else body.at,  # a clock that runs ahead would rank above all
+        id=event_id or "",
+        source=body.source or "client",
+        **_own_fields(body, inside, where),
+    )
 
 
 def signal_json(signal: Signal) -> dict[str, Any]:
@@ -199,69 +306,30 @@ def _kind(raw: Any, where: str) -> str:
 _Inside = Callable[[str, str], str]
 
 
-def _own_fields(kind: str, fields: Fields, inside: _Inside) -> dict[str, Any]:
-    """Parse the fields that a kind adds to the common ones."""
-    match kind:
-        case "file_opened" | "file_saved" | "file_closed":
-            name = "file" if fields.has("file") and not fields.has("path") else "path"
-            return {"path": inside(name, fields.required_text(name, limit=PATH_LIMIT))}
-        case "branch_checkout":
-            return {"branch": fields.required_text("branch"), "previous": fields.text("from")}
-        case "commit":
-            return {"sha": _sha(fields, "sha")}
-        case "merge":
-            return {"sha": _sha(fields, "sha") if fields.has("sha") else None, "branch": fields.text("branch")}
-        case "rewrite":
-            return {"old": _sha(fields, "old"), "new": _sha(fields, "new")}
-        case "error":
-            return _error_fields(fields, inside)
-        case "error_cleared":
-            return {
-                "text": fields.shortened_text("text"),
-                "command": fields.shortened_text("command", limit=4096),
-                "file": _lenient_place(fields.text("file", limit=PATH_LIMIT), inside),
-            }
-        case "command_finished":
-            return _command_fields(fields)
-        case "collaborator_joined":
-            return {"name": fields.required_text("name"), "email": fields.text("email")}
-        case "session_started" | "session_ended":
-            return {"session": fields.text("session")}
-        case _:
-            return _used_fields(fields, inside)
+def _own_fields(body: SignalBody, inside: _Inside, where: str) -> dict[str, Any]:
+    """Return the fields that a kind adds to the common ones, with paths inside the project."""
+    match body:
+        case FileBody():
+            name = "file" if body.file and not body.path else "path"
+            path = body.path or body.file
+            if not path or not path.strip():
+                raise InvalidInput(f"'{where}path' is missing or empty; give a text", field=f"{where}path")
+            return {"path": inside(name, path)}
+        case UsedBody():
+            if not body.path and not body.id:
+                raise InvalidInput(
+                    f"'{where}path' is missing; give the 'path' or the 'id' of what was acted on", field=f"{where}path"
+                )
+            return {"path": inside("path", body.path) if body.path else None, "memory": body.id}
+    own = {name: getattr(body, name) for name in _attributes(type(body))}
+    if "file" in own:
+        own["file"] = _lenient_place(own["file"], inside)
+    return own
 
 
-def _error_fields(fields: Fields, inside: _Inside) -> dict[str, Any]:
-    text = fields.shortened_text("text")
-    if text is None or not text.strip():
-        raise fields.refused("text", "is missing or empty; give the error's text")
-    return {
-        "text": text,
-        "command": fields.shortened_text("command", limit=4096),
-        "exit_code": fields.maybe_integer("exit_code", low=-(2**31), high=2**32),
-        "file": _lenient_place(fields.text("file", limit=PATH_LIMIT), inside),
-        "line": fields.maybe_integer("line", low=0, high=2**31),
-    }
-
-
-def _command_fields(fields: Fields) -> dict[str, Any]:
-    command = fields.shortened_text("command", limit=4096)
-    if command is None or not command.strip():
-        raise fields.refused("command", "is missing or empty; give the command line")
-    if not fields.has("exit_code"):
-        raise fields.refused("exit_code", "is missing; give the command's exit status")
-    return {
-        "command": command,
-        "exit_code": fields.integer("exit_code", 0, low=-(2**31), high=2**32),
-        "duration_ms": fields.integer("duration_ms", 0, low=0, high=10**10),
-    }
-
-
-def _used_fields(fields: Fields, inside: _Inside) -> dict[str, Any]:
-    path, memory = fields.text("path", limit=PATH_LIMIT), fields.text("id")
-    if not path and not memory:
-        raise fields.refused("path", "is missing; give the 'path' or the 'id' of what was acted on")
-    return {"path": inside("path", path) if path else None, "memory": memory or None}
+@cache
+def _attributes(of: type[SignalBody]) -> tuple[str, ...]:
+    return tuple(name for name in of.__struct_fields__ if name not in SignalBody.__struct_fields__)
 
 
 def _lenient_place(path: str | None, inside: _Inside) -> str | None:
@@ -275,10 +343,3 @@ def _lenient_place(path: str | None, inside: _Inside) -> str | None:
         return inside("file", path)
     except InvalidInput:
         return None
-
-
-def _sha(fields: Fields, name: str) -> str:
-    text = fields.required_text(name)
-    if not _SHA.fullmatch(text):
-        raise fields.refused(name, f"must be a commit id of 4 to 64 hexadecimal digits; got {shown(text)}")
-    return text.lower()

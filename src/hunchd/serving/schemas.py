@@ -7,7 +7,7 @@ from typing import Final
 from hunchd.domain.memory import Trust
 from hunchd.protocol.answers import EXPORT_TYPES, EXPORT_VERSION
 from hunchd.protocol.memories import MemoryBody, MemoryDrafts, MemoryPatch, MemoryRecord
-from hunchd.protocol.messages import SIGNAL_KINDS, SIGNALS_LIMIT
+from hunchd.protocol.messages import BODY_OF_KIND, SIGNALS_LIMIT, SignalBody
 from hunchd.protocol.requests import (
     LEVELS,
     AssembleRequest,
@@ -80,32 +80,21 @@ _REJECTED: Final = list_of(
     record({"index": COUNT, "error": {"$ref": "#/components/schemas/ErrorBody"}}, required=("index", "error"))
 )
 
-_SIGNAL: Final = record(
-    {
-        "kind": one_of(SIGNAL_KINDS),
-        "project": words("absolute path of the working tree"),
-        "at": TIME,
-        "event_id": text("the same id twice is one event; may also be named id, except in `used`"),
-        "source": text("editor, agent, hook, cli, …"),
-        "path": text("absolute, or relative to the project"),
-        "file": text("of an error; in a file signal another name for path"),
-        "branch": text(),
-        "from": text("the branch before"),
-        "sha": text(),
-        "old": text(),
-        "new": text(),
-        "text": text("of an error; its middle is left out beyond 64 KiB"),
-        "command": text(),
-        "exit_code": {"type": "integer"},
-        "line": COUNT,
-        "duration_ms": COUNT,
-        "name": text(),
-        "email": text(),
-        "session": text(),
-        "id": text("of `used`: the memory that was acted on"),
-    },
-    required=("kind", "project"),
-)
+
+def _signal_schema() -> Schema:
+    """Return one schema for all kinds of signals: the fields of each, required only where all need them."""
+    bodies = {each.__name__: each for each in BODY_OF_KIND.values()}
+    schemas = component_schemas(bodies).values()
+    common = component_schemas({"Signal": SignalBody})["Signal"]
+    properties = dict(common["properties"])
+    for schema in schemas:
+        for name, each in schema["properties"].items():
+            if name not in properties or "description" not in properties[name]:
+                properties[name] = each
+    return common | {"properties": properties}
+
+
+_SIGNAL: Final = _signal_schema()
 
 _BUNDLE: Final = record(
     {
