@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, Final, Literal, TypeVar
+from typing import Annotated, Any, Final, Literal, TypeVar
 
-from hunchd.domain.context import Bundle, Item, MissingFile, Prediction
+from msgspec import Meta, Struct, to_builtins
+
+from hunchd.domain.context import Bundle, Item, Level, MissingFile, Prediction
 from hunchd.domain.errors import HunchError, InvalidInput
+from hunchd.domain.memory import Trust
 
 EXPORT_VERSION: Final = 1
 EXPORT_TYPES: Final = (
@@ -19,6 +22,8 @@ MEMORY_TYPES: Final = ("memory", "message", "document", "contradiction")
 NAMED_REJECTIONS: Final = 100  # per import; further ones are only counted
 
 Progress = tuple[int, int]  # done, total
+Count = Annotated[int, Meta(ge=0)]
+Fraction = Annotated[float, Meta(ge=0, le=1)]
 Found = TypeVar("Found")
 
 
@@ -27,44 +32,139 @@ def iso(moment: datetime) -> str:
     return (moment if moment.tzinfo is UTC else moment.astimezone(UTC)).isoformat().replace("+00:00", "Z")
 
 
+class ItemAnswer(Struct, frozen=True, kw_only=True):
+    id: str
+    kind: str
+    title: Annotated[str, Meta(description="its first line; text by others is quoted in «»")]
+    tier: Annotated[int, Meta(ge=1, le=4)]
+    level: Level
+    tokens: Count
+    score: float
+    reasons: list[str]
+    source: Mapping[str, Any]
+    trust: Trust
+
+
+class TiersAnswer(Struct, frozen=True, kw_only=True):
+    """Tokens by tier."""
+
+    tier1: Count
+    tier2: Count
+    tier3: Count
+    tier4: Count
+
+
+class BundleAnswer(Struct, frozen=True, kw_only=True):
+    """Context within a budget."""
+
+    status: Literal["ok", "empty", "degraded"]
+    degraded: list[str]
+    context: Annotated[str, Meta(description="Markdown")]
+    token_count: Count
+    budget: Count
+    tiers: TiersAnswer
+    items: list[ItemAnswer]
+    prefetched: bool
+    etag: str
+
+
+class MissingAnswer(Struct, frozen=True, kw_only=True):
+    path: str
+    probability: Fraction
+    reasons: list[str]
+
+
+class ReviewAnswer(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Files that a change lacks."""
+
+    missing: list[MissingAnswer]
+    changed: list[str]
+    degraded: list[str] = []
+
+
+class StageAnswer(Struct, frozen=True, kw_only=True):
+    done: Count
+    total: Count
+
+
+class ProgressAnswer(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    commits: StageAnswer
+    files: StageAnswer
+    embeddings: StageAnswer
+    patterns: StageAnswer | None = None
+
+
+class ProjectAnswer(Struct, frozen=True, kw_only=True):
+    """Registered project."""
+
+    id: str
+    path: str
+    name: str
+    branch: str
+    state: Literal["indexing", "ready", "missing"]
+    progress: ProgressAnswer
+
+
+class ErrorAnswer(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    code: str
+    message: str
+    field: str | None = None
+    hint: str | None = None
+
+
+class ErrorEnvelope(Struct, frozen=True, kw_only=True):
+    error: ErrorAnswer
+
+
+class Rejection(Struct, frozen=True, kw_only=True):
+    """Rejected entry of a batch."""
+
+    index: Count
+    error: ErrorAnswer
+
+
 def bundle_json(bundle: Bundle) -> dict[str, Any]:
-    return {
-        "status": bundle.status,
-        "degraded": list(bundle.degraded),
-        "context": bundle.context,
-        "token_count": bundle.token_count,
-        "budget": bundle.budget,
-        "tiers": {f"tier{tier}": bundle.tiers.get(tier, 0) for tier in (1, 2, 3, 4)},
-        "items": [_item_json(item) for item in bundle.items],
-        "prefetched": bundle.prefetched,
-        "etag": bundle.etag,
-    }
+    return _plain(
+        BundleAnswer(
+            status=bundle.status,
+            degraded=list(bundle.degraded),
+            context=bundle.context,
+            token_count=bundle.token_count,
+            budget=bundle.budget,
+            tiers=TiersAnswer(**{f"tier{tier}": bundle.tiers.get(tier, 0) for tier in (1, 2, 3, 4)}),
+            items=[_item_of(item) for item in bundle.items],
+            prefetched=bundle.prefetched,
+            etag=bundle.etag,
+        )
+    )
 
 
-def _item_json(item: Item) -> dict[str, Any]:
-    return {
-        "id": item.id,
-        "kind": item.kind,
-        "title": item.title,
-        "tier": item.tier,
-        "level": item.level,
-        "tokens": item.tokens,
-        "score": round(item.score, 4),
-        "reasons": list(item.reasons),
-        "source": dict(item.source),
-        "trust": str(item.trust),
-    }
+def _item_of(item: Item) -> ItemAnswer:
+    return ItemAnswer(
+        id=item.id,
+        kind=item.kind,
+        title=item.title,
+        tier=item.tier,
+        level=item.level,
+        tokens=item.tokens,
+        score=round(item.score, 4),
+        reasons=list(item.reasons),
+        source=dict(item.source),
+        trust=item.trust,
+    )
 
 
 def review_json(missing: Sequence[MissingFile], changed: Sequence[str]) -> dict[str, Any]:
-    """What a change lacks, in the contract's shape."""
-    return {
-        "missing": [
-            {"path": one.path, "probability": round(one.probability, 4), "reasons": list(one.reasons)}
-            for one in missing
-        ],
-        "changed": list(changed),
-    }
+    """Convert what a change lacks to JSON."""
+    return _plain(
+        ReviewAnswer(
+            missing=[
+                MissingAnswer(path=one.path, probability=round(one.probability, 4), reasons=list(one.reasons))
+                for one in missing
+            ],
+            changed=list(changed),
+        )
+    )
 
 
 def prediction_json(
@@ -119,15 +219,11 @@ def project_json(
     files: Progress = (0, 0),
     embeddings: Progress = (0, 0),
 ) -> dict[str, Any]:
-    progress = {"commits": commits, "files": files, "embeddings": embeddings}
-    return {
-        "id": id,
-        "path": path,
-        "name": name,
-        "branch": branch,
-        "state": state,
-        "progress": {stage: {"done": done, "total": total} for stage, (done, total) in progress.items()},
-    }
+    stages = {"commits": commits, "files": files, "embeddings": embeddings}
+    progress = {stage: StageAnswer(done=done, total=total) for stage, (done, total) in stages.items()}
+    return _plain(
+        ProjectAnswer(id=id, path=path, name=name, branch=branch, state=state, progress=ProgressAnswer(**progress))
+    )
 
 
 def page_json(items: Iterable[Mapping[str, Any]], *, next_cursor: str | None, total: int) -> dict[str, Any]:
@@ -145,13 +241,21 @@ def part_json(
 
 def error_json(error: HunchError) -> dict[str, Any]:
     """Convert an error to {"error": {"code", "message", "field"?, "hint"?}}."""
-    said = {"code": error.code, "message": error.message, "field": error.field, "hint": error.hint}
-    return {"error": {key: value for key, value in said.items() if value is not None}}
+    return _plain(ErrorEnvelope(error=_error_of(error)))
 
 
 def rejection_json(index: int, error: HunchError) -> dict[str, Any]:
     """Convert a rejected batch entry to JSON: its index and the usual error shape."""
-    return {"index": index, **error_json(error)}
+    return _plain(Rejection(index=index, error=_error_of(error)))
+
+
+def _error_of(error: HunchError) -> ErrorAnswer:
+    return ErrorAnswer(code=error.code, message=error.message, field=error.field, hint=error.hint)
+
+
+def _plain(answer: Struct) -> dict[str, Any]:
+    plain: dict[str, Any] = to_builtins(answer)
+    return plain
 
 
 def export_line(type_: str, payload: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,11 +12,10 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from hunchd.domain.errors import InvalidInput
 from hunchd.domain.facts import CATEGORIES, LEAST_CONFIDENCE, LEAST_IMPORTANCE
 from hunchd.domain.memory import Artifact, Kind, Levels, Memory, Scope, Status, Trust, Usage
-from hunchd.protocol.answers import iso
+from hunchd.protocol.answers import Count, Fraction, iso
 from hunchd.protocol.fields import LIST_LIMIT, Fields, Known, batch_of, each_good, refuse_unknown_project
 from hunchd.protocol.requests import KINDS
 from hunchd.protocol.struct_decoding import (
-    Fraction,
     LongText,
     Name,
     Names,
@@ -62,7 +61,6 @@ def _read_stored_source(fields: Fields, name: str) -> Mapping[str, Any]:
 StoredText = Annotated[str, Meta(max_length=STORED_LIMIT)]
 DraftKind = Annotated[str, Meta(extra_json_schema={"enum": list(DRAFT_KINDS)})]
 ArtifactType = Literal["commit", "pr", "adr", "file", "tag", "url"]
-Count = Annotated[int, Meta(ge=0)]
 Link = Annotated[
     Mapping[str, str],
     Meta(

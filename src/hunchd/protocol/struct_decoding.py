@@ -55,7 +55,6 @@ Decoded = TypeVar("Decoded", bound=Struct)
 Name = Annotated[str, Meta(max_length=NAME_LIMIT)]
 RequiredName = Annotated[str, Meta(min_length=1, max_length=NAME_LIMIT)]
 LongText = Annotated[str, Meta(max_length=TEXT_LIMIT)]
-Fraction = Annotated[float, Meta(ge=0, le=1)]
 PathText = Annotated[str, Meta(max_length=PATH_LIMIT)]
 Names = Annotated[tuple[Name, ...], Meta(max_length=LIST_LIMIT)]
 Time = Annotated[datetime, Meta(description="ISO 8601; without a zone it is UTC")]

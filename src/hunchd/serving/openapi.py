@@ -236,8 +236,9 @@ def document() -> dict[str, Any]:
         "info": {
             "title": "hunchd",
             "version": __version__,
-            "description": "null equals omission. Unknown fields are ignored, unless one is similar to a known "
-            "one. Texts must be Unicode without NUL, integers fit 64 bits, JSON nests 64 levels at most.",
+            "description": "null equals omission. Unknown fields and parameters are refused by name; only signals "
+            "and exported lines may have more fields, unless one is similar to a known one. Texts must be Unicode "
+            "without NUL, integers fit 64 bits, JSON nests 64 levels at most. A maxLength counts bytes of UTF-8.",
             "summary": f"Protocol {PROTOCOL}. On loopback only; the rendezvous file has the address and the token.",
         },
         "servers": [{"url": "/"}],

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from typing import Final
 
-from hunchd.domain.memory import Trust
-from hunchd.protocol.answers import EXPORT_TYPES, EXPORT_VERSION
+from hunchd.protocol.answers import (
+    EXPORT_TYPES,
+    EXPORT_VERSION,
+    BundleAnswer,
+    ErrorAnswer,
+    ErrorEnvelope,
+    ProjectAnswer,
+    Rejection,
+    ReviewAnswer,
+)
 from hunchd.protocol.memories import MemoryBody, MemoryDrafts, MemoryPatch, MemoryRecord
 from hunchd.protocol.messages import BODY_OF_KIND, SIGNALS_LIMIT, SignalBody
 from hunchd.protocol.requests import (
-    LEVELS,
     AssembleRequest,
     ExpandRequest,
     Feedback,
@@ -75,10 +82,7 @@ TEXTS: Final[Schema] = list_of({"type": "string"})
 # Parameters for a slice of a complete list.
 PART: Final = query_parameters(Part)
 
-_STAGE: Final = record({"done": COUNT, "total": COUNT})
-_REJECTED: Final = list_of(
-    record({"index": COUNT, "error": {"$ref": "#/components/schemas/ErrorBody"}}, required=("index", "error"))
-)
+_REJECTED: Final = list_of(ref("Rejection"))
 
 
 def _signal_schema() -> Schema:
@@ -95,36 +99,6 @@ def _signal_schema() -> Schema:
 
 
 _SIGNAL: Final = _signal_schema()
-
-_BUNDLE: Final = record(
-    {
-        "status": one_of(("ok", "empty", "degraded")),
-        "degraded": TEXTS,
-        "context": text("Markdown"),
-        "token_count": COUNT,
-        "budget": COUNT,
-        "tiers": record({f"tier{tier}": COUNT for tier in (1, 2, 3, 4)}),
-        "items": list_of(
-            record(
-                {
-                    "id": text(),
-                    "kind": text(),
-                    "title": text("its first line; text by others is quoted in «»"),
-                    "tier": integer(1, 4),
-                    "level": one_of(LEVELS),
-                    "tokens": COUNT,
-                    "score": NUMBER,
-                    "reasons": TEXTS,
-                    "source": OPEN,
-                    "trust": one_of(tuple(Trust)),
-                }
-            )
-        ),
-        "prefetched": FLAG,
-        "etag": text(),
-    },
-    required=("status", "degraded", "context", "token_count", "budget", "tiers", "items", "prefetched", "etag"),
-)
 
 _PREDICTION: Final = record(
     {
@@ -152,6 +126,9 @@ _PREDICTION: Final = record(
 SCHEMAS: Final[dict[str, Schema]] = component_schemas(
     {
         "AssembleRequest": AssembleRequest,
+        "Bundle": BundleAnswer,
+        "Error": ErrorEnvelope,
+        "ErrorBody": ErrorAnswer,
         "ExpandRequest": ExpandRequest,
         "Feedback": Feedback,
         "MemoryDraft": MemoryBody,
@@ -160,7 +137,10 @@ SCHEMAS: Final[dict[str, Schema]] = component_schemas(
         "NewProject": NewProject,
         "Opposition": OpposeRequest,
         "PredictRequest": PredictRequest,
+        "Project": ProjectAnswer,
+        "Rejection": Rejection,
         "Resolution": Resolution,
+        "Review": ReviewAnswer,
         "ReviewRequest": ReviewRequest,
         "SearchRequest": SearchBody,
         "ShareRequest": ShareRequest,
@@ -171,30 +151,10 @@ SCHEMAS: Final[dict[str, Schema]] = component_schemas(
     "Health": record(
         {"status": text(), "protocol": COUNT, "version": text()}, required=("status", "protocol", "version")
     ),
-    "Project": record(
-        {
-            "id": text(),
-            "path": text(),
-            "name": text(),
-            "branch": text(),
-            "state": one_of(("indexing", "ready", "missing")),
-            "progress": record({"commits": _STAGE, "files": _STAGE, "embeddings": _STAGE, "patterns": _STAGE}),
-        },
-        required=("id", "path", "name", "branch", "state", "progress"),
-    ),
     "Signal": _SIGNAL,
     "Signals": record({"signals": list_of(ref("Signal"), most=SIGNALS_LIMIT)}, required=("signals",)),
     "Accepted": record({"accepted": COUNT, "rejected": _REJECTED}, required=("accepted", "rejected")),
-    "Bundle": _BUNDLE,
     "Prediction": _PREDICTION,
-    "Review": record(
-        {
-            "missing": list_of(record({"path": text(), "probability": FRACTION, "reasons": TEXTS})),
-            "changed": TEXTS,
-            "degraded": TEXTS,
-        },
-        required=("missing", "changed"),
-    ),
     "Ids": record(
         {
             "ids": list_of(text(), "in the order of the stored entries"),
@@ -259,8 +219,4 @@ SCHEMAS: Final[dict[str, Schema]] = component_schemas(
     ),
     "Status": OPEN,
     "Answer": OPEN,
-    "ErrorBody": record(
-        {"code": text(), "message": text(), "field": text(), "hint": text()}, required=("code", "message")
-    ),
-    "Error": record({"error": ref("ErrorBody")}, required=("error",)),
 }
