@@ -7,7 +7,7 @@ test).
 from __future__ import annotations
 
 import json
-from pathlib import Path
+import os
 from typing import Any, Final
 
 INSTRUCTIONS: Final = (
@@ -15,8 +15,9 @@ INSTRUCTIONS: Final = (
     "Call context before the first edit of a file or at the start of a task, not on every turn."
 )
 
-# Rendered from `tool_arguments`; read as JSON, because `hunch mcp` must start without msgspec.
-TOOLS: Final[tuple[dict[str, Any], ...]] = tuple(json.loads(Path(__file__).with_name("tools.json").read_text("utf-8")))
+# Rendered from `tool_arguments`; read as JSON, because `hunch mcp` must start without msgspec and pathlib.
+with open(os.path.join(os.path.dirname(__file__), "tools.json"), "rb") as _file:  # noqa: PTH118, PTH120, PTH123
+    TOOLS: Final[tuple[dict[str, Any], ...]] = tuple(json.load(_file))
 
 BUNDLES: Final = "hunch://bundle/"
 DOCUMENTS: Final = "hunch://documents/"
