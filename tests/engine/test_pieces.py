@@ -353,10 +353,10 @@ def test_file_without_outline_shows_doc_sentence() -> None:
         [piece] = pieces(make_input(prediction=prediction, views={"notes.txt": view}))
         return [level for level, _ in piece.forms]
 
-    assert forms("How the shop is deployed.") == ["summary", "compressed"]
-    assert forms("annotated-types==0.7.0") == ["compressed"]
-    assert forms("serving-api~=2.14.0  # or another if there is one") == ["compressed"]
-    assert forms("lib/shop/base.yml no-unwanted-files") == ["compressed"]
+    assert forms("How the shop is deployed.") == ["summary", "index"]
+    assert forms("annotated-types==0.7.0") == ["index"]
+    assert forms("serving-api~=2.14.0  # or another if there is one") == ["index"]
+    assert forms("lib/shop/base.yml no-unwanted-files") == ["index"]
 
 
 def test_error_in_open_file_ranks_higher() -> None:
@@ -415,9 +415,9 @@ def test_identical_excerpts_are_shown_once() -> None:
     views = {path: FileView(path, path, (ViewLine(line, "", 1.0),), 0, "") for path, line in keys.items()}
     offered = pieces(make_input(prediction=Prediction(files), views=views))
     assert [[level for level, _ in piece.forms] for piece in offered] == [
-        ["full", "summary", "compressed"],
-        ["compressed"],
-        ["full", "summary", "compressed"],
+        ["full", "summary", "compressed", "index"],
+        ["index"],
+        ["full", "summary", "compressed", "index"],
     ]
 
 

@@ -16,6 +16,8 @@ LIST = "files"  # kind of a piece that names several files
 LEAST_NAMED = 0.008  # probability from which a file is named in a list: one in a hundred is still worth ten tokens
 LEAST_EXPECTED = 0.3  # … and from which a lock file or a change log is told to be expected
 LIST_LINE = 110  # characters
+# Part of a list that each level keeps; the likeliest come first, so that it is worth more than its part.
+SHARE_OF_LIST: Mapping[Level, float] = {"full": 1.0, "summary": 0.6, "compressed": 0.3, "index": 0.1}
 FEWEST_IN_LIST = 2  # files that make a list of their own; others stand together
 OTHERS = "other candidates"
 EXPECTED = "also expected"
@@ -25,7 +27,8 @@ _PLAIN_WORD = re.compile(r"(?<!\S)[A-Za-z]{2,}(?=[\s.,:;!?]|$)")
 _SENTENCE = re.compile(r"[A-Za-z]+(?=[\s.,:;!?])")
 FEWEST_WORDS = 3
 
-FULL_LINES, SUMMARY_LINES = 14, 5  # of a file that are shown
+# Signatures of a file that are shown, by level.
+LINES: Mapping[Level, int] = {"full": 40, "summary": 14, "compressed": 5}
 
 
 def file_pieces(
@@ -61,11 +64,11 @@ def _outlined(
     forms: list[tuple[Level, str]] = []
     if view is not None and view.lines:
         stem = PurePosixPath(file or "").stem
-        full, summary = shown(view, (FULL_LINES, SUMMARY_LINES), wanted=used, about=stem)
-        forms += [("full", f"{one.path}\n{full}"), ("summary", f"{one.path}\n{summary}")]
+        texts = shown(view, tuple(LINES.values()), wanted=used, about=stem)
+        forms += [(level, f"{one.path}\n{text}") for level, text in zip(LINES, texts, strict=True)]
     elif view is not None and _SENTENCE.match(view.doc) and len(_PLAIN_WORD.findall(view.doc)) >= FEWEST_WORDS:
         forms.append(("summary", f"{one.path}\n{view.doc}"))
-    forms.append(("compressed", one.path))
+    forms.append(("index", one.path))
     return Piece(
         id=f"file:{one.path}",
         kind="file",
@@ -83,7 +86,8 @@ def _outlined(
 def _expected(files: Sequence[ExpectedFile]) -> Piece:
     """What goes along with most changes, on one line, each with what was counted."""
     told = ", ".join(f"{_called(one)} ({_counted(one)})" for one in files)
-    return _list(EXPECTED, f"{EXPECTED}: {told}", {one.path: one.probability for one in files}, rank=0)
+    paths = {one.path: one.probability for one in files}
+    return _list(EXPECTED, (("full", f"{EXPECTED}: {told}"),), paths, rank=0)
 
 
 def _called(one: ExpectedFile) -> str:
@@ -109,12 +113,15 @@ def _lists(files: Sequence[PredictedFile], hubs: Sequence[ExpectedFile]) -> Iter
     ordered = sorted(by_relation.items(), key=lambda pair: (-sum(pair[1].values()), pair[0]))
     for rank, (relation, found) in enumerate(ordered, 1):
         paths = dict(sorted(found.items(), key=lambda pair: -pair[1]))
-        yield _list(f"also {relation}" if relation != OTHERS else relation, _wrapped(relation, paths), paths, rank)
+        name = relation if relation == OTHERS else f"also {relation}"
+        lengths = {level: max(1, round(share * len(paths))) for level, share in SHARE_OF_LIST.items()}
+        forms = tuple((level, _wrapped(name, list(paths)[:length])) for level, length in lengths.items())
+        yield _list(name, forms, paths, rank)
 
 
-def _wrapped(relation: str, paths: Collection[str]) -> str:
+def _wrapped(name: str, paths: Sequence[str]) -> str:
     """A heading, and below it the paths, as many on a line as fit."""
-    lines, line = [f"{OTHERS if relation == OTHERS else f'also {relation}'}:"], ""
+    lines, line = [f"{name}:"], ""
     for path in paths:
         if line and len(line) + len(path) + 2 > LIST_LINE:
             lines.append(f"{line},")
@@ -124,13 +131,13 @@ def _wrapped(relation: str, paths: Collection[str]) -> str:
     return "\n".join([*lines, line])
 
 
-def _list(name: str, text: str, paths: Mapping[str, float], rank: int) -> Piece:
+def _list(name: str, forms: tuple[tuple[Level, str], ...], paths: Mapping[str, float], rank: int) -> Piece:
     return Piece(
         id=f"{LIST}:{name}",
         kind=LIST,
         tier=2,
         value=min(1.0, sum(paths.values())),
-        forms=(("full", text),),
+        forms=forms,
         source={"type": LIST, "paths": list(paths), "probabilities": dict(paths)},
         trust=Trust.PROJECT,
         rank=rank,
