@@ -45,7 +45,7 @@ def block_of(piece: Piece, level: Level, text: str, *, secret: bytes) -> str:
 
     It has the piece's reasons and is delimited unless the piece is trusted.
     """
-    limit = LONGEST_REASON if piece.tier == 4 or level == "index" else LONGEST_FIRST_LINE
+    limit = LONGEST_REASON if piece.tier == 4 or (level == "index" and piece.kind != "file") else LONGEST_FIRST_LINE
     first, _, rest = text.strip().partition("\n")
     if level == "full" and len(first) > limit:
         first, more = _broken(first, limit)

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import IO
 
 from hunchd.bench import baselines, bundle_report
-from hunchd.bench.bundle_report import Answered, Asked
+from hunchd.bench.bundle_report import Answered, Asked, Reviewed
 from hunchd.bench.changed_symbols import changed_symbols
 from hunchd.bench.past_project import PastProject, past_project, units_of
 from hunchd.bench.replay import name_of
@@ -30,6 +30,7 @@ from hunchd.domain.errors import HunchError
 from hunchd.domain.history import Unit
 from hunchd.domain.work import existing_paths, is_work
 from hunchd.prediction import weights
+from hunchd.prediction.missing import missing_files
 from hunchd.protocol.requests import ContextRequest
 from hunchd.repository.git import Git
 
@@ -97,7 +98,7 @@ def _replay(path: str, budgets: Sequence[int], options: argparse.Namespace, grad
         for unit in units[start:]:
             if (question := chosen.get(unit.sha)) is not None:
                 past.prepare(unit)
-                asked = ask(past, question, budgets)
+                asked = ask(past, question, budgets, options.seed)
                 if graded is not None:
                     _write_graded(graded, name_of(path), question, asked)
                 yield asked
@@ -116,8 +117,8 @@ def draw_questions(units: Sequence[Unit], most: int, seed: int) -> list[Question
     return questions[:most]
 
 
-def ask(past: PastProject, question: Question, budgets: Sequence[int]) -> Asked:
-    """Ask for the open file at each budget, and the predictor and co-change beside it."""
+def ask(past: PastProject, question: Question, budgets: Sequence[int], seed: int = 0) -> Asked:
+    """Ask for the open file at each budget, the predictor and co-change beside it, and for a review of its halves."""
     now = int(past.at.timestamp())
     focus = Focus(project=past.project.id, file=question.file, author=past.tree.user)
     ranked = past.predictor.predict(focus, now=now, k=DEPTH, explain=False).files
@@ -131,6 +132,22 @@ def ask(past: PastProject, question: Question, budgets: Sequence[int]) -> Asked:
         predicted=tuple(file.path for file in ranked),
         together=tuple(together),
         answers=answers,
+        reviewed=_reviewed(past, question, seed),
+    )
+
+
+def _reviewed(past: PastProject, question: Question, seed: int) -> Reviewed:
+    """Review a drawn half of the change, and all of it."""
+    paths = [question.file, *question.gold]
+    random.Random(f"{seed}:{question.unit.sha}:half").shuffle(paths)
+    half, rest = paths[: (len(paths) + 1) // 2], paths[(len(paths) + 1) // 2 :]
+    created = [change.path for change in question.unit.changes if change.status in "AC"]
+    focus, now = Focus(project=past.project.id, author=past.tree.user), int(past.at.timestamp())
+    told = [one.path for one in missing_files(past.predictor, half, focus, now)]
+    more = missing_files(past.predictor, [*paths, *created], focus, now)
+    right = sum(path in rest or any(one.startswith(path) for one in created if path[-1] == "/") for path in told)
+    return Reviewed(
+        rest=len(rest), named=sum(path in told for path in rest), told=len(told), right=right, alarms=len(more)
     )
 
 

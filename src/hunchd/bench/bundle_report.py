@@ -31,6 +31,17 @@ class Answered:
 
 
 @dataclass(frozen=True, slots=True)
+class Reviewed:
+    """Reviews of half of a change and of all of it, as counts of files."""
+
+    rest: int  # of the change that the half lacks
+    named: int  # of the rest
+    told: int  # to be missing in the half
+    right: int  # of those told
+    alarms: int  # told to be missing in the whole change
+
+
+@dataclass(frozen=True, slots=True)
 class Asked:
     """One change: what it needed, the rankings beside the answers, and the answers by budget."""
 
@@ -40,6 +51,7 @@ class Asked:
     predicted: tuple[str, ...]
     together: tuple[str, ...]
     answers: Mapping[int, Answered]
+    reviewed: Reviewed
 
 
 def is_named(path: str, text: str) -> bool:
@@ -80,6 +92,11 @@ def figures(rows: Sequence[Asked]) -> dict[str, float]:
     found["same lines"] = same_lines([row.answers[last].context for row in rows])
     found["calibration error"] = calibration_error([pair for row in rows for pair in row.answers[last].probabilities])
     found["none named"] = float(np.mean([not row.answers[last].named for row in rows]))
+    reviews = [row.reviewed for row in rows]
+    found["review: rest named"] = sum(one.named for one in reviews) / max(sum(one.rest for one in reviews), 1)
+    found["review: any named"] = float(np.mean([one.named > 0 for one in reviews]))
+    found["review: precision"] = sum(one.right for one in reviews) / max(sum(one.told for one in reviews), 1)
+    found["review: false alarms"] = float(np.mean([one.alarms > 0 for one in reviews]))
     found["milliseconds p95"] = float(np.quantile([row.answers[budgets[0]].milliseconds for row in rows], 0.95))
     return found
 
