@@ -415,9 +415,9 @@ def test_identical_excerpts_are_shown_once() -> None:
     views = {path: FileView(path, path, (ViewLine(line, "", 1.0),), 0, "") for path, line in keys.items()}
     offered = pieces(make_input(prediction=Prediction(files), views=views))
     assert [[level for level, _ in piece.forms] for piece in offered] == [
-        ["full", "summary", "compressed", "index"],
+        ["compressed", "index"],
         ["index"],
-        ["full", "summary", "compressed", "index"],
+        ["compressed", "index"],
     ]
 
 
@@ -484,3 +484,26 @@ def test_expected_files_stand_on_one_line_with_counts() -> None:
         "an entry in news.d/ (30 of the last 60 changes)"
     )
     assert "yarn.lock" in offered["files:also changed together before"].forms[0][1]
+
+
+def test_faint_candidates_need_a_higher_probability() -> None:
+    first = PredictedFile("a.py", 3.0, 0.4, ("changed together 3 of 4 times",), "changed together before")
+    own = [
+        PredictedFile(f"own/{n}.py", 0.0, 0.01, ("among your latest changes",), "among your latest changes")
+        for n in "ab"
+    ]
+    linked = [PredictedFile(f"linked/{n}.py", 0.0, 0.04, ("uses its names",), "using its names") for n in "ab"]
+
+    offered = {piece.id for piece in pieces(make_input(prediction=Prediction((first, *own, *linked)), outlined=1))}
+
+    assert offered == {"file:a.py", "files:also using its names"}
+
+
+def test_configuration_shows_few_keys() -> None:
+    prediction = Prediction((PredictedFile("pyproject.toml", 1.0, 0.5),))
+    view = FileView("pyproject.toml", "b", tuple(ViewLine(f"tool.{n}: a, b", "", 1.0) for n in range(20)), 0, "")
+
+    [piece] = pieces(make_input(prediction=prediction, views={"pyproject.toml": view}))
+
+    assert [level for level, _ in piece.forms] == ["compressed", "index"]
+    assert len(piece.forms[0][1].splitlines()) <= 6

@@ -526,3 +526,14 @@ def test_change_log_entries_are_expected_by_folder() -> None:
 
     expected = {one.path: one for one in learned.predict(focus("src/app.py"), now=NOW).expected}
     assert expected["newsfragments/"].times == 20
+
+
+def test_keys_of_configuration_are_no_names_that_code_uses() -> None:
+    learned = Predictor()
+    learned.learn(unit(1, "begin the project", "src/app.py", "ci.yml", "src/jobs.py", status="A"))
+    learned.place(outline("ci.yml", defines=("deploy_jobs",)))
+    learned.place(outline("src/app.py", uses=("deploy_jobs",)))
+
+    for seed in ("ci.yml", "src/app.py"):
+        told = learned.predict(focus(seed), now=NOW, k=20).files
+        assert not any("names" in reason for file in told for reason in file.reasons)

@@ -11,7 +11,7 @@ from hunchd.domain.subjects import tells
 from hunchd.prediction.candidates import Evidence
 from hunchd.prediction.evidence import PRIOR
 from hunchd.prediction.features import INDEX
-from hunchd.prediction.files import CODE, TEST, told_apart
+from hunchd.prediction.files import CODE, DOCUMENT, TEST, told_apart
 from hunchd.prediction.packed import Array
 from hunchd.prediction.state import State
 
@@ -23,6 +23,9 @@ LATELY = "changed lately"  # the only reason for a file unrelated to the query
 
 
 _POINTED_AT = "matching the words"
+_OWN_WORK = "among your latest changes"
+# Relations that say little about the current work.
+FAINT = frozenset({LATELY, _OWN_WORK, "in the same folder"})
 
 
 class Reason(NamedTuple):
@@ -132,14 +135,22 @@ class Reasons:
                 told = to_here if seed is None or seed == self._here else to_another.format(self._name(seed))
                 yield Reason(weight, told, relation)
 
-    def _links(self, file: int) -> tuple[tuple[str, float, str, str, str], ...]:
-        """Return the link types that apply.
+    def _links(self, file: int) -> Iterator[tuple[str, float, str, str, str]]:
+        """Yield the link types that apply.
 
-        Only code imports, whatever a document is called.
+        Only code imports, and only code defines names that others use: the keys of a configuration file are called
+        like variables everywhere.
         """
         traits = self._state.files.traits.view
-        both = traits[file] & CODE and any(traits[seed] & CODE for seed in self._found.query.seeds)
-        return (*_IMPORTS, *_NAMES) if both and not self._imports_folders(file) else _NAMES
+        file_traits, seed_traits = int(traits[file]), 0
+        for seed in self._found.query.seeds:
+            seed_traits |= int(traits[seed])
+        if file_traits & seed_traits & CODE and not self._imports_folders(file):
+            yield from _IMPORTS
+        if seed_traits & CODE and file_traits & (CODE | DOCUMENT):
+            yield _USES
+        if file_traits & CODE and seed_traits & (CODE | DOCUMENT):
+            yield _DEFINES
 
     def _imports_folders(self, file: int) -> bool:
         """Return True if the language imports whole folders, never single files."""
@@ -194,15 +205,13 @@ _IMPORTS = (
     ("importers", 1.4, "imports this file", "imports {}", "importing it"),
     ("imports", 1.3, "imported by this file", "imported by {}", "imported by it"),
 )
-_NAMES = (
-    ("uses", 1.1, "uses its names", "uses names of {}", "using its names"),
-    ("defines", 1.1, "defines names it uses", "defines names that {} uses", "defining names it uses"),
-)
+_USES = ("uses", 1.1, "uses its names", "uses names of {}", "using its names")
+_DEFINES = ("defines", 1.1, "defines names it uses", "defines names that {} uses", "defining names it uses")
 
 
 def _faint(row: list[float]) -> Reason:
     if row[_AUTHOR] > 0:
-        return Reason(0.5, "among your latest changes", "among your latest changes")
+        return Reason(0.5, _OWN_WORK, _OWN_WORK)
     if row[_LIKENESS] > 0.3:
         return Reason(0.5, "similar contents", "similar contents")
     if row[_SAME_FOLDER]:

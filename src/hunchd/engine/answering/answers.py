@@ -24,6 +24,7 @@ from hunchd.engine.answering import scoreboard
 from hunchd.engine.answering.bundles import Bundles, Key, size_of
 from hunchd.engine.answering.fact_index import FactIndex
 from hunchd.engine.answering.fact_pieces import words_at_hand, words_in
+from hunchd.engine.answering.near_topics import nearest_topics
 from hunchd.engine.answering.pieces import Known, pieces
 from hunchd.engine.answering.predicted_errors import asked_errors, predicted_errors
 from hunchd.engine.answering.prefetch_figures import prefetch_metrics, prefetch_status
@@ -314,7 +315,8 @@ class Answers(Feature):
             key.budget,
             focus.activity,
             degraded=key.degraded,
-            topics=() if key.told else project.topics,  # they were in the first bundle
+            # They were in the first bundle.
+            topics=() if key.told else nearest_topics(project.topics, focus, prediction),
             secret=self._secret,
         )
 

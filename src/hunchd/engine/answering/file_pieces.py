@@ -10,10 +10,12 @@ from hunchd.domain.code import FileView
 from hunchd.domain.context import ExpectedFile, Level, Piece, PredictedFile, Prediction
 from hunchd.domain.memory import Trust
 from hunchd.ingestion.skeleton import shown
-from hunchd.prediction.reasons import LATELY
+from hunchd.prediction.files import CODE, DOCUMENT, traits_of
+from hunchd.prediction.reasons import FAINT, LATELY
 
 LIST = "files"  # kind of a piece that names several files
 LEAST_NAMED = 0.008  # probability from which a file is named in a list: one in a hundred is still worth ten tokens
+LEAST_FAINT = 0.02  # … where nothing but its folder or its author speaks for it
 LEAST_EXPECTED = 0.3  # … and from which a lock file or a change log is told to be expected
 LIST_LINE = 110  # characters
 # Part of a list that each level keeps; the likeliest come first, so that it is worth more than its part.
@@ -66,6 +68,8 @@ def _outlined(
         stem = PurePosixPath(file or "").stem
         texts = shown(view, tuple(LINES.values()), wanted=used, about=stem)
         forms += [(level, f"{one.path}\n{text}") for level, text in zip(LINES, texts, strict=True)]
+        if not traits_of(one.path) & (CODE | DOCUMENT):
+            forms = forms[-1:]  # of a configuration file a few keys tell enough
     elif view is not None and _SENTENCE.match(view.doc) and len(_PLAIN_WORD.findall(view.doc)) >= FEWEST_WORDS:
         forms.append(("summary", f"{one.path}\n{view.doc}"))
     forms.append(("index", one.path))
@@ -102,7 +106,7 @@ def _lists(files: Sequence[PredictedFile], hubs: Sequence[ExpectedFile]) -> Iter
     """The files by what speaks for them, the likeliest first in each list and the likeliest list first."""
     by_relation: dict[str, dict[str, float]] = {}
     for one in files:
-        if one.confidence >= LEAST_NAMED:
+        if one.confidence >= (LEAST_FAINT if one.relation in FAINT else LEAST_NAMED):
             by_relation.setdefault(one.relation, {})[one.path] = one.confidence
     for hub in hubs:
         if not hub.path.endswith("/"):
