@@ -18,7 +18,7 @@ from hunchd.prediction.state import State
 # for it. On histories left out, .65 of what is named at LIKELY was part of the change, and one complete change in
 # seven is asked for something (decision 0020).
 OF_PROBABILITY, OF_SHARE, OF_SIZE, INTERCEPT = 0.96, 2.34, -1.09, -1.02
-LIKELY = 0.2  # probability from which a file is told to be missing
+LIKELY = 0.25  # probability from which a file is told to be missing
 LIKELY_HUB = 0.5  # … a lock file or a change log, which many changes do without
 LOOKED_AT = 12  # predicted files
 MOST = 5  # files that are told: a longer list is no review
