@@ -75,3 +75,14 @@ def test_context_without_file_is_about_the_change(daemon: RunningDaemon, shop: P
     assert {"shop/checkout.py", "tests/test_basket.py"} <= files
     assert "shop/basket.py" not in files  # it is before the reader's eyes
     assert "uncommitted change of 2 files" in bundle["context"].splitlines()[0]
+
+
+def test_context_while_reviewing_begins_with_what_is_missing(daemon: RunningDaemon, shop: Path) -> None:
+    daemon.add(shop)
+    edit(shop, "shop/basket.py")
+
+    reviewing = daemon.get("/context", project=str(shop), activity="reviewing")
+    coding = daemon.get("/context", project=str(shop))
+
+    assert "this change may lack tests/test_basket.py" in reviewing["context"].partition("## Likely next")[0]
+    assert "may lack" not in coding["context"]

@@ -353,6 +353,7 @@ COMMANDS: Final = (
         "replay walks a repository's own history and scores the predictions against what really happened next.\n"
         "recall searches for the past work that later commits mention, compared with BM25.\n"
         "latency measures predictions on a large synthetic repository.\n"
+        "bundle measures how much of a real change the context of one of its files names, and reviews of its halves.\n"
         "code searches repositories for a file of questions and scores the files found, compared with BM25.\n"
         "None needs a daemon or changes anything.",
         f"{RUN}.benchmarks:run",

@@ -28,6 +28,7 @@ from hunchd.engine.answering.near_topics import nearest_topics
 from hunchd.engine.answering.pieces import Known, pieces
 from hunchd.engine.answering.predicted_errors import asked_errors, predicted_errors
 from hunchd.engine.answering.prefetch_figures import prefetch_metrics, prefetch_status
+from hunchd.engine.answering.reviewing import missing_pieces
 from hunchd.engine.answering.workflow_pieces import predicted_commands, predicted_workflows, workflow_pieces
 from hunchd.engine.state import collaborators
 from hunchd.engine.state.events import Events
@@ -305,6 +306,7 @@ class Answers(Feature):
         )
         offered = [
             *pieces(known),
+            *missing_pieces(project, focus, now),
             *project.patterns.pieces(focus),
             *collaborators.pieces(project, now),
             *workflow_pieces(project, focus, now),

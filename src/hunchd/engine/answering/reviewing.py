@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
-from hunchd.domain.context import Focus
+from hunchd.domain.context import Focus, Piece
 from hunchd.domain.errors import InvalidInput, RepositoryError
 from hunchd.engine.state.project import Project, Tree
 from hunchd.prediction.missing import missing_files
@@ -39,6 +40,23 @@ async def review(request: ReviewRequest, project: Project, tree: Tree, now: date
         return review_json((), changed)
     focus = Focus(project=project.id, branch="" if tree.branch == tree.trunk else tree.branch, author=tree.user)
     return review_json(missing_files(project.predictor, changed, focus, int(now.timestamp())), changed)
+
+
+def missing_pieces(project: Project, focus: Focus, now: datetime) -> Iterator[Piece]:
+    """Yield what the uncommitted change lacks, for a context that is asked for while reviewing it."""
+    if project.predictor is None or not focus.is_change or focus.activity != "reviewing":
+        return
+    for rank, one in enumerate(missing_files(project.predictor, focus.open_files, focus, int(now.timestamp()))):
+        yield Piece(
+            id=f"missing:{one.path}",
+            kind="missing",
+            tier=1,
+            value=one.probability,
+            forms=(("summary", f"this change may lack {one.path}"),),
+            reasons=(f"{one.probability:.0%}", *one.reasons),
+            source={"type": "file", "path": one.path},
+            rank=rank,
+        )
 
 
 async def _since(tree: Tree, base: str) -> tuple[str, ...]:
