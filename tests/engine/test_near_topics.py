@@ -20,3 +20,12 @@ def test_topics_without_relation_are_the_largest() -> None:
     many = [*TOPICS, *(f"topic{letter}" for letter in "abcdefghij")]
 
     assert nearest_topics(many, Focus(project="p"), Prediction()) == tuple(many[:MOST])
+
+
+def test_topics_share_the_projects_name_in_vain() -> None:
+    many = ("catch config", "catch matchers", "catch clara", "catch reporter", "catch tags")
+
+    found = nearest_topics(many, Focus(project="p", file="src/catch_reporter.cpp"), Prediction())
+
+    assert found[0] == "catch reporter"
+    assert len(found) == len(many)  # too few are near: the largest come after it

@@ -537,3 +537,17 @@ def test_keys_of_configuration_are_no_names_that_code_uses() -> None:
     for seed in ("ci.yml", "src/app.py"):
         told = learned.predict(focus(seed), now=NOW, k=20).files
         assert not any("names" in reason for file in told for reason in file.reasons)
+
+
+def test_header_is_imported_and_its_source_is_not() -> None:
+    learned = Predictor()
+    paths = ("src/shop/basket.hpp", "src/shop/basket.cpp", "src/shop/till.cpp")
+    learned.learn(unit(1, "begin the shop", *paths, status="A"))
+    for path in paths:
+        learned.place(replace(outline(path), imports=("shop/basket.hpp",) if path.endswith("till.cpp") else ()))
+
+    told = {file.path: file.reasons for file in learned.predict(focus("src/shop/till.cpp"), now=NOW, k=20).files}
+    assert "imported by this file" in told["src/shop/basket.hpp"]
+    assert "imported by this file" not in told["src/shop/basket.cpp"]
+    told = {file.path: file.reasons for file in learned.predict(focus("src/shop/basket.cpp"), now=NOW, k=20).files}
+    assert "imports this file" not in told["src/shop/till.cpp"]

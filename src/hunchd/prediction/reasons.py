@@ -24,6 +24,7 @@ LATELY = "changed lately"  # the only reason for a file unrelated to the query
 
 _POINTED_AT = "matching the words"
 _OWN_WORK = "among your latest changes"
+_NEVER_IMPORTED = (".go", ".c", ".cc", ".cpp", ".cxx", ".m", ".mm")
 # Relations that say little about the current work.
 FAINT = frozenset({LATELY, _OWN_WORK, "in the same folder"})
 
@@ -145,16 +146,19 @@ class Reasons:
         file_traits, seed_traits = int(traits[file]), 0
         for seed in self._found.query.seeds:
             seed_traits |= int(traits[seed])
-        if file_traits & seed_traits & CODE and not self._imports_folders(file):
-            yield from _IMPORTS
+        if file_traits & seed_traits & CODE:
+            if any(self._is_importable(seed) for seed in self._found.query.seeds):
+                yield _IMPORTS_IT
+            if self._is_importable(file):
+                yield _IMPORTED
         if seed_traits & CODE and file_traits & (CODE | DOCUMENT):
             yield _USES
         if file_traits & CODE and seed_traits & (CODE | DOCUMENT):
             yield _DEFINES
 
-    def _imports_folders(self, file: int) -> bool:
-        """Return True if the language imports whole folders, never single files."""
-        return self._state.files.paths[file].endswith(".go")
+    def _is_importable(self, file: int) -> bool:
+        """Return False in languages that import whole folders, and for sources whose header is imported instead."""
+        return not self._state.files.paths[file].endswith(_NEVER_IMPORTED)
 
     def _together(self, file: int) -> list[Reason]:
         """Return the co-change with the seed that it most likely changes with."""
@@ -201,10 +205,8 @@ _WITH_LEAD = INDEX["with_lead"]
 _PATH_WORDS, _OPENED_NEXT, _INTEREST = INDEX["path_words"], INDEX["opened_next"], INDEX["interest"]
 _AUTHOR, _LIKENESS, _SAME_FOLDER = INDEX["author"], INDEX["likeness"], INDEX["same_folder"]
 # Feature, weight, and the phrase for the reader's own file and for another one.
-_IMPORTS = (
-    ("importers", 1.4, "imports this file", "imports {}", "importing it"),
-    ("imports", 1.3, "imported by this file", "imported by {}", "imported by it"),
-)
+_IMPORTS_IT = ("importers", 1.4, "imports this file", "imports {}", "importing it")
+_IMPORTED = ("imports", 1.3, "imported by this file", "imported by {}", "imported by it")
 _USES = ("uses", 1.1, "uses its names", "uses names of {}", "using its names")
 _DEFINES = ("defines", 1.1, "defines names it uses", "defines names that {} uses", "defining names it uses")
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from hunchd.domain.context import Focus, Prediction
 from hunchd.engine.answering.fact_pieces import words_in
 
 MOST = 10  # topics
+COMMON, LEAST_COMMON = 0.3, 3  # share and number of topics from which a word tells none from another
 FEWEST = 3  # below it the largest topics of the project are added
 
 
@@ -22,6 +24,9 @@ def nearest_topics(topics: Sequence[str], focus: Focus, prediction: Prediction) 
     _weigh(weights, focus.query, 1.0)
     for file in prediction.files:
         _weigh(weights, file.path, file.confidence)
+    times = Counter(word for topic in topics for word in words_in(topic))
+    for word in [word for word in weights if times[word] > max(LEAST_COMMON, COMMON * len(topics))]:
+        del weights[word]  # the project's own name, in most of its topics
     scored = [(sum(weights.get(word, 0.0) for word in words_in(topic)), topic) for topic in topics]
     near = [topic for score, topic in sorted(scored, key=lambda pair: -pair[0]) if score > 0][:MOST]
     rest = [topic for topic in topics if topic not in near] if len(near) < FEWEST else []
