@@ -486,19 +486,6 @@ def test_expected_files_stand_on_one_line_with_counts() -> None:
     assert "yarn.lock" in offered["files:also changed together before"].forms[0][1]
 
 
-def test_faint_candidates_need_a_higher_probability() -> None:
-    first = PredictedFile("a.py", 3.0, 0.4, ("changed together 3 of 4 times",), "changed together before")
-    own = [
-        PredictedFile(f"own/{n}.py", 0.0, 0.01, ("among your latest changes",), "among your latest changes")
-        for n in "ab"
-    ]
-    linked = [PredictedFile(f"linked/{n}.py", 0.0, 0.04, ("uses its names",), "using its names") for n in "ab"]
-
-    offered = {piece.id for piece in pieces(make_input(prediction=Prediction((first, *own, *linked)), outlined=1))}
-
-    assert offered == {"file:a.py", "files:also using its names"}
-
-
 def test_configuration_shows_few_keys() -> None:
     prediction = Prediction((PredictedFile("pyproject.toml", 1.0, 0.5),))
     view = FileView("pyproject.toml", "b", tuple(ViewLine(f"tool.{n}: a, b", "", 1.0) for n in range(20)), 0, "")

@@ -25,8 +25,6 @@ LATELY = "changed lately"  # the only reason for a file unrelated to the query
 _POINTED_AT = "matching the words"
 _OWN_WORK = "among your latest changes"
 _NEVER_IMPORTED = (".go", ".c", ".cc", ".cpp", ".cxx", ".m", ".mm")
-# Relations that say little about the current work.
-FAINT = frozenset({LATELY, _OWN_WORK, "in the same folder"})
 
 
 class Reason(NamedTuple):

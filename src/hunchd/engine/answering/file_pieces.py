@@ -11,11 +11,10 @@ from hunchd.domain.context import ExpectedFile, Level, Piece, PredictedFile, Pre
 from hunchd.domain.memory import Trust
 from hunchd.ingestion.skeleton import shown
 from hunchd.prediction.files import CODE, DOCUMENT, traits_of
-from hunchd.prediction.reasons import FAINT, LATELY
+from hunchd.prediction.reasons import LATELY
 
 LIST = "files"  # kind of a piece that names several files
 LEAST_NAMED = 0.008  # probability from which a file is named in a list: one in a hundred is still worth ten tokens
-LEAST_FAINT = 0.02  # … where nothing but its folder or its author speaks for it
 LEAST_EXPECTED = 0.3  # … and from which a lock file or a change log is told to be expected
 LIST_LINE = 110  # characters
 # Part of a list that each level keeps; the likeliest come first, so that it is worth more than its part.
@@ -106,7 +105,7 @@ def _lists(files: Sequence[PredictedFile], hubs: Sequence[ExpectedFile]) -> Iter
     """The files by what speaks for them, the likeliest first in each list and the likeliest list first."""
     by_relation: dict[str, dict[str, float]] = {}
     for one in files:
-        if one.confidence >= (LEAST_FAINT if one.relation in FAINT else LEAST_NAMED):
+        if one.confidence >= LEAST_NAMED:
             by_relation.setdefault(one.relation, {})[one.path] = one.confidence
     for hub in hubs:
         if not hub.path.endswith("/"):
