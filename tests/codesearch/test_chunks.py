@@ -120,3 +120,11 @@ def test_chunks_rust_test_is_marked() -> None:
 
     assert chunks["adds"].kind == TEST
     assert chunks["add"].kind == "function"
+
+
+def test_chunks_licence_above_is_left_out() -> None:
+    text = "// Copyright 2020 Ada\n// Licensed under MIT\n\npackage shop\n\nfunc Add() {\n\tx()\n}\n"
+    head = cut("shop.go", text)[""]
+
+    assert terms_of_identifier("licensed")[0] not in head.terms
+    assert terms_of_identifier("package")[0] in head.terms

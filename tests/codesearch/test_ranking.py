@@ -27,6 +27,7 @@ SHOP = {
     "tests/test_prices.py": (
         "def test_apply_discount_price():\n    price = 7\n    assert apply_discount(price) == 4\n"
     ),
+    "HISTORY.md": "# 1.0\n\nThe shop opens.\n",
     "docs/prices.md": "# Discount of a price\n\nApply a discount to each price.\n",
 }
 
@@ -147,3 +148,21 @@ def test_snippet_leaves_out_the_signature(shop: Shop) -> None:
     [best, *_] = results_of(shop.index, query, ranking.files, ranking.matches, frozenset())
 
     assert snippet_of(best, SHOP["shop/prices.py"]) == "rate = 3\nreturn price - rate"
+
+
+def test_rank_changelog_question_finds_it_by_role(shop: Shop) -> None:
+    assert "HISTORY.md" in shop.ask("how do I add a changelog entry for a discount")[:3]
+
+
+def test_result_prefers_what_does_something(shop: Shop) -> None:
+    shop.save(
+        {
+            "shop/orders.py": "from shop.orders import cancel_order, cancel, order, orders\n\n\n"
+            "def cancel(order):\n    order.state = 0\n    return order\n"
+        }
+    )
+    query = parse_query("where are orders cancelled by cancel_order")
+    ranking = rank(shop.index, query, {})
+    [best, *_] = results_of(shop.index, query, ranking.files, ranking.matches, frozenset())
+
+    assert (best.path, best.name) == ("shop/orders.py", "cancel")

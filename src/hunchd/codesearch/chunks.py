@@ -36,6 +36,9 @@ _TEST_MARK = re.compile(r"\s*(?:#\[(?:\w+::)*test\b|#\[cfg\(test\)\]|@(?:Test|Pa
 _TEST_MODULE: Final = re.compile(r"tests?$")
 TEST: Final = "test"  # kind of a chunk
 _DOC_BLOCK = re.compile(r"\s*@(?:module|type)?doc\b")  # Elixir's, with blank lines inside
+_COMMENT_LINE = re.compile(r"\s*(?://|/?\*|#|--|;;|<!--|%|\"\"\")")
+_LICENCE = re.compile(r"(?i)copyright|licen[sc]ed? |spdx|all rights reserved")
+MOST_LICENCE: Final = 40  # lines
 _FAR: Final = 80  # lines above a definition that are looked at for its comment
 
 
@@ -74,6 +77,7 @@ def chunks_of(outline: FileOutline, text: str) -> tuple[Chunk, ...]:
     tests = _tests(spans, lines)
     small = _small(outline, spans, owner)
     rest = [number for number, own in enumerate(owner) if own < 0 and lines[number].strip()]
+    rest = rest[_licence_lines(lines, rest) :]
     own_lines: dict[int, list[int]] = {}
     for number, own in enumerate(owner):
         own_lines.setdefault(own, []).append(number)
@@ -192,6 +196,16 @@ def _chunk(
 
 def _worth(symbol: Symbol) -> int:
     return _WORTH.get(symbol.kind, 1) + (0 if symbol.container else TOP_LEVEL)
+
+
+def _licence_lines(lines: Sequence[str], rest: Sequence[int]) -> int:
+    """How many of the first lines are a comment that says whose the file is."""
+    count = 0
+    for at, number in enumerate(rest[:MOST_LICENCE]):
+        if number != rest[0] + at or not _COMMENT_LINE.match(lines[number]):
+            break
+        count = at + 1
+    return count if _LICENCE.search("\n".join(lines[number] for number in rest[:count])) else 0
 
 
 def _first_block_end(rest: Sequence[int]) -> int:

@@ -158,13 +158,13 @@ class CodeIndex:
         shares = [_shares(one.segment.stems, one.segment.stem_begins, asked) for one in self.parts]
         return np.concatenate([np.zeros(0, "<f4"), *shares])
 
-    def best_chunks(self, file: int, matches: Matches, most: int) -> list[tuple[Segment, int]]:
-        """Return the chunks of a file that score highest, best first."""
+    def best_chunks(self, file: int, matches: Matches, most: int) -> list[tuple[Segment, int, float]]:
+        """Return the chunks of a file that score highest, best first, with their scores."""
         part, number = self.part_of(file)
         begin, end = np.searchsorted(part.segment.file_of, (number, number + 1))
         scores = matches.scores[self.parts.index(part)][begin:end]
         order = np.argsort(-scores, kind="stable")[:most]
-        return [(part.segment, int(begin + at)) for at in order]
+        return [(part.segment, int(begin + at), float(scores[at])) for at in order]
 
     def part_of(self, file: int) -> tuple[Part, int]:
         """Return the part that holds a file, and the file's number in it."""

@@ -30,6 +30,7 @@ ROLE_FACTORS: Final[Mapping[Role, float]] = {
     Role.CONFIG: 0.4,
     Role.CHANGELOG: 0.3,
 }
+HOW_TO_FACTORS: Final[Mapping[Role, float]] = {Role.DOCS: 0.9, Role.EXAMPLE: 0.7}
 ASKED_FOR: Final = 1.25
 BESIDE: Final = 0.7  # sources, where something else is asked for
 NAMED: Final = 1.0  # a role whose word is in the question, without being what is asked for
@@ -55,6 +56,8 @@ _WANTS: Final[tuple[tuple[Role, re.Pattern[str]], ...]] = (
     (Role.DOCS, re.compile(_WANTED.format(words=r"\bdocs?|documentation|guides?|tutorials?", verbs="documented"))),
     (Role.EXAMPLE, re.compile(_WANTED.format(words=r"\bexamples?|samples?|demos?", verbs="demonstrated"))),
 )
+# Somebody who wants to do something is answered by what is written for them.
+_HOW_TO = re.compile(r"(?i)\bhow (?:do|can|should|would|to)\b")
 _HISTORY = re.compile(
     r"(?i)^\W*(?:why|when|who|since when)\b|\bwhy (?:was|were|is|are|did|does|do)\b|\bwhen (?:was|were|did)\b"
     r"|\bwho (?:wrote|added|changed|knows|owns)\b|\bhistory of\b|\bchanged (?:last|recently)\b|\bdeci(?:sion|ded)\b"
@@ -118,6 +121,8 @@ def role_factors(text: str) -> dict[Role, float]:
     for role, pattern in _ROLE_WORDS:
         if pattern.search(text):
             factors[role] = max(factors[role], NAMED)
+    if _HOW_TO.search(text):
+        factors |= {role: max(factors[role], factor) for role, factor in HOW_TO_FACTORS.items()}
     for role, pattern in _WANTS:
         if pattern.search(text):
             factors[role], factors[Role.SOURCE] = ASKED_FOR, BESIDE

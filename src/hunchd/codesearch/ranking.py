@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from hunchd.codesearch.index import Array, CodeIndex, Matches
-from hunchd.codesearch.query import CodeQuery
+from hunchd.codesearch.query import NAMED, CodeQuery
 from hunchd.codesearch.roles import Role
 from hunchd.codesearch.terms import term_of_name
 
@@ -26,6 +26,7 @@ _QUESTION: Final = {
     "defines": 0.3,
     "mentioned": 1.5,
     "traced": 1.5,
+    "role": 1.0,
 }
 WEIGHTS: Final[Mapping[str, Mapping[str, float]]] = {
     "question": _QUESTION,
@@ -119,7 +120,17 @@ def _signals(
         "defines": _relative(defines),
         "mentioned": _mentioned(index, query),
         "traced": _traced(index, query),
+        "role": _of_named_role(index, query),
     }
+
+
+def _of_named_role(index: CodeIndex, query: CodeQuery) -> Array:
+    """1 for the change logs of a project that is asked about its change log, whatever words they use."""
+    if query.factors.get(Role.CHANGELOG, 0.0) < NAMED:
+        return np.zeros(len(index.paths), "<f4")
+    near = np.array([path.count("/") < 2 for path in index.paths], "?")
+    wanted: Array = ((index.roles == Role.CHANGELOG) & near).astype("<f4")
+    return wanted
 
 
 def _definitions(index: CodeIndex, query: CodeQuery) -> tuple[dict[int, list[str]], Array]:

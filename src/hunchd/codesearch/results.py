@@ -21,6 +21,11 @@ LONGEST_LOOK: Final = 400  # lines of a chunk that a snippet may come from
 MOST_WORDS: Final = 6  # named in a reason
 # A file that says less of what was asked, and for which nothing else speaks, is no answer.
 LEAST_COVERED: Final = 0.1
+LOOKED_AT: Final = 8  # chunks of a file that may be shown
+DEFINING: Final = 0.7  # of the best chunk's score, from which a definition of what is asked for is shown instead
+NAMELESS: Final = 0.6  # imports and what else stands between definitions
+TYPE: Final = 0.8  # a type, where it is asked where something is done
+_TYPES: Final = frozenset({"interface", "type", "struct", "enum", "module"})
 _ROLES: Final = {
     Role.TEST: "a test",
     Role.DOCS: "documentation",
@@ -85,14 +90,28 @@ def _result(
 
 
 def _chunk_for(index: CodeIndex, query: CodeQuery, file: RankedFile, matches: Matches) -> tuple[Segment, int]:
-    """The definition of a name that is asked for, if the file has it; else the chunk that says most."""
+    """The definition of a name that is asked for, if the file has it and it says about as much as another; else the
+    chunk that says most."""
     part, number = index.part_of(file.number)
+    found = index.best_chunks(file.number, matches, LOOKED_AT)
+    segment, best, score = max(found, key=lambda one: one[2] * _suits(query, one[0].texts_of(one[1])))
+    scores = matches.scores[index.parts.index(part)]
     for symbol in file.defines:
         chunks, weights = part.segment.postings(term_of_name(symbol))
         own = part.segment.file_of[chunks] == number
         if own.any():
-            return part.segment, int(chunks[own][int(np.argmax(weights[own]))])
-    return index.best_chunks(file.number, matches, 1)[0]
+            defining = int(chunks[own][int(np.argmax(weights[own]))])
+            if query.form == "symbol" or scores[defining] >= DEFINING * score:
+                return part.segment, defining
+    return segment, best
+
+
+def _suits(query: CodeQuery, texts: tuple[str, str, str, str]) -> float:
+    """How far a chunk suits as an answer by its kind: what does something, where something is done."""
+    name, kind, _, _ = texts
+    if not name:
+        return NAMELESS
+    return TYPE if query.intent == "code" and kind in _TYPES else 1.0
 
 
 def _holds(segment: Segment, chunk: int, term: int) -> bool:

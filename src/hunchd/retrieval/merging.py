@@ -12,7 +12,7 @@ _FACTORS: Final[Mapping[str, Mapping[str, float]]] = {
     "code": {_CODE: 1.6, "episode": 0.5, "message": 0.5, "error": 0.7, "pattern": 0.6, "workflow": 0.6},
     "symbol": {_CODE: 2.0, "episode": 0.4, "message": 0.5, "error": 0.6, "pattern": 0.6, "workflow": 0.5},
     "history": {_CODE: 0.5, "episode": 1.2},
-    "task": {_CODE: 0.9, "workflow": 1.6, "fact": 1.2, "episode": 0.4, "message": 0.6, "pattern": 0.4},
+    "task": {_CODE: 0.9, "workflow": 1.4, "fact": 1.6, "episode": 0.4, "message": 0.6, "pattern": 0.4},
 }
 
 

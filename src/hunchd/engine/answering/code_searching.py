@@ -30,7 +30,7 @@ from hunchd.retrieval.merging import merge_results
 from hunchd.store.client import StoreClient
 
 CANDIDATES: Final = 64  # files that prediction scores
-LIKELY: Final = 5  # of them that a reason speaks of
+LIKELY: Final = 3  # of them that a reason speaks of
 PATIENCE: Final = 1.0  # seconds for the vector of a question; afterwards words alone are searched
 SPARE: Final = 5  # files ranked beyond what is asked for, should some not answer
 ROLES: Final = {role.name.lower(): role for role in Role}
