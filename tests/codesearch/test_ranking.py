@@ -12,7 +12,7 @@ from hunchd.codesearch.building import update_index
 from hunchd.codesearch.chunks import chunks_of
 from hunchd.codesearch.index import BASE, CHANGED, CodeIndex
 from hunchd.codesearch.query import parse_query
-from hunchd.codesearch.ranking import rank
+from hunchd.codesearch.ranking import Predicted, rank
 from hunchd.codesearch.results import results_of, snippet_of
 from hunchd.domain.code import FileOutline
 from hunchd.ingestion.parsing import outline_of
@@ -55,7 +55,7 @@ class Shop:
         self.index.refresh()
 
     def ask(self, text: str) -> list[str]:
-        return [file.path for file in rank(self.index, parse_query(text), {}).files]
+        return [file.path for file in rank(self.index, parse_query(text), Predicted()).files]
 
 
 @pytest.fixture
@@ -94,8 +94,11 @@ def test_rank_prediction_and_meaning_count(shop: Shop) -> None:
     query = parse_query("thing")
     near = np.array([float(path == "shop/basket.py") for path in shop.index.paths], "<f4")
 
-    assert rank(shop.index, query, {"shop/impls.py": 2.0, "shop/prices.py": 1.0}).files[0].path == "shop/impls.py"
-    assert rank(shop.index, query, {}, near).files[0].path == "shop/basket.py"
+    assert (
+        rank(shop.index, query, Predicted({"shop/impls.py": 2.0, "shop/prices.py": 1.0})).files[0].path
+        == "shop/impls.py"
+    )
+    assert rank(shop.index, query, Predicted(), near).files[0].path == "shop/basket.py"
 
 
 def test_index_follows_saves_and_removals(shop: Shop) -> None:
@@ -133,7 +136,7 @@ def test_index_damaged_file_is_empty(shop: Shop) -> None:
 
 def test_result_shows_lines_that_answer(shop: Shop) -> None:
     query = parse_query("where are items appended to the basket")
-    ranking = rank(shop.index, query, {})
+    ranking = rank(shop.index, query, Predicted())
     [best, *_] = results_of(shop.index, query, ranking.files, ranking.matches, frozenset())
 
     assert (best.path, best.start, best.end) == ("shop/basket.py", 2, 4)
@@ -144,7 +147,7 @@ def test_result_shows_lines_that_answer(shop: Shop) -> None:
 
 def test_snippet_leaves_out_the_signature(shop: Shop) -> None:
     query = parse_query("apply_discount")
-    ranking = rank(shop.index, query, {})
+    ranking = rank(shop.index, query, Predicted())
     [best, *_] = results_of(shop.index, query, ranking.files, ranking.matches, frozenset())
 
     assert snippet_of(best, SHOP["shop/prices.py"]) == "rate = 3\nreturn price - rate"
@@ -162,7 +165,7 @@ def test_result_prefers_what_does_something(shop: Shop) -> None:
         }
     )
     query = parse_query("where are orders cancelled by cancel_order")
-    ranking = rank(shop.index, query, {})
+    ranking = rank(shop.index, query, Predicted())
     [best, *_] = results_of(shop.index, query, ranking.files, ranking.matches, frozenset())
 
     assert (best.path, best.name) == ("shop/orders.py", "cancel")

@@ -19,7 +19,7 @@ from hunchd.codesearch import segment as segments
 from hunchd.codesearch.chunks import chunks_of
 from hunchd.codesearch.index import BASE, CodeIndex
 from hunchd.codesearch.query import parse_query
-from hunchd.codesearch.ranking import rank
+from hunchd.codesearch.ranking import Predicted, rank
 from hunchd.codesearch.results import answers
 from hunchd.codesearch.roles import Role, role_of
 from hunchd.domain.code import FileOutline
@@ -147,10 +147,10 @@ class _Searched:
         if system == "BM25":
             return [self._paths[number] for number in self._plain.ranked(query)[:CUTOFF]]
         asked = parse_query(query)
-        predicted = {}
+        predicted = Predicted()
         if system == "hunchd":
             focus = Focus(project="", query=asked.gist)
-            predicted = self._predictor.score_files(focus, now=self._now, k=CANDIDATES)
+            predicted = Predicted(self._predictor.score_files(focus, now=self._now, k=CANDIDATES))
         return [file.path for file in rank(self._index, asked, predicted, most=CUTOFF).files if answers(file)]
 
 

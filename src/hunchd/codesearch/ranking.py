@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
@@ -20,6 +20,7 @@ _QUESTION: Final = {
     "best": 0.2,
     "whole": 0.1,
     "predicted": 1.3,
+    "predicted_whole": 0.0,
     "meaning": 0.5,
     "named": 0.3,
     "abbreviated": 0.4,
@@ -31,10 +32,18 @@ _QUESTION: Final = {
 WEIGHTS: Final[Mapping[str, Mapping[str, float]]] = {
     "question": _QUESTION,
     "symbol": _QUESTION | {"defines": 2.0},
-    "report": _QUESTION,
+    "report": _QUESTION | {"predicted_whole": 0.6, "named": 0.0},
 }
 NEAREST: Final = 50  # files among which nearness is told from the rest
 MOST_DEFINERS: Final = 20  # files that define a name: more tell nothing
+
+
+@dataclass(frozen=True, slots=True)
+class Predicted:
+    """Scores by path of what history expects for the gist of a question, and for the whole of a report."""
+
+    gist: Mapping[str, float] = field(default_factory=dict)
+    whole: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,14 +69,16 @@ class Ranking:
 def rank(
     index: CodeIndex,
     query: CodeQuery,
-    predicted: Mapping[str, float],
+    predicted: Predicted,
     meaning: Array | None = None,
     *,
     most: int = 20,
     kept: Array | None = None,
 ) -> Ranking:
-    """Rank the files of `index`. `predicted`: scores by path of what history expects; `meaning`: by file the cosine
-    with the question; `kept`: by file whether it may be shown."""
+    """Rank the files of `index`.
+
+    `meaning` is by file the cosine with the question, `kept` by file whether it may be shown.
+    """
     matches = index.match(query.terms, tests=query.factors.get(Role.TEST, 1.0))
     names, defines = _definitions(index, query)
     signals = _signals(index, query, matches, defines, predicted, meaning)
@@ -103,7 +114,7 @@ def _signals(
     query: CodeQuery,
     matches: Matches,
     defines: Array,
-    predicted: Mapping[str, float],
+    predicted: Predicted,
     meaning: Array | None,
 ) -> dict[str, Array]:
     """What speaks for each file, between 0 and 1, by name of its weight."""
@@ -113,7 +124,8 @@ def _signals(
         "chunks": _relative(matches.chunks),
         "best": _relative(matches.best),
         "whole": _relative(matches.whole),
-        "predicted": _spread(index, predicted),
+        "predicted": _spread(index, predicted.gist),
+        "predicted_whole": _spread(index, predicted.whole),
         "meaning": nothing if meaning is None or exact else _nearness(meaning),
         "named": index.named(query.terms),
         "abbreviated": index.abbreviated(query.words),

@@ -15,7 +15,7 @@ import numpy as np
 from hunchd.codesearch import vectors
 from hunchd.codesearch.index import Array, CodeIndex
 from hunchd.codesearch.query import CodeQuery, parse_query
-from hunchd.codesearch.ranking import RankedFile, rank
+from hunchd.codesearch.ranking import Predicted, RankedFile, rank
 from hunchd.codesearch.results import CodeResult, answers, reasons_of, results_of, snippet_of, source_of
 from hunchd.codesearch.roles import Role
 from hunchd.domain.context import Focus, PredictedFile, Prediction
@@ -32,6 +32,7 @@ from hunchd.store.client import StoreClient
 CANDIDATES: Final = 64  # files that prediction scores
 LIKELY: Final = 3  # of them that a reason speaks of
 PATIENCE: Final = 1.0  # seconds for the vector of a question; afterwards words alone are searched
+READ: Final = 4_000  # characters of a report that prediction reads
 SPARE: Final = 5  # files ranked beyond what is asked for, should some not answer
 ROLES: Final = {role.name.lower(): role for role in Role}
 
@@ -102,7 +103,8 @@ class CodeSearching(Feature):
         hidden = [index.numbers[path] for path in focus.open_files if path in index.numbers]
         kept = np.ones(len(index.paths), "?")
         kept[hidden] = False
-        ranking = rank(index, query, self._scores(focus, query, project), most=max(k, len(prediction.files)), kept=kept)
+        predicted = self._predict(focus, query, project)
+        ranking = rank(index, query, predicted, most=max(k, len(prediction.files)), kept=kept)
         return _in_order(prediction, [file for file in ranking.files if answers(file)])
 
     async def search(self, request: SearchRequest, query: CodeQuery, project: Project, tree: Tree) -> CodeAnswer:
@@ -113,12 +115,9 @@ class CodeSearching(Feature):
         index = opened.index
         if not len(index):
             return CodeAnswer(degraded=(f"{project.name}: its files are still being read",) if project.indexing else ())
-        meaning, degraded = await self._meaning(query, opened)
-        predicted = self._scores(Focus(project=project.id), query, project)
-        ranking = rank(index, query, predicted, meaning, most=request.k + SPARE, kept=_kept(index, request))
-        likely = frozenset(sorted(predicted, key=lambda path: -predicted[path])[:LIKELY])
-        found = results_of(index, query, ranking.files, ranking.matches, likely)[: request.k]
-        shown = await asyncio.to_thread(_shown, tree.root, found)
+        vector, degraded = await self._vector(query, opened)
+        predicted = self._predict(Focus(project=project.id), query, project)
+        shown = await asyncio.to_thread(_find, opened, query, predicted, vector, request, tree.root)
         return CodeAnswer(tuple(shown), (*degraded, *_missing(project)))
 
     async def _current(self, project: Project) -> Opened:
@@ -129,22 +128,35 @@ class CodeSearching(Feature):
             self._opened[project.id] = opened
         return opened
 
-    async def _meaning(self, query: CodeQuery, opened: Opened) -> tuple[Array | None, tuple[str, ...]]:
-        """How near each file is to the question, and what keeps that from being known."""
+    async def _vector(self, query: CodeQuery, opened: Opened) -> tuple[bytes | None, tuple[str, ...]]:
+        """The vector of the question, where files have some, and what keeps it from being made."""
         if not opened.vectors.shape[1]:
             return None, ()
         try:
-            vector, degraded = await self._store.vector(query.gist, PATIENCE)
+            return await self._store.vector(query.gist, PATIENCE)
         except HunchError as error:
             return None, (f"code was searched by words only: {error.message}",)
-        return (vectors.cosines(opened.vectors, vector) if vector is not None else None), degraded
 
-    def _scores(self, focus: Focus, query: CodeQuery, project: Project) -> dict[str, float]:
-        """What history expects for the gist of a question."""
-        if project.predictor is None:
-            return {}
-        asked = replace(focus, query=query.gist)
-        return project.predictor.score_files(asked, now=int(self._now().timestamp()), k=CANDIDATES)
+    def _predict(self, focus: Focus, query: CodeQuery, project: Project) -> Predicted:
+        """What history expects for the gist of a question, and for all of a report."""
+        predictor, now = project.predictor, int(self._now().timestamp())
+        if predictor is None:
+            return Predicted()
+        gist = predictor.score_files(replace(focus, query=query.gist), now=now, k=CANDIDATES)
+        if query.form != "report":
+            return Predicted(gist)
+        return Predicted(gist, predictor.score_files(replace(focus, query=query.text[:READ]), now=now, k=CANDIDATES))
+
+
+def _find(
+    opened: Opened, query: CodeQuery, predicted: Predicted, vector: bytes | None, request: SearchRequest, root: Path
+) -> list[dict[str, Any]]:
+    """Rank and show; takes some milliseconds, in a thread."""
+    index = opened.index
+    meaning = vectors.cosines(opened.vectors, vector) if vector is not None else None
+    ranking = rank(index, query, predicted, meaning, most=request.k + SPARE, kept=_kept(index, request))
+    likely = frozenset(sorted(predicted.gist, key=lambda path: -predicted.gist[path])[:LIKELY])
+    return _shown(root, results_of(index, query, ranking.files, ranking.matches, likely)[: request.k])
 
 
 def _in_order(prediction: Prediction, ranked: Sequence[RankedFile]) -> Prediction:
