@@ -68,7 +68,7 @@ def test_query_report_is_read_by_parts() -> None:
     query = parse_query(ISSUE)
 
     assert query.gist == "Session cookie is dropped when SameSite is None"
-    assert query.frames[0] == ("/home/ada/shop/sessions.py", "save")
+    assert query.frames[0] == ("/home/ada/shop/sessions.py", "save", 40)
     assert query.symbols["SecureCookie.dump"] < query.symbols["SameSite"]
     assert terms_of_identifier("tracker")[0] not in query.terms
     assert query.terms[terms_of_identifier("basket")[0]] < query.terms[terms_of_identifier("cookie")[0]]

@@ -87,7 +87,11 @@ def test_rank_long_word_finds_short_name(shop: Shop) -> None:
 def test_rank_traceback_leads_to_its_file(shop: Shop) -> None:
     text = 'it fails\n  File "/srv/shop/impls.py", line 2, in encode\nTypeError: price'
 
-    assert shop.ask(text)[0] == "shop/impls.py"
+    ranking = rank(shop.index, parse_query(text), Predicted())
+    [best, *_] = results_of(shop.index, parse_query(text), ranking.files, ranking.matches, frozenset())
+
+    assert (best.path, best.name) == ("shop/impls.py", "encode")
+    assert "in the traceback" in best.reasons
 
 
 def test_rank_prediction_and_meaning_count(shop: Shop) -> None:

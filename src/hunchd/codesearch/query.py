@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-from hunchd.codesearch.report import Report, is_report, read_report
+from hunchd.codesearch.report import Frame, Report, is_report, read_report
 from hunchd.codesearch.roles import Role
 from hunchd.codesearch.terms import identifiers_of, terms_of, terms_of_identifier
 from hunchd.text.identifiers import code_words
@@ -87,7 +87,7 @@ class CodeQuery:
     words: tuple[str, ...]  # parts of its identifiers in lower case
     symbols: Mapping[str, float] = field(default_factory=dict)
     paths: tuple[str, ...] = ()
-    frames: tuple[tuple[str, str], ...] = ()  # path and function of a traceback, the raise site first
+    frames: tuple[Frame, ...] = ()  # of a traceback, the raise site first
     factors: Mapping[Role, float] = field(default_factory=lambda: ROLE_FACTORS)
     form: Form = "question"
 

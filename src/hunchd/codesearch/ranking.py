@@ -173,8 +173,8 @@ def _traced(index: CodeIndex, query: CodeQuery) -> Array:
     """The files of a traceback: 1 at the raise site, less further from it. Frames of other packages have no file."""
     hits = np.zeros(len(index.paths), "<f4")
     place = 0
-    for path, _ in query.frames:
-        files = files_ending(index, path)
+    for frame in query.frames:
+        files = files_ending(index, frame.path)
         if len(files) == 1:
             place += 1
             hits[files[0]] = max(hits[files[0]], 1.0 / place)

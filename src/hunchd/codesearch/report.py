@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 LONG: Final = 40  # words; a longer text is a report
 MOST_READ: Final = 32 * 1024  # characters
@@ -14,10 +14,10 @@ LONGEST_TITLE: Final = 240  # characters
 _COMMENT = re.compile(r"<!--.{0,2000}?-->", re.DOTALL)
 _FENCE = re.compile(r"(?ms)^[ \t]*(```|~~~)[^\n]*\n(.*?)(?:^[ \t]*\1[ \t]*$|\Z)")
 _SPAN = re.compile(r"`([^`\n]{1,200})`")
-_PYTHON_FRAME = re.compile(r"File \"([^\"\n]{1,400})\", line (\d+)(?:, in ([\w<>]+))?")
+_PYTHON_FRAME = re.compile(r"File \"([^\"\n]{1,400})\", line (\d{1,7})(?:, in ([\w<>]+))?")
 _OTHER_FRAME = re.compile(
-    r"\bat (?:(?P<function>[\w$.<>]+) ?\()?(?P<path>[\w./\\@:-]+\.\w{1,5}):(?P<line>\d+)|"
-    r"^\s*(?P<plain>[\w./\\-]+\.(?:go|rs|rb|c|cc|cpp|h|hpp|php|ex|exs)):(?P<at>\d+)",
+    r"\bat (?:(?P<function>[\w$.<>]+) ?\()?(?P<path>[\w./\\@:-]+\.\w{1,5}):(?P<line>\d{1,7})|"
+    r"^\s*(?P<plain>[\w./\\-]+\.(?:go|rs|rb|c|cc|cpp|h|hpp|php|ex|exs)):(?P<at>\d{1,7})",
     re.MULTILINE,
 )
 _TEMPLATE = re.compile(
@@ -30,15 +30,23 @@ _URL = re.compile(r"https?://\S+")
 _INDENTED = re.compile(r"(?m)^(?: {4,}|\t|>>> ).*$")
 
 
+class Frame(NamedTuple):
+    """A line of a traceback; `function` is "" where it is not said."""
+
+    path: str
+    function: str
+    line: int
+
+
 @dataclass(frozen=True, slots=True)
 class Report:
-    """`frames`: path and function, the raise site first. `spans` are quoted names."""
+    """`frames`: the raise site first. `spans` are quoted names."""
 
     title: str
     code: str
     spans: str
     prose: str
-    frames: tuple[tuple[str, str], ...]
+    frames: tuple[Frame, ...]
 
 
 def is_report(text: str) -> bool:
@@ -67,10 +75,13 @@ def read_report(text: str) -> Report:
     return Report(title, code, spans, prose, frames)
 
 
-def _frames(text: str) -> tuple[tuple[str, str], ...]:
-    found = [(frame[1].replace("\\", "/"), frame[3] or "") for frame in _PYTHON_FRAME.finditer(text)]
+def _frames(text: str) -> tuple[Frame, ...]:
+    found = [
+        Frame(frame[1].replace("\\", "/"), frame[3] or "", int(frame[2])) for frame in _PYTHON_FRAME.finditer(text)
+    ]
     found.reverse()  # Python's newest call is last
     for frame in _OTHER_FRAME.finditer(text):
         path = frame["path"] or frame["plain"]
-        found.append((path.replace("\\", "/"), (frame["function"] or "").rpartition(".")[2]))
+        line = int(frame["line"] or frame["at"])
+        found.append(Frame(path.replace("\\", "/"), (frame["function"] or "").rpartition(".")[2], line))
     return tuple(dict.fromkeys(found))[:MOST_FRAMES]

@@ -93,6 +93,8 @@ def _chunk_for(index: CodeIndex, query: CodeQuery, file: RankedFile, matches: Ma
     """The definition of a name that is asked for, if the file has it and it says about as much as another; else the
     chunk that says most."""
     part, number = index.part_of(file.number)
+    if file.traced and (traced := _traced_chunk(index, query, file)) is not None:
+        return part.segment, traced
     found = index.best_chunks(file.number, matches, LOOKED_AT)
     segment, best, score = max(found, key=lambda one: one[2] * _suits(query, one[0].texts_of(one[1])))
     scores = matches.scores[index.parts.index(part)]
@@ -104,6 +106,21 @@ def _chunk_for(index: CodeIndex, query: CodeQuery, file: RankedFile, matches: Ma
             if query.form == "symbol" or scores[defining] >= DEFINING * score:
                 return part.segment, defining
     return segment, best
+
+
+def _traced_chunk(index: CodeIndex, query: CodeQuery, file: RankedFile) -> int | None:
+    """The chunk that the first frame in this file is in: the function of its name, or the innermost around its line."""
+    part, number = index.part_of(file.number)
+    begin, end = (int(at) for at in np.searchsorted(part.segment.file_of, (number, number + 1)))
+    frame = next((one for one in query.frames if file.path.endswith(one.path.rpartition("/")[2])), None)
+    if frame is None:
+        return None
+    lines = part.segment.lines[begin:end]
+    inside = np.flatnonzero((lines[:, 0] <= frame.line) & (frame.line <= lines[:, 1]))
+    named = [at for at in range(begin, end) if frame.function and part.segment.texts_of(at)[0] == frame.function]
+    if named:
+        return next((at for at in named if at - begin in inside), named[0])
+    return begin + int(min(inside, key=lambda at: lines[at, 1] - lines[at, 0])) if len(inside) else None
 
 
 def _suits(query: CodeQuery, texts: tuple[str, str, str, str]) -> float:
