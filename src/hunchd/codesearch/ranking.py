@@ -32,7 +32,16 @@ _QUESTION: Final = {
 WEIGHTS: Final[Mapping[str, Mapping[str, float]]] = {
     "question": _QUESTION,
     "symbol": _QUESTION | {"defines": 2.0},
-    "report": _QUESTION | {"predicted_whole": 0.6, "named": 0.0},
+    "report": _QUESTION
+    | {
+        "chunks": 1.5,
+        "whole": 0.5,
+        "predicted": 0.7,
+        "predicted_whole": 0.8,
+        "meaning": 0.8,
+        "named": 0.0,
+        "abbreviated": 0.1,
+    },
 }
 NEAREST: Final = 50  # files among which nearness is told from the rest
 MOST_DEFINERS: Final = 20  # files that define a name: more tell nothing
