@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from hunchd.bench.looking import Bm25
-from hunchd.codesearch import records
+from hunchd.codesearch import records, vectors
 from hunchd.codesearch import segment as segments
+from hunchd.codesearch.cards import card_of
 from hunchd.codesearch.chunks import chunks_of
 from hunchd.codesearch.index import BASE, CodeIndex
 from hunchd.codesearch.query import parse_query
@@ -24,6 +25,8 @@ from hunchd.codesearch.results import answers
 from hunchd.codesearch.roles import Role, role_of
 from hunchd.domain.code import FileOutline
 from hunchd.domain.context import Focus
+from hunchd.embedding import fast
+from hunchd.embedding.embedder import Embedder
 from hunchd.ingestion.history import units
 from hunchd.ingestion.parsing import outline_of
 from hunchd.ingestion.screening import screened
@@ -34,7 +37,7 @@ from hunchd.repository.reading import read_file
 
 CUTOFF = 10  # results that are scored
 CANDIDATES = 64  # files that prediction scores, as in the daemon
-SYSTEMS = ("hunchd", "without history", "BM25")
+SYSTEMS = ("hunchd", "without vectors", "without history", "BM25")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +86,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--repos", type=Path, default=Path(), help="folder that the repositories are in")
     parser.add_argument("--only", action="append", default=[], metavar="REPO", help="may be given several times")
+    parser.add_argument("--no-vectors", action="store_true", help="words and history alone; embeds nothing")
     parser.add_argument("--units", type=int, default=2_000, help="commits of its history that are learned")
     parser.add_argument("--dump", type=Path, help="write {repo, query, system, ranked} lines there")
     parser.add_argument("--json", action="store_true")
@@ -90,12 +94,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     questions = [one for one in _read(options.questions) if not options.only or one.repo in options.only]
+    model = None if options.no_vectors else fast.load()
     figures: dict[str, dict[str, Figures]] = {name: defaultdict(Figures) for name in SYSTEMS}
     built: list[dict[str, Any]] = []
     lines: list[dict[str, Any]] = []
     for repo in dict.fromkeys(one.repo for one in questions):
         with tempfile.TemporaryDirectory() as folder:
-            searched = _Searched(options.repos / repo, Path(folder), options.units)
+            searched = _Searched(options.repos / repo, Path(folder), options.units, model)
             built.append({"repo": repo, **searched.built})
             for question in (one for one in questions if one.repo == repo):
                 for name in SYSTEMS:
@@ -115,7 +120,7 @@ def run(options: argparse.Namespace) -> int:
 class _Searched:
     """One repository, read as the indexer reads it."""
 
-    def __init__(self, root: Path, folder: Path, newest: int) -> None:
+    def __init__(self, root: Path, folder: Path, newest: int, model: Embedder | None) -> None:
         began = time.perf_counter()
         outlines = list(_outlines(root))
         files = []
@@ -133,6 +138,15 @@ class _Searched:
             self._predictor.learn(unit)
         for outline, _ in outlines:
             self._predictor.place(outline)
+        self._model = model
+        cards = {outline.path: card_of(outline) for outline, _ in outlines}
+        embedded = model.embed([cards[path] for path in self._index.paths]) if model is not None else []
+        kept = {
+            vectors.path_key(path): (0, vectors.quantised(vector))
+            for path, vector in zip(self._index.paths, embedded, strict=False)
+        }
+        vectors.write(folder / vectors.NAME, kept)
+        self._vectors = vectors.aligned(folder / vectors.NAME, self._index.paths)
         self._now = int(time.time())
         self._paths = [outline.path for outline, _ in outlines]
         self._plain = Bm25(f"{outline.path}\n{text}" for outline, text in outlines)
@@ -147,11 +161,14 @@ class _Searched:
         if system == "BM25":
             return [self._paths[number] for number in self._plain.ranked(query)[:CUTOFF]]
         asked = parse_query(query)
-        predicted = Predicted()
-        if system == "hunchd":
+        predicted, meaning = Predicted(), None
+        if system == "hunchd" and self._model is not None:
+            meaning = vectors.cosines(self._vectors, self._model.embed([asked.gist])[0])
+        if system != "without history":
             focus = Focus(project="", query=asked.gist)
             predicted = Predicted(self._predictor.score_files(focus, now=self._now, k=CANDIDATES))
-        return [file.path for file in rank(self._index, asked, predicted, most=CUTOFF).files if answers(file)]
+        ranked = rank(self._index, asked, predicted, meaning, most=CUTOFF)
+        return [file.path for file in ranked.files if answers(file)]
 
 
 def _outlines(root: Path) -> Iterator[tuple[FileOutline, str]]:
