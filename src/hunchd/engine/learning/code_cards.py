@@ -114,12 +114,16 @@ def _lacking(
     newest = seen[1] if seen is not None and seen[0] == cache else 0
     known: dict[int, tuple[int, bytes]] = vectors.kept_in(file)
     kept: dict[int, tuple[int, bytes]] = {}
-    missing: Missing = []
-    for path in sorted(serials, key=lambda path: (role_of(path) in _LAST, path))[:MOST]:
+    changed: list[tuple[str, int]] = []
+    for path, serial in list(serials.items())[:MOST]:
         own = vectors.path_key(path)
-        if own in known and serials[path] <= newest:
+        if own in known and serial <= newest:
             kept[own] = known[own]
-        elif (outline := code.get(path)) is not None:
+        else:
+            changed.append((path, own))
+    missing: Missing = []
+    for path, own in sorted(changed, key=lambda one: (role_of(one[0]) in _LAST, one[0])):
+        if (outline := code.get(path)) is not None:
             made_of = vectors.key_of(path, card := card_of(outline))
             if own in known and known[own][0] == made_of:
                 kept[own] = known[own]
