@@ -22,9 +22,10 @@ def test_vectors_written_are_aligned_by_path(tmp_path: Path) -> None:
         vectors.path_key("a.py"): (1, vectors.quantised(unit(1, 0))),
         vectors.path_key("b.py"): (2, vectors.quantised(unit(0, 1))),
     }
-    vectors.write(file, kept)
+    vectors.write(file, kept, vectors.Seen("0123456789ABCDEF", 7))
 
     assert vectors.kept_in(file) == kept
+    assert vectors.seen_in(file) == ("0123456789ABCDEF", 7)
     near = vectors.cosines(vectors.aligned(file, ["b.py", "new.py", "a.py"]), unit(0.6, 0.8))
     assert np.allclose(near, [0.8, 0.0, 0.6], atol=0.01)
 
@@ -34,6 +35,7 @@ def test_vectors_damaged_file_has_none(tmp_path: Path) -> None:
     file.write_bytes(b"hunchcv1" + bytes(7))
 
     assert vectors.kept_in(file) == {}
+    assert vectors.seen_in(file) == vectors.NOTHING_SEEN
     assert vectors.aligned(file, ["a.py"]).shape == (1, 0)
     assert vectors.cosines(vectors.aligned(file, ["a.py"]), unit(1, 0)).tolist() == [0.0]
 

@@ -101,3 +101,16 @@ def test_search_long_report_is_read(daemon: RunningDaemon, shop: Path) -> None:
 
     assert best["source"]["path"] == "shop/basket.py"
     assert "in the traceback" in best["reasons"]
+
+
+@pytest.mark.daemon("shared")
+def test_search_vectors_find_other_words(daemon: RunningDaemon, shop: Path) -> None:
+    def embedded() -> bool:
+        cards = next(one for one in daemon.get("/status")["projects"] if one["path"] == str(shop)).get("cards", {})
+        return bool(cards and cards["done"] == cards["total"] > 0)
+
+    until(embedded)
+
+    best = asked(daemon, shop, "rebates on the costs of goods", kinds=["code"])[0]
+    assert best["source"]["path"] in ("shop/prices.py", "README.md")
+    assert "close in meaning" in best["reasons"]

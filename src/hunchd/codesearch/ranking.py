@@ -68,6 +68,7 @@ class RankedFile:
     role: Role
     mentioned: bool
     traced: bool
+    cosine: float = 0.0  # with the question, where files have vectors
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +113,7 @@ def rank(
             role=Role(int(index.roles[at])),
             mentioned=bool(signals["mentioned"][at]),
             traced=bool(signals["traced"][at]),
+            cosine=float(meaning[at]) if meaning is not None else 0.0,
         )
         for at in order.tolist()
         if total[at] > 0

@@ -21,6 +21,7 @@ LONGEST_LOOK: Final = 400  # lines of a chunk that a snippet may come from
 MOST_WORDS: Final = 6  # named in a reason
 # A file that says less of what was asked, and for which nothing else speaks, is no answer.
 LEAST_COVERED: Final = 0.1
+RELATED: Final = 0.4  # cosine from which a file answers without a word of the question
 LOOKED_AT: Final = 8  # chunks of a file that may be shown
 DEFINING: Final = 0.7  # of the best chunk's score, from which a definition of what is asked for is shown instead
 NAMELESS: Final = 0.6  # imports and what else stands between definitions
@@ -62,7 +63,9 @@ def results_of(
 
 
 def answers(file: RankedFile) -> bool:
-    """Return True if enough of what was asked is in the file, or it is named."""
+    """Return True if enough of what was asked is in the file, or it is named or near in meaning."""
+    if file.cosine >= RELATED:
+        return True
     return file.covered >= LEAST_COVERED or bool(file.defines) or file.mentioned or file.traced
 
 
@@ -156,11 +159,13 @@ def _reasons(query: CodeQuery, file: RankedFile, held: frozenset[int], predicted
     said = [word for word in identifiers_of(query.gist) if _says(word, held)]
     if said:
         reasons.append(f"says {', '.join(said[:MOST_WORDS])}")
+    if file.cosine >= RELATED:
+        reasons.append("close in meaning")
     if file.path in predicted:
         reasons.append("past work described like this changed it")
     if file.role in _ROLES:
         reasons.append(_ROLES[file.role])
-    return tuple(reasons) or ("near in meaning",)
+    return tuple(reasons)
 
 
 def reasons_of(file: RankedFile) -> tuple[str, ...]:

@@ -7,17 +7,27 @@ import struct
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 NAME: Final = "code-cards.vectors"
-_MAGIC: Final = b"hunchcv1"
-_HEAD: Final = struct.Struct("<8sII")  # magic, vectors, dimensions
+_MAGIC: Final = b"hunchcv2"
+_HEAD: Final = struct.Struct("<8sII16sQ")  # magic, vectors, dimensions, up to where the code cache was looked at
 _SCALE: Final = 127.0  # a vector of length 1 has no larger component
 _AT_ONCE: Final = 4_096  # vectors that are compared at once
 Array = npt.NDArray[Any]
+
+
+class Seen(NamedTuple):
+    """Files of this code cache have a vector of their content, up to this serial."""
+
+    cache: str
+    serial: int
+
+
+NOTHING_SEEN: Final = Seen("", 0)
 
 
 def key_of(path: str, card: str) -> int:
@@ -35,7 +45,7 @@ def read(path: Path) -> tuple[Array, Array, Array]:
     nothing = np.zeros(0, "<u8"), np.zeros(0, "<u8"), np.zeros((0, 0), "<i1")
     try:
         content = path.read_bytes()
-        magic, count, dimensions = _HEAD.unpack_from(content)
+        magic, count, dimensions, _, _ = _HEAD.unpack_from(content)
     except (OSError, struct.error):
         return nothing
     if magic != _MAGIC or len(content) != _HEAD.size + count * (16 + dimensions):
@@ -46,18 +56,28 @@ def read(path: Path) -> tuple[Array, Array, Array]:
     return paths, cards, vectors.reshape(count, dimensions)
 
 
-def write(path: Path, kept: Mapping[int, tuple[int, bytes]]) -> None:
+def write(path: Path, kept: Mapping[int, tuple[int, bytes]], seen: Seen = NOTHING_SEEN) -> None:
     """Write vectors by the key of their path: the key of the card and the bytes. Raises OSError."""
     dimensions = len(next(iter(kept.values()))[1]) if kept else 0
     paths = np.array(list(kept), "<u8")
     cards = np.array([card for card, _ in kept.values()], "<u8")
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-        file.write(_HEAD.pack(_MAGIC, len(kept), dimensions))
+        file.write(_HEAD.pack(_MAGIC, len(kept), dimensions, seen.cache.encode("ascii", "replace"), seen.serial))
         file.write(paths.tobytes())
         file.write(cards.tobytes())
         file.writelines(vector for _, vector in kept.values())
     draft.replace(path)
+
+
+def seen_in(path: Path) -> Seen:
+    """Return up to where the code cache was looked at; nothing where the file is missing or of another version."""
+    try:
+        with path.open("rb") as file:
+            magic, _, _, cache, serial = _HEAD.unpack(file.read(_HEAD.size))
+    except (OSError, struct.error):
+        return NOTHING_SEEN
+    return Seen(cache.rstrip(b"\0").decode("ascii", "replace"), serial) if magic == _MAGIC else NOTHING_SEEN
 
 
 def kept_in(path: Path) -> dict[int, tuple[int, bytes]]:

@@ -35,7 +35,6 @@ class CodeCards(Feature):
         self._store = store
         self._find = find
         self._waiting: dict[str, None] = {}
-        self._seen: dict[str, tuple[str, int]] = {}  # by project: its code cache and the newest serial looked at
         self._progress: dict[str, tuple[int, int]] = {}  # by project: files with a vector, and all
         self._work = asyncio.Event()
 
@@ -58,8 +57,8 @@ class CodeCards(Feature):
         self._work.set()
 
     async def forget_project(self, project_id: str) -> None:
-        for held in (self._waiting, self._seen, self._progress):
-            held.pop(project_id, None)
+        self._waiting.pop(project_id, None)
+        self._progress.pop(project_id, None)
 
     async def run(self) -> None:
         """Process queued projects, forever."""
@@ -78,7 +77,7 @@ class CodeCards(Feature):
         if project.code is None:
             return
         file = project.cache / vectors.NAME
-        kept, missing, seen = await asyncio.to_thread(_lacking, file, project.code, self._seen.get(project.id))
+        kept, missing, seen = await asyncio.to_thread(_lacking, file, project.code)
         total = len(kept) + len(missing)
         self._progress[project.id] = (len(kept), total)
         for begin in range(0, len(missing), AT_ONCE):
@@ -91,13 +90,14 @@ class CodeCards(Feature):
             self._progress[project.id] = (len(kept), total)
             if begin // KEPT_EVERY != (begin + AT_ONCE) // KEPT_EVERY:
                 await self._keep(file, kept)
-        if missing:
-            await self._keep(file, kept)
-        self._seen[project.id] = seen
+        if seen != vectors.seen_in(file):
+            await self._keep(file, kept, seen)
 
-    async def _keep(self, file: Path, kept: dict[int, tuple[int, bytes]]) -> None:
+    async def _keep(
+        self, file: Path, kept: dict[int, tuple[int, bytes]], seen: vectors.Seen = vectors.NOTHING_SEEN
+    ) -> None:
         try:
-            await asyncio.to_thread(vectors.write, file, dict(kept))
+            await asyncio.to_thread(vectors.write, file, dict(kept), seen)
         except OSError as error:
             logger.warning("the vectors %s could not be kept: %s", file, error)
 
@@ -105,13 +105,13 @@ class CodeCards(Feature):
 Missing = list[tuple[int, int, str]]  # keys of path and card, and the card
 
 
-def _lacking(
-    file: Path, code: CodeCache, seen: tuple[str, int] | None
-) -> tuple[dict[int, tuple[int, bytes]], Missing, tuple[str, int]]:
-    """The vectors that hold, what has none, sources first, and how far was looked. Only files that changed since
-    `seen` are read."""
-    serials, cache = code.chunk_serials(), code.chunk_cache_id()
-    newest = seen[1] if seen is not None and seen[0] == cache else 0
+def _lacking(file: Path, code: CodeCache) -> tuple[dict[int, tuple[int, bytes]], Missing, vectors.Seen]:
+    """The vectors that hold, what has none, sources first, and how far was looked.
+
+    Only files that changed since the last time are read.
+    """
+    serials, cache, seen = code.chunk_serials(), code.chunk_cache_id(), vectors.seen_in(file)
+    newest = seen.serial if seen.cache == cache else 0
     known: dict[int, tuple[int, bytes]] = vectors.kept_in(file)
     kept: dict[int, tuple[int, bytes]] = {}
     changed: list[tuple[str, int]] = []
@@ -129,4 +129,4 @@ def _lacking(
                 kept[own] = known[own]
             else:
                 missing.append((own, made_of, card))
-    return kept, missing, (cache, max(serials.values(), default=0))
+    return kept, missing, vectors.Seen(cache, max(serials.values(), default=0))
