@@ -97,3 +97,9 @@ def test_query_hostile_text_is_read_quickly() -> None:
 )
 def test_role_of_path_is_told(path: str, role: Role) -> None:
     assert role_of(path) is role
+
+
+def test_query_task_prefers_documents() -> None:
+    factors = parse_query("how do I run the tests").factors
+
+    assert factors[Role.DOCS] > factors[Role.SOURCE] > factors[Role.TEST]

@@ -31,6 +31,7 @@ ROLE_FACTORS: Final[Mapping[Role, float]] = {
     Role.CHANGELOG: 0.3,
 }
 HOW_TO_FACTORS: Final[Mapping[Role, float]] = {Role.DOCS: 0.9, Role.EXAMPLE: 0.7}
+TASK_FACTORS: Final[Mapping[Role, float]] = {Role.DOCS: 1.0, Role.CONFIG: 0.7}  # build, run, release, …
 ASKED_FOR: Final = 1.25
 BESIDE: Final = 0.7  # sources, where something else is asked for
 NAMED: Final = 1.0  # a role whose word is in the question, without being what is asked for
@@ -123,6 +124,9 @@ def role_factors(text: str) -> dict[Role, float]:
             factors[role] = max(factors[role], NAMED)
     if _HOW_TO.search(text):
         factors |= {role: max(factors[role], factor) for role, factor in HOW_TO_FACTORS.items()}
+    if _TASK.search(text):
+        factors |= {role: max(factors[role], factor) for role, factor in TASK_FACTORS.items()}
+        factors |= {Role.SOURCE: BESIDE, Role.TEST: ROLE_FACTORS[Role.TEST]}
     for role, pattern in _WANTS:
         if pattern.search(text):
             factors[role], factors[Role.SOURCE] = ASKED_FOR, BESIDE
