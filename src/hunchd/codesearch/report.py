@@ -25,7 +25,7 @@ _TEMPLATE = re.compile(
     r"|(?:please|thank|steps to reproduce|expected|actual|describe the bug|to reproduce|environment|version|platform|os"
     r"|python version|additional context|screenshots?|checklist|i have|is your feature)\b[^\n]{0,80})$"
 )
-_VERSIONS = re.compile(r"(?im)^[ \t]*[\w .\-]{1,40}\s*(?:==|[:=])\s*v?\d+(?:\.\d+)+.*$")
+_VERSIONS = re.compile(r"(?im)^[ \t]*[\w .\-]{1,40}[ \t]*(?:==|[:=])[ \t]*v?\d+(?:\.\d+)+.*$")
 _URL = re.compile(r"https?://\S+")
 _INDENTED = re.compile(r"(?m)^(?: {4,}|\t|>>> ).*$")
 

@@ -235,6 +235,6 @@ def _shown(root: Path, found: Sequence[CodeResult]) -> list[dict[str, Any]]:
 def with_code(found: dict[str, Any], code: CodeAnswer, intent: str, k: int) -> dict[str, Any]:
     """Return an answer of memories with the code that was found among them."""
     results = merge_results(code.results, found["results"], intent, k)
-    degraded = [*found["degraded"], *code.degraded]
+    degraded = list(dict.fromkeys([*found["degraded"], *code.degraded]))
     status = "degraded" if degraded else "ok" if results else "empty"
     return {**found, "results": results, "degraded": degraded, "status": status}

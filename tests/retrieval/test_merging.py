@@ -1,0 +1,30 @@
+"""Code and memories become one list, in the order that the question asks for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from hunchd.retrieval.merging import merge_results
+
+
+def result(kind: str, score: float) -> dict[str, Any]:
+    return {"id": kind, "kind": kind, "score": score}
+
+
+@pytest.mark.parametrize(
+    ("intent", "first"),
+    [("code", "code"), ("symbol", "code"), ("history", "episode"), ("task", "workflow")],
+)
+def test_merge_intent_decides_what_comes_first(intent: str, first: str) -> None:
+    memories = [result("episode", 0.6), result("workflow", 0.6)]
+
+    merged = merge_results([result("code", 0.6)], memories, intent, 10)
+
+    assert merged[0]["kind"] == first
+    assert [one["score"] for one in merged] == sorted((one["score"] for one in merged), reverse=True)
+
+
+def test_merge_keeps_the_best_k() -> None:
+    assert len(merge_results([result("code", 0.6)] * 3, [result("fact", 0.9)] * 3, "code", 4)) == 4
