@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import socket
+import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -16,11 +17,24 @@ from typing import Any
 
 import pytest
 
+from tests.process_detection import describe_command, starts_process
+
 # Child processes may need this long to end after their pipe was closed.
 GRACE = 3.0  # seconds
 
+# Programs that a test without the marker `process` may start: they end before the call returns.
+ALLOWED_PROGRAMS = frozenset({"git", "uname"})
+
 _numbers = count()
 _SOURCES = Path(__file__).parents[1] / "src"
+
+
+@pytest.hookimpl(tryfirst=True)  # before `-m` selects
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that start a process, so that `-m "not process"` leaves them out."""
+    for item in items:
+        if isinstance(item, pytest.Function) and starts_process(item):
+            item.add_marker("process")
 
 
 @pytest.fixture(scope="session")
@@ -105,6 +119,25 @@ def _no_network(monkeypatch: pytest.MonkeyPatch) -> None:
         return resolve(host, *rest, **options)
 
     monkeypatch.setattr(socket, "getaddrinfo", local_only)
+
+
+@pytest.fixture(autouse=True)
+def _no_processes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Fail if a test without the marker `process` starts a program other than git."""
+    if request.node.get_closest_marker("process"):
+        yield
+        return
+    started: list[str] = []
+    start = subprocess.Popen.__init__
+
+    def checked(self: Any, args: Any, *rest: Any, **options: Any) -> None:
+        if (program := describe_command(args)) not in ALLOWED_PROGRAMS:
+            started.append(program)
+        start(self, args, *rest, **options)
+
+    monkeypatch.setattr(subprocess.Popen, "__init__", checked)
+    yield
+    assert not started, f"this test starts {started}; mark it with @pytest.mark.process"
 
 
 def _guarded(connect: Callable[[socket.socket, Any], Any]) -> Callable[[socket.socket, Any], Any]:

@@ -6,6 +6,7 @@ import-linter contracts cannot express this.
 from __future__ import annotations
 
 import ast
+import functools
 import sys
 from collections import defaultdict
 from pathlib import Path
@@ -44,6 +45,7 @@ def parse_file(file: Path) -> ast.Module:
         return ast.parse(file.read_bytes())
 
 
+@functools.cache
 def collect_imports() -> dict[str, set[str]]:
     """Return library → modules that import it at any level of nesting."""
     found: dict[str, set[str]] = defaultdict(set)

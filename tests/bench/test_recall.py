@@ -34,6 +34,7 @@ def project(tmp_path: Path) -> Path:
     return root
 
 
+@pytest.mark.process
 def test_questions_are_commits_with_references(
     project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -154,6 +154,7 @@ def test_edit_sends_only_given_fields(fake: FakeDaemon) -> None:
     assert fake.bodies("PATCH /memories/m1") == [{"title": "T", "importance": 0.9, "tags": ["a", "b"]}]
 
 
+@pytest.mark.process
 def test_edit_without_options_opens_editor(fake: FakeDaemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake.routes["GET /memories/m1"] = (200, MEMORY)
     fake.routes["PATCH /memories/m1"] = (200, MEMORY)
@@ -167,6 +168,7 @@ def test_edit_without_options_opens_editor(fake: FakeDaemon, tmp_path: Path, mon
     assert fake.bodies("PATCH /memories/m1") == [{"content": "Sessions stay signed cookies.And HTTP only.\n"}]
 
 
+@pytest.mark.process
 def test_edit_failing_editor_changes_nothing(fake: FakeDaemon, monkeypatch: pytest.MonkeyPatch, capsys: Output) -> None:
     fake.routes["GET /memories/m1"] = (200, MEMORY)
     monkeypatch.setenv("VISUAL", "false")

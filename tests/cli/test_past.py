@@ -123,6 +123,7 @@ def test_contradictions_resolve_accepts_api_names(fake: FakeDaemon, winner: str)
     assert fake.bodies("POST /contradictions/x1/resolve") == [{"resolution": winner}]
 
 
+@pytest.mark.process
 def test_edit_document_opens_editor(fake: FakeDaemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake.routes["GET /documents/profile/preferences"] = (200, PAGE)
     fake.routes["PUT /documents/profile/preferences"] = (200, PAGE)

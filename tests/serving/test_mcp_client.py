@@ -52,6 +52,7 @@ async def test_official_client_over_http(daemon: Daemon, mode: str) -> None:
             await client.read_resource("hunch://nothing")
 
 
+@pytest.mark.process  # the official client starts it
 @pytest.mark.parametrize("mode", ERAS)
 async def test_official_client_over_stdio_without_daemon(mode: str, tmp_path: Path, hunchd_home: Path) -> None:
     sources = str(Path(__file__).parents[2] / "src")

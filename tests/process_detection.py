@@ -1,0 +1,112 @@
+"""Find out which tests start a process, from the code that they and their fixtures name.
+
+`conftest.py` marks these tests with `process`, so that `./dev unit` can leave them out.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import multiprocessing
+import os
+import pty
+import subprocess
+import types
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+TESTS = Path(__file__).parent
+SOURCE_FOLDERS = {TESTS, TESTS.parent / "src"}
+# Modules that start processes, and attributes of `os` and `asyncio` that do.
+STARTING_MODULES = (subprocess, multiprocessing, pty)
+STARTING_ATTRIBUTES = frozenset(
+    {"fork", "forkpty", "posix_spawn", "execv", "create_subprocess_exec", "create_subprocess_shell"}
+)
+
+
+def starts_process(item: pytest.Function) -> bool:
+    """Return True if the test or one of its fixtures names something that starts a process.
+
+    git is not counted: it ends before the call returns.
+    """
+    definitions = item._fixtureinfo.name2fixturedefs.values()
+    functions = [item.function, *(one[-1].func for one in definitions)]
+    return any(_reaches_process(one) for one in functions if _is_own(one) and not _isolates_every_test(one))
+
+
+@functools.cache
+def _reaches_process(function: Any) -> bool:
+    """Return True if `function`, or code that it names, starts a process other than git.
+
+    Helpers of the tests are followed to the end; of the product only what is named directly counts.
+    """
+    waiting, seen = [inspect.unwrap(function)], set()
+    while waiting:
+        each = waiting.pop()
+        if each in seen:
+            continue
+        seen.add(each)
+        if _starts_directly(each):
+            return True
+        if _is_own(each):
+            waiting += [found for value in _values_named_in(each) for found in _functions_of(value)]
+    return False
+
+
+def _starts_directly(function: Any) -> bool:
+    names, constants = _names_in(function.__code__)
+    modules = [value for value in _values_named_in(function) if isinstance(value, types.ModuleType)]
+    starts = any(module in STARTING_MODULES for module in modules) or bool(names & STARTING_ATTRIBUTES)
+    return starts and "git" not in constants
+
+
+def _values_named_in(function: Any) -> list[object]:
+    """Return the globals that the code of `function` names."""
+    names, _ = _names_in(function.__code__)
+    return [function.__globals__[name] for name in names if name in function.__globals__]
+
+
+def _names_in(code: types.CodeType) -> tuple[set[str], set[object]]:
+    """Return the names and constants of `code` and of the functions and comprehensions in it."""
+    names, constants = set(code.co_names), set()
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            inner_names, inner_constants = _names_in(constant)
+            names |= inner_names
+            constants |= inner_constants
+        elif isinstance(constant, tuple):
+            constants.update(one for one in constant if isinstance(one, str))
+        elif isinstance(constant, str):
+            constants.add(constant)
+    return names, constants
+
+
+def _functions_of(value: object) -> Iterator[Any]:
+    """Yield `value`, or the methods and properties of a class, if the tests or the product define it."""
+    members = vars(value).values() if isinstance(value, type) else [value]
+    for member in members:
+        function = getattr(member, "fget", member)
+        function = inspect.unwrap(function) if callable(function) else None
+        if isinstance(function, types.FunctionType) and not SOURCE_FOLDERS.isdisjoint(
+            Path(function.__code__.co_filename).parents
+        ):
+            yield function
+
+
+def _is_own(function: Any) -> bool:
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    return code is not None and TESTS in Path(code.co_filename).parents
+
+
+def _isolates_every_test(function: Any) -> bool:
+    """Return True for the fixtures of `tests/conftest.py`, which name processes only to forbid them."""
+    return Path(inspect.unwrap(function).__code__.co_filename) == TESTS / "conftest.py"
+
+
+def describe_command(command: object) -> str:
+    """Return the name of the program that `command`, as given to Popen, starts."""
+    first = command if isinstance(command, str | bytes | os.PathLike) else next(iter(command), "")  # type: ignore[call-overload]
+    return Path(os.fsdecode(first)).name
