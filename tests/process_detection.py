@@ -7,10 +7,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-import multiprocessing
 import os
-import pty
-import subprocess
 import types
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,7 +18,7 @@ import pytest
 TESTS = Path(__file__).parent
 SOURCE_FOLDERS = {TESTS, TESTS.parent / "src"}
 # Modules that start processes, and attributes of `os` and `asyncio` that do.
-STARTING_MODULES = (subprocess, multiprocessing, pty)
+STARTING_MODULES = frozenset({"subprocess", "multiprocessing", "pty"})
 STARTING_ATTRIBUTES = frozenset(
     {"fork", "forkpty", "posix_spawn", "execv", "create_subprocess_exec", "create_subprocess_shell"}
 )
@@ -58,8 +55,8 @@ def _reaches_process(function: Any) -> bool:
 
 def _starts_directly(function: Any) -> bool:
     names, constants = _names_in(function.__code__)
-    modules = [value for value in _values_named_in(function) if isinstance(value, types.ModuleType)]
-    starts = any(module in STARTING_MODULES for module in modules) or bool(names & STARTING_ATTRIBUTES)
+    modules = {value.__name__ for value in _values_named_in(function) if isinstance(value, types.ModuleType)}
+    starts = bool(modules & STARTING_MODULES or names & STARTING_ATTRIBUTES)
     return starts and "git" not in constants
 
 
