@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -27,3 +28,12 @@ def test_benchmark_imports_succeed(script: Path) -> None:
     if any(last_line == f"ModuleNotFoundError: No module named '{one}'" for one in FOR_TRAINING_ONLY):
         pytest.skip(last_line)
     assert done.returncode == 0, done.stderr
+
+
+def test_readme_names_exactly_the_existing_scripts() -> None:
+    readme = (BENCHMARKS / "README.md").read_text("utf-8")
+    named = {name.rpartition("/")[2] for name in re.findall(r"[\w/]+\.py(?= |`|$)", readme, re.MULTILINE)}
+    scripts = {script.name for script in BENCHMARKS.rglob("*.py")}
+
+    assert {name for name in named - scripts if not name.startswith("test_")} == set()
+    assert scripts - named == set()
