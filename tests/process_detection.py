@@ -15,8 +15,10 @@ from typing import Any
 
 import pytest
 
-TESTS = Path(__file__).parent
-SOURCE_FOLDERS = {TESTS, TESTS.parent / "src"}
+TESTS = f"{Path(__file__).parent}{os.sep}"
+SOURCES = f"{Path(__file__).parents[1] / 'src'}{os.sep}"
+EDITORS = Path(TESTS, "editors")  # each of its tests starts an editor, of a class that a fixture returns
+ISOLATION = f"{TESTS}conftest.py"  # its fixtures surround every test, and name processes only to forbid them
 # Modules that start processes, and attributes of `os` and `asyncio` that do.
 STARTING_MODULES = frozenset({"subprocess", "multiprocessing", "pty"})
 STARTING_ATTRIBUTES = frozenset(
@@ -29,18 +31,20 @@ def starts_process(item: pytest.Function) -> bool:
 
     git is not counted: it ends before the call returns.
     """
+    if EDITORS in item.path.parents:
+        return True
     definitions = item._fixtureinfo.name2fixturedefs.values()
-    functions = [item.function, *(one[-1].func for one in definitions)]
-    return any(_reaches_process(one) for one in functions if _is_own(one) and not _isolates_every_test(one))
+    functions = [inspect.unwrap(one) for one in (item.function, *(each[-1].func for each in definitions))]
+    return any(_reaches_process(one) for one in functions if _is_in(one, TESTS) and not _is_in(one, ISOLATION))
 
 
 @functools.cache
-def _reaches_process(function: Any) -> bool:
-    """Return True if `function`, or code that it names, starts a process other than git.
+def _reaches_process(function: types.FunctionType) -> bool:
+    """Return True if `function`, or code that it names, starts a process.
 
     Helpers of the tests are followed to the end; of the product only what is named directly counts.
     """
-    waiting, seen = [inspect.unwrap(function)], set()
+    waiting, seen = [function], set()
     while waiting:
         each = waiting.pop()
         if each in seen:
@@ -48,26 +52,33 @@ def _reaches_process(function: Any) -> bool:
         seen.add(each)
         if _starts_directly(each):
             return True
-        if _is_own(each):
-            waiting += [found for value in _values_named_in(each) for found in _functions_of(value)]
+        if _is_in(each, TESTS):
+            waiting += _named_functions(each)
     return False
 
 
-def _starts_directly(function: Any) -> bool:
+@functools.cache
+def _starts_directly(function: types.FunctionType) -> bool:
     names, constants = _names_in(function.__code__)
-    modules = {value.__name__ for value in _values_named_in(function) if isinstance(value, types.ModuleType)}
+    modules = {value.__name__ for value in _named_values(function) if isinstance(value, types.ModuleType)}
     starts = bool(modules & STARTING_MODULES or names & STARTING_ATTRIBUTES)
     return starts and "git" not in constants
 
 
-def _values_named_in(function: Any) -> list[object]:
+@functools.cache
+def _named_functions(function: types.FunctionType) -> list[types.FunctionType]:
+    return [found for value in _named_values(function) for found in _functions_of(value)]
+
+
+def _named_values(function: types.FunctionType) -> list[object]:
     """Return the globals that the code of `function` names."""
     names, _ = _names_in(function.__code__)
     return [function.__globals__[name] for name in names if name in function.__globals__]
 
 
+@functools.cache
 def _names_in(code: types.CodeType) -> tuple[set[str], set[object]]:
-    """Return the names and constants of `code` and of the functions and comprehensions in it."""
+    """Return the names and texts of `code` and of the functions and comprehensions in it."""
     names, constants = set(code.co_names), set()
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
@@ -81,26 +92,20 @@ def _names_in(code: types.CodeType) -> tuple[set[str], set[object]]:
     return names, constants
 
 
-def _functions_of(value: object) -> Iterator[Any]:
+def _functions_of(value: object) -> Iterator[types.FunctionType]:
     """Yield `value`, or the methods and properties of a class, if the tests or the product define it."""
     members = vars(value).values() if isinstance(value, type) else [value]
     for member in members:
         function = getattr(member, "fget", member)
         function = inspect.unwrap(function) if callable(function) else None
-        if isinstance(function, types.FunctionType) and not SOURCE_FOLDERS.isdisjoint(
-            Path(function.__code__.co_filename).parents
-        ):
+        if isinstance(function, types.FunctionType) and (_is_in(function, TESTS) or _is_in(function, SOURCES)):
             yield function
 
 
-def _is_own(function: Any) -> bool:
-    code = getattr(inspect.unwrap(function), "__code__", None)
-    return code is not None and TESTS in Path(code.co_filename).parents
-
-
-def _isolates_every_test(function: Any) -> bool:
-    """Return True for the fixtures of `tests/conftest.py`, which name processes only to forbid them."""
-    return Path(inspect.unwrap(function).__code__.co_filename) == TESTS / "conftest.py"
+def _is_in(function: Any, place: str) -> bool:
+    """Return True if `function` is defined in a file whose path begins with `place`."""
+    code = getattr(function, "__code__", None)
+    return code is not None and code.co_filename.startswith(place)
 
 
 def describe_command(command: object) -> str:
