@@ -15,6 +15,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 
 from tests.process_detection import describe_command, starts_process
@@ -24,6 +25,9 @@ GRACE = 3.0  # seconds
 
 # Programs that a test without the marker `process` may start: they end before the call returns.
 ALLOWED_PROGRAMS = frozenset({"git", "uname"})
+
+# `./dev unit` draws a quarter of the usual examples; CI draws all of them.
+hypothesis.settings.register_profile("quick", max_examples=25)
 
 _numbers = count()
 _SOURCES = Path(__file__).parents[1] / "src"

@@ -62,7 +62,7 @@ def _starts_directly(function: types.FunctionType) -> bool:
     names, constants = _names_in(function.__code__)
     modules = {value.__name__ for value in _named_values(function) if isinstance(value, types.ModuleType)}
     starts = bool(modules & STARTING_MODULES or names & STARTING_ATTRIBUTES)
-    return starts and "git" not in constants
+    return starts and ("git" not in constants or "executable" in names)
 
 
 @functools.cache

@@ -99,6 +99,7 @@ def test_client_truncated_response_raises(fake: FakeDaemon, capsys: Output) -> N
     assert "the daemon's answer is not JSON" in capsys.readouterr().err
 
 
+@pytest.mark.process
 def test_launch_failure_quotes_last_log_line(monkeypatch: pytest.MonkeyPatch, capsys: Output) -> None:
     words = "import sys; sys.exit('hunchd: config.toml: [serving] has no setting \\'prot\\'.')"
     monkeypatch.setattr(launching, "DAEMON", (sys.executable, "-c", words))
@@ -111,6 +112,7 @@ def test_launch_failure_quotes_last_log_line(monkeypatch: pytest.MonkeyPatch, ca
     )
 
 
+@pytest.mark.process
 def test_launch_log_file_is_private(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(launching, "DAEMON", (sys.executable, "-c", ""))
     before = os.umask(0)

@@ -138,6 +138,7 @@ def test_script_workflow_follows_its_file(daemon: RunningDaemon, shell: Shell) -
     daemon.wait_until(lambda: told() == "", within=LEARNT, what="see that it is gone")
 
 
+@pytest.mark.process
 def test_private_folder_commands_are_not_learned(hunchd_home: Path, tmp_path: Path) -> None:
     from tests.daemon.running import running_daemon
 

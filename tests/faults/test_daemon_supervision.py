@@ -29,7 +29,7 @@ from hunchd.protocol.child import Child
 from hunchd.protocol.memories import MemoryDraft
 from tests.repositories import git, make_shop
 
-pytestmark = pytest.mark.timeout(120)
+pytestmark = [pytest.mark.timeout(120), pytest.mark.process]  # of the daemon that runs in this process
 
 # Those that run as long as the daemon. One that is added later is broken here too, without being named.
 LASTING = {"watch thread", "signal feed", "spool", "prefetch", "upkeep", "writer", "nightly"}

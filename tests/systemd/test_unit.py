@@ -114,6 +114,7 @@ def test_launchd_agent_matches_unit() -> None:
     assert agent["Umask"] == 0o077
 
 
+@pytest.mark.process
 def test_install_without_manager_writes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
