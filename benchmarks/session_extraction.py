@@ -90,6 +90,7 @@ async def play(folder: Path, told: Any, records: Sequence[Record], options: argp
             of_session[record["session"]].append(record)
     print(HEADING)
     languages: dict[str, Score] = defaultdict(Score)
+    first = next((record["project"] for record in records if record.get("project")), None)
     async with open_session(told) as client:
         for name, own in of_session.items():
             session = next(record for record in own if record["type"] == "session")
@@ -101,7 +102,7 @@ async def play(folder: Path, told: Any, records: Sequence[Record], options: argp
                     print("\n".join(score.notes))
         for language, score in languages.items():
             print(score.line(f"all {language}"))
-        print(await measure_noise(client, records, session=next(iter(of_session))))
+        print(await measure_noise(client, records, project=str(folder / first) if first else None))
 
 
 async def play_session(client: aiohttp.ClientSession, folder: Path, session: Record, own: Sequence[Record]) -> Score:
@@ -184,12 +185,13 @@ async def ask(
             score.notes.append(f"  UNANSWERED ({places}) {record['text']}")
 
 
-async def measure_noise(client: aiohttp.ClientSession, records: Sequence[Record], session: str) -> str:
-    """Compile a prompt for each message that needs no memory, in the first session."""
+async def measure_noise(client: aiohttp.ClientSession, records: Sequence[Record], project: str | None) -> str:
+    """Compile a prompt for each message that needs no memory, in new sessions of the first project."""
     injected, tokens = [], 0
     noise = [record["text"] for record in records if record["type"] == "noise"]
-    for text in noise:
-        prompt = await post(client, "/context/compile", {"session": session, "message": text, "budget": BUDGET})
+    for number, text in enumerate(noise):
+        fresh = {"session": f"noise-{number}", "message": text, "budget": BUDGET}
+        prompt = await post(client, "/context/compile", fresh | ({"project": project} if project else {}))
         tokens += prompt["sections"]["retrieved"]
         injected += [text] if prompt["retrieved"] else []
     mean = tokens / max(1, len(noise))

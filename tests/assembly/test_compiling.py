@@ -76,6 +76,35 @@ def test_sections_are_ordered_by_stability() -> None:
     assert places == sorted(places)
 
 
+def page(sections: int) -> str:
+    return "## /profile/work\n" + "".join(f"### Part {number}\n{'words ' * 100}\n\n" for number in range(sections))
+
+
+def test_long_page_is_cut_by_section() -> None:
+    made = prompt(profile=[page(60), "- identity: name: Ada"], budget=8_000)
+    shown = next(text for text in texts(made) if "# Profile" in text)
+
+    parts = [int(line.split()[-1]) for line in shown.splitlines() if line.startswith("### Part")]
+    assert parts == list(range(len(parts)))
+    assert 5 < len(parts) < 60
+    assert "the rest of this page is not shown" in shown
+    assert made.pruned == ("profile",)
+
+
+def test_page_that_fits_is_whole() -> None:
+    made = prompt(profile=[page(20)], budget=32_000)
+
+    assert "Part 19" in "\n".join(texts(made))
+    assert made.pruned == ()
+
+
+def test_pruned_names_sections_that_lack_something() -> None:
+    facts = [f"- decision: thing {number}: {'word ' * 20}" for number in range(300)]
+
+    assert prompt(background=facts).pruned == ("background",)
+    assert "task" not in prompt(background=facts, history=history(200), budget=2_000).pruned
+
+
 def test_static_prefix_is_independent_of_user() -> None:
     one = prompt(**FULL)
     other = prompt(

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from hunchd.assembly.chunking import chunks_of
 from hunchd.assembly.history import ENTRY_TOKENS, Entry, View
 from hunchd.assembly.tokens import count
 from hunchd.domain.errors import InvalidInput
@@ -40,6 +41,7 @@ Rules:
 """
 
 DESIGN: Final = 32_000  # tokens: the budget for which the shares below were chosen
+PREFIX_SHARE: Final = 8 / 32  # what the prefix does not take of it goes to the profile
 PROFILE: Final = 5 / 32
 BACKGROUND: Final = 2 / 32
 HISTORY: Final = 10 / 32
@@ -48,6 +50,7 @@ TASK: Final = 2 / 32
 MOST_MARKS: Final = 4  # cache marks that Anthropic accepts per request
 FIRST_TURNS: Final = 2
 LAST_TURNS: Final = 3
+SECTION: Final = 200  # tokens: the steps in which a page is cut
 
 # Smaller histories to try when a prompt is over its budget; steps, so that the next request needs the same one.
 _STEPS: Final = (1.0, 0.5, 0.25, 0.125)
@@ -112,7 +115,7 @@ def compiled(given: Ingredients) -> Compiled:
             field="budget",
             hint="raise the budget, or shorten 'system', 'tools' or 'message'",
         )
-    sections = _Sections(given)
+    sections = _Sections(given, spare=max(0, int(PREFIX_SHARE * given.budget) - fixed["prefix"]))
     pruned = sections.pruned_to(room)
     opening, system_marks = _system(prefix, sections.profile, sections.background)
     history = _history(sections.view, MOST_MARKS - system_marks)
@@ -130,18 +133,23 @@ def compiled(given: Ingredients) -> Compiled:
     )
 
 
+_LISTED: Final = ("retrieved", "background", "profile")
+_PRUNED: Final = ("task", "history", *_LISTED)
+_MORE: Final = "[… the rest of this page is not shown; read the document for it]"
+_MARK_TOKENS: Final = 2 * ENTRY_TOKENS + 20
 _ORDER: Final = ("prefix", "profile", "background", "history", "volatile", "task", "retrieved", "message")
 
 
 class _Sections:
     """Sections that can be pruned.
 
-    Each must fit its share, then all must fit the remaining budget.
+    Each must fit its share, then all must fit the remaining budget. `spare` are tokens for the profile beyond its
+    share; they depend on the static prefix only, so that the profile is the same in every prompt of a session.
     """
 
-    def __init__(self, given: Ingredients) -> None:
+    def __init__(self, given: Ingredients, *, spare: int) -> None:
         self._given = given
-        self.profile = _fitting(given.profile, int(PROFILE * given.budget))
+        self.profile = _fitting(given.profile, int(PROFILE * given.budget) + spare)
         self.background = _fitting(given.background, int(BACKGROUND * given.budget))
         self.retrieved = _fitting(given.retrieved, int(RETRIEVED * given.budget))
         self.task = given.task.strip()
@@ -161,9 +169,9 @@ class _Sections:
     def pruned_to(self, room: int) -> tuple[str, ...]:
         """Prune in the fixed order until all fits.
 
-        Return the names of the pruned sections.
+        Return the names of the sections of which something is missing, whether for its share or for the whole.
         """
-        pruned = []
+        whole, shortened = self.view, set[str]()
         for name, smaller in (
             ("task", self._less_task),
             ("history", self._less_history),
@@ -174,8 +182,11 @@ class _Sections:
         ):
             if self._over(room) > 0:
                 smaller(room)
-                pruned.append(name)
-        return tuple(dict.fromkeys(pruned))
+                shortened |= {name} if name == "history" and self.view is not whole else set()
+        given = self._given
+        shortened |= {"task"} if self.task != given.task.strip() else set()
+        shortened |= {name for name in _LISTED if getattr(self, name) != tuple(getattr(given, name))}
+        return tuple(name for name in _PRUNED if name in shortened)
 
     def _over(self, room: int) -> int:
         return sum(self.tokens().values()) - room
@@ -199,12 +210,15 @@ class _Sections:
         while entries and over > 0:
             gone = entries.pop(0)
             tokens, over = tokens - gone.tokens, over - gone.tokens
-        self.view = View(tuple(entries), 0, tokens, self.view.compactions, self.view.condensed_until)
+        if len(entries) < len(self.view.entries):
+            self.view = View(tuple(entries), 0, tokens, self.view.compactions, self.view.condensed_until)
 
     def _fewer(self, name: str, room: int) -> None:
+        """Drop texts from the end, of a page first its last sections."""
         texts = list(getattr(self, name))
-        while texts and self._over(room) > 0:
-            texts.pop()
+        while texts and (over := self._over(room)) > 0:
+            last = texts.pop()
+            texts += filter(None, [_first_sections(last, count(last) - over)])
             setattr(self, name, tuple(texts))
 
 
@@ -262,19 +276,36 @@ def _cost(title: str, lines: Sequence[str]) -> int:
     return count(_known(title, lines))
 
 
-def _fitting(lines: Sequence[str], budget: int) -> tuple[str, ...]:
-    """Return the lines, best first, that fit.
+def _fitting(texts: Sequence[str], budget: int) -> tuple[str, ...]:
+    """Return the texts, best first, that fit.
 
-    Lines that are too long are skipped.
+    A page that is too long is cut by section; a line that is too long is skipped.
     """
     kept = []
     budget -= ENTRY_TOKENS  # the heading
-    for line in lines:
-        cost = count(f"\n{line}")
-        if cost <= budget:
-            kept.append(line)
+    for text in texts:
+        cost = count(f"\n{text}")
+        if cost > budget:
+            text = _first_sections(text, budget)
+            cost = count(f"\n{text}")
+        if text and cost <= budget:
+            kept.append(text)
             budget -= cost
     return tuple(kept)
+
+
+def _first_sections(page: str, budget: int) -> str:
+    """Return the first sections of a page that fit, and a mark for the others; "" for a line or if none fits."""
+    if "\n" not in page:
+        return ""
+    kept, left = "", budget - _MARK_TOKENS
+    for chunk in chunks_of(page, most=SECTION):
+        left -= count(chunk.text)
+        if left < 0:
+            break
+        kept += chunk.text
+    title = page.partition("\n")[0]
+    return f"{kept.rstrip()}\n{_MORE}" if len(kept.rstrip()) > len(title) else ""
 
 
 def _beginning(text: str, tokens: int) -> str:

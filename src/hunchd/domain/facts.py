@@ -19,6 +19,9 @@ from typing import Final, Protocol
 
 from hunchd.domain.memory import Kind, Memory, Scope, Status, Trust
 
+OWN_KINDS: Final = (Kind.FACT, Kind.DOCUMENT)  # of the user, found from a project, too
+OWN_ROOTS: Final = ("/profile/", "/reference/", "/insights/")  # documents that are of use in every project
+ABOUT_USER: Final = ("identity", "preference")  # categories of facts that hold in every project
 CATEGORIES: Final = ("identity", "preference", "constraint", "instruction", "decision", "convention")
 # Facts below these limits are discarded as guesses or trivia.
 LEAST_CONFIDENCE: Final = 0.4
@@ -153,6 +156,21 @@ def is_over(memory: Lasting, now: datetime) -> bool:
     The status may say otherwise until the next nightly run.
     """
     return memory.valid_to is not None and memory.valid_to <= now
+
+
+def holds_in_every_project(memory: Memory) -> bool:
+    """Return True if a memory of the user concerns work in any project.
+
+    A session without a project is about something else: of it, only statements about the user do.
+    """
+    return memory.source.get("type") != "session" or memory.category in ABOUT_USER
+
+
+def is_shown_in_projects(memory: Memory) -> bool:
+    """Return True if a memory of the user is found and shown while working in a project."""
+    if memory.kind is Kind.FACT:
+        return holds_in_every_project(memory)
+    return memory.kind is Kind.DOCUMENT and (memory.key or "").startswith(OWN_ROOTS)
 
 
 def is_told(memory: Memory, now: datetime) -> bool:

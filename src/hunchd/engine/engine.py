@@ -14,15 +14,15 @@ from hunchd.codesearch.query import parse_query
 from hunchd.consolidation.chronicling import quoting, says_it
 from hunchd.domain.context import Bundle
 from hunchd.domain.errors import NotFound
-from hunchd.domain.facts import Change
+from hunchd.domain.facts import OWN_ROOTS, Change, is_shown_in_projects
 from hunchd.domain.filters import Filters
-from hunchd.domain.memory import Memory
+from hunchd.domain.memory import Kind, Memory
 from hunchd.engine.answering.answers import Answers
 from hunchd.engine.answering.code_searching import CodeSearching, with_code
 from hunchd.engine.answering.expanding import expanded, memory_at
 from hunchd.engine.answering.line_reading import LineReading
 from hunchd.engine.answering.reviewing import changed_files, review
-from hunchd.engine.answering.searching import Searching
+from hunchd.engine.answering.searching import Searching, joined, own_request
 from hunchd.engine.conversing.conversations import Conversations
 from hunchd.engine.conversing.reading import reading_of
 from hunchd.engine.conversing.sessions import Sessions
@@ -154,7 +154,7 @@ class Engine:
             self._sessions,
             memories,
             self._searching.search,
-            parts.hot,
+            projects.standing,
             secret=parts.secret,
             project_id=projects.id_of,
             reading=reading,
@@ -220,9 +220,9 @@ class Engine:
         await self._eraser.finish()  # first, or what the journal holds of it would be stored again
         await self._recovery.replay()
         self._parts.tasks.start("writer", self._writer.run)
+        await self._recovery.recall()  # before sessions: the first prompt already has profile and facts
         await self._sessions.warm((None, *self._projects.ids))
         await asyncio.to_thread(count, "the tokenizer's vocabulary is loaded before the first question needs it")
-        await self._recovery.recall()
         await self._eraser.finish_forgetting()
 
     async def nightly(self) -> None:
@@ -311,8 +311,25 @@ class Engine:
     async def _search_memories(self, request: SearchRequest, project: Project, tree: Tree) -> dict[str, Any]:
         if not request.memories:
             return {"results": [], "status": "empty", "degraded": [], "took_ms": 0.0}
-        found = await self._searching.search(request, project.id, tree.branch)
+        found = await self._search_with_own(request, project, tree)
         return await self.knowledge.with_moments(request, found, project.facts.values())
+
+    async def _search_with_own(self, request: SearchRequest, project: Project, tree: Tree) -> dict[str, Any]:
+        """Search a project, and among the user's own memories what is of use in every project."""
+        asked = own_request(request)
+        if asked is None:
+            return await self._searching.search(request, project.id, tree.branch)
+        found, own = await asyncio.gather(
+            self._searching.search(request, project.id, tree.branch), self._searching.search(asked, None)
+        )
+        facts = self._projects.own.facts
+
+        def is_shown(result: dict[str, Any]) -> bool:
+            if result["kind"] == Kind.FACT:
+                return (fact := facts.get(result["id"])) is not None and is_shown_in_projects(fact)
+            return str(result["source"].get("path", "")).startswith(OWN_ROOTS)
+
+        return joined(found, {**own, "results": list(filter(is_shown, own["results"]))}, request.k)
 
     async def expand(self, request: ExpandRequest) -> dict[str, Any]:
         """Return the detailed text of a memory, file or topic."""

@@ -16,7 +16,7 @@ from hunchd.assembly.rendering import title_of
 from hunchd.config.settings import ContextSettings
 from hunchd.domain.context import Bundle, Focus, Piece, Prediction
 from hunchd.domain.errors import HunchError, InvalidInput
-from hunchd.domain.facts import is_over, is_told
+from hunchd.domain.facts import holds_in_every_project, is_over, is_told
 from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Kind, Memory
 from hunchd.domain.signal import FileOpened, Signal
@@ -325,11 +325,12 @@ class Answers(Feature):
     def _relevant_facts(self, project: Project, focus: Focus) -> list[Memory]:
         """Return the facts that may concern the focus; the cost does not grow with those that do not."""
         words = words_at_hand(focus) | words_in(" ".join(error[-LONGEST_ERROR:] for error in focus.errors))
-        found = []
+        found: list[Memory] = []
         for key, facts in ((project.id, project.facts), ("", self._own.facts)):
             index = self._fact_indexes.setdefault(key, FactIndex(words_in))
             index.sync(facts)
-            found += index.relevant(words)
+            relevant = index.relevant(words)
+            found += relevant if key else filter(holds_in_every_project, relevant)
         return found
 
     def _prediction(self, focus: Focus, project: Project, k: int) -> Prediction:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from hunchd.domain.errors import HunchError
+from hunchd.domain.facts import OWN_KINDS, OWN_ROOTS
 from hunchd.domain.filters import Filters, matches
 from hunchd.domain.memory import Status
 from hunchd.domain.session import refs_beside
@@ -22,7 +24,7 @@ from hunchd.store.client import StoreClient
 from hunchd.store.database.hits import Hit
 from hunchd.store.hot import HotTier
 
-PATIENCE = 6.0  # seconds to wait for a starting store process; then only cached memories are searched
+PATIENCE = 5.0  # seconds to wait for a starting store process; then only cached memories are searched
 FINALISTS = 40  # minimum number of candidates from the store that are re-ranked by content
 # For candidates without neighbours this many more than requested suffice: each costs 0.2 ms. Messages need forty:
 # with thirty the right one is missed for one query in eighty (five results, LoCoMo 0 to 2).
@@ -30,7 +32,25 @@ FEW = 12
 AT_HAND = 20  # candidates from the cache
 BESIDE = 2  # neighbouring messages on either side
 SPARE = 5  # extra results, in case some were deleted meanwhile
-MODEL_PATIENCE = 4.0  # seconds to wait for the embedding model; then the search is lexical only
+MODEL_PATIENCE = 3.0  # seconds to wait for the embedding model; then the search is lexical only
+
+
+def own_request(request: SearchRequest) -> SearchRequest | None:
+    """Return the search among the user's own memories that belongs to a search in a project, if one does."""
+    kinds = tuple(kind for kind in OWN_KINDS if not request.kinds or kind in request.kinds)
+    prefix = request.path_prefix or ""
+    is_own = any(root.startswith(prefix) or prefix.startswith(root) for root in OWN_ROOTS)
+    if not kinds or not is_own or request.session is not None:
+        return None
+    return replace(request, project=None, kinds=kinds)
+
+
+def joined(found: dict[str, Any], own: dict[str, Any], k: int) -> dict[str, Any]:
+    """Merge results of a project with the user's own, best first."""
+    results = sorted([*found["results"], *own["results"]], key=lambda one: -float(one["score"]))[:k]
+    degraded = list(dict.fromkeys([*found["degraded"], *own["degraded"]]))
+    status = "degraded" if degraded else "ok" if results else "empty"
+    return {**found, "results": results, "degraded": degraded, "status": status}
 
 
 class Searching:

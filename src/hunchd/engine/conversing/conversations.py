@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -15,8 +15,7 @@ from typing import Any
 from hunchd.assembly.compiling import DESIGN, HISTORY, Compiled, Ingredients, compiled
 from hunchd.assembly.history import History, View
 from hunchd.domain.errors import HunchError, NotFound
-from hunchd.domain.facts import Change, is_told
-from hunchd.domain.filters import Filters
+from hunchd.domain.facts import OWN_KINDS, Change, holds_in_every_project, is_shown_in_projects, is_told
 from hunchd.domain.memory import Kind, Memory
 from hunchd.domain.session import Turn, turns_of
 from hunchd.domain.signal import SessionEnded
@@ -41,13 +40,12 @@ from hunchd.ingestion.digesting import digested
 from hunchd.ingestion.redaction import redacted_name
 from hunchd.protocol.requests import Depth, SearchRequest
 from hunchd.protocol.sessions import AppendRequest, CompileRequest, PageRequest, SessionsRequest
-from hunchd.store.hot import HotTier
 
 DEFAULT_HISTORY = int(HISTORY * DESIGN)  # tokens
 VIEWS = 32  # cached histories
 MANY = 50  # messages folded on the event loop; more are folded in a thread
 FOUND = 8  # search results in a prompt, for the project and for the user each
-SEARCH_WITHIN = 3.0  # seconds; then the prompt is compiled without the missing results
+SEARCH_WITHIN = 2.0  # seconds; then the prompt is compiled without the missing results
 EPISODE_EVERY = 20  # turns
 IDLE = timedelta(hours=12)  # a session unused for this long is ended
 SWEEP = 3_600.0  # seconds between two checks for idle sessions
@@ -96,6 +94,8 @@ class _Background:
 
 # A request, in a project or among what is the user's own → the answer.
 SearchMemories = Callable[[SearchRequest, str | None], Awaitable[dict[str, Any]]]
+# A project id, or None for the user → the facts and profile pages held of it, all of them.
+StandingMemories = Callable[[str | None], Iterable[Memory]]
 
 
 class Conversations(Feature):
@@ -106,7 +106,7 @@ class Conversations(Feature):
         sessions: Sessions,
         memories: Memories,
         search: SearchMemories,
-        hot: HotTier,
+        standing: StandingMemories,
         *,
         secret: bytes,
         project_id: Callable[[str], str],
@@ -116,7 +116,7 @@ class Conversations(Feature):
         self._sessions = sessions
         self._memories = memories
         self._search = search
-        self._hot = hot
+        self._standing = standing
         self._secret = secret
         self._project_id = project_id  # maps a path or id to a project id; raises NotFound
         self._now = now
@@ -264,7 +264,9 @@ class Conversations(Feature):
             return folded[tokens].view()
 
         now = self._now()
-        own = [one for one in self._hot.list(Filters(kinds=(Kind.FACT, Kind.DOCUMENT))) if is_told(one, now)]
+        own = [one for one in self._standing(None) if is_told(one, now)]
+        if project is not None:
+            own = [one for one in own if holds_in_every_project(one)]
         found, degraded = await self._found(request.message, project, view)
         compiling = partial(
             compiled,
@@ -316,8 +318,7 @@ class Conversations(Feature):
         known = self._backgrounds.get(session)
         if known is None or known.compactions != view.compactions:
             own = session_tag(session)  # facts of this session are in its history, or found by search
-            listed = self._hot.list(Filters(project=project, kinds=(Kind.FACT,)))
-            facts = [fact for fact in listed if own not in fact.tags and is_told(fact, self._now())]
+            facts = [fact for fact in self._standing(project) if own not in fact.tags and is_told(fact, self._now())]
             ids = frozenset(fact.id for fact in facts)
             known = self._backgrounds[session] = _Background(view.compactions, ids, fact_lines(facts))
             while len(self._backgrounds) > VIEWS:
@@ -340,23 +341,29 @@ class Conversations(Feature):
         degraded: list[str] = []
         shown = {entry.message for entry in view.entries if entry.message}
         heads = {head_id(head.session, head.project) for head in self._sessions.heads.values()}
-        for owner in owners:
-            asked = SearchRequest(query=message[:2_000], depth=depth, k=FOUND)
-            try:
-                async with asyncio.timeout(SEARCH_WITHIN):
-                    answer = await self._search(asked, owner)
-            except TimeoutError:
-                degraded.append("the memory search did not finish in time")
-                continue
+        asked = SearchRequest(query=message[:2_000], depth=depth, k=FOUND)
+        of_user = replace(asked, kinds=OWN_KINDS) if project is not None else asked
+        answers = await asyncio.gather(
+            *(self._search_in_time(asked if owner is not None else of_user, owner) for owner in owners)
+        )
+        for owner, answer in zip(owners, answers, strict=True):
             degraded += answer["degraded"]
             results = worth_showing(answer["results"], shown, heads)
             memories = await self._sessions.memories([str(result["id"]) for result in results], owner)
             for result in results:
-                if (memory := memories.get(str(result["id"]))) is not None:  # skip if forgotten meanwhile
+                memory = memories.get(str(result["id"]))  # None if it was forgotten meanwhile
+                if memory is not None and (owner == project or is_shown_in_projects(memory)):
                     text = found_text(memory, str(result["snippet"]), now=self._now(), secret=self._secret)
                     found.append((dict(result), text))
         found.sort(key=lambda one: -float(one[0]["score"]))
         return found, list(dict.fromkeys(degraded))
+
+    async def _search_in_time(self, asked: SearchRequest, owner: str | None) -> dict[str, Any]:
+        try:
+            async with asyncio.timeout(SEARCH_WITHIN):
+                return await self._search(asked, owner)
+        except TimeoutError:
+            return {"results": [], "degraded": ["the memory search did not finish in time"]}
 
     def _last(self, session: str, project: str | None) -> Head | None:
         """Return the previous session of the same project."""

@@ -9,6 +9,7 @@ from hunchd.domain.facts import chain
 from hunchd.domain.filters import Filters, matches
 from hunchd.domain.memory import Kind, Memory, Status
 from hunchd.engine.keeping.writing import Writer
+from hunchd.engine.state.project import PROFILE
 from hunchd.store.client import StoreClient
 from hunchd.store.hot import HotTier
 
@@ -101,10 +102,15 @@ class Kept:
     async def warm(self, project: str | None) -> list[Memory]:
         """Load the memories that answers need at once into the cache.
 
-        Returns them. These are the newest MAX_WARM_MEMORIES facts, errors, documents, patterns, workflows and
-        contradictions.
+        Returns them. These are the newest MAX_WARM_MEMORIES errors, documents, patterns, workflows and
+        contradictions, and without a limit what every prompt may need: facts and profile pages.
         """
         found: dict[str, Memory] = {}
+        for standing in (
+            Filters(project=project, kinds=(Kind.FACT,), statuses=(Status.ACTIVE, Status.SUSPECT)),
+            Filters(project=project, kinds=(Kind.DOCUMENT,), path_prefix=PROFILE),
+        ):
+            found |= {memory.id: memory async for memory in self.each(standing)}
         for kind in (Kind.CONTRADICTION, Kind.DOCUMENT, Kind.ERROR, Kind.FACT, Kind.PATTERN, Kind.WORKFLOW):
             filters = Filters(project=project, kinds=(kind,), statuses=(Status.ACTIVE, Status.SUSPECT))
             page = await self._store.list(filters, WARM)

@@ -10,6 +10,7 @@ from pathlib import Path
 from hunchd.config.places import expanded, make_private
 from hunchd.domain.errors import InvalidInput, NotFound
 from hunchd.domain.facts import Change
+from hunchd.domain.memory import Memory
 from hunchd.engine.learning.indexing import Indexing
 from hunchd.engine.state.feature import Feature, Features
 from hunchd.engine.state.parts import Parts, Tasks
@@ -138,6 +139,16 @@ class Projects(Feature):
             return self._projects[identifier]
         except KeyError:
             raise NotFound(f"there is no project '{identifier}'", hint="GET /projects lists them") from None
+
+    def standing(self, identifier: str | None) -> list[Memory]:
+        """Return the facts and profile pages held of a project, or of the user for None.
+
+        Unlike a cache they are complete, however many there are.
+        """
+        if identifier is None:
+            return [*self.own.profile.values(), *self.own.facts.values()]
+        project = self.known(identifier)
+        return list(project.facts.values()) if project is not None else []
 
     def known(self, identifier: str | None) -> Project | None:
         """Return the project with this id, if it exists.

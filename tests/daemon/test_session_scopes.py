@@ -1,0 +1,81 @@
+"""Profile, pages and sessions of the user on the real daemon: where they are shown, and where not."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.daemon.running import RunningDaemon, running_daemon
+from tests.repositories import make_shop
+
+
+@pytest.fixture(scope="module")
+def daemon(homes: Path) -> Iterator[RunningDaemon]:
+    """Daemon for all tests here, each with its own words."""
+    home = Path(tempfile.mkdtemp(dir=homes, prefix="s"))
+    surroundings = {"HOME": str(home / "user"), "GIT_CONFIG_GLOBAL": os.devnull, "HF_HUB_OFFLINE": "1"}
+    with running_daemon(home / "h", environment=surroundings) as started:
+        yield started
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> str:
+    return str(make_shop(tmp_path / "shop"))
+
+
+def put_document(daemon: RunningDaemon, path: str, content: str) -> None:
+    status, answer = daemon.request("PUT", f"/documents{path}", {"content": content})
+    assert status in (200, 201), answer
+
+
+def prompt(daemon: RunningDaemon, message: str, session: str, **given: Any) -> str:
+    return str(daemon.post("/context/compile", {"session": session, "message": message, **given})["messages"])
+
+
+def test_prompt_after_restart_has_profile(daemon: RunningDaemon) -> None:
+    put_document(daemon, "/profile/identity", "Works as a glaciologist.")
+
+    daemon.restart()
+
+    assert "glaciologist" in prompt(daemon, "go on", "first-after-start")
+
+
+def test_long_page_is_shown_once(daemon: RunningDaemon) -> None:
+    parts = "\n\n".join(f"## Topic {number}\n\n{'plain words ' * 60}marker{number}x" for number in range(12))
+    put_document(daemon, "/profile/habits", parts)
+
+    shown = prompt(daemon, "go on", "whole-page")
+
+    assert [shown.count(f"marker{number}x") for number in range(12)] == [1] * 12
+    daemon.request("DELETE", "/documents/profile/habits")
+
+
+def test_session_without_project_stays_out_of_projects(daemon: RunningDaemon, shop: str) -> None:
+    daemon.add(Path(shop))
+    talk = [{"role": "user", "content": "We decided on a marzipan cake instead of a nougat cake for the party."}]
+    daemon.post("/sessions/party/messages", {"messages": talk})
+    daemon.post("/sessions/party/end", {})
+
+    asked = "Which cake did we decide on, marzipan or nougat?"
+    shown = prompt(daemon, asked, "in-the-shop", project=shop)
+    bundle = str(daemon.get("/context", project=shop, query=asked)["items"])
+
+    assert "marzipan cake" not in shown.replace(asked, "") + bundle
+    assert "marzipan cake" in prompt(daemon, asked, "at-home").replace(asked, "")
+
+
+def test_project_search_finds_reference_pages(daemon: RunningDaemon, shop: str) -> None:
+    daemon.add(Path(shop))
+    put_document(daemon, "/reference/tides", "The spring tide comes two days after the new moon.")
+    put_document(daemon, "/conversations/tides", "Somebody talked about the spring tide and the new moon.")
+
+    found = daemon.post("/search", {"query": "spring tide new moon", "project": shop})["results"]
+    below = daemon.post("/search", {"query": "spring tide", "project": shop, "path_prefix": "/reference"})["results"]
+
+    assert [one["source"].get("path") for one in found if one["kind"] == "document"] == ["/reference/tides"]
+    assert [one["source"].get("path") for one in below] == ["/reference/tides"]
