@@ -188,3 +188,41 @@ def test_session_ended_signal_closes_session(daemon: RunningDaemon, shop: str) -
     daemon.post("/signals", {"signals": [{"kind": "session_ended", "project": shop, "session": "told"}]})
 
     daemon.wait_until(lambda: daemon.get("/sessions/told")["state"] == "ended", within=60, what="close the session")
+
+
+@pytest.mark.parametrize("newer_first", [True, False])
+def test_late_statement_does_not_replace_newer_one(daemon: RunningDaemon, shop: str, *, newer_first: bool) -> None:
+    daemon.add(Path(shop))
+    told = [
+        (f"old{newer_first}", "2025-01-15T10:00:00Z", "We decided to use Corvex instead of Blinko for the seal."),
+        (f"new{newer_first}", "2025-09-01T10:00:00Z", "We decided to use Tallow instead of Blinko for the seal."),
+    ]
+    for session, at, text in reversed(told) if newer_first else told:
+        message = {**said(1, text), "at": at}
+        daemon.post(f"/sessions/{session}/messages", {"messages": [message], "project": shop})
+        daemon.post(f"/sessions/{session}/end", {})
+
+    def values(**moment: str) -> list[str]:
+        asked = {"query": "what is used for the seal", "project": shop, "kinds": ["fact"], **moment}
+        texts = " ".join(one["snippet"] for one in daemon.post("/search", asked)["results"])
+        return [name for name in ("Corvex", "Tallow") if name in texts]
+
+    daemon.wait_until(lambda: values() == ["Tallow"], within=20.0, what="show the newer value only")
+    daemon.wait_until(
+        lambda: values(as_of="2025-06-01T00:00:00Z") == ["Corvex"], within=20.0, what="know the older one"
+    )
+    sessions = {one["id"]: one["began"] for one in daemon.get("/sessions", limit=100)["items"]}
+    assert sessions[told[0][0]].startswith("2025-01-15")
+
+
+def test_client_text_in_message_becomes_no_user_fact(daemon: RunningDaemon, shop: str) -> None:
+    daemon.add(Path(shop))
+    text = "<skills>\nWe decided to use Corvid instead of Magpie.\n</skills>\nWe decided to use Heron instead of Stork."
+    daemon.post("/sessions/put/messages", {"messages": [said(1, text)], "project": shop})
+    daemon.post("/sessions/put/end", {})
+
+    def facts() -> str:
+        return str([one["content"] for one in daemon.get("/memories", project=shop, kind="fact", limit=50)["items"]])
+
+    daemon.wait_until(lambda: "Heron" in facts(), within=20.0, what="keep the user's decision")
+    assert "Corvid" not in facts()

@@ -73,3 +73,45 @@ def test_shell_is_guessed_by_file_name() -> None:
     names = (".bash_history", ".zsh_history", ".histfile", "fish_history")
 
     assert [shell_of(Path(name)) for name in names] == ["bash", "zsh", "zsh", "fish"]
+
+
+ENTRIES = {
+    "here document": ["cat <<EOF > a.txt", "rm -rf build", "EOF"],
+    "quoted here document": ["python3 - <<'PY'", "print('make')", "PY"],
+    "indented here document": ["cat <<-END", "\tx", "\tEND"],
+    "message": ['git commit -m "Seal boxes', "", 'with tape"'],
+    "loop": ["while read box; do", "  seal $box", "done < boxes"],
+    "condition": ["if make check; then", "  make ship", "fi"],
+    "choice": ["case $1 in", "a) make a;;", "esac"],
+    "continued": ["docker run \\", "  --rm image"],
+    "group": ["{ make a;", "make b", "}"],
+}
+
+
+@pytest.mark.parametrize("entry", ENTRIES.values(), ids=ENTRIES)
+def test_bash_entry_of_several_lines_is_one_command(tmp_path: Path, entry: list[str]) -> None:
+    for stamps in (True, False):
+        stamp = ["#1764000000"] if stamps else []
+        file = tmp_path / "bash_history"
+        file.write_text("\n".join([*stamp, "make first", *stamp, *entry, *stamp, "make last"]) + "\n")
+
+        commands = [one.command for one in past(file, "bash", "/home/ann")]
+
+        assert commands == ["make first", "\n".join(entry), "make last"]
+
+
+@pytest.mark.parametrize(
+    "line", ["echo don't", "grep '<<' a.txt", "echo done", "git log --format='%h # %s'", "a <<< b"]
+)
+def test_bash_single_lines_do_not_swallow_the_next(tmp_path: Path, line: str) -> None:
+    file = tmp_path / "bash_history"
+    file.write_text(f"{line}\nmake last\n")
+
+    assert [one.command for one in past(file, "bash", "/home/ann")] == [line, "make last"]
+
+
+def test_zsh_escaped_backslash_ends_the_command(tmp_path: Path) -> None:
+    file = tmp_path / "zsh_history"
+    file.write_text(": 1764000000:0;echo a\\\\\n: 1764000001:0;make last\n")
+
+    assert [one.command for one in past(file, "zsh", "/home/ann")] == ["echo a\\\\", "make last"]

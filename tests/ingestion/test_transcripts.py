@@ -7,6 +7,7 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from hunchd.ingestion.transcripts import aider, claude_code, codex, cursor, gemini
@@ -193,3 +194,111 @@ def database(file: Path, table: str, rows: dict[str, Any]) -> None:
     connection.executemany(f"INSERT INTO {table} VALUES (?, ?)", [(k, json.dumps(v)) for k, v in rows.items()])
     connection.commit()
     connection.close()
+
+
+def test_claude_code_summary_and_hook_feedback_are_left_out(tmp_path: Path) -> None:
+    file = lines(
+        tmp_path / "s.jsonl",
+        claude("user", "Fix the parser", "u1"),
+        claude("user", "This session goes on.\nUse Blinko.", "u2", isCompactSummary=True),
+        claude("user", "Stop hook feedback:\n- [lint] use Blinko", "u3"),
+    )
+    [transcript] = claude_code.read(file)
+
+    assert [message["content"] for message in transcript.messages] == ["Fix the parser"]
+
+
+def test_claude_code_queued_prompt_is_read_once(tmp_path: Path) -> None:
+    waited = {"type": "queue-operation", "operation": "enqueue", "timestamp": "2026-01-02T03:05:00Z"}
+    attached = {"type": "queued_command", "commandMode": "prompt", "prompt": "And the lexer"}
+    file = lines(
+        tmp_path / "s.jsonl",
+        claude("user", "Fix the parser", "u1"),
+        {**waited, "content": "And the lexer"},
+        {"type": "attachment", "uuid": "w1", "timestamp": "2026-01-02T03:06:00Z", "attachment": attached},
+        {**waited, "content": "And the tests"},
+        claude("user", "And the tests", "u2"),
+    )
+    [transcript] = claude_code.read(file)
+
+    assert [message["content"] for message in transcript.messages] == [
+        "Fix the parser",
+        "And the tests",
+        "And the lexer",
+    ]
+
+
+def test_claude_code_branch_leaves_copied_messages_out(tmp_path: Path) -> None:
+    lines(tmp_path / "first.jsonl", claude("user", "Fix the parser", "u1"))
+    origin = {"sessionId": "first", "messageUuid": "u1"}
+    branch = lines(
+        tmp_path / "second.jsonl",
+        claude("user", "Fix the parser", "u1", forkedFrom=origin),
+        claude("user", "Try recursion", "u2"),
+    )
+    [transcript] = claude_code.read(branch)
+    assert [message["content"] for message in transcript.messages] == ["Try recursion"]
+
+    (tmp_path / "first.jsonl").unlink()
+    [transcript] = claude_code.read(branch)
+    assert [message["content"] for message in transcript.messages] == ["Fix the parser", "Try recursion"]
+
+
+def test_codex_parts_of_the_client_are_left_out(tmp_path: Path) -> None:
+    parts = ["<plugins>\nBlinko\n</plugins>", "# CONVENTIONS\n<INSTRUCTIONS>\nUse Blinko.\n</INSTRUCTIONS>", "Fix it"]
+    item = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": part} for part in parts]}
+    file = lines(tmp_path / "rollout-1.jsonl", {"type": "response_item", "payload": item})
+    [transcript] = codex.read(file)
+
+    assert [message["content"] for message in transcript.messages] == ["Fix it"]
+
+
+def test_codex_compressed_transcript_is_read(tmp_path: Path) -> None:
+    item = {"type": "message", "role": "user", "content": "Fix it"}
+    plain = json.dumps({"type": "response_item", "payload": item}).encode()
+    file = tmp_path / "sessions" / "2026" / "rollout-2026-a.jsonl.zst"
+    file.parent.mkdir(parents=True)
+    file.write_bytes(pa.compress(plain, codec="zstd", asbytes=True))
+
+    assert list(codex.files(tmp_path, {"CODEX_HOME": str(tmp_path)})) == [file]
+    [transcript] = codex.read(file)
+    assert (transcript.session, len(transcript.messages)) == ("rollout-2026-a", 1)
+
+
+def test_gemini_log_of_lines_keeps_the_last_of_an_id(tmp_path: Path) -> None:
+    file = lines(
+        tmp_path / ".gemini" / "tmp" / "yard" / "chats" / "session-1.jsonl",
+        {"sessionId": "g1", "projectHash": "ab12", "startTime": "2026-01-02T03:04:05Z"},
+        {"id": "1", "type": "user", "timestamp": "2026-01-02T03:04:06Z", "content": [{"text": "Fix it"}]},
+        {"$set": {"lastUpdated": "2026-01-02T03:04:07Z"}},
+        {"id": "2", "type": "gemini", "content": [{"text": "I lo"}]},
+        {"id": "2", "type": "gemini", "content": [{"text": "I look at it."}]},
+    )
+    [found] = gemini.files(tmp_path, {})
+    [transcript] = gemini.read(found)
+
+    assert found == file
+    assert (transcript.session, transcript.project) == ("g1", "sha256:ab12")
+    assert [message["content"] for message in transcript.messages] == ["Fix it", "I look at it."]
+
+
+def test_cursor_log_of_lines_names_folder_and_user(tmp_path: Path) -> None:
+    file = lines(
+        tmp_path / ".cursor" / "projects" / "srv-yard" / "agent-transcripts" / "c1" / "c1.jsonl",
+        {"role": "user", "message": {"content": [{"type": "text", "text": "<user_query>\nFix it\n</user_query>"}]}},
+        {"role": "assistant", "message": {"content": [{"type": "tool_use", "name": "Read", "input": {"path": "a"}}]}},
+    )
+    [found] = cursor.files(tmp_path, {})
+    [transcript] = cursor.read(found)
+
+    assert found == file
+    assert (transcript.session, transcript.project) == ("c1", cursor.folder_name("/srv/yard"))
+    assert parse_messages(transcript.messages) == [("user_message", "Fix it"), ("tool_call", None)]
+
+
+def test_half_characters_in_transcripts_are_replaced(tmp_path: Path) -> None:
+    file = tmp_path / "s.jsonl"
+    file.write_text(json.dumps(claude("user", "cut QQ here \U0001f9ef", "u1")).replace("QQ", "\\udd1e"))
+    [transcript] = claude_code.read(file)
+
+    assert transcript.messages[0]["content"] == "cut \ufffd here \U0001f9ef"

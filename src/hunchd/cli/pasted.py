@@ -5,6 +5,7 @@ Prints what it is, its earlier fix, and where to look.
 
 from __future__ import annotations
 
+import codecs
 import sys
 import time
 from argparse import Namespace
@@ -54,10 +55,24 @@ def _text(file: str | None) -> str:
             given = Path(str(file)).read_bytes()
         except OSError as trouble:
             raise WrongUsage(f"{file!r} cannot be read: {trouble.strerror}.") from trouble
-    text = readable(given)[-_LONGEST:]
+    text = readable(_in_utf8(given))[-_LONGEST:]
     if not text.strip():
         raise WrongUsage("the error text is empty.", hint="hunch error FILE, or paste it, then Ctrl-D")
     return text
+
+
+def _in_utf8(given: bytes) -> bytes:
+    """Return `given` in UTF-8, without a byte order mark. PowerShell writes UTF-16."""
+    for mark, encoding in (
+        (codecs.BOM_UTF8, "utf-8"),
+        (codecs.BOM_UTF16_LE, "utf-16-le"),
+        (codecs.BOM_UTF16_BE, "utf-16-be"),
+    ):
+        if given.startswith(mark):
+            return given[len(mark) :].decode(encoding, "replace").encode()
+    if len(given) > 3 and given[1::2].count(0) > len(given) // 4:  # every other byte of Latin letters
+        return given.decode("utf-16-le", "replace").encode()
+    return given
 
 
 def _told(client: Client, root: str) -> dict[str, Any]:

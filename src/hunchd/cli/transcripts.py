@@ -36,6 +36,7 @@ class Tally:
     sessions: list[dict[str, Any]] = field(default_factory=list)
     unknown: dict[str, int] = field(default_factory=dict)  # folder outside the known projects → number of sessions
     unreadable: list[str] = field(default_factory=list)
+    unknown_forms: dict[str, list[str]] = field(default_factory=dict)  # agent: files without a session
 
 
 def import_transcripts(arguments: Namespace) -> int:
@@ -59,7 +60,7 @@ def import_transcripts(arguments: Namespace) -> int:
         accepted = 0 if arguments.dry_run else _sent(client, transcript, project)
         tally.sessions.append(_told(transcript, project, accepted))
     _say(tally, arguments)
-    return 1 if tally.unreadable and not tally.sessions else 0
+    return 1 if (tally.unreadable or (arguments.file and tally.unknown_forms)) and not tally.sessions else 0
 
 
 class _Owners:
@@ -67,7 +68,9 @@ class _Owners:
 
     def __init__(self, projects: Sequence[dict[str, Any]]) -> None:
         self._by_path = {path: one for one in projects for path in (one["path"], *one.get("worktrees", ()))}
-        self._by_path |= {gemini.folder_hash(path): one for path, one in self._by_path.items()}
+        by_path = dict(self._by_path)
+        for name in (gemini.folder_hash, cursor.folder_name):
+            self._by_path |= {name(path): one for path, one in by_path.items()}
 
     def of(self, folder: str | None) -> dict[str, Any] | None:
         if folder is None or folder in self._by_path:
@@ -83,9 +86,15 @@ def _transcripts(
     for agent in agents:
         reader = READERS[agent]
         for file in _files(agent, named, projects):
+            found = 0
             try:
-                yield from reader.read(file)
-            except (OSError, sqlite3.Error, UnicodeDecodeError) as error:
+                for transcript in reader.read(file):
+                    found += 1
+                    if transcript.messages:
+                        yield transcript
+                if not found and file.stat().st_size:
+                    tally.unknown_forms.setdefault(agent, []).append(str(file))
+            except (OSError, sqlite3.Error, UnicodeDecodeError, ImportError) as error:
                 tally.unreadable.append(f"{file}: {error}")
 
 
@@ -109,8 +118,10 @@ def _written_by(file: Path) -> str:
         return "aider"
     if file.suffix == ".vscdb":
         return "cursor"
-    if file.suffix == ".json":
+    if file.suffix == ".json" or file.name.startswith("session-"):
         return "gemini"
+    if "agent-transcripts" in file.parts:
+        return "cursor"
     return "codex" if file.name.startswith("rollout-") else "claude-code"
 
 
@@ -168,7 +179,14 @@ def _told(transcript: Transcript, project: Mapping[str, Any] | None, accepted: i
 
 def _say(tally: Tally, arguments: Namespace) -> None:
     if arguments.json:
-        print_json({"sessions": tally.sessions, "unknown": tally.unknown, "unreadable": tally.unreadable})
+        print_json(
+            {
+                "sessions": tally.sessions,
+                "unknown": tally.unknown,
+                "unreadable": tally.unreadable,
+                "unknown_forms": tally.unknown_forms,
+            }
+        )
         return
     rows = [
         (one["agent"], clean(one["session"])[:36], number(one["messages"]), number(one["accepted"]), _where(one))
@@ -182,6 +200,8 @@ def _say(tally: Tally, arguments: Namespace) -> None:
     for folder, times in sorted(tally.unknown.items()):
         hint = f"hunch add {folder}" if folder.startswith("/") else "--all imports them as your own"
         note(f"{number(times)} sessions in {line(folder, 60)} were skipped: {line(hint, 80)}")
+    for agent, files in sorted(tally.unknown_forms.items()):
+        note(f"{number(len(files))} files of {agent} hold no message that hunchd understands: {line(files[0], 100)}")
     for trouble in tally.unreadable:
         note(f"not read: {line(trouble, 100)}")
 

@@ -12,6 +12,7 @@ from pathlib import PurePosixPath
 from typing import Any, Final
 
 from hunchd.domain.session import Digest, Event, Message, Point, PointKind, Turn
+from hunchd.ingestion.own_words import own_words
 from hunchd.ingestion.personal_data import holds_personal_data
 from hunchd.text.sentences import split_message
 
@@ -127,7 +128,7 @@ def digested(turns: Sequence[Turn]) -> Digest:
 def points_of(message: Message, turn: int) -> Iterator[Point]:
     """Yield the points of a message, one per sentence."""
     by_user = message.event is Event.USER
-    for sentence in sentences(message.text):
+    for sentence in sentences(own_words(message.text) if by_user else message.text):
         kind = kind_of(sentence, by_user=by_user)
         if kind is not None and not holds_personal_data(sentence):
             weight = _WEIGHT[kind][0 if by_user else 1]

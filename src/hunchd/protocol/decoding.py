@@ -85,6 +85,17 @@ def refuse_unstorable(value: Any, field: str) -> None:
                 refuse_unstorable(inner, f"{field}[{index}]")
 
 
+def without_lone_surrogates(value: Any) -> Any:
+    """Return a JSON value with U+FFFD for each half of a character: an escape that was cut."""
+    if isinstance(value, str):
+        return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    if isinstance(value, list):
+        return [without_lone_surrogates(each) for each in value]
+    if isinstance(value, dict):
+        return {without_lone_surrogates(name): without_lone_surrogates(each) for name, each in value.items()}
+    return value
+
+
 def _refuse_unstorable_text(text: str, field: str) -> None:
     if text.isascii():
         unstorable = "\0" in text

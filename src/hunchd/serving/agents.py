@@ -21,6 +21,7 @@ from hunchd.domain.context import Bundle
 from hunchd.domain.errors import HunchError, NotFound
 from hunchd.domain.signal import BY_AGENT
 from hunchd.protocol.agents import AGENTS, Event, answer, understood
+from hunchd.protocol.decoding import without_lone_surrogates
 from hunchd.protocol.requests import context_of_body
 from hunchd.protocol.sessions import append_of_body
 from hunchd.repository.layout import find
@@ -87,7 +88,7 @@ class AgentDoors:
         agent = request.match_info["id"]
         if agent not in AGENTS:
             raise NotFound(f"unknown agent {agent[:40]!a}", hint=f"supported agents: {', '.join(AGENTS)}")
-        event = understood(agent, await self._body(request))
+        event = understood(agent, without_lone_surrogates(await self._body(request)))
         root = _root_of(event.folder) if event is not None else None
         if event is None or root is None:
             return await _answered(request, answer(agent, event, ""))

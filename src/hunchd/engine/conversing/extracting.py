@@ -122,10 +122,13 @@ def facts_in(head: Head, stretch: Sequence[Turn]) -> tuple[MemoryDraft, ...]:
     distinct = weightiest(candidates, sum(count(point.text) + 20 for point in candidates))
     most = max(FEWEST_FACTS, math.ceil(FACTS_A_HUNDRED * stretch[-1].number / 100)) - head.facts
     chosen = sorted(distinct, key=lambda point: (-point.weight, -point.turn))[: max(0, most)]
-    return tuple(filed(_fact(head, point)) for point in sorted(chosen, key=lambda point: point.turn))
+    said_at = {message.id: message.at for turn in stretch for message in turn.messages}
+    return tuple(
+        filed(_fact(head, point, said_at.get(point.message))) for point in sorted(chosen, key=lambda point: point.turn)
+    )
 
 
-def _fact(head: Head, point: Point) -> MemoryDraft:
+def _fact(head: Head, point: Point, said_at: datetime | None) -> MemoryDraft:
     """Convert a statement to a fact draft.
 
     A preference is the user's in every project; a decision is the project's.
@@ -136,6 +139,7 @@ def _fact(head: Head, point: Point) -> MemoryDraft:
         kind=Kind.FACT,
         title=title_of(point.text),
         content=point.text,
+        at=said_at,
         project=None if own else head.project,
         ref=f"session:{head.session}:fact:{digest}",
         category=point.kind,

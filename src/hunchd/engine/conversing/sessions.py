@@ -192,6 +192,8 @@ class Sessions:
         kept = [memory_of_message(message, head.session, head.project, now) for message in fresh]
         if head.session not in self.heads or head.ended is not None:  # an ended session may be continued
             head = replace(head, title=head.title or title_of_session(fresh), ended=None, outcome=None)
+            if head.session not in self.heads:  # an imported session began when its first message was sent
+                head = replace(head, began=min(head.began, *(message.at for message in fresh)))
             kept.insert(0, memory_of_head(head, now))
         await self._keep_own(kept)
         log.extend(fresh)

@@ -10,6 +10,7 @@ from typing import Any
 from hunchd.domain.facts import normal_key, place_of
 from hunchd.domain.memory import Kind, Levels, Memory, Trust
 from hunchd.ingestion.commit_facts import INDEX, levels_of
+from hunchd.ingestion.digesting import kind_of
 from hunchd.ingestion.redaction import redact, redact_values
 from hunchd.ingestion.statements import Stated, Voice, stated_in
 from hunchd.protocol.memories import MemoryDraft, title_of
@@ -38,7 +39,7 @@ def filed(draft: MemoryDraft) -> MemoryDraft:
     told = {"rule": stated.rule, "instead_of": stated.instead_of, "reason": stated.reason}
     return replace(
         draft,
-        category=draft.category or stated.category,
+        category=draft.category or _category_of(draft.content, stated),
         key=stated.key,
         value=stated.value,
         levels=draft.levels if draft.levels != Levels() else levels_of(stated),
@@ -80,6 +81,11 @@ def merged_into(facts: Iterable[Memory], now: datetime, *, sha: str) -> list[Mem
 def _first(found: list[Stated], category: str | None) -> Stated | None:
     """Return the first statement, preferably of the category that the caller named."""
     return next((one for one in found if one.category == category), found[0] if found else None)
+
+
+def _category_of(content: str, stated: Stated) -> str:
+    """Return the category of a typed statement: what "was decided" shares its slot with a decision in a session."""
+    return "decision" if kind_of(content, by_user=True) == "decision" else stated.category
 
 
 def _value_in(content: str, key: str) -> str:

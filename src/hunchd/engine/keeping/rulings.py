@@ -92,6 +92,12 @@ class Rulings:
             return ruling
         if other_way is not None and not (same_value(old, other_way) and old.confidence <= claim.confidence):
             return ruling
+        if other_way is not None and since(claim) < since(old):  # an older statement, taken in late
+            ended = replace(
+                ruling.memory, status=Status.SUPERSEDED, superseded_by=old.id, valid_to=since(old), updated=now
+            )
+            memories = tuple(ended if one.id == ended.id else one for one in ruling.change.memories)
+            return replace(ruling, memory=ended, change=replace(ruling.change, memories=memories))
         ends = min(old.valid_to or now, now)
         gone = replace(old, status=Status.SUPERSEDED, superseded_by=ruling.memory.id, valid_to=ends, updated=now)
         if other_way is not None and ruling.against is None:

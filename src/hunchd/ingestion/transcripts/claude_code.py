@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from hunchd.ingestion.transcripts.transcript import (
     Transcript,
@@ -27,19 +27,55 @@ def files(home: Path, environment: Mapping[str, str]) -> Iterator[Path]:
     yield from sorted((root / "projects").glob("*/*.jsonl"))
 
 
+# Of what the client itself put into the session.
+_PUT: Final = ("isSidechain", "isMeta", "isCompactSummary", "isVisibleInTranscriptOnly", "isSynthetic")
+
+
 def read(file: Path) -> Iterator[Transcript]:
-    """Read the session of a file, without the messages of sub-agents."""
+    """Read the session of a file.
+
+    Skips messages of subagents, what the client put in, and what a branch copied from a session that lies beside it.
+    Prompts that waited while the agent was at work are the user's as well.
+    """
     messages: list[dict[str, Any]] = []
+    waiting: dict[str, dict[str, Any]] = {}
     names: dict[str, str] = {}
     project = began = None
+    is_known = False
     for event in objects_in(file):
-        if event.get("type") not in ("user", "assistant") or event.get("isSidechain") or event.get("isMeta"):
+        is_known = is_known or isinstance(event.get("type"), str)
+        if (prompt := _queued(event)) is not None:
+            waiting.setdefault(prompt["content"], prompt)
+            continue
+        if event.get("type") not in ("user", "assistant") or any(map(event.get, _PUT)) or _is_copy(event, file):
             continue
         project = project or event.get("cwd")
         began = began or moment(event.get("timestamp"))
         messages += _messages(event, names)
-    if messages:
+    said = {message.get("content") for message in messages}
+    messages += [prompt for text, prompt in waiting.items() if text not in said]
+    if messages or is_known:
         yield Transcript(AGENT, file.stem, file, project, began, tuple(messages))
+
+
+def _queued(event: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return a prompt that the user typed while the agent was at work."""
+    attachment = event.get("attachment")
+    if event.get("type") == "queue-operation" and event.get("operation") == "enqueue":
+        text = event.get("content")
+    elif isinstance(attachment, dict) and attachment.get("type") == "queued_command":
+        text = attachment.get("prompt") if attachment.get("commandMode", "prompt") == "prompt" else None
+    else:
+        return None
+    ref = f"queued:{event.get('uuid') or event.get('timestamp')}"
+    return spoken("user", text_of(text), ref, moment(event.get("timestamp")))
+
+
+def _is_copy(event: Mapping[str, Any], file: Path) -> bool:
+    """Return True for a message of another session, which this one was branched from."""
+    origin = event.get("forkedFrom")
+    session = origin.get("sessionId") if isinstance(origin, dict) else None
+    return isinstance(session, str) and session != file.stem and (file.parent / f"{Path(session).name}.jsonl").is_file()
 
 
 def _messages(event: Mapping[str, Any], names: dict[str, str]) -> Iterator[dict[str, Any]]:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from hunchd.ingestion.own_words import own_words
 from hunchd.ingestion.transcripts.transcript import (
     Transcript,
     called,
@@ -27,12 +28,13 @@ def files(home: Path, environment: Mapping[str, str]) -> Iterator[Path]:
     root = Path(environment.get("CODEX_HOME") or home / ".codex")
     for folder in ("sessions", "archived_sessions"):
         yield from sorted((root / folder).rglob("rollout-*.jsonl"))
+        yield from sorted((root / folder).rglob("rollout-*.jsonl.zst"))
 
 
 def read(file: Path) -> Iterator[Transcript]:
     messages: list[dict[str, Any]] = []
     names: dict[str, str] = {}
-    session, project, began = file.stem, None, None
+    session, project, began = file.name.partition(".jsonl")[0], None, None
     for number, line in enumerate(objects_in(file)):
         item = line.get("payload") if isinstance(line.get("payload"), dict) else line
         assert isinstance(item, dict)
@@ -51,7 +53,7 @@ def _message(item: Mapping[str, Any], names: dict[str, str], ref: str, stamp: An
     at = moment(stamp)
     match item.get("type"):
         case "message" if item.get("role") in ("user", "assistant"):
-            return spoken(str(item["role"]), text_of(item.get("content")), ref, at)
+            return spoken(str(item["role"]), _said(item), ref, at)
         case "function_call" | "custom_tool_call":
             name = names[str(item.get("call_id"))] = str(item.get("name") or "tool")
             return called(name, _inputs(item.get("arguments", item.get("input"))), ref, at)
@@ -63,6 +65,14 @@ def _message(item: Mapping[str, Any], names: dict[str, str], ref: str, stamp: An
             return resulted(names.get(str(item.get("call_id"))), _output(item.get("output")), ref, at)
         case _:
             return None
+
+
+def _said(item: Mapping[str, Any]) -> str:
+    """Return the text of a message. Each part of a user's is judged by itself: the client adds parts of its own."""
+    parts = item.get("content")
+    if item.get("role") != "user" or not isinstance(parts, list):
+        return text_of(parts)
+    return "\n".join(filter(None, (own_words(text_of(part)) for part in parts)))
 
 
 def _inputs(arguments: Any) -> Any:

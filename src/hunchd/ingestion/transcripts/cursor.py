@@ -6,14 +6,16 @@ The file is opened read-only and may be gigabytes large, so rows are queried by 
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import closing
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from hunchd.ingestion.transcripts.transcript import Transcript, called, moment, resulted, spoken, text_of
+from hunchd.ingestion.transcripts.transcript import Transcript, called, moment, objects_in, resulted, spoken, text_of
 
 AGENT = "cursor"
 DATABASE = "state.vscdb"
@@ -26,10 +28,14 @@ def files(home: Path, environment: Mapping[str, str]) -> Iterator[Path]:
         file = home / root / "globalStorage" / DATABASE
         if file.is_file():
             yield file
+    yield from sorted((home / ".cursor" / "projects").glob("*/agent-transcripts/**/*.jsonl"))
 
 
 def read(file: Path) -> Iterator[Transcript]:
-    """Read every conversation of the store, ordered by id."""
+    """Read every conversation of the store, ordered by id; or that of a log of lines."""
+    if file.suffix == ".jsonl":
+        yield from _read_log(file)
+        return
     folders = _folders(file.parent.parent / "workspaceStorage")
     with closing(_opened(file)) as database:
         # A range of keys uses the index; LIKE would read every row.
@@ -43,6 +49,40 @@ def read(file: Path) -> Iterator[Transcript]:
             if messages:
                 began = moment(told.get("createdAt"))
                 yield Transcript(AGENT, session, file, folders.get(session), began, messages)
+
+
+def folder_name(folder: str) -> str:
+    """Return the name under which Cursor keeps the logs of a folder."""
+    return f"cursor:{re.sub(r'[^A-Za-z0-9]+', '-', folder).strip('-')}"
+
+
+def _read_log(file: Path) -> Iterator[Transcript]:
+    """Read a log of lines. It tells no times: all that is known is when it was written last."""
+    written = moment(file.stat().st_mtime)
+    messages = [
+        message
+        for number, line in enumerate(objects_in(file))
+        if line.get("role") in ("user", "assistant")
+        for message in _logged(line, str(number), written)
+    ]
+    place = next((parent for parent in file.parents if parent.parent.name == "projects"), None)
+    if messages:
+        project = folder_name(place.name) if place is not None else None
+        yield Transcript(AGENT, file.stem, file, project, written, tuple(messages))
+
+
+def _logged(line: Mapping[str, Any], ref: str, at: datetime | None) -> Iterator[dict[str, Any]]:
+    told = line.get("message")
+    content = told.get("content") if isinstance(told, dict) else None
+    for index, part in enumerate(content if isinstance(content, list) else [{"type": "text", "text": content}]):
+        match part.get("type") if isinstance(part, dict) else None:
+            case "text":
+                if (message := spoken(str(line["role"]), text_of(part), f"{ref}:{index}", at)) is not None:
+                    yield message
+            case "tool_use":
+                yield called(str(part.get("name") or "tool"), part.get("input"), f"{ref}:{index}", at)
+            case "tool_result":
+                yield resulted(None, text_of(part.get("content")), f"{ref}:{index}", at)
 
 
 def _messages(database: sqlite3.Connection, session: str, told: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from hunchd.ingestion.transcripts.transcript import Transcript, called, moment, resulted, spoken, text_of
+from hunchd.ingestion.transcripts.transcript import Transcript, called, moment, objects_in, resulted, spoken, text_of
 
 AGENT = "gemini"
 LARGEST = 64 * 1024 * 1024  # bytes; the file is read at once
@@ -18,6 +18,7 @@ _ROLES = {"user": "user", "gemini": "assistant"}
 def files(home: Path, environment: Mapping[str, str]) -> Iterator[Path]:
     root = Path(environment.get("GEMINI_CLI_HOME") or home) / ".gemini"
     yield from sorted((root / "tmp").glob("*/chats/session-*.json"))
+    yield from sorted((root / "tmp").glob("*/chats/session-*.jsonl"))
 
 
 def read(file: Path) -> Iterator[Transcript]:
@@ -25,10 +26,7 @@ def read(file: Path) -> Iterator[Transcript]:
 
     Only the hash of the folder is known: `project` is "sha256:…", see `folder_hash`.
     """
-    try:
-        told = json.loads(file.read_bytes()) if file.stat().st_size <= LARGEST else None
-    except ValueError:
-        return
+    told = _of_lines(file) if file.suffix == ".jsonl" else _of_document(file)
     if not isinstance(told, dict) or not isinstance(told.get("messages"), list):
         return
     messages: list[dict[str, Any]] = []
@@ -39,6 +37,27 @@ def read(file: Path) -> Iterator[Transcript]:
         folder = told.get("projectHash") or file.parent.parent.name
         session = str(told.get("sessionId") or file.stem)
         yield Transcript(AGENT, session, file, f"sha256:{folder}", moment(told.get("startTime")), tuple(messages))
+
+
+def _of_document(file: Path) -> Any:
+    try:
+        return json.loads(file.read_bytes()) if file.stat().st_size <= LARGEST else None
+    except ValueError:
+        return None
+
+
+def _of_lines(file: Path) -> dict[str, Any]:
+    """Read a log of lines: a head, messages, of which a later one with the same id replaces an earlier one, changes."""
+    told: dict[str, Any] = {}
+    messages: dict[str, dict[str, Any]] = {}
+    for number, line in enumerate(objects_in(file)):
+        if isinstance(changed := line.get("$set"), dict):
+            told |= {name: value for name, value in changed.items() if name != "messages"}
+        elif line.get("type") is None:
+            told |= line
+        else:
+            messages[str(line.get("id") or number)] = line
+    return {**told, "messages": list(messages.values())}
 
 
 def folder_hash(folder: str) -> str:

@@ -12,20 +12,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-# Text that clients add around the user's words begins with one of these.
-BOILERPLATE: Final = (
-    "<command-name>",
-    "<command-message>",
-    "<local-command",
-    "<system-reminder>",
-    "<environment_context>",
-    "<user_instructions>",
-    "<user-memory-input>",
-    "<bash-stdout>",
-    "# AGENTS.md instructions",
-    "Caveat: The messages below were generated",
-    "[Request interrupted by user",
-)
+from hunchd.ingestion.own_words import own_words
+from hunchd.ingestion.transcripts.packed import open_transcript
+from hunchd.protocol.decoding import without_lone_surrogates
+
 LONGEST_LINE: Final = 16 * 1024 * 1024  # bytes; only images have lines of many megabytes
 
 
@@ -47,10 +37,10 @@ class Transcript:
 def spoken(role: str, text: str, ref: str, at: datetime | None = None) -> dict[str, Any] | None:
     """Build a message of a user or assistant.
 
-    Returns None for empty text and client boilerplate.
+    Returns None for empty text and for what the client alone says.
     """
-    said = text.strip()
-    if not said or (role == "user" and said.startswith(BOILERPLATE)):
+    said = own_words(text) if role == "user" else text.strip()
+    if not said:
         return None
     return _timed({"ref": ref, "role": role, "content": said}, at)
 
@@ -88,7 +78,7 @@ def objects_in(file: Path) -> Iterator[dict[str, Any]]:
 
     Broken lines are skipped, such as the last one of a running agent.
     """
-    with file.open("rb") as lines:
+    with open_transcript(file) as lines:
         for line in lines:
             if len(line) > LONGEST_LINE:
                 continue
@@ -97,7 +87,7 @@ def objects_in(file: Path) -> Iterator[dict[str, Any]]:
             except ValueError:
                 continue
             if isinstance(told, dict):
-                yield told
+                yield without_lone_surrogates(told) if b"\\u" in line else told
 
 
 def moment(value: Any) -> datetime | None:

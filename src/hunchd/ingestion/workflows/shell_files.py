@@ -22,7 +22,8 @@ _SHELL = re.compile(r"\A#!.*\b(?:ba|z|k|da)?sh\b")
 _EXPRESSION = re.compile(r"\$\{\{.*?\}\}", re.DOTALL)
 # Shell bookkeeping, which is no step.
 _BOOKKEEPING = re.compile(
-    r"(?:\w+=\S*\s+)*(?:set|shopt|trap|local|declare|readonly|return|shift|exit|true|:|unset|umask|eval|wait|alias|break|continue|test"
+    r"(?:\w+=\S*\s+)*(?:set|shopt|trap|local|declare|readonly|return|shift|exit|true|:|unset|umask|eval|wait|alias"
+    r"|break|continue|test"
     r"|\[|\[\[|read|echo|printf|export|usage|hash|type|which|command -v)\b|\[|:(?:\s|$)"
     r"|cat\s*<<(?![^\n]*>)"  # prints only
     r"|(?:cd|pushd)\s[^\n]*(?:\$0|\$\{0|\bdirname\b|BASH_SOURCE|show-toplevel)|popd\b"  # to the script's folder
@@ -41,7 +42,14 @@ _THROUGH: Final = frozenset(
 )  # fmt: skip
 # Nodes before this keyword are the condition.
 _DECIDES: Final[Mapping[str, str]] = {"if_statement": "then", "elif_clause": "then"}
-_NOT_ABOUT: Final = ("!", "shellcheck", "SPDX", "Copyright", "Redistribution", "Licensed", "This program is free")
+_NOT_ABOUT: Final = ("!", "shellcheck", "vim:", "-*-")
+_LICENCE: Final = re.compile(
+    r"licen[sc]e|copyright|\(c\) \d{4}|warrant|permission (?:is|to)\b|redistribut|\bas[- ]is\b|applicable law|spdx"
+    r"|liabil"
+    r"|all rights reserved|free software|\bGNU\b|without restriction|noninfringement",
+    re.IGNORECASE,
+)
+_HEAD_LINES: Final = 60
 _BASH: Final = frozenset({"bash"})
 _COMMANDS: Final = frozenset({"command", "pipeline"})
 
@@ -177,11 +185,25 @@ def _after(word: str, nodes: Sequence[SyntaxNode]) -> Sequence[SyntaxNode]:
 
 
 def _about(text: str) -> str:
-    """Return the first sentence of a script's head comment."""
-    for line in text.splitlines()[1:12]:
-        said = line.lstrip("# ").strip()
-        if line.startswith("#") and len(said) > 8 and not said.startswith(_NOT_ABOUT):
-            return said[:160]
-        if line.strip() and not line.startswith("#"):
-            return ""
+    """Return the first line of a script's head comments that is not of a licence."""
+    for paragraph in _head_comments(text):
+        if not _LICENCE.search(" ".join(paragraph)):
+            said = (line for line in paragraph if len(line) > 8 and not line.startswith(_NOT_ABOUT))
+            if (first := next(said, "")) != "":
+                return first[:160]
     return ""
+
+
+def _head_comments(text: str) -> Iterator[list[str]]:
+    """Yield the paragraphs of comment before the first command."""
+    paragraph: list[str] = []
+    for line in text.splitlines()[:_HEAD_LINES]:
+        said = line.lstrip("# ").strip() if line.startswith("#") and not line.startswith("#!") else ""
+        if said:
+            paragraph.append(said)
+            continue
+        yield paragraph
+        paragraph = []
+        if line.strip() and not line.startswith("#"):
+            return
+    yield paragraph

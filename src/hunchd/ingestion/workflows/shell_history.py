@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from typing import Final, Literal
@@ -19,6 +19,13 @@ LONGEST: Final = 4_000  # characters of one command
 
 _BASH_TIME = re.compile(r"#(\d{9,11})$")
 _ZSH = re.compile(r": (\d{9,11}):\d+;(.*)", re.DOTALL)
+_HERE = re.compile(r"(?<!<)<<-?\s*(['\"]?)(?:(?<=['\"])(\w+)(?=\1)|([A-Za-z_]\w*))")
+_QUOTED = re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"", re.DOTALL)
+_COMMENT = re.compile(r"(?:^|(?<=\s))#.*$", re.MULTILINE)
+# What opens and closes a compound command, where a command may begin.
+_KEYWORD = re.compile(r"(?:^|(?<=[;\n&|(]))\s*(for|while|until|select|if|case|done|fi|esac)\b", re.MULTILINE)
+_DEPTH: Final = {"done": -1, "fi": -1, "esac": -1} | dict.fromkeys(("for", "while", "until", "select", "if", "case"), 1)
+MOST_LINES: Final = 200  # of one command
 _FISH_TIME = re.compile(r"  when: (\d{9,11})$")
 _MOVES = re.compile(r"\b(?:cd|pushd|popd|z|j|autojump|zoxide)\b")
 
@@ -67,18 +74,64 @@ def usual_file(shell: Shell, home: str, environment: dict[str, str]) -> Path:
 
 def _bash(lines: list[str]) -> Iterator[Past]:
     at: float | None = None
+    entry: list[str] = []
+    for line in [*lines, None]:
+        found = _BASH_TIME.match(line) if line is not None else None
+        if line is None or found is not None:
+            yield from (Past(command[:LONGEST], at) for command in commands_of(entry))
+            entry = []
+            at = float(found[1]) if found is not None else at
+        else:
+            entry.append(line)
+
+
+def commands_of(lines: Sequence[str]) -> Iterator[str]:
+    """Yield the commands of an entry: lines that go on (a quotation, a here document, a loop) are one."""
+    start = 0
+    while start < len(lines):
+        end = next(
+            (end for end in range(start + 1, min(len(lines), start + MOST_LINES) + 1) if is_whole(lines[start:end])),
+            start + 1,  # never closed: each line is a command
+        )
+        command = "\n".join(lines[start:end])
+        if command.strip():
+            yield command
+        start = end
+
+
+def is_whole(lines: Sequence[str]) -> bool:
+    """Return True if a shell would run these lines, rather than wait for more."""
+    code: list[str] = []
+    ends: list[str] = []  # words that end the here documents begun
     for line in lines:
-        if (found := _BASH_TIME.match(line)) is not None:
-            at = float(found[1])
-        elif line.strip():
-            yield Past(line[:LONGEST], at)
+        if ends:
+            if line.strip("\t ") == ends[0]:
+                ends.pop(0)
+            continue
+        code.append(line)
+        if not _is_quoting("\n".join(code)):
+            ends += [
+                found[2] or found[3] for found in _HERE.finditer(_QUOTED.sub("", line) if "'" not in line else line)
+            ]
+    text = "\n".join(code)
+    if ends or _is_quoting(text) or (len(text) - len(text.rstrip("\\"))) % 2:
+        return False
+    plain = _COMMENT.sub("", _QUOTED.sub("''", text))
+    words = _KEYWORD.findall(plain)
+    return sum(_DEPTH[word] for word in words) <= 0 and plain.count("{ ") <= len(re.findall(r"(?:^|[;\n]) *\}", plain))
+
+
+def _is_quoting(text: str) -> bool:
+    """Return True if a quotation is open at the end."""
+    rest = _QUOTED.sub("", _COMMENT.sub("", re.sub(r"\\.", "", text)))
+    return "'" in rest or '"' in rest
 
 
 def _zsh(lines: list[str]) -> Iterator[Past]:
     whole = ""
     for line in lines:
         whole = f"{whole}\n{line}" if whole else line
-        if whole.endswith("\\"):
+        if (len(whole) - len(whole.rstrip("\\"))) % 2:  # two of them are one at the end of the command
             whole = whole[:-1]
             continue
         found = _ZSH.match(whole)
