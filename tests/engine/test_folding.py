@@ -42,7 +42,13 @@ async def long_session(folder: Path) -> AsyncIterator[tuple[Conversations, Conve
         await sessions.append("long", AppendRequest(messages=spoken), None)
         one, other = (
             Conversations(
-                sessions, memories, cast(Any, None), lambda _: (), secret=b"s", project_id=lambda named: named, now=lambda: NOW
+                sessions,
+                memories,
+                cast(Any, None),
+                lambda _: (),
+                secret=b"s",
+                project_id=lambda named: named,
+                now=lambda: NOW,
             )
             for _ in range(2)
         )
