@@ -15,7 +15,6 @@ from urllib.parse import parse_qsl
 from hunchd.domain.errors import InvalidInput, NotFound
 from hunchd.protocol.answers import rejection_json
 from hunchd.protocol.decoding import LARGEST_INTEGER, Malformed, refuse_unstorable
-from hunchd.protocol.paths import PATH_LIMIT
 
 # A longer text is a file, not a memory. Traces and commands are shortened to it, contents are rejected.
 TEXT_LIMIT: Final = 64 * 1024  # bytes of UTF-8
@@ -93,22 +92,6 @@ class Fields:
             wanted = "name a project" if name == "project" else "give a text"
             raise self.refused(name, f"is empty; {wanted} or leave it out")
         return value
-
-    def project(self, known: Known | None = None) -> str | None:
-        """Return the path or the id of a project, or None if omitted.
-
-        Rejects an empty one: without a project the request would be about the user's own memories. Rejects a
-        project that is
-        not `known` as well.
-        """
-        named = self.named_text("project", limit=PATH_LIMIT)
-        if named is not None:
-            self.refuse_unknown(named, known)
-        return named
-
-    def refuse_unknown(self, project: str, known: Known | None) -> None:
-        if known is not None:
-            refuse_unknown_project(project, known, field=self.called("project"))
 
     def shortened_text(self, name: str, *, limit: int = TEXT_LIMIT) -> str | None:
         """Return the text.

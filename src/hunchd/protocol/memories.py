@@ -26,6 +26,7 @@ from hunchd.protocol.struct_decoding import (
     RequiredName,
     Time,
     decode,
+    refuse_unknown_fields,
     wire_names,
 )
 
@@ -267,6 +268,7 @@ def drafts_of_body(raw: Any, known: Known | None = None) -> tuple[list[MemoryDra
     if not isinstance(raw, dict) or "memories" not in raw:
         return [memory_draft(raw, known=known)], []
     entries = batch_of(raw, "memories", most=DRAFTS_LIMIT)
+    refuse_unknown_fields(raw, MemoryDrafts)
     return each_good(entries, lambda entry, index: memory_draft(entry, number=index, known=known))
 
 

@@ -62,10 +62,7 @@ OptionalProject = Annotated[
 ]
 
 ACTIVITIES: Final[tuple[str, ...]] = get_args(Activity)
-LEVELS: Final[tuple[str, ...]] = get_args(Level)
-DEPTHS: Final[tuple[str, ...]] = get_args(Depth)
 OUTCOMES: Final[tuple[str, ...]] = get_args(Outcome)
-FORMATS: Final[tuple[str, ...]] = get_args(Format)
 KINDS: Final = tuple(kind.value for kind in Kind)
 KINDS_CALLED: Final = (*KINDS, *CATEGORIES)  # names that clients may use
 CODE: Final = "code"  # a kind of result that is no memory
@@ -84,8 +81,6 @@ FileRoles = Annotated[
     Meta(description="of files; restricts the search to code"),
 ]
 RESOLUTIONS: Final[tuple[str, ...]] = get_args(ResolutionOutcome)
-SCOPES: Final = tuple(scope.value for scope in Scope)
-STATUSES: Final = tuple(status.value for status in Status)
 
 
 class ContextQuery(Request, frozen=True, kw_only=True):

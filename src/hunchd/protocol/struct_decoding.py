@@ -84,7 +84,7 @@ def decode_batch(
     """
     [listed] = [each.type for each in fields_of(of) if each.name == name]
     entries = batch_of(raw, name, most=_limit(_unwrapped(listed)[1], "max_length", LIST_LIMIT))
-    Fields(dict.fromkeys(raw, ""), wire_names(of), strict=_is_strict(of))
+    refuse_unknown_fields(raw, of)
 
     def read(each: Any, index: int) -> Decoded:
         where = f"{name}[{index}]."
@@ -94,6 +94,11 @@ def decode_batch(
         return decoded
 
     return each_good(entries, read)
+
+
+def refuse_unknown_fields(raw: Mapping[str, Any], of: type[Struct]) -> None:
+    """Raise InvalidInput for a field that `of` does not have; the values are not read."""
+    Fields(dict.fromkeys(raw, ""), wire_names(of), strict=_is_strict(of))
 
 
 @cache

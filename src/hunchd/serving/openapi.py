@@ -238,7 +238,8 @@ def document() -> dict[str, Any]:
             "version": __version__,
             "description": "null equals omission. Unknown fields and parameters are refused by name; only signals "
             "and exported lines may have more fields, unless one is similar to a known one. Texts must be Unicode "
-            "without NUL, integers fit 64 bits, JSON nests 64 levels at most. A maxLength counts bytes of UTF-8.",
+            "without NUL, integers fit 64 bits, JSON nests 64 levels at most. Outside ASCII a text reaches its limit "
+            "before its maxLength: bytes of UTF-8 are counted.",
             "summary": f"Protocol {PROTOCOL}. On loopback only; the rendezvous file has the address and the token.",
         },
         "servers": [{"url": "/"}],

@@ -36,11 +36,6 @@ def text(meaning: str = "", *, most: int | None = None) -> Schema:
     return _with(meaning, {"type": "string"} | ({} if most is None else {"maxLength": most}))
 
 
-def words(meaning: str = "", *, most: int | None = None) -> Schema:
-    """Return the schema of a text that is not empty."""
-    return text(meaning, most=most) | {"minLength": 1}
-
-
 def one_of(allowed: tuple[str, ...], meaning: str = "", *, default: str | None = None) -> Schema:
     return _with(meaning, {"type": "string", "enum": list(allowed)} | ({} if default is None else {"default": default}))
 
@@ -74,10 +69,8 @@ def _with(meaning: str, schema: Schema) -> Schema:
 COUNT: Final[Schema] = {"type": "integer", "minimum": 0}
 FRACTION: Final[Schema] = {"type": "number", "minimum": 0, "maximum": 1}
 NUMBER: Final[Schema] = {"type": "number"}
-FLAG: Final[Schema] = {"type": "boolean"}
 OPEN: Final[Schema] = {"type": "object"}
 TIME: Final[Schema] = text("ISO 8601; without a zone it is UTC")
-PROJECT: Final[Schema] = words("the path or the id of a project")
 TEXTS: Final[Schema] = list_of({"type": "string"})
 # Parameters for a slice of a complete list.
 PART: Final = query_parameters(Part)
