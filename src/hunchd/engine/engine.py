@@ -21,7 +21,7 @@ from hunchd.engine.answering.answers import Answers
 from hunchd.engine.answering.code_searching import CodeSearching, with_code
 from hunchd.engine.answering.expanding import expanded, memory_at
 from hunchd.engine.answering.line_reading import LineReading
-from hunchd.engine.answering.reviewing import changed_files, review
+from hunchd.engine.answering.reviewing import PATIENCE, changed_files, review
 from hunchd.engine.answering.searching import Searching, joined, own_request
 from hunchd.engine.conversing.conversations import Conversations
 from hunchd.engine.conversing.reading import reading_of
@@ -270,7 +270,7 @@ class Engine:
         self._activity.touch()
         project, tree = self._projects.find(request.project)
         if request.file is None and not (request.open_files or request.query):
-            request = replace(request, changed=await changed_files(tree))
+            request = replace(request, changed=await changed_files(tree, within=PATIENCE))
         return self._answers.context(request, project, tree)
 
     async def predict(self, request: PredictRequest) -> dict[str, Any]:

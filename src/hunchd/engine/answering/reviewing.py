@@ -18,13 +18,21 @@ from hunchd.repository.working import changed_paths
 
 logger = logging.getLogger(__name__)
 
+PATIENCE = 0.5  # seconds that a context waits for git: a huge tree is answered for without its change
 
-async def changed_files(tree: Tree) -> tuple[str, ...]:
-    """Return the paths of the uncommitted change, read by git in a thread; none in a plain folder or if git fails."""
+
+async def changed_files(tree: Tree, *, within: float | None = None) -> tuple[str, ...]:
+    """Return the paths of the uncommitted change, read by git in a thread.
+
+    None in a plain folder, if git fails, or if it takes longer than `within` seconds.
+    """
     if tree.layout.git_dir is None:
         return ()
     try:
-        return tuple(await asyncio.to_thread(changed_paths, tree.root))
+        async with asyncio.timeout(within):
+            return tuple(await asyncio.to_thread(changed_paths, tree.root))
+    except TimeoutError:
+        return ()
     except RepositoryError as error:
         logger.warning("the change in %s cannot be read: %s", tree.root, error.message)
         return ()
