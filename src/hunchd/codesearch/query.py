@@ -60,8 +60,9 @@ _WANTS: Final[tuple[tuple[Role, re.Pattern[str]], ...]] = (
 # Somebody who wants to do something is answered by what is written for them.
 _HOW_TO = re.compile(r"(?i)\bhow (?:do|can|should|would|to)\b")
 _HISTORY = re.compile(
-    r"(?i)^\W*(?:why|when|who|since when)\b|\bwhy (?:was|were|is|are|did|does|do)\b|\bwhen (?:was|were|did)\b"
-    r"|\bwho (?:wrote|added|changed|knows|owns)\b|\bhistory of\b|\bchanged (?:last|recently)\b|\bdeci(?:sion|ded)\b"
+    r"(?i)^\W*(?:why|when|since when)\b|\bwhy (?:was|were|is|are|did|does|do)\b|\bwhen (?:was|were|did)\b"
+    r"|\bwho (?:wrote|added|changed|knows|owns)\b|\bhistory of\b|\bchanged (?:last|recently)\b|\bdecisions?\b"
+    r"|\b(?:was|were|we|been) decided\b"
     r"|\bwas (?:added|removed|introduced|changed|dropped|deprecated)\b"
 )
 _TASK = re.compile(

@@ -37,7 +37,7 @@ _EXAMPLE = re.compile(
     r"|(^|/)(example|bench|demo)s?[_.\-][^/]*$|[_-](bench|benchmark|example)\.\w+$|(^|/)installer/templates/"
 )
 _CHANGELOG = re.compile(
-    r"(?i)(^|/)(change(s|log)?|history|news|releases?|release[_-]?notes)([_.-][^/]*)?(\.(md|rst|txt))?$"
+    r"(?i)(^|/)(change(s|log)?|history|news|releases|release[_-]?notes)([_.-][^/]*)?(\.(md|rst|txt))?$"
 )
 _DOCS = re.compile(
     r"(?i)\.(md|mdx|rst|txt|adoc|markdown|mdown)$|(^|/)(docs?|documentation|guides?|website|site|wiki|man)(/|$)"
