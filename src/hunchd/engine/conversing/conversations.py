@@ -28,6 +28,7 @@ from hunchd.engine.conversing.known import (
     profile_lines,
     volatile_lines,
     worth_showing,
+    zone_of,
 )
 from hunchd.engine.conversing.reading import Reading
 from hunchd.engine.conversing.sessions import Sessions, head_json, title_of_session
@@ -279,7 +280,9 @@ class Conversations(Feature):
                 profile=profile_lines(own),
                 background=self._background(session, project, view),
                 retrieved=[text for _, text in found],
-                volatile=volatile_lines(now.astimezone(), name_of(own), self._last(session, project), degraded),
+                volatile=volatile_lines(
+                    now.astimezone(zone_of(own)), name_of(own), self._last(session, project), degraded
+                ),
                 task=request.task,
             ),
         )
@@ -437,7 +440,8 @@ class Conversations(Feature):
         """Store the facts that the newest turns state; return the updated head."""
         if not (stretch := turns[head.told :]):
             return head
-        drafts = await asyncio.to_thread(facts_in, head, stretch)
+        said = [fact for fact in self._standing(head.project) if fact.source.get("type") == "session"]
+        drafts = await asyncio.to_thread(facts_in, head, stretch, said)
         kept = await self._memories.remember(drafts, [draft.project for draft in drafts])
         if self._reading is not None:
             self._reading.note(head.session)

@@ -11,25 +11,26 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from hunchd.assembly.digest_text import digest_text, weightiest
+from hunchd.assembly.digest_text import digest_text
 from hunchd.assembly.fencing import single_line
-from hunchd.assembly.tokens import count
+from hunchd.domain.facts import ABOUT_USER
 from hunchd.domain.memory import Kind, Levels, Memory, Scope, Trust
-from hunchd.domain.session import Digest, Outcome, Point, Turn
-from hunchd.engine.keeping.drafts import memory_id, without_secrets
+from hunchd.domain.session import Digest, Outcome, Turn
+from hunchd.engine.keeping.drafts import memory_id, memory_of, without_secrets
 from hunchd.engine.keeping.filing import filed
 from hunchd.engine.keeping.session_log import Head, head_id, session_tag
 from hunchd.ingestion.chapters import Chapter, chapters_of, outcome_of
 from hunchd.ingestion.digesting import digested
+from hunchd.ingestion.introductions import introduced
+from hunchd.ingestion.revisions import revised_among
+from hunchd.ingestion.session_statements import IMPORTANCE, Statement, statements_of
 from hunchd.protocol.memories import MemoryDraft, title_of
 
-FACTS_A_HUNDRED = 15  # facts in a hundred turns
-FEWEST_FACTS = 3
-FACT_KINDS = ("decision", "instruction", "preference")
+MOST_FACTS_A_HUNDRED = 60  # facts in a hundred turns; dense sessions state nearly one in two turns
+FEWEST_FACTS = 10
 # The user's statements are deliberate; an assistant's may be mere considerations.
 SAID_BY_USER = 0.9
 SAID_BY_ASSISTANT = 0.6
-LEAST_WEIGHT = 0.5  # minimum weight of a point that becomes a fact
 # Compression of about 20:1: what prompts show of a session takes a twentieth of its tokens, with a minimum.
 RATIO = 26  # for an episode; its facts take the rest
 SHORTEST_SUMMARY, LONGEST_SUMMARY = 32, 480  # tokens
@@ -111,48 +112,64 @@ def _share(tokens: int) -> int:
     return max(SHORTEST_SUMMARY, min(LONGEST_SUMMARY, tokens // RATIO))
 
 
-def facts_in(head: Head, stretch: Sequence[Turn]) -> tuple[MemoryDraft, ...]:
-    """Select facts from turns that were not processed yet.
+def facts_in(head: Head, stretch: Sequence[Turn], known: Sequence[Memory] = ()) -> tuple[MemoryDraft, ...]:
+    """Return the facts stated in turns that were not processed yet.
 
-    The statements of highest weight, each once, limited so that the whole session has about FACTS_PER_HUNDRED_TURNS
-    in a hundred turns.
+    One that changes or withdraws a fact of `known`, or an earlier one of these turns, supersedes it. A session states
+    about MOST_FACTS_A_HUNDRED facts in a hundred turns; beyond that the least important are left out.
     """
-    points = digested(stretch).points
-    candidates = [point for point in points if point.kind in FACT_KINDS and point.weight >= LEAST_WEIGHT]
-    distinct = weightiest(candidates, sum(count(point.text) + 20 for point in candidates))
-    most = max(FEWEST_FACTS, math.ceil(FACTS_A_HUNDRED * stretch[-1].number / 100)) - head.facts
-    chosen = sorted(distinct, key=lambda point: (-point.weight, -point.turn))[: max(0, most)]
-    said_at = {message.id: message.at for turn in stretch for message in turn.messages}
-    return tuple(
-        filed(_fact(head, point, said_at.get(point.message))) for point in sorted(chosen, key=lambda point: point.turn)
-    )
+    most = max(FEWEST_FACTS, math.ceil(MOST_FACTS_A_HUNDRED * stretch[-1].number / 100)) - head.facts
+    stated = statements_of(stretch)
+    ranked = sorted(range(len(stated)), key=lambda at: (-IMPORTANCE[stated[at].category], -at))
+    chosen = [stated[at] for at in sorted(ranked[: max(0, most)])]
+    earlier = [(fact.id, fact.category or "", fact.content) for fact in sorted(known, key=lambda one: one.at)]
+    drafts = []
+    for one in chosen:
+        draft = filed(_fact(head, one))
+        said = [(category, text) for _, category, text in earlier]
+        ended = revised_among(one.text, one.category, said, changes=one.changes)
+        if ended is not None:
+            draft = replace(draft, supersedes=earlier.pop(ended)[0])
+        drafts.append(draft)
+        if one.category == "identity" and one.by_user:
+            drafts += _introductions(draft)
+        earlier.append((memory_of(draft, draft.project, one.at).id, one.category, one.text))
+    return tuple(drafts)
 
 
-def _fact(head: Head, point: Point, said_at: datetime | None) -> MemoryDraft:
+def _introductions(draft: MemoryDraft) -> list[MemoryDraft]:
+    """Return facts of their own for the name and time zone in a statement about the user."""
+    return [
+        replace(draft, ref=f"{draft.ref}:{key}", key=key, value=value, content=clause, title=title_of(clause))
+        for key, value, clause in introduced(draft.content)
+    ]
+
+
+def _fact(head: Head, said: Statement) -> MemoryDraft:
     """Convert a statement to a fact draft.
 
-    A preference is the user's in every project; a decision is the project's.
+    What is about the user is theirs in every project; everything else is the project's.
     """
-    digest = hashlib.blake2b(" ".join(point.text.lower().split()).encode(), digest_size=6).hexdigest()
-    own = point.kind == "preference" and point.by_user
+    digest = hashlib.blake2b(" ".join(said.text.lower().split()).encode(), digest_size=6).hexdigest()
+    own = said.category in ABOUT_USER and said.by_user
     return MemoryDraft(
         kind=Kind.FACT,
-        title=title_of(point.text),
-        content=point.text,
-        at=said_at,
+        title=title_of(said.text),
+        content=said.text,
+        at=said.at,
         project=None if own else head.project,
         ref=f"session:{head.session}:fact:{digest}",
-        category=point.kind,
+        category=said.category,
         scope=Scope.USER if own or head.project is None else Scope.PROJECT,
-        confidence=SAID_BY_USER if point.by_user else SAID_BY_ASSISTANT,
-        importance=round(min(1.0, point.weight), 2),
+        confidence=SAID_BY_USER if said.by_user else SAID_BY_ASSISTANT,
+        importance=IMPORTANCE[said.category] if said.by_user else min(SAID_BY_ASSISTANT, IMPORTANCE[said.category]),
         tags=(session_tag(head.session),),
         links=(
-            {"type": "said_in", "ref": point.message},
+            {"type": "said_in", "ref": said.message},
             {"type": "part_of", "ref": head_id(head.session, head.project)},
         ),
-        trust=Trust.USER if point.by_user else Trust.DERIVED,
-        source={"type": "session", "session": head.session, "turn": point.turn, "message": point.message},
+        trust=Trust.USER if said.by_user else Trust.DERIVED,
+        source={"type": "session", "session": head.session, "turn": said.turn, "message": said.message},
     )
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, tzinfo
 from typing import Any, Final
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from hunchd.assembly.fencing import fenced, nonce_for, quoted, single_line, visible
 from hunchd.assembly.tokens import count
@@ -13,6 +14,7 @@ from hunchd.domain.memory import Kind, Memory, Trust
 from hunchd.engine.keeping.session_log import Head
 from hunchd.engine.state.ages import ago
 from hunchd.ingestion.conventions import holds_everywhere
+from hunchd.ingestion.introductions import NAME, ZONE
 
 PROFILE_PREFIX: Final = "/profile/"
 LEAST_IMPORTANCE: Final = 0.5  # minimum importance of a fact that is shown unasked
@@ -114,8 +116,20 @@ def volatile_lines(now: datetime, name: str | None, last: Head | None, degraded:
 
 def name_of(memories: Iterable[Memory]) -> str | None:
     """Return the user's name, if they have stated it."""
+    return _identity(memories, NAME)
+
+
+def zone_of(memories: Iterable[Memory]) -> tzinfo | None:
+    """Return the user's time zone, if they have stated one that is known here."""
+    try:
+        return ZoneInfo(_identity(memories, ZONE) or "")
+    except (ValueError, OSError, ZoneInfoNotFoundError):
+        return None
+
+
+def _identity(memories: Iterable[Memory], key: str) -> str | None:
     for memory in memories:
-        if memory.kind is Kind.FACT and memory.category == "identity" and (memory.key or "").lower() == "name":
+        if memory.kind is Kind.FACT and memory.category == "identity" and (memory.key or "").lower() == key:
             return memory.value
     return None
 

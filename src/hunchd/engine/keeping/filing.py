@@ -34,8 +34,9 @@ def filed(draft: MemoryDraft) -> MemoryDraft:
     if voice is None or draft.value is not None:
         return draft
     stated = _first(stated_in(redact(draft.content).text, voice), draft.category)
-    if stated is None:
-        return draft
+    of_session = draft.source.get("type") == "session"
+    if stated is None or (of_session and draft.category is not None and stated.category != draft.category):
+        return draft  # a key from another statement of the sentence would stand for this one
     told = {"rule": stated.rule, "instead_of": stated.instead_of, "reason": stated.reason}
     return replace(
         draft,

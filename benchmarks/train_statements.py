@@ -1,0 +1,213 @@
+"""Trainer of the sentence classifier, from frames and hand-written sentences in eight languages.
+
+    python benchmarks/train_statements.py check            hold out a fifth of the frames
+    python benchmarks/train_statements.py write            train on all frames and write the shipped weights
+
+`data/statements/LANGUAGE.txt` holds frames by label: `{name}` is filled from the lists at its beginning (`@name = …`)
+and those in `shared.txt`, `[a|b]` is one of its alternatives. `data/statements/held_out.tsv` is never trained on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import re
+import sys
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from hunchd.ingestion.statement_classifier import BUCKETS, LABELS, SHIPPED, features, packed
+
+DATA = Path(__file__).parent / "data" / "statements"
+PER_LABEL = 300  # sentences of a label and language
+ENGLISH = 2.0  # times as many
+TALK = 2.0  # times as many requests and remarks, as in real sessions
+EPOCHS = 7
+RATE = 0.1
+DECAY = 2e-6
+LEADS = {
+    "en": ("OK, ", "Right, ", "By the way, ", "Also, ", "And ", "So, ", "One more thing: ", "Hm, "),
+    "de": ("Also, ", "Übrigens: ", "Und ", "Gut, ", "Noch etwas: "),
+    "es": ("Bueno, ", "Y ", "Por cierto, ", "Vale, "),
+    "fr": ("Bon, ", "Et ", "Au fait, ", "D'accord, "),
+    "pt": ("Bom, ", "E ", "Aliás, "),
+    "zh": ("对了,", "还有,", "好,"),
+    "ja": ("あと、", "では、", "ちなみに"),
+    "ru": ("Кстати, ", "И ", "Ладно, "),
+}
+
+
+@dataclass
+class Language:
+    """Frames by label, and the lists that fill them."""
+
+    lists: dict[str, list[str]] = field(default_factory=dict)
+    frames: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("does", choices=("check", "write"))
+    options = parser.parse_args()
+    languages = {path.stem: read(path) for path in sorted(DATA.glob("??.txt"))}
+    held = [line.split("\t") for line in (DATA / "held_out.tsv").read_text("utf-8").splitlines() if line]
+    if options.does == "check":
+        trained, tested = split(languages)
+        model = train(draw(trained, PER_LABEL))
+        report("held-out frames", model, draw(tested, 40))
+    else:
+        model = train(draw(languages, PER_LABEL))
+        SHIPPED.write_bytes(quantised(model))
+        print(f"{SHIPPED.name}: {SHIPPED.stat().st_size:,} bytes")
+    report("hand-written", model, [(language, label, text) for language, label, text in held])
+    return 0
+
+
+def read(path: Path) -> Language:
+    language = Language()
+    label = ""
+    for line in (DATA / "shared.txt").read_text("utf-8").splitlines() + path.read_text("utf-8").splitlines():
+        if line.startswith("@"):
+            name, _, values = line[1:].partition(" = ")
+            language.lists[name] = values.split("|")
+        elif line.startswith("# "):
+            label = line[2:]
+        elif line:
+            language.frames[label].append(line)
+    return language
+
+
+def split(languages: dict[str, Language]) -> tuple[dict[str, Language], dict[str, Language]]:
+    """Return the languages without every fifth frame, and with only those."""
+    parts = []
+    for held in (False, True):
+        part = {}
+        for name, language in languages.items():
+            frames = {
+                label: [one for at, one in enumerate(every) if (at % 5 == 2) == held]
+                for label, every in language.frames.items()
+            }
+            part[name] = Language(language.lists, frames)
+        parts.append(part)
+    return parts[0], parts[1]
+
+
+def draw(languages: dict[str, Language], most: int) -> list[tuple[str, str, str]]:
+    """Return (language, label, sentence), each sentence once."""
+    source = random.Random(7)
+    drawn = []
+    for name, language in languages.items():
+        for label, frames in language.frames.items():
+            wanted = int(most * (ENGLISH if name == "en" else 1) * (TALK if label in ("request", "chatter") else 1))
+            found = {}
+            for _ in range(wanted):
+                sentence = vary(fill(source.choice(frames), language, source), name, source) if frames else ""
+                found[sentence] = None
+            drawn += [(name, label, one) for one in found if one]
+    source.shuffle(drawn)
+    return drawn
+
+
+def fill(frame: str, language: Language, source: random.Random) -> str:
+    """Choose the alternatives and fill the slots of a frame."""
+    text = re.sub(r"\[([^\]]*)\]", lambda found: source.choice(found[1].split("|")), frame)
+    for _ in range(2):  # lists may have slots, too
+        text = re.sub(r"\{(\w+)\}", lambda found: source.choice(language.lists[found[1]]), text)
+    text = " ".join(text.split()) if language.lists.get("thing") else text
+    return text[:1].upper() + text[1:] if frame[:1] in "[{" or frame[:1].isupper() else text
+
+
+def vary(sentence: str, language: str, source: random.Random) -> str:
+    """Begin, case and end a sentence as people do."""
+    drawn = source.random()
+    if drawn < 0.15:
+        return source.choice(LEADS[language]) + sentence[:1].lower() + sentence[1:]
+    if drawn < 0.25:
+        return sentence.rstrip(".。!")
+    return sentence.lower() if drawn < 0.3 else sentence
+
+
+def matrix(sentences: list[str]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return rows, columns and values of the sparse features."""
+    rows, columns, values = [], [], []
+    for row, sentence in enumerate(sentences):
+        for bucket, value in features(sentence).items():
+            rows.append(row)
+            columns.append(bucket)
+            values.append(value)
+    return np.array(rows, np.int32), np.array(columns, np.int32), np.array(values, np.float32)
+
+
+Model = tuple[np.ndarray, np.ndarray]
+
+
+def train(examples: list[tuple[str, str, str]]) -> Model:
+    """Fit a softmax over the labels by mini-batches with Adagrad."""
+    weights = np.zeros((BUCKETS, len(LABELS)), np.float32)
+    biases = np.zeros(len(LABELS), np.float32)
+    squares = np.full_like(weights, 1e-4)
+    targets = np.array([LABELS.index(label) for _, label, _ in examples])
+    rows, columns, values = matrix([text for _, _, text in examples])
+    starts = np.searchsorted(rows, np.arange(len(examples) + 1))
+    order = np.arange(len(examples))
+    generator = np.random.default_rng(11)
+    smooth = 0.02  # of the target, spread over all labels
+    for _ in range(EPOCHS):
+        generator.shuffle(order)
+        for at in range(0, len(order), 64):
+            batch = order[at : at + 64]
+            picked = np.concatenate([np.arange(starts[one], starts[one + 1]) for one in batch])
+            local = np.repeat(np.arange(len(batch)), starts[batch + 1] - starts[batch])
+            logits = np.zeros((len(batch), len(LABELS)), np.float32) + biases
+            np.add.at(logits, local, weights[columns[picked]] * values[picked, None])
+            shares = np.exp(logits - logits.max(axis=1, keepdims=True))
+            shares /= shares.sum(axis=1, keepdims=True)
+            wanted = np.full_like(shares, smooth / len(LABELS))
+            wanted[np.arange(len(batch)), targets[batch]] += 1 - smooth
+            error = (shares - wanted) / len(batch)
+            touched, inverse = np.unique(columns[picked], return_inverse=True)
+            gradient = np.zeros((len(touched), len(LABELS)), np.float32)
+            np.add.at(gradient, inverse, error[local] * values[picked, None])
+            gradient += DECAY * weights[touched]
+            squares[touched] += gradient**2
+            weights[touched] -= RATE * gradient / np.sqrt(squares[touched])
+            biases -= 0.05 * error.sum(axis=0)
+    return weights, biases
+
+
+def quantised(model: Model) -> bytes:
+    weights, biases = model
+    scales = np.abs(weights).max(axis=0) / 127
+    whole = np.round(weights / scales).astype(np.int8)
+    return packed(whole.tobytes(), scales.astype("<f4").tobytes(), biases.astype("<f4").tobytes())
+
+
+def predict(model: Model, texts: list[str]) -> np.ndarray:
+    weights, biases = model
+    rows, columns, values = matrix(texts)
+    logits = np.zeros((len(texts), len(LABELS)), np.float32) + biases
+    np.add.at(logits, rows, weights[columns] * values[:, None])
+    return logits
+
+
+def report(title: str, model: Model, examples: list[tuple[str, str, str]]) -> None:
+    logits = predict(model, [text for _, _, text in examples])
+    said = [LABELS[at] for at in logits.argmax(axis=1)]
+    right: Counter[str] = Counter()
+    total: Counter[str] = Counter()
+    wrong: Counter[tuple[str, str]] = Counter()
+    for (language, label, _), answer in zip(examples, said, strict=True):
+        for key in (language, label, "all"):
+            total[key] += 1
+            right[key] += label == answer
+        if label != answer:
+            wrong[label, answer] += 1
+    print(title, "  ".join(f"{key} {right[key] / total[key]:.2f}" for key in sorted(total)))
+    print("   most confused:", "  ".join(f"{one}→{other} {times}" for (one, other), times in wrong.most_common(12)))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

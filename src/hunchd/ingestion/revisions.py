@@ -1,0 +1,159 @@
+"""Recognition of statements that end an earlier one: "once a second" by "every five seconds". Pure.
+
+A statement ends an earlier one if it sets another number for the same measure of the same subject, or if it changes or
+withdraws something and names what the earlier one chose.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+MUTABLE: Final = ("decision", "constraint", "instruction", "preference", "convention", "goal")
+STEM: Final = 5  # letters: enough to tell subjects apart, few enough to forget endings
+LEAST_SHARED: Final = 2  # words of the subject that a change without a name has to share
+
+_WORD = re.compile(r"[^\W\d_\u3040-\u30ff\u3400-\u9fff]+(?:['’]\w+)?|\d+(?:[.,]\d+)?|[%€$]")
+_WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]+")
+_WIDE_QUANTITY = re.compile(
+    r"([零一二两三四五六七八九十百千\d]+)\s*(秒|分钟|分|小时|時間|天|日|周|週間|个月|年|度|兆|元|米|公里)"
+)
+_WIDE_PERCENT = re.compile(r"百分之([零一二两三四五六七八九十百\d]+)")
+_WIDE_NUMERAL = re.compile(r"[零一二两三四五六七八九十百千年月日天分秒米度]")
+_NAME = re.compile(r"(?<![\w-])(?:[A-Z][\w+#.-]*[\w+#]|[a-z]+[A-Z0-9]\w*)")
+_START = re.compile(r"(?:^|[.!?:;]\s+)[\"'«„“]?([A-Z][a-z'’]+)(?![\w-])")
+_LATIN = re.compile(r"[A-Za-z][A-Za-z0-9+#.-]+")
+_DENIED = re.compile(r"(?:\bnot|\bnicht|\bno|\bpas|\bnão|\bне|不是)\s*([^\W_]+)", re.IGNORECASE)
+_APART: Final = 2  # words between a number and its unit, at most
+
+# Numbers in words and units of time, size and share: closed classes.
+_NUMBERS: Final = """
+1 once one ein eine einmal una uno une um uma vez 一 один одна
+2 twice two second zwei zwo dos deux dois duas 两 二 два две
+3 three drei tres trois três 三 три
+4 four vier cuatro quatre quatro 四 четыре
+5 five fünf cinco cinq 五 пять
+6 six sechs seis 六 шесть
+7 seven sieben siete sept sete 七 семь
+8 eight acht ocho huit oito 八 восемь
+9 nine neun nueve neuf nove 九 девять
+10 ten zehn diez dix dez 十 десять
+12 twelve zwölf doce douze doze 十二 двенадцать
+15 fifteen fünfzehn quince quinze 十五 пятнадцать
+18 eighteen achtzehn dieciocho 十八
+20 twenty zwanzig veinte vingt vinte 二十 двадцать
+30 thirty dreißig treinta trente trinta 三十 тридцать
+60 sixty sechzig sesenta soixante sessenta 六十 шестьдесят
+100 hundred hundert cien cent cem 百 сто
+"""
+_UNITS: Final = """
+second seconds sekunde sekunden segundo segundos seconde secondes 秒 секунда секунд секунды
+minute minutes minuten minuto minutos 分 分钟 минута минут минуты
+hour hours stunde stunden hora horas heure heures 小时 時間 час часов часа
+day days daily tag tage tagen täglich día días diario jour jours dia dias 天 日 день дней дня
+week weeks weekly woche wochen semana semanas semaine semaines 周 週間 неделя недель недели
+month months monat monate monaten mes meses mois mês 月 месяц месяцев
+year years jahr jahre jahren año años an ans ano anos 年 год лет года
+percent prozent ciento cent % 百分 процент процентов
+degree degrees grad grado grados degré degrés grau graus 度 градус градусов
+euro euros dollar dollars € $ 元 рублей
+megabyte megabytes mb megas 兆
+"""
+_NUMBER_OF: Final = {word: row.split()[0] for row in _NUMBERS.strip().splitlines() for word in row.split()}
+_UNIT_OF: Final = {word: row.split()[0] for row in _UNITS.strip().splitlines() for word in row.split()}
+
+
+@dataclass(frozen=True, slots=True)
+class _Subject:
+    """Words, names and quantities of a statement."""
+
+    words: frozenset[str]  # stems
+    names: frozenset[str]
+    said: frozenset[str]  # every word and pair of wide characters
+    quantities: frozenset[tuple[str, str]]  # unit, number
+    denied: frozenset[str]  # numbers
+
+
+def revised_among(text: str, category: str, earlier: Sequence[tuple[str, str]], *, changes: bool) -> int | None:
+    """Return the index of the newest statement in `earlier` that `text` ends, or None.
+
+    `earlier` holds (category, text), oldest first. `changes` tells that the statement changes or withdraws something.
+    """
+    if category not in MUTABLE:
+        return None
+    new = _subject(text)
+    for index in range(len(earlier) - 1, -1, -1):
+        kind, old_text = earlier[index]
+        old = _subject(old_text)
+        if changes and _names(new, old):
+            return index
+        both = {kind, category} == {"constraint"}
+        if kind in MUTABLE and (_measures_otherwise(new, old, both=both) or (changes and _chooses(new, old))):
+            return index
+    return None
+
+
+def _names(new: _Subject, old: _Subject) -> bool:
+    """Return True if a statement names what the old one chose."""
+    return bool(old.names & new.said)
+
+
+def _measures_otherwise(new: _Subject, old: _Subject, *, both: bool) -> bool:
+    """Return True for another number of the same unit, said of the same subject.
+
+    A version ("Android 11") needs no other subject between two constraints (`both`).
+    """
+    shared = new.words & old.words
+    same = {unit for unit, _ in new.quantities & old.quantities}
+    for unit, number in old.quantities:
+        if unit in same or not any(name == unit for name, _ in new.quantities):
+            continue
+        if shared - {unit[:STEM]} or number in new.denied or (both and unit in old.names):
+            return True
+    return False
+
+
+def _chooses(new: _Subject, old: _Subject) -> bool:
+    """Return True for the same subject with another choice."""
+    shared = new.words & old.words
+    return len(shared) >= LEAST_SHARED or bool(shared and old.names and new.names and not new.names & old.names)
+
+
+@lru_cache(maxsize=1 << 10)
+def _subject(text: str) -> _Subject:
+    words = [word.casefold() for word in _WORD.findall(text)]
+    pairs = [run[at : at + 2] for run in _WIDE.findall(text) for at in range(len(run) - 1)]
+    pairs = [pair for pair in pairs if not _WIDE_NUMERAL.search(pair)]
+    starts = {start.casefold() for start in _START.findall(text)}
+    names = {name.casefold() for name in _NAME.findall(text)} - starts
+    if pairs:
+        names |= {name.casefold() for name in _LATIN.findall(text)}
+    plain = [word for word in words if word not in _UNIT_OF and word not in _NUMBER_OF and len(word) >= STEM - 1]
+    return _Subject(
+        words=frozenset([*(word[:STEM] for word in plain if word.isalpha()), *pairs]),
+        names=frozenset(names),
+        said=frozenset([*words, *pairs, *(name.casefold() for name in _LATIN.findall(text))]),
+        quantities=frozenset(_quantities(text, words, names)),
+        denied=frozenset(_NUMBER_OF.get(word, word) for word in map(str.casefold, _DENIED.findall(text))),
+    )
+
+
+def _quantities(text: str, words: Sequence[str], names: set[str]) -> Iterator[tuple[str, str]]:
+    """Yield (unit, number): "five years", "Android 11", "百分之八十"."""
+    for at, word in enumerate(words):
+        number = _NUMBER_OF.get(word, word if word[0].isdigit() else None)
+        if number is None:
+            continue
+        for following in words[at + 1 : at + 2 + _APART]:
+            if following in _UNIT_OF:
+                yield _UNIT_OF[following], number
+                break
+        if at and words[at - 1] in names:
+            yield words[at - 1], number
+    for number, unit in _WIDE_QUANTITY.findall(text):
+        yield _UNIT_OF.get(unit, unit), number
+    for number in _WIDE_PERCENT.findall(text):
+        yield "percent", number

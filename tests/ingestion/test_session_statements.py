@@ -1,0 +1,104 @@
+"""Statements of a session: what is kept of a message, in several languages, and what is not."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from hunchd.domain.session import Event, Message, Turn
+from hunchd.ingestion.revisions import revised_among
+from hunchd.ingestion.session_statements import Statement, split_sentences, statements_of
+
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+
+
+def stated(text: str, event: Event = Event.USER) -> list[Statement]:
+    message = Message(number=1, id="m1", event=event, text=text, at=NOW, tokens=1)
+    return statements_of([Turn(1, (message,))])
+
+
+@pytest.mark.parametrize(
+    ("text", "category"),
+    [
+        ("Let's use Tantivy for the full-text search.", "decision"),
+        ("I prefer short functions and hate nested ternaries.", "preference"),
+        ("Never touch the folder vendor/.", "instruction"),
+        ("The report must be ready by 14 March.", "constraint"),
+        ("I'm a nurse from Uppsala and my name is Elsa Lund.", "identity"),
+        ("Für die Karten nehmen wir OpenLayers.", "decision"),
+        ("Ich mag keine langen Kommentare.", "preference"),
+        ("No toques la carpeta vendor/.", "instruction"),
+        ("我们用 ClickHouse 存日志数据。", "decision"),
+        ("我不喜欢嵌套的三元表达式。", "preference"),
+        ("Je préfère les fonctions courtes.", "preference"),
+        ("Não mexa em vendor/.", "instruction"),
+        ("コミットの前に必ずpytestを実行してください。", "instruction"),
+        ("Меня зовут Ольга Смирнова.", "identity"),
+    ],
+)
+def test_statement_has_category(text: str, category: str) -> None:
+    assert [one.category for one in stated(text)] == [category]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'He said "we always use Oracle", that was a joke.',
+        "What if we moved everything to Haskell?",
+        "Could you run the tests again?",
+        "thanks, see you tomorrow",
+        "Maybe we could use Scala some day.",
+        "The cat should write the tests, haha.",
+        "The password of the panel is [redacted:password].",
+        "A customer, Jo Doe, jo.doe@example.org, must be deleted. She needs it within two days.",
+        "Im Handbuch steht „niemals neu starten“.",
+        "¿Podríamos usar Kotlin? Solo pregunto.",
+        "网上有人说“永远不要用 Java”。",
+    ],
+)
+def test_no_statement_in_talk(text: str) -> None:
+    assert stated(text) == []
+
+
+def test_statements_of_different_kinds_are_separate() -> None:
+    found = stated("We use Caddy for the landing page. I prefer tabs over spaces. Lars is our accountant.")
+
+    assert [one.category for one in found] == ["decision", "preference", "person"]
+
+
+def test_decision_keeps_its_reason() -> None:
+    [one] = stated("MongoDB is too slow for the search index. We use Meilisearch instead.")
+
+    assert "too slow" in one.text
+    assert "Meilisearch" in one.text
+    assert one.changes
+
+
+def test_sentences_end_in_every_language() -> None:
+    assert split_sentences("先看代码。然后测试。") == ["先看代码。", "然后测试。"]
+    assert split_sentences("Am 14. Dezember kommt Dr. Holm. Bis dann.") == [
+        "Am 14. Dezember kommt Dr. Holm.",
+        "Bis dann.",
+    ]
+
+
+EARLIER = [
+    ("decision", "Readings are kept in InfluxDB."),
+    ("constraint", "Agents report once a second."),
+    ("decision", "Invoices are rendered by Typst."),
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "category", "changes", "index"),
+    [
+        ("InfluxDB got too expensive, readings go to TimescaleDB.", "decision", True, 0),
+        ("Every five seconds is enough for the agents.", "constraint", False, 1),
+        ("Scratch that, no Typst.", "decision", True, 2),
+        ("Photos are kept in MinIO.", "decision", False, None),
+        ("Agents must never write to disk.", "constraint", False, None),
+    ],
+)
+def test_revision_ends_earlier_statement(text: str, category: str, changes: bool, index: int | None) -> None:
+    assert revised_among(text, category, EARLIER, changes=changes) == index
