@@ -115,3 +115,17 @@ def test_shipped_model_places_paraphrases_near(monkeypatch: pytest.MonkeyPatch) 
     paraphrase, stranger = figures[3:]
     assert paraphrase > 0.5
     assert stranger < 0.3
+
+
+@pytest.mark.parametrize(
+    ("text", "unreadable"),
+    [
+        (["[CLS]", "the", "lab", "##els", "[SEP]"], False),
+        (["[CLS]", "[UNK]", "[UNK]", "[SEP]"], True),
+        (["[CLS]", "с", "##е", "##р", "##в", "in", "[SEP]"], True),
+        (["[CLS]", "party", "with", "[UNK]", "stick", "##ers", "[SEP]"], False),
+        (["[CLS]", "12", "→", "34", "[SEP]"], False),
+    ],
+)
+def test_is_unreadable_by_share_of_strange_letters(text: list[str], unreadable: bool) -> None:
+    assert fast.is_unreadable(text) is unreadable

@@ -120,7 +120,7 @@ class Finding:
         if self._model is None or mode == "lexical":
             return None
         if (known := self._model.known(query)) is not None:
-            return known
+            return known if any(known) else None
         if self._model.loaded and len(query) <= QUICK:
             return lambda: self._embedded(query, degraded)
         return asyncio.ensure_future(self._awaited(query, patience, degraded))
@@ -132,7 +132,7 @@ class Finding:
         except HunchError as error:
             degraded.append(f"searched by words only: {error.message}")
             return None
-        return vector
+        return vector if any(vector) else None
 
     async def _awaited(self, query: str, patience: float, degraded: list[str]) -> bytes | None:
         """Embed the query in another thread, because loading the model takes a second."""

@@ -30,7 +30,7 @@ class ModelUnavailable(HunchError):
 class Embedder(Protocol):
     """Model that maps texts to vectors.
 
-    Vectors have length 1 (little-endian float32 bytes). Thread-safe.
+    Vectors have length 1 (little-endian float32 bytes); that of a text that the model cannot read is zero. Thread-safe.
     """
 
     @property

@@ -9,7 +9,8 @@ from collections.abc import Collection, Iterable, Sequence
 from itertools import accumulate
 from typing import Final
 
-from hunchd.text.identifiers import SUBWORD, UNSPACED, WORD, starts_subword
+from hunchd.text.identifiers import SUBWORD, starts_subword
+from hunchd.text.scripts import WORD, has_special_words, normalize
 from hunchd.text.stemming import stem_prefix
 from hunchd.text.words import QUESTION_STOP_WORDS, terms
 
@@ -41,7 +42,7 @@ def counted(stems: Collection[str], texts: Sequence[str]) -> list[tuple[dict[str
         words = low.split()
         length = len(words) - sum(map(QUESTION_STOP_WORDS.__contains__, words))
         said: dict[str, int] = {}
-        if text.isascii() or (len(low) == len(text) and not UNSPACED.search(text)):
+        if text.isascii() or (len(low) == len(text) and text == normalize(text) and not has_special_words(text)):
             together.append(at)
         else:
             every = [stem_prefix(word) for word in terms(text)]

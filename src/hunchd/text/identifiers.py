@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+from hunchd.text.scripts import find_words, split_ngrams
+
 _CAMEL = r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+"
 _ASCII_LETTERS = re.compile(_CAMEL)
 _LETTERS = re.compile(rf"{_CAMEL}|[^\W\d_]+")
@@ -18,10 +20,6 @@ _NAME_WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z0-9]+|[A-Z]+|\d+")
 _NAME_PIECE = re.compile(rf"{_NAME_WORD.pattern}|[_$]+")
 _CODE_WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+\d*|[A-Z]+\d*|[^\W\d_A-Za-z]+|\d+")
 _TITLE_BREAK = re.compile(r"[_-]|(?<=[a-z])(?=[A-Z])|(?<=[A-Z]{2})(?=[A-Z][a-z])")
-WORD = re.compile(r"[^\W_]+")  # underscores separate words
-# A character of a script without spaces. Without a repetition the search for it is three times as fast.
-UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]")
-_UNSPACED_RUN = re.compile(f"{UNSPACED.pattern}+")
 
 
 def split_ascii_letters(text: str) -> list[str]:
@@ -37,11 +35,11 @@ def split_letters(identifier: str) -> list[str]:
 def subwords(word: str) -> list[str]:
     """Return the lowercase parts of a compound; none for a simple word.
 
-    `getUserName` has get, user and name. Single characters are dropped. Text without spaces (CJK) is split into pairs
-    of characters.
+    `getUserName` has get, user and name. Single characters are dropped. A word of another
+    script than Latin is split into n-grams.
     """
     if not word.isascii():
-        return [run[at : at + 2] for run in _UNSPACED_RUN.findall(word) for at in range(max(1, len(run) - 1))]
+        return list(split_ngrams(word))
     if word.isalpha() and (word[1:].islower() or len(word) == 1):  # most words are not compound
         return []
     pieces = SUBWORD.findall(word)
@@ -49,9 +47,9 @@ def subwords(word: str) -> list[str]:
 
 
 def subwords_in(text: str) -> list[str]:
-    """Return the distinct subwords that a word index of the text misses, in order."""
+    """Return the distinct subwords that a word index of the normalized text misses, in order."""
     found: dict[str, None] = {}
-    for word in WORD.findall(text):
+    for word in find_words(text):
         if not (word[1:].islower() and word.isalpha() and word.isascii()) and (parts := subwords(word)):
             found.update(dict.fromkeys(parts))
     return list(found)

@@ -10,7 +10,8 @@ import unicodedata
 from functools import lru_cache
 from typing import Final
 
-from hunchd.text.identifiers import WORD, subwords_in
+from hunchd.text.identifiers import subwords_in
+from hunchd.text.scripts import WORD, find_words, normalize
 
 _LATIN: Final = (range(0xC0, 0x250), range(0x1E00, 0x1F00))
 _LIGATURES: Final = {"æ": "ae", "œ": "oe", "ø": "o", "ß": "ss", "đ": "d", "ð": "d", "ħ": "h", "ł": "l", "þ": "th"}
@@ -74,7 +75,7 @@ PATH_STOP_WORDS: Final = _words("""
 
 
 def tokenize(text: str) -> list[str]:
-    """Return the lowercase words of a text, in order and with repetitions."""
+    """Return the lowercase runs of letters and digits of a text as written, in order and with repetitions."""
     return WORD.findall(text.lower())
 
 
@@ -83,7 +84,8 @@ def terms(text: str) -> list[str]:
 
     Words and their parts, in lower case and in order.
     """
-    words = [word.lower() for word in (*WORD.findall(text), *subwords_in(text))]
+    text = normalize(text)
+    words = [word.lower() for word in (*find_words(text), *subwords_in(text))]
     return [
         word
         for word in dict.fromkeys(words)

@@ -11,10 +11,11 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import Final
 
+from hunchd.text.scripts import find_words, normalize
 from hunchd.text.stemming import stem_english
-from hunchd.text.words import INDEX_STOP_WORDS, fold_diacritics, tokenize
+from hunchd.text.words import INDEX_STOP_WORDS, fold_diacritics
 
-RULES: Final = 2
+RULES: Final = 3
 LONGEST_WORD: Final = 64  # characters
 # Words whose stem is cached: nine of ten words of a long history, in 4 MB.
 _KNOWN: Final = 1 << 14
@@ -25,7 +26,7 @@ _EMPTY: Final = frozenset(word for word in INDEX_STOP_WORDS if stem_english(word
 def counts_of(text: str) -> dict[int, int]:
     """Return the terms of `text` with their counts."""
     counts: dict[int, int] = {}
-    for word, times in Counter(tokenize(text)).items():
+    for word, times in Counter(find_words(normalize(text).lower())).items():
         if term := term_of(word):
             counts[term] = counts.get(term, 0) + times
     return counts

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from hunchd.text.bm25 import LARGEST_GAIN, inverse_document_frequency, length_norm
 from hunchd.text.identifiers import subwords
+from hunchd.text.scripts import find_words, has_special_words, normalize
 from hunchd.text.words import INDEX_STOP_WORDS
 
 # Only the beginning of a longer text is indexed here; the store indexes all of it.
@@ -41,10 +42,15 @@ def words_of(text: str) -> Counter[str]:
     `getUserName` and `get_user_name` also count as get, user and name.
     """
     counts: Counter[str] = Counter()
-    for word, times in Counter(_WORD.findall(text)).items():
+    for word, times in Counter(_find_words(normalize(text))).items():
         for part in {word.lower(), *subwords(word)}:
             counts[part] += times
     return counts
+
+
+def _find_words(text: str) -> list[str]:
+    """Return the words of a normalized text; names with underscores are one word."""
+    return find_words(text) if has_special_words(text) else _WORD.findall(text)
 
 
 def asked_for(question: str) -> Iterable[str]:
@@ -116,7 +122,7 @@ class WordIndex:
         asked = sorted((min(told.values()), word, tuple(told)) for word, told in known.items())[:_ASKED_WORDS]
         missing = sum(
             known.keys().isdisjoint({word.lower(), *subwords(word)})
-            for word in set(_WORD.findall(question))
+            for word in set(_find_words(normalize(question)))
             if word.lower() not in INDEX_STOP_WORDS
         )
         scores: dict[str, float] = {}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from hunchd.text.identifiers import WORD, subwords_in
+from hunchd.text.identifiers import subwords_in
+from hunchd.text.scripts import find_words, normalize
 
 # Only the beginning of longer texts is indexed: entries for every word of a megabyte cost more than they find.
 LONGEST_TEXT: Final = 200_000  # characters
@@ -14,12 +15,12 @@ LONGEST_QUESTION: Final = 32  # words
 
 def index_text(*texts: str | None) -> str:
     """Return the content of the full-text index for these texts."""
-    whole = "\n".join(text for text in texts if text)[:LONGEST_TEXT]
+    whole = normalize("\n".join(text for text in texts if text)[:LONGEST_TEXT])
     return "\n".join(filter(None, (whole, " ".join(subwords_in(whole)))))
 
 
 def question(text: str) -> str:
     """Return the full-text query for `text`: distinct words with their subwords, truncated."""
-    words = dict.fromkeys(WORD.findall(text))
+    words = dict.fromkeys(find_words(normalize(text)))
     asked = list(words)[:LONGEST_QUESTION]
     return " ".join(dict.fromkeys([*asked, *subwords_in(" ".join(asked))]))
