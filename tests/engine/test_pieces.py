@@ -405,8 +405,21 @@ def test_episode_lists_code_files_first() -> None:
 def test_recently_changed_file_needs_no_alternative() -> None:
     lately = PredictedFile("a.py", 1.0, 0.3, ("changed lately",))
     near = PredictedFile("b.py", 1.0, 0.2, ("same folder",))
-    assert [piece.about for piece in pieces(make_input(prediction=Prediction((lately, near))))] == [("b.py",)]
-    assert [piece.about for piece in pieces(make_input(prediction=Prediction((lately,))))] == [("a.py",)]
+
+    def outlined(*files: PredictedFile) -> list[tuple[str, ...]]:
+        offered = pieces(make_input(prediction=Prediction(files)))
+        return [piece.about for piece in offered if piece.kind == "file"]
+
+    assert outlined(lately, near) == [("b.py",)]
+    assert outlined(lately) == [("a.py",)]
+
+
+def test_unlikely_first_file_is_listed() -> None:
+    unlikely = PredictedFile("a.py", 1.0, 0.04, ("tests this file",), "named alike")
+
+    [piece] = pieces(make_input(prediction=Prediction((unlikely,))))
+
+    assert (piece.kind, piece.source["paths"]) == ("files", ["a.py"])
 
 
 def test_identical_excerpts_are_shown_once() -> None:
@@ -467,7 +480,7 @@ def test_files_beyond_the_outlined_are_listed_by_relation() -> None:
     assert set(offered) == {"file:a.py", "files:also in the same folder"}
     listed = offered["files:also in the same folder"]
     assert listed.forms[0][1] == "also in the same folder:\nlib/0.py, lib/1.py, lib/2.py, lib/3.py"
-    assert abs(listed.value - 0.2) < 1e-9
+    assert abs(listed.value - 0.8) < 1e-9
 
 
 def test_expected_files_stand_on_one_line_with_counts() -> None:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
+from hunchd.assembly.selection import MINIMUM_VALUE
 from hunchd.domain.code import FileView
 from hunchd.domain.context import ExpectedFile, Level, Piece, PredictedFile, Prediction
 from hunchd.domain.memory import Trust
@@ -19,6 +20,8 @@ LEAST_EXPECTED = 0.3  # … and from which a lock file or a change log is told t
 LIST_LINE = 110  # characters
 # Part of a list that each level keeps; the likeliest come first, so that it is worth more than its part.
 SHARE_OF_LIST: Mapping[Level, float] = {"full": 1.0, "summary": 0.6, "compressed": 0.3, "index": 0.1}
+# A name costs ten to forty tokens, so that long paths of likely files fell below the least gain a token.
+OF_NAME = 4.0
 FEWEST_IN_LIST = 2  # files that make a list of their own; others stand together
 OTHERS = "other candidates"
 EXPECTED = "also expected"
@@ -42,12 +45,13 @@ def file_pieces(
 ) -> Iterator[Piece]:
     """The first `outlined` of the predicted files with what they define, then lists of the others.
 
-    One that only changed lately is shown where that is said of all; what two of them would show alike, as fixtures do,
-    is shown once. `used`: names that the file at hand uses.
+    One that only changed lately is outlined where that is said of all; what two of them would show alike, as fixtures
+    do, is shown once. `used`: names that the file at hand uses.
     """
     likely = [one for one in prediction.files if one.reasons != (LATELY,)] or list(prediction.files)
     shown_before: set[tuple[str, ...]] = set()
-    for rank, one in enumerate(likely[:outlined]):
+    first = [one for one in likely[:outlined] if one.confidence >= MINIMUM_VALUE]
+    for rank, one in enumerate(first):
         view = views.get(one.path)
         lines = tuple(line.text for line in view.lines) if view is not None else ()
         repeats = bool(lines) and lines in shown_before
@@ -56,7 +60,8 @@ def file_pieces(
     expected = [one for one in prediction.expected if one.probability >= LEAST_EXPECTED]
     if expected:
         yield _expected(expected)
-    yield from _lists(likely[outlined:], [one for one in prediction.expected if one not in expected])
+    others = [one for one in prediction.files if one not in first]
+    yield from _lists(others, [one for one in prediction.expected if one not in expected])
 
 
 def _outlined(
@@ -139,7 +144,7 @@ def _list(name: str, forms: tuple[tuple[Level, str], ...], paths: Mapping[str, f
         id=f"{LIST}:{name}",
         kind=LIST,
         tier=2,
-        value=min(1.0, sum(paths.values())),
+        value=min(1.0, OF_NAME * sum(paths.values())),
         forms=forms,
         source={"type": LIST, "paths": list(paths), "probabilities": dict(paths)},
         trust=Trust.PROJECT,
