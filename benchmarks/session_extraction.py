@@ -27,7 +27,7 @@ from typing import Any
 import aiohttp
 
 sys.path.insert(0, str(Path(__file__).parent))
-from daemon import add, daemon, open_session
+from daemon import add, daemon, open_session, wait_until_idle
 
 Record = dict[str, Any]
 FIRST = 3  # results of a search that a reader looks at
@@ -129,6 +129,7 @@ async def play_session(client: aiohttp.ClientSession, folder: Path, session: Rec
         if value in places:
             score.found_private += 1
             score.notes.append(f"  PRIVATE {record['kind']} turn {record['turn']}")
+    await wait_until_idle(client)
     await ask(client, [one for one in own if one["type"] == "question"], name, project, score)
     return score
 

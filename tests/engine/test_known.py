@@ -10,6 +10,7 @@ import pytest
 
 from hunchd.domain.memory import Kind, Memory, Trust
 from hunchd.engine.conversing.known import (
+    asks_nothing,
     fact_lines,
     found_text,
     looks_back,
@@ -105,3 +106,15 @@ def test_filter_keeps_commits_drops_repeated_message() -> None:
         result("d", Kind.MESSAGE, "assistant", "Which  cache?"),
     ]
     assert [one["id"] for one in worth_showing(found, (), ())] == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("message", ["ok", "thanks", "thank you!", "danke", "merci", "continue", "继续", ""])
+def test_remark_asks_nothing(message: str) -> None:
+    assert asks_nothing(message)
+
+
+@pytest.mark.parametrize(
+    "message", ["Which database?", "Redis config", "auth", "Wer ist der Agronom?", "fix shop/basket.py"]
+)
+def test_short_question_asks_something(message: str) -> None:
+    assert not asks_nothing(message)

@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Final
 
 from hunchd.domain.session import Event, Message, Turn
+from hunchd.ingestion.own_words import own_words
 from hunchd.ingestion.personal_data import holds_personal_data
 from hunchd.ingestion.redaction_rules import ANNOUNCERS
 from hunchd.ingestion.statement_classifier import load_classifier
@@ -108,7 +109,7 @@ class _Judged:
 
 def _stated(message: Message, turn: int) -> Iterator[Statement]:
     by_user = message.event is Event.USER
-    sentences = split_sentences(message.text)
+    sentences = split_sentences(own_words(message.text) if by_user else message.text)
     if len(sentences) > MOST_SENTENCES:
         return
     judged = [_judge(sentence) for sentence in _before_personal_data(sentences)]

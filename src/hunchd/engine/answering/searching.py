@@ -24,7 +24,7 @@ from hunchd.store.client import StoreClient
 from hunchd.store.database.hits import Hit
 from hunchd.store.hot import HotTier
 
-PATIENCE = 5.0  # seconds to wait for a starting store process; then only cached memories are searched
+PATIENCE = 6.0  # seconds to wait for a starting store process; then only cached memories are searched
 FINALISTS = 40  # minimum number of candidates from the store that are re-ranked by content
 # For candidates without neighbours this many more than requested suffice: each costs 0.2 ms. Messages need forty:
 # with thirty the right one is missed for one query in eighty (five results, LoCoMo 0 to 2).
@@ -32,7 +32,7 @@ FEW = 12
 AT_HAND = 20  # candidates from the cache
 BESIDE = 2  # neighbouring messages on either side
 SPARE = 5  # extra results, in case some were deleted meanwhile
-MODEL_PATIENCE = 3.0  # seconds to wait for the embedding model; then the search is lexical only
+MODEL_PATIENCE = 4.0  # seconds to wait for the embedding model; then the search is lexical only
 
 
 def own_request(request: SearchRequest) -> SearchRequest | None:

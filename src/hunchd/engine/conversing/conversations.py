@@ -21,6 +21,7 @@ from hunchd.domain.session import Turn, turns_of
 from hunchd.domain.signal import SessionEnded
 from hunchd.engine.conversing.extracting import Extract, episode_id, extracted, facts_in, finished
 from hunchd.engine.conversing.known import (
+    asks_nothing,
     fact_lines,
     found_text,
     looks_back,
@@ -336,7 +337,7 @@ class Conversations(Feature):
 
         Also returns the reasons why a search was incomplete.
         """
-        if not message.strip():
+        if asks_nothing(message):
             return [], []
         depth: Depth = "deep" if looks_back(message) else "shallow"
         owners = (project, None) if project is not None else (None,)

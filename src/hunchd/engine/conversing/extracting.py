@@ -122,18 +122,19 @@ def facts_in(head: Head, stretch: Sequence[Turn], known: Sequence[Memory] = ()) 
     stated = statements_of(stretch)
     ranked = sorted(range(len(stated)), key=lambda at: (-IMPORTANCE[stated[at].category], -at))
     chosen = [stated[at] for at in sorted(ranked[: max(0, most)])]
-    earlier = [(fact.id, fact.category or "", fact.content) for fact in sorted(known, key=lambda one: one.at)]
+    earlier = [(fact.id, fact.at, fact.category or "", fact.content) for fact in sorted(known, key=lambda one: one.at)]
     drafts = []
     for one in chosen:
         draft = filed(_fact(head, one))
-        said = [(category, text) for _, category, text in earlier]
-        ended = revised_among(one.text, one.category, said, changes=one.changes)
-        if ended is not None:
-            draft = replace(draft, supersedes=earlier.pop(ended)[0])
+        older = [fact for fact in earlier if fact[1] <= one.at]  # a message may arrive late
+        said = [(category, text) for _, _, category, text in older]
+        if (ended := revised_among(one.text, one.category, said, changes=one.changes)) is not None:
+            draft = replace(draft, supersedes=older[ended][0])
+            earlier.remove(older[ended])
         drafts.append(draft)
         if one.category == "identity" and one.by_user:
             drafts += _introductions(draft)
-        earlier.append((memory_of(draft, draft.project, one.at).id, one.category, one.text))
+        earlier.append((memory_of(draft, draft.project, one.at).id, one.at, one.category, one.text))
     return tuple(drafts)
 
 

@@ -15,11 +15,14 @@ from hunchd.engine.keeping.session_log import Head
 from hunchd.engine.state.ages import ago
 from hunchd.ingestion.conventions import holds_everywhere
 from hunchd.ingestion.introductions import NAME, ZONE
+from hunchd.ingestion.statement_classifier import load_classifier
 
 PROFILE_PREFIX: Final = "/profile/"
 LEAST_IMPORTANCE: Final = 0.5  # minimum importance of a fact that is shown unasked
 WHOLE: Final = 160  # tokens: search results up to this length are shown whole
 SNIPPET: Final = 300  # characters shown of a longer one
+SHORT: Final = 24  # characters of a message that may be a mere remark
+REMARK: Final = 0.5  # probability of a remark; names and file names reach .4, questions .1
 LINE: Final = 240  # characters of a fact
 
 # Questions about the past get a deep search.
@@ -34,6 +37,12 @@ _LOOKING_BACK: Final = re.compile(
 def looks_back(message: str) -> bool:
     """Return True if a message asks about the past, which deserves a deep search."""
     return _LOOKING_BACK.search(message) is not None
+
+
+def asks_nothing(message: str) -> bool:
+    """Return True for "ok", "danke" or "继续": a short remark for which no memory is searched."""
+    said = message.strip()
+    return not said or (len(said) <= SHORT and load_classifier().probabilities(said)["chatter"] >= REMARK)
 
 
 def profile_lines(memories: Iterable[Memory]) -> tuple[str, ...]:

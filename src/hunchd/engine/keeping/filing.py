@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from hunchd.domain.facts import normal_key, place_of
+from hunchd.domain.facts import ABOUT_USER, normal_key, place_of
 from hunchd.domain.memory import Kind, Levels, Memory, Trust
 from hunchd.ingestion.commit_facts import INDEX, levels_of
 from hunchd.ingestion.digesting import kind_of
@@ -35,7 +35,7 @@ def filed(draft: MemoryDraft) -> MemoryDraft:
         return draft
     stated = _first(stated_in(redact(draft.content).text, voice), draft.category)
     of_session = draft.source.get("type") == "session"
-    if stated is None or (of_session and draft.category is not None and stated.category != draft.category):
+    if stated is None or (of_session and _differ_in_subject(stated.category, draft.category)):
         return draft  # a key from another statement of the sentence would stand for this one
     told = {"rule": stated.rule, "instead_of": stated.instead_of, "reason": stated.reason}
     return replace(
@@ -47,6 +47,11 @@ def filed(draft: MemoryDraft) -> MemoryDraft:
         confidence=min(draft.confidence, stated.confidence),
         source={"type": "client", **draft.source, **{name: told[name] for name in told if told[name]}},
     )
+
+
+def _differ_in_subject(one: str | None, other: str | None) -> bool:
+    """Return True if two categories differ and one of them is about the user."""
+    return one != other and (one in ABOUT_USER or other in ABOUT_USER)
 
 
 def reread(memory: Memory, patch: dict[str, Any]) -> dict[str, Any]:
