@@ -102,3 +102,8 @@ EARLIER = [
 )
 def test_revision_ends_earlier_statement(text: str, category: str, changes: bool, index: int | None) -> None:
     assert revised_among(text, category, EARLIER, changes=changes) == index
+
+
+def test_date_is_no_contact_data() -> None:
+    assert [one.category for one in stated("Everything must be finished by 2026-03-14.")] == ["constraint"]
+    assert stated("Call the client back at 0171 555 0123, she must have it within two days.") == []

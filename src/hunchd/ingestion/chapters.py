@@ -15,6 +15,7 @@ from typing import Final
 
 from hunchd.domain.session import Event, Outcome, Turn
 from hunchd.ingestion.digesting import sentences
+from hunchd.ingestion.personal_data import holds_contact_data
 from hunchd.text.words import SESSION_STOP_WORDS
 
 EPISODES_A_HUNDRED: Final = 5
@@ -151,7 +152,8 @@ def _topics(turns: Sequence[Turn]) -> tuple[str, ...]:
 def _title(turns: Sequence[Turn]) -> str:
     """Return the first request of the user in this segment."""
     for turn in turns:
-        if turn.by_user and (said := sentences(turn.messages[0].text)):
+        said = [one for one in sentences(turn.messages[0].text) if not holds_contact_data(one)] if turn.by_user else []
+        if said:
             return said[0]
-    first = next((message for turn in turns for message in turn.messages if message.text.strip()), None)
-    return " ".join(first.text.split())[:200] if first is not None else "a session"
+    texts = (" ".join(message.text.split())[:200] for turn in turns for message in turn.messages)
+    return next((text for text in texts if text and not holds_contact_data(text)), "a session")

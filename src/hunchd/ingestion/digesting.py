@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from hunchd.domain.session import Digest, Event, Message, Point, PointKind, Turn
 from hunchd.ingestion.own_words import own_words
-from hunchd.ingestion.personal_data import holds_personal_data
+from hunchd.ingestion.personal_data import holds_contact_data
 from hunchd.text.sentences import split_message
 
 LONGEST_SENTENCE: Final = 360  # characters; longer ones are lists or code
@@ -130,7 +130,7 @@ def points_of(message: Message, turn: int) -> Iterator[Point]:
     by_user = message.event is Event.USER
     for sentence in sentences(own_words(message.text) if by_user else message.text):
         kind = kind_of(sentence, by_user=by_user)
-        if kind is not None and not holds_personal_data(sentence):
+        if kind is not None and not holds_contact_data(sentence):
             weight = _WEIGHT[kind][0 if by_user else 1]
             if kind in ("decision", "instruction", "preference") and _REASON.search(sentence):
                 weight += _REASONED

@@ -34,7 +34,16 @@ _PRIVATE_MAIL: Final = re.compile(
     r"|se|no|dk|fi)\b",
     re.IGNORECASE,
 )
+_ANY_MAIL: Final = re.compile(r"[\w.+-]+@[\w-]+\.\w+")
+_LONG_NUMBER: Final = re.compile(r"(?<![\w.,])\+?\d(?:[ ().\-/]{0,2}\d){7,}")
+_DATE: Final = re.compile(r"\b\d{4}[-/.]\d{1,2}[-/.]\d{1,2}\b|\b\d{1,2}[-/.]\d{1,2}[-/.]\d{4}\b")
 _SOCIAL_SECURITY: Final = re.compile(r"(?<![\w-])(?!000|666|9\d\d)\d{3}-(?!00)\d{2}-(?!0000)\d{4}(?![\w-])")
+
+
+def holds_contact_data(text: str) -> bool:
+    """Return True if `text` holds any mail address, a number of eight digits or more, or other personal data."""
+    numbers = _LONG_NUMBER.search(_DATE.sub("", text))
+    return numbers is not None or _ANY_MAIL.search(text) is not None or holds_personal_data(text)
 
 
 def holds_personal_data(text: str) -> bool:

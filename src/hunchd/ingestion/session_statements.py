@@ -14,7 +14,7 @@ from typing import Final
 
 from hunchd.domain.session import Event, Message, Turn
 from hunchd.ingestion.own_words import own_words
-from hunchd.ingestion.personal_data import holds_personal_data
+from hunchd.ingestion.personal_data import holds_contact_data
 from hunchd.ingestion.redaction_rules import ANNOUNCERS
 from hunchd.ingestion.statement_classifier import load_classifier
 
@@ -54,8 +54,6 @@ _LIST_MARK = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)]|#{1,6}|>)\s+")
 _CODE_WORD = re.compile(r"(?=[^\s\d]*\d)(?=[^\sA-Za-z]*[A-Za-z])[^\s]{6,}")
 _WORD = re.compile(r"[^\W_][\w'’-]*")
 _WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
-_ADDRESS = re.compile(r"[\w.+-]+@[\w-]+\.\w+")
-_LONG_NUMBER = re.compile(r"(?<![\w.,])\+?\d(?:[ ().\-/]{0,2}\d){7,}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +123,7 @@ def _stated(message: Message, turn: int) -> Iterator[Statement]:
 def _before_personal_data(sentences: Sequence[str]) -> Iterator[str]:
     """Yield the sentences up to one with somebody's address or numbers; what follows is about that person."""
     for sentence in sentences:
-        if _ADDRESS.search(sentence) or _LONG_NUMBER.search(sentence) or holds_personal_data(sentence):
+        if holds_contact_data(sentence):
             return
         yield sentence
 
