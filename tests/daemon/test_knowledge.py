@@ -470,3 +470,24 @@ def test_contradiction_cannot_be_edited(daemon: RunningDaemon) -> None:
 
     status, refused = daemon.request("PATCH", f"/memories/{asked['contradiction']}", {"content": "nonsense"})
     assert (status, "resolve" in refused["error"]["hint"]) == (409, True)
+
+
+def test_memories_without_project_lists_all(daemon: RunningDaemon, shop: Path, tmp_path: Path) -> None:
+    other = make_shop(tmp_path / "other")
+    for folder in (shop, other):
+        daemon.add(folder)
+    said = ["the quince is ripe", "the medlar is ripe", "the sorb is ripe"]
+    for text, project in zip(said, (str(shop), str(other), None), strict=True):
+        daemon.post("/memories", {"kind": "fact", "content": text, **({"project": project} if project else {})})
+
+    pages, cursor = [], None
+    while not pages or cursor is not None:
+        page = daemon.get("/memories", kind="fact", limit=2, **({"cursor": cursor} if cursor else {}))
+        pages.append(page)
+        cursor = page["next"]
+
+    listed = [one for page in pages for one in page["items"]]
+    assert {one["content"] for one in listed} >= set(said)
+    assert len({one["id"] for one in listed}) == len(listed) == pages[0]["total"]
+    assert len({one.get("project") for one in listed if one["content"] in said}) == 3
+    assert [one["at"] for one in listed] == sorted((one["at"] for one in listed), reverse=True)

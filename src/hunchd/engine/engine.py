@@ -367,13 +367,16 @@ class Engine:
         return await self.knowledge.file(drafts, owners)
 
     async def memories(self, filters: Filters, limit: int, cursor: str | None) -> dict[str, Any]:
-        """Return a page of the memories that match."""
+        """Return a page of the memories that match; those of all projects if none is named."""
         if filters.project is not None:
             project, tree = self._projects.find(filters.project)
             prefix = relative_prefix(filters.path_prefix, tree.root)
             filters = replace(filters, project=project.id, path_prefix=prefix)
         await self._writer.drained()
-        page = await self._parts.store.list(filters, limit, cursor)
+        if filters.project is None:
+            page = await self._parts.store.list_all((None, *self._projects.ids), filters, limit, cursor)
+        else:
+            page = await self._parts.store.list(filters, limit, cursor)
         return page_json([memory_json(memory) for memory in page.items], next_cursor=page.next, total=page.total)
 
     async def memory(self, identifier: str) -> Memory:

@@ -8,7 +8,7 @@ import os
 import sys
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -135,6 +135,20 @@ class StoreClient:
         items = tuple(memory_from_plain(row) for row in answer["memories"])
         following = json.dumps(answer["next"]) if answer["next"] else None
         return Page(items, following, answer["total"])
+
+    async def list_all(
+        self, owners: Sequence[str | None], filters: Filters, limit: int, cursor: str | None = None
+    ) -> Page:
+        """Return a page of the memories of all `owners` that pass `filters`, newest first.
+
+        Raises Malformed for a cursor that was not issued by this store.
+        """
+        pages = [await self.list(replace(filters, project=owner), limit, cursor) for owner in owners]
+        found = sorted((one for page in pages for one in page.items), key=lambda one: (-microseconds(one.at), one.id))
+        is_last = len(found) <= limit and not any(page.next for page in pages)
+        shown = found[:limit]
+        following = None if is_last or not shown else json.dumps([microseconds(shown[-1].at), shown[-1].id])
+        return Page(tuple(shown), following, sum(page.total for page in pages))
 
     async def search(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
@@ -10,11 +11,11 @@ from typing import Any
 from hunchd.domain.facts import ABOUT_USER, normal_key, place_of
 from hunchd.domain.memory import Kind, Levels, Memory, Trust
 from hunchd.ingestion.commit_facts import INDEX, levels_of
-from hunchd.ingestion.digesting import kind_of
 from hunchd.ingestion.redaction import redact, redact_values
 from hunchd.ingestion.statements import Stated, Voice, stated_in
 from hunchd.protocol.memories import MemoryDraft, title_of
 
+_DECIDED = re.compile(r"\b(?:decid|decision|agree)", re.IGNORECASE)
 _VOICES: dict[Trust, Voice] = {Trust.USER: "owner", Trust.PROJECT: "turn", Trust.DERIVED: "turn"}
 
 
@@ -40,7 +41,7 @@ def filed(draft: MemoryDraft) -> MemoryDraft:
     told = {"rule": stated.rule, "instead_of": stated.instead_of, "reason": stated.reason}
     return replace(
         draft,
-        category=draft.category or _category_of(draft.content, stated),
+        category=_category_of(draft, stated),
         key=stated.key,
         value=stated.value,
         levels=draft.levels if draft.levels != Levels() else levels_of(stated),
@@ -89,9 +90,9 @@ def _first(found: list[Stated], category: str | None) -> Stated | None:
     return next((one for one in found if one.category == category), found[0] if found else None)
 
 
-def _category_of(content: str, stated: Stated) -> str:
-    """Return the category of a typed statement: what "was decided" shares its slot with a decision in a session."""
-    return "decision" if kind_of(content, by_user=True) == "decision" else stated.category
+def _category_of(draft: MemoryDraft, stated: Stated) -> str:
+    """Return the category of a statement: what "was decided" shares its slot with a decision in a session."""
+    return draft.category or ("decision" if _DECIDED.search(draft.content) else stated.category)
 
 
 def _value_in(content: str, key: str) -> str:
