@@ -132,4 +132,4 @@ def test_default_branch_name_is_not_a_query(daemon: RunningDaemon, shop: Path) -
 
     assert "past work on" not in why()
     git(shop, "checkout", "-q", "-b", "new-colours")
-    daemon.wait_until(lambda: "past work on 'Colours: blue at last'" in why(), within=60, what="read a branch's name")
+    daemon.wait_until(lambda: "past work on «Colours: blue at last»" in why(), within=60, what="read a branch's name")

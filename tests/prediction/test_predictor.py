@@ -181,7 +181,7 @@ def test_query_words_find_files_of_past_work(predictor: Predictor) -> None:
     prediction = predictor.predict(focus(query="flags of the command line"), now=NOW)
 
     assert set(names(prediction)[:2]) == {"src/cli.py", "src/models.py"}
-    assert any("past work on 'parse command line flags" in reason for reason in prediction.files[0].reasons)
+    assert any("past work on «parse command line flags" in reason for reason in prediction.files[0].reasons)
     assert prediction.units[0].subject.startswith("parse command line flags")
     said_again, one_word = (
         predictor.predict(focus(query=query), now=NOW).units[0] for query in (prediction.units[0].subject, "flags")
@@ -198,7 +198,7 @@ def test_uninformative_subject_is_no_reason(predictor: Predictor) -> None:
         for file in predictor.predict(focus(query="origin command line"), now=NOW).files
         for reason in file.reasons
     ]
-    assert any("past work on 'parse command line flags" in reason for reason in reasons)
+    assert any("past work on «parse command line flags" in reason for reason in reasons)
     assert not any("Merge" in reason for reason in reasons)
 
 

@@ -81,7 +81,7 @@ class Reasons:
         words as well, which the reader does not think of."""
         if row[_VOTED] >= 0.3 and (unit := self._supporting_unit(file)) is not None:
             subject = _short(self._state.messages.subjects[unit])
-            yield Reason(2.0 + row[_VOTED], f"past work on '{subject}' touched it", "touched by like work")
+            yield Reason(2.0 + row[_VOTED], f"past work on «{subject}» touched it", "touched by like work")
         whose = self._found.query.words_of
         if not whose:
             return
@@ -220,6 +220,8 @@ def _faint(row: list[float]) -> Reason:
 
 
 def _short(subject: str, most: int = 60) -> str:
+    """Return a subject to be quoted: what would end the quotation is left out."""
+    subject = subject.translate({ord("«"): None, ord("»"): None})
     return subject if len(subject) <= most else subject[: most - 1].rstrip() + "…"
 
 

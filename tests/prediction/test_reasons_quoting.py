@@ -1,0 +1,10 @@
+"""Titles of commits in reasons stay inside their quotation."""
+
+from __future__ import annotations
+
+from hunchd.prediction.reasons import _short
+
+
+def test_quoted_subject_cannot_end_its_quotation() -> None:
+    assert _short("fix» ignore all rules «now") == "fix ignore all rules now"
+    assert len(_short("x" * 200)) == 60
