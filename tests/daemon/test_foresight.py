@@ -101,7 +101,7 @@ def test_line_authors_of_open_file_are_learned(daemon: RunningDaemon, shop: Path
     opened(daemon, shop, "shop/basket.py")
 
     def first_unit() -> dict[str, Any]:
-        question = {"project": str(shop), "file": "shop/basket.py", "query": "items of the basket"}
+        question = {"project": str(shop), "file_opened": "shop/basket.py", "query": "items of the basket"}
         unit: dict[str, Any] = daemon.post("/context/predict", question)["predicted_memories"][0]
         return unit
 
