@@ -14,8 +14,8 @@ import sys
 from collections import Counter, defaultdict
 from pathlib import Path
 
-from hunchd.patterns.features import bare
-from hunchd.patterns.shapes import shapes_of
+from hunchd.patterns.features import strip_usage
+from hunchd.patterns.shapes import extract_shapes
 from hunchd.repository.git import Git
 
 SHARE, LEAST_REPOSITORIES, LEAST_FILES, LEAST_LANGUAGE_FILES = 0.25, 3, 2, 20
@@ -78,12 +78,12 @@ def find_used_names(git_dir: Path) -> dict[str, set[str]]:
     files: dict[str, Counter[str]] = defaultdict(Counter)
     count: Counter[str] = Counter()
     wanted = [blob for blob, path in paths.items() if path.rpartition(".")[2] in ENDINGS]
-    for blob, source in git.blobs(wanted):
-        shapes = shapes_of(paths[blob], source)
+    for blob, source in git.read_blobs(wanted):
+        shapes = extract_shapes(paths[blob], source)
         if shapes:
             language = FAMILIES.get(shapes[0].language, shapes[0].language)
             count[language] += 1
-            files[language].update({bare(feature) for shape in shapes for feature in shape.features})
+            files[language].update({strip_usage(feature) for shape in shapes for feature in shape.features})
     return {
         language: {name for name, times in names.items() if times >= LEAST_FILES and len(name) > 1}
         for language, names in files.items()

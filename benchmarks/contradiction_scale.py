@@ -27,20 +27,20 @@ from contradiction_material import generate_pairs
 from duplicates import read_messages
 
 from hunchd.consolidation.contradictions.scanning import (
-    CANDIDATES,
-    MOST_READ,
-    held_against,
-    question_for,
-    statement,
+    MAX_CANDIDATES,
+    MAX_READ_PAIRS,
+    compare_with_candidates,
+    make_search_query,
+    extract_statement,
 )
 from hunchd.daemon.store_service import StoreService
 from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Kind, Memory, Trust
 from hunchd.embedding import fast
-from hunchd.embedding.embedder import Late
-from hunchd.store.client import filters_json, hit_of
-from hunchd.store.database.lance import new_session
-from hunchd.store.database.tables import plain
+from hunchd.embedding.embedder import LazyModel
+from hunchd.store.client import filters_to_json, hit_from_dict
+from hunchd.store.database.lance import create_session
+from hunchd.store.database.tables import memory_to_plain
 
 AT_ONCE = 2_000
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
@@ -63,8 +63,8 @@ async def main() -> None:
         store_folder: Path = options.store or Path(folder)
         exists = store_folder.exists() and any(store_folder.iterdir())
         store_folder.mkdir(parents=True, exist_ok=True)
-        reader = None if options.rules else Late("reader of pairs", fast.load_reader, idle_after=600.0)
-        store = StoreService(store_folder, new_session(), None, reader)
+        reader = None if options.rules else LazyModel("reader of pairs", fast.load_contradiction_model, idle_after=600.0)
+        store = StoreService(store_folder, create_session(), None, reader)
         if not exists:
             await fill_store(store, [pair.a for pair in pairs], options.repositories, options.memories, rng)
         if options.asked:
@@ -86,7 +86,7 @@ async def fill_store(
     texts = [(Kind.FACT, text) for text in (*stated, *facts)]
     while len(texts) < count:
         texts.append((Kind.EPISODE, rng.choice(commits).replace("the ", f"the {rng.choice(NAMES)} ", 1)))
-    rows = [plain(_memory(f"m{number}", kind, text)) for number, (kind, text) in enumerate(texts[:count])]
+    rows = [memory_to_plain(_memory(f"m{number}", kind, text)) for number, (kind, text) in enumerate(texts[:count])]
     for begin in range(0, len(rows), AT_ONCE):
         await store.handlers["put"]({"memories": rows[begin : begin + AT_ONCE]})
     await store.handlers["optimise"]({})
@@ -99,7 +99,7 @@ def report(took: list[float], worked: list[float], found: int) -> None:
         p95 = some[int(len(some) * 0.95)]
         print(f"{name}: p50 {statistics.median(some):.1f} ms, p95 {p95:.1f} ms, longest {some[-1]:.1f} ms")
     comparing, reading, pairs = (SPENT[name] / len(took) for name in ("comparing", "reading", "read"))
-    print(f"on average {comparing:.2f} ms to compare {CANDIDATES}, {reading:.2f} ms to read {pairs:.1f} pairs")
+    print(f"on average {comparing:.2f} ms to compare {MAX_CANDIDATES}, {reading:.2f} ms to read {pairs:.1f} pairs")
 
 
 SPENT: Counter[str] = Counter()  # milliseconds, and pairs that were read
@@ -107,26 +107,26 @@ SPENT: Counter[str] = Counter()  # milliseconds, and pairs that were read
 
 async def time_questions(store: StoreService, new: list[Memory]) -> tuple[list[float], list[float], int]:
     """Return wall and processor milliseconds of each question, and the number of contradictions."""
-    filters = filters_json(Filters(project="p", kinds=(Kind.FACT, Kind.EPISODE)))
+    filters = filters_to_json(Filters(project="p", kinds=(Kind.FACT, Kind.EPISODE)))
     durations, worked, found = [], [], 0
     for memory in new:
         began, spent = time.perf_counter(), time.process_time()
         requests = {
-            "query": question_for(memory),
+            "query": make_search_query(memory),
             "filters": filters,
-            "k": CANDIDATES,
+            "k": MAX_CANDIDATES,
             "mode": "hybrid",
             "depth": "shallow",
         }
         answer = await store.handlers["search"](requests | {"patience": 0.0})
-        candidates = [hit_of(hit).memory for hit in json.loads(answer)["hits"]]
+        candidates = [hit_from_dict(hit).memory for hit in json.loads(answer)["hits"]]
         comparing = time.perf_counter()
-        look = held_against(memory, candidates)
+        look = compare_with_candidates(memory, candidates)
         reading = time.perf_counter()
-        pairs = look.open[:MOST_READ] if store.reading is not None else ()
-        texts = [(statement(a), statement(b)) for a, b in pairs]
+        pairs = look.unsettled[:MAX_READ_PAIRS] if store.pair_reader is not None else ()
+        texts = [(extract_statement(a), extract_statement(b)) for a, b in pairs]
         probabilities = (await store.handlers["contradict"]({"pairs": texts}))["probabilities"] if pairs else []
-        found += bool(look.as_read({(a.id, b.id): one for (a, b), one in zip(pairs, probabilities, strict=True)}))
+        found += bool(look.select_contradictions({(a.id, b.id): one for (a, b), one in zip(pairs, probabilities, strict=True)}))
         ended = time.perf_counter()
         SPENT.update(comparing=(reading - comparing) * 1_000, reading=(ended - reading) * 1_000, read=len(pairs))
         durations.append((ended - began) * 1_000)

@@ -29,10 +29,10 @@ from numpy.typing import NDArray
 
 from hunchd.config.settings import LanguageSettings
 from hunchd.consolidation.contradictions.features import FEATURES
-from hunchd.consolidation.contradictions.judging import LEAST, Judgement, comparisons, judged, with_reading
-from hunchd.consolidation.contradictions.weights import SHIPPED, Weights, written
+from hunchd.consolidation.contradictions.judging import MIN_PROBABILITY, Judgement, compare_statements, judge_statements, combine_with_model
+from hunchd.consolidation.contradictions.weights import SHIPPED_PATH, ContradictionWeights, save_weights
 from hunchd.embedding import fast
-from hunchd.embedding.embedder import Reader
+from hunchd.embedding.embedder import ContradictionModel
 
 Array = NDArray[Any]
 BLIND = Path(__file__).with_name("data") / "contradictions_blind.jsonl"
@@ -53,10 +53,10 @@ def load_development_pairs(path: Path | None) -> list[Pair]:
     return [Pair(row["a"], row["b"], row["contradiction"], row["relation"], row["repo"]) for row in rows]
 
 
-def train_weights(pairs: Sequence[Pair], own: Sequence[Pair], provenance: dict[str, Any]) -> Weights:
+def train_weights(pairs: Sequence[Pair], own: Sequence[Pair], provenance: dict[str, Any]) -> ContradictionWeights:
     """Fit a logistic regression on the clause pair that decides each statement pair."""
     both = [*pairs, *own]
-    compared = [[one.features for one in comparisons(pair.a, pair.b) if one.kind] for pair in both]
+    compared = [[one.features for one in compare_statements(pair.a, pair.b) if one.kind] for pair in both]
     labelled = [
         (features, pair, index >= len(pairs))
         for index, (features, pair) in enumerate(zip(compared, both, strict=True))
@@ -66,10 +66,10 @@ def train_weights(pairs: Sequence[Pair], own: Sequence[Pair], provenance: dict[s
     mine = np.array([is_own for *_, is_own in labelled])
     share = _weigh_pairs([pair for _, pair, _ in labelled], mine)
     chosen = [max(features) for features, *_ in labelled]
-    weights = Weights(0.0, (0.0,) * len(FEATURES), provenance)
+    weights = ContradictionWeights(0.0, (0.0,) * len(FEATURES), provenance)
     for _ in range(ROUNDS):
         weights = _fit(np.array(chosen), labels, share / share.sum(), provenance)
-        chosen = [max(features, key=weights.probability) for features, *_ in labelled]
+        chosen = [max(features, key=weights.estimate_probability) for features, *_ in labelled]
     return weights
 
 
@@ -87,7 +87,7 @@ def _weigh_pairs(pairs: Sequence[Pair], mine: Array) -> Array:
     return share
 
 
-def _fit(features: Array, labels: Array, share: Array, provenance: dict[str, Any]) -> Weights:
+def _fit(features: Array, labels: Array, share: Array, provenance: dict[str, Any]) -> ContradictionWeights:
     rows = np.hstack([np.ones((len(features), 1)), features])
     ridge = np.diag([1e-6] + [RIDGE] * features.shape[1])
     found = np.zeros(rows.shape[1])
@@ -96,7 +96,7 @@ def _fit(features: Array, labels: Array, share: Array, provenance: dict[str, Any
         slope = rows.T @ (share * (chance - labels)) + ridge @ found
         curve = (rows * (share * np.maximum(chance * (1 - chance), 1e-6))[:, None]).T @ rows + ridge
         found = found - np.linalg.solve(curve, slope)
-    return Weights(float(found[0]), tuple(float(one) for one in found[1:]), provenance)
+    return ContradictionWeights(float(found[0]), tuple(float(one) for one in found[1:]), provenance)
 
 
 def count_outcomes(pairs: Iterable[Pair], verdict: Callable[[Pair], bool]) -> dict[str, dict[str, int]]:
@@ -127,20 +127,20 @@ def report(title: str, found: dict[str, dict[str, int]]) -> None:
 class PairJudge:
     """Classifier of pairs as in the daemon; each pair is read once."""
 
-    def __init__(self, reader: Reader | None) -> None:
+    def __init__(self, reader: ContradictionModel | None) -> None:
         self._reader = reader
         self._read: dict[Pair, float] = {}
 
-    def verdict(self, pair: Pair, weights: Weights | None = None) -> Judgement:
-        rules = judged(pair.a, pair.b, weights)
-        return with_reading(rules, self.read(pair)) if rules.is_open else rules
+    def verdict(self, pair: Pair, weights: ContradictionWeights | None = None) -> Judgement:
+        rules = judge_statements(pair.a, pair.b, weights)
+        return combine_with_model(rules, self.read(pair)) if rules.is_open else rules
 
     def read(self, pair: Pair) -> float | None:
         """Return the probability that both cannot hold; None without a model."""
         if self._reader is None:
             return None
         if pair not in self._read:
-            [self._read[pair]] = self._reader.contradict([(pair.a, pair.b)])
+            [self._read[pair]] = self._reader.rate_pairs([(pair.a, pair.b)])
         return self._read[pair]
 
 
@@ -210,7 +210,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("what", choices=("train", "evaluate", "blind"))
     parser.add_argument("--development", type=Path)
-    parser.add_argument("--out", type=Path, default=SHIPPED)
+    parser.add_argument("--out", type=Path, default=SHIPPED_PATH)
     parser.add_argument("--pairs", type=Path, default=BLIND)
     parser.add_argument("--rules", action="store_true", help="without the model that reads")
     parser.add_argument("--show", type=int, default=0, help="so many of the mistakes")
@@ -219,7 +219,7 @@ def main() -> None:
     parser.add_argument("--usd", type=float, default=1.0, help="US dollars that it may cost")
     options = parser.parse_args()
     if options.what == "blind":
-        judging = PairJudge(None if options.rules else fast.load_reader())
+        judging = PairJudge(None if options.rules else fast.load_contradiction_model())
         settings = replace(
             LanguageSettings(),
             enabled=True,
@@ -231,7 +231,7 @@ def main() -> None:
         return blind_with_judge(labelled, judging, settings) if options.judge else blind(labelled, judging)
     pairs = load_development_pairs(options.development)
     if options.what == "evaluate":
-        return evaluate(pairs, PairJudge(None if options.rules else fast.load_reader()), options.show)
+        return evaluate(pairs, PairJudge(None if options.rules else fast.load_contradiction_model()), options.show)
     own = generate_pairs()
     provenance = {
         "script": "benchmarks/contradictions.py train",
@@ -239,10 +239,10 @@ def main() -> None:
         "pairs from histories": len(pairs),
         "repositories": sorted({pair.group for pair in pairs}),
         "our own pairs": len(own),
-        "threshold": LEAST,
+        "threshold": MIN_PROBABILITY,
     }
     weights = train_weights(pairs, own, provenance)
-    written(weights, options.out)
+    save_weights(weights, options.out)
     for name, value in zip(FEATURES, weights.weights, strict=True):
         print(f"{name:20} {value:+.2f}")
     return None

@@ -14,13 +14,13 @@ from pathlib import Path
 from contradiction_material import Pair
 
 from hunchd.config.settings import LanguageSettings
-from hunchd.consolidation.contradictions.scanning import Opposition, held_against, surest
+from hunchd.consolidation.contradictions.scanning import ContradictingPair, compare_with_candidates, select_most_probable
 from hunchd.domain.memory import Kind, Memory, Trust
-from hunchd.engine.conversing.spending import Ledger, Prices, Spent
-from hunchd.engine.learning.judging import Judging
-from hunchd.engine.learning.verdicts import Verdicts
-from hunchd.language.client import LanguageClient, arguments, client_of
-from hunchd.protocol.child import Child
+from hunchd.engine.conversing.spending import CostLedger, TokenPrices, DailyCost
+from hunchd.engine.learning.judging import ContradictionJudge
+from hunchd.engine.learning.verdicts import VerdictCache
+from hunchd.language.client import LanguageClient, build_process_arguments, create_language_client
+from hunchd.protocol.child import HelperProcess
 
 STORED_AT = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -31,16 +31,16 @@ Read = Callable[[Pair], float | None]  # probability that both cannot hold; None
 class JudgedPair:
     """Contradictions of the newer statement, before and after the language model."""
 
-    before: Sequence[Opposition]
-    after: Sequence[Opposition]
+    before: Sequence[ContradictingPair]
+    after: Sequence[ContradictingPair]
     is_free: bool  # pairs for the language model
     is_answered: bool
 
 
-async def judge_all(pairs: Sequence[Pair], read: Read, settings: LanguageSettings) -> tuple[list[JudgedPair], Spent]:
+async def judge_all(pairs: Sequence[Pair], read: Read, settings: LanguageSettings) -> tuple[list[JudgedPair], DailyCost]:
     """Judge each pair on its own, and return the cost too."""
-    child = Child(arguments(), name="the language process")
-    client = client_of(child, settings)
+    child = HelperProcess(build_process_arguments(), name="the language process")
+    client = create_language_client(child, settings)
     assert client is not None, "switched off"
     try:
         with tempfile.TemporaryDirectory() as folder:
@@ -54,15 +54,15 @@ async def judge_all(pairs: Sequence[Pair], read: Read, settings: LanguageSetting
         await child.stop()
 
 
-async def _judge_pair(pair: Pair, read: Read, client: LanguageClient, ledger: Ledger, verdicts: Path) -> JudgedPair:
+async def _judge_pair(pair: Pair, read: Read, client: LanguageClient, ledger: CostLedger, verdicts: Path) -> JudgedPair:
     """Judge a pair with a `PairJudge` of its own, so that a failure does not affect others."""
     older, new = _make_memory("known", pair.a, STORED_AT), _make_memory("new", pair.b, STORED_AT + timedelta(days=1))
-    look = held_against(new, [older])
-    reading = read(pair) if look.open else None
-    contradicting = look.told({} if reading is None else {(older.id, new.id): reading})
-    after = await Judging(client, ledger, verdicts).oppositions(new, look, contradicting)
-    answered = Verdicts(verdicts).of(older, new) is not None
-    return JudgedPair(surest(contradicting), after, bool(look.for_judge(contradicting)), answered)
+    look = compare_with_candidates(new, [older])
+    reading = read(pair) if look.unsettled else None
+    contradicting = look.apply_probabilities({} if reading is None else {(older.id, new.id): reading})
+    after = await ContradictionJudge(client, ledger, verdicts).judge(new, look, contradicting)
+    answered = VerdictCache(verdicts).get(older, new) is not None
+    return JudgedPair(select_most_probable(contradicting), after, bool(look.select_for_language_model(contradicting)), answered)
 
 
 def _make_memory(identifier: str, text: str, at: datetime) -> Memory:
@@ -79,7 +79,7 @@ def _make_memory(identifier: str, text: str, at: datetime) -> Memory:
     )
 
 
-def _ledger(folder: Path, settings: LanguageSettings) -> Ledger:
-    prices = Prices(settings.input_usd_per_million, settings.output_usd_per_million)
+def _ledger(folder: Path, settings: LanguageSettings) -> CostLedger:
+    prices = TokenPrices(settings.input_usd_per_million, settings.output_usd_per_million)
     limit = settings.daily_limit_usd
-    return Ledger(folder / "spending.json", limit=limit, prices=prices, now=lambda: datetime.now(UTC))
+    return CostLedger(folder / "spending.json", limit=limit, prices=prices, now=lambda: datetime.now(UTC))

@@ -29,8 +29,8 @@ from typing import Any
 
 import aiohttp
 
-from hunchd.config.places import places
-from hunchd.protocol.rendezvous import Rendezvous, read
+from hunchd.config.places import resolve_app_paths
+from hunchd.protocol.rendezvous import Rendezvous, read_rendezvous
 
 TIDIED_AFTER = 150.0  # seconds after which old data is dropped and helper processes have ended
 
@@ -52,9 +52,9 @@ def daemon(home: Path) -> Iterator[tuple[Rendezvous, int]]:
     process = subprocess.Popen(
         [sys.executable, "-m", "hunchd.daemon.main"], env={**os.environ, "HUNCHD_HOME": str(home)}, cwd="/"
     )
-    file = places({"HUNCHD_HOME": str(home)}).rendezvous_file
+    file = resolve_app_paths({"HUNCHD_HOME": str(home)}).rendezvous_file
     try:
-        while (rendezvous := read(file)) is None or rendezvous.pid != process.pid:
+        while (rendezvous := read_rendezvous(file)) is None or rendezvous.pid != process.pid:
             time.sleep(0.01)
             if process.poll() is not None:
                 raise SystemExit("the daemon ended at once")

@@ -21,7 +21,7 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
-from hunchd.consolidation.duplicates.scanning import same_groups
+from hunchd.consolidation.duplicates.scanning import group_duplicates
 from hunchd.domain.memory import Kind, Memory, Trust
 
 MANIFESTS = (
@@ -319,7 +319,7 @@ def main() -> None:
         if len(planted) == options.planted:
             break
     began = time.process_time()
-    groups = same_groups(memories)
+    groups = group_duplicates(memories)
     took = time.process_time() - began
     report(memories, planted, groups, took, options.show)
 

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from hunchd.embedding import fast
-from hunchd.embedding.protobuf import tensors_of
+from hunchd.embedding.protobuf import read_tensors
 
 LAYERS, HEADS, WIDTH, INNER = 6, 12, 384, 1536
 RANK = 32
@@ -146,7 +146,7 @@ def _initialise(name: str, shape: tuple[int, ...]) -> nn.Parameter:
 
 
 def _load_shipped() -> dict[str, Tensor]:
-    tensors = tensors_of(fast.checked_model(fast.model_file()))
+    tensors = read_tensors(fast.read_checked_model(fast.locate_model_file()))
     numbers = sorted(int(found[1]) for name in tensors if (found := re.fullmatch(r"val_(\d+)_q", name)))
 
     def floats(name: str) -> Any:

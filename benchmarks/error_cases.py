@@ -31,9 +31,9 @@ from pathlib import Path
 from typing import TextIO
 from xml.etree import ElementTree
 
-from hunchd.bench.replay import name_of
+from hunchd.bench.replay import get_repository_name
 from hunchd.domain.history import Unit
-from hunchd.domain.work import existing_paths, is_work
+from hunchd.domain.work import list_existing_paths, is_work
 from hunchd.ingestion import history
 from hunchd.repository.git import Git
 
@@ -56,12 +56,12 @@ def main() -> int:
     parser.add_argument("--looked-at", type=int, default=600, help="newest units looked at (600)")
     parser.add_argument("--minutes", type=float, default=20, help="time after which it ends (20)")
     options = parser.parse_args()
-    name = name_of(options.repo)
+    name = get_repository_name(options.repo)
     python = create_environment(options.environments / name, shlex.split(options.needs))
     git = Git(options.repo)
     found = 0
     finished = list_finished_units(options.cases, name)
-    newest_first = list(history.units(git, newest=options.looked_at, newest_first=True))
+    newest_first = list(history.iter_units(git, newest=options.looked_at, newest_first=True))
     last = max((place for place, unit in enumerate(newest_first) if unit.sha in finished), default=-1)
     with options.cases.open("a", encoding="utf-8") as out:
         for unit in newest_first[last + 1 :]:
@@ -107,7 +107,7 @@ def split_files(unit: Unit) -> tuple[tuple[str, ...], tuple[str, ...]]:
         return (), ()
     sources = [
         path
-        for path in existing_paths(unit)
+        for path in list_existing_paths(unit)
         if path.endswith(".py") and not (TEST.search(path) or ELSEWHERE.search(path))
     ]
     tests = [change.path for change in unit.changes if change.status in "AMR" and TESTED.search(change.path)]
@@ -146,8 +146,8 @@ def write_cases(
 
 
 def unpack(git: Git, sha: str, folder: Path) -> None:
-    paths = git.tree(sha)
-    contents = dict(git.blobs(set(paths.values())))
+    paths = git.list_tree(sha)
+    contents = dict(git.read_blobs(set(paths.values())))
     for path, blob in paths.items():
         if blob in contents:
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
@@ -156,7 +156,7 @@ def unpack(git: Git, sha: str, folder: Path) -> None:
 
 def overlay(git: Git, unit: Unit, tree: Path) -> None:
     """Copy the unit's tests and their neighbours over the parent's tree."""
-    contents = dict(git.blobs([change.new_blob for change in unit.changes if change.new_blob]))
+    contents = dict(git.read_blobs([change.new_blob for change in unit.changes if change.new_blob]))
     for change in unit.changes:
         if TEST.search(change.path):
             for path in filter(None, (change.path, change.old_path)):

@@ -21,8 +21,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from hunchd.ingestion.errors import ErrorText, understood
-from hunchd.ingestion.outputs import unprefixed
+from hunchd.ingestion.errors import ParsedError, parse_error
+from hunchd.ingestion.outputs import strip_output_prefixes
 
 PREFIXES: dict[str, Callable[[int], str]] = {
     "GitHub": lambda n: f"2026-03-04T05:06:{n % 60:02}.8901234Z ",
@@ -64,7 +64,7 @@ def main() -> int:
 
 
 def measure_pairs(
-    outputs: Sequence[Any], read: Sequence[ErrorText], tools: dict[str, list[int]], asked: argparse.Namespace,
+    outputs: Sequence[Any], read: Sequence[ParsedError], tools: dict[str, list[int]], asked: argparse.Namespace,
     drawn: random.Random,
 ) -> None:  # fmt: skip
     """Print how many unlike outputs of one tool have one fingerprint."""
@@ -84,7 +84,7 @@ def measure_pairs(
 
 
 def measure_recurrences(
-    outputs: Sequence[Any], read: Sequence[ErrorText], tools: dict[str, list[int]], asked: argparse.Namespace,
+    outputs: Sequence[Any], read: Sequence[ParsedError], tools: dict[str, list[int]], asked: argparse.Namespace,
     drawn: random.Random,
 ) -> None:  # fmt: skip
     """Print how many outputs are known again, by the way in which they come back."""
@@ -107,8 +107,8 @@ def measure_recurrences(
         )
 
 
-def read_output(text: str) -> ErrorText:
-    return understood(unprefixed(text))
+def read_output(text: str) -> ParsedError:
+    return parse_error(strip_output_prefixes(text))
 
 
 def sample(groups: Sequence[Sequence[Any]], most: int, drawn: random.Random) -> list[Any]:

@@ -22,8 +22,8 @@ from typing import NamedTuple
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT / "src"), str(ROOT)]
 
-from hunchd.cli.shells import script  # noqa: E402
-from hunchd.config.places import make_private, places  # noqa: E402
+from hunchd.cli.shells import render_script  # noqa: E402
+from hunchd.config.places import ensure_private_folder, resolve_app_paths  # noqa: E402
 from tests.cli.terminal import terminal  # noqa: E402
 from tests.cli.test_shell_init import RC  # noqa: E402
 
@@ -96,16 +96,16 @@ def measure_rebase(folder: Path, count: int) -> None:
     for action in ("uninstall", "install", "uninstall", "install"):
         hooks(folder, action)
         git(folder, "checkout", "-q", "-B", "long", "before")
-        (places().spool / "lines").unlink(missing_ok=True)
+        (resolve_app_paths().spool / "lines").unlink(missing_ok=True)
         took = time_command(folder, "rebase", "-q", "main")
-        lines = (places().spool / "lines").read_text().splitlines() if action == "install" else []
+        lines = (resolve_app_paths().spool / "lines").read_text().splitlines() if action == "install" else []
         rewrites = sum('"rewrite"' in line for line in lines)
         print(f"rebase of {count} commits, {action}ed: {took}, {rewrites} rewrites told, {len(lines)} lines in all")
 
 
 def measure_prompts(folder: Path, runs: int) -> None:
-    where = places()
-    make_private(where.runtime)
+    where = resolve_app_paths()
+    ensure_private_folder(where.runtime)
     where.rendezvous_file.touch()
     for shell in RC:
         if shutil.which(shell) is None:
@@ -127,10 +127,10 @@ def measure_prompts(folder: Path, runs: int) -> None:
 
 
 def measure_prompt_times(shell: str, folder: Path, runs: int, *, reports: bool) -> list[float]:
-    home = Path(tempfile.mkdtemp(dir=places().config.parent))
+    home = Path(tempfile.mkdtemp(dir=resolve_app_paths().config.parent))
     name = {"bash": "rc", "zsh": ".zshrc", "fish": "fish/config.fish"}[shell]
     (home / name).parent.mkdir(exist_ok=True)
-    (home / name).write_text(RC[shell] + (script(shell, places(), ()) if reports else ""))
+    (home / name).write_text(RC[shell] + (render_script(shell, resolve_app_paths(), ()) if reports else ""))
     argv = {"bash": ["bash", "--noprofile", "--rcfile", str(home / "rc"), "-i"], "zsh": ["zsh", "-d", "-i"]}
     environment = {"PATH": os.environ["PATH"], "HOME": str(home), "ZDOTDIR": str(home), "XDG_CONFIG_HOME": str(home),
                    "TERM": "dumb", "LC_ALL": "C.UTF-8"}  # fmt: skip
@@ -150,7 +150,7 @@ def main() -> None:
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         os.environ["HUNCHD_HOME"] = f"{temporary}/home"
-        make_private(places().spool)
+        ensure_private_folder(resolve_app_paths().spool)
         folder = Path(temporary) / "repository"
         folder.mkdir()
         git(folder, "init", "-q", "-b", "main")

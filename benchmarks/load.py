@@ -28,8 +28,8 @@ import aiohttp
 import psutil
 from aiohttp import web
 
-from hunchd.config.places import places
-from hunchd.protocol.rendezvous import Rendezvous, read
+from hunchd.config.places import resolve_app_paths
+from hunchd.protocol.rendezvous import Rendezvous, read_rendezvous
 
 CLIENTS = 8
 QUESTIONS = 0.05  # seconds between two questions
@@ -79,9 +79,9 @@ def make_repository(folder: Path) -> None:
 
 
 def read_rendezvous(home: Path) -> Rendezvous:
-    file = places({"HUNCHD_HOME": str(home)}).rendezvous_file
+    file = resolve_app_paths({"HUNCHD_HOME": str(home)}).rendezvous_file
     deadline = time.monotonic() + 30
-    while (rendezvous := read(file)) is None:
+    while (rendezvous := read_rendezvous(file)) is None:
         if time.monotonic() > deadline:
             raise SystemExit("the daemon did not start")
         time.sleep(0.02)

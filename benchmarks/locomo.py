@@ -25,11 +25,11 @@ from typing import Any
 
 import numpy as np
 
-from hunchd.bench.looking import NOW, Bm25, Opened, opened
-from hunchd.bench.metrics import interval, reciprocal, share_found
+from hunchd.bench.looking import NOW, Bm25, SearchStore, open_search_store
+from hunchd.bench.metrics import compute_interval, compute_reciprocal_rank, compute_recall
 from hunchd.domain.memory import Kind, Memory
-from hunchd.domain.session import Event
-from hunchd.engine.keeping.session_log import memory_of_message, message_of
+from hunchd.domain.session import MessageType
+from hunchd.engine.keeping.session_log import message_to_memory, draft_to_message
 from hunchd.protocol.requests import Depth, SearchRequest
 from hunchd.protocol.sessions import MessageDraft
 
@@ -73,11 +73,11 @@ def parse_conversation(number: int, raw: dict[str, Any], *, captions: bool) -> C
     ):
         at = datetime.strptime(conversation[f"{session}_date_time"], _TIME).replace(tzinfo=UTC)
         for place, turn in enumerate(conversation[session], start=1):
-            event = Event.USER if turn["speaker"] == conversation["speaker_a"] else Event.ASSISTANT
+            event = MessageType.USER if turn["speaker"] == conversation["speaker_a"] else MessageType.ASSISTANT
             shared = f" [shares {turn['blip_caption']}]" if captions and turn.get("blip_caption") else ""
             draft = MessageDraft(event=event, text=turn["text"] + shared, name=turn["speaker"], at=at)
-            message = message_of(draft, session, project, place, NOW)
-            turns[turn["dia_id"]] = memory_of_message(message, session, project, NOW)
+            message = draft_to_message(draft, session, project, place, NOW)
+            turns[turn["dia_id"]] = message_to_memory(message, session, project, NOW)
     questions = []
     for question in raw["qa"]:
         named = {f"D{a}:{b}" for text in question.get("evidence", ()) for a, b in _EVIDENCE.findall(text)}
@@ -100,12 +100,12 @@ def index_windows(talk: Conversation, width: int) -> Bm25:
 def compute_figures(question: Question, ranking: Ranking) -> tuple[float, ...]:
     turns = [turn for turn, _ in ranking]
     sessions = list(dict.fromkeys(session for _, session in ranking))
-    found = [share_found(set(question.turns), turns, k) for k in (5, 10, 20)]
-    first = reciprocal(question.sessions, sessions)
+    found = [compute_recall(set(question.turns), turns, k) for k in (5, 10, 20)]
+    first = compute_reciprocal_rank(question.sessions, sessions)
     return (*found, float(first >= 1 / 5), float(first == 1.0), first)
 
 
-async def search_all(store: Opened, talk: Conversation, depth: Depth) -> list[Ranking]:
+async def search_all(store: SearchStore, talk: Conversation, depth: Depth) -> list[Ranking]:
     """Return the product's answers to all questions."""
     turn_of = {memory.id: turn for turn, memory in talk.turns.items()}
     rankings = []
@@ -120,7 +120,7 @@ async def search_all(store: Opened, talk: Conversation, depth: Depth) -> list[Ra
 def format_table(rows: Rows) -> str:
     lines = ["| ranking | " + " | ".join(FIGURES) + " |", "| --- |" + " --- |" * len(FIGURES)]
     for name, scores in rows.items():
-        means = [(column.mean(), *interval(column)) for column in np.array(scores).T]
+        means = [(column.mean(), *compute_interval(column)) for column in np.array(scores).T]
         lines.append(
             f"| {name} | " + " | ".join(f"{mean:.3f} ({low:.3f}–{high:.3f})" for mean, low, high in means) + " |"
         )
@@ -152,11 +152,11 @@ async def measure(talks: Sequence[Conversation], folder: Path, *, at_hand: bool)
         for width in (0, 1, 2):
             index = index_windows(talk, width)
             name = f"BM25, a turn with {width} neighbours each side" if width else "BM25, single turns"
-            ranked = [index.ranked(question.text) for question in talk.questions]
+            ranked = [index.rank_texts(question.text) for question in talk.questions]
             note(name, talk, [[talk.place(ids[number]) for number in one] for one in ranked])
-    async with opened(folder) as store:
+    async with open_search_store(folder) as store:
         for talk in talks:
-            await store.keep(talk.project, list(talk.turns.values()), at_hand=at_hand)
+            await store.store_memories(talk.project, list(talk.turns.values()), also_cached=at_hand)
         for depth in ("shallow", "deep"):
             for talk in talks:
                 note(f"hunchd, {depth}", talk, await search_all(store, talk, depth))

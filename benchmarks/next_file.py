@@ -34,18 +34,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hunchd.bench.outlines import Outlines
-from hunchd.bench.replay import name_of
-from hunchd.bench.walk import Windows
+from hunchd.bench.outlines import OutlineCache
+from hunchd.bench.replay import get_repository_name
+from hunchd.bench.walk import ReplayWindows
 from hunchd.domain.code import FileOutline
 from hunchd.domain.context import Focus
 from hunchd.domain.history import Unit
-from hunchd.domain.work import existing_paths, is_work
+from hunchd.domain.work import list_existing_paths, is_work
 from hunchd.ingestion import history
 from hunchd.prediction import calibration, sequel
 from hunchd.prediction.predictor import Predictor
-from hunchd.prediction.query import query_of
-from hunchd.prediction.sequel import SIGNS, SOON, Sequel
+from hunchd.prediction.query import build_query
+from hunchd.prediction.sequel import SIGN_NAMES, VISIT_HORIZON, SessionReranker
 from hunchd.prediction.session import SessionEvent
 from hunchd.repository.git import Git
 
@@ -87,8 +87,8 @@ class Project:
 
     def __init__(self, repository: str, cache: Path | None) -> None:
         git = Git(repository)
-        self.units: list[Unit] = list(history.units(git))
-        self.outlines = Outlines(git, cache)
+        self.units: list[Unit] = list(history.iter_units(git))
+        self.outlines = OutlineCache(git, cache)
         self.predictor = Predictor()
         self.learned = 0
         self.clock = 0
@@ -100,18 +100,18 @@ class Project:
             changed = [change for unit in stretch for change in unit.changes if change.status != "D"]
             self.outlines.prepare((change.path, change.new_blob) for change in changed)
             for unit in stretch:
-                self.predictor.learn(unit)
+                self.predictor.learn_unit(unit)
                 for change in unit.changes:
-                    outline = self.outlines.of(change.path, change.new_blob) if change.status != "D" else None
+                    outline = self.outlines.get_outline(change.path, change.new_blob) if change.status != "D" else None
                     if outline is not None:
-                        self.predictor.place(outline)
+                        self.predictor.update_content(outline)
             self.learned += len(stretch)
 
 
 def load_recording(events: Path, repository: str, cache: Path | None) -> Recording:
     """Return all steps of the sessions of one project."""
     project = Project(repository, cache)
-    recording = Recording(name_of(repository), [])
+    recording = Recording(get_repository_name(repository), [])
     subjects = {unit.subject[:40]: position for position, unit in reversed(list(enumerate(project.units)))}
     lines = [json.loads(line) for line in events.read_text("utf-8").splitlines()]
     for _, session in groupby(lines, lambda line: line["session"]):
@@ -143,22 +143,22 @@ def _one_session(project: Project, session: Sequence[dict[str, Any]], subjects: 
                 ahead = ahead[1:]
             if visited[-1:] != [file]:
                 visited.append(file)
-            if line["tool"] in EDITING and not project.predictor.has(file):
-                project.predictor.place(FileOutline(file, blob="", language="", size=0, lines=0))
-            project.predictor.note(SessionEvent("opened", project.clock, file))
+            if line["tool"] in EDITING and not project.predictor.has_file(file):
+                project.predictor.update_content(FileOutline(file, blob="", language="", size=0, lines=0))
+            project.predictor.record_event(SessionEvent("opened", project.clock, file))
             if line["tool"] in EDITING:
-                project.predictor.note(SessionEvent("saved", project.clock, file))
+                project.predictor.record_event(SessionEvent("saved", project.clock, file))
 
 
 def simulate_sessions(repository: str, cache: Path | None) -> Recording:
     """Return past units of work as sessions that open each file once, in a random order."""
     project = Project(repository, cache)
-    recording = Recording(name_of(repository), [])
-    windows = Windows.of(len(project.units), TEST_UNITS, UNITS_OF_HISTORY)
+    recording = Recording(get_repository_name(repository), [])
+    windows = ReplayWindows.create(len(project.units), TEST_UNITS, UNITS_OF_HISTORY)
     for position in range(windows.start, windows.test):
         project.learn(position)
         unit = project.units[position]
-        known_paths = sorted(path for path in existing_paths(unit) if project.predictor.has(path))
+        known_paths = sorted(path for path in list_existing_paths(unit) if project.predictor.has_file(path))
         if not is_work(unit) or not 3 <= len(known_paths) <= LARGEST_UNIT:
             continue
         project.clock = max(project.clock + APART, unit.at)
@@ -167,7 +167,7 @@ def simulate_sessions(repository: str, cache: Path | None) -> Recording:
             if opened:
                 project.clock += BETWEEN
                 _record_step(project, order[:opened], "", order[opened:], recording)
-            project.predictor.note(SessionEvent("opened", project.clock, path))
+            project.predictor.record_event(SessionEvent("opened", project.clock, path))
     return recording
 
 
@@ -192,28 +192,28 @@ def _record_step(project: Project, visited: Sequence[str], message: str, ahead: 
     predictor, right = project.predictor, ahead[0]
     if not project.learned:
         return
-    if not predictor.has(right):
+    if not predictor.has_file(right):
         to.unknown += right not in visited
         return
     author = project.units[project.learned - 1].email
     focus = Focus(project="recorded", file=visited[-1], visited=tuple(visited[-8:-1]), author=author)
     paths_of = predictor.state.files.paths
-    alone = predictor.ranked(query_of(replace(focus, visited=()), predictor.state), project.clock)
+    alone = predictor.rank_candidates(build_query(replace(focus, visited=()), predictor.state), project.clock)
     others = {
-        "history alone": [paths_of[file] for file in alone.found.files[np.argsort(-alone.plain)]],
+        "history alone": [paths_of[file] for file in alone.evidence.files[np.argsort(-alone.uncorrected_scores)]],
         "newest first": list(dict.fromkeys(reversed(visited[:-1]))),
         "most visited": _most_visited(visited),
     }
     for words in (False, True) if message else (False,):
-        query = query_of(replace(focus, query=message if words else ""), predictor.state)
-        ranked = predictor.ranked(query, project.clock)
-        paths = [paths_of[file] for file in ranked.found.files]
-        steps = predictor.steps(query, project.clock)
+        query = build_query(replace(focus, query=message if words else ""), predictor.state)
+        ranked = predictor.rank_candidates(query, project.clock)
+        paths = [paths_of[file] for file in ranked.evidence.files]
+        steps = predictor.list_session_steps(query, project.clock)
         if not steps:
             to.unknown += not words
             continue
-        signs = sequel.signs_of(predictor.state, ranked.found, ranked.plain, steps, project.clock)
-        soon = set(ahead[:SOON])
+        signs = sequel.compute_signs(predictor.state, ranked.evidence, ranked.uncorrected_scores, steps, project.clock)
+        soon = set(ahead[:VISIT_HORIZON])
         to.steps.append(
             Step(
                 signs,
@@ -230,7 +230,7 @@ def _most_visited(visited: Sequence[str]) -> list[str]:
     """Rank files by their visits, each fading with the steps since."""
     counts: dict[str, float] = {}
     for age, file in enumerate(reversed(visited)):
-        counts[file] = counts.get(file, 0.0) + sequel.FADING**age
+        counts[file] = counts.get(file, 0.0) + sequel.STEP_DECAY**age
     return sorted(counts, key=lambda file: -counts[file])
 
 
@@ -248,7 +248,7 @@ def fit_weights(weighted_steps: Sequence[tuple[Step, float]]) -> Array:
     spread = np.concatenate([signs for signs, _, _ in some]).std(axis=0)
     scale = np.where(spread > LEAST_SPREAD, spread, 1.0)
     questions = [(signs / scale, right, weight) for signs, right, weight in some]
-    weights = np.zeros(len(SIGNS))
+    weights = np.zeros(len(SIGN_NAMES))
     best, gradient, curvature = _likelihood(questions, weights)
     for _ in range(MOST_ROUNDS):
         step = np.linalg.solve(curvature, gradient)
@@ -271,7 +271,7 @@ def _likelihood(questions: Sequence[tuple[Array, Array, float]], weights: Array)
     value = -SHRINKAGE * float(weights @ weights)
     gradient, curvature = -2 * SHRINKAGE * weights, 2 * SHRINKAGE * np.eye(len(weights))
     for standard, right, weight in questions:
-        likely = np.exp(sequel.shares(standard @ weights))
+        likely = np.exp(sequel.compute_log_shares(standard @ weights))
         mean = likely @ standard
         value += weight / total * float(np.log(likely[right][0] + 1e-30))
         gradient += weight / total * (standard[right][0] - mean)
@@ -279,13 +279,13 @@ def _likelihood(questions: Sequence[tuple[Array, Array, float]], weights: Array)
     return value, gradient, curvature
 
 
-def fit_table(recordings: Sequence[Recording], chance: calibration.Isotonic | None = None) -> Sequel:
+def fit_table(recordings: Sequence[Recording], chance: calibration.Isotonic | None = None) -> SessionReranker:
     """Fit the table on these recordings with equal weight each."""
     by_words = {}
     for words in (False, True):
         steps_by_recording = [[one for one in recording.steps if one.words == words] for recording in recordings]
         by_words[words] = fit_weights([(one, SAME_WEIGHT / len(few)) for few in steps_by_recording for one in few])
-    return Sequel(by_words[False], by_words[True], chance or calibration.by_hand())
+    return SessionReranker(by_words[False], by_words[True], chance or calibration.create_default())
 
 
 def calibrate(recordings: Sequence[Recording], pasts: Sequence[Recording]) -> calibration.Isotonic:
@@ -297,12 +297,12 @@ def calibrate(recordings: Sequence[Recording], pasts: Sequence[Recording]) -> ca
     for left_out in recordings:
         table = fit_table([*(recording for recording in recordings if recording is not left_out), *pasts])
         for one in left_out.steps:
-            scores.append(sequel.shares(table.scores(one.signs, words=one.words)))
+            scores.append(sequel.compute_log_shares(table.compute_scores(one.signs, words=one.words)))
             used.append(one.soon)
-    return calibration.fitted(np.concatenate(scores), np.concatenate(used).astype("<f4"))
+    return calibration.fit_isotonic(np.concatenate(scores), np.concatenate(used).astype("<f4"))
 
 
-def format_table(recording: Recording, table: Sequel) -> str:
+def format_table(recording: Recording, table: SessionReranker) -> str:
     """Format a table: all steps, and those to new and to visited files."""
     few = [one for one in recording.steps if not one.words]
     rows: list[tuple[str, Sequence[Step], Callable[[Step], int]]] = [
@@ -321,10 +321,10 @@ def format_table(recording: Recording, table: Sequel) -> str:
     return "\n".join(lines)
 
 
-def _rank(one: Step, table: Sequel) -> int:
+def _rank(one: Step, table: SessionReranker) -> int:
     if not one.right.any():
         return 0
-    scores = table.scores(one.signs, words=one.words)
+    scores = table.compute_scores(one.signs, words=one.words)
     return 1 + int((scores > scores[one.right][0]).sum())
 
 
@@ -341,7 +341,7 @@ def main() -> None:
     parser.add_argument("--units", action="append", default=[], metavar="REPOSITORY", help="learn from its past too")
     parser.add_argument("--cache", type=Path, metavar="FOLDER", help="keep parsed outlines here between runs")
     parser.add_argument("--table", type=Path, metavar="FILE", help="score with this one")
-    parser.add_argument("--out", type=Path, metavar="FILE", default=sequel.SHIPPED, help="where the table is written")
+    parser.add_argument("--out", type=Path, metavar="FILE", default=sequel.WEIGHTS_FILE, help="where the table is written")
     options = parser.parse_args()
     recordings = list(_load_recordings(options))
     pasts = [simulate_sessions(repository, options.cache) for repository in options.units]
@@ -351,11 +351,11 @@ def main() -> None:
             "from": {one.name: len(one.steps) for one in recordings},
         }
         table = fit_table(recordings, calibrate(recordings))
-        sequel.written(Sequel(table.files, table.words, table.chance, about), options.out)
+        sequel.save_weights(SessionReranker(table.seed_weights, table.text_weights, table.calibration, about), options.out)
         return
     for recording in recordings:
         others = [other for other in recordings if other is not recording]
-        table = sequel.loaded(options.table) if options.table else fit_table([*others, *pasts])
+        table = sequel.load_weights(options.table) if options.table else fit_table([*others, *pasts])
         print(format_table(recording, table), flush=True)
 
 

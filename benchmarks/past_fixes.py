@@ -21,10 +21,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from hunchd.domain.memory import Kind, Memory
-from hunchd.engine.learning.past_fixing import found_in
-from hunchd.ingestion.errors import understood
+from hunchd.engine.learning.past_fixing import find_history_fix
+from hunchd.ingestion.errors import parse_error
 from hunchd.ingestion.fixes import Fix
-from hunchd.ingestion.past_fixes import mends
+from hunchd.ingestion.past_fixes import describes_fix
 from hunchd.repository.git import Git
 
 MOST_ASKED = 40  # of one repository
@@ -88,7 +88,7 @@ def iter_questions(git: Git) -> Iterator[Question]:
         sha, parents, message = head.split("\x1f", 2)
         paths = [path for path in names.split() if _CODE.search(path) and not _TEST.search(path)]
         quoted = _QUOTES.search(message)
-        if quoted and parents and 0 < len(paths) <= 8 and mends(message):
+        if quoted and parents and 0 < len(paths) <= 8 and describes_fix(message):
             text = re.sub(r"^[>|\s]{0,8}(?=\S)", "", message[quoted.start() :], flags=re.MULTILINE)
             yield Question(sha, rewrite_paths(text, paths), message)
 
@@ -99,7 +99,7 @@ def rewrite_paths(text: str, paths: list[str]) -> str:
     One that names none of them was raised in the touched files.
     """
     own = False
-    for place in understood(text).places:
+    for place in parse_error(text).places:
         for path in paths:
             if place.path.endswith(f"/{path}") or place.path == path:
                 text, own = text.replace(place.path, path), True
@@ -111,14 +111,14 @@ def rewrite_paths(text: str, paths: list[str]) -> str:
 def find_fix(repository: Path, question: Question, *, until: str) -> Fix | None:
     now = datetime(2026, 1, 1, tzinfo=UTC)
     error = Memory(id="e", kind=Kind.ERROR, title="error", content=question.text, at=now, created=now, updated=now)
-    return found_in(repository, error, (), until=until)
+    return find_history_fix(repository, error, (), until=until)
 
 
 def show(question: Question, fix: Fix) -> None:
-    read = understood(question.text)
+    read = parse_error(question.text)
     print(f"{'=' * 100}\n{read.headline}   [{question.sha[:8]}: {question.message.strip().splitlines()[0][:100]}]")
-    print(f"  places: {', '.join(f'{one.path}:{one.function}' for one in read.nearest[:4])}")
-    print(f"  → {fix.line} ({', '.join(fix.symbols)})\n    {fix.subject}")
+    print(f"  places: {', '.join(f'{one.path}:{one.function}' for one in read.nearest_places[:4])}")
+    print(f"  → {fix.summary} ({', '.join(fix.symbols)})\n    {fix.subject}")
     print("\n".join(f"      {line}" for line in fix.diff.splitlines()[:16]))
 
 

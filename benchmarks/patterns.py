@@ -29,13 +29,13 @@ from pathlib import Path
 
 from hunchd.domain.history import Unit
 from hunchd.domain.work import is_work
-from hunchd.ingestion.history import units as units_of
-from hunchd.patterns.companions import NEWEST_UNITS, added_by, companions_of, is_of_kind
-from hunchd.patterns.grouping import groups_of
-from hunchd.patterns.mining import SURPLUS, Around, Lines, mined
-from hunchd.patterns.pattern import Companion, Pattern, Spot
-from hunchd.patterns.shapes import Shape, is_test, shapes_of
-from hunchd.prediction.words import stem_of
+from hunchd.ingestion.history import iter_units as units_of
+from hunchd.patterns.companions import MAX_UNITS, find_adding_commits, find_companions, has_kind
+from hunchd.patterns.grouping import group_shapes
+from hunchd.patterns.mining import GROUP_SURPLUS, CochangeIndex, FirstLines, mine_patterns
+from hunchd.patterns.pattern import Companion, CodePattern, InstanceLocation
+from hunchd.patterns.shapes import Shape, is_test, extract_shapes
+from hunchd.prediction.words import extract_stem
 from hunchd.repository.git import Git
 from hunchd.repository.ignore import IgnoreRules
 
@@ -89,13 +89,13 @@ def score_tree(root: Path, most: int, total: Score) -> Score:
         except OSError:
             return None
 
-    shapes = [shape for path, _ in IgnoreRules.load(root, ()).walk() for shape in shapes_of(path, read(path) or b"")]
-    patterns = mined(shapes, read, {}, most)
+    shapes = [shape for path, _ in IgnoreRules.load(root, ()).walk() for shape in extract_shapes(path, read(path) or b"")]
+    patterns = mine_patterns(shapes, read, {}, most)
     git = Git(root)
-    past = {unit.sha: unit for unit in units_of(git, newest=NEWEST_UNITS)}
-    lines = Lines(read)
-    heads = {spot: head for pattern in patterns for spot in pattern.spots if (head := lines.head(spot)) is not None}
-    added = added_by(git, set(heads.values()))
+    past = {unit.sha: unit for unit in units_of(git, newest=MAX_UNITS)}
+    lines = FirstLines(read)
+    heads = {spot: head for pattern in patterns for spot in pattern.spots if (head := lines.get(spot)) is not None}
+    added = find_adding_commits(git, set(heads.values()))
     units = {spot: past[added[head]] for spot, head in heads.items() if added.get(head) in past}
     score = Score()
     for pattern in patterns:
@@ -104,13 +104,13 @@ def score_tree(root: Path, most: int, total: Score) -> Score:
     return score
 
 
-_again: dict[str, list[Pattern]] = {}
+_again: dict[str, list[CodePattern]] = {}
 
 
 def evaluate_pattern(
-    pattern: Pattern,
+    pattern: CodePattern,
     shapes: Sequence[Shape],
-    units: Mapping[Spot, Unit],
+    units: Mapping[InstanceLocation, Unit],
     past: Mapping[str, Unit],
     score: Score,
     most: int,
@@ -133,18 +133,18 @@ def evaluate_pattern(
         measure_companions(pattern, newest, hidden, future, units, past, score)
 
 
-def mine_without(pattern: Pattern, hidden: set[Spot], shapes: Sequence[Shape], most: int) -> Pattern | None:
+def mine_without(pattern: CodePattern, hidden: set[InstanceLocation], shapes: Sequence[Shape], most: int) -> CodePattern | None:
     """Return the same pattern, mined without the hidden instances."""
     key = f"{id(shapes)}:{pattern.key}"
     if key not in _again:
         kinds = {"name", "class", "function", "method", pattern.kind}  # to recognise the project's own names
         remaining = [
-            shape for shape in shapes if shape.kind in kinds and Spot(shape.path, shape.line, shape.name) not in hidden
+            shape for shape in shapes if shape.kind in kinds and InstanceLocation(shape.path, shape.line, shape.name) not in hidden
         ]
-        _again[key] = [as_pattern(group) for group in groups_of(remaining, int(most * SURPLUS))]
+        _again[key] = [as_pattern(group) for group in group_shapes(remaining, int(most * GROUP_SURPLUS))]
     before = {(spot.path, spot.line) for spot in pattern.spots if spot not in hidden}
 
-    def shared(other: Pattern) -> float:
+    def shared(other: CodePattern) -> float:
         theirs = {(spot.path, spot.line) for spot in other.spots}
         return len(before & theirs) / len(before | theirs)
 
@@ -152,13 +152,13 @@ def mine_without(pattern: Pattern, hidden: set[Spot], shapes: Sequence[Shape], m
     return best if best is not None and shared(best) >= SAME_AGAIN else None
 
 
-def as_pattern(group) -> Pattern:  # type: ignore[no-untyped-def]
-    spots = tuple(Spot(shape.path, shape.line, shape.name) for shape in group.members)
-    return Pattern("", group.language, group.kind, "", "", "", 0.0, group.core, spots, len(spots), group.files)
+def as_pattern(group) -> CodePattern:  # type: ignore[no-untyped-def]
+    spots = tuple(InstanceLocation(shape.path, shape.line, shape.name) for shape in group.members)
+    return CodePattern("", group.language, group.kind, "", "", "", 0.0, group.core, spots, len(spots), group.files)
 
 
 def measure_match(
-    pattern: Pattern, newest: Spot, hidden: set[Spot], rest: Sequence[Spot], found: Pattern | None,
+    pattern: CodePattern, newest: InstanceLocation, hidden: set[InstanceLocation], rest: Sequence[InstanceLocation], found: CodePattern | None,
     shapes: Sequence[Shape], score: Score,
 ) -> None:  # fmt: skip
     kinds = {"function", "method"} if pattern.kind == "function" else {pattern.kind}
@@ -184,7 +184,7 @@ def measure_match(
 
 
 def measure_companions(
-    pattern: Pattern, newest: Spot, hidden: set[Spot], future: Unit, units: Mapping[Spot, Unit],
+    pattern: CodePattern, newest: InstanceLocation, hidden: set[InstanceLocation], future: Unit, units: Mapping[InstanceLocation, Unit],
     past: Mapping[str, Unit], score: Score,
 ) -> None:  # fmt: skip
     own = {spot.path for spot in hidden}
@@ -199,7 +199,7 @@ def measure_companions(
     changed = [[change.path for change in unit.changes if change.status != "D"] for unit in older]
     files = {spot.path for spot in pattern.spots}
     earlier_units = [(past[sha], paths) for sha, paths in earlier.items()]
-    learned_companions = companions_of(earlier_units, around=Around(changed).those(files), instances=files)
+    learned_companions = find_companions(earlier_units, cochanged_paths=CochangeIndex(changed).find(files), instances=files)
     there = list_files_before(future, past)
     predicted = {path for one in learned_companions for path in resolve_companion(one, newest.path, there)} - own
     folder, ending = posixpath.dirname(newest.path), posixpath.splitext(newest.path)[1]
@@ -212,7 +212,7 @@ def measure_companions(
             score.add(f"{name}precision", len(guess & gold) / len(guess))
     for one in learned_companions:
         if one.kind == "kind":
-            score.add("kind precision", float(any(is_of_kind(path, one.target) for path in touched)))
+            score.add("kind precision", float(any(has_kind(path, one.target) for path in touched)))
 
 
 def resolve_companion(one: Companion, path: str, there: Mapping[str, int]) -> set[str]:
@@ -221,7 +221,7 @@ def resolve_companion(one: Companion, path: str, there: Mapping[str, int]) -> se
     if one.kind == "kind":
         return set()
     wanted = one.kind == "test"
-    like = [other for other in there if stem_of(other) == stem_of(path) and is_test(other) == wanted and other != path]
+    like = [other for other in there if extract_stem(other) == extract_stem(path) and is_test(other) == wanted and other != path]
     return set(like[:1])
 
 

@@ -39,7 +39,7 @@ from failures_table import format_table
 from mutations import OPERATORS, Site, find_sites
 
 from hunchd.cli.client import Client
-from hunchd.config.places import places
+from hunchd.config.places import resolve_app_paths
 
 SEEN = 30.0  # seconds until the daemon has processed an event
 MOST_TRUE = 200  # stored simultaneous failures
@@ -193,7 +193,7 @@ class Session:
     def __init__(self, work: Work, client: Client) -> None:
         self._work = work
         self._client = client
-        self._home = places({"HUNCHD_HOME": str(work.folder / "home")})
+        self._home = resolve_app_paths({"HUNCHD_HOME": str(work.folder / "home")})
         added = client.post("/projects", {"path": str(work.tree)})
         self._wait(lambda: self._state(added["id"]) == "ready", 120)
 

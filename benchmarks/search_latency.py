@@ -35,22 +35,22 @@ import aiohttp
 import numpy as np
 import psutil
 
-from hunchd.config.places import make_private, places
+from hunchd.config.places import ensure_private_folder, resolve_app_paths
 from hunchd.daemon import main as daemon_main
 from hunchd.daemon import store_process
 from hunchd.domain.history import Unit
 from hunchd.domain.memory import Kind, Memory, Scope, Trust
 from hunchd.embedding import fast
-from hunchd.ingestion.episodes import episode
-from hunchd.ingestion.history import units
-from hunchd.protocol.rendezvous import Rendezvous, read
+from hunchd.ingestion.episodes import build_episode
+from hunchd.ingestion.history import iter_units
+from hunchd.protocol.rendezvous import Rendezvous, read_rendezvous
 from hunchd.repository.git import Git
 from hunchd.store import client as store
 from hunchd.store.database.collection import Collection
-from hunchd.store.database.folders import of_project
-from hunchd.store.database.lance import new_session
-from hunchd.store.database.tables import embeddable_text, plain, stored, with_vector
-from hunchd.store.registry import Registry
+from hunchd.store.database.folders import locate_collection
+from hunchd.store.database.lance import create_session
+from hunchd.store.database.tables import get_embedded_text, memory_to_plain, build_row, set_vector
+from hunchd.store.registry import ProjectRegistry
 
 A_REPOSITORY = 6_000  # newest units
 LATER = 16  # of each at least: used as questions, not stored
@@ -73,7 +73,7 @@ def main() -> int:
     if options.what == "daemon":  # this script in place of `hunchd`
         return run_daemon_with_projections()
     if options.what == "store":  # and of its store process
-        store_process._loader = lambda _: Projections  # type: ignore[assignment]
+        store_process._make_loader = lambda _: Projections  # type: ignore[assignment]
         return store_process.main([*options.rest, *more])
     home = Path(options.rest[0]).absolute()
     if options.what == "fill":
@@ -93,7 +93,7 @@ class Projections:
 
     def __init__(self, *, reads: bool = True) -> None:
         self._words: dict[str, np.ndarray[Any, Any]] = {}
-        self._real = fast.load() if reads else None
+        self._real = fast.load_embedder() if reads else None
         # Projecting a question on the measured path would be charged to the model.
         questions_file = Path(os.environ.get("HUNCHD_HOME", "")) / "asked.json" if reads else None
         questions = (
@@ -123,13 +123,13 @@ class Projections:
 
 def run_daemon_with_projections() -> int:
     """Run the daemon with this file as its store process."""
-    make_arguments = store.arguments
+    make_arguments = store.build_command
 
     def arguments(*given: Any, **named: Any) -> tuple[str, ...]:
         line = make_arguments(*given, **(named | {"model": Projections.name}))
         return (sys.executable, str(Path(__file__).absolute()), "store", *line[line.index("-m") + 2 :])
 
-    store.arguments = arguments
+    store.build_command = arguments
     return daemon_main.main([])
 
 
@@ -138,26 +138,26 @@ def run_daemon_with_projections() -> int:
 
 async def fill(home: Path, repositories: Sequence[Path], most: int, *, real: bool) -> None:
     """Create a home with that many memories, with vectors and indexes, as if they had arrived one by one."""
-    where = places({"HUNCHD_HOME": str(home)})
+    where = resolve_app_paths({"HUNCHD_HOME": str(home)})
     for folder in (home, where.data):
-        make_private(folder)
+        ensure_private_folder(folder)
     shop = home / "shop"
     subprocess.run(["git", "init", "-q", str(shop)], check=True)  # noqa: ASYNC221 - nobody else is here
-    project = Registry(where.data / "projects.json").add(shop.resolve(), common_dir=shop.resolve() / ".git").id
-    model: Any = fast.load() if real else Projections(reads=False)
+    project = ProjectRegistry(where.data / "projects.json").add(shop.resolve(), common_dir=shop.resolve() / ".git").id
+    model: Any = fast.load_embedder() if real else Projections(reads=False)
     questions: list[str] = []
     memories = _memories(repositories, project, questions)
-    collection = await Collection.open(of_project(where.data, project), new_session())
+    collection = await Collection.open(locate_collection(where.data, project), create_session())
     began, kept, spent = time.perf_counter(), 0, 0.0
     vectors, fts = [], sqlite3.connect(home / "fts.sqlite")
     fts.execute("CREATE VIRTUAL TABLE texts USING fts5(id UNINDEXED, text, tokenize='porter unicode61')")
     ids: list[str] = []
     while batch := [memory for memory, _ in zip(memories, range(min(AT_ONCE, most - kept)), strict=False)]:
-        vectors_of_batch = model.embed([embeddable_text(memory) for memory in batch])
+        vectors_of_batch = model.embed([get_embedded_text(memory) for memory in batch])
         before = time.perf_counter()
-        await collection.put([with_vector(stored(plain(memory)), vector, model.name) for memory, vector in
+        await collection.put([set_vector(build_row(memory_to_plain(memory)), vector, model.name) for memory, vector in
                               zip(batch, vectors_of_batch, strict=True)])  # fmt: skip
-        if await collection.needs_optimising():
+        if await collection.needs_compaction():
             await collection.optimise()
             await collection.prune()  # like the background maintenance
         spent += time.perf_counter() - before
@@ -166,7 +166,7 @@ async def fill(home: Path, repositories: Sequence[Path], most: int, *, real: boo
         ids += [memory.id for memory in batch[:: AT_ONCE // 10]]
         fts.executemany("INSERT INTO texts VALUES (?, ?)", [(one.id, f"{one.title}\n{one.content}") for one in batch])
     before = time.perf_counter()
-    await collection.tidy()
+    await collection.compact_and_prune()
     print(f"{kept:,} memories written in {spent:.0f} s, indexed at last in {time.perf_counter() - before:.0f} s")
     await collection.close()
     fts.commit()
@@ -182,10 +182,10 @@ async def fill(home: Path, repositories: Sequence[Path], most: int, *, real: boo
 def _memories(repositories: Sequence[Path], project: str, questions: list[str]) -> Iterator[Memory]:
     now, later = datetime.now(UTC), max(LATER, -(-ASKED // len(repositories)))
     for repository in repositories:
-        found = list(units(Git(repository), newest=A_REPOSITORY))
+        found = list(iter_units(Git(repository), newest=A_REPOSITORY))
         questions += [unit.subject for unit in found[-later:]]
         for number, unit in enumerate(found[:-later]):
-            yield episode(unit, project, now=now)
+            yield build_episode(unit, project, now=now)
             if len(unit.body) > 80:
                 yield _message(unit, project, now, f"{repository.parent.name}{number // 100}", number)
 
@@ -307,9 +307,9 @@ def _time_each(items: Sequence[Any], work: Callable[[Any], Any]) -> list[float]:
 def _daemon(home: Path, *, real: bool) -> Iterator[tuple[Rendezvous, int]]:
     how = ["-m", "hunchd.daemon.main"] if real else [str(Path(__file__).absolute()), "daemon"]
     process = subprocess.Popen([sys.executable, *how], env={**os.environ, "HUNCHD_HOME": str(home)}, cwd="/")
-    file = places({"HUNCHD_HOME": str(home)}).rendezvous_file
+    file = resolve_app_paths({"HUNCHD_HOME": str(home)}).rendezvous_file
     try:
-        while (rendezvous := read(file)) is None or rendezvous.pid != process.pid:
+        while (rendezvous := read_rendezvous(file)) is None or rendezvous.pid != process.pid:
             time.sleep(0.01)
             if process.poll() is not None:
                 raise SystemExit("the daemon ended at once")

@@ -74,7 +74,7 @@ def main() -> int:
         for path, line in code_lines(repository, asked.lines):
             seen += 1
             redacted = redact(line)
-            if redacted.found:
+            if redacted.kinds:
                 changed += 1
                 print(f"  {path}: {redacted.text.strip()[:140]}")
     if seen:
@@ -100,12 +100,12 @@ def measure_group(group: str, forms: tuple[str, ...], rounds: int) -> None:
 def code_lines(repository: str, most: int) -> Iterator[tuple[str, str]]:
     """Yield lines of files of the newest commit, files in an order that is drawn once for good."""
     git = Git(repository)
-    tree = {path: blob for path, blob in git.tree().items() if PurePosixPath(path).suffix in TEXT}
+    tree = {path: blob for path, blob in git.list_tree().items() if PurePosixPath(path).suffix in TEXT}
     paths = sorted(tree)
     Random(repository).shuffle(paths)
     left = most
     for path in paths:
-        for _, content in git.blobs([tree[path]], largest=LARGEST):
+        for _, content in git.read_blobs([tree[path]], max_bytes=LARGEST):
             text = content.decode("utf-8", "replace")
             lines = [line for line in text.splitlines() if line.strip()][:left]
             left -= len(lines)

@@ -30,7 +30,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from daemon import add, daemon, open_session
 from session_material import ASKED, Decision, Material, list_tools, make_messages
 
-from hunchd.assembly.tokens import count
+from hunchd.assembly.tokens import count_tokens
 
 # Claude Sonnet 4.x, US dollars a million input tokens, as published: plain, five-minute cache write, cache read.
 PLAIN, WRITE, READ = 3.00, 3.75, 0.30
@@ -76,11 +76,11 @@ def compute_cost(charged: dict[str, int]) -> float:
 def split_blocks(prompt: dict[str, Any]) -> list[Block]:
     """Return the prompt as a provider sees it: tools, then all blocks, without cache marks."""
     described = json.dumps(prompt.get("tools", []), sort_keys=True)
-    blocks: list[Block] = [(described, count(described), False)]
+    blocks: list[Block] = [(described, count_tokens(described), False)]
     for message in prompt["messages"]:
         for block in message["content"]:
             text = f"{message['role']}\0{block['text']}"
-            blocks.append((text, count(block["text"]) + 4, "cache_control" in block))
+            blocks.append((text, count_tokens(block["text"]) + 4, "cache_control" in block))
     return blocks
 
 
@@ -124,7 +124,7 @@ async def play(
     """Play the session; return its totals, its decisions, and the tokens of its log."""
     ledger, decisions, cache, before = Ledger(), list[Decision](), Cache(), list[Block]()
     system, described = material.instructions(INSTRUCTIONS), list(list_tools())
-    logged, fixed = 0, count(system) + count(json.dumps(described))
+    logged, fixed = 0, count_tokens(system) + count_tokens(json.dumps(described))
     cached_before = 0
     for number, exchange in enumerate(material.exchanges(turns)):
         if exchange.decision is not None:
@@ -143,14 +143,14 @@ async def play(
             ledger.over += prompt["token_count"] > budget
             ledger.pruned += bool(prompt["pruned"])
             ledger.spent += compute_cost(cache.charge(blocks))
-            whole = fixed + logged + count(message)
+            whole = fixed + logged + count_tokens(message)
             ledger.resent += whole * PLAIN / 1e6
             ledger.resent_cached += (cached_before * READ + (whole - cached_before) * WRITE) / 1e6
             ledger.beyond_window += whole > WINDOW
             cached_before, before = whole, blocks
             body = {"messages": group, "project": str(repository)}
             await post(client, "/sessions/long/messages", body)
-            logged += sum(count(one.get("content") or json.dumps(one["event_data"])) for one in group)
+            logged += sum(count_tokens(one.get("content") or json.dumps(one["event_data"])) for one in group)
     return ledger, decisions, logged
 
 
@@ -244,9 +244,9 @@ async def measure_condensed_session(repository: Path, turns: int) -> dict[str, A
                 actions.append(exchange.user.split("\n")[0].removesuffix("."))
                 for group in make_messages(exchange, number):
                     await post(client, "/sessions/long/messages", {"messages": group, "project": str(repository)})
-                    logged += sum(count(one.get("content") or json.dumps(one["event_data"])) for one in group)
+                    logged += sum(count_tokens(one.get("content") or json.dumps(one["event_data"])) for one in group)
                     spoken_tokens += sum(
-                        count(one["content"]) for one in group if one["role"] != "tool" and "content" in one
+                        count_tokens(one["content"]) for one in group if one["role"] != "tool" and "content" in one
                     )
             ended = await post(client, "/sessions/long/end", {})
             facts = [await (await client.get(f"/memories/{one}")).json() for one in ended["facts"]]
@@ -254,7 +254,7 @@ async def measure_condensed_session(repository: Path, turns: int) -> dict[str, A
             again = await measure_recall(client, repository, decisions, 32_000)
     told_facts = "\n".join(f"{fact['category']}: {fact['content']}" for fact in facts)
     told_episodes = "\n".join(episode["levels"]["summary"] for episode in episodes)
-    remaining_tokens = count(told_facts) + count(told_episodes)
+    remaining_tokens = count_tokens(told_facts) + count_tokens(told_episodes)
     everything = told_facts + told_episodes
     probes = {
         "decisions, by a fact": _share(decision.chosen in told_facts for decision in decisions),

@@ -16,17 +16,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hunchd.assembly.selection import MINIMUM_VALUE
-from hunchd.bench.outlines import Outlines
-from hunchd.bench.replay import name_of
-from hunchd.bench.tasks import questions
-from hunchd.bench.walk import Windows, walk
+from hunchd.bench.outlines import OutlineCache
+from hunchd.bench.replay import get_repository_name
+from hunchd.bench.tasks import generate_queries
+from hunchd.bench.walk import ReplayWindows, walk_history
 from hunchd.config.settings import ContextSettings
 from hunchd.domain.context import PredictedUnit
-from hunchd.engine.answering.pieces import telling, worth_of
+from hunchd.engine.answering.pieces import select_informative_units, get_unit_value
 from hunchd.ingestion import history
 from hunchd.prediction import weights
 from hunchd.prediction.predictor import Predictor
-from hunchd.prediction.units import OF_WORDS
+from hunchd.prediction.units import WORD_WEIGHT
 from hunchd.repository.git import Git
 
 
@@ -42,21 +42,21 @@ class Question:
 def iter_questions(path: str, cache: Path | None) -> Iterator[Question]:
     """Yield what each title of the development window recalls."""
     git = Git(path)
-    units = list(history.units(git))
-    windows = Windows.of(len(units), 600, 700)
-    predictor = Predictor(weights.shipped())
-    with Outlines(git, cache) as outlines:
-        for moment in walk(git, units, predictor, outlines, windows.start):
+    units = list(history.iter_units(git))
+    windows = ReplayWindows.create(len(units), 600, 700)
+    predictor = Predictor(weights.load_shipped())
+    with OutlineCache(git, cache) as outlines:
+        for moment in walk_history(git, units, predictor, outlines, windows.start):
             if moment.position >= windows.test:
                 return
-            for question in questions(moment.unit, moment.gold, "title", 0) if moment.gold else ():
+            for question in generate_queries(moment.unit, moment.gold, "title", 0) if moment.gold else ():
                 recalled = predictor.predict(question.focus, now=moment.unit.at).units
                 yield Question(recalled, frozenset(question.gold))
 
 
 def select_shown(units: tuple[PredictedUnit, ...]) -> list[PredictedUnit]:
     """Return the units that a bundle shows if there is room."""
-    return [unit for unit in telling(units, ContextSettings().past_units) if worth_of(unit) >= MINIMUM_VALUE]
+    return [unit for unit in select_informative_units(units, ContextSettings().past_units) if get_unit_value(unit) >= MINIMUM_VALUE]
 
 
 def format_share(flags: list[bool]) -> str:
@@ -73,8 +73,8 @@ def main() -> None:
         tenths: list[list[bool]] = [[] for _ in range(11)]
         for one in every:
             for unit in one.units:
-                tenths[min(int(unit.score / OF_WORDS * 10), 10)].append(one.touched(unit))
-        print(f"\n{name_of(path)}: {len(every)} titles")
+                tenths[min(int(unit.score / WORD_WEIGHT * 10), 10)].append(one.touched(unit))
+        print(f"\n{get_repository_name(path)}: {len(every)} titles")
         for tenth, found in enumerate(tenths):
             print(
                 f"  alike from .{tenth} on: {format_share(found)}"

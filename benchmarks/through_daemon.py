@@ -28,9 +28,9 @@ import numpy as np
 from daemon import add, daemon, format_quantiles, open_session
 
 from hunchd.bench import metrics
-from hunchd.bench.outlines import Outlines
-from hunchd.bench.tasks import Question, questions
-from hunchd.bench.walk import Windows, walk
+from hunchd.bench.outlines import OutlineCache
+from hunchd.bench.tasks import ReplayQuery, generate_queries
+from hunchd.bench.walk import ReplayWindows, walk_history
 from hunchd.domain.context import Focus
 from hunchd.domain.history import Unit
 from hunchd.ingestion import history
@@ -84,24 +84,24 @@ def main() -> int:
 
 def draw_questions(git: Git, most: int, cache: Path | None) -> list[UnitQuestion]:
     """Return the newest units with a first-file question, and the offline answers."""
-    units = list(history.units(git))
+    units = list(history.iter_units(git))
     found: list[UnitQuestion] = []
     predictor = Predictor()
-    with Outlines(git, cache) as outlines:
-        for moment in walk(git, units, predictor, outlines, Windows.of(len(units), 5 * most, 100).test):
-            first = next(iter(questions(moment.unit, moment.gold, "growing")), None)
+    with OutlineCache(git, cache) as outlines:
+        for moment in walk_history(git, units, predictor, outlines, ReplayWindows.create(len(units), 5 * most, 100).test):
+            first = next(iter(generate_queries(moment.unit, moment.gold, "growing")), None)
             if first is None or not first.focus.file:
                 continue
             offline = {}
             for name, author in (("offline", moment.unit.email), ("offline, author unknown", "")):
                 focus = Focus(project="", file=first.focus.file, author=author)
                 ranked = predictor.predict(focus, now=moment.unit.at, k=20, explain=False).files
-                offline[name] = metrics.measured([file.path for file in ranked], first.gold)
+                offline[name] = metrics.compute_metrics([file.path for file in ranked], first.gold)
             found.append(UnitQuestion(moment.unit, moment.position, shuffle_files(first), first.gold, offline))
     return found[-most:]
 
 
-def shuffle_files(first: Question) -> tuple[str, ...]:
+def shuffle_files(first: ReplayQuery) -> tuple[str, ...]:
     assert first.focus.file
     return (first.focus.file, *first.gold)[:MAX_OPENED]
 
@@ -142,7 +142,7 @@ async def work_on_unit(
             question = {"project": str(clone), "file_opened": path, "k": 20}
             async with client.post("/context/predict", json=question) as response:
                 ranked = [file["path"] for file in (await response.json())["predicted_files"]]
-            answers.rows.append(metrics.measured(ranked, asked.gold))
+            answers.rows.append(metrics.compute_metrics(ranked, asked.gold))
         expected = [item["source"]["path"] for item in bundle["items"] if item["kind"] == "file"][:10]
         await asyncio.sleep(pause)
     for path in asked.order:
@@ -177,7 +177,7 @@ def git(folder: Path, *command: str, email: str = "nobody@example.org") -> None:
 
 
 def report(work: Sequence[UnitQuestion], answers: DaemonAnswers, prefetch: dict[str, Any]) -> None:
-    places = [metrics.NAMES.index(name) for name in NAMES]
+    places = [metrics.METRIC_NAMES.index(name) for name in NAMES]
     print(f"{len(work)} units, {len(answers.latencies)} files opened")
     print("one file given".ljust(28) + "".join(name.rjust(11) for name in NAMES))
     print(_row("through the daemon", np.mean(answers.rows, axis=0)[places]))

@@ -28,18 +28,18 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from hunchd.bench.outlines import Outlines
-from hunchd.bench.replay import name_of
-from hunchd.bench.tasks import questions
-from hunchd.bench.walk import Windows, walk
+from hunchd.bench.outlines import OutlineCache
+from hunchd.bench.replay import get_repository_name
+from hunchd.bench.tasks import generate_queries
+from hunchd.bench.walk import ReplayWindows, walk_history
 from hunchd.ingestion import history
 from hunchd.prediction import calibration
 from hunchd.prediction.adaptation import HEADS
 from hunchd.prediction.features import FEATURES
 from hunchd.prediction.predictor import Predictor
-from hunchd.prediction.query import query_of
+from hunchd.prediction.query import build_query
 from hunchd.prediction.ranking import Network
-from hunchd.prediction.weights import Weights, by_hand, written
+from hunchd.prediction.weights import RankerWeights, create_default, save_weights
 from hunchd.repository.git import Git
 
 Array = NDArray[Any]
@@ -65,27 +65,27 @@ UNIT = {"seed": (-2.32, 1.95), "text": (-2.31, 2.52), "both": (-2.0, 2.44)}
 def collect(path: str, cache: Path) -> None:
     """Write features, truth and sizes of a development window's questions as one .npz file."""
     git = Git(path)
-    units = list(history.units(git))
-    windows = Windows.of(len(units), TEST_UNITS, DEVELOPMENT_UNITS)
-    predictor = Predictor(by_hand())
+    units = list(history.iter_units(git))
+    windows = ReplayWindows.create(len(units), TEST_UNITS, DEVELOPMENT_UNITS)
+    predictor = Predictor(create_default())
     matrices: list[Array] = []
     truths: list[Array] = []
     heads: list[str] = []
-    with Outlines(git, cache) as outlines:
-        for moment in walk(git, units[: windows.test], predictor, outlines, windows.start):
+    with OutlineCache(git, cache) as outlines:
+        for moment in walk_history(git, units[: windows.test], predictor, outlines, windows.start):
             for task in TASKS if moment.gold else ():
                 if task == "silence" and len(moment.gold) > 1:
                     continue  # asked as first-file already
-                window_questions = [one for one in questions(moment.unit, moment.gold, task) if one.task != "growing-1"]
+                window_questions = [one for one in generate_queries(moment.unit, moment.gold, task) if one.task != "growing-1"]
                 for question in window_questions[: MOST_OF_UNIT[task]]:
-                    query = query_of(question.focus, predictor.state)
-                    ranked = predictor.ranked(query, moment.unit.at)
+                    query = build_query(question.focus, predictor.state)
+                    ranked = predictor.rank_candidates(query, moment.unit.at)
                     paths = predictor.state.files.paths
                     matrices.append(ranked.matrix)
-                    truths.append(np.array([paths[file] in question.gold for file in ranked.found.files.tolist()], "?"))
+                    truths.append(np.array([paths[file] in question.gold for file in ranked.evidence.files.tolist()], "?"))
                     heads.append(query.head)
     np.savez(
-        cache / f"{name_of(path)}.npz",
+        cache / f"{get_repository_name(path)}.npz",
         features=np.array(FEATURES),
         matrix=np.concatenate(matrices),
         truth=np.concatenate(truths),
@@ -168,7 +168,7 @@ def train(repositories: Sequence[dict[str, Array]], head: str) -> Network:
         straight=stacked("straight.weight", 1 / MEMBERS).sum(axis=0)[:, 0],
         bias=(stacked("last.bias", 1 / MEMBERS) + stacked("straight.bias", 1 / MEMBERS)).sum(axis=0),
     )
-    best = [np.sort(network.scores(matrix))[-BEST:] for one in repositories for matrix, _ in iter_questions(one, head)]
+    best = [np.sort(network.compute_scores(matrix))[-BEST:] for one in repositories for matrix, _ in iter_questions(one, head)]
     return rescale(network, np.concatenate(best), *UNIT[head])
 
 
@@ -226,11 +226,11 @@ def calibrate(repositories: Sequence[dict[str, Array]], head: str) -> calibratio
         for collected in ours:
             repository_questions = list(iter_questions(collected, head))
             for matrix, truth in repository_questions[:: math.ceil(len(repository_questions) / OF_REPOSITORY)]:
-                scores = halved.scores(matrix)
+                scores = halved.compute_scores(matrix)
                 best = np.argsort(-scores)[:BEST]
                 sure.append(scores[best])
                 used.append(truth[best])
-    return calibration.fitted(np.concatenate(sure), np.concatenate(used))
+    return calibration.fit_isotonic(np.concatenate(sure), np.concatenate(used))
 
 
 def load_collected(cache: Path, without: list[str]) -> dict[str, dict[str, Array]]:
@@ -260,7 +260,7 @@ def fit(cache: Path, out: Path, without: list[str]) -> None:
         "script": "benchmarks/train_weights.py",
         "options": {"members": MEMBERS, "units": UNITS, "epochs": EPOCHS, "rate": RATE, "drop": DROP},
     }
-    written(Weights(heads, curves, provenance), out)
+    save_weights(RankerWeights(heads, curves, provenance), out)
 
 
 def main() -> None:
@@ -279,7 +279,7 @@ def main() -> None:
         options.cache.mkdir(parents=True, exist_ok=True)
         for repository in options.repositories:
             collect(repository, options.cache)
-            print(name_of(repository), flush=True)
+            print(get_repository_name(repository), flush=True)
     else:
         torch.set_num_threads(options.threads)
         fit(options.cache, options.out, options.without)

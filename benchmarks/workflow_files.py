@@ -25,9 +25,9 @@ from typing import Any
 import yaml
 
 from hunchd.domain.workflow import Workflow
-from hunchd.ingestion.workflows.memories import hint_of
+from hunchd.ingestion.workflows.memories import make_hint
 from hunchd.ingestion.workflows.places import is_script
-from hunchd.ingestion.workflows.scripts import workflows
+from hunchd.ingestion.workflows.scripts import read_workflows
 
 BOOKKEEPING = re.compile(
     r"(?:#|set |if |then|else|elif|fi$|fi;|for |do$|done|while |case |esac|;;|\}|\{|\)|echo |printf |exit|export |read "
@@ -45,7 +45,7 @@ def main() -> None:
         listed = subprocess.run(["git", "-C", root, "ls-files"], capture_output=True, text=True, check=True)
         files = listed.stdout.splitlines()
         began = time.perf_counter()
-        found = workflows(root, files)
+        found = read_workflows(root, files)
         seconds = time.perf_counter() - began
         steps = [step for one in found for step in one.steps]
         right = sum(_contains_command(one, step.command, root) for one in found for step in one.steps)
@@ -64,7 +64,7 @@ def main() -> None:
             print("    missed:", *each)
         chance = random.Random(options.seed)
         for one in chance.sample(found, min(options.sample, len(found))):
-            print(f"    {one.path}:{one.line} [{one.purpose}] {hint_of(one)}")
+            print(f"    {one.path}:{one.line} [{one.purpose}] {make_hint(one)}")
             for step in one.steps:
                 print("       ", step.command.replace("\n", "\n          ") or f"({step.name})")
 

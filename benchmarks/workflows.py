@@ -28,11 +28,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import mean
 
-from hunchd.domain.workflow import Ran
-from hunchd.ingestion.workflows.habits import IDLE, habits
-from hunchd.ingestion.workflows.steps import steps_of
-from hunchd.ingestion.workflows.triggers import branch_kind
-from hunchd.prediction.next_step import Moment, NextStep
+from hunchd.domain.workflow import CommandRun
+from hunchd.ingestion.workflows.habits import IDLE_SECONDS, find_habits
+from hunchd.ingestion.workflows.steps import parse_steps
+from hunchd.ingestion.workflows.triggers import generalize_branch
+from hunchd.prediction.next_step import StepContext, NextStepPredictor
 
 COMMANDS = (
     "git add -A", "git add {path}", 'git commit -m "{text}"', "git push", "git push origin {branch}", "git pull",
@@ -76,7 +76,7 @@ class PlantedWorkflow:
 class StreamCommand:
     """Command of the stream; `inside` of a run, and not its first step."""
 
-    ran: Ran
+    ran: CommandRun
     inside: bool
 
 
@@ -146,7 +146,7 @@ def _weigh_trigger(one: PlantedWorkflow, branch: str, hour: int) -> float:
 
 
 def _next_session(chance: random.Random, at: float) -> float:
-    at += chance.uniform(IDLE + 60, 4 * 3_600)
+    at += chance.uniform(IDLE_SECONDS + 60, 4 * 3_600)
     hour = at % 86_400 / 3_600
     return at + (24 - hour + 8 + chance.random()) * 3_600 if not 8 <= hour <= 18 else at
 
@@ -197,8 +197,8 @@ def _make_command(
         version=f"v{chance.randint(0, 9)}.{chance.randint(0, 30)}.{chance.randint(0, 9)}",
         url=f"https://example.org/{word}",
     )
-    for step in steps_of(filled):
-        yield StreamCommand(Ran(at, step.template, step.command, failed, branch), inside)
+    for step in parse_steps(filled):
+        yield StreamCommand(CommandRun(at, step.template, step.command, failed, branch), inside)
 
 
 def _template(line: str) -> str:
@@ -210,7 +210,7 @@ def measure_recovery(stream: Stream) -> dict[str, float]:
     planted = [tuple(map(_template, one.commands)) for one in stream.planted]
     due = {number for number, one in enumerate(stream.planted) if stream.whole[one] >= ENOUGH}
     began = time.perf_counter()
-    found = [tuple(step.template for step in one.steps) for one in habits([one.ran for one in stream.given])]
+    found = [tuple(step.template for step in one.steps) for one in find_habits([one.ran for one in stream.given])]
     seconds = time.perf_counter() - began
     pairs = sorted(
         ((_measure_f1(one, other), a, b) for a, one in enumerate(found) for b, other in enumerate(planted)),
@@ -272,19 +272,19 @@ class Markov:
 
 def measure_next_steps(stream: Stream, *, mine_every: int = 200) -> dict[str, float]:
     """Return the hit rates of the models, step by step."""
-    popular, markov, own = Popular(), Markov(), NextStep()
+    popular, markov, own = Popular(), Markov(), NextStepPredictor()
     hits: dict[str, list[float]] = defaultdict(list)
-    log: list[Ran] = []
+    log: list[CommandRun] = []
     begin = int(len(stream.given) * 0.4)
     spent = 0.0
     for number, one in enumerate(stream.given):
         ran = one.ran
         began = time.perf_counter()
-        if log and ran.at - log[-1].at > IDLE:
-            own.pause()
+        if log and ran.at - log[-1].at > IDLE_SECONDS:
+            own.clear_recent()
         hour = int(ran.at % 86_400 // 3_600)
-        moment = Moment(branch_kind(ran.branch), hour, int(ran.at // 86_400 + 3) % 7)
-        expected_steps = [each.step for each in own.expected(3, moment=moment)]
+        moment = StepContext(generalize_branch(ran.branch), hour, int(ran.at // 86_400 + 3) % 7)
+        expected_steps = [each.step for each in own.predict_steps(3, step_context=moment)]
         spent += time.perf_counter() - began
         if number >= begin:
             for name, expected_names in (
@@ -298,11 +298,11 @@ def measure_next_steps(stream: Stream, *, mine_every: int = 200) -> dict[str, fl
         popular.note(ran.template)
         markov.note(ran.template)
         began = time.perf_counter()
-        own.note(ran.template, failed=ran.failed, moment=moment)
+        own.learn_step(ran.template, failed=ran.failed, step_context=moment)
         spent += time.perf_counter() - began
         log.append(ran)
         if number % mine_every == mine_every - 1:
-            own.knows([[step.template for step in habit.steps] for habit in habits(log)])
+            own.set_workflows([[step.template for step in habit.steps] for habit in find_habits(log)])
     return {name: mean(expected_steps) for name, expected_steps in hits.items()} | {
         "ms a step": spent / len(stream.given) * 1_000
     }

@@ -34,26 +34,26 @@ from typing import NamedTuple
 
 from years_drawing import Figures, draw
 
-from hunchd.assembly.tokens import count
+from hunchd.assembly.tokens import count_tokens
 from hunchd.config.settings import ConsolidationSettings
 from hunchd.consolidation.aging import SHOWN_AS
-from hunchd.consolidation.chronicling import HISTORY, PART_OF
-from hunchd.consolidation.plan import Step
-from hunchd.consolidation.planner import PLANNED, Planner
-from hunchd.consolidation.probing import FOUND, FOUND_AFTER
+from hunchd.consolidation.chronicling import HISTORY_CATEGORY, PART_OF
+from hunchd.consolidation.plan import ConsolidationStep
+from hunchd.consolidation.planner import PLANNED_STEPS, Planner
+from hunchd.consolidation.probing import MAX_RANK_BEFORE, MAX_RANK_AFTER
 from hunchd.domain.history import Unit
 from hunchd.domain.memory import Levels, Memory, Status
 from hunchd.domain.work import is_work
-from hunchd.engine.answering.searching import Searching
-from hunchd.engine.nightly.usage import Usage
-from hunchd.engine.status import memory_of
+from hunchd.engine.answering.searching import SearchService
+from hunchd.engine.nightly.usage import UsageTracker
+from hunchd.engine.status import measure_process_memory
 from hunchd.ingestion import history
-from hunchd.ingestion.episodes import episode
-from hunchd.protocol.child import Child
+from hunchd.ingestion.episodes import build_episode
+from hunchd.protocol.child import HelperProcess
 from hunchd.protocol.requests import SearchRequest
 from hunchd.repository.git import Git
-from hunchd.store.client import LIMITS, StoreClient
-from hunchd.store.hot import HotTier
+from hunchd.store.client import PROCESS_LIMITS, StoreClient
+from hunchd.store.hot import MemoryCache
 
 PROJECT = "p0"
 DAY = timedelta(days=1)
@@ -81,10 +81,10 @@ class StoreUnderTest:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         argv = [sys.executable, "-c", PROCESS, str(folder), "--no-embedding", "--idle-after", "100000"]
-        self.process = Child(argv, name="the store process", env=dict(LIMITS) | {"PYTHONPATH": ":".join(sys.path)})
+        self.process = HelperProcess(argv, name="the store process", env=dict(PROCESS_LIMITS) | {"PYTHONPATH": ":".join(sys.path)})
         self.store = StoreClient(self.process)
         self._now = datetime.now(UTC)
-        self._searching = Searching(HotTier(), self.store, now=lambda: self._now)
+        self._searching = SearchService(MemoryCache(), self.store, now=lambda: self._now)
 
     async def put(self, memories: Sequence[Memory]) -> None:
         for begin in range(0, len(memories), PUT_AT_ONCE):
@@ -99,8 +99,8 @@ class StoreUnderTest:
     async def weighed(self) -> tuple[float, float]:
         """Return MB on disk and in memory."""
         await self.store.optimise()
-        stats = await self.store.stats()
-        return stats["bytes"] / 1e6, memory_of(self.process.pid or 0) / 1e6
+        stats = await self.store.fetch_stats()
+        return stats["bytes"] / 1e6, measure_process_memory(self.process.pid or 0) / 1e6
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +146,7 @@ class ReplayState:
     """State that lasts from one day to the next."""
 
     planner: Planner
-    usage: Usage = field(default_factory=Usage)
+    usage: UsageTracker = field(default_factory=UsageTracker)
     past: deque[PastUnit] = field(default_factory=lambda: deque(maxlen=5_000))
     every: dict[str, Memory] = field(default_factory=dict)  # content of the store that never forgets
     heirs: dict[str, str] = field(default_factory=dict)  # id of the memory that replaces it now
@@ -168,7 +168,7 @@ def make_session_note(unit: Unit, memory: Memory) -> Memory:
 def format_shown(memory: Memory, quoted: str) -> str:
     """Return a memory as a bundle shows it."""
     level = memory.source.get(SHOWN_AS)
-    if memory.category == HISTORY:
+    if memory.category == HISTORY_CATEGORY:
         return quoted
     if level == "compressed" and memory.levels.compressed:
         return memory.levels.compressed
@@ -183,11 +183,11 @@ class Replay:
 
     def happened(self, units: Sequence[Unit], now: datetime) -> None:
         for unit in units:
-            memory = replace(episode(unit, PROJECT, now=now), at=now)
+            memory = replace(build_episode(unit, PROJECT, now=now), at=now)
             new = [memory, make_session_note(unit, memory)] if is_work(unit) else [memory]
             self.years.new += new
             self.years.every.update({one.id: one for one in new})
-            self.years.planner.take(new)
+            self.years.planner.load(new)
             files = frozenset(change.path for change in unit.changes)
             self.years.past.append(PastUnit(memory.id, files, is_work(unit)))
 
@@ -207,20 +207,20 @@ class Replay:
             took.append((time.perf_counter() - began) * 1e3)
         day.milliseconds.append((took[0], took[1]))
         memories = self.years.planner.memories
-        ours = sum(count(format_shown(memories[one], quoted)) for one, quoted in answers[0])
-        day.tokens.append((ours, sum(count(format_shown(self.years.every[one], quoted)) for one, quoted in answers[1])))
+        ours = sum(count_tokens(format_shown(memories[one], quoted)) for one, quoted in answers[0])
+        day.tokens.append((ours, sum(count_tokens(format_shown(self.years.every[one], quoted)) for one, quoted in answers[1])))
         self._judge(needed, [{one for one, _ in answer} for answer in answers], day, now)
-        self.years.usage.asked(query, PROJECT, [one for one, _ in answers[0]], now)
+        self.years.usage.record_query(query, PROJECT, [one for one, _ in answers[0]], now)
 
     def _judge(self, needed: Sequence[PastUnit], found: Sequence[set[str]], day: Day, now: datetime) -> None:
         for name, _, of_work in needed:
             saying = self._saying(name)
-            itself = [one for one in saying if self.years.planner.memories[one].category != HISTORY]
+            itself = [one for one in saying if self.years.planner.memories[one].category != HISTORY_CATEGORY]
             both = bool(saying & found[0]), bool({name, f"s{name}"} & found[1])
             day.needs.append(Need(name, of_work, both, gone=not saying, only_told=bool(saying) and not itself))
             for one in saying & found[0]:
-                if self.years.planner.memories[one].category != HISTORY:
-                    self.years.usage.used(one, now)
+                if self.years.planner.memories[one].category != HISTORY_CATEGORY:
+                    self.years.usage.record_use(one, now)
 
     def _saying(self, name: str) -> set[str]:
         """Return what still mentions an episode.
@@ -241,7 +241,7 @@ class Replay:
 
     def _tells_of(self, memory: Memory, name: str) -> bool:
         active = memory.status in (Status.ACTIVE, Status.SUSPECT)
-        return active and (memory.category != HISTORY or self._has_a_line(memory, name))
+        return active and (memory.category != HISTORY_CATEGORY or self._has_a_line(memory, name))
 
     def _has_a_line(self, history: Memory, name: str) -> bool:
         memory = self.years.every[name]
@@ -260,23 +260,23 @@ class Replay:
         planner.now = now
         gate = number % GATE_EVERY == GATE_EVERY - 1
         probes = await self._probes(f"night {number}", now) if gate else []
-        tallies = years.usage.tallies()
+        tallies = years.usage.get_tallies()
         before = dict(planner.memories)
-        for step in PLANNED:
-            for entry in planner.plan(step, tallies if step is Step.USE else {}):
-                years.counts[entry.counts] += 1
-        planner.compared = frozenset(planner.comparable())
-        years.usage.counted(tallies)
+        for step in PLANNED_STEPS:
+            for entry in planner.plan(step, tallies if step is ConsolidationStep.USE else {}):
+                years.counts[entry.counter] += 1
+        planner.compared_keys = frozenset(planner.iter_comparison_keys())
+        years.usage.subtract_tallies(tallies)
         after = planner.memories
         changed = [one for one in after.values() if before.get(one.id) is not one]
         self._inherit(changed)
         await self.ours.put(changed)
         if gate:
             await self._compare(probes, now)
-        erased = planner.erasable()
+        erased = planner.list_erasable_ids()
         if erased:
             await self.ours.store.delete(erased, PROJECT)
-            planner.leave(erased)
+            planner.remove(erased)
             years.usage.forget(erased)
             years.counts["erased"] += len(erased)
         day.night = time.perf_counter() - began
@@ -291,13 +291,13 @@ class Replay:
 
     async def _probes(self, seed: str, now: datetime) -> list[tuple[str, str]]:
         """Return questions that find their memory before the night."""
-        queries = self.years.planner.probes(ConsolidationSettings().probes, seed)
-        return [one for one in queries if one[1] in {name for name, _ in await self.ours.ask(one[0], now, FOUND)}]
+        queries = self.years.planner.draw_probes(ConsolidationSettings().probes, seed)
+        return [one for one in queries if one[1] in {name for name, _ in await self.ours.ask(one[0], now, MAX_RANK_BEFORE)}]
 
     async def _compare(self, probes: Sequence[tuple[str, str]], now: datetime) -> None:
         lost_count = 0
         for query, wanted in probes:
-            found = {name for name, _ in await self.ours.ask(query, now, FOUND_AFTER)}
+            found = {name for name, _ in await self.ours.ask(query, now, MAX_RANK_AFTER)}
             lost_count += not {wanted, self.years.heirs.get(wanted)} & found
         probe_counts = self.years.probes
         probe_counts[0], probe_counts[1] = probe_counts[0] + len(probes), probe_counts[1] + lost_count
@@ -311,7 +311,7 @@ class Replay:
 def _units_of(repository: Path, cache: Path) -> list[Unit]:
     """Return the whole history, cached for later runs."""
     if not cache.exists():
-        cache.write_bytes(pickle.dumps(list(history.units(Git(repository)))))
+        cache.write_bytes(pickle.dumps(list(history.iter_units(Git(repository)))))
     units: list[Unit] = pickle.loads(cache.read_bytes())
     return units
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import tiktoken
 from rs_bpe.bpe import openai
 
-from hunchd.assembly.tokens import count
+from hunchd.assembly.tokens import count_tokens
 
 
 def claude(path: Path) -> tiktoken.Encoding:
@@ -33,7 +33,7 @@ def main(vocabulary: str, *paths: str) -> None:
         text = Path(path).read_text(encoding="utf-8", errors="replace")
         true = (o200k.count(text), cl100k.count(text), len(published.encode(text, disallowed_special=())))
         begin = time.process_time()
-        ours = count(text)
+        ours = count_tokens(text)
         speed = len(text.encode()) / 1e6 / max(time.process_time() - begin, 1e-9)
         error = 100 * (ours / max(*true, 1) - 1)
         print(f"{path[-40:]:40} {true[0]:8} {true[1]:8} {true[2]:8} {ours:8} {error:+6.1f}% {speed:6.1f}")

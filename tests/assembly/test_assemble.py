@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hunchd.assembly.assemble import assemble
-from hunchd.assembly.budget import shares
-from hunchd.assembly.tokens import count
-from hunchd.domain.context import Activity, Bundle, Piece
+from hunchd.assembly.budget import split_budget
+from hunchd.assembly.tokens import count_tokens
+from hunchd.domain.context import Activity, Bundle, ContextCandidate
 from hunchd.domain.memory import Trust
 
 
-def piece(id: str, **given: Any) -> Piece:
+def piece(id: str, **given: Any) -> ContextCandidate:
     defaults: dict[str, Any] = {
         "kind": "fact",
         "tier": 2,
@@ -25,7 +25,7 @@ def piece(id: str, **given: Any) -> Piece:
         "forms": (("full", f"{id} says one thing of its own"),),
         "trust": Trust.DERIVED,
     }
-    return Piece(id=id, **defaults | given)
+    return ContextCandidate(id=id, **defaults | given)
 
 
 def words(count: int, seed: str) -> str:
@@ -37,7 +37,7 @@ def words(count: int, seed: str) -> str:
 levels = st.sampled_from(["full", "summary", "compressed", "index"])
 pieces = st.lists(
     st.builds(
-        Piece,
+        ContextCandidate,
         id=st.text(min_size=1, max_size=8),
         kind=st.sampled_from(["file", "error", "decision", "episode", "fact"]),
         tier=st.integers(1, 4),
@@ -57,17 +57,17 @@ pieces = st.lists(
     st.text(max_size=60), pieces, st.integers(1, 9000), st.sampled_from(["", "debugging", "new_feature"]), st.booleans()
 )
 def test_token_sums_are_exact_within_budget(
-    header: str, candidates: list[Piece], budget: int, activity: Activity, degraded: bool
+    header: str, candidates: list[ContextCandidate], budget: int, activity: Activity, degraded: bool
 ) -> None:
     bundle = assemble(
         header, candidates, budget, activity, degraded=("x",) if degraded else (), topics=("cli", "config")
     )
 
-    assert bundle.token_count == count(bundle.context) <= budget
+    assert bundle.token_count == count_tokens(bundle.context) <= budget
     assert set(bundle.tiers) == {1, 2, 3, 4}
     top = bundle.context.split("\n\n## ")[0]
-    end = count("\n") if bundle.context else 0
-    assert sum(bundle.tiers.values()) + count(top) + end == bundle.token_count
+    end = count_tokens("\n") if bundle.context else 0
+    assert sum(bundle.tiers.values()) + count_tokens(top) + end == bundle.token_count
     assert bundle.status == ("degraded" if degraded else "ok" if bundle.context else "empty")
     ids = [item.id for item in bundle.items]
     assert len(ids) == len(set(ids))
@@ -79,7 +79,7 @@ def test_token_sums_are_exact_within_budget(
 
 @settings(max_examples=50, deadline=None)
 @given(pieces, st.randoms())
-def test_candidate_order_does_not_matter(candidates: list[Piece], shuffle: random.Random) -> None:
+def test_candidate_order_does_not_matter(candidates: list[ContextCandidate], shuffle: random.Random) -> None:
     candidates = list({each.id: each for each in candidates}.values())
     shuffled = list(candidates)
     shuffle.shuffle(shuffled)
@@ -133,13 +133,13 @@ def test_unused_tier_share_flows_on() -> None:
 
     bundle = assemble("a.py", many, 2000, "")
 
-    assert bundle.tiers[3] > 3 * shares(2000)[3]
+    assert bundle.tiers[3] > 3 * split_budget(2000)[3]
 
 
 def test_debugging_raises_critical_tier_share() -> None:
-    assert shares(8000) == {1: 2000, 2: 3000, 3: 2000, 4: 1000}
-    assert shares(8000, "debugging") == {1: 3000, 2: 2500, 3: 1500, 4: 1000}
-    assert sum(shares(777, "new_feature").values()) == 777
+    assert split_budget(8000) == {1: 2000, 2: 3000, 3: 2000, 4: 1000}
+    assert split_budget(8000, "debugging") == {1: 3000, 2: 2500, 3: 1500, 4: 1000}
+    assert sum(split_budget(777, "new_feature").values()) == 777
 
 
 def test_duplicate_file_and_text_are_dropped() -> None:

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hunchd.assembly.compiling import Compiled, Ingredients, compiled
-from hunchd.assembly.history import ENTRY_TOKENS, Entry, View
-from hunchd.assembly.tokens import count
+from hunchd.assembly.compiling import CompiledPrompt, PromptInputs, compile_prompt
+from hunchd.assembly.history import ENTRY_TOKENS, HistoryEntry, HistoryView
+from hunchd.assembly.tokens import count_tokens
 from hunchd.domain.errors import InvalidInput
 
 TOOLS = [
@@ -21,37 +21,37 @@ TOOLS = [
 ]
 
 
-def entry(turn: int, text: str) -> Entry:
-    return Entry("user" if turn % 2 else "assistant", text, count(text) + ENTRY_TOKENS, f"m{turn}", turn)
+def entry(turn: int, text: str) -> HistoryEntry:
+    return HistoryEntry("user" if turn % 2 else "assistant", text, count_tokens(text) + ENTRY_TOKENS, f"m{turn}", turn)
 
 
 def history(turns: int, words: int = 40) -> Any:
     """Build views whose condensed part stands for whatever does not fit."""
     entries = [entry(turn, f"turn{turn} " + "word " * words) for turn in range(1, turns + 1)]
 
-    def view(budget: int) -> View:
-        kept, room = list[Entry](), budget
+    def view(budget: int) -> HistoryView:
+        kept, room = list[HistoryEntry](), budget
         for one in reversed(entries[1:]):
             room -= one.tokens
             if room < 0:
                 break
             kept.insert(0, one)
         shown = (*entries[:1], *kept)
-        return View(shown, 1, sum(one.tokens for one in shown), 0, 0)
+        return HistoryView(shown, 1, sum(one.tokens for one in shown), 0, 0)
 
     return view
 
 
-def prompt(**given: Any) -> Compiled:
+def prompt(**given: Any) -> CompiledPrompt:
     basic: dict[str, Any] = {"history": history(6), "message": "What now?", "budget": 32_000}
-    return compiled(Ingredients(**basic | given))
+    return compile_prompt(PromptInputs(**basic | given))
 
 
-def texts(made: Compiled) -> list[str]:
+def texts(made: CompiledPrompt) -> list[str]:
     return [block["text"] for message in made.messages for block in message["content"]]
 
 
-def marks(made: Compiled) -> list[int]:
+def marks(made: CompiledPrompt) -> list[int]:
     blocks = [block for message in made.messages for block in message["content"]]
     return [index for index, block in enumerate(blocks) if "cache_control" in block]
 
@@ -88,21 +88,21 @@ def test_long_page_is_cut_by_section() -> None:
     assert parts == list(range(len(parts)))
     assert 5 < len(parts) < 60
     assert "the rest of this page is not shown" in shown
-    assert made.pruned == ("profile",)
+    assert made.pruned_sections == ("profile",)
 
 
 def test_page_that_fits_is_whole() -> None:
     made = prompt(profile=[page(20)], budget=32_000)
 
     assert "Part 19" in "\n".join(texts(made))
-    assert made.pruned == ()
+    assert made.pruned_sections == ()
 
 
 def test_pruned_names_sections_that_lack_something() -> None:
     facts = [f"- decision: thing {number}: {'word ' * 20}" for number in range(300)]
 
-    assert prompt(background=facts).pruned == ("background",)
-    assert "task" not in prompt(background=facts, history=history(200), budget=2_000).pruned
+    assert prompt(background=facts).pruned_sections == ("background",)
+    assert "task" not in prompt(background=facts, history=history(200), budget=2_000).pruned_sections
 
 
 def test_static_prefix_is_independent_of_user() -> None:
@@ -136,7 +136,7 @@ def test_cache_marks_are_limited_to_four() -> None:
 
     assert len(marks(made)) == 4
     assert [blocks[index][:8].split()[0] for index in marks(made)[2:]] == ["turn1", "turn30"]
-    assert len(marks(prompt(history=lambda _: View((), 0, 0, 0, 0)))) == 1
+    assert len(marks(prompt(history=lambda _: HistoryView((), 0, 0, 0, 0)))) == 1
 
 
 def test_pruning_order_over_budget() -> None:
@@ -146,22 +146,22 @@ def test_pruning_order_over_budget() -> None:
         "history": history(80),
         "message": "word " * 2_000 + "What now?",
     }
-    whole = compiled(Ingredients(budget=32_000, **long))
+    whole = compile_prompt(PromptInputs(budget=32_000, **long))
     needed = whole.token_count
     seen: list[tuple[str, ...]] = []
     for budget in range(needed, whole.sections["prefix"] + whole.sections["message"] + 100, -150):
-        made = compiled(Ingredients(budget=budget, **long))
+        made = compile_prompt(PromptInputs(budget=budget, **long))
         assert made.token_count <= budget
         assert "How to read this prompt" in texts(made)[0]
         assert texts(made)[-1].endswith("What now?")
-        if "history" in made.pruned:
+        if "history" in made.pruned_sections:
             assert made.sections["task"] == 0
-        if "retrieved" in made.pruned:
+        if "retrieved" in made.pruned_sections:
             shown = "\n".join(texts(made))
-            assert "turn1 " in shown or "history" in made.pruned
+            assert "turn1 " in shown or "history" in made.pruned_sections
             # The least relevant go first.
             assert [f"memory{n} " in shown for n in range(6)] == sorted((f"memory{n} " in shown for n in range(6)), reverse=True)  # fmt: skip  # noqa: E501
-        seen.append(made.pruned)
+        seen.append(made.pruned_sections)
     assert {"task", "history", "retrieved"} <= {name for pruned in seen for name in pruned}
 
 
@@ -188,5 +188,5 @@ def test_prompt_never_exceeds_budget(budget: int, turns: int, lines: list[str], 
         return
 
     assert made.token_count <= budget
-    shown = sum(count(text) for text in texts(made)) + ENTRY_TOKENS * (len(made.messages) - 1)
+    shown = sum(count_tokens(text) for text in texts(made)) + ENTRY_TOKENS * (len(made.messages) - 1)
     assert shown <= made.token_count * 1.02 + 8

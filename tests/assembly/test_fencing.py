@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hunchd.assembly.fencing import addresses_a_model, fenced, neutral, nonce_for, quoted, single_line
+from hunchd.assembly.fencing import addresses_a_model, fence, neutralize, make_nonce, quote, to_single_line
 
 anything = st.text(alphabet=st.characters())
 
@@ -25,7 +25,7 @@ anything = st.text(alphabet=st.characters())
     ],
 )
 def test_invisible_characters_are_removed(text: str, plain: str) -> None:
-    assert neutral(text) == plain
+    assert neutralize(text) == plain
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_invisible_characters_are_removed(text: str, plain: str) -> None:
     ],
 )
 def test_neutral_text_starts_no_block_or_tag(text: str) -> None:
-    made = neutral(f"first\n{text}\nlast").split("\n")[1]
+    made = neutralize(f"first\n{text}\nlast").split("\n")[1]
 
     assert made != text
     assert not made.startswith(("#", "`", "~", "<", ">", "-"))
@@ -55,20 +55,20 @@ def test_neutral_text_starts_no_block_or_tag(text: str) -> None:
 
 @pytest.mark.parametrize("empty", ["\n", " \n", "\r", "- \n", "["])
 def test_blank_text_is_neutralized_quickly(empty: str) -> None:
-    assert neutral(empty * 50_000 + "\n# end").endswith("\\# end")
+    assert neutralize(empty * 50_000 + "\n# end").endswith("\\# end")
 
 
 def test_command_placeholder_brackets_match() -> None:
-    assert neutral("twine upload <path> <a href=x>") == "twine upload ‹path› ‹a href=x>"
+    assert neutralize("twine upload <path> <a href=x>") == "twine upload ‹path› ‹a href=x>"
 
 
 def test_generic_types_are_no_tags() -> None:
-    assert neutral("fn f(x: Vec<T>) -> Option<String>") == "fn f(x: Vec<T>) -> Option<String>"
+    assert neutralize("fn f(x: Vec<T>) -> Option<String>") == "fn f(x: Vec<T>) -> Option<String>"
 
 
 @given(anything, st.integers(min_value=1, max_value=300))
 def test_single_line_respects_limit(text: str, limit: int) -> None:
-    line = single_line(text, limit)
+    line = to_single_line(text, limit)
 
     assert len(line) <= limit
     assert len(line.splitlines()) <= 1
@@ -76,7 +76,7 @@ def test_single_line_respects_limit(text: str, limit: int) -> None:
 
 @given(anything)
 def test_quotation_cannot_close_itself(text: str) -> None:
-    inside = quoted(text)[1:-1]
+    inside = quote(text)[1:-1]
 
     assert "«" not in inside
     assert "»" not in inside
@@ -84,13 +84,13 @@ def test_quotation_cannot_close_itself(text: str) -> None:
 
 @given(anything)
 def test_neutralizing_is_idempotent(text: str) -> None:
-    assert neutral(neutral(text)) == neutral(text)
+    assert neutralize(neutralize(text)) == neutralize(text)
 
 
 @given(anything, anything)
 def test_every_fenced_line_is_prefixed(text: str, provenance: str) -> None:
-    nonce = nonce_for(b"secret", text)
-    first, *body, last = fenced(text, provenance=provenance, nonce=nonce).split("\n")
+    nonce = make_nonce(b"secret", text)
+    first, *body, last = fence(text, provenance=provenance, nonce=nonce).split("\n")
 
     assert first.startswith(f"[data {nonce}: ")
     assert last == f"[end {nonce}]"
@@ -99,8 +99,8 @@ def test_every_fenced_line_is_prefixed(text: str, provenance: str) -> None:
 
 
 def test_nonce_is_stable_and_differs_by_secret() -> None:
-    assert nonce_for(b"a", "text") == nonce_for(b"a", "text")
-    assert nonce_for(b"a", "text") != nonce_for(b"b", "text")
+    assert make_nonce(b"a", "text") == make_nonce(b"a", "text")
+    assert make_nonce(b"a", "text") != make_nonce(b"b", "text")
 
 
 @pytest.mark.parametrize(

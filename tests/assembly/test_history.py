@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hunchd.assembly.history import LARGE_CHARACTERS, MOST_TURNS, History, View
-from hunchd.assembly.tokens import count
-from hunchd.domain.session import Event, Message, turns_of
-from hunchd.ingestion.digesting import digested
+from hunchd.assembly.history import LARGE_CHARACTERS, MAX_TURNS, SessionHistory, HistoryView
+from hunchd.assembly.tokens import count_tokens
+from hunchd.domain.session import MessageType, Message, group_into_turns
+from hunchd.ingestion.digesting import digest_turns
 
 BUDGET = 4_000  # tokens
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def log(*said: tuple[Event, str]) -> list[Message]:
+def log(*said: tuple[MessageType, str]) -> list[Message]:
     return [
         Message(
             number=number,
@@ -25,8 +25,8 @@ def log(*said: tuple[Event, str]) -> list[Message]:
             event=event,
             text=text,
             at=START + timedelta(minutes=number),
-            tokens=count(text),
-            name="tool" if event in (Event.CALL, Event.RESULT) else None,
+            tokens=count_tokens(text),
+            name="tool" if event in (MessageType.CALL, MessageType.RESULT) else None,
         )
         for number, (event, text) in enumerate(said, start=1)
     ]
@@ -36,23 +36,23 @@ def make_messages(turns: int, words: int = 20) -> list[Message]:
     """Build alternating turns of user and assistant, each with a unique word."""
     return log(
         *(
-            (Event.USER if n % 2 else Event.ASSISTANT, f"marker{n} " + "some words to say " * (words // 4))
+            (MessageType.USER if n % 2 else MessageType.ASSISTANT, f"marker{n} " + "some words to say " * (words // 4))
             for n in range(1, turns + 1)
         )
     )
 
 
-def views(messages: list[Message], budget: int = BUDGET) -> list[View]:
+def views(messages: list[Message], budget: int = BUDGET) -> list[HistoryView]:
     """Return the view after each message."""
-    history = History(budget, digested)
+    history = SessionHistory(budget, digest_turns)
     found = []
     for message in messages:
         history.add(message)
-        found.append(history.view())
+        found.append(history.build_view())
     return found
 
 
-EVENTS = st.sampled_from([Event.USER, Event.ASSISTANT, Event.CALL, Event.RESULT, Event.RESULT, Event.SYSTEM])
+EVENTS = st.sampled_from([MessageType.USER, MessageType.ASSISTANT, MessageType.CALL, MessageType.RESULT, MessageType.RESULT, MessageType.SYSTEM])
 TEXTS = st.integers(1, 400).flatmap(lambda n: st.sampled_from(["word ", "We use A instead of B. ", "é", "x=1;\n"]).map(lambda w: w * n))  # fmt: skip  # noqa: E501
 LOGS = st.lists(st.tuples(EVENTS, TEXTS), max_size=70).map(lambda said: log(*said))
 
@@ -60,7 +60,7 @@ LOGS = st.lists(st.tuples(EVENTS, TEXTS), max_size=70).map(lambda said: log(*sai
 @settings(max_examples=15, deadline=None)
 @given(LOGS, st.integers(600, 12_000))
 def test_history_is_append_only_between_compactions(messages: list[Message], budget: int) -> None:
-    before = View((), 0, 0, 0, 0)
+    before = HistoryView((), 0, 0, 0, 0)
     for view in views(messages, budget):
         if view.compactions == before.compactions:
             assert view.entries[: len(before.entries)] == before.entries
@@ -71,19 +71,19 @@ def test_history_is_append_only_between_compactions(messages: list[Message], bud
 @settings(max_examples=15, deadline=None)
 @given(LOGS)
 def test_same_log_gives_same_bytes(messages: list[Message]) -> None:
-    half = History(BUDGET, digested)
+    half = SessionHistory(BUDGET, digest_turns)
     for message in messages:
         half.add(message)
-        half.view()
+        half.build_view()
 
-    assert views(messages)[-1:] == ([half.view()] if messages else [])
+    assert views(messages)[-1:] == ([half.build_view()] if messages else [])
 
 
 @settings(max_examples=15, deadline=None)
 @given(LOGS)
 def test_last_turns_are_verbatim(messages: list[Message]) -> None:
-    spoken = [one for one in messages if one.event in (Event.USER, Event.ASSISTANT) and one.tokens < BUDGET / 8]
-    last = {one.id for turn in turns_of(messages)[-3:] for one in turn.messages}
+    spoken = [one for one in messages if one.event in (MessageType.USER, MessageType.ASSISTANT) and one.tokens < BUDGET / 8]
+    last = {one.id for turn in group_into_turns(messages)[-3:] for one in turn.messages}
     shown = {entry.message: entry.text for entry in (views(messages)[-1].entries if messages else ())}
 
     for message in spoken:
@@ -92,7 +92,7 @@ def test_last_turns_are_verbatim(messages: list[Message]) -> None:
 
 
 def test_twenty_turns_condense_the_middle() -> None:
-    before, *_, after = views(make_messages(MOST_TURNS + 1))[MOST_TURNS - 1 :]
+    before, *_, after = views(make_messages(MAX_TURNS + 1))[MAX_TURNS - 1 :]
     shown = "\n".join(entry.text for entry in after.entries)
 
     assert before.compactions == 0
@@ -111,8 +111,8 @@ def test_half_the_budget_triggers_compaction() -> None:
 
 def test_large_stale_result_becomes_pointer() -> None:
     large = "first line of it\n" + "x = 1\n" * LARGE_CHARACTERS + "last line of it"
-    said = [(Event.USER, "read it"), (Event.CALL, "read"), (Event.RESULT, large), (Event.ASSISTANT, "I see.")]
-    messages = log(*said, *((Event.USER, f"next {n}") for n in range(30)))
+    said = [(MessageType.USER, "read it"), (MessageType.CALL, "read"), (MessageType.RESULT, large), (MessageType.ASSISTANT, "I see.")]
+    messages = log(*said, *((MessageType.USER, f"next {n}") for n in range(30)))
 
     new, old = views(messages, 200_000)[2], views(messages, 200_000)[-1]
     fresh = next(entry for entry in new.entries if entry.message == "m3")
@@ -126,7 +126,7 @@ def test_large_stale_result_becomes_pointer() -> None:
 
 def test_oversized_result_shows_both_ends() -> None:
     result = "begin " + "word " * 9_000 + "end"
-    [*_, view] = views(log((Event.USER, "run"), (Event.CALL, "run"), (Event.RESULT, result)))
+    [*_, view] = views(log((MessageType.USER, "run"), (MessageType.CALL, "run"), (MessageType.RESULT, result)))
 
     assert view.tokens <= BUDGET / 2
     assert view.entries[-1].text.endswith("end")
@@ -136,10 +136,10 @@ def test_oversized_result_shows_both_ends() -> None:
 
 def test_decision_survives_many_compactions() -> None:
     messages = log(
-        (Event.USER, "We decided on zstandard instead of gzip, because reading must be fast."),
-        *((Event.ASSISTANT if n % 2 else Event.USER, f"step {n} " * 30) for n in range(400)),
+        (MessageType.USER, "We decided on zstandard instead of gzip, because reading must be fast."),
+        *((MessageType.ASSISTANT if n % 2 else MessageType.USER, f"step {n} " * 30) for n in range(400)),
     )
-    condensed = log(*((one.event, one.text) for one in messages[1:41]), (Event.USER, messages[0].text))
+    condensed = log(*((one.event, one.text) for one in messages[1:41]), (MessageType.USER, messages[0].text))
     rest = [(one.event, one.text) for one in messages[41:]]
     [*_, view] = views(log(*((one.event, one.text) for one in condensed), *rest))
 
@@ -150,10 +150,10 @@ def test_decision_survives_many_compactions() -> None:
 
 @pytest.mark.parametrize("turns", [1, 2, 3, 6, 14])
 def test_forced_compaction_keeps_first_and_last(turns: int) -> None:
-    history = History(BUDGET, digested)
+    history = SessionHistory(BUDGET, digest_turns)
     for message in make_messages(turns):
         history.add(message)
     history.compact()
-    shown = "\n".join(entry.text for entry in history.view().entries)
+    shown = "\n".join(entry.text for entry in history.build_view().entries)
 
     assert all(f"marker{n} " in shown for n in {1, 2, turns, max(1, turns - 1), max(1, turns - 2)} if n <= turns)

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hunchd.assembly.tokens import count
+from hunchd.assembly.tokens import count_tokens
 
 TEXTS = {
     "python": (
@@ -57,12 +57,12 @@ TEXTS = {
 
 @pytest.mark.parametrize(("text", "true"), TEXTS.values(), ids=TEXTS.keys())
 def test_count_is_within_two_percent_of_tokenizers(text: str, true: int) -> None:
-    assert count(text) >= 0.98 * true
-    assert count(text) <= 1.15 * true + 2
+    assert count_tokens(text) >= 0.98 * true
+    assert count_tokens(text) <= 1.15 * true + 2
 
 
 def test_empty_text_has_no_tokens() -> None:
-    assert count("") == 0
+    assert count_tokens("") == 0
 
 
 visible_end = st.text().map(lambda text: f"{text}x")
@@ -72,20 +72,20 @@ visible_end = st.text().map(lambda text: f"{text}x")
 def test_block_counts_add_up(texts: list[str]) -> None:
     blocks = [f"\n{text}" for text in texts]
 
-    assert count("".join(blocks)) == sum(map(count, blocks))
+    assert count_tokens("".join(blocks)) == sum(map(count_tokens, blocks))
 
 
 @given(st.text(alphabet=st.characters()))
 def test_count_is_bounded_by_bytes(text: str) -> None:
     size = len(text.encode("utf-8", "replace"))
 
-    assert (size > 0) <= count(text) <= 1.25 * size + 1
+    assert (size > 0) <= count_tokens(text) <= 1.25 * size + 1
 
 
 def test_megabyte_without_space_is_counted_linearly() -> None:
     begin = time.process_time()
 
-    count("aQ" * 50_000)
+    count_tokens("aQ" * 50_000)
 
     assert time.process_time() - begin < 2.0
 
@@ -95,8 +95,8 @@ def test_counter_uses_little_memory() -> None:
         "import resource\n"
         "import re, zlib, collections, functools, itertools, importlib.resources\n"
         "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
-        "from hunchd.assembly.tokens import count\n"
-        "count('def f(x): return x')\n"
+        "from hunchd.assembly.tokens import count_tokens\n"
+        "count_tokens('def f(x): return x')\n"
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)"
     )
     grown = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)

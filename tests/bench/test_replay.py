@@ -12,11 +12,11 @@ import pytest
 
 from hunchd.bench import metrics, recurrence
 from hunchd.bench.__main__ import main
-from hunchd.bench.outlines import Outlines
-from hunchd.bench.tasks import questions, telling
-from hunchd.bench.tracebacks import Case
-from hunchd.bench.walk import Windows, walk
-from hunchd.domain.history import Change, Unit
+from hunchd.bench.outlines import OutlineCache
+from hunchd.bench.tasks import generate_queries, is_branch_informative
+from hunchd.bench.tracebacks import ErrorCase
+from hunchd.bench.walk import ReplayWindows, walk_history
+from hunchd.domain.history import PathChange, Unit
 from hunchd.ingestion import history
 from hunchd.prediction.predictor import Predictor
 from hunchd.repository.git import Git
@@ -105,67 +105,67 @@ def test_folder_without_git_exits_with_error(tmp_path: Path, capsys: pytest.Capt
 
 def test_walk_hides_current_unit_from_predictor(project: Path) -> None:
     git = Git(project)
-    units = list(history.units(git))
+    units = list(history.iter_units(git))
     predictor = Predictor()
 
-    with Outlines(git, None) as outlines:
-        for moment in walk(git, units, predictor, outlines, 40):
+    with OutlineCache(git, None) as outlines:
+        for moment in walk_history(git, units, predictor, outlines, 40):
             assert len(predictor) == moment.position
-            assert not predictor.knows(moment.unit.sha)
+            assert not predictor.has_unit(moment.unit.sha)
 
 
 def test_next_in_ten_returns_both_readings() -> None:
     ranked = [f"{number}.py" for number in range(20)]
 
-    assert metrics.next_in_ten(ranked, ("12.py", "3.py"), "12.py") == (1.0, 0.0, 1.0)
-    assert metrics.next_in_ten(ranked, ("3.py", "12.py"), "3.py") == (1.0, 1.0, 1.0)
-    assert metrics.next_in_ten(ranked, ("12.py",), "12.py") == (0.0, 0.0, 1.0)
-    assert metrics.next_in_ten(ranked, ranked, "0.py") == (1.0, 1.0, 0.5)
+    assert metrics.compute_next_in_ten(ranked, ("12.py", "3.py"), "12.py") == (1.0, 0.0, 1.0)
+    assert metrics.compute_next_in_ten(ranked, ("3.py", "12.py"), "3.py") == (1.0, 1.0, 1.0)
+    assert metrics.compute_next_in_ten(ranked, ("12.py",), "12.py") == (0.0, 0.0, 1.0)
+    assert metrics.compute_next_in_ten(ranked, ranked, "0.py") == (1.0, 1.0, 0.5)
 
 
 def test_orders_of_unit_are_averaged(project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lines = replay(project, tmp_path, "--task", "growing", "--no-baselines", "--json")
 
     (told,) = json.loads(capsys.readouterr().out)
-    assert set(told["next in ten"]["growing-1"]) == set(metrics.NEXT_NAMES)
+    assert set(told["next in ten"]["growing-1"]) == set(metrics.NEXT_METRIC_NAMES)
     assert told["tasks"]["growing-1"]["hunch"]["units"] == len({str(line["unit"]) for line in lines})
     assert all(line["next"] in line["gold"] for line in lines)  # type: ignore[operator]
 
 
 def test_windows_of_short_history_limit_test_share() -> None:
-    assert Windows.of(3000, 600, 700) == Windows(1700, 2400, 3000)
-    assert Windows.of(100, 600, 700) == Windows(0, 55, 100)
+    assert ReplayWindows.create(3000, 600, 700) == ReplayWindows(1700, 2400, 3000)
+    assert ReplayWindows.create(100, 600, 700) == ReplayWindows(0, 55, 100)
 
 
 def test_questions_are_deterministic_without_seed_in_gold() -> None:
     paths = tuple(f"{letter}.py" for letter in "abcdef")
     unit = Unit(
-        sha="1" * 40, parents=(), author="", email="", at=0, subject="x", changes=tuple(Change("M", p) for p in paths)
+        sha="1" * 40, parents=(), author="", email="", at=0, subject="x", changes=tuple(PathChange("M", p) for p in paths)
     )
 
-    asked = list(questions(unit, paths, "first-file"))
+    asked = list(generate_queries(unit, paths, "first-file"))
 
-    assert asked == list(questions(unit, paths, "first-file"))
+    assert asked == list(generate_queries(unit, paths, "first-file"))
     assert len(asked) == 3
     assert all(question.focus.file not in question.gold and len(question.gold) == 5 for question in asked)
-    growing = list(questions(unit, paths, "growing"))
+    growing = list(generate_queries(unit, paths, "growing"))
     assert [len(question.gold) for question in growing] == [5, 4, 3] * 3
     assert len({question.focus.open_files for question in growing if question.task == "growing-3"}) == 3
-    assert all(question.following == question.gold[0] for question in growing)
+    assert all(question.next_file == question.gold[0] for question in growing)
     assert all(sorted((*question.focus.open_files, *question.gold)) == sorted(paths) for question in growing)
-    titled = list(questions(unit, paths, "growing-title"))
-    assert [(q.focus.query, q.focus.open_files, q.following) for q in titled] == [
-        ("x", q.focus.open_files, q.following) for q in growing
+    titled = list(generate_queries(unit, paths, "growing-title"))
+    assert [(q.focus.query, q.focus.open_files, q.next_file) for q in titled] == [
+        ("x", q.focus.open_files, q.next_file) for q in growing
     ]
 
 
 def test_uninformative_branches_are_skipped() -> None:
-    assert telling("faster-reload")
-    assert not any(map(telling, ("patch-1", "fix-123", "4242", "", "main", "master")))
+    assert is_branch_informative("faster-reload")
+    assert not any(map(is_branch_informative, ("patch-1", "fix-123", "4242", "", "main", "master")))
 
 
 def test_metrics_match_manual_values() -> None:
-    values = dict(zip(metrics.NAMES, metrics.measured(["a", "x", "b"], ["a", "b", "c"]), strict=True))
+    values = dict(zip(metrics.METRIC_NAMES, metrics.compute_metrics(["a", "x", "b"], ["a", "b", "c"]), strict=True))
 
     assert values["hit@1"] == 1.0
     assert values["recall@5"] == pytest.approx(2 / 3)
@@ -202,7 +202,7 @@ def test_plot_is_standalone_svg(project: Path, tmp_path: Path) -> None:
 
 
 def test_case_is_scored_in_its_history(project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    unit = list(history.units(Git(project)))[-3]
+    unit = list(history.iter_units(Git(project)))[-3]
     topic = unit.subject.split()[0]
     text = f"E   TypeError: {topic}_{UNITS - 7}() takes 0 positional arguments\n\ntests/test_{topic}.py:3: TypeError\n"
     case = {"repository": "made-up", "unit": unit.sha, "test": "t", "text": text, "gold": [f"src/{topic}.py"]}
@@ -228,9 +228,9 @@ def test_error_task_without_cases_exits_with_error(
 
 def test_recurrence_recognises_error_variants() -> None:
     text = "E   ValueError: 'a b' at 0x7f12 of 17\n\nsrc/shop/cart.py:12: ValueError\n"
-    cases = [Case("r", str(n), f"test_{n}", text.replace("cart", name), ()) for n, name in enumerate(("cart", "price"))]
+    cases = [ErrorCase("r", str(n), f"test_{n}", text.replace("cart", name), ()) for n, name in enumerate(("cart", "price"))]
 
-    figures = recurrence.measured(cases)
+    figures = recurrence.measure_recurrence(cases)
     assert figures["recall"]["all of these"] == 1.0
     assert figures["false alarms"] == 0.0
     assert figures["pairs of one type"] == 1

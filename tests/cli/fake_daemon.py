@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from hunchd import PROTOCOL
-from hunchd.config.places import make_private, places
+from hunchd.config.places import ensure_private_folder, resolve_app_paths
 from hunchd.protocol import rendezvous
 from hunchd.protocol.rendezvous import Rendezvous
 
@@ -38,7 +38,7 @@ class FakeDaemon:
 
     def publish(self, **changes: Any) -> None:
         """Write the rendezvous file, with some of its values replaced."""
-        rendezvous.write(places().rendezvous_file, self.told._replace(**changes))
+        rendezvous.write_rendezvous(resolve_app_paths().rendezvous_file, self.told._replace(**changes))
 
 
 class _Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
@@ -94,8 +94,8 @@ class _Handler(BaseHTTPRequestHandler):
 @contextmanager
 def running() -> Iterator[FakeDaemon]:
     """Run a fake that listens and has written its rendezvous file, until the block ends."""
-    where = places()
-    make_private(where.runtime)
+    where = resolve_app_paths()
+    ensure_private_folder(where.runtime)
     server = _Server(str(where.socket_file), _Handler)
     server.fake = FakeDaemon(
         Rendezvous(PROTOCOL, "http://127.0.0.1:9", str(where.socket_file), TOKEN, os.getpid(), "0.1.0"),

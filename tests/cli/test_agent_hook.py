@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from hunchd.cli.agents.known import start
-from hunchd.protocol.agents import understood
+from hunchd.cli.agents.known import get_launch_command
+from hunchd.protocol.agents import parse_event
 from tests.cli.fake_daemon import FakeDaemon
 
 # Far above what a hook allows itself, far below what a command would wait for a daemon.
@@ -157,7 +157,7 @@ def test_hook_session_start_launches_daemon(repository: Path, tmp_path: Path, be
 
 
 def test_hook_command_line_never_fails(tmp_path: Path) -> None:
-    line = start({"HUNCHD_HOME": "/home/o'neil/h"}).hook("codex")
+    line = get_launch_command({"HUNCHD_HOME": "/home/o'neil/h"}).build_hook_line("codex")
 
     assert "agent-hook codex " in line
     done = subprocess.run(
@@ -192,7 +192,7 @@ def test_hook_command_line_never_fails(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_parse_events_of_all_agents(agent: str, told: dict[str, Any], kind: str, path: str) -> None:
-    event = understood(agent, told)
+    event = parse_event(agent, told)
 
     assert event is not None
     assert (event.kind, event.path) == (kind, path)
@@ -217,4 +217,4 @@ def test_parse_events_of_all_agents(agent: str, told: dict[str, Any], kind: str,
     ],
 )  # fmt: skip
 def test_parse_irrelevant_event_returns_none(told: Any) -> None:
-    assert understood("claude-code", told) is None
+    assert parse_event("claude-code", told) is None

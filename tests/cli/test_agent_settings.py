@@ -147,7 +147,7 @@ def test_install_writes_absolute_command(user: Path, hunchd_home: Path) -> None:
     assert starts(json.loads((user / ".cursor/mcp.json").read_text())["mcpServers"]["hunch"])
     assert starts(json.loads((user / ".gemini/settings.json").read_text())["mcpServers"]["hunch"])
     assert starts(tomllib.loads((user / ".codex/config.toml").read_text())["mcp_servers"]["hunch"])
-    assert starts(jsonc.parse((user / ".config/zed/settings.json").read_text()).plain()["context_servers"]["hunch"])
+    assert starts(jsonc.parse((user / ".config/zed/settings.json").read_text()).to_value()["context_servers"]["hunch"])
     hooks = json.loads((user / ".claude/settings.json").read_text())["hooks"]
     assert set(hooks) == {"SessionStart", "PreToolUse", "PostToolUse", "PostToolUseFailure", "Stop", "SessionEnd"}
     assert len(hooks["Stop"]) == 2
@@ -209,17 +209,17 @@ def test_jsonc_put_changes_only_the_path(values: dict[str, Any], indent: Any) ->
     values.pop("servers", None)
     text = json.dumps(values, indent=indent, ensure_ascii=False)
 
-    changed = jsonc.put(text, ("servers", "hunch"), {"args": ["mcp"]})
+    changed = jsonc.set_value(text, ("servers", "hunch"), {"args": ["mcp"]})
 
     assert json.loads(changed) == {**values, "servers": {"hunch": {"args": ["mcp"]}}}
-    assert json.loads(jsonc.remove(changed, ("servers", "hunch"))) == values
+    assert json.loads(jsonc.remove_member(changed, ("servers", "hunch"))) == values
     if values:
-        assert jsonc.remove(changed, ("servers", "hunch")) == text
+        assert jsonc.remove_member(changed, ("servers", "hunch")) == text
 
 
 @pytest.mark.parametrize("text", ["{", '{"a" 1}', '{"a": 1} x', "[1 2]", "", '{"a": tru}', '{"a": [}'])
 def test_jsonc_parse_invalid_text_raises(text: str) -> None:
-    with pytest.raises(jsonc.NotJson):
+    with pytest.raises(jsonc.InvalidJson):
         jsonc.parse(text)
 
 
@@ -228,16 +228,16 @@ def test_jsonc_parse_invalid_text_raises(text: str) -> None:
     ['{"a": {"x": 1,},}', '{\n  "a": {\n    // only this\n    "x": 1\n  }\n}\n', '{"a": {"x": "// no, a /* text"}}'],
 )
 def test_jsonc_keeps_comments_and_trailing_commas(text: str) -> None:
-    changed = jsonc.put(text, ("a", "hunch"), 1)
+    changed = jsonc.set_value(text, ("a", "hunch"), 1)
 
-    assert jsonc.parse(changed).plain()["a"]["hunch"] == 1
-    assert jsonc.remove(changed, ("a", "hunch")) == text
+    assert jsonc.parse(changed).to_value()["a"]["hunch"] == 1
+    assert jsonc.remove_member(changed, ("a", "hunch")) == text
 
 
 def test_jsonc_list_keeps_other_entries() -> None:
     text = '{"h": [1, 2]}'
 
-    changed = jsonc.append(text, ("h",), 3)
+    changed = jsonc.append_item(text, ("h",), 3)
 
     assert changed == '{"h": [1, 2, 3]}'
     assert jsonc.remove_items(changed, ("h",), lambda item: item == 3) == text
@@ -247,24 +247,24 @@ def test_jsonc_list_keeps_other_entries() -> None:
 def test_toml_remove_includes_subtables() -> None:
     text = CODEX + '\n[mcp_servers.hunch]\ncommand = "x"\n\n[mcp_servers.hunch.env]\nA = "b"\n\n[tui]\nx = 1\n'
 
-    assert tomllib.loads(toml.remove(text, ("mcp_servers", "hunch"))) == tomllib.loads(CODEX + "\n[tui]\nx = 1\n")
+    assert tomllib.loads(toml.remove_table(text, ("mcp_servers", "hunch"))) == tomllib.loads(CODEX + "\n[tui]\nx = 1\n")
 
 
 def test_toml_inline_table_is_not_changed() -> None:
-    with pytest.raises(toml.NotToml):
-        toml.put('mcp_servers = { docs = { command = "x" } }\n', ("mcp_servers", "hunch"), {"command": "h"})
+    with pytest.raises(toml.InvalidToml):
+        toml.set_table('mcp_servers = { docs = { command = "x" } }\n', ("mcp_servers", "hunch"), {"command": "h"})
 
 
 @pytest.mark.parametrize("text", ["", "a: 1\n", "read: [A.md, B.md]\n", "read:\n- A.md\nz: 1\n", AIDER])
 def test_yaml_add_and_remove_round_trip(text: str) -> None:
-    changed = yaml.add(text, "read", "/home/ada/x.md")
+    changed = yaml.add_entry(text, "read", "/home/ada/x.md")
 
     assert "/home/ada/x.md" in changed
-    assert yaml.add(changed, "read", "/home/ada/x.md") == changed
-    assert yaml.remove(changed, "read", "/home/ada/x.md") == text
+    assert yaml.add_entry(changed, "read", "/home/ada/x.md") == changed
+    assert yaml.remove_entry(changed, "read", "/home/ada/x.md") == text
 
 
 @pytest.mark.parametrize("text", ["read: A.md\n", "read:\n    nested: 1\n"])
 def test_yaml_unsupported_notation_raises(text: str) -> None:
-    with pytest.raises(yaml.NotUnderstood):
-        yaml.add(text, "read", "x.md")
+    with pytest.raises(yaml.UnsupportedYaml):
+        yaml.add_entry(text, "read", "x.md")

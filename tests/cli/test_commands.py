@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from hunchd.cli.answers import progress_of
+from hunchd.cli.answers import format_progress
 from hunchd.cli.command import GROUPS
 from hunchd.cli.commands import COMMANDS
 from hunchd.cli.main import main
-from hunchd.cli.parser import overview, parser_of
+from hunchd.cli.parser import render_overview, build_parser
 from tests.cli.fake_daemon import FakeDaemon, bundle, project_at
 
 Output = pytest.CaptureFixture[str]
@@ -29,7 +29,7 @@ def test_overview_lists_each_command_once(capsys: Output) -> None:
         main([])
 
     told = capsys.readouterr().out
-    assert told.strip() == overview()
+    assert told.strip() == render_overview()
     for command in COMMANDS:
         assert told.count(f"\n  {command.name} ") == 1
         assert command.group in GROUPS
@@ -39,7 +39,7 @@ def test_overview_lists_each_command_once(capsys: Output) -> None:
 def test_command_help_has_description_and_examples(name: str) -> None:
     command = next(each for each in COMMANDS if each.name == name)
 
-    told = parser_of(command).format_help()
+    told = build_parser(command).format_help()
 
     assert told.startswith(f"usage: hunch {name}")
     assert all(example in told for example in command.examples)
@@ -277,7 +277,7 @@ def test_status_shows_last_index_progress(fake: FakeDaemon, capsys: Output) -> N
     assert [line for line in told if line.startswith("indexing")] == [
         "indexing shop: last progress report 1 min ago: history"
     ]
-    assert progress_of(shop).endswith("last progress report 1 min ago: history")
+    assert format_progress(shop).endswith("last progress report 1 min ago: history")
 
 
 def test_status_shows_prefetch_metrics_and_last_run(fake: FakeDaemon, capsys: Output) -> None:

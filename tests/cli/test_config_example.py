@@ -5,19 +5,19 @@ from __future__ import annotations
 from dataclasses import fields
 from pathlib import Path
 
-from hunchd.config.example import example
-from hunchd.config.loading import load
+from hunchd.config.example import render_example
+from hunchd.config.loading import load_settings
 from hunchd.config.settings import Settings
 
 FILE = Path(__file__).parents[2] / "config.example.toml"
 
 
 def test_example_is_generated_from_settings() -> None:
-    assert FILE.read_text() == example(), "run: ./dev fix"
+    assert FILE.read_text() == render_example(), "run: ./dev fix"
 
 
 def test_example_equals_defaults() -> None:
-    assert load(FILE) == Settings()
+    assert load_settings(FILE) == Settings()
 
 
 def test_example_explains_every_setting() -> None:

@@ -20,9 +20,9 @@ from typing import NamedTuple
 import pytest
 
 from hunchd.cli import checks
-from hunchd.cli.logs import last_lines
+from hunchd.cli.logs import read_last_lines
 from hunchd.cli.main import main
-from hunchd.config.places import make_private, places
+from hunchd.config.places import ensure_private_folder, resolve_app_paths
 from tests.cli.fake_daemon import FakeDaemon
 
 Output = pytest.CaptureFixture[str]
@@ -47,22 +47,22 @@ def test_doctor_fresh_machine_is_ok_creates_nothing(capsys: Output, hunchd_home:
 
 
 def test_doctor_responding_daemon_is_ok(fake: FakeDaemon, capsys: Output) -> None:
-    finding = f"hunchd 0.1.0 is running (pid {os.getpid()}) at {places().socket_file}"
+    finding = f"hunchd 0.1.0 is running (pid {os.getpid()}) at {resolve_app_paths().socket_file}"
     assert run_doctor(capsys)["daemon"] == [{"name": "daemon", "verdict": "ok", "finding": finding, "advice": ""}]
 
 
 def test_doctor_fixes_readable_token(fake: FakeDaemon, capsys: Output) -> None:
-    places().rendezvous_file.chmod(0o644)
+    resolve_app_paths().rendezvous_file.chmod(0o644)
 
     assert "is readable by others (644)" in run_doctor(capsys)["daemon"][0]["finding"]
 
     assert run_doctor(capsys, "--fix")["daemon"][0]["verdict"] == "ok"
-    assert places().rendezvous_file.stat().st_mode & 0o777 == 0o600
+    assert resolve_app_paths().rendezvous_file.stat().st_mode & 0o777 == 0o600
 
 
 @pytest.mark.skipif(os.name != "posix" or os.getuid() != 0, reason="only root can give a folder away")
 def test_doctor_finds_home_below_foreign_folder(capsys: Output, hunchd_home: Path) -> None:
-    make_private(hunchd_home)
+    ensure_private_folder(hunchd_home)
     os.chown(hunchd_home, 12345, 12345)
     try:
         [found] = run_doctor(capsys)["folders"][1:]
@@ -75,7 +75,7 @@ def test_doctor_finds_home_below_foreign_folder(capsys: Output, hunchd_home: Pat
 
 
 def test_doctor_fixes_world_writable_parent(capsys: Output, hunchd_home: Path) -> None:
-    make_private(hunchd_home).chmod(0o777)
+    ensure_private_folder(hunchd_home).chmod(0o777)
 
     assert run_doctor(capsys)["folders"][1]["finding"] == f"{hunchd_home} can be written by everybody"
     assert run_doctor(capsys, "--fix")["folders"][1]["verdict"] == "ok"
@@ -84,8 +84,8 @@ def test_doctor_fixes_world_writable_parent(capsys: Output, hunchd_home: Path) -
 
 def test_doctor_finds_occupied_port(capsys: Output) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
-        make_private(places().config)
-        places().config_file.write_text(f"[serving]\nport = {other.getsockname()[1]}\n")
+        ensure_private_folder(resolve_app_paths().config)
+        resolve_app_paths().config_file.write_text(f"[serving]\nport = {other.getsockname()[1]}\n")
 
         [found] = run_doctor(capsys)["port"]
 
@@ -95,7 +95,7 @@ def test_doctor_finds_occupied_port(capsys: Output) -> None:
 
 
 def test_doctor_finds_lock_without_rendezvous(capsys: Output) -> None:
-    with (make_private(places().data) / "daemon.lock").open("w") as lock:
+    with (ensure_private_folder(resolve_app_paths().data) / "daemon.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         lock.write("4242")
         lock.flush()
@@ -107,13 +107,13 @@ def test_doctor_finds_lock_without_rendezvous(capsys: Output) -> None:
 
 
 def test_doctor_accepts_socket_of_service_manager(capsys: Output) -> None:
-    make_private(places().runtime)
+    ensure_private_folder(resolve_app_paths().runtime)
     with socket.socket(socket.AF_UNIX) as listening:
-        listening.bind(str(places().socket_file))
+        listening.bind(str(resolve_app_paths().socket_file))
         listening.listen()
 
         assert "the service manager is listening" in run_doctor(capsys, "--fix")["daemon"][1]["finding"]
-    assert places().socket_file.exists()
+    assert resolve_app_paths().socket_file.exists()
 
 
 def test_doctor_finds_overwritten_hooks(capsys: Output, tmp_path: Path) -> None:
@@ -129,18 +129,18 @@ def test_doctor_finds_overwritten_hooks(capsys: Output, tmp_path: Path) -> None:
 
 
 def test_doctor_fixes_open_folders(capsys: Output) -> None:
-    make_private(places().data).chmod(0o755)
+    ensure_private_folder(resolve_app_paths().data).chmod(0o755)
 
     [found] = run_doctor(capsys)["folders"]
-    assert (found["verdict"], found["advice"]) == ("bad", f"chmod 700 {places().data}")
+    assert (found["verdict"], found["advice"]) == ("bad", f"chmod 700 {resolve_app_paths().data}")
     assert main(["doctor"]) == 1
 
     assert main(["doctor", "--fix"]) == 0
-    assert places().data.stat().st_mode & 0o777 == 0o700
+    assert resolve_app_paths().data.stat().st_mode & 0o777 == 0o700
 
 
 def test_doctor_names_read_only_file_system(capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
-    data, access, statvfs = make_private(places().data), os.access, os.statvfs
+    data, access, statvfs = ensure_private_folder(resolve_app_paths().data), os.access, os.statvfs
     known = statvfs(data)
     told = SimpleNamespace(**{name: getattr(known, name) for name in dir(known) if name.startswith("f_")})
     told.f_flag |= os.ST_RDONLY
@@ -162,12 +162,12 @@ def test_doctor_fix_removes_stale_files(fake: FakeDaemon, capsys: Output) -> Non
     assert (found["verdict"], f"({ended.pid})" in found["finding"]) == ("note", True)
 
     run_doctor(capsys, "--fix")
-    assert not places().rendezvous_file.exists()
+    assert not resolve_app_paths().rendezvous_file.exists()
 
 
 def test_doctor_reports_invalid_settings(capsys: Output) -> None:
-    make_private(places().config)
-    places().config_file.write_text("[serving]\nprot = 1\n")
+    ensure_private_folder(resolve_app_paths().config)
+    resolve_app_paths().config_file.write_text("[serving]\nprot = 1\n")
 
     [found] = run_doctor(capsys)["settings"]
 
@@ -180,24 +180,24 @@ def test_doctor_rejects_old_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     old.write_text("#!/bin/sh\necho git version 2.17.1\n")
     old.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    assert (checks.git().verdict, checks.git().finding) == ("bad", "git version 2.17.1")
+    assert (checks.check_git().verdict, checks.check_git().finding) == ("bad", "git version 2.17.1")
 
     monkeypatch.setenv("PATH", str(tmp_path / "empty"))
-    assert checks.git().finding == "git is not on the PATH"
+    assert checks.check_git().finding == "git is not on the PATH"
 
 
 def test_doctor_notices_clock_set_back() -> None:
-    where = places()
-    make_private(where.data)
+    where = resolve_app_paths()
+    ensure_private_folder(where.data)
     tomorrow = time.time() + 86_400
     os.utime(where.data, (tomorrow, tomorrow))
 
-    assert "24 h in the future" in checks.clock(where).finding
+    assert "24 h in the future" in checks.check_clock(where).finding
 
 
 def test_doctor_shows_newest_log_error(capsys: Output) -> None:
-    make_private(places().state)
-    places().log_file.write_text("2026-01-01 ERROR a: first\n2026-01-01 INFO b: fine\n2026-01-02 ERROR c: second\n")
+    ensure_private_folder(resolve_app_paths().state)
+    resolve_app_paths().log_file.write_text("2026-01-01 ERROR a: first\n2026-01-01 INFO b: fine\n2026-01-02 ERROR c: second\n")
 
     [found] = run_doctor(capsys)["log"]
 
@@ -205,17 +205,17 @@ def test_doctor_shows_newest_log_error(capsys: Output) -> None:
 
 
 def test_doctor_report_hides_user_name(capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOME", str(places().data.parent))
-    make_private(places().data)
+    monkeypatch.setenv("HOME", str(resolve_app_paths().data.parent))
+    ensure_private_folder(resolve_app_paths().data)
 
     main(["doctor"])
 
-    assert str(places().data.parent) not in capsys.readouterr().out
+    assert str(resolve_app_paths().data.parent) not in capsys.readouterr().out
 
 
 def test_logs_prints_last_lines(capsys: Output) -> None:
-    make_private(places().state)
-    places().log_file.write_text("".join(f"line {number}\n" for number in range(30_000)))
+    ensure_private_folder(resolve_app_paths().state)
+    resolve_app_paths().log_file.write_text("".join(f"line {number}\n" for number in range(30_000)))
 
     assert main(["logs", "-n", "2"]) == 0
 
@@ -233,12 +233,12 @@ def east(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.mark.usefixtures("east")
 def test_logs_json_prints_object_per_line(capsys: Output) -> None:
-    make_private(places().state)
+    ensure_private_folder(resolve_app_paths().state)
     record = logging.LogRecord("hunchd.serving.http", logging.ERROR, "", 1, "POST /x: %s", ("\u00e9\x1b[31m",), None)
     record.created = datetime(2026, 3, 1, 12, 0, 0, 250_000, UTC).timestamp()
     record.msecs = 250.0
     written = logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s").format(record)
-    places().log_file.write_text(f"{written}\nTraceback (most recent call last):\n")
+    resolve_app_paths().log_file.write_text(f"{written}\nTraceback (most recent call last):\n")
 
     assert main(["logs", "--json"]) == 0
 
@@ -256,7 +256,7 @@ def test_logs_json_prints_object_per_line(capsys: Output) -> None:
 def test_logs_without_file_names_path(capsys: Output) -> None:
     assert main(["logs"]) == 1
 
-    assert f"there is no log yet: {places().log_file}" in capsys.readouterr().err
+    assert f"there is no log yet: {resolve_app_paths().log_file}" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 9])
@@ -266,12 +266,12 @@ def test_last_lines_match_whole_file(tmp_path: Path, text: bytes, count: int) ->
     path.write_bytes(text)
 
     with path.open("rb") as file:
-        assert last_lines(file, count) == text.decode().splitlines()[-count or len(text) :]
+        assert read_last_lines(file, count) == text.decode().splitlines()[-count or len(text) :]
 
 
 def test_logs_follow_survives_rotation() -> None:
-    make_private(places().state)
-    log = places().log_file
+    ensure_private_folder(resolve_app_paths().state)
+    log = resolve_app_paths().log_file
     log.write_text("old\n")
     command = subprocess.Popen([sys.executable, "-m", "hunchd.cli", "logs", "-f"], stdout=subprocess.PIPE, text=True)
     with command:
@@ -301,8 +301,8 @@ class Usage(NamedTuple):
 def test_doctor_disk_limit_follows_settings(
     free: int, least: int, verdict: str, capsys: Output, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    make_private(places().config)
-    places().config_file.write_text(f"[store]\nmin_free_mib = {least}\n")
+    ensure_private_folder(resolve_app_paths().config)
+    resolve_app_paths().config_file.write_text(f"[store]\nmin_free_mib = {least}\n")
     monkeypatch.setattr(checks.shutil, "disk_usage", lambda _folder: Usage(free * 1024 * 1024))
 
     disk = run_doctor(capsys)["disk"][0]

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from hunchd.cli.commands import COMMANDS
-from hunchd.cli.parser import parse
+from hunchd.cli.parser import parse_arguments
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -31,7 +31,7 @@ def shell_lines() -> Iterator[tuple[str, list[str]]]:
 def test_docs_shell_commands_parse(page: str, words: list[str]) -> None:
     given = words[1 : words.index(">")] if ">" in words else words[1:]
 
-    assert parse(given).runs
+    assert parse_arguments(given).runs
 
 
 @pytest.mark.parametrize("example", [each for command in COMMANDS for each in command.examples if "bench" not in each])
@@ -39,7 +39,7 @@ def test_help_examples_parse(example: str) -> None:
     words = shlex.split(example.partition("|")[0], comments=True)
 
     assert words[0] == "hunch"
-    assert parse(words[1:]).runs
+    assert parse_arguments(words[1:]).runs
 
 
 def test_docs_dev_commands_exist() -> None:

@@ -15,7 +15,7 @@ import pytest
 from hunchd import PROTOCOL
 from hunchd.cli import launching
 from hunchd.cli.main import main
-from hunchd.config.places import make_private, places
+from hunchd.config.places import ensure_private_folder, resolve_app_paths
 from hunchd.protocol import rendezvous
 from hunchd.protocol.rendezvous import Rendezvous
 from tests.cli.fake_daemon import FakeDaemon
@@ -74,13 +74,13 @@ def test_client_rejected_token_is_reported(fake: FakeDaemon, capsys: Output) -> 
 
 
 def test_connect_hanging_daemon_fails_after_timeout(capsys: Output) -> None:
-    where = places()
-    make_private(where.runtime)
+    where = resolve_app_paths()
+    ensure_private_folder(where.runtime)
     with socket.socket(socket.AF_UNIX) as silent:
         silent.bind(str(where.socket_file))
         silent.listen(5)
         told = Rendezvous(PROTOCOL, "http://127.0.0.1:9", str(where.socket_file), "t", os.getpid(), "0.1.0")
-        rendezvous.write(where.rendezvous_file, told)
+        rendezvous.write_rendezvous(where.rendezvous_file, told)
         began = time.monotonic()
 
         assert main(["status"]) == 3
@@ -102,7 +102,7 @@ def test_client_truncated_response_raises(fake: FakeDaemon, capsys: Output) -> N
 @pytest.mark.process
 def test_launch_failure_quotes_last_log_line(monkeypatch: pytest.MonkeyPatch, capsys: Output) -> None:
     words = "import sys; sys.exit('hunchd: config.toml: [serving] has no setting \\'prot\\'.')"
-    monkeypatch.setattr(launching, "DAEMON", (sys.executable, "-c", words))
+    monkeypatch.setattr(launching, "DAEMON_COMMAND", (sys.executable, "-c", words))
 
     assert main(["status"]) == 3
 
@@ -114,15 +114,15 @@ def test_launch_failure_quotes_last_log_line(monkeypatch: pytest.MonkeyPatch, ca
 
 @pytest.mark.process
 def test_launch_log_file_is_private(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(launching, "DAEMON", (sys.executable, "-c", ""))
+    monkeypatch.setattr(launching, "DAEMON_COMMAND", (sys.executable, "-c", ""))
     before = os.umask(0)
     try:
         main(["start"])
     finally:
         os.umask(before)
 
-    assert places().log_file.stat().st_mode & 0o777 == 0o600
-    assert places().runtime.stat().st_mode & 0o777 == 0o700
+    assert resolve_app_paths().log_file.stat().st_mode & 0o777 == 0o600
+    assert resolve_app_paths().runtime.stat().st_mode & 0o777 == 0o700
 
 
 _HOLDER = """
@@ -140,7 +140,7 @@ time.sleep(60)
 @pytest.fixture
 def lock_holder(request: pytest.FixtureRequest) -> Iterator[subprocess.Popen[str]]:
     """Start a process that holds the daemon's lock and answers nobody."""
-    file = make_private(places().data) / "daemon.lock"
+    file = ensure_private_folder(resolve_app_paths().data) / "daemon.lock"
     character = getattr(request, "param", "willing")
     command = [sys.executable, "-c", _HOLDER, str(file), character]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
@@ -160,7 +160,7 @@ def test_stop_ends_lock_holder(lock_holder: subprocess.Popen[str], capsys: Outpu
 
 @pytest.mark.parametrize("lock_holder", ["stubborn"], indirect=True)
 def test_stop_kills_unresponsive_daemon(lock_holder: subprocess.Popen[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(launching, "GRACEFUL", 0.3)
+    monkeypatch.setattr(launching, "STOP_TIMEOUT_SECONDS", 0.3)
 
     assert main(["stop"]) == 0
 
@@ -168,6 +168,6 @@ def test_stop_kills_unresponsive_daemon(lock_holder: subprocess.Popen[str], monk
 
 
 def test_holder_ignores_unlocked_file(tmp_path: Path) -> None:
-    (make_private(places().data) / "daemon.lock").write_text(str(os.getpid()))
+    (ensure_private_folder(resolve_app_paths().data) / "daemon.lock").write_text(str(os.getpid()))
 
-    assert launching.holder() is None
+    assert launching.find_lock_holder() is None

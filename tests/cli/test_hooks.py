@@ -15,7 +15,7 @@ import pytest
 
 from hunchd.cli.hook_scripts import EVENTS
 from hunchd.cli.main import main
-from hunchd.config.places import make_private, places
+from hunchd.config.places import ensure_private_folder, resolve_app_paths
 from hunchd.protocol.messages import parse_signal
 from tests.repositories import commit, git
 
@@ -53,7 +53,7 @@ def hunch(*words: str) -> None:
 
 def read_spool() -> list[dict[str, Any]]:
     """Return the signals in the spool, each accepted by the daemon's parser, and empty it."""
-    lines = places().spool / "lines"
+    lines = resolve_app_paths().spool / "lines"
     if not lines.exists():
         return []
     found = [json.loads(line) for line in lines.read_text().splitlines()]
@@ -132,17 +132,17 @@ def test_hook_rebase_reports_rewrites_only(root: Path) -> None:
 
 def test_hook_without_spool_is_silent(root: Path) -> None:
     hunch("install", str(root))
-    shutil.rmtree(places().state)
+    shutil.rmtree(resolve_app_paths().state)
 
     done = subprocess.run(["git", "commit", "-q", "--allow-empty", "-m", "on"], cwd=root, capture_output=True)
 
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
-    assert not places().state.exists()
+    assert not resolve_app_paths().state.exists()
 
 
 def test_hook_unwritable_spool_is_silent(root: Path) -> None:
     hunch("install", str(root))
-    (places().spool / "lines").mkdir()
+    (resolve_app_paths().spool / "lines").mkdir()
 
     done = subprocess.run(["git", "commit", "-q", "--allow-empty", "-m", "on"], cwd=root, capture_output=True)
 
@@ -425,7 +425,7 @@ def test_erase_everything_uninstalls_hooks(root: Path, capsys: pytest.CaptureFix
 
     assert f"git hooks in:\n  {root / '.git' / 'hooks'}" in capsys.readouterr().err
     assert list_tree(root / ".git") == before
-    assert not places().data.exists()
+    assert not resolve_app_paths().data.exists()
 
 
 def test_uninstall_everywhere_skips_removed_repository(
@@ -446,8 +446,8 @@ def test_uninstall_everywhere_skips_removed_repository(
 
 def test_hook_omits_time_while_daemon_runs(root: Path) -> None:
     hunch("install", str(root))
-    make_private(places().runtime)
-    places().rendezvous_file.touch()
+    ensure_private_folder(resolve_app_paths().runtime)
+    resolve_app_paths().rendezvous_file.touch()
 
     sha = commit(root, "second", {"b.txt": "1\n"})
 

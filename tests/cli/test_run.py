@@ -21,9 +21,9 @@ from typing import Any
 
 import pytest
 
-from hunchd.cli.running.letter import command_line, in_json, readable, spool_folder, went_wrong
-from hunchd.cli.running.tail import Tail
-from hunchd.config.places import places
+from hunchd.cli.running.letter import quote_words, to_json, to_screen_text, get_spool_folder, extract_error_text
+from hunchd.cli.running.tail import OutputTail
+from hunchd.config.places import resolve_app_paths
 from tests.cli.terminal import terminal
 
 RUN = [sys.executable, "-m", "hunchd.cli", "run", "--"]
@@ -167,21 +167,21 @@ def test_run_background_process_keeps_output(tmp_path: Path) -> None:
 
 
 def test_run_large_output_bounded_memory() -> None:
-    tail = Tail(1_000)
+    tail = OutputTail(1_000)
     for number in range(5_000):
         tail.add(b"%04d\n" % number)
 
-    assert tail.kept() == b"".join(b"%04d\n" % number for number in range(4_800, 5_000))
+    assert tail.get_tail() == b"".join(b"%04d\n" % number for number in range(4_800, 5_000))
     assert len(tail._bytes) <= 2_000
 
 
 def test_tail_begins_with_whole_line() -> None:
-    tail = Tail(10)
+    tail = OutputTail(10)
     tail.add(b"first\nsecond\nthird\n")
-    assert tail.kept() == b"third\n"
-    tail = Tail(10)
+    assert tail.get_tail() == b"third\n"
+    tail = OutputTail(10)
     tail.add(b"no end of the line in sight")
-    assert tail.kept() == b"e in sight"
+    assert tail.get_tail() == b"e in sight"
 
 
 def test_run_on_terminal_provides_terminal() -> None:
@@ -233,13 +233,13 @@ def test_run_stop_and_continue(tmp_path: Path) -> None:
 
 
 def test_run_reports_only_genuine_failures() -> None:
-    assert went_wrong(0, b"fine") == ""
-    assert went_wrong(-signal.SIGINT, b"half") == ""
+    assert extract_error_text(0, b"fine") == ""
+    assert extract_error_text(-signal.SIGINT, b"half") == ""
     for code in (129, 130, 141, 143):
-        assert went_wrong(code, b"half") == ""
-    assert went_wrong(137, b"half") == "half"
-    assert went_wrong(1, b"  \n") == ""
-    assert went_wrong(-signal.SIGSEGV, b"") == "fatal: ended by SIGSEGV"
+        assert extract_error_text(code, b"half") == ""
+    assert extract_error_text(137, b"half") == "half"
+    assert extract_error_text(1, b"  \n") == ""
+    assert extract_error_text(-signal.SIGSEGV, b"") == "fatal: ended by SIGSEGV"
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
@@ -281,8 +281,8 @@ def test_run_only_final_ctrl_c_ends_command(hunchd_home: Path) -> None:
 def test_readable_returns_final_screen_text() -> None:
     said = b"\x1b[31m1%\r50%\r100%\r\nE   \x1b]0;title\x07boom\x1b[0m\r\nab\x08\x08cd\n"
 
-    assert readable(said) == "100%\nE   boom\ncd"
-    assert len(json.dumps(readable("\x01é".encode() * 40_000), ensure_ascii=False).encode()) < 60_000
+    assert to_screen_text(said) == "100%\nE   boom\ncd"
+    assert len(json.dumps(to_screen_text("\x01é".encode() * 40_000), ensure_ascii=False).encode()) < 60_000
 
 
 def test_run_ctrl_c_ends_shell_and_child() -> None:
@@ -301,17 +301,17 @@ def test_run_ctrl_c_ends_shell_and_child() -> None:
 
 def test_spool_message_matches_json_and_shlex() -> None:
     for text in ("plain", 'a "quoted" \\ word', "\t\x00\x1f\n", "é 字 \u2028"):
-        assert json.loads(in_json(text)) == text
+        assert json.loads(to_json(text)) == text
     for words in (("pytest", "-x"), ("sh", "-c", "echo 'it' \"is\" $x"), ("a b", ""), ("é",), ("x=1", "~")):
-        assert command_line(words) == shlex.join(words)
+        assert quote_words(words) == shlex.join(words)
 
 
 @pytest.mark.parametrize("state", ["", " ", "/var/state"])
 def test_spool_folder_matches_places(state: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert spool_folder() == str(places().spool)
+    assert get_spool_folder() == str(resolve_app_paths().spool)
     monkeypatch.delenv("HUNCHD_HOME")
     monkeypatch.setenv("XDG_STATE_HOME", state)
-    assert spool_folder() == str(places().spool)
+    assert get_spool_folder() == str(resolve_app_paths().spool)
 
 
 def test_run_removed_folder_changes_nothing(tmp_path: Path) -> None:

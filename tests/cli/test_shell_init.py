@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from hunchd.cli.shells import script
-from hunchd.config.places import make_private, places
+from hunchd.cli.shells import render_script
+from hunchd.config.places import ensure_private_folder, resolve_app_paths
 from hunchd.protocol.messages import parse_signal
 from tests.cli.terminal import Terminal, terminal
 
@@ -48,15 +48,15 @@ def root(tmp_path: Path) -> Path:
 @contextmanager
 def start_shell(shell: str, folder: Path, *, private: tuple[str, ...] = (), daemon: bool = True) -> Iterator[Terminal]:
     """Start the shell with hunchd's lines in its settings; without a daemon if `daemon` is False."""
-    where = places()
-    make_private(where.spool)
-    make_private(where.runtime)
+    where = resolve_app_paths()
+    ensure_private_folder(where.spool)
+    ensure_private_folder(where.runtime)
     if daemon:
         where.rendezvous_file.touch()
-    home = make_private(where.config)
+    home = ensure_private_folder(where.config)
     name = {"bash": "rc", "zsh": ".zshrc", "fish": "fish/config.fish"}[shell]
     (home / name).parent.mkdir(exist_ok=True)
-    (home / name).write_text(RC[shell] + script(shell, where, private))
+    (home / name).write_text(RC[shell] + render_script(shell, where, private))
     # Else fish begins by reading all manual pages, in the background.
     (home / ".local" / "share" / "fish" / "generated_completions").mkdir(parents=True, exist_ok=True)
     argv = {"bash": ["bash", "--noprofile", "--rcfile", str(home / "rc"), "-i"], "zsh": ["zsh", "-d", "-i"]}
@@ -74,7 +74,7 @@ def start_shell(shell: str, folder: Path, *, private: tuple[str, ...] = (), daem
 
 def read_lines() -> list[dict[str, Any]]:
     """Return the reports so far, each accepted by the daemon's parser."""
-    file = places().spool / "lines"
+    file = resolve_app_paths().spool / "lines"
     found = [json.loads(line) for line in file.read_bytes().splitlines()] if file.exists() else []
     for raw in found:
         parse_signal(raw, now=datetime.now(UTC))
@@ -101,7 +101,7 @@ def test_command_output_is_not_reported(shell: str, root: Path) -> None:
     with start_shell(shell, root) as prompt:
         assert "for your eyes" in prompt.run("echo for your\\ eyes")
 
-    assert "for your eyes" not in (places().spool / "lines").read_text()
+    assert "for your eyes" not in (resolve_app_paths().spool / "lines").read_text()
 
 
 def test_exit_status_is_preserved(shell: str, root: Path) -> None:
@@ -183,7 +183,7 @@ def test_lines_file_is_private_under_any_umask(shell: str, root: Path) -> None:
         prompt.run("true")
         assert "002" in prompt.run("umask")
 
-    assert (places().spool / "lines").stat().st_mode & 0o077 == 0
+    assert (resolve_app_paths().spool / "lines").stat().st_mode & 0o077 == 0
 
 
 def test_long_command_is_one_bounded_line(shell: str, root: Path) -> None:
@@ -191,7 +191,7 @@ def test_long_command_is_one_bounded_line(shell: str, root: Path) -> None:
         prompt.run("true " + "é" * 1500)
         prompt.run("true \\\\ 'tab\\there' \"double\"")
 
-    lines = (places().spool / "lines").read_bytes().splitlines()
+    lines = (resolve_app_paths().spool / "lines").read_bytes().splitlines()
     assert all(len(line) <= 4096 for line in lines)
     assert read_lines()[0]["command"].startswith("true éé")
     assert read_lines()[1]["command"] == "true \\\\ 'tab\\there' \"double\""

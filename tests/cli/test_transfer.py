@@ -11,8 +11,8 @@ import pytest
 
 from hunchd.cli import output
 from hunchd.cli.main import main
-from hunchd.cli.transfer import everything
-from hunchd.config.places import make_private, places
+from hunchd.cli.transfer import list_data_folders
+from hunchd.config.places import ensure_private_folder, resolve_app_paths
 from tests.cli.fake_daemon import FakeDaemon, project_at
 
 Output = pytest.CaptureFixture[str]
@@ -134,7 +134,7 @@ def test_export_and_erase_json_output(fake: FakeDaemon, repository: Path, tmp_pa
 
 
 def test_erase_everything_json_lists_folders(hunchd_home: Path, capsys: Output) -> None:
-    data = make_private(places().data)
+    data = ensure_private_folder(resolve_app_paths().data)
 
     assert main(["erase", "--everything", "--yes", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"erased": [str(data)]}
@@ -215,9 +215,9 @@ def test_import_reads_from_standard_input(fake: FakeDaemon, monkeypatch: pytest.
 
 
 def test_erase_everything_deletes_all_files(hunchd_home: Path, capsys: Output) -> None:
-    where = places()
+    where = resolve_app_paths()
     for folder in (where.config, where.data, where.state, where.cache, where.runtime):
-        (make_private(folder) / "something").write_text("x")
+        (ensure_private_folder(folder) / "something").write_text("x")
 
     assert main(["erase", "--everything"]) == 1
     assert where.data.exists()
@@ -234,8 +234,8 @@ def test_everything_lists_disjoint_folders(monkeypatch: pytest.MonkeyPatch, tmp_
     monkeypatch.delenv("HUNCHD_HOME")
     monkeypatch.setenv("HOME", str(tmp_path))
 
-    folders = everything(places())
+    folders = list_data_folders(resolve_app_paths())
 
-    where = places()
+    where = resolve_app_paths()
     for kept in (where.config, where.data, where.state, where.cache, where.runtime):
         assert sum(folder == kept or folder in kept.parents for folder in folders) == 1

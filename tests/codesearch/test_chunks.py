@@ -5,7 +5,7 @@ from __future__ import annotations
 from hunchd.codesearch import records
 from hunchd.codesearch.chunks import TEST, Chunk, chunks_of
 from hunchd.codesearch.terms import term_of_name, terms_of_identifier
-from hunchd.ingestion.parsing import outline_of
+from hunchd.ingestion.parsing import parse_outline
 
 PYTHON = '''"""Signs cookies."""
 import hmac
@@ -52,7 +52,7 @@ end
 
 
 def cut(path: str, text: str) -> dict[str, Chunk]:
-    return {chunk.name: chunk for chunk in chunks_of(outline_of(path, text.encode()), text)}
+    return {chunk.name: chunk for chunk in chunks_of(parse_outline(path, text.encode()), text)}
 
 
 def test_chunks_definition_has_lines_and_signature() -> None:
@@ -95,7 +95,7 @@ def test_chunks_prose_is_cut_by_heading() -> None:
 def test_chunks_file_without_symbols_is_cut_in_windows() -> None:
     text = "\n".join(f"value {number}" for number in range(130))
 
-    assert [(one.start, one.end) for one in chunks_of(outline_of("a.txt", text.encode()), text)] == [
+    assert [(one.start, one.end) for one in chunks_of(parse_outline("a.txt", text.encode()), text)] == [
         (1, 60),
         (61, 120),
         (121, 130),
@@ -103,7 +103,7 @@ def test_chunks_file_without_symbols_is_cut_in_windows() -> None:
 
 
 def test_records_pack_then_unpack_is_same() -> None:
-    chunks = chunks_of(outline_of("signing.py", PYTHON.encode()), PYTHON)
+    chunks = chunks_of(parse_outline("signing.py", PYTHON.encode()), PYTHON)
 
     record = records.unpack(records.pack(chunks))
 

@@ -15,7 +15,7 @@ from hunchd.codesearch.query import parse_query
 from hunchd.codesearch.ranking import Predicted, rank
 from hunchd.codesearch.results import results_of, snippet_of
 from hunchd.domain.code import FileOutline
-from hunchd.ingestion.parsing import outline_of
+from hunchd.ingestion.parsing import parse_outline
 from hunchd.store.code import CodeCache
 
 SHOP = {
@@ -45,7 +45,7 @@ class Shop:
         outlines: list[FileOutline] = []
         packed = {}
         for path, text in files.items():
-            outlines.append(outline_of(path, text.encode()))
+            outlines.append(parse_outline(path, text.encode()))
             packed[path] = records.pack(chunks_of(outlines[-1], text))
         self.cache.put(outlines, chunks=packed)
         self.update()

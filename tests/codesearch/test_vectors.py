@@ -8,7 +8,7 @@ import numpy as np
 
 from hunchd.codesearch import vectors
 from hunchd.codesearch.cards import LONGEST, card_of
-from hunchd.ingestion.parsing import outline_of
+from hunchd.ingestion.parsing import parse_outline
 
 
 def unit(*numbers: float) -> bytes:
@@ -44,8 +44,8 @@ def test_card_says_path_names_and_documentation() -> None:
     source = (
         '"""Keeps baskets."""\n\nclass BasketStore:\n    """Where they lie."""\n    def add_item(self):\n        pass\n'
     )
-    card = card_of(outline_of("shop/basket_store.py", source.encode()))
+    card = card_of(parse_outline("shop/basket_store.py", source.encode()))
 
     assert card.startswith("shop basket store py. Keeps baskets. basket store, add item")
     assert "Where they lie." in card
-    assert len(card_of(outline_of("a.py", b"def f(): pass\n" * 3_000))) <= LONGEST
+    assert len(card_of(parse_outline("a.py", b"def f(): pass\n" * 3_000))) <= LONGEST

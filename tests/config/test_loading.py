@@ -5,19 +5,19 @@ from pathlib import Path
 
 import pytest
 
-from hunchd.config.loading import load, settings_from
+from hunchd.config.loading import load_settings, build_settings
 from hunchd.config.settings import Settings
 from hunchd.domain.errors import ConfigError
 
 
 def test_load_missing_file_returns_defaults(tmp_path: Path) -> None:
-    assert load(tmp_path / "none.toml") == Settings()
+    assert load_settings(tmp_path / "none.toml") == Settings()
 
 
 def test_load_file_overrides_named_settings(tmp_path: Path) -> None:
     file = tmp_path / "config.toml"
     file.write_text('[context]\nbudget = 4000\n[index]\nignore = ["*.gen.ts"]\n')
-    settings = load(file)
+    settings = load_settings(file)
     assert settings.context.budget == 4000
     assert settings.index.ignore == ("*.gen.ts",)
     assert settings.serving == Settings().serving
@@ -43,7 +43,7 @@ def test_load_file_overrides_named_settings(tmp_path: Path) -> None:
 )
 def test_load_mistake_names_file_and_key(table: dict[str, object], message: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        settings_from(table, file="me.toml")
+        build_settings(table, file="me.toml")
     assert message in caught.value.message
 
 
@@ -61,7 +61,7 @@ def test_load_number_out_of_range_is_rejected(section: str, name: str) -> None:
     kind = type(getattr(getattr(Settings(), section), name))
     for senseless in (-1, 10**12, *((float("nan"), float("inf")) if kind is float else ())):
         with pytest.raises(ConfigError) as caught:
-            settings_from({section: {name: kind(senseless)}}, file="me.toml")
+            build_settings({section: {name: kind(senseless)}}, file="me.toml")
         assert caught.value.message.startswith(f"me.toml: [{section}] {name} must be between ")
 
 
@@ -70,4 +70,4 @@ def test_load_unreadable_file_raises_config_error(tmp_path: Path, content: bytes
     file = tmp_path / "config.toml"
     file.write_bytes(content)
     with pytest.raises(ConfigError, match=r"config\.toml"):
-        load(file)
+        load_settings(file)

@@ -6,26 +6,26 @@ from pathlib import Path
 
 import pytest
 
-from hunchd.config.places import LONGEST_SOCKET_PATH, is_private, make_private, places
+from hunchd.config.places import MAX_SOCKET_PATH_BYTES, is_private, ensure_private_folder, resolve_app_paths
 from hunchd.domain.errors import ConfigError
 
 
 def test_hunchd_home_moves_all_folders(tmp_path: Path) -> None:
-    here = places({"HUNCHD_HOME": str(tmp_path)})
+    here = resolve_app_paths({"HUNCHD_HOME": str(tmp_path)})
     folders = (here.config, here.data, here.state, here.cache, here.runtime, here.spool, here.socket_file.parent)
     assert all(folder.is_relative_to(tmp_path) for folder in folders)
 
 
 def test_xdg_runtime_dir_is_preferred(tmp_path: Path) -> None:
-    assert places({"XDG_RUNTIME_DIR": str(tmp_path)}).runtime == tmp_path / "hunchd"
-    assert places({"XDG_RUNTIME_DIR": str(tmp_path / "gone")}).runtime.name == "run"
+    assert resolve_app_paths({"XDG_RUNTIME_DIR": str(tmp_path)}).runtime == tmp_path / "hunchd"
+    assert resolve_app_paths({"XDG_RUNTIME_DIR": str(tmp_path / "gone")}).runtime.name == "run"
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
 def test_make_private_ignores_umask(tmp_path: Path, umask: int) -> None:
     before = os.umask(umask)
     try:
-        folder = make_private(tmp_path / "a" / "b")
+        folder = ensure_private_folder(tmp_path / "a" / "b")
     finally:
         os.umask(before)
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
@@ -36,7 +36,7 @@ def test_make_private_symlink_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "real")
     with pytest.raises(ConfigError, match="symbolic link"):
-        make_private(tmp_path / "link")
+        ensure_private_folder(tmp_path / "link")
 
 
 def test_make_private_writable_folder_is_rejected(tmp_path: Path) -> None:
@@ -44,7 +44,7 @@ def test_make_private_writable_folder_is_rejected(tmp_path: Path) -> None:
     folder.mkdir()
     folder.chmod(0o777)
     with pytest.raises(ConfigError, match="chmod 700"):
-        make_private(folder)
+        ensure_private_folder(folder)
 
 
 @pytest.mark.skipif(os.name != "posix" or os.getuid() != 0, reason="only root can give a folder away")
@@ -53,11 +53,11 @@ def test_make_private_foreign_parent_is_rejected(tmp_path: Path) -> None:
     home.mkdir()
     os.chown(home, 12345, -1)
     with pytest.raises(ConfigError, match="belongs to another user"):
-        make_private(home / "data")
+        ensure_private_folder(home / "data")
     (tmp_path / "data").mkdir()
     os.chown(tmp_path / "data", 12345, -1)
     with pytest.raises(ConfigError) as refused:
-        make_private(tmp_path / "data")
+        ensure_private_folder(tmp_path / "data")
     assert (
         refused.value.hint == f"If it is yours: sudo chown -R 0 {tmp_path}/data. Set HUNCHD_HOME to use another folder."
     )
@@ -69,23 +69,23 @@ def test_make_private_replaceable_parent_is_rejected(tmp_path: Path) -> None:
     home.mkdir()
     home.chmod(0o777)
     with pytest.raises(ConfigError, match="can be written by everybody"):
-        make_private(home / "data")
+        ensure_private_folder(home / "data")
     home.chmod(0o1777)  # as /tmp is: nobody can take away what is another's
-    assert make_private(home / "data").is_dir()
+    assert ensure_private_folder(home / "data").is_dir()
 
 
 @pytest.mark.skipif(os.name != "posix", reason="sockets in the file system")
 def test_socket_path_is_short_and_unique(tmp_path: Path) -> None:
     session = Path("/tmp")
     deep = [f"/{letter * 150}" for letter in "ab"]
-    with_session = [places({"HUNCHD_HOME": home, "XDG_RUNTIME_DIR": str(session)}).socket_file for home in deep]
-    without = [places({"HUNCHD_HOME": home, "XDG_RUNTIME_DIR": f"/{'x' * 150}"}).socket_file for home in deep]
+    with_session = [resolve_app_paths({"HUNCHD_HOME": home, "XDG_RUNTIME_DIR": str(session)}).socket_file for home in deep]
+    without = [resolve_app_paths({"HUNCHD_HOME": home, "XDG_RUNTIME_DIR": f"/{'x' * 150}"}).socket_file for home in deep]
 
     assert {socket.parent for socket in with_session} == {session / "hunchd"}
     assert {socket.parent for socket in without} == {Path(f"/tmp/hunchd-{os.getuid()}")}
     assert len({*with_session, *without}) == 4
-    assert max(len(os.fsencode(socket)) for socket in (*with_session, *without)) <= LONGEST_SOCKET_PATH
-    assert places({"HUNCHD_HOME": "/short"}).socket_file == Path("/short/run/hunchd.sock")
+    assert max(len(os.fsencode(socket)) for socket in (*with_session, *without)) <= MAX_SOCKET_PATH_BYTES
+    assert resolve_app_paths({"HUNCHD_HOME": "/short"}).socket_file == Path("/short/run/hunchd.sock")
 
 
 @pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")

@@ -40,7 +40,7 @@ class ListedGround:
     """Fake code presence: files, each with the names that it defines."""
 
     files: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    known: bool = True
+    is_complete: bool = True
 
     def has_file(self, path: str) -> bool:
         return path in self.files
@@ -49,5 +49,5 @@ class ListedGround:
         prefix = path.rstrip("/") + "/"
         return any(file.startswith(prefix) for file in self.files)
 
-    def defined_in(self, name: str) -> tuple[str, ...]:
+    def find_definitions(self, name: str) -> tuple[str, ...]:
         return tuple(path for path, names in sorted(self.files.items()) if name in names)

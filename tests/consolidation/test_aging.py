@@ -9,14 +9,14 @@ import pytest
 
 from hunchd.config.settings import ConsolidationSettings
 from hunchd.consolidation.aging import (
-    GOES_AFTER,
+    ERASE_AFTER,
     SHOWN_AS,
-    compressed,
-    erasable,
-    forgotten,
-    restored,
-    retired,
-    summarised,
+    plan_compression,
+    iter_erasable,
+    plan_forgetting,
+    restore,
+    plan_retirement,
+    plan_summaries,
 )
 from hunchd.consolidation.condensing import Vocabulary
 from hunchd.domain.memory import Kind, Memory, Status, Trust, Usage
@@ -35,20 +35,20 @@ def ages(plan: object) -> list[str]:
 
 def test_episodes_by_age_summarised_or_compressed_once() -> None:
     episodes = [memory("young", age=6, content=LONG), memory("week", age=8, content=LONG), memory("month", age=31)]
-    summaries = list(summarised(episodes, Vocabulary(), SETTINGS, NOW))
-    lines = list(compressed(episodes, Vocabulary(), SETTINGS, NOW))
+    summaries = list(plan_summaries(episodes, Vocabulary(), SETTINGS, NOW))
+    lines = list(plan_compression(episodes, Vocabulary(), SETTINGS, NOW))
 
     assert ages(summaries) == ["week"]
     assert ages(lines) == ["month"]
     after = [change.after[0] for change in (*summaries, *lines)]
-    assert list(summarised(after, Vocabulary(), SETTINGS, NOW)) == []
-    assert list(compressed([after[-1]], Vocabulary(), SETTINGS, NOW)) == []
+    assert list(plan_summaries(after, Vocabulary(), SETTINGS, NOW)) == []
+    assert list(plan_compression([after[-1]], Vocabulary(), SETTINGS, NOW)) == []
     assert after[0].source[SHOWN_AS] == "summary"
     assert all(one.content == LONG for one in after if one.id == "week")
 
 
 def test_summary_contains_decision_and_reason() -> None:
-    [change] = summarised([memory("m", content=LONG)], Vocabulary(), SETTINGS, NOW)
+    [change] = plan_summaries([memory("m", content=LONG)], Vocabulary(), SETTINGS, NOW)
 
     summary = change.after[0].levels.summary
     assert "stream `orders.csv` instead of loading it" in summary
@@ -73,7 +73,7 @@ def test_summary_contains_decision_and_reason() -> None:
     ids=lambda memory: memory.id,
 )
 def test_forgetting_protected_memory_kept(kept: Memory) -> None:
-    changes = list(forgotten(by_id(kept, memory("unused", age=91)), SETTINGS, NOW))
+    changes = list(plan_forgetting(by_id(kept, memory("unused", age=91)), SETTINGS, NOW))
 
     assert ages(changes) == ["unused"]
 
@@ -81,36 +81,36 @@ def test_forgetting_protected_memory_kept(kept: Memory) -> None:
 def test_forgetting_limited_to_share_least_important_first() -> None:
     memories = [memory(f"m{number}", age=200, importance=0.1 + number / 100) for number in range(20)]
 
-    changes = list(forgotten(by_id(*memories), replace(SETTINGS, forget_share=0.1), NOW))
+    changes = list(plan_forgetting(by_id(*memories), replace(SETTINGS, forget_share=0.1), NOW))
 
     assert ages(changes) == ["m0", "m1"]
 
 
 def test_archived_memory_restored_or_erased_later() -> None:
     old = memory("m", age=200)
-    [change] = forgotten(by_id(old), SETTINGS, NOW)
+    [change] = plan_forgetting(by_id(old), SETTINGS, NOW)
     archived = change.after[0]
 
     assert archived.status is Status.ARCHIVED
-    assert restored(archived) == old
-    assert restored(memory("m", status=Status.ARCHIVED)) is None  # archived by its owner, not for lack of use
-    assert list(erasable([archived], NOW)) == []
+    assert restore(archived) == old
+    assert restore(memory("m", status=Status.ARCHIVED)) is None  # archived by its owner, not for lack of use
+    assert list(iter_erasable([archived], NOW)) == []
     later = NOW.replace(month=7, day=2)
-    assert list(erasable([archived], later)) == [archived]
+    assert list(iter_erasable([archived], later)) == [archived]
 
 
 def test_forgetting_linked_from_kept_memory_kept() -> None:
     fix = memory("fix", age=200, kind=Kind.ERROR)
     user_memory = memory("told", age=200, trust=Trust.USER, links=({"type": "rests_on", "ref": "fix"},))
 
-    assert list(forgotten(by_id(fix, user_memory), SETTINGS, NOW)) == []
+    assert list(plan_forgetting(by_id(fix, user_memory), SETTINGS, NOW)) == []
 
 
 def test_retirement_of_superseded_and_expired_memories() -> None:
     old, new = memory("old"), memory("new", supersedes="old")
     ended, holding = memory("ended", valid_to=NOW), memory("holding")
 
-    changes = {change.before[0].id: change.after[0] for change in retired(by_id(old, new, ended, holding), NOW)}
+    changes = {change.before[0].id: change.after[0] for change in plan_retirement(by_id(old, new, ended, holding), NOW)}
 
     assert set(changes) == {"old", "ended"}
     assert changes["old"].superseded_by == "new"
@@ -123,14 +123,14 @@ def test_merged_memory_archived_after_quarter_and_restorable() -> None:
     fresh = memory("fresh", age=200, valid_to=NOW - timedelta(days=89), **merged)
     user_copy = replace(copy, id="said", trust=Trust.USER)
     before = replace(copy, id="fact", kind=Kind.FACT)
-    [change] = forgotten(by_id(memory("keeper", age=5), copy, fresh, user_copy, before), SETTINGS, NOW)
+    [change] = plan_forgetting(by_id(memory("keeper", age=5), copy, fresh, user_copy, before), SETTINGS, NOW)
 
     [after] = change.after
     assert (after.id, after.status) == ("copy", Status.ARCHIVED)
-    assert restored(after) == copy
+    assert restore(after) == copy
 
 
 @pytest.mark.parametrize("date", ["soon", 7, None, "2020-01-01", "2020-01-01T00:00:00"])
 def test_erasure_imported_without_valid_date_kept(date: object) -> None:
-    imported = memory("theirs", age=900, status=Status.ARCHIVED, source={GOES_AFTER: date})
-    assert list(erasable([imported], NOW)) == []
+    imported = memory("theirs", age=900, status=Status.ARCHIVED, source={ERASE_AFTER: date})
+    assert list(iter_erasable([imported], NOW)) == []

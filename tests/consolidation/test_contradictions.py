@@ -11,28 +11,28 @@ from typing import Any
 
 import pytest
 
-from hunchd.consolidation.conflicts import conflict_json, reopened, settled
-from hunchd.consolidation.contradictions.features import FEATURES, compared
-from hunchd.consolidation.contradictions.judging import judged
-from hunchd.consolidation.contradictions.reading import clauses_of
-from hunchd.consolidation.contradictions.readings import Readings
+from hunchd.consolidation.conflicts import contradiction_to_json, reopen_contradiction, resolve_contradiction
+from hunchd.consolidation.contradictions.features import FEATURES, compare_clauses
+from hunchd.consolidation.contradictions.judging import judge_statements
+from hunchd.consolidation.contradictions.reading import parse_clauses
+from hunchd.consolidation.contradictions.readings import EntailmentCache
 from hunchd.consolidation.contradictions.scanning import (
-    MOST_OF_ONE,
-    SAID_BY_MODEL,
-    Opposition,
-    Statements,
-    as_judged,
-    contradictions,
-    held_against,
-    may_oppose,
-    nearness,
-    states,
+    MAX_PER_MEMORY,
+    MIN_MODEL_PROBABILITY,
+    ContradictingPair,
+    StatementIndex,
+    apply_verdicts,
+    plan_contradictions,
+    compare_with_candidates,
+    may_contradict,
+    score_relatedness,
+    is_statement,
 )
-from hunchd.consolidation.contradictions.values import excluding, values_in
-from hunchd.consolidation.contradictions.weights import shipped
+from hunchd.consolidation.contradictions.values import are_exclusive, parse_values
+from hunchd.consolidation.contradictions.weights import load_shipped_weights
 from hunchd.domain.errors import Conflict, InvalidInput
 from hunchd.domain.memory import Artifact, Kind, Memory, Scope, Status, Trust
-from hunchd.protocol.requests import Resolution
+from hunchd.protocol.requests import ResolutionRequest
 
 NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)
 BLIND = Path(__file__).parents[2] / "benchmarks" / "data" / "contradictions_blind.jsonl"
@@ -53,8 +53,8 @@ def claim(identifier: str, content: str, *, days: int = 0, kind: Kind = Kind.FAC
     )
 
 
-def contradiction_between(one: Memory, other: Memory) -> Opposition | None:
-    return next(iter(held_against(one, (other,)).opposed), None)
+def contradiction_between(one: Memory, other: Memory) -> ContradictingPair | None:
+    return next(iter(compare_with_candidates(one, (other,)).contradicting), None)
 
 
 def entry_from_file(identifier: str, key: str, value: str) -> Memory:
@@ -106,19 +106,19 @@ BOTH_HOLD = [
 
 @pytest.mark.parametrize(("a", "b"), OPPOSED)
 def test_contradicting_pair_found_in_either_order(a: str, b: str) -> None:
-    assert judged(a, b).contradicts
-    assert judged(b, a).contradicts
+    assert judge_statements(a, b).contradicts
+    assert judge_statements(b, a).contradicts
 
 
 @pytest.mark.parametrize(("a", "b"), BOTH_HOLD)
 def test_compatible_pair_not_reported(a: str, b: str) -> None:
-    assert not judged(a, b).contradicts
+    assert not judge_statements(a, b).contradicts
 
 
 def test_blind_labelled_pairs_precision() -> None:
     rows = [json.loads(line) for line in BLIND.read_text("utf-8").splitlines()]
     agreed = [row for row in rows if row["label"] == row["meant"]]
-    verdicts = [(judged(row["a"], row["b"]).contradicts, bool(row["label"])) for row in agreed]
+    verdicts = [(judge_statements(row["a"], row["b"]).contradicts, bool(row["label"])) for row in agreed]
     hits = sum(said and label for said, label in verdicts)
     assert len(agreed) >= 150
     assert hits / sum(said for said, _ in verdicts) > 0.65
@@ -126,11 +126,11 @@ def test_blind_labelled_pairs_precision() -> None:
 
 
 def test_clause_comparison_symmetric_and_matches_weights() -> None:
-    assert len(shipped().weights) == len(FEATURES)
+    assert len(load_shipped_weights().weights) == len(FEATURES)
     for a, b in OPPOSED + BOTH_HOLD:
-        one, other = clauses_of(a)[0], clauses_of(b)[0]
-        assert len(compared(one, other).features) == len(FEATURES)
-        assert bool(compared(one, other).kind) == bool(compared(other, one).kind)
+        one, other = parse_clauses(a)[0], parse_clauses(b)[0]
+        assert len(compare_clauses(one, other).features) == len(FEATURES)
+        assert bool(compare_clauses(one, other).kind) == bool(compare_clauses(other, one).kind)
 
 
 @pytest.mark.parametrize(
@@ -147,45 +147,45 @@ def test_clause_comparison_symmetric_and_matches_weights() -> None:
     ],
 )
 def test_version_ranges_exclusive_or_overlapping(one: str, other: str, exclude: bool) -> None:
-    [mine], [theirs] = values_in(one), values_in(other)
-    assert excluding(mine, theirs) is exclude
-    assert excluding(theirs, mine) is exclude
+    [mine], [theirs] = parse_values(one), parse_values(other)
+    assert are_exclusive(mine, theirs) is exclude
+    assert are_exclusive(theirs, mine) is exclude
 
 
 def test_different_scope_or_same_file_no_contradiction() -> None:
     a, b = claim("m1", "The database is PostgreSQL"), claim("m2", "The database is MySQL", days=5)
     assert contradiction_between(a, b) is not None
-    assert not may_oppose(a, replace(b, project="p2"))
-    assert not may_oppose(a, replace(b, scope=Scope.USER))
-    assert not may_oppose(a, replace(b, branch="topic"))
-    assert not may_oppose(replace(a, valid_to=a.at + timedelta(days=1)), b)
-    assert not may_oppose(replace(a, superseded_by="m2"), b)
+    assert not may_contradict(a, replace(b, project="p2"))
+    assert not may_contradict(a, replace(b, scope=Scope.USER))
+    assert not may_contradict(a, replace(b, branch="topic"))
+    assert not may_contradict(replace(a, valid_to=a.at + timedelta(days=1)), b)
+    assert not may_contradict(replace(a, superseded_by="m2"), b)
     by_file = {"trust": Trust.PROJECT, "source": {"type": "convention", "path": "README.md"}}
-    assert not may_oppose(replace(a, **by_file), replace(b, **by_file))  # type: ignore[arg-type]
+    assert not may_contradict(replace(a, **by_file), replace(b, **by_file))  # type: ignore[arg-type]
     same_place = {"key": "database", "category": "decision"}
-    assert not may_oppose(replace(a, **same_place), replace(b, **same_place))  # type: ignore[arg-type]
+    assert not may_contradict(replace(a, **same_place), replace(b, **same_place))  # type: ignore[arg-type]
 
 
 def test_sessions_contradict_across_but_not_within() -> None:
     a, b = claim("m1", "The database is PostgreSQL"), claim("m2", "The database is MySQL", days=5)
     agents: dict[str, Any] = {"trust": Trust.DERIVED, "source": {"type": "client", "client": "mcp"}}
-    assert may_oppose(replace(a, **agents), replace(b, **agents))
+    assert may_contradict(replace(a, **agents), replace(b, **agents))
     assert contradiction_between(replace(a, **agents), replace(b, **agents)) is not None
 
     def in_session(memory: Memory, name: str) -> Memory:
         return replace(memory, trust=Trust.DERIVED, source={"type": "session", "session": name})
 
-    assert may_oppose(in_session(a, "spring"), in_session(b, "autumn"))
-    assert not may_oppose(in_session(a, "spring"), in_session(b, "spring"))
+    assert may_contradict(in_session(a, "spring"), in_session(b, "autumn"))
+    assert not may_contradict(in_session(a, "spring"), in_session(b, "spring"))
     history: dict[str, Any] = {"trust": Trust.UNTRUSTED, "source": {"type": "commit", "sha": "a" * 40}}
-    assert not may_oppose(replace(a, **history), replace(b, **history))
+    assert not may_contradict(replace(a, **history), replace(b, **history))
 
 
 def test_relatedness_falls_back_to_words_without_vector() -> None:
     stereo, mono = claim("m1", "The audio mixer output is stereo"), claim("m2", "The audio mixer output is mono")
     logs = claim("m3", "Logs are kept for a week")
-    assert nearness(stereo, mono, 0.8) > nearness(stereo, logs, 0.8) == 0.8
-    assert nearness(stereo, mono, None) > 0.5 > nearness(stereo, logs, None)
+    assert score_relatedness(stereo, mono, 0.8) > score_relatedness(stereo, logs, 0.8) == 0.8
+    assert score_relatedness(stereo, mono, None) > 0.5 > score_relatedness(stereo, logs, None)
 
 
 def test_instructions_for_different_files_no_contradiction() -> None:
@@ -195,18 +195,18 @@ def test_instructions_for_different_files_no_contradiction() -> None:
         return replace(fact, kind=Kind.FACT, category="instruction", trust=Trust.UNTRUSTED, source=told)
 
     one = rule("m1", "The database is PostgreSQL", 0, globs=["src/**"])
-    assert may_oppose(one, rule("m2", "The database is MySQL", 5, globs=["src/**"]))
-    assert not may_oppose(one, rule("m2", "The database is MySQL", 5, globs=["lib/**"]))
-    assert not may_oppose(one, rule("m2", "The database is MySQL", 5))
+    assert may_contradict(one, rule("m2", "The database is MySQL", 5, globs=["src/**"]))
+    assert not may_contradict(one, rule("m2", "The database is MySQL", 5, globs=["lib/**"]))
+    assert not may_contradict(one, rule("m2", "The database is MySQL", 5))
 
 
 def test_is_statement_only_for_current_claims() -> None:
     commit = replace(claim("m1", "Drop MySQL", kind=Kind.EPISODE), artifacts=(Artifact("commit", "a" * 40),))
-    assert states(claim("m2", "The database is MySQL"))
-    assert states(claim("m3", "The database is MySQL", kind=Kind.EPISODE))
-    assert not states(commit)
-    assert not states(claim("m4", "The database is MySQL", kind=Kind.ERROR))
-    assert not states(replace(claim("m5", "The database is MySQL"), status=Status.ARCHIVED))
+    assert is_statement(claim("m2", "The database is MySQL"))
+    assert is_statement(claim("m3", "The database is MySQL", kind=Kind.EPISODE))
+    assert not is_statement(commit)
+    assert not is_statement(claim("m4", "The database is MySQL", kind=Kind.ERROR))
+    assert not is_statement(replace(claim("m5", "The database is MySQL"), status=Status.ARCHIVED))
 
 
 def test_pair_opened_once_with_newer_as_b() -> None:
@@ -214,17 +214,17 @@ def test_pair_opened_once_with_newer_as_b() -> None:
     others = [claim(f"m1{number}", f"The {name} service has an owner") for number, name in enumerate(_names()[:6])]
     memories_by_id = {one.id: one for one in (new, old, *others)}
 
-    [planned] = contradictions(memories_by_id, NOW)
+    [planned] = plan_contradictions(memories_by_id, NOW)
     [record] = planned.after
-    answer = conflict_json(record)
+    answer = contradiction_to_json(record)
     assert (answer["a"]["id"], answer["b"]["id"], answer["status"]) == ("m2", "m1", "open")
     assert answer["reason"] == "they choose something else for the same"
 
-    closed, change = settled(record, Resolution(resolution="a_wins"), memories_by_id, NOW)
+    closed, change = resolve_contradiction(record, ResolutionRequest(resolution="a_wins"), memories_by_id, NOW)
     loser = next(one for one in change.memories if one.id == "m1")
     assert (loser.status, loser.superseded_by) == (Status.SUPERSEDED, "m2")
-    assert list(contradictions(memories_by_id | {closed.id: closed}, NOW)) == []
-    assert list(contradictions(memories_by_id, NOW, since_run=NOW)) == []
+    assert list(plan_contradictions(memories_by_id | {closed.id: closed}, NOW)) == []
+    assert list(plan_contradictions(memories_by_id, NOW, since_run=NOW)) == []
 
 
 @pytest.mark.parametrize("resolution", ["a_wins", "b_wins", "both_valid", "merged"])
@@ -233,8 +233,8 @@ def test_resolution_undo_restores_all(resolution: str) -> None:
     pair = contradiction_between(a, b)
     assert pair is not None
     present = {"m1": a, "m2": b}
-    request = Resolution(resolution=resolution, note="asked ops", value="Logs are kept for 30 days")
-    closed, change = settled(pair.record(NOW), request, present, NOW)
+    request = ResolutionRequest(resolution=resolution, note="asked ops", value="Logs are kept for 30 days")
+    closed, change = resolve_contradiction(pair.make_record(NOW), request, present, NOW)
     after = present | {one.id: one for one in change.memories}
     holding = {one.content for one in after.values() if one.status is Status.ACTIVE and one.kind is Kind.FACT}
     assert (
@@ -247,14 +247,14 @@ def test_resolution_undo_restores_all(resolution: str) -> None:
         }[resolution]
     )
 
-    opened, back = reopened(closed, after, NOW + timedelta(minutes=1))
+    opened, back = reopen_contradiction(closed, after, NOW + timedelta(minutes=1))
     restored = {one.id: one for one in back.memories} | {opened.id: opened}
     for side in (a, b):
         assert replace(restored.get(side.id, side), updated=side.updated) == side
     assert opened.status is Status.ACTIVE
     assert all(name not in opened.source for name in ("resolution", "before", "left"))
     with pytest.raises(Conflict):
-        reopened(opened, after, NOW)
+        reopen_contradiction(opened, after, NOW)
 
 
 def test_resolution_merge_two_keys_leaves_one_fact() -> None:
@@ -263,8 +263,8 @@ def test_resolution_merge_two_keys_leaves_one_fact() -> None:
     pair = contradiction_between(a, b)
     assert pair is not None
     with pytest.raises(InvalidInput):
-        settled(pair.record(NOW), Resolution(resolution="merged"), {"m1": a, "m2": b}, NOW)
-    _, change = settled(pair.record(NOW), Resolution(resolution="merged", value="CockroachDB"), {"m1": a, "m2": b}, NOW)
+        resolve_contradiction(pair.make_record(NOW), ResolutionRequest(resolution="merged"), {"m1": a, "m2": b}, NOW)
+    _, change = resolve_contradiction(pair.make_record(NOW), ResolutionRequest(resolution="merged", value="CockroachDB"), {"m1": a, "m2": b}, NOW)
     after = {one.id: one for one in change.memories}
     assert (after["m2"].value, after["m2"].status) == ("CockroachDB", Status.ACTIVE)
     assert (after["m1"].status, after["m1"].superseded_by) == (Status.SUPERSEDED, "m2")
@@ -274,9 +274,9 @@ def test_contradiction_closed_when_side_inactive() -> None:
     a, b = claim("m1", "The database is PostgreSQL"), claim("m2", "The database is MySQL", days=2)
     pair = contradiction_between(a, b)
     assert pair is not None
-    record = pair.record(NOW)
+    record = pair.make_record(NOW)
     inactive = replace(a, status=Status.SUPERSEDED)
-    [planned] = contradictions({"m1": inactive, "m2": b, record.id: record}, NOW)
+    [planned] = plan_contradictions({"m1": inactive, "m2": b, record.id: record}, NOW)
     [closed] = planned.after
     assert (closed.status, closed.source["resolution"]) == (Status.SUPERSEDED, "b_wins")
 
@@ -285,9 +285,9 @@ def test_candidates_share_subject() -> None:
     mine = claim("m0", "The payment gateway times out after 5 seconds")
     others = [claim(f"m{number}", f"The {name} is owned by team {number}") for number, name in enumerate(_names(), 1)]
     near = claim("x", "Timeout of the payment gateway: 30 seconds")
-    index = Statements([*others, near])
-    assert index.near(mine)[0].id == "x"
-    assert [one.b.id for one in held_against(mine, index.near(mine)).opposed] in (["x"], ["m0"])
+    index = StatementIndex([*others, near])
+    assert index.find_candidates(mine)[0].id == "x"
+    assert [one.b.id for one in compare_with_candidates(mine, index.find_candidates(mine)).contradicting] in (["x"], ["m0"])
 
 
 def _names() -> Sequence[str]:
@@ -300,10 +300,10 @@ def test_language_model_candidates_related_pairs_first() -> None:
     told_outright = claim("no", "Invoices are never collected and sent overnight")
     stranger = claim("far", "The kiosk app is written in Kotlin")
     elsewhere = replace(near, id="branch", branch="topic")
-    look = held_against(mine, [stranger, told_outright, elsewhere, near])
-    candidates = look.for_judge(look.told({}))
-    assert [one.beside(mine).id for one in candidates] == ["no", "old", "far"]
-    [record] = [one.record(NOW) for one in candidates[1:2]]
+    look = compare_with_candidates(mine, [stranger, told_outright, elsewhere, near])
+    candidates = look.select_for_language_model(look.apply_probabilities({}))
+    assert [one.get_other(mine).id for one in candidates] == ["no", "old", "far"]
+    [record] = [one.make_record(NOW) for one in candidates[1:2]]
     assert record.source["reason"] == "a language model says that they cannot both hold"
     assert (record.source["a"]["id"], record.source["b"]["id"]) == ("old", "new")
 
@@ -317,7 +317,7 @@ def test_language_model_file_pairs_need_common_word() -> None:
     mine = of_file("new", "Invoices are collected and sent overnight")
     near = of_file("old", "Invoices go out as soon as an order is shipped")
     stranger = of_file("far", "The kiosk app is written in Kotlin")
-    assert [one.beside(mine).id for one in held_against(mine, [stranger, near]).for_judge([])] == ["old"]
+    assert [one.get_other(mine).id for one in compare_with_candidates(mine, [stranger, near]).select_for_language_model([])] == ["old"]
 
 
 FREELY_WORDED = claim("on", "Query logging is enabled"), claim("off", "Query logging is off", days=3)
@@ -332,55 +332,55 @@ EXACT = [
 
 @pytest.mark.parametrize(("old", "new"), EXACT, ids=["requirements", "an entry of a file"])
 def test_language_model_cannot_overrule_exact_contradiction(old: Memory, new: Memory) -> None:
-    look = held_against(new, [old])
-    contradicting = look.told({})
+    look = compare_with_candidates(new, [old])
+    contradicting = look.apply_probabilities({})
     assert len(contradicting) == 1
-    assert look.for_judge(contradicting) == []
-    assert look.without(lambda *_: True) == look
-    assert as_judged(contradicting, look.for_judge(contradicting), lambda *_: False) == contradicting
+    assert look.select_for_language_model(contradicting) == []
+    assert look.exclude_denied(lambda *_: True) == look
+    assert apply_verdicts(contradicting, look.select_for_language_model(contradicting), lambda *_: False) == contradicting
 
 
 def test_language_model_decides_explicit_contradiction() -> None:
     old, new = claim("old", "Invoices are sent overnight"), claim("new", "Invoices are never sent overnight", days=3)
-    look = held_against(new, [old])
-    contradicting = look.told({})
-    assert look.open == ()
-    assert look.for_judge(contradicting) == contradicting != []
-    assert look.without(lambda *_: True).told({}) == []
+    look = compare_with_candidates(new, [old])
+    contradicting = look.apply_probabilities({})
+    assert look.unsettled == ()
+    assert look.select_for_language_model(contradicting) == contradicting != []
+    assert look.exclude_denied(lambda *_: True).apply_probabilities({}) == []
 
 
 def test_language_model_decides_freely_worded_pairs() -> None:
     old, new = FREELY_WORDED
     near = claim("near", "Query logging has its own disk", days=-1)
-    look = held_against(new, [near, old])
-    contradicting = look.told({})
-    free = look.for_judge(contradicting)
+    look = compare_with_candidates(new, [near, old])
+    contradicting = look.apply_probabilities({})
+    free = look.select_for_language_model(contradicting)
     assert [one.a.id for one in contradicting] == ["on"]
     assert [one.a.id for one in free] == ["on", "near"]
-    assert as_judged(contradicting, free, lambda *_: None) == contradicting
-    assert as_judged(contradicting, free, lambda *_: False) == []
-    both = as_judged(contradicting, free, lambda *_: True)
+    assert apply_verdicts(contradicting, free, lambda *_: None) == contradicting
+    assert apply_verdicts(contradicting, free, lambda *_: False) == []
+    both = apply_verdicts(contradicting, free, lambda *_: True)
     assert [(one.a.id, one.judgement.kind) for one in both] == [
         ("on", contradicting[0].judgement.kind),
         ("near", "meaning"),
     ]
-    assert both[0].judgement.probability == max(contradicting[0].judgement.probability, SAID_BY_MODEL)
+    assert both[0].judgement.probability == max(contradicting[0].judgement.probability, MIN_MODEL_PROBABILITY)
 
 
 def test_unjudged_pairs_limited_confirmed_pairs_unlimited() -> None:
     new = claim("new", "Query logging is off", days=3)
     others = [claim(f"m{number}", f"Query logging of {name} is enabled") for number, name in enumerate(_names()[:5])]
-    contradicting = [Opposition(one, new, judged("Query logging is enabled", new.content)) for one in others]
-    assert len(as_judged(contradicting, contradicting, lambda *_: None)) == MOST_OF_ONE
-    assert len(as_judged(contradicting, contradicting, lambda *_: True)) == len(contradicting)
+    contradicting = [ContradictingPair(one, new, judge_statements("Query logging is enabled", new.content)) for one in others]
+    assert len(apply_verdicts(contradicting, contradicting, lambda *_: None)) == MAX_PER_MEMORY
+    assert len(apply_verdicts(contradicting, contradicting, lambda *_: True)) == len(contradicting)
 
 
 def test_denied_pair_neither_opened_nor_read() -> None:
     memories_by_id = {one.id: one for one in FREELY_WORDED}
-    assert len(list(contradictions(memories_by_id, NOW))) == 1
-    assert list(contradictions(memories_by_id, NOW, denied=lambda *_: True)) == []
-    readings = Readings()
-    assert list(contradictions(memories_by_id, NOW, readings=readings, denied=lambda *_: True)) == []
-    assert readings.unread(10) == []
+    assert len(list(plan_contradictions(memories_by_id, NOW))) == 1
+    assert list(plan_contradictions(memories_by_id, NOW, is_denied=lambda *_: True)) == []
+    readings = EntailmentCache()
+    assert list(plan_contradictions(memories_by_id, NOW, cache=readings, is_denied=lambda *_: True)) == []
+    assert readings.list_unread(10) == []
     exact = {one.id: one for one in EXACT[0]}
-    assert len(list(contradictions(exact, NOW, denied=lambda *_: True))) == 1
+    assert len(list(plan_contradictions(exact, NOW, is_denied=lambda *_: True))) == 1

@@ -9,24 +9,24 @@ from pathlib import Path
 import pytest
 
 from hunchd.config.settings import ConsolidationSettings
-from hunchd.consolidation.contradictions.judging import judged, with_reading
-from hunchd.consolidation.contradictions.readings import Readings, differing, pair_name
+from hunchd.consolidation.contradictions.judging import judge_statements, combine_with_model
+from hunchd.consolidation.contradictions.readings import EntailmentCache, describe_difference, make_pair_key
 from hunchd.consolidation.contradictions.scanning import (
-    MOST_OF_ONE,
-    MOST_READ,
-    contradictions,
-    held_against,
-    newly_read,
-    read,
-    statement,
-    states,
+    MAX_PER_MEMORY,
+    MAX_READ_PAIRS,
+    plan_contradictions,
+    compare_with_candidates,
+    plan_newly_read,
+    judge_with_model,
+    extract_statement,
+    is_statement,
 )
-from hunchd.consolidation.plan import Step
+from hunchd.consolidation.plan import ConsolidationStep
 from hunchd.consolidation.planner import Planner
-from hunchd.daemon.planner_process import READ, Planning
+from hunchd.daemon.planner_process import JUDGEMENTS_FILE, PlannerService
 from hunchd.domain.memory import Memory, Trust
-from hunchd.engine.learning.verdicts import Verdicts
-from hunchd.store.database.tables import plain
+from hunchd.engine.learning.verdicts import VerdictCache
+from hunchd.store.database.tables import memory_to_plain
 from tests.consolidation.made import NOW
 from tests.consolidation.test_contradictions import claim
 
@@ -48,27 +48,27 @@ LIKELY_BOTH = [
 
 @pytest.mark.parametrize(("a", "b"), SETTLED)
 def test_model_cannot_overrule_scopes_or_manifests(a: str, b: str) -> None:
-    rules = judged(a, b)
+    rules = judge_statements(a, b)
     assert not rules.is_open
-    assert not with_reading(rules, SURE).contradicts
+    assert not combine_with_model(rules, SURE).contradicts
 
 
 @pytest.mark.parametrize(("a", "b"), LIKELY_BOTH)
 def test_likely_compatible_pair_needs_higher_probability(a: str, b: str) -> None:
-    rules, worded_freely = judged(a, b), judged(STEREO.content, MONO.content)
+    rules, worded_freely = judge_statements(a, b), judge_statements(STEREO.content, MONO.content)
     assert rules.is_open
     assert not rules.contradicts
-    just_enough = next(p / 1000 for p in range(1000) if with_reading(worded_freely, p / 1000).contradicts)
-    assert not with_reading(rules, just_enough).contradicts
+    just_enough = next(p / 1000 for p in range(1000) if combine_with_model(worded_freely, p / 1000).contradicts)
+    assert not combine_with_model(rules, just_enough).contradicts
 
 
 def test_manifest_entry_not_read_as_sentence() -> None:
     tests = replace(claim("m1", "tests: pytest"), key="tests", value="pytest")
     asked = "Always add tests and docs for your code."
     rule = replace(claim("m2", asked, days=3), key="instruction/6f3d7a6f9a", value=asked, category="instruction")
-    assert statement(rule) == asked
-    assert held_against(rule, [tests]).open == ()
-    assert held_against(rule, [replace(tests, key=None, value=None, content="Tests are written with pytest")]).open
+    assert extract_statement(rule) == asked
+    assert compare_with_candidates(rule, [tests]).unsettled == ()
+    assert compare_with_candidates(rule, [replace(tests, key=None, value=None, content="Tests are written with pytest")]).unsettled
 
 
 def test_entries_of_two_keys_contradict_for_user() -> None:
@@ -76,149 +76,149 @@ def test_entries_of_two_keys_contradict_for_user() -> None:
         return replace(claim(identifier, f"{key}: {value}", trust=trust), key=key, value=value)
 
     source, tested = entry("m1", "java", "8"), entry("m2", "ci java", "17, 21")
-    assert held_against(source, [tested]).opposed == ()
-    assert held_against(source, [replace(tested, trust=Trust.USER)]).opposed
+    assert compare_with_candidates(source, [tested]).contradicting == ()
+    assert compare_with_candidates(source, [replace(tested, trust=Trust.USER)]).contradicting
 
 
 def test_file_pairs_need_higher_probability() -> None:
     a, b = claim("m1", "Audio is mixed in stereo"), claim("m2", "The audio mixer output is mono")
     of_files = [replace(one, trust=Trust.UNTRUSTED) for one in (a, b)]
     low, high = 0.9, 0.9999
-    assert read(a, b, low)
-    assert read(*of_files, low) is None
-    assert read(*of_files, high)
+    assert judge_with_model(a, b, low)
+    assert judge_with_model(*of_files, low) is None
+    assert judge_with_model(*of_files, high)
     hooks = replace(claim("m3", "before a commit: pre-commit: flake8", trust=Trust.PROJECT), key="before a commit")
-    assert not states(hooks)
-    assert states(replace(hooks, trust=Trust.USER))
-    assert not judged("lint: flake8", "Use standard GitHub Markdown in comments").contradicts
+    assert not is_statement(hooks)
+    assert is_statement(replace(hooks, trust=Trust.USER))
+    assert not judge_statements("lint: flake8", "Use standard GitHub Markdown in comments").contradicts
 
 
 def test_denial_of_something_else_no_contradiction() -> None:
     lint = replace(claim("m1", "lint: ruff (E, F, I, B, PIE)", trust=Trust.PROJECT), key="lint", value="ruff")
     asked = claim("m2", "Make sure these are not in use, so the tests can run properly.", trust=Trust.UNTRUSTED)
-    assert held_against(asked, [lint]) == held_against(asked, [])
-    assert held_against(
+    assert compare_with_candidates(asked, [lint]) == compare_with_candidates(asked, [])
+    assert compare_with_candidates(
         claim("m3", "The linter is not run on tests"), [claim("m4", "The linter is run on tests")]
-    ).opposed
+    ).contradicting
 
 
 def test_model_overrules_free_wording_but_not_manifests() -> None:
-    rules = judged("Query logging is enabled", "Query logging is off")
+    rules = judge_statements("Query logging is enabled", "Query logging is off")
     assert rules.contradicts
     assert rules.is_open
-    assert not with_reading(rules, 1 - SURE).contradicts
-    assert with_reading(rules, SURE).contradicts
-    assert with_reading(rules, None) == rules
-    pins = judged("birch depends on click ^8.1.0", "birch depends on click ^7.0.0")
+    assert not combine_with_model(rules, 1 - SURE).contradicts
+    assert combine_with_model(rules, SURE).contradicts
+    assert combine_with_model(rules, None) == rules
+    pins = judge_statements("birch depends on click ^8.1.0", "birch depends on click ^7.0.0")
     assert pins.contradicts
-    assert with_reading(pins, 0.0) == pins
+    assert combine_with_model(pins, 0.0) == pins
 
 
 def test_unsettled_pair_decided_by_model() -> None:
-    rules = judged(STEREO.content, MONO.content)
+    rules = judge_statements(STEREO.content, MONO.content)
     assert rules.is_open
     assert not rules.contradicts
-    assert with_reading(rules, SURE).contradicts
-    assert not with_reading(rules, 1 - SURE).contradicts
+    assert combine_with_model(rules, SURE).contradicts
+    assert not combine_with_model(rules, 1 - SURE).contradicts
 
 
 def test_model_reason_quotes_differing_words() -> None:
-    pair = read(MONO, STEREO, SURE)
+    pair = judge_with_model(MONO, STEREO, SURE)
     assert pair is not None
-    assert pair.record(NOW).source["reason"] == "one says otherwise: 'mixer output mono' against 'mixed stereo'"
-    assert differing("Audio is mixed", "Audio is not mixed") == "they cannot both hold, as a model reads them"
+    assert pair.make_record(NOW).source["reason"] == "one says otherwise: 'mixer output mono' against 'mixed stereo'"
+    assert describe_difference("Audio is mixed", "Audio is not mixed") == "they cannot both hold, as a model reads them"
 
 
 def test_reading_order_most_similar_first() -> None:
     near = claim("near", "Audio is mixed in two channels", days=-1)
     far = claim("far", "The kiosk app is written in Kotlin", days=-1)
-    look = held_against(STEREO, [far, near, replace(near, id="else", branch="topic")])
-    assert [(a.id, b.id) for a, b in look.open] == [("near", "m1"), ("far", "m1")]
+    look = compare_with_candidates(STEREO, [far, near, replace(near, id="else", branch="topic")])
+    assert [(a.id, b.id) for a, b in look.unsettled] == [("near", "m1"), ("far", "m1")]
 
 
 def test_reading_order_likely_compatible_last() -> None:
     new = claim("new", "The request timeout of the gateway is 60 seconds")
     same = claim("same", "The gateway has a request timeout of one minute", days=-1)
     other = claim("other", "The request timeout of the gateway is endless", days=-1)
-    assert [a.id for a, _ in held_against(new, [same, other]).open] == ["other", "same"]
+    assert [a.id for a, _ in compare_with_candidates(new, [same, other]).unsettled] == ["other", "same"]
 
 
 def test_reading_order_rule_contradictions_first() -> None:
     old = claim("old", "Query logging is enabled", days=-1)
     new = claim("new", "Query logging is off")
-    look = held_against(new, [claim("near", "Query logging is written to disk", days=-1), old])
-    assert [a.id for a, _ in look.open] == ["old", "near"]
-    assert [one.a.id for one in look.as_read({})] == ["old"]
-    assert look.as_read({("old", "new"): 0.01}) == []
+    look = compare_with_candidates(new, [claim("near", "Query logging is written to disk", days=-1), old])
+    assert [a.id for a, _ in look.unsettled] == ["old", "near"]
+    assert [one.a.id for one in look.select_contradictions({})] == ["old"]
+    assert look.select_contradictions({("old", "new"): 0.01}) == []
 
 
 def test_plan_queues_unread_and_opens_read_pairs() -> None:
     memories_by_id = {one.id: one for one in (STEREO, MONO)}
-    readings = Readings()
-    assert list(contradictions(memories_by_id, NOW, readings=readings)) == []
-    [(name, a, b)] = readings.unread(10)
+    readings = EntailmentCache()
+    assert list(plan_contradictions(memories_by_id, NOW, cache=readings)) == []
+    [(name, a, b)] = readings.list_unread(10)
     assert (a.id, b.id) == ("m1", "m2")
-    assert readings.take(name, SURE) == (a, b)
-    assert readings.unread(10) == []
+    assert readings.record(name, SURE) == (a, b)
+    assert readings.list_unread(10) == []
 
-    later = Readings(readings.lines())
-    [opened] = contradictions(memories_by_id, NOW, readings=later)
-    both = with_reading(judged(STEREO.content, MONO.content), SURE)
+    later = EntailmentCache(readings.dump_lines())
+    [opened] = plan_contradictions(memories_by_id, NOW, cache=later)
+    both = combine_with_model(judge_statements(STEREO.content, MONO.content), SURE)
     assert opened.after[0].confidence == pytest.approx(both.probability, abs=0.001)
-    assert later.unread(10) == []
+    assert later.list_unread(10) == []
 
 
 def test_plan_unreadable_pair_opened_by_rules() -> None:
     old, new = claim("old", "Query logging is enabled"), claim("new", "Query logging is off", days=1)
     memories_by_id = {one.id: one for one in (old, new)}
-    readings = Readings()
-    assert list(contradictions(memories_by_id, NOW, readings=readings)) == []
-    [(name, *_)] = readings.unread(10)
-    [opened] = newly_read(readings, {name: None}, memories_by_id, NOW)
+    readings = EntailmentCache()
+    assert list(plan_contradictions(memories_by_id, NOW, cache=readings)) == []
+    [(name, *_)] = readings.list_unread(10)
+    [opened] = plan_newly_read(readings, {name: None}, memories_by_id, NOW)
     assert {link["ref"] for link in opened.after[0].links} == {"old", "new"}
-    assert list(readings.lines()) == []
-    assert len(list(contradictions(memories_by_id, NOW))) == 1
+    assert list(readings.dump_lines()) == []
+    assert len(list(plan_contradictions(memories_by_id, NOW))) == 1
 
 
 def test_pair_key_symmetric_and_text_dependent() -> None:
-    assert pair_name("a", "b") == pair_name("b", "a")
-    assert pair_name("a", "b") != pair_name("a", "c")
+    assert make_pair_key("a", "b") == make_pair_key("b", "a")
+    assert make_pair_key("a", "b") != make_pair_key("a", "c")
 
 
 def test_cache_drops_unused_and_damaged_lines() -> None:
-    name = pair_name("a", "b")
-    readings = Readings([f"{name} 0.250", "of another time 0.9", "damaged"])
-    assert readings.of(STEREO, MONO, "b", "a") == 0.25
-    assert list(readings.lines()) == [f"{name} 0.250"]
+    name = make_pair_key("a", "b")
+    readings = EntailmentCache([f"{name} 0.250", "of another time 0.9", "damaged"])
+    assert readings.get(STEREO, MONO, "b", "a") == 0.25
+    assert list(readings.dump_lines()) == [f"{name} 0.250"]
 
 
 def make_planner(*memories: Memory, lines: Iterable[str] = ()) -> Planner:
     planner = Planner("p1", ConsolidationSettings(), NOW)
-    planner.readings = Readings(lines)
-    planner.take(memories)
+    planner.entailment_cache = EntailmentCache(lines)
+    planner.load(memories)
     return planner
 
 
 def test_pairs_and_contradictions_limited_per_memory() -> None:
     others = [claim(f"o{number}", f"Audio is mixed by team {name}") for number, name in enumerate("abcdefgh")]
     planner = make_planner(STEREO, *others)
-    assert list(planner.plan(Step.CONTRADICTIONS)) == []
-    pairs = planner.unread(1_000)
-    assert len(pairs) <= MOST_READ * 9
-    assert len(planner.unread(2)) == 2
-    entries = list(planner.read({name: SURE for name, *_ in pairs}))
+    assert list(planner.plan(ConsolidationStep.CONTRADICTIONS)) == []
+    pairs = planner.list_unread_pairs(1_000)
+    assert len(pairs) <= MAX_READ_PAIRS * 9
+    assert len(planner.list_unread_pairs(2)) == 2
+    entries = list(planner.plan_read_pairs({name: SURE for name, *_ in pairs}))
     assert 0 < len(entries) < len(pairs)
     sides = [link["ref"] for one in planner.memories.values() if one.id.startswith("x") for link in one.links]
-    assert max(sides.count(side) for side in sides) <= MOST_OF_ONE
+    assert max(sides.count(side) for side in sides) <= MAX_PER_MEMORY
 
 
 async def test_cache_persists_between_runs(tmp_path: Path) -> None:
     async def night() -> tuple[int, int]:
         """Return the number of opened contradictions and of pairs to read."""
-        planning = Planning()
+        planning = PlannerService()
         asked = {"project": "p1", "settings": {}, "now": NOW.isoformat(), "root": "", "known": False, "reads": True}
         await planning.handlers["open"]({**asked, "code_cache": str(tmp_path / "own" / "code")})
-        await planning.handlers["take"]({"memories": [plain(one) for one in (STEREO, MONO)]})
+        await planning.handlers["take"]({"memories": [memory_to_plain(one) for one in (STEREO, MONO)]})
         batches = [batch async for batch in planning.handlers["plan"]({"step": "contradictions"})]
         pairs = (await planning.handlers["unread"]({"most": 10}))["pairs"]
         assert pairs == [] or pairs[0][1:] == (STEREO.content, MONO.content)
@@ -228,7 +228,7 @@ async def test_cache_persists_between_runs(tmp_path: Path) -> None:
 
     assert await night() == (1, 1)
     assert await night() == (1, 0)
-    (tmp_path / "own" / READ).write_bytes(b"\xff\xfe")
+    (tmp_path / "own" / JUDGEMENTS_FILE).write_bytes(b"\xff\xfe")
     assert await night() == (1, 1)
 
 
@@ -236,16 +236,16 @@ async def test_planner_skips_pair_denied_by_language_model(tmp_path: Path) -> No
     on, off = claim("m1", "Query logging is enabled"), claim("m2", "Query logging is off", days=3)
 
     async def opened(**more: str) -> int:
-        planning = Planning()
+        planning = PlannerService()
         await planning.handlers["open"](
             {"project": "p1", "settings": {}, "now": NOW.isoformat(), "root": "", "known": False, **more}
         )
-        await planning.handlers["take"]({"memories": [plain(one) for one in (on, off)]})
+        await planning.handlers["take"]({"memories": [memory_to_plain(one) for one in (on, off)]})
         batches = [batch async for batch in planning.handlers["plan"]({"step": "contradictions"})]
         return sum(len(batch["entries"]) for batch in batches)
 
     verdicts = tmp_path / "verdicts.json"
     assert await opened(verdicts=str(verdicts)) == 1
-    Verdicts(verdicts).keep(off, [(on, False)])
+    VerdictCache(verdicts).store(off, [(on, False)])
     assert await opened(verdicts=str(verdicts)) == 0
     assert await opened(verdicts="") == 1

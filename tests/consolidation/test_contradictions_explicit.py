@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from hunchd.consolidation.contradictions.gone import still_used
-from hunchd.consolidation.contradictions.judging import judged
-from hunchd.consolidation.contradictions.oldest import too_old
+from hunchd.consolidation.contradictions.gone import uses_replaced_tool
+from hunchd.consolidation.contradictions.judging import judge_statements
+from hunchd.consolidation.contradictions.oldest import disagree_on_minimum
 
 GONE_AND_USED = (
     ("Assets are built by Mix.", "Vite replaced Mix in the spring."),
@@ -29,15 +29,15 @@ NOT_BOTH_TOLD = (
 
 @pytest.mark.parametrize(("one", "other"), GONE_AND_USED)
 def test_replaced_tool_still_used_contradicts(one: str, other: str) -> None:
-    assert still_used(one, other)
-    assert still_used(other, one)
-    assert judged(one, other).contradicts
+    assert uses_replaced_tool(one, other)
+    assert uses_replaced_tool(other, one)
+    assert judge_statements(one, other).contradicts
 
 
 @pytest.mark.parametrize(("one", "other"), NOT_BOTH_TOLD)
 def test_replaced_tool_successor_or_past_no_contradiction(one: str, other: str) -> None:
-    assert not still_used(one, other)
-    assert not still_used(other, one)
+    assert not uses_replaced_tool(one, other)
+    assert not uses_replaced_tool(other, one)
 
 
 TOO_OLD = (
@@ -61,15 +61,15 @@ NEW_ENOUGH = (
 
 @pytest.mark.parametrize(("one", "other"), TOO_OLD)
 def test_version_below_minimum_contradicts(one: str, other: str) -> None:
-    assert too_old(one, other)
-    assert too_old(other, one)
-    assert judged(one, other).contradicts
+    assert disagree_on_minimum(one, other)
+    assert disagree_on_minimum(other, one)
+    assert judge_statements(one, other).contradicts
 
 
 @pytest.mark.parametrize(("one", "other"), NEW_ENOUGH)
 def test_version_allowed_by_minimum_no_contradiction(one: str, other: str) -> None:
-    assert not too_old(one, other)
-    assert not too_old(other, one)
+    assert not disagree_on_minimum(one, other)
+    assert not disagree_on_minimum(other, one)
 
 
 LET_OFF = (
@@ -88,6 +88,6 @@ LET_OFF = (
 
 @pytest.mark.parametrize(("one", "other"), LET_OFF)
 def test_exception_or_other_series_no_contradiction(one: str, other: str) -> None:
-    assert not judged(one, other).contradicts
-    assert not judged(one, other).is_open
-    assert not judged(other, one).contradicts
+    assert not judge_statements(one, other).contradicts
+    assert not judge_statements(one, other).is_open
+    assert not judge_statements(other, one).contradicts

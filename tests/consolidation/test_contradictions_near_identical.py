@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hunchd.consolidation.contradictions.judging import judged
-from hunchd.consolidation.contradictions.twins import opposed_twins
+from hunchd.consolidation.contradictions.judging import judge_statements
+from hunchd.consolidation.contradictions.twins import find_opposition
 
 EXCLUDE = (
     ("Settings aren't reloaded on SIGUSR1, restart the server.", "Settings are reloaded on SIGUSR1.", "negation"),
@@ -55,12 +55,12 @@ AGREE = (
 
 @pytest.mark.parametrize(("one", "other", "kind"), EXCLUDE)
 def test_near_identical_pair_contradicts(one: str, other: str, kind: str) -> None:
-    assert opposed_twins(one, other) == opposed_twins(other, one) == kind
-    judgement = judged(one, other)
+    assert find_opposition(one, other) == find_opposition(other, one) == kind
+    judgement = judge_statements(one, other)
     assert judgement.contradicts
     assert judgement.kind == kind
 
 
 @pytest.mark.parametrize(("one", "other"), AGREE)
 def test_near_identical_pair_with_multivalued_slot_compatible(one: str, other: str) -> None:
-    assert opposed_twins(one, other) == opposed_twins(other, one) == ""
+    assert find_opposition(one, other) == find_opposition(other, one) == ""

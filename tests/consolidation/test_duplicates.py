@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from hunchd.consolidation.duplicates.scanning import same_groups
-from hunchd.consolidation.merging import merged
+from hunchd.consolidation.duplicates.scanning import group_duplicates
+from hunchd.consolidation.merging import plan_merges
 from hunchd.domain.memory import Artifact, Kind, Memory, Usage
 from tests.consolidation.made import NOW, by_id, memory
 
@@ -45,7 +45,7 @@ def others() -> list[Memory]:
 )
 def test_paraphrase_is_duplicate(other: str) -> None:
     memories = by_id(text_memory("one", TEXT), text_memory("two", other), *others())
-    assert same_groups(memories) == [["one", "two"]]
+    assert group_duplicates(memories) == [["one", "two"]]
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_paraphrase_is_duplicate(other: str) -> None:
     ],
 )
 def test_inflections_and_spellings_are_duplicates(one: str, other: str) -> None:
-    assert same_groups(by_id(text_memory("one", one), text_memory("two", other), *others())) == [["one", "two"]]
+    assert group_duplicates(by_id(text_memory("one", one), text_memory("two", other), *others())) == [["one", "two"]]
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_inflections_and_spellings_are_duplicates(one: str, other: str) -> None:
     ],
 )
 def test_different_number_name_or_denial_no_duplicate(one: str, other: str) -> None:
-    assert same_groups(by_id(text_memory("one", one), text_memory("two", other), *others())) == []
+    assert group_duplicates(by_id(text_memory("one", one), text_memory("two", other), *others())) == []
 
 
 @pytest.mark.parametrize("kind", [Kind.FACT, Kind.EPISODE])
@@ -152,13 +152,13 @@ def test_different_number_name_or_denial_no_duplicate(one: str, other: str) -> N
     ],
 )
 def test_swapped_roles_no_duplicate(one: str, other: str, kind: Kind) -> None:
-    assert same_groups(by_id(text_memory("one", one, kind=kind), text_memory("two", other, kind=kind), *others())) == []
+    assert group_duplicates(by_id(text_memory("one", one, kind=kind), text_memory("two", other, kind=kind), *others())) == []
 
 
 def test_reordered_list_or_clause_is_duplicate() -> None:
     one = "Move the timeout of uploads from the client to the server, for slow and flaky networks"
     other = "To the server, for flaky and slow networks, move the timeout of uploads from the client"
-    assert same_groups(by_id(text_memory("one", one), text_memory("two", other), *others())) == [["one", "two"]]
+    assert group_duplicates(by_id(text_memory("one", one), text_memory("two", other), *others())) == [["one", "two"]]
 
 
 def test_uninformative_text_does_not_join_groups() -> None:
@@ -168,26 +168,26 @@ def test_uninformative_text_does_not_join_groups() -> None:
         text_memory("two", f"{title}\n\nlints/quotes: v3.4.0 to v3.6.0"),
         text_memory("three", f"{title}\n\nformats/imports: v1.5.1 to v1.6.0"),
     )
-    assert max(map(len, same_groups(memories)), default=0) <= 2
+    assert max(map(len, group_duplicates(memories)), default=0) <= 2
 
 
 def test_different_commits_no_duplicate() -> None:
     first, second = (text_memory(name, TEXT, artifacts=(Artifact("commit", name * 13),)) for name in ("one", "two"))
-    assert same_groups(by_id(first, second)) == []
-    assert same_groups(by_id(first, replace(second, artifacts=first.artifacts))) == [["one", "two"]]
+    assert group_duplicates(by_id(first, second)) == []
+    assert group_duplicates(by_id(first, replace(second, artifacts=first.artifacts))) == [["one", "two"]]
 
 
 def test_different_branch_kind_or_key_no_duplicate() -> None:
     one, two = text_memory("one", TEXT), text_memory("two", TEXT)
-    assert same_groups(by_id(one, replace(two, branch="topic"))) == []
-    assert same_groups(by_id(one, replace(two, kind=Kind.FACT))) == []
-    assert same_groups(by_id(replace(one, key="importer"), replace(two, key="exporter"))) == []
+    assert group_duplicates(by_id(one, replace(two, branch="topic"))) == []
+    assert group_duplicates(by_id(one, replace(two, kind=Kind.FACT))) == []
+    assert group_duplicates(by_id(replace(one, key="importer"), replace(two, key="exporter"))) == []
 
 
 def test_short_text_duplicate_only_for_facts() -> None:
-    assert same_groups(by_id(text_memory("one", "Fix typo"), text_memory("two", "fix typo"))) == []
+    assert group_duplicates(by_id(text_memory("one", "Fix typo"), text_memory("two", "fix typo"))) == []
     facts = (text_memory(name, "Use tabs", kind=Kind.FACT) for name in ("one", "two"))
-    assert same_groups(by_id(*facts)) == [["one", "two"]]
+    assert group_duplicates(by_id(*facts)) == [["one", "two"]]
 
 
 COMMON_WORDS = ("fix", "handling", "docs", "settings", "parser", "report", "release", "broken")
@@ -211,7 +211,7 @@ def test_identical_common_words_need_length_or_name(text: str, found: bool) -> N
         )
         for number in range(200)
     ]
-    groups = same_groups(by_id(text_memory("one", text), text_memory("two", f"> {text.upper()} …"), *noise))
+    groups = group_duplicates(by_id(text_memory("one", text), text_memory("two", f"> {text.upper()} …"), *noise))
     assert groups == ([["one", "two"]] if found else [])
 
 
@@ -221,20 +221,20 @@ def test_blocking_without_rare_words_uses_combination() -> None:
     ]
     texts = "Upload the ledger to backup, worker", "To backup, worker: upload the ledger"
     memories = [text_memory(name, text, kind=Kind.FACT) for name, text in zip(("one", "two"), texts, strict=True)]
-    assert same_groups(by_id(*memories, *noise)) == [["one", "two"]]
+    assert group_duplicates(by_id(*memories, *noise)) == [["one", "two"]]
 
 
 @pytest.mark.parametrize(("one", "other"), [("👍", "🎉"), ("---", "…"), ("the", "a")])
 def test_texts_without_words_no_duplicates(one: str, other: str) -> None:
     facts = (memory(text, kind=Kind.FACT, title=text, content=text) for text in (one, other))
-    assert same_groups(by_id(*facts)) == []
+    assert group_duplicates(by_id(*facts)) == []
 
 
 def test_merge_combines_provenance_and_usage() -> None:
     one = text_memory("one", TEXT, usage=Usage(retrieved=2, cited=1), source={"type": "session"})
     two = text_memory("two", TEXT.upper(), usage=Usage(retrieved=3), source={"type": "guide", "path": "NEWS.md"})
     memories = by_id(one, two)
-    [planned] = merged(memories, same_groups(memories), NOW)
+    [planned] = plan_merges(memories, group_duplicates(memories), NOW)
     after = {memory.id: memory for memory in planned.after}
     assert (after["one"].usage.retrieved, after["one"].usage.cited) == (5, 1)
     assert after["one"].source["also"][0]["path"] == "NEWS.md"

@@ -8,8 +8,8 @@ import string
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hunchd.consolidation.abbreviations import GLOSSARY, forms_in, shortened
-from hunchd.consolidation.condensing import Vocabulary, cut, levels_of
+from hunchd.consolidation.abbreviations import GLOSSARY, find_abbreviations, abbreviate
+from hunchd.consolidation.condensing import Vocabulary, shorten, build_levels
 
 NAME = re.compile(r"`[^`]+`|[\w./-]+/[\w./-]+|\b\w+[_.]\w[\w.]*\b|\b[a-z]+[A-Z]\w+|\bv?\d+(?:\.\d+)+\b")
 
@@ -34,29 +34,29 @@ prose = st.lists(
 @settings(deadline=None)
 @given(prose)
 def test_abbreviations_expand_to_original(text: str) -> None:
-    short = shortened(text)
-    words = forms_in(short, text)
+    short = abbreviate(text)
+    words = find_abbreviations(short, text)
     assert re.sub(r"(?<![\w'/-])\w+(?![\w'/-])", lambda form: words.get(form[0], form[0]), short) == text
     assert len(short) <= len(text)
 
 
 def test_abbreviate_code_and_paths_unchanged() -> None:
     text = "the database configuration in `database.configuration`, src/database/configuration.py and database_url"
-    assert shortened(text) == "the db cfg in `database.configuration`, src/database/configuration.py and database_url"
+    assert abbreviate(text) == "the db cfg in `database.configuration`, src/database/configuration.py and database_url"
 
 
 def test_abbreviate_existing_short_form_not_reused() -> None:
-    assert shortened("the db is not the database") == "the db is not the database"
+    assert abbreviate("the db is not the database") == "the db is not the database"
 
 
 @settings(deadline=None)
 @given(st.text(string.printable, max_size=300), st.text(string.printable, max_size=2_000))
 def test_levels_contain_only_names_from_text(title: str, text: str) -> None:
-    levels = levels_of(title, text, Vocabulary())
+    levels = build_levels(title, text, Vocabulary())
     whole = " ".join(f"{title} {text}".split())
     for level in (levels.summary, levels.compressed, levels.index):
         for name in {found.strip("`.,;:()") for found in NAME.findall(level.replace("…", " "))}:
-            assert name in whole or name in shortened(whole) or any(part in whole for part in name.split("."))
+            assert name in whole or name in abbreviate(whole) or any(part in whole for part in name.split("."))
     assert len(levels.index) <= 60
 
 
@@ -65,14 +65,14 @@ def test_vocabulary_weight_by_document_frequency() -> None:
     for number in range(40):
         vocabulary.learn(f"fix the build again {'zeppelin' if number == 7 else number}")
 
-    assert vocabulary.weight("build") == 0.0
-    assert vocabulary.weight("zeppelin") > 0.8
-    assert vocabulary.telling("fix the build of the zeppelin", 1) == ["zeppelin"]
+    assert vocabulary.weigh("build") == 0.0
+    assert vocabulary.weigh("zeppelin") > 0.8
+    assert vocabulary.pick_distinctive("fix the build of the zeppelin", 1) == ["zeppelin"]
 
 
 def test_cut_ends_at_word_outside_code() -> None:
-    assert cut("one two three", 9) == "one two…"
-    assert "`" not in cut("see `a very long piece of code here` now", 20)
+    assert shorten("one two three", 9) == "one two…"
+    assert "`" not in shorten("see `a very long piece of code here` now", 20)
 
 
 def test_summary_keeps_whole_sentences_in_order() -> None:
@@ -85,7 +85,7 @@ Now use a weakref to avoid this.
 
 Co-authored-by: Ada <ada@example.org>
 """
-    levels = levels_of("Break the cycle.", text, Vocabulary(), when="2020-10", paths=("docs/a.rst", "src/app.py"))
+    levels = build_levels("Break the cycle.", text, Vocabulary(), when="2020-10", paths=("docs/a.rst", "src/app.py"))
 
     assert levels.summary == (
         "Break the cycle. Instances with static folders were creating a reference cycle via their view function, "
@@ -100,4 +100,4 @@ def test_compressed_omits_unrelated_reason() -> None:
         "Per the notes, this release of the runtime was the last one to support the old threads, so we use that one "
         "for the tests of the first generation. For the second we pin one anyway."
     )
-    assert levels_of("ci: pin the version", text, Vocabulary()).compressed == "ci: pin the ver"
+    assert build_levels("ci: pin the version", text, Vocabulary()).compressed == "ci: pin the ver"

@@ -9,24 +9,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hunchd.consolidation.plan import (
-    USUAL,
-    Entry,
-    Planned,
-    Step,
-    applied,
-    applies,
-    entry_of,
-    in_batches,
-    outcome,
-    remaining,
+    TYPICAL_CHARACTERS,
+    ChangeEntry,
+    PlannedChange,
+    ConsolidationStep,
+    is_applied,
+    is_applicable,
+    make_entry,
+    split_into_batches,
+    compute_outcome,
+    find_remaining,
 )
 from hunchd.domain.memory import Levels, Memory, Status, Usage
 from tests.consolidation.made import NOW, by_id, memory
 
 
-def make_change(before: tuple[Memory, ...], after: tuple[Memory, ...]) -> Entry:
-    entry = entry_of(Planned(Step.USE, "counted", "what", "why", before, after), "p")
-    return Entry.of_json(json.loads(json.dumps(entry.json())))  # round trip through JSON, as on disk
+def make_change(before: tuple[Memory, ...], after: tuple[Memory, ...]) -> ChangeEntry:
+    entry = make_entry(PlannedChange(ConsolidationStep.USE, "counted", "what", "why", before, after), "p")
+    return ChangeEntry.from_json(json.loads(json.dumps(entry.to_json())))  # round trip through JSON, as on disk
 
 
 # Valid text: the API accepts neither NUL nor lone surrogates.
@@ -53,10 +53,10 @@ def test_change_and_inverse_restore_memory(first: dict[str, object], second: dic
     after = replace(before, **second)  # type: ignore[arg-type]
     entry = make_change((before,), (after,))
 
-    changed, deleted = outcome(entry, by_id(before))
+    changed, deleted = compute_outcome(entry, by_id(before))
     assert by_id(*changed).get("m1", before) == after
     assert deleted == ()
-    back, _ = outcome(entry.inverse, by_id(after))
+    back, _ = compute_outcome(entry.inverse, by_id(after))
     assert by_id(*back).get("m1", after) == before
 
 
@@ -64,26 +64,26 @@ def test_inverse_of_creation_and_deletion() -> None:
     old, new = memory("m1", category="x"), memory("m2", usage=Usage(1, 2, 3, 4, 5, NOW))
     entry = make_change((old,), (new,))
 
-    assert outcome(entry, by_id(old)) == ((new,), ("m1",))
-    assert outcome(entry.inverse, by_id(new)) == ((old,), ("m2",))
+    assert compute_outcome(entry, by_id(old)) == ((new,), ("m1",))
+    assert compute_outcome(entry.inverse, by_id(new)) == ((old,), ("m2",))
 
 
 def test_change_applies_only_to_planned_state() -> None:
     before, after = memory("m1"), memory("m1", importance=0.9)
     entry = make_change((before,), (after,))
 
-    assert applies(entry, by_id(before))
-    assert applied(entry, by_id(after))
+    assert is_applicable(entry, by_id(before))
+    assert is_applied(entry, by_id(after))
     touched = memory("m1", title="said otherwise meanwhile")
-    assert not applies(entry, by_id(touched))
-    assert not applied(entry, by_id(touched))
-    assert not applies(entry, {})
+    assert not is_applicable(entry, by_id(touched))
+    assert not is_applied(entry, by_id(touched))
+    assert not is_applicable(entry, {})
 
 
 def test_entry_contains_only_differing_fields() -> None:
     entry = make_change((memory("m1"), memory("m2")), (memory("m1", importance=0.9), memory("m2")))
 
-    assert [(edit.id, edit.was, edit.now) for edit in entry.edits] == [("m1", {"importance": 0.4}, {"importance": 0.9})]
+    assert [(edit.id, edit.fields_before, edit.fields_after) for edit in entry.edits] == [("m1", {"importance": 0.4}, {"importance": 0.9})]
 
 
 def test_undo_two_changes_in_either_order() -> None:
@@ -94,9 +94,9 @@ def test_undo_two_changes_in_either_order() -> None:
 
     present = after
     for entry in (first, second):  # the older one first
-        rest, whole = remaining(entry.inverse, by_id(present))
+        rest, whole = find_remaining(entry.inverse, by_id(present))
         assert whole
-        [present], deleted = outcome(rest, by_id(present))
+        [present], deleted = compute_outcome(rest, by_id(present))
         assert deleted == ()
     assert replace(present, updated=before.updated) == before
 
@@ -106,22 +106,22 @@ def test_undo_keeps_foreign_names_in_mapping() -> None:
     after = replace(before, source={"type": "git", "shown_as": "summary", "by": "rules"})
     theirs = replace(after, source={"type": "git", "shown_as": "mine", "by": "rules"})
 
-    rest, whole = remaining(make_change((before,), (after,)).inverse, by_id(theirs))
+    rest, whole = find_remaining(make_change((before,), (after,)).inverse, by_id(theirs))
 
     assert not whole
-    assert outcome(rest, by_id(theirs))[0][0].source == {"type": "git", "shown_as": "mine"}
+    assert compute_outcome(rest, by_id(theirs))[0][0].source == {"type": "git", "shown_as": "mine"}
 
 
 def test_batches_grouped_by_memory_count() -> None:
-    def change(*names: str) -> Entry:
+    def change(*names: str) -> ChangeEntry:
         return make_change((), tuple(memory(name) for name in names))
 
     one, two, many, last = change("a"), change("b", "c"), change(*"defghi"), change("j")
-    assert list(in_batches([one, two, many, last], 4)) == [[one, two], [many], [last]]
-    assert list(in_batches([], 4)) == []
+    assert list(split_into_batches([one, two, many, last], 4)) == [[one, two], [many], [last]]
+    assert list(split_into_batches([], 4)) == []
 
 
 def test_batch_weight_counts_long_text() -> None:
-    long = make_change((memory("a", content="x" * 2 * USUAL),), (memory("a", content="y" * 2 * USUAL),))
+    long = make_change((memory("a", content="x" * 2 * TYPICAL_CHARACTERS),), (memory("a", content="y" * 2 * TYPICAL_CHARACTERS),))
     short = make_change((), (memory("b"),))
-    assert list(in_batches([short, long, short, short], 4)) == [[short], [long], [short, short]]
+    assert list(split_into_batches([short, long, short, short], 4)) == [[short], [long], [short, short]]

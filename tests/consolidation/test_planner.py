@@ -7,11 +7,11 @@ from datetime import timedelta, timezone
 from pathlib import Path
 
 from hunchd.config.settings import ConsolidationSettings
-from hunchd.consolidation.plan import Step, digest
+from hunchd.consolidation.plan import ConsolidationStep, compute_digest
 from hunchd.consolidation.planner import Planner
-from hunchd.daemon.planner_process import COMPARED, COMPARED_FOR, Planning
+from hunchd.daemon.planner_process import COMPARED_FILE, COMPARED_MAX_AGE_SECONDS, PlannerService
 from hunchd.domain.memory import Memory
-from hunchd.store.database.tables import plain
+from hunchd.store.database.tables import memory_to_plain
 from tests.consolidation.made import NOW, memory
 
 ONE = "Sessions of the shop are held in signed cookies, for the customers of the checkout asked for a faster start page"
@@ -30,8 +30,8 @@ NOISE = [text_memory(f"n{number}", f"Speed up the {name} page of the shop") for 
 
 def merge_plan(vectors: dict[str, bytes]) -> list[str]:
     planner = Planner(None, ConsolidationSettings(), NOW)
-    planner.take([text_memory("one", ONE), text_memory("other", OTHER), *NOISE], vectors)
-    return [entry.counts for entry in planner.plan(Step.DUPLICATES)]
+    planner.load([text_memory("one", ONE), text_memory("other", OTHER), *NOISE], vectors)
+    return [entry.counter for entry in planner.plan(ConsolidationStep.DUPLICATES)]
 
 
 def test_duplicates_recognised_by_vectors() -> None:
@@ -41,10 +41,10 @@ def test_duplicates_recognised_by_vectors() -> None:
 
 
 async def test_planner_process_receives_vectors() -> None:
-    planning = Planning()
+    planning = PlannerService()
     await planning.handlers["open"]({"project": None, "settings": {}, "now": NOW.isoformat()})
     vectors = {name: base64.b85encode(NEAR).decode() for name in ("one", "other")}
-    rows = [plain(each) for each in (text_memory("one", ONE), text_memory("other", OTHER), *NOISE)]
+    rows = [memory_to_plain(each) for each in (text_memory("one", ONE), text_memory("other", OTHER), *NOISE)]
     await planning.handlers["take"]({"memories": rows, "vectors": vectors})
 
     steps = [batch async for batch in planning.handlers["plan"]({"step": "duplicates"})]
@@ -54,29 +54,29 @@ async def test_planner_process_receives_vectors() -> None:
 def test_compared_pairs_skipped_until_changed() -> None:
     first, again, later = text_memory("a", ONE), text_memory("b", ONE), text_memory("c", ONE)
     planner = Planner(None, ConsolidationSettings(), NOW)
-    planner.take([first, again, *NOISE])
-    planner.compared = frozenset(planner.comparable())
-    assert list(planner.plan(Step.DUPLICATES)) == []
+    planner.load([first, again, *NOISE])
+    planner.compared_keys = frozenset(planner.iter_comparison_keys())
+    assert list(planner.plan(ConsolidationStep.DUPLICATES)) == []
 
-    planner.take([later])
-    [entry] = planner.plan(Step.DUPLICATES)
+    planner.load([later])
+    [entry] = planner.plan(ConsolidationStep.DUPLICATES)
     assert "c" in entry.ids
 
     planner = Planner(None, ConsolidationSettings(), NOW)
-    planner.take([text_memory("a", ONE), text_memory("b", OTHER), *NOISE])
-    planner.compared = frozenset(planner.comparable())
-    planner.take([text_memory("b", ONE)])
-    assert [entry.counts for entry in planner.plan(Step.DUPLICATES)] == ["deduped"]
+    planner.load([text_memory("a", ONE), text_memory("b", OTHER), *NOISE])
+    planner.compared_keys = frozenset(planner.iter_comparison_keys())
+    planner.load([text_memory("b", ONE)])
+    assert [entry.counter for entry in planner.plan(ConsolidationStep.DUPLICATES)] == ["deduped"]
 
 
 async def test_comparison_record_persists_for_month(tmp_path: Path) -> None:
-    cache, record_file = tmp_path / "code", tmp_path / COMPARED
+    cache, record_file = tmp_path / "code", tmp_path / COMPARED_FILE
 
     async def night(*memories: Memory) -> list[str]:
-        planning = Planning()
+        planning = PlannerService()
         asked = {"project": "p", "settings": {}, "now": NOW.isoformat(), "root": str(tmp_path), "known": False}
         await planning.handlers["open"]({**asked, "code_cache": str(cache)})
-        await planning.handlers["take"]({"memories": [plain(each) for each in (*memories, *NOISE)]})
+        await planning.handlers["take"]({"memories": [memory_to_plain(each) for each in (*memories, *NOISE)]})
         batches = [batch async for batch in planning.handlers["plan"]({"step": "duplicates"})]
         before = record_file.read_text() if record_file.exists() else None
         told = await planning.handlers["compared"]({})
@@ -94,10 +94,10 @@ async def test_comparison_record_persists_for_month(tmp_path: Path) -> None:
 
     two = [text_memory("a", ONE), text_memory("b", ONE)]
     digests = Planner("p", ConsolidationSettings(), NOW)
-    digests.take(two)
-    record_file.write_text("\n".join([began, *digests.comparable()]))
+    digests.load(two)
+    record_file.write_text("\n".join([began, *digests.iter_comparison_keys()]))
     assert await night(*two) == []
-    record_file.write_text("\n".join([str(float(began) - COMPARED_FOR), *digests.comparable()]))
+    record_file.write_text("\n".join([str(float(began) - COMPARED_MAX_AGE_SECONDS), *digests.iter_comparison_keys()]))
     assert await night(*two) == ["deduped"]
 
 
@@ -111,9 +111,9 @@ def test_loaded_memories_share_equal_values() -> None:
         as_text,
     ]
     planner = Planner("p", ConsolidationSettings(), NOW)
-    planner.take(originals)
-    planner.take([memory("f", source={"type": "session"})])
+    planner.load(originals)
+    planner.load([memory("f", source={"type": "session"})])
     loaded = planner.memories
-    assert [digest(loaded[one.id]) for one in originals] == [digest(one) for one in originals]
+    assert [compute_digest(loaded[one.id]) for one in originals] == [compute_digest(one) for one in originals]
     assert loaded["a"].source is loaded["f"].source
     assert loaded["c"].source["type"] is loaded["d"].source["type"]

@@ -7,7 +7,7 @@ from functools import reduce
 
 import pytest
 
-from hunchd.consolidation.bumps import MOST_AT_ONCE, MOST_COMMITS, Series, bumps_of, series_in, series_of
+from hunchd.consolidation.bumps import MAX_DEPENDENCIES, MAX_COMMITS, UpdateSeries, parse_updates, parse_series, iter_series
 from hunchd.domain.memory import Artifact, Memory
 from tests.consolidation.made import NOW, memory
 
@@ -21,7 +21,7 @@ def bot_commit(title: str, body: str = "", *, sha: str = "", days_ago: int = 50)
 
 
 def update_fields(one: Memory) -> list[tuple[str, str, str]]:
-    return [(bump.what, bump.old, bump.new) for bump in bumps_of(one)]
+    return [(bump.subject, bump.old_version, bump.new_version) for bump in parse_updates(one)]
 
 
 @pytest.mark.parametrize(
@@ -104,14 +104,14 @@ def test_truncated_title_read_from_content() -> None:
 
 
 def test_body_with_too_many_updates_uses_title() -> None:
-    body = "\n".join(f"Updates `dep{number}` from 1 to 2" for number in range(MOST_AT_ONCE + 1))
+    body = "\n".join(f"Updates `dep{number}` from 1 to 2" for number in range(MAX_DEPENDENCIES + 1))
     assert update_fields(bot_commit("Bump the all group with 13 updates", body)) == [
         ("Bump the all group with updates", "", "")
     ]
 
 
-def merge_series(*episodes: Memory) -> Series:
-    return reduce(Series.followed_by, (one for episode in episodes for one in series_of(episode)))
+def merge_series(*episodes: Memory) -> UpdateSeries:
+    return reduce(UpdateSeries.merge, (one for episode in episodes for one in iter_series(episode)))
 
 
 def test_series_line_contains_versions_count_and_commits() -> None:
@@ -127,15 +127,15 @@ def test_series_line_contains_versions_count_and_commits() -> None:
 @pytest.mark.parametrize(
     "series",
     [
-        Series("tox", "3.0", "3.5", "2026-03-03", "2026-03-07", 5, ("00000004", "00000000")),
-        Series("tox", "3.0", "3.1", "2026-03-03", "2026-03-03", 1, ("00000000",)),
-        Series("@scope/a.b", "^8.1.0", "^8.1.0", "2026-03-03", "2026-03-03", 1, ("00000000",)),
-        Series("[automated] Update plugin list", "", "", "2025-03-03", "2026-03-03", 52, ("0000000a", "0000000b")),
-        Series("Lock file maintenance", "", "", "2025-03-03", "2026-03-03", 2),
+        UpdateSeries("tox", "3.0", "3.5", "2026-03-03", "2026-03-07", 5, ("00000004", "00000000")),
+        UpdateSeries("tox", "3.0", "3.1", "2026-03-03", "2026-03-03", 1, ("00000000",)),
+        UpdateSeries("@scope/a.b", "^8.1.0", "^8.1.0", "2026-03-03", "2026-03-03", 1, ("00000000",)),
+        UpdateSeries("[automated] Update plugin list", "", "", "2025-03-03", "2026-03-03", 52, ("0000000a", "0000000b")),
+        UpdateSeries("Lock file maintenance", "", "", "2025-03-03", "2026-03-03", 2),
     ],
 )
-def test_series_line_round_trip(series: Series) -> None:
-    assert series_in(series.line) == series
+def test_series_line_round_trip(series: UpdateSeries) -> None:
+    assert parse_series(series.line) == series
 
 
 def test_branch_merges_share_one_series() -> None:
@@ -148,7 +148,7 @@ def test_branch_merges_share_one_series() -> None:
     ]  # fmt: skip
     line = merge_series(*merges).line
     assert line == "2026-03-05 Merge branch '3.0.x', 3 times since 2026-03-03 [22222222 11111111 00000000]"
-    assert series_in(line) == merge_series(*merges)
+    assert parse_series(line) == merge_series(*merges)
 
 
 def test_series_merge_with_known_commit_unchanged() -> None:
@@ -157,7 +157,7 @@ def test_series_merge_with_known_commit_unchanged() -> None:
     )
     both = merge_series(first, second)
     assert merge_series(first, second, first, second) == both
-    assert (both.first, both.newest, both.count) == ("1", "2", 2)
+    assert (both.first_version, both.newest_version, both.count) == ("1", "2", 2)
 
 
 def test_series_merge_order_independent_newest_by_day() -> None:
@@ -166,21 +166,21 @@ def test_series_merge_order_independent_newest_by_day() -> None:
         for number in range(4)
     ]
     shuffled = merge_series(bumps[2], bumps[0], bumps[3], bumps[1])
-    assert (shuffled.first, shuffled.newest, shuffled.since, shuffled.last) == ("0", "4", "2026-04-02", "2026-04-05")
+    assert (shuffled.first_version, shuffled.newest_version, shuffled.first_day, shuffled.last_day) == ("0", "4", "2026-04-02", "2026-04-05")
     assert set(shuffled.commits) == {f"{number:08x}" for number in range(4)}
 
 
 def test_long_series_limits_commits_counts_all() -> None:
     many = merge_series(
-        *(bot_commit("Update list", sha=f"{number:08x}", days_ago=900 - number) for number in range(MOST_COMMITS + 50))
+        *(bot_commit("Update list", sha=f"{number:08x}", days_ago=900 - number) for number in range(MAX_COMMITS + 50))
     )
-    assert (many.count, len(many.commits)) == (MOST_COMMITS + 50, MOST_COMMITS)
-    assert many.commits[0] == f"{MOST_COMMITS + 49:08x}"
+    assert (many.count, len(many.commits)) == (MAX_COMMITS + 50, MAX_COMMITS)
+    assert many.commits[0] == f"{MAX_COMMITS + 49:08x}"
 
 
 def test_title_resembling_count_not_parsed() -> None:
     forged = bot_commit("thing 1 → 9, 900 times since 2001-01-01 [deadbeef]", sha="0" * 40)
-    [one] = series_of(forged)
-    series = series_in(one.line)
+    [one] = iter_series(forged)
+    series = parse_series(one.line)
     assert series is not None
     assert (series.count, series.commits) == (1, ("00000000",))

@@ -3,45 +3,45 @@
 from __future__ import annotations
 
 from hunchd.consolidation.condensing import Vocabulary
-from hunchd.consolidation.plan import Entry, Planned, Step, entry_of
-from hunchd.consolidation.probing import Probe, compared, drawn, must_stay, traced
+from hunchd.consolidation.plan import ChangeEntry, PlannedChange, ConsolidationStep, make_entry
+from hunchd.consolidation.probing import Probe, compare_results, draw_queries, must_stay, trace_changes
 from hunchd.domain.memory import Memory, Status, Trust
 from tests.consolidation.made import NOW, by_id, memory
 
 
-def entry(step: Step, before: Memory, after: Memory) -> Entry:
-    return entry_of(Planned(step, "x", f"{step} {before.id}", "", (before,), (after,)), "p")
+def entry(step: ConsolidationStep, before: Memory, after: Memory) -> ChangeEntry:
+    return make_entry(PlannedChange(step, "x", f"{step} {before.id}", "", (before,), (after,)), "p")
 
 
 def test_lost_result_attributed_to_last_step() -> None:
     one = memory("one")
     entries = [
-        entry(Step.SUMMARISE, one, memory("one", importance=0.5)),
-        entry(Step.FORGET, memory("one", importance=0.5), memory("one", status=Status.ARCHIVED)),
+        entry(ConsolidationStep.SUMMARISE, one, memory("one", importance=0.5)),
+        entry(ConsolidationStep.FORGET, memory("one", importance=0.5), memory("one", status=Status.ARCHIVED)),
     ]
     probes = [Probe("a question", "p", ("one", "two")), Probe("another", "p", ("three",))]
 
-    verdict = compared(probes, [["two"], []], traced(entries, {"one", "two", "three"}))
+    verdict = compare_results(probes, [["two"], []], trace_changes(entries, {"one", "two", "three"}))
 
-    assert (verdict.answers, verdict.share) == (3, 2 / 3)
-    assert [(loss.wanted, loss.step) for loss in verdict.losses] == [("one", "forget"), ("three", "ranking")]
+    assert (verdict.result_count, verdict.loss_share) == (3, 2 / 3)
+    assert [(loss.expected_id, loss.step) for loss in verdict.losses] == [("one", "forget"), ("three", "ranking")]
 
 
 def test_foreign_change_is_no_loss() -> None:
-    entries = [entry(Step.SUMMARISE, memory("one"), memory("one", importance=0.5))]
+    entries = [entry(ConsolidationStep.SUMMARISE, memory("one"), memory("one", importance=0.5))]
     probes = [Probe("a question", "p", ("one", "two", "three"))]
 
-    verdict = compared(probes, [["three"]], traced(entries, {"one", "two", "three"}), {"one", "two"})
+    verdict = compare_results(probes, [["three"]], trace_changes(entries, {"one", "two", "three"}), {"one", "two"})
 
-    assert (verdict.answers, [loss.wanted for loss in verdict.losses]) == (2, ["one"])
+    assert (verdict.result_count, [loss.expected_id for loss in verdict.losses]) == (2, ["one"])
 
 
 def test_replacement_counts_as_found() -> None:
-    merge_entry = entry(Step.DUPLICATES, memory("one"), memory("one", status=Status.SUPERSEDED, superseded_by="two"))
-    history_entry = entry(Step.HISTORY, memory("old"), memory("old", links=({"type": "part_of", "ref": "history"},)))
+    merge_entry = entry(ConsolidationStep.DUPLICATES, memory("one"), memory("one", status=Status.SUPERSEDED, superseded_by="two"))
+    history_entry = entry(ConsolidationStep.HISTORY, memory("old"), memory("old", links=({"type": "part_of", "ref": "history"},)))
     probes = [Probe("q", "p", ("one",)), Probe("r", "p", ("old",)), Probe("s", "p", ("one",))]
 
-    verdict = compared(probes, [["two"], ["history"], ["nine"]], traced([merge_entry, history_entry], {"one", "old"}))
+    verdict = compare_results(probes, [["two"], ["history"], ["nine"]], trace_changes([merge_entry, history_entry], {"one", "old"}))
 
     assert [(loss.query, loss.step) for loss in verdict.losses] == [("s", "duplicates")]
 
@@ -49,22 +49,22 @@ def test_replacement_counts_as_found() -> None:
 def test_foreign_change_of_replacement_is_no_loss() -> None:
     names = ["changed", "removed", "lost"]
     merged = [
-        entry(Step.DUPLICATES, memory(one), memory(one, status=Status.SUPERSEDED, superseded_by=f"{one} keeper"))
+        entry(ConsolidationStep.DUPLICATES, memory(one), memory(one, status=Status.SUPERSEDED, superseded_by=f"{one} keeper"))
         for one in names
     ]
     probes = [Probe(f"{one}?", "p", (one,)) for one in names]
 
-    verdict = compared(probes, [[], [], []], traced(merged, set(names)), {"changed keeper"}, {"removed keeper"})
+    verdict = compare_results(probes, [[], [], []], trace_changes(merged, set(names)), {"changed keeper"}, {"removed keeper"})
 
-    assert [loss.wanted for loss in verdict.losses] == ["lost"]
+    assert [loss.expected_id for loss in verdict.losses] == ["lost"]
 
 
 def test_foreign_deletion_is_no_loss() -> None:
-    touched = entry(Step.LINKS, memory("one"), memory("one", links=({"type": "about", "ref": "a.py"},)))
+    touched = entry(ConsolidationStep.LINKS, memory("one"), memory("one", links=({"type": "about", "ref": "a.py"},)))
 
-    verdict = compared([Probe("q", "p", ("one",))], [[]], traced([touched], {"one"}), (), {"one"})
+    verdict = compare_results([Probe("q", "p", ("one",))], [[]], trace_changes([touched], {"one"}), (), {"one"})
 
-    assert (verdict.answers, verdict.losses) == (0, [])
+    assert (verdict.result_count, verdict.losses) == (0, [])
 
 
 def test_queries_drawn_from_protected_memories() -> None:
@@ -74,7 +74,7 @@ def test_queries_drawn_from_protected_memories() -> None:
     for one in (protected, stale):
         vocabulary.learn(one.content)
 
-    probes = drawn(by_id(protected, stale), vocabulary, most=10, seed="r1", now=NOW)
+    probes = draw_queries(by_id(protected, stale), vocabulary, limit=10, seed="r1", now=NOW)
 
     assert [identifier for _, identifier in probes] == ["kept"]
     assert "zeppelin" in probes[0][0]

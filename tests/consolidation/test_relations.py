@@ -8,15 +8,15 @@ import pytest
 
 from hunchd.config.settings import ConsolidationSettings
 from hunchd.consolidation import chronicling
-from hunchd.consolidation.chronicling import TOLD_AT_ONCE, UPDATES_TITLE, histories, history_id, quoting
+from hunchd.consolidation.chronicling import MIN_EPISODES_PER_CHANGE, UPDATES_TITLE, plan_histories, make_history_id, list_quoted_ids
 from hunchd.consolidation.condensing import Vocabulary
-from hunchd.consolidation.doubting import DOUBT, cascaded
-from hunchd.consolidation.ground import NoGround
-from hunchd.consolidation.linking import linked
-from hunchd.consolidation.merging import merged
-from hunchd.consolidation.plan import Planned
+from hunchd.consolidation.doubting import STALE_REASON, plan_staleness
+from hunchd.consolidation.ground import UnknownCode
+from hunchd.consolidation.linking import plan_links
+from hunchd.consolidation.merging import plan_merges
+from hunchd.consolidation.plan import PlannedChange
 from hunchd.domain.memory import Artifact, Kind, Memory, Status, Trust, Usage
-from hunchd.retrieval.ranking import ranking
+from hunchd.retrieval.ranking import rank_hits
 from hunchd.store.database.hits import Hit
 from tests.consolidation.made import NOW, ListedGround, by_id, memory
 
@@ -24,7 +24,7 @@ SETTINGS = ConsolidationSettings()
 GROUND = ListedGround({"src/app.py": ("make_app", "Router"), "src/db.py": ("connect",)})
 
 
-def after(changes: list[Planned], *memories: Memory) -> dict[str, Memory]:
+def after(changes: list[PlannedChange], *memories: Memory) -> dict[str, Memory]:
     return by_id(*memories) | {one.id: one for change in changes for one in change.after}
 
 
@@ -37,34 +37,34 @@ def test_links_revert_and_fix_in_both_directions() -> None:
     fix = commit("fix", "b" * 40, f"mend it\n\nFixes: {'a' * 12} where the cache was born")
     revert = commit("revert", "c" * 40, f"This reverts commit {'a' * 40}.")
 
-    result = after(list(linked(by_id(first, fix, revert), NoGround())), first, fix, revert)
+    result = after(list(plan_links(by_id(first, fix, revert), UnknownCode())), first, fix, revert)
 
     assert {(link["type"], link["ref"]) for link in result["first"].links} == {
         ("fixed_by", "fix"),
         ("reverted_by", "revert"),
     }
     assert result["fix"].links == ({"type": "fixes", "ref": "first"},)
-    assert list(linked(result, NoGround())) == []
+    assert list(plan_links(result, UnknownCode())) == []
 
 
 def test_fact_suspect_when_named_code_removed() -> None:
     fact = memory("fact", kind=Kind.FACT, content="sessions are opened by `connect()` in src/db.py")
-    result = after(list(linked(by_id(fact), GROUND)), fact)
+    result = after(list(plan_links(by_id(fact), GROUND)), fact)
     assert {link["ref"] for link in result["fact"].links} == {"src/db.py", "src/db.py#connect"}
-    assert list(cascaded(result, GROUND, NOW)) == []
+    assert list(plan_staleness(result, GROUND, NOW)) == []
 
     without = ListedGround({"src/app.py": ("make_app",)})
-    doubted = after(list(cascaded(result, without, NOW)), *result.values())["fact"]
+    doubted = after(list(plan_staleness(result, without, NOW)), *result.values())["fact"]
     assert doubted.status is Status.SUSPECT
-    assert doubted.source[DOUBT] in ("src/db.py is gone", "`connect` is defined nowhere any more (it was in src/db.py)")
+    assert doubted.source[STALE_REASON] in ("src/db.py is gone", "`connect` is defined nowhere any more (it was in src/db.py)")
 
-    trusted = after(list(cascaded(by_id(doubted), GROUND, NOW)), doubted)["fact"]
+    trusted = after(list(plan_staleness(by_id(doubted), GROUND, NOW)), doubted)["fact"]
     assert trusted == result["fact"]
 
 
 def test_incomplete_index_marks_nothing_suspect() -> None:
     fact = memory("fact", kind=Kind.FACT, links=({"type": "about", "ref": "src/gone.py"},))
-    assert list(cascaded(by_id(fact), ListedGround({}, known=False), NOW)) == []
+    assert list(plan_staleness(by_id(fact), ListedGround({}, is_complete=False), NOW)) == []
 
 
 def test_suspicion_propagates_and_is_withdrawn() -> None:
@@ -72,18 +72,18 @@ def test_suspicion_propagates_and_is_withdrawn() -> None:
     two = memory("two", kind=Kind.FACT, links=({"type": "rests_on", "ref": "one"},))
     three = memory("three", links=({"type": "rests_on", "ref": "two"},))
 
-    result = after(list(cascaded(by_id(one, two, three), GROUND, NOW)), one, two, three)
+    result = after(list(plan_staleness(by_id(one, two, three), GROUND, NOW)), one, two, three)
     assert {name for name, memory in result.items() if memory.status is Status.SUSPECT} == {"one", "two", "three"}
 
     back = ListedGround({"src/gone.py": ()})
-    assert {one.status for one in after(list(cascaded(result, back, NOW)), *result.values()).values()} == {
+    assert {one.status for one in after(list(plan_staleness(result, back, NOW)), *result.values()).values()} == {
         Status.ACTIVE
     }
 
 
 def test_episode_not_suspect_when_files_removed() -> None:
     episode = memory("m", paths=("src/gone.py",), links=({"type": "about", "ref": "src/gone.py"},))
-    assert list(cascaded(by_id(episode), GROUND, NOW)) == []
+    assert list(plan_staleness(by_id(episode), GROUND, NOW)) == []
 
 
 def test_history_of_module_extended_by_episodes() -> None:
@@ -91,16 +91,16 @@ def test_history_of_module_extended_by_episodes() -> None:
     recent = memory("recent", age=3, paths=("src/auth/login.py",))
     lonely = memory("lonely", age=50, paths=("docs/a.md",))
 
-    [change] = histories(by_id(*old, recent, lonely), Vocabulary(), SETTINGS, NOW)
+    [change] = plan_histories(by_id(*old, recent, lonely), Vocabulary(), SETTINGS, NOW)
     history_memory = change.after[0]
 
-    assert history_memory.id == history_id("p", "src/auth")
+    assert history_memory.id == make_history_id("p", "src/auth")
     assert [one.title in history_memory.content for one in (*old, recent, lonely)] == [True] * 5 + [False] * 2
     assert history_memory.trust is Trust.UNTRUSTED
-    assert list(histories(after([change], *old), Vocabulary(), SETTINGS, NOW)) == []
+    assert list(plan_histories(after([change], *old), Vocabulary(), SETTINGS, NOW)) == []
 
     later = memory("later", age=35, paths=("src/auth/token.py",))
-    [more] = histories(after([change], *old, later), Vocabulary(), SETTINGS, NOW)
+    [more] = plan_histories(after([change], *old, later), Vocabulary(), SETTINGS, NOW)
     assert more.after[0].id == history_memory.id
     assert "work on later" in more.after[0].content
     assert "work on m3" in more.after[0].content
@@ -108,13 +108,13 @@ def test_history_of_module_extended_by_episodes() -> None:
 
 def test_history_rebuilt_without_forgotten_episode() -> None:
     old = [memory(f"m{number}", age=40 + number, paths=("src/auth/login.py",)) for number in range(7)]
-    [change] = histories(by_id(*old), Vocabulary(), SETTINGS, NOW)
+    [change] = plan_histories(by_id(*old), Vocabulary(), SETTINGS, NOW)
     result = after([change], *old)
-    [history] = quoting(result["m3"])
+    [history] = list_quoted_ids(result["m3"])
 
     assert history == change.after[0].id
     remaining = {name: one for name, one in result.items() if name not in ("m3", history)}
-    [again] = histories(remaining, Vocabulary(), SETTINGS, NOW)
+    [again] = plan_histories(remaining, Vocabulary(), SETTINGS, NOW)
     assert again.after[0].id == history
     assert "work on m3" not in again.after[0].content
     assert "work on m4" in again.after[0].content
@@ -125,7 +125,7 @@ def test_merge_keeps_user_memory_without_raising_trust() -> None:
     mine = memory("mine", trust=Trust.USER, importance=0.5, usage=Usage(1, 1, 0), tags=("a",))
     strangers = memory("strange", importance=1.0, usage=Usage(2, 0, 3), tags=("evil",), source={"path": "x.md"})
 
-    [change] = merged(by_id(mine, strangers), [["mine", "strange"]], NOW)
+    [change] = plan_merges(by_id(mine, strangers), [["mine", "strange"]], NOW)
     keeper, superseded = change.after
 
     assert (keeper.id, keeper.trust, keeper.importance, keeper.tags) == ("mine", Trust.USER, 0.5, ("a",))
@@ -133,7 +133,7 @@ def test_merge_keeps_user_memory_without_raising_trust() -> None:
     assert keeper.source["also"][0]["path"] == "x.md"
     assert (superseded.status, superseded.superseded_by) == (Status.SUPERSEDED, "mine")
     elsewhere = replace(strangers, project="q")
-    assert list(merged(by_id(mine, elsewhere), [["mine", "strange"]], NOW)) == []
+    assert list(plan_merges(by_id(mine, elsewhere), [["mine", "strange"]], NOW)) == []
 
 
 def test_small_module_in_parent_history_before_forgetting() -> None:
@@ -146,7 +146,7 @@ def test_small_module_in_parent_history_before_forgetting() -> None:
     release = memory("v2", age=61, paths=("package.json",), tags=("release", "bot"))
     bumped = memory("bumped", age=61, paths=("package.json",), tags=("deps", "maintenance"))
     every = by_id(lonely, other, scattered, young, bot, release, bumped)
-    changes = list(histories(every, Vocabulary(), SETTINGS, NOW))
+    changes = list(plan_histories(every, Vocabulary(), SETTINGS, NOW))
 
     [updates, whole] = [change.after[0] for change in changes]
     assert updates.title == UPDATES_TITLE
@@ -156,7 +156,7 @@ def test_small_module_in_parent_history_before_forgetting() -> None:
     assert names == {"lonely", "other", "scattered", "v2", "bumped"}
 
     [around, whole] = [
-        change.after[0] for change in histories(by_id(lonely, other, scattered, *many), Vocabulary(), SETTINGS, NOW)
+        change.after[0] for change in plan_histories(by_id(lonely, other, scattered, *many), Vocabulary(), SETTINGS, NOW)
     ]
     assert around.title == "history of src/http"
     assert len(around.content.splitlines()) == 6
@@ -166,13 +166,13 @@ def test_small_module_in_parent_history_before_forgetting() -> None:
 def test_history_newest_first_counts_older_lines(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(chronicling, "MOST_LINES", 400)
+    monkeypatch.setattr(chronicling, "MAX_LINES", 400)
     entry_lines = [
         memory(f"m{number:03d}", age=40 + number, title=f"Rule number {number} of baskets", paths=("shop/basket.py",))
         for number in range(500)
     ]
-    changes = list(histories(by_id(*entry_lines), Vocabulary(), SETTINGS, NOW))
-    assert max(len(change.after) for change in changes) == TOLD_AT_ONCE + 1
+    changes = list(plan_histories(by_id(*entry_lines), Vocabulary(), SETTINGS, NOW))
+    assert max(len(change.after) for change in changes) == MIN_EPISODES_PER_CHANGE + 1
     told_of = after(changes, *entry_lines)
     lines = told_of[changes[0].after[0].id].content.splitlines()[1:]
     assert lines[0].endswith("Rule number 0 of baskets")
@@ -181,19 +181,19 @@ def test_history_newest_first_counts_older_lines(
     assert sum(int(line[1:].split()[0]) for line in count_lines) == 100
 
     later = memory("later", age=35, title="The last rule of baskets", paths=("shop/basket.py",))
-    [more] = histories(told_of | by_id(later), Vocabulary(), SETTINGS, NOW)
+    [more] = plan_histories(told_of | by_id(later), Vocabulary(), SETTINGS, NOW)
     again = more.after[0].content.splitlines()[1:]
     assert again[0].endswith("The last rule of baskets")
     count_lines = [line for line in again if "more changes in" in line]
     assert sum(int(line[1:].split()[0]) for line in count_lines) == 101
 
     hits = [Hit(memory=one, lexical=5.0, similarity=None) for one in (more.after[0], memory("x", title="basket"))]
-    assert ranking("the last rule of baskets", hits, depth="shallow", k=5, now=NOW)[0].memory.category == "history"
+    assert rank_hits("the last rule of baskets", hits, depth="shallow", k=5, now=NOW)[0].memory.category == "history"
 
 
 def test_history_batch_grows_with_length() -> None:
     episodes = [memory(f"m{number:04d}", age=40 + number / 9, paths=("shop/basket.py",)) for number in range(1_500)]
-    sizes = [len(change.before) for change in histories(by_id(*episodes), Vocabulary(), SETTINGS, NOW)]
-    assert sizes[0] == TOLD_AT_ONCE
-    assert max(sizes) > 2 * TOLD_AT_ONCE
-    assert len(sizes) < 1_500 / TOLD_AT_ONCE
+    sizes = [len(change.before) for change in plan_histories(by_id(*episodes), Vocabulary(), SETTINGS, NOW)]
+    assert sizes[0] == MIN_EPISODES_PER_CHANGE
+    assert max(sizes) > 2 * MIN_EPISODES_PER_CHANGE
+    assert len(sizes) < 1_500 / MIN_EPISODES_PER_CHANGE

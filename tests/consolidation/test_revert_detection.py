@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from hunchd.consolidation.reverting import reverted_commits, thrown_away
+from hunchd.consolidation.reverting import find_reverted_commits, find_discarded_paths
 
 SHA = "4f2a9c1d7e6b5a4938271605f4e3d2c1b0a99887"
 
 
 def test_revert_message_names_commits() -> None:
-    assert reverted_commits(f'Revert "Use a pool"\n\nThis reverts commit {SHA}.') == [SHA]
-    assert reverted_commits("Reverts 4f2a9c1, which broke Windows") == ["4f2a9c1"]
-    assert reverted_commits("Revert to the old colours") == []
-    assert reverted_commits("Explain how a user reverts changes") == []
+    assert find_reverted_commits(f'Revert "Use a pool"\n\nThis reverts commit {SHA}.') == [SHA]
+    assert find_reverted_commits("Reverts 4f2a9c1, which broke Windows") == ["4f2a9c1"]
+    assert find_reverted_commits("Revert to the old colours") == []
+    assert find_reverted_commits("Explain how a user reverts changes") == []
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ def test_revert_message_names_commits() -> None:
     ],
 )
 def test_discarding_command_returns_paths(command: str, paths: tuple[str, ...]) -> None:
-    assert thrown_away(command) == paths
+    assert find_discarded_paths(command) == paths
 
 
 @pytest.mark.parametrize(
@@ -46,4 +46,4 @@ def test_discarding_command_returns_paths(command: str, paths: tuple[str, ...]) 
     ],
 )
 def test_harmless_command_returns_no_paths(command: str) -> None:
-    assert thrown_away(command) == ()
+    assert find_discarded_paths(command) == ()

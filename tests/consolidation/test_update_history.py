@@ -10,17 +10,17 @@ import pytest
 
 from hunchd.config.settings import ConsolidationSettings
 from hunchd.consolidation import chronicling
-from hunchd.consolidation.aging import forgotten
-from hunchd.consolidation.chronicling import TOLD_AT_ONCE, UPDATES, histories, history_id, quoting
+from hunchd.consolidation.aging import plan_forgetting
+from hunchd.consolidation.chronicling import MIN_EPISODES_PER_CHANGE, UPDATES_MODULE, plan_histories, make_history_id, list_quoted_ids
 from hunchd.consolidation.condensing import Vocabulary
-from hunchd.consolidation.plan import Planned, applied, applies, entry_of, outcome
+from hunchd.consolidation.plan import PlannedChange, is_applied, is_applicable, make_entry, compute_outcome
 from hunchd.domain.memory import Artifact, Kind, Memory, Trust, Usage
-from hunchd.retrieval.ranking import ranking
+from hunchd.retrieval.ranking import rank_hits
 from hunchd.store.database.hits import Hit
 from tests.consolidation.made import NOW, by_id, memory
 
 SETTINGS = ConsolidationSettings()
-ID = history_id("p", UPDATES)
+ID = make_history_id("p", UPDATES_MODULE)
 
 
 def bump(what: str, number: int, *, age: float, **fields: object) -> Memory:
@@ -31,11 +31,11 @@ def bump(what: str, number: int, *, age: float, **fields: object) -> Memory:
     return memory(f"{what}{number}", age=age, **defaults | {"artifacts": artifacts, "importance": 0.1} | fields)  # type: ignore[arg-type]
 
 
-def plan_list(memories: dict[str, Memory]) -> list[Planned]:
-    return list(histories(memories, Vocabulary(), SETTINGS, NOW))
+def plan_list(memories: dict[str, Memory]) -> list[PlannedChange]:
+    return list(plan_histories(memories, Vocabulary(), SETTINGS, NOW))
 
 
-def after(changes: list[Planned], memories: dict[str, Memory]) -> dict[str, Memory]:
+def after(changes: list[PlannedChange], memories: dict[str, Memory]) -> dict[str, Memory]:
     return memories | {one.id: one for change in changes for one in change.after}
 
 
@@ -52,7 +52,7 @@ def test_update_history_one_line_per_dependency() -> None:
     assert len(lines) == 3
     assert all("1.0 → 1.100, 100 times since" in line for line in lines)
     assert all(commit_of(one) in history.content for one in bumps)
-    assert all(quoting(result[one.id]) == (ID,) for one in bumps)
+    assert all(list_quoted_ids(result[one.id]) == (ID,) for one in bumps)
     assert len(history.content) < sum(len(one.title) for one in bumps) / 4
     assert (history.trust, history.kind, history.category) == (Trust.UNTRUSTED, Kind.EPISODE, "history")
     assert {one.ref for one in history.artifacts} == {f"requirements/{what}.txt" for what in ("tox", "django", "anyio")}
@@ -93,8 +93,8 @@ def test_update_history_waits_for_late_updates() -> None:
 def test_update_history_batches_give_same_result(monkeypatch: pytest.MonkeyPatch) -> None:
     bumps = [bump(what, number, age=300 - number) for number in range(60) for what in ("tox", "django")]
     changes = plan_list(by_id(*bumps))
-    assert max(len(change.before) for change in changes) == TOLD_AT_ONCE + 1
-    monkeypatch.setattr(chronicling, "TOLD_AT_ONCE", 1_000)
+    assert max(len(change.before) for change in changes) == MIN_EPISODES_PER_CHANGE + 1
+    monkeypatch.setattr(chronicling, "MIN_EPISODES_PER_CHANGE", 1_000)
     [whole] = plan_list(by_id(*bumps))
     assert whole.after[0].content == changes[-1].after[0].content
 
@@ -103,16 +103,16 @@ def test_update_history_undo_restores_all() -> None:
     bumps = [bump("tox", number, age=200 - number) for number in range(40)]
     before = by_id(*bumps)
     present = dict(before)
-    entries = [entry_of(change, "p") for change in plan_list(before)]
+    entries = [make_entry(change, "p") for change in plan_list(before)]
     for entry in entries:
-        restored, removed = outcome(entry, present)
+        restored, removed = compute_outcome(entry, present)
         present = {name: one for name, one in present.items() if name not in removed} | by_id(*restored)
     assert ID in present
 
     for entry in reversed(entries):
-        assert applied(entry, present)
-        assert applies(entry.inverse, present)
-        restored, removed = outcome(entry.inverse, present)
+        assert is_applied(entry, present)
+        assert is_applicable(entry.inverse, present)
+        restored, removed = compute_outcome(entry.inverse, present)
         present = {name: one for name, one in present.items() if name not in removed} | by_id(*restored)
     assert present == before
 
@@ -123,7 +123,7 @@ def test_search_finds_line_of_forgotten_updates() -> None:
     ]
     history = after(plan_list(by_id(*bumps)), by_id(*bumps))[ID]
     hits = [Hit(memory=one, lexical=5.0, similarity=None) for one in (history, memory("x", title="upload coverage"))]
-    best = ranking("when was codecov-action bumped", hits, depth="shallow", k=5, now=NOW)[0]
+    best = rank_hits("when was codecov-action bumped", hits, depth="shallow", k=5, now=NOW)[0]
     assert best.memory.id == ID
     assert "codecov-action 1.0 → 1.90, 90 times since" in best.snippet
 
@@ -133,7 +133,7 @@ def test_updates_forgotten_but_history_kept() -> None:
     result = after(plan_list(by_id(*bumps)), by_id(*bumps))
     result[ID] = replace(result[ID], created=NOW - timedelta(days=150), at=NOW - timedelta(days=150))
     plenty = by_id(*(memory(f"m{number}", age=1) for number in range(300)))
-    forgotten_ids = {one.id for change in forgotten(result | plenty, SETTINGS, NOW) for one in change.after}
+    forgotten_ids = {one.id for change in plan_forgetting(result | plenty, SETTINGS, NOW) for one in change.after}
     assert forgotten_ids == {one.id for one in bumps}
 
 
@@ -146,7 +146,7 @@ def test_update_history_keeps_usage_and_importance() -> None:
 
 
 def test_update_history_counts_oldest_series_by_year(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chronicling, "MOST_LINES", 10)
+    monkeypatch.setattr(chronicling, "MAX_LINES", 10)
     bumps = [bump(f"dep{number}", time, age=500 - number - time) for number in range(25) for time in range(2)]
     history = after(plan_list(by_id(*bumps)), by_id(*bumps))[ID]
     lines = history.content.splitlines()[1:]

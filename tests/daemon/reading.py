@@ -27,7 +27,7 @@ if "hunchd.daemon.store_process" in sys.orig_argv:
             return [hashlib.shake_128(text.encode()).digest(384 * 4 // 2).hex().encode()[:384 * 4] for text in texts]
 
     class Reader:
-        def contradict(self, pairs):
+        def rate_pairs(self, pairs):
             note(["read", *pairs])
             return [0.97 if "stereo" in a + b and "mono" in a + b else 0.03 for a, b in pairs]
 
@@ -37,7 +37,7 @@ if "hunchd.daemon.store_process" in sys.orig_argv:
             raise OSError("no such file")
         return Reader()
 
-    fast.load_reader, fast.load = load_reader, lambda name: Embedder()
+    fast.load_contradiction_model, fast.load_embedder = load_reader, lambda name: Embedder()
 """
 
 

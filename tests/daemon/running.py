@@ -17,8 +17,8 @@ from typing import Any
 from urllib.parse import urlencode
 
 from hunchd.cli import http
-from hunchd.config.places import Places, places
-from hunchd.protocol.rendezvous import Rendezvous, read
+from hunchd.config.places import AppPaths, resolve_app_paths
+from hunchd.protocol.rendezvous import Rendezvous, read_rendezvous
 
 # Far above what a start or a stop takes: on a busy machine a test waits longer rather than failing.
 START = 60.0  # seconds
@@ -38,8 +38,8 @@ class RunningDaemon:
     told: Rendezvous | None = None
 
     @property
-    def places(self) -> Places:
-        return places({"HUNCHD_HOME": str(self.home)})
+    def places(self) -> AppPaths:
+        return resolve_app_paths({"HUNCHD_HOME": str(self.home)})
 
     @property
     def pid(self) -> int:
@@ -68,7 +68,7 @@ class RunningDaemon:
     def _answers(self) -> bool:
         assert self.process is not None
         assert self.process.poll() is None, f"the daemon ended with {self.process.returncode}:\n{self.log}"
-        self.told = read(self.places.rendezvous_file)
+        self.told = read_rendezvous(self.places.rendezvous_file)
         if self.told is None or self.told.pid != self.process.pid:
             return False
         try:
@@ -90,7 +90,7 @@ class RunningDaemon:
         assert self.told is not None
         given = {"Authorization": f"Bearer {self.told.token}"}
         given |= {} if body is None else {"Content-Type": "application/json"}
-        response = http.request(
+        response = http.send_request(
             http.Address(self.told.socket, "127.0.0.1", int(self.told.url.rpartition(":")[2])),
             method,
             path + (f"?{urlencode(query)}" if query else ""),
@@ -98,7 +98,7 @@ class RunningDaemon:
             body=json.dumps(body).encode() if body is not None else None,
             timeout=timeout,
         )
-        content = response.read().decode()
+        content = response.read_body().decode()
         try:
             return response.status, json.loads(content)
         except ValueError:

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from hunchd.cli.client import answers
-from hunchd.config.places import make_private, places
+from hunchd.cli.client import is_answering
+from hunchd.config.places import ensure_private_folder, resolve_app_paths
 from hunchd.config.settings import Settings
-from hunchd.daemon.main import OLD_LOGS, _log_to
-from hunchd.daemon.notify import inherited_sockets
-from hunchd.protocol.rendezvous import read
+from hunchd.daemon.main import LOG_BACKUPS, _configure_logging
+from hunchd.daemon.notify import take_inherited_sockets
+from hunchd.protocol.rendezvous import read_rendezvous
 from tests.daemon.running import running_daemon
 
 # What a manager does before it starts a service: listen, and hand the socket over as descriptor 3.
@@ -33,16 +33,16 @@ os.execv(sys.argv[2], sys.argv[2:])
 
 
 def test_daemon_serves_inherited_socket_and_keeps_it(hunchd_home: Path) -> None:
-    where = places({"HUNCHD_HOME": str(hunchd_home)})
+    where = resolve_app_paths({"HUNCHD_HOME": str(hunchd_home)})
     for folder in (hunchd_home, where.runtime):
-        make_private(folder)
+        ensure_private_folder(folder)
     path = where.runtime / "given.sock"
 
     with running_daemon(hunchd_home, wrapper=(sys.executable, "-c", MANAGER, str(path))) as daemon:
-        told = read(where.rendezvous_file)
+        told = read_rendezvous(where.rendezvous_file)
         assert told is not None
         assert told.socket == str(path)
-        assert answers(told)
+        assert is_answering(told)
         variables = Path(f"/proc/{daemon.pid}/fd/3").readlink()
         assert str(variables).startswith("socket:")
 
@@ -53,7 +53,7 @@ def test_daemon_serves_inherited_socket_and_keeps_it(hunchd_home: Path) -> None:
 def test_inherited_sockets_of_other_process_are_ignored() -> None:
     environment = {"LISTEN_PID": str(os.getpid() + 1), "LISTEN_FDS": "1", "LISTEN_FDNAMES": "http", "HOME": "/"}
 
-    assert inherited_sockets(environment) == []
+    assert take_inherited_sockets(environment) == []
     assert environment == {"HOME": "/"}
 
 
@@ -71,14 +71,14 @@ def _root_logger_as_before() -> Iterator[None]:
 
 @pytest.mark.usefixtures("_root_logger_as_before")
 def test_log_rotation_deletes_oldest_file() -> None:
-    where = places()
-    make_private(where.state)
+    where = resolve_app_paths()
+    ensure_private_folder(where.state)
     settings = replace(Settings(), daemon=replace(Settings().daemon, log_mib=1))
-    _log_to(where, settings, to_stderr=False)
+    _configure_logging(where, settings, to_stderr=False)
     for number in range(6_000):
         logging.getLogger("hunchd.test").info("%06d %s", number, "x" * 1_000)
 
     logs = sorted(where.state.iterdir())
-    assert [file.name for file in logs] == ["hunchd.log", *(f"hunchd.log.{n}" for n in range(1, OLD_LOGS + 1))]
-    assert sum(file.stat().st_size for file in logs) <= (OLD_LOGS + 1) * 1024 * 1024
+    assert [file.name for file in logs] == ["hunchd.log", *(f"hunchd.log.{n}" for n in range(1, LOG_BACKUPS + 1))]
+    assert sum(file.stat().st_size for file in logs) <= (LOG_BACKUPS + 1) * 1024 * 1024
     assert "005999" in where.log_file.read_text()

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from hunchd.cli.launching import holder
-from hunchd.config.places import make_private, places
-from hunchd.protocol.rendezvous import read
+from hunchd.cli.launching import find_lock_holder
+from hunchd.config.places import ensure_private_folder, resolve_app_paths
+from hunchd.protocol.rendezvous import read_rendezvous
 from tests.daemon.running import RunningDaemon
 
 pytestmark = pytest.mark.timeout(120)  # several real starts on a machine that may be busy
@@ -30,7 +30,7 @@ def hunch(*argv: str, cwd: Path | None = None) -> subprocess.CompletedProcess[st
 @pytest.fixture(autouse=True)
 def _nothing_stays() -> Iterator[None]:
     yield
-    if (pid := holder()) is not None:
+    if (pid := find_lock_holder()) is not None:
         os.kill(pid, signal.SIGCONT)
         hunch("stop")
 
@@ -68,7 +68,7 @@ def test_context_starts_daemon_and_prints_related_files(shop: Path) -> None:
 
 def test_start_and_stop_json_output() -> None:
     first, second = (json.loads(hunch("start", "--json").stdout) for _ in range(2))
-    told = read(places().rendezvous_file)
+    told = read_rendezvous(resolve_app_paths().rendezvous_file)
     assert told is not None
     assert first == {"started": True, "pid": told.pid, "version": told.version, "url": told.url}
     assert second == first | {"started": False}
@@ -82,7 +82,7 @@ def test_relative_home_is_shared_with_daemon(hunchd_home: Path, monkeypatch: pyt
     monkeypatch.setenv("HUNCHD_HOME", hunchd_home.name)
     monkeypatch.chdir(hunchd_home.parent)
     told = json.loads(hunch("start", "--json").stdout)
-    assert told["pid"] == holder()
+    assert told["pid"] == find_lock_holder()
     assert Path(f"/proc/{told['pid']}/environ").read_bytes().count(f"HUNCHD_HOME={hunchd_home}\0".encode()) == 1
 
 
@@ -94,12 +94,12 @@ def test_ten_concurrent_clients_start_one_daemon(shop: Path) -> None:
     answers = [json.loads(client.communicate(timeout=60)[0]) for client in clients]
 
     assert {client.returncode for client in clients} == {0}
-    assert {answer["resources"]["pid"] for answer in answers} == {holder()}
+    assert {answer["resources"]["pid"] for answer in answers} == {find_lock_holder()}
 
 
 def test_killed_daemon_is_replaced_by_next_command(shop: Path) -> None:
     hunch("start")
-    first = holder()
+    first = find_lock_holder()
     assert first is not None
     os.kill(first, signal.SIGKILL)
     _gone(first)
@@ -107,12 +107,12 @@ def test_killed_daemon_is_replaced_by_next_command(shop: Path) -> None:
     told = hunch("projects")
 
     assert told.returncode == 0, told.stderr
-    assert holder() not in (None, first)
+    assert find_lock_holder() not in (None, first)
 
 
 def test_hanging_daemon_is_reported_and_restarted() -> None:
     hunch("start")
-    first = holder()
+    first = find_lock_holder()
     assert first is not None
     os.kill(first, signal.SIGSTOP)
 
@@ -122,24 +122,24 @@ def test_hanging_daemon_is_reported_and_restarted() -> None:
 
     again = hunch("restart")
     assert again.returncode == 0, again.stderr
-    assert holder() not in (None, first)
+    assert find_lock_holder() not in (None, first)
 
 
 def test_stop_removes_process_and_rendezvous_file() -> None:
     hunch("start")
-    pid = holder()
+    pid = find_lock_holder()
     assert pid is not None
 
     assert hunch("stop").returncode == 0
 
-    assert holder() is None
+    assert find_lock_holder() is None
     assert not _exists(pid)
-    assert read(places().rendezvous_file) is None
+    assert read_rendezvous(resolve_app_paths().rendezvous_file) is None
 
 
 def test_invalid_settings_are_reported_at_start() -> None:
-    make_private(places().config)
-    places().config_file.write_text("[serving]\nprot = 1\n")
+    ensure_private_folder(resolve_app_paths().config)
+    resolve_app_paths().config_file.write_text("[serving]\nprot = 1\n")
 
     told = hunch("status")
 
@@ -150,7 +150,7 @@ def test_invalid_settings_are_reported_at_start() -> None:
 def test_remembered_fact_survives_kill(shop: Path) -> None:
     told = hunch("remember", "carts are rounded half even", "--category", "decision", cwd=shop)
     assert told.returncode == 0, told.stderr
-    pid = holder()
+    pid = find_lock_holder()
     assert pid is not None
     os.kill(pid, signal.SIGKILL)
     _gone(pid)
@@ -160,7 +160,7 @@ def test_remembered_fact_survives_kill(shop: Path) -> None:
 
 def test_erase_everything_ends_process_deletes_files(shop: Path, hunchd_home: Path) -> None:
     hunch("context", "cart.py", cwd=shop)
-    pid = holder()
+    pid = find_lock_holder()
     assert pid is not None
 
     told = hunch("erase", "--everything", "--yes")

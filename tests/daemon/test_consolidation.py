@@ -48,7 +48,7 @@ def episode(number: int, *, age: float, **fields: Any) -> dict[str, Any]:
 def take(daemon: RunningDaemon, *memories: dict[str, Any]) -> None:
     lines = "\n".join(json.dumps({"type": "memory", "version": 1, "data": one}) for one in memories)
     assert daemon.told is not None
-    answer = http.request(
+    answer = http.send_request(
         http.Address(daemon.told.socket, "127.0.0.1", 0),
         "POST",
         "/import",
@@ -56,7 +56,7 @@ def take(daemon: RunningDaemon, *memories: dict[str, Any]) -> None:
         body=lines.encode(),
         timeout=60,
     )
-    assert json.loads(answer.read())["memories"] == len(memories)
+    assert json.loads(answer.read_body())["memories"] == len(memories)
 
 
 def exported(daemon: RunningDaemon) -> dict[str, Any]:

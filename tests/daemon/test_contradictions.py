@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hunchd.consolidation.contradictions.judging import judged, with_reading
+from hunchd.consolidation.contradictions.judging import judge_statements, combine_with_model
 from tests.daemon.reading import FakeModels
 from tests.daemon.running import RunningDaemon, running_daemon
 from tests.daemon.test_consolidation import take
@@ -50,7 +50,7 @@ def test_model_judges_each_unmatched_pair_once(hunchd_home: Path, tmp_path: Path
         daemon.wait_until(lambda: asked(daemon), within=60, what="notice the contradiction")
         [found] = asked(daemon)
         assert (found["a"]["id"], found["b"]["id"], found["reason"]) == ("m1", "m2", REASON)
-        both = with_reading(judged(STEREO, MONO), 0.97)
+        both = combine_with_model(judge_statements(STEREO, MONO), 0.97)
         assert found["confidence"] == pytest.approx(both.probability, abs=0.001)
 
         daemon.wait_until(lambda: len(models.pairs) >= 3, within=60, what="read all pairs")

@@ -14,13 +14,13 @@ from typing import Any
 
 import pytest
 
-from hunchd.daemon.attempts import Attempts
-from hunchd.daemon.indexer_process import NICENESS, _stepping_back
+from hunchd.daemon.attempts import ParseCrashGuard
+from hunchd.daemon.indexer_process import NICENESS, _lower_priority_after_model
 from hunchd.domain.errors import InvalidInput, RepositoryError
-from hunchd.ingestion.episodes import episode_id
+from hunchd.ingestion.episodes import make_episode_id
 from hunchd.ingestion.parsing import blob_id
 from hunchd.prediction.predictor import Predictor
-from hunchd.protocol.child import Child
+from hunchd.protocol.child import HelperProcess
 from hunchd.store.code import CodeCache
 
 IOPRIO_GET = {"x86_64": 252, "aarch64": 31}  # the number of the system call, which the standard library does not know
@@ -51,8 +51,8 @@ def root(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-async def indexer() -> AsyncIterator[Child]:
-    child = Child([sys.executable, "-m", "hunchd.daemon.indexer_process"], name="indexer", env=dict(os.environ))
+async def indexer() -> AsyncIterator[HelperProcess]:
+    child = HelperProcess([sys.executable, "-m", "hunchd.daemon.indexer_process"], name="indexer", env=dict(os.environ))
     yield child
     await child.stop()
 
@@ -70,12 +70,12 @@ def params(root: Path, **more: Any) -> dict[str, Any]:
     }
 
 
-async def steps(child: Child, method: str, told: dict[str, Any]) -> list[dict[str, Any]]:
+async def steps(child: HelperProcess, method: str, told: dict[str, Any]) -> list[dict[str, Any]]:
     return [step async for step in child.stream(method, told)]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a priority is that of the process")
-async def test_background_index_keeps_priority_of_next_project(root: Path, indexer: Child) -> None:
+async def test_background_index_keeps_priority_of_next_project(root: Path, indexer: HelperProcess) -> None:
     await steps(indexer, "index", params(root))
     nice = int(Path(f"/proc/{indexer.pid}/stat").read_text().rpartition(")")[2].split()[16])
     assert nice == os.nice(0)
@@ -87,7 +87,7 @@ async def test_background_index_keeps_priority_of_next_project(root: Path, index
 )
 def test_priority_is_lowered_after_first_model() -> None:
     def stepped_back() -> tuple[int, int]:
-        for _ in _stepping_back(iter([{"stage": "model"}, {"stage": "files"}])):
+        for _ in _lower_priority_after_model(iter([{"stage": "model"}, {"stage": "files"}])):
             pass
         return os.nice(0), ctypes.CDLL(None).syscall(IOPRIO_GET[platform.machine()], 1, 0) >> 13
 
@@ -97,34 +97,34 @@ def test_priority_is_lowered_after_first_model() -> None:
     assert class_of_disk != IOPRIO_IDLE
 
 
-async def test_index_yields_model_files_episodes(root: Path, indexer: Child) -> None:
+async def test_index_yields_model_files_episodes(root: Path, indexer: HelperProcess) -> None:
     told = await steps(indexer, "index", params(root))
     models = [step for step in told if step["stage"] == "model"]
     assert models[-1]["learnt"] == git(root, "rev-parse", "HEAD")
-    assert Predictor.load(Path(models[-1]["model"])).stat()["units"] == 2
+    assert Predictor.load(Path(models[-1]["model"])).get_stats()["units"] == 2
     [last] = [step for step in told if step["stage"] == "episodes"]
     assert [episode["title"] for episode in last["episodes"]] == ["Close connections because they leaked", "Begin"]
-    assert last["episodes"][0]["id"] == episode_id("p", models[-1]["learnt"])
+    assert last["episodes"][0]["id"] == make_episode_id("p", models[-1]["learnt"])
     with CodeCache(root.parent / "cache" / "code.sqlite") as cache:
         assert [path for path, _ in cache.find_symbol("close")] == ["db.py"]
-        assert "close" in [line.name for line in cache.views(["db.py"])["db.py"].lines]
+        assert "close" in [line.name for line in cache.load_views(["db.py"])["db.py"].lines]
 
 
-async def test_oversized_file_is_listed_without_outline(root: Path, indexer: Child) -> None:
+async def test_oversized_file_is_listed_without_outline(root: Path, indexer: HelperProcess) -> None:
     (root / "big.py").write_text("def enormous(): pass\n" + "# so it is\n" * 100)
     await steps(indexer, "index", params(root, largest=1_024))
     with CodeCache(root.parent / "cache" / "code.sqlite") as cache:
-        assert "big.py" in cache.blobs()
+        assert "big.py" in cache.load_blob_ids()
         assert not list(cache.find_symbol("enormous"))
         assert list(cache.find_symbol("close"))
 
 
-async def test_first_model_precedes_files(root: Path, indexer: Child) -> None:
+async def test_first_model_precedes_files(root: Path, indexer: HelperProcess) -> None:
     stages = [step["stage"] for step in await steps(indexer, "index", params(root))]
     assert stages.index("model") < stages.index("files") < len(stages) - stages[::-1].index("model")
 
 
-async def test_newest_history_is_learned_first(root: Path, indexer: Child) -> None:
+async def test_newest_history_is_learned_first(root: Path, indexer: HelperProcess) -> None:
     told = await steps(indexer, "index", params(root, newest=1))
     assert [(step["done"], step["total"]) for step in told if step["stage"] == "history"] == [(1, 2), (2, 2)]
     assert len([step for step in told if step["stage"] == "model"]) == 4
@@ -136,7 +136,7 @@ def lose(root: Path, rev: str) -> None:
     (root / ".git/objects" / name[:2] / name[2:]).unlink()
 
 
-async def test_damaged_history_is_indexed_partially_and_reported(root: Path, indexer: Child) -> None:
+async def test_damaged_history_is_indexed_partially_and_reported(root: Path, indexer: HelperProcess) -> None:
     for number in range(4):
         commit(root, f"Change {number}", app=f"import db\nx = {number}\n", db=f"y = {number}\n")
     lose(root, "HEAD~4^{tree}")
@@ -147,10 +147,10 @@ async def test_damaged_history_is_indexed_partially_and_reported(root: Path, ind
         "only the newest 2 of 6 commits could be read"
     ]
     with CodeCache(root.parent / "cache" / "code.sqlite") as cache:
-        assert "app.py" in cache.blobs()
+        assert "app.py" in cache.load_blob_ids()
 
 
-async def test_unreadable_history_is_not_reread(root: Path, indexer: Child) -> None:
+async def test_unreadable_history_is_not_reread(root: Path, indexer: HelperProcess) -> None:
     lose(root, "HEAD~1^{tree}")
     told = await steps(indexer, "index", params(root))
     assert told[-1]["why"].startswith("only the newest 0 of 2 commits could be read: git log failed")
@@ -165,22 +165,22 @@ def broken_config(root: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", [lost_commit, broken_config])
-async def test_unreadable_git_still_indexes_files(root: Path, indexer: Child, damage: Callable[[Path], None]) -> None:
+async def test_unreadable_git_still_indexes_files(root: Path, indexer: HelperProcess, damage: Callable[[Path], None]) -> None:
     damage(root)
     with pytest.raises(RepositoryError, match=r"bad object HEAD|bad config"):
         await steps(indexer, "index", params(root))
     with CodeCache(root.parent / "cache" / "code.sqlite") as cache:
-        assert "app.py" in cache.blobs()
+        assert "app.py" in cache.load_blob_ids()
 
 
-async def test_episodes_resume_after_last_run(root: Path, indexer: Child) -> None:
+async def test_episodes_resume_after_last_run(root: Path, indexer: HelperProcess) -> None:
     head = git(root, "rev-parse", "HEAD")
     told = await steps(indexer, "index", params(root, episodes_after=head))
     titles = [episode["title"] for step in told if step["stage"] == "episodes" for episode in step["episodes"]]
     assert titles == ["Begin"]
 
 
-async def test_parse_reads_only_changed_files(root: Path, indexer: Child) -> None:
+async def test_parse_reads_only_changed_files(root: Path, indexer: HelperProcess) -> None:
     await steps(indexer, "index", params(root))
     assert await steps(indexer, "parse", params(root)) == []
     (root / "app.py").write_text("def stop(): pass\n")
@@ -190,14 +190,14 @@ async def test_parse_reads_only_changed_files(root: Path, indexer: Child) -> Non
     assert [path for step in told for path in step["removed"]] == ["db.py"]
 
 
-async def test_parse_paths_removes_ignored_files(root: Path, indexer: Child) -> None:
+async def test_parse_paths_removes_ignored_files(root: Path, indexer: HelperProcess) -> None:
     (root / ".env").write_text("PASSWORD=x\n")
     told = await steps(indexer, "parse", params(root, paths=["app.py", ".env", "../etc/passwd", "none.py"]))
     assert [outline["path"] for step in told for outline in step["outlines"]] == ["app.py"]
     assert {path for step in told for path in step["removed"]} == {".env", "../etc/passwd", "none.py"}
 
 
-async def test_units_returns_new_commits_with_episodes(root: Path, indexer: Child) -> None:
+async def test_units_returns_new_commits_with_episodes(root: Path, indexer: HelperProcess) -> None:
     before = git(root, "rev-parse", "HEAD")
     sha = commit(root, "Add a cache", cache="X = 1\n")
     told = await indexer.call("units", params(root, since_sha=before))
@@ -205,13 +205,13 @@ async def test_units_returns_new_commits_with_episodes(root: Path, indexer: Chil
     assert [episode["ref"] for episode in told["episodes"]] == [f"commit:{sha}"]
 
 
-async def test_units_missing_commit_reports_rewritten_history(root: Path, indexer: Child) -> None:
+async def test_units_missing_commit_reports_rewritten_history(root: Path, indexer: HelperProcess) -> None:
     told = await indexer.call("units", params(root, since_sha="f" * 40))
     assert (told["units"], told["episodes"], told["facts"], told["rewritten"]) == ([], [], [], True)
 
 
 @pytest.mark.parametrize("operation", ["rebase", "bisect"])
-async def test_units_during_rebase_only_waits(root: Path, indexer: Child, operation: str) -> None:
+async def test_units_during_rebase_only_waits(root: Path, indexer: HelperProcess, operation: str) -> None:
     before = git(root, "rev-parse", "HEAD~1")
     if operation == "rebase":
         git(root, "-c", "sequence.editor=sed -i '1i break'", "rebase", "-q", "-i", "HEAD~1")
@@ -225,7 +225,7 @@ async def test_units_during_rebase_only_waits(root: Path, indexer: Child, operat
     assert ([unit["sha"] for unit in told["units"]], told.get("waits")) == ([git(root, "rev-parse", "HEAD")], None)
 
 
-async def test_units_ignores_stale_rebase_on_branch(root: Path, indexer: Child) -> None:
+async def test_units_ignores_stale_rebase_on_branch(root: Path, indexer: HelperProcess) -> None:
     before = git(root, "rev-parse", "HEAD")
     (root / ".git" / "rebase-merge").mkdir()
     sha = commit(root, "Add a cache", cache="X = 1\n")
@@ -233,21 +233,21 @@ async def test_units_ignores_stale_rebase_on_branch(root: Path, indexer: Child) 
     assert [unit["sha"] for unit in told["units"]] == [sha]
 
 
-async def test_lost_returns_unreachable_commits(root: Path, indexer: Child) -> None:
+async def test_lost_returns_unreachable_commits(root: Path, indexer: HelperProcess) -> None:
     sha = commit(root, "Add a cache", cache="X = 1\n")
     git(root, "reset", "-q", "--hard", "HEAD~1")
     there = git(root, "rev-parse", "HEAD")
     assert await indexer.call("lost", params(root, shas=[there, sha, "f" * 40])) == {"lost": [sha, "f" * 40]}
 
 
-async def test_conventions_returns_facts_and_topics(root: Path, indexer: Child) -> None:
+async def test_conventions_returns_facts_and_topics(root: Path, indexer: HelperProcess) -> None:
     await steps(indexer, "index", params(root))
     told = await indexer.call("conventions", params(root))
     assert [fact["levels"]["summary"] for fact in told["facts"]] == ["python: >=3.11"]
     assert "repo" not in told["topics"]
 
 
-async def test_plain_folder_is_indexed_without_history(tmp_path: Path, indexer: Child) -> None:
+async def test_plain_folder_is_indexed_without_history(tmp_path: Path, indexer: HelperProcess) -> None:
     folder = tmp_path / "plain"
     folder.mkdir()
     (folder / "a.py").write_text("def f(): pass\n")
@@ -256,7 +256,7 @@ async def test_plain_folder_is_indexed_without_history(tmp_path: Path, indexer: 
     assert [step["learnt"] for step in told if step["stage"] == "model"] == [""]
 
 
-async def test_empty_repository_is_learned_after_first_commit(tmp_path: Path, indexer: Child) -> None:
+async def test_empty_repository_is_learned_after_first_commit(tmp_path: Path, indexer: HelperProcess) -> None:
     folder = tmp_path / "new"
     folder.mkdir()
     git(folder, "init", "-q", "-b", "main")
@@ -269,7 +269,7 @@ async def test_empty_repository_is_learned_after_first_commit(tmp_path: Path, in
 
 
 @pytest.mark.parametrize("times", [1, 2])
-async def test_file_crashing_parser_twice_has_no_outline(root: Path, indexer: Child, times: int) -> None:
+async def test_file_crashing_parser_twice_has_no_outline(root: Path, indexer: HelperProcess, times: int) -> None:
     """One crash is no proof: the process may have been killed, or the machine switched off."""
     source = (root / "app.py").read_bytes()
     cache = root.parent / "cache" / "code.sqlite"
@@ -285,9 +285,9 @@ async def test_file_crashing_parser_twice_has_no_outline(root: Path, indexer: Ch
 
 def test_crash_note_exists_only_while_parsing(tmp_path: Path) -> None:
     cache = tmp_path / "c"
-    with Attempts(cache) as attempts:
+    with ParseCrashGuard(cache) as attempts:
         [note] = tmp_path.iterdir()
-        with attempts.at("abc"):
+        with attempts.guard_blob("abc"):
             assert note.read_text().split() == ["abc", "1"]
         assert note.read_text() == ""
     assert list(tmp_path.iterdir()) == []
@@ -297,24 +297,24 @@ def test_crash_counter_gives_up_after_two(tmp_path: Path) -> None:
     cache = tmp_path / "c"
     note = tmp_path / "c.parsing-1-0"  # of a process that is no more
     note.write_text("abc 1")
-    with Attempts(cache) as attempts:
-        assert attempts.fatal == frozenset()
-        with attempts.at("abc"):
+    with ParseCrashGuard(cache) as attempts:
+        assert attempts.crashing_blobs == frozenset()
+        with attempts.guard_blob("abc"):
             [own] = tmp_path.iterdir()
             left = own.read_text()
     note.write_text(left)
-    with Attempts(cache) as attempts:
-        assert attempts.fatal == {"abc"}
+    with ParseCrashGuard(cache) as attempts:
+        assert attempts.crashing_blobs == {"abc"}
 
 
-async def test_invalid_root_is_rejected(tmp_path: Path, indexer: Child) -> None:
+async def test_invalid_root_is_rejected(tmp_path: Path, indexer: HelperProcess) -> None:
     with pytest.raises(InvalidInput):
         await indexer.call("conventions", params(Path("relative")))
     with pytest.raises(RepositoryError):
         await indexer.call("conventions", params(tmp_path / "none"))
 
 
-async def test_file_limit_is_optional_for_history_calls(root: Path, indexer: Child) -> None:
+async def test_file_limit_is_optional_for_history_calls(root: Path, indexer: HelperProcess) -> None:
     asked = {name: told for name, told in params(root).items() if name != "largest"}
     sha = git(root, "rev-parse", "HEAD")
     branch = git(root, "symbolic-ref", "--short", "HEAD")

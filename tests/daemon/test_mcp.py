@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hunchd.cli.launching import end, holder
+from hunchd.cli.launching import stop_process, find_lock_holder
 from tests.cli.test_mcp import INITIALIZE, agent
 from tests.daemon.running import RunningDaemon
 from tests.repositories import make_shop
@@ -46,7 +46,7 @@ def test_first_call_starts_daemon(tmp_path: Path, hunchd_home: Path) -> None:
             answers = (it.call("context", query="prices") for _ in range(ATTEMPTS))
             text = next((text for text, failed in answers if not failed), "")
         assert text
-        assert holder() is not None
+        assert find_lock_holder() is not None
     finally:
-        if (pid := holder()) is not None:
-            end(pid)
+        if (pid := find_lock_holder()) is not None:
+            stop_process(pid)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from hunchd.ingestion.episodes import episode_id
+from hunchd.ingestion.episodes import make_episode_id
 from tests.daemon.running import RunningDaemon
 from tests.repositories import commit, git, make_shop
 
@@ -46,7 +46,7 @@ def episodes(daemon: RunningDaemon, project: dict[str, Any]) -> dict[str, dict[s
 
 
 def has_moved(daemon: RunningDaemon, project: dict[str, Any], new: list[str]) -> bool:
-    wanted = {episode_id(project["id"], sha) for sha in new}
+    wanted = {make_episode_id(project["id"], sha) for sha in new}
     found = daemon.get("/memories", project=project["path"], kind="episode", limit=100)["items"]
     return {one["id"] for one in found if "Refunds" in one["title"]} == wanted
 

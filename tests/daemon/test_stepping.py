@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from hunchd.daemon.stepping import Urgent, in_thread
+from hunchd.daemon.stepping import UrgentTasks, iterate_in_thread
 
 
 async def test_in_thread_uses_one_thread_per_iterator() -> None:
@@ -16,7 +16,7 @@ async def test_in_thread_uses_one_thread_per_iterator() -> None:
         for _ in range(5):
             yield threading.get_ident()
 
-    first = {ident async for ident in in_thread(threads)}
+    first = {ident async for ident in iterate_in_thread(threads)}
     assert len(first) == 1
     assert threading.get_ident() not in first
 
@@ -26,25 +26,25 @@ async def test_in_thread_propagates_errors() -> None:
         yield 1
         raise OSError("no disk")
 
-    work = in_thread(failing)
+    work = iterate_in_thread(failing)
     assert await anext(work) == 1
     with pytest.raises(OSError, match="no disk"):
         await anext(work)
 
 
 async def test_give_way_waits_unless_urgent_itself() -> None:
-    urgent = Urgent()
-    await urgent.give_way()  # nothing is
+    urgent = UrgentTasks()
+    await urgent.wait_for_turn()  # nothing is
 
     first, second = urgent.begin(), urgent.begin()
-    await urgent.give_way(first)
-    waiting = asyncio.create_task(urgent.give_way())
+    await urgent.wait_for_turn(first)
+    waiting = asyncio.create_task(urgent.wait_for_turn())
     urgent.end(first)
     urgent.end(first)
     await asyncio.sleep(0)
     assert not waiting.done()
 
-    over = asyncio.create_task(urgent.give_way(first))  # its own hurry is over: it waits like the rest
+    over = asyncio.create_task(urgent.wait_for_turn(first))  # its own hurry is over: it waits like the rest
     await asyncio.sleep(0)
     assert not over.done()
     urgent.end(second)

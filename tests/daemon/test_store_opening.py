@@ -24,12 +24,12 @@ async def test_open_continues_after_caller_is_cancelled(tmp_path: Path, monkeypa
 
     monkeypatch.setattr(Collection, "open", slowly)
     service = StoreService(tmp_path, None, None)
-    gone = asyncio.create_task(service.collections.of("p"))
+    gone = asyncio.create_task(service.collections.get_collection("p"))
     await under_way.wait()
     gone.cancel()
     with pytest.raises(asyncio.CancelledError):
         await gone
-    waiting = asyncio.create_task(service.collections.of("p"))
+    waiting = asyncio.create_task(service.collections.get_collection("p"))
     mended.set()
-    assert await waiting is await service.collections.of("p")
+    assert await waiting is await service.collections.get_collection("p")
     assert len(opened) == 1

@@ -11,7 +11,7 @@ from hunchd.daemon.supervision import Supervisor
 
 @pytest.fixture(autouse=True)
 def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(supervision, "FIRST_PAUSE", 0.01)
+    monkeypatch.setattr(supervision, "FIRST_RESTART_DELAY", 0.01)
 
 
 async def test_failed_task_is_restarted_and_counted(caplog: pytest.LogCaptureFixture) -> None:

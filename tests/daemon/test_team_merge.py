@@ -40,7 +40,7 @@ def merge(daemon: RunningDaemon, name: str, folder: Path, *memories: dict[str, A
     """Return the daemon's response to a colleague's export."""
     assert daemon.told is not None
     lines = "\n".join(json.dumps({"type": "memory", "version": 1, "data": one}) for one in memories)
-    answer = http.request(
+    answer = http.send_request(
         http.Address(daemon.told.socket, "127.0.0.1", 0),
         "POST",
         f"/import?colleague={name}&project={folder}",
@@ -48,7 +48,7 @@ def merge(daemon: RunningDaemon, name: str, folder: Path, *memories: dict[str, A
         body=lines.encode(),
         timeout=60,
     )
-    return answer.status, json.loads(answer.read())
+    return answer.status, json.loads(answer.read_body())
 
 
 @pytest.fixture

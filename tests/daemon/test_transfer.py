@@ -25,7 +25,7 @@ def shop(tmp_path: Path) -> Path:
 def asked(daemon: RunningDaemon, method: str, path: str, body: bytes | None = None) -> str:
     """The text of an answer, sent and read as lines."""
     assert daemon.told is not None
-    response = http.request(
+    response = http.send_request(
         http.Address(daemon.told.socket, "127.0.0.1", 0),
         method,
         path,
@@ -33,7 +33,7 @@ def asked(daemon: RunningDaemon, method: str, path: str, body: bytes | None = No
         body=body,
         timeout=60,
     )
-    content = response.read().decode()
+    content = response.read_body().decode()
     assert response.status == 200, content
     return content
 

@@ -11,18 +11,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hunchd.domain.facts import (
-    Change,
-    Verdict,
-    chain,
-    holding,
-    is_told,
-    place_id,
-    place_of,
-    revised,
-    ruled,
-    undone,
-    withdrawn,
-    without,
+    MemoryChange,
+    ClaimOutcome,
+    list_versions,
+    find_valid_version,
+    is_presentable,
+    slot_id,
+    slot_of,
+    revise_fact,
+    resolve_claim,
+    undo_last_step,
+    withdraw_fact,
+    remove_versions,
 )
 from hunchd.domain.memory import Kind, Memory, Scope, Status, Trust
 
@@ -37,26 +37,26 @@ def test_claim_after_clock_ahead_replaces_value() -> None:
     now = START + 40 * DAY
     ahead = replace(claim("pnpm", 400), id="place", confidence=1.0)
     said = replace(claim("yarn", 40), id="place")
-    ruling = ruled(said, ahead, (), now)
-    assert ruling.verdict is Verdict.REPLACED
+    ruling = resolve_claim(said, ahead, (), now)
+    assert ruling.verdict is ClaimOutcome.REPLACED
     assert ruling.memory.value == "yarn"
     [before] = [one for one in ruling.change.memories if one.value == "pnpm"]
     assert before.valid_to == now
-    of_then = ruled(replace(claim("npm", 3), id="place"), ahead, (), now)  # about the past: the head stays
-    assert of_then.verdict is Verdict.EARLIER
+    of_then = resolve_claim(replace(claim("npm", 3), id="place"), ahead, (), now)  # about the past: the head stays
+    assert of_then.verdict is ClaimOutcome.EARLIER
 
 
 def test_is_told_future_statement_is_false() -> None:
     now = START + 40 * DAY
     noted = replace(claim("pnpm", 40), id="place")
-    assert is_told(noted, now)
-    assert not is_told(replace(noted, valid_from=now + DAY), now)
-    assert is_told(replace(noted, valid_from=now + DAY), now + DAY)
+    assert is_presentable(noted, now)
+    assert not is_presentable(replace(noted, valid_from=now + DAY), now)
+    assert is_presentable(replace(noted, valid_from=now + DAY), now + DAY)
     committed_ahead = replace(noted, at=now + DAY, valid_from=now + DAY)
-    assert is_told(committed_ahead, now)
+    assert is_presentable(committed_ahead, now)
     changed_ahead = replace(noted, updated=now + DAY, valid_from=now + DAY)
-    assert is_told(changed_ahead, now)
-    assert not is_told(replace(noted, valid_to=now), now)
+    assert is_presentable(changed_ahead, now)
+    assert not is_presentable(replace(noted, valid_to=now), now)
 
 
 def claim(
@@ -88,7 +88,7 @@ def claim(
         trust=Trust.USER if voice == "user" else Trust.PROJECT,
         source={"type": "convention", "path": voice} if voice != "user" else {"type": "client"},
     )
-    return replace(memory, id=place_of(memory) or "")
+    return replace(memory, id=slot_of(memory) or "")
 
 
 @dataclass
@@ -97,7 +97,7 @@ class FactRows:
 
     rows: dict[str, Memory] = field(default_factory=dict)
 
-    def apply(self, change: Change) -> None:
+    def apply(self, change: MemoryChange) -> None:
         for identifier in change.deletions:
             del self.rows[identifier]
         for memory in change.memories:
@@ -106,19 +106,19 @@ class FactRows:
     def family(self, place: str) -> list[Memory]:
         return [row for row in self.rows.values() if row.id.partition(".")[0] == place]
 
-    def claim(self, memory: Memory, now: datetime) -> Verdict:
+    def claim(self, memory: Memory, now: datetime) -> ClaimOutcome:
         earlier = [row for row in self.family(memory.id) if row.id != memory.id]
-        ruling = ruled(memory, self.rows.get(memory.id), earlier, now)
+        ruling = resolve_claim(memory, self.rows.get(memory.id), earlier, now)
         self.apply(ruling.change)
         return ruling.verdict
 
     def undo(self, place: str, now: datetime) -> None:
         head = self.rows[place]
         before = self.rows.get(head.supersedes) if head.supersedes else None
-        self.apply(undone(head, before, now)[1])
+        self.apply(undo_last_step(head, before, now)[1])
 
     def value(self, place: str, moment: datetime) -> str | None:
-        held = holding(self.family(place), moment)
+        held = find_valid_version(self.family(place), moment)
         return held.value if held else None
 
 
@@ -189,12 +189,12 @@ def test_random_claims_keep_single_valid_value(steps: list[tuple[object, ...]]) 
                 stated = claim(value, day, confidence=confidence, voice=voice, until=until)
                 verdict = kept.claim(replace(stated, created=now, updated=now), now)
                 line.claim(day, value, confidence, until)
-                if verdict in (Verdict.REPLACED, Verdict.NEW):
+                if verdict in (ClaimOutcome.REPLACED, ClaimOutcome.NEW):
                     past.append(before)
-                elif verdict is Verdict.EARLIER:
+                elif verdict is ClaimOutcome.EARLIER:
                     past.clear()
             case ("withdraw",) if head is not None and head.status is Status.ACTIVE:
-                kept.apply(withdrawn(head, now))
+                kept.apply(withdraw_fact(head, now))
                 line.withdraw(-((START - now) // DAY))
                 past.append(before)
             case ("undo",) if past:
@@ -209,7 +209,7 @@ def test_random_claims_keep_single_valid_value(steps: list[tuple[object, ...]]) 
 
 def segments_of(kept: FactRows, place: str) -> ReferenceHistory:
     """Return the segments that the rows represent, checking the last undo."""
-    versions = reversed(chain(kept.rows[place], kept.rows)) if place in kept.rows else ()
+    versions = reversed(list_versions(kept.rows[place], kept.rows)) if place in kept.rows else ()
     told = [one for one in versions if one.status is not Status.ARCHIVED]
     return ReferenceHistory(
         [
@@ -244,7 +244,7 @@ def check_invariants(kept: FactRows, place: str) -> None:
         valid = [row for row in stated if row.valid_from <= moment and (row.valid_to is None or moment < row.valid_to)]
         assert len(valid) <= 1, [(row.value, row.valid_from, row.valid_to) for row in valid]
     if place in kept.rows:
-        linked = chain(kept.rows[place], kept.rows)
+        linked = list_versions(kept.rows[place], kept.rows)
         assert {row.id for row in stated} <= {row.id for row in linked}
         begins = [row.valid_from for row in linked]
         assert begins == sorted(begins, reverse=True)
@@ -252,9 +252,9 @@ def check_invariants(kept: FactRows, place: str) -> None:
 
 def test_equal_confidence_replaces_lower_is_rejected() -> None:
     kept = FactRows()
-    assert kept.claim(claim("npm", 0, confidence=0.8), START) is Verdict.NEW
-    assert kept.claim(claim("pnpm", 5, confidence=0.8), START) is Verdict.REPLACED
-    assert kept.claim(claim("yarn", 9, confidence=0.7), START) is Verdict.REJECTED
+    assert kept.claim(claim("npm", 0, confidence=0.8), START) is ClaimOutcome.NEW
+    assert kept.claim(claim("pnpm", 5, confidence=0.8), START) is ClaimOutcome.REPLACED
+    assert kept.claim(claim("yarn", 9, confidence=0.7), START) is ClaimOutcome.REJECTED
 
     place = claim("npm").id
     assert kept.rows[place].value == "pnpm"
@@ -267,9 +267,9 @@ def test_expired_claim_keeps_current_value() -> None:
     kept.claim(claim("npm", 0), now)
     kept.claim(claim("bun", 20), now)
 
-    assert kept.claim(claim("pnpm", 25, until=30), now) is Verdict.EARLIER
-    assert kept.claim(claim("yarn", 40, until=35), now) is Verdict.EARLIER  # since when, it does not say
-    assert kept.claim(claim("deno", 40, until=10), now) is Verdict.EARLIER
+    assert kept.claim(claim("pnpm", 25, until=30), now) is ClaimOutcome.EARLIER
+    assert kept.claim(claim("yarn", 40, until=35), now) is ClaimOutcome.EARLIER  # since when, it does not say
+    assert kept.claim(claim("deno", 40, until=10), now) is ClaimOutcome.EARLIER
     assert [kept.value(place, START + day * DAY) for day in (5, 15, 22, 27, 32, 39)] == [
         "npm",
         "npm",
@@ -283,10 +283,10 @@ def test_expired_claim_keeps_current_value() -> None:
 
 def test_equal_claim_of_other_source_conflicts() -> None:
     told = claim("3.9", key="python", voice="pyproject.toml")
-    by_another = ruled(claim("3.8", 1, key="python", voice="CONTRIBUTING.md"), told, (), START)
-    by_the_same = ruled(claim("3.10", 1, key="python", voice="pyproject.toml"), told, (), START)
+    by_another = resolve_claim(claim("3.8", 1, key="python", voice="CONTRIBUTING.md"), told, (), START)
+    by_the_same = resolve_claim(claim("3.10", 1, key="python", voice="pyproject.toml"), told, (), START)
 
-    assert (by_another.conflicting, by_another.against and by_another.against.value) == (True, "3.9")
+    assert (by_another.conflicting, by_another.compared_with and by_another.compared_with.value) == (True, "3.9")
     assert not by_the_same.conflicting
 
 
@@ -296,9 +296,9 @@ def test_surer_repetition_updates_source_and_undoes() -> None:
         claim("Minitest", 1, confidence=0.6, voice="commit"), content="Use Minitest", trust=Trust.UNTRUSTED
     )
     manifest = replace(claim("minitest", 30, confidence=0.9, voice="Gemfile"), content="tests: minitest")
-    place = place_of(commit) or ""
+    place = slot_of(commit) or ""
     kept.claim(commit, START + 2 * DAY)
-    assert kept.claim(manifest, START + 30 * DAY) is Verdict.CONFIRMED
+    assert kept.claim(manifest, START + 30 * DAY) is ClaimOutcome.CONFIRMED
 
     head = kept.rows[place]
     assert (head.content, head.source, head.trust) == (manifest.content, manifest.source, manifest.trust)
@@ -313,7 +313,7 @@ def test_surer_repetition_updates_source_and_undoes() -> None:
 def test_exact_and_minimum_version_agree() -> None:
     def conflicts(file: str, user: str) -> bool:
         head = claim(file, 1, key="java", voice="pom.xml")
-        return ruled(claim(user, 2, key="java"), head, (), START + 3 * DAY).conflicting
+        return resolve_claim(claim(user, 2, key="java"), head, (), START + 3 * DAY).conflicting
 
     assert not conflicts("17", ">=17")
     assert not conflicts("1.17 or newer", ">= 1.17")
@@ -323,9 +323,9 @@ def test_exact_and_minimum_version_agree() -> None:
 
 def test_repeated_claim_changes_nothing() -> None:
     first = claim("pnpm")
-    again = ruled(replace(claim("  PNPM ", 3), content=first.content), first, (), START)
+    again = resolve_claim(replace(claim("  PNPM ", 3), content=first.content), first, (), START)
 
-    assert (again.verdict, again.change.memories) == (Verdict.SAME, ())
+    assert (again.verdict, again.change.memories) == (ClaimOutcome.SAME, ())
 
 
 def test_rejected_claim_is_stored_once() -> None:
@@ -339,14 +339,14 @@ def test_rejected_claim_is_stored_once() -> None:
 
 def test_place_id_ignores_spelling_only() -> None:
     asked = {"project": "p1", "scope": Scope.PROJECT, "category": "convention"}
-    same = place_id(**asked, key="Package  Manager")
-    assert same == place_id(**asked, key="package manager")
+    same = slot_id(**asked, key="Package  Manager")
+    assert same == slot_id(**asked, key="package manager")
     others = {
-        place_id(**asked, key="tests"),
-        place_id(**asked, key="package manager", branch="next"),
-        place_id(**{**asked, "project": None}, key="package manager"),
-        place_id(**{**asked, "scope": Scope.USER}, key="package manager"),
-        place_id(**{**asked, "category": "decision"}, key="package manager"),
+        slot_id(**asked, key="tests"),
+        slot_id(**asked, key="package manager", branch="next"),
+        slot_id(**{**asked, "project": None}, key="package manager"),
+        slot_id(**{**asked, "scope": Scope.USER}, key="package manager"),
+        slot_id(**{**asked, "category": "decision"}, key="package manager"),
     }
     assert len(others | {same}) == 6
 
@@ -355,7 +355,7 @@ def test_edit_keeps_old_value_as_version() -> None:
     head = claim("npm")
     now = START + 7 * DAY
     kept = FactRows({head.id: head})
-    kept.apply(revised(head, replace(head, value="pnpm"), now))
+    kept.apply(revise_fact(head, replace(head, value="pnpm"), now))
 
     assert [kept.value(head.id, now + days * DAY) for days in (-8, -1, 0, 1)] == [None, "npm", "pnpm", "pnpm"]
 
@@ -365,7 +365,7 @@ def test_undo_restores_replaced_memory() -> None:
     second = replace(claim("the second way"), id="m2", key=None, supersedes="m1")
     kept = FactRows({one.id: one for one in (first, second)})
 
-    restored, change = undone(second, first, START + DAY)
+    restored, change = undo_last_step(second, first, START + DAY)
     kept.apply(change)
 
     assert restored == kept.rows["m1"]
@@ -378,7 +378,7 @@ def test_withdrawn_value_can_be_restated(steps: int) -> None:
     kept, place = FactRows(), claim("npm").id
     for step in range(steps):
         kept.claim(claim("npm", 10 * step), START)
-        kept.apply(withdrawn(kept.rows[place], START + (10 * step + 5) * DAY))
+        kept.apply(withdraw_fact(kept.rows[place], START + (10 * step + 5) * DAY))
     kept.claim(claim("npm", 100), START)
 
     assert kept.value(place, START + 7 * DAY) is None
@@ -394,7 +394,7 @@ def test_without_removes_versions_in_any_order(order: list[int], most: int) -> N
         kept.claim(claim(str(day), day), START)
     for day in order[:most]:
         going = {one.id for one in kept.rows.values() if one.value == str(day)}
-        change = without(kept.rows[place], kept.rows, going, START + 50 * DAY) or Change()
+        change = remove_versions(kept.rows[place], kept.rows, going, START + 50 * DAY) or MemoryChange()
         kept.apply(change)
         for identifier in going.difference(one.id for one in change.memories):
             del kept.rows[identifier]
@@ -402,8 +402,8 @@ def test_without_removes_versions_in_any_order(order: list[int], most: int) -> N
     for day in sorted(order[most:]):
         expected.claim(claim(str(day), day), START)
 
-    left = chain(kept.rows[place], kept.rows) if kept.rows else []
-    wanted = chain(expected.rows[place], expected.rows) if expected.rows else []
+    left = list_versions(kept.rows[place], kept.rows) if kept.rows else []
+    wanted = list_versions(expected.rows[place], expected.rows) if expected.rows else []
     assert len(left) == len(kept.rows)
     assert [(one.value, one.status, one.valid_to) for one in left] == [
         (one.value, one.status, one.valid_to) for one in wanted

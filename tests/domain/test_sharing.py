@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hunchd.domain.memory import Kind, Memory, Scope, Status, Trust
-from hunchd.domain.sharing import why_not
+from hunchd.domain.sharing import explain_not_shared
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 FACT = Memory(
@@ -18,7 +18,7 @@ FACT = Memory(
 
 
 def explain(**told: Any) -> str:
-    return why_not(replace(FACT, **told), project="p", branch="main", now=NOW)
+    return explain_not_shared(replace(FACT, **told), project="p", branch="main", now=NOW)
 
 
 def test_project_decision_is_shareable() -> None:

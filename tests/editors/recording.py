@@ -163,7 +163,7 @@ class Stage:
 
     daemon: RunningDaemon
     folder: Path
-    shared: Path | None = None
+    is_shared: Path | None = None
 
     def play(self, given: str, exchanges: tuple[Exchange, ...]) -> list[tuple[int, Any, dict[str, str]]]:
         """Return status, answer and the values known at that time, for each exchange."""
@@ -177,9 +177,9 @@ class Stage:
         return answers
 
     def _project(self, given: str) -> Path:
-        if given == "ready" and self.shared is not None:
-            self._store_decision(self.shared)
-            return self.shared
+        if given == "ready" and self.is_shared is not None:
+            self._store_decision(self.is_shared)
+            return self.is_shared
         project = self.folder / f"{given}{next(_numbers)}" / "shop"
         if given == "plain":
             project.mkdir(parents=True)

@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from hunchd import PROTOCOL
-from hunchd.config.places import make_private, places
+from hunchd.config.places import ensure_private_folder, resolve_app_paths
 from hunchd.protocol import rendezvous
 from hunchd.protocol.rendezvous import Rendezvous
 from tests.editors.transcripts import Exchange, fill_template, make_context_exchange, matches, transcript
@@ -77,10 +77,10 @@ class Replay:
 
     def publish(self) -> None:
         """Write the rendezvous file, like a daemon that has just started."""
-        where = places()
-        make_private(where.runtime)
+        where = resolve_app_paths()
+        ensure_private_folder(where.runtime)
         told = Rendezvous(PROTOCOL, self.url, None, self.token, os.getpid(), "0.1.0")
-        rendezvous.write(where.rendezvous_file, told)
+        rendezvous.write_rendezvous(where.rendezvous_file, told)
 
     def answer(self, request: Request) -> tuple[int, Any]:
         with self._lock:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from hunchd import PROTOCOL
-from hunchd.config.places import make_private, places
+from hunchd.config.places import ensure_private_folder, resolve_app_paths
 from hunchd.protocol import rendezvous
 from hunchd.protocol.rendezvous import Rendezvous
 from tests.daemon.running import RunningDaemon, running_daemon
@@ -74,7 +74,7 @@ def test_missing_daemon_is_started(start: Callable[..., Editor], shop: Path, hun
     editor.open(shop / BASKET)
     daemon = RunningDaemon(hunchd_home)
     wait_until(
-        lambda: (running := rendezvous.read(daemon.places.rendezvous_file)) and _set_rendezvous(daemon, running),
+        lambda: (running := rendezvous.read_rendezvous(daemon.places.rendezvous_file)) and _set_rendezvous(daemon, running),
         "one runs",
     )
     try:
@@ -109,10 +109,10 @@ def _set_rendezvous(daemon: RunningDaemon, found: Rendezvous) -> bool:
 def hanging_daemon() -> Iterator[socket.socket]:
     """Listen and publish a rendezvous file, but never answer."""
     with socket.create_server(("127.0.0.1", 0), backlog=64) as listener:
-        where = places()
-        make_private(where.runtime)
+        where = resolve_app_paths()
+        ensure_private_folder(where.runtime)
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        rendezvous.write(where.rendezvous_file, Rendezvous(PROTOCOL, url, None, "t" * 43, os.getpid(), "0.1.0"))
+        rendezvous.write_rendezvous(where.rendezvous_file, Rendezvous(PROTOCOL, url, None, "t" * 43, os.getpid(), "0.1.0"))
         yield listener
 
 
@@ -141,10 +141,10 @@ def test_no_daemon_editing_works_context_explains(editor: Editor, shop: Path) ->
 
 
 def test_other_protocol_version_reported(editor: Editor, shop: Path) -> None:
-    where = places()
-    make_private(where.runtime)
+    where = resolve_app_paths()
+    ensure_private_folder(where.runtime)
     stranger = Rendezvous(PROTOCOL + 1, "http://127.0.0.1:9", None, "t" * 43, os.getpid(), "9.0.0")
-    rendezvous.write(where.rendezvous_file, stranger)
+    rendezvous.write_rendezvous(where.rendezvous_file, stranger)
     editor.open(shop / BASKET)
     editor.show_context()
     editor.wait_for_context(f"the daemon speaks protocol {PROTOCOL + 1}")

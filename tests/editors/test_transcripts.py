@@ -14,7 +14,7 @@ def test_daemon_answers_match_transcripts(hunchd_home: Path, tmp_path: Path) -> 
     with running_daemon(hunchd_home) as daemon:
         shop = make_shop(tmp_path / "shop")
         daemon.add(shop)
-        stage = Stage(daemon, tmp_path, shared=shop)
+        stage = Stage(daemon, tmp_path, is_shared=shop)
         assert [found for name in names() for found in _differences(stage, name)] == []
 
 

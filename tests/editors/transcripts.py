@@ -39,7 +39,7 @@ class Exchange:
 @dataclass(frozen=True)
 class Transcript:
     name: str
-    about: str
+    description: str
     given: str  # state of the project: "ready", "unknown", "plain" or "missing"
     exchanges: tuple[Exchange, ...]
 

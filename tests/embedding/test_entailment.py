@@ -14,28 +14,28 @@ import pytest
 
 from hunchd.embedding import entailment, fast
 from hunchd.embedding.embedder import ModelUnavailable
-from hunchd.embedding.protobuf import tensors_of
-from hunchd.embedding.whole_numbers import LAYERS, PARTS, SENTENCES, bias_of, matrices_of
+from hunchd.embedding.protobuf import read_tensors
+from hunchd.embedding.whole_numbers import LAYERS, PARTS, SENTENCES, name_bias, list_matrices
 
 
 def test_damaged_or_missing_changes_raise_model_unavailable(tmp_path: Path) -> None:
-    content = bytearray(entailment.SHIPPED.read_bytes())
+    content = bytearray(entailment.CHANGES_FILE.read_bytes())
     content[len(content) // 2] ^= 1
     copy = tmp_path / "entailment.npz"
     copy.write_bytes(content)
     with pytest.raises(ModelUnavailable, match="damaged"):
-        fast.load_reader(copy)
+        fast.load_contradiction_model(copy)
     with pytest.raises(ModelUnavailable, match="cannot be read"):
-        fast.load_reader(tmp_path / "absent")
+        fast.load_contradiction_model(tmp_path / "absent")
 
 
 def test_shipped_changes_modify_every_matrix() -> None:
-    assert entailment.SHIPPED.stat().st_size < 4_000_000
-    changes = entailment.changes_in(entailment.SHIPPED)
-    tensors = tensors_of(fast.model_file().read_bytes())
-    made = entailment.changed(tensors, changes)
+    assert entailment.CHANGES_FILE.stat().st_size < 4_000_000
+    changes = entailment.load_changes(entailment.CHANGES_FILE)
+    tensors = read_tensors(fast.locate_model_file().read_bytes())
+    made = entailment.apply_changes(tensors, changes)
     assert made.keys() == tensors.keys()
-    matrices = matrices_of(tensors)
+    matrices = list_matrices(tensors)
     assert {layer for layer, _ in matrices} == set(range(LAYERS))
     for (layer, part), name in matrices.items():
         whole = (
@@ -48,7 +48,7 @@ def test_shipped_changes_modify_every_matrix() -> None:
         assert not np.array_equal(made[f"{name}_q"], tensors[f"{name}_q"])
     assert {part for _, part in matrices} == set(PARTS)
     assert np.array_equal(made[SENTENCES], changes["types"])
-    assert np.allclose(made[bias_of(3, "up")] - tensors[bias_of(3, "up")], changes["3.up.bias"], atol=1e-5)
+    assert np.allclose(made[name_bias(3, "up")] - tensors[name_bias(3, "up")], changes["3.up.bias"], atol=1e-5)
 
 
 class Logits:
@@ -65,8 +65,8 @@ class Logits:
 
 def test_contradict_averages_both_orders_unless_hopeless() -> None:
     model = Logits(a=2.0, b=4.0, x=-3.0, y=1.0)
-    reader = fast._PairReader(model)
-    sure, other_order, hopeless = reader.contradict([("a", "b"), ("b", "a"), ("x", "y")])
+    reader = fast._ContradictionModel(model)
+    sure, other_order, hopeless = reader.rate_pairs([("a", "b"), ("b", "a"), ("x", "y")])
     assert sure == other_order == pytest.approx(1 / (1 + math.exp(-3.0)))
     assert hopeless == pytest.approx(1 / (1 + math.exp(3.0)))
     assert model.asked == [("a", "b"), ("b", "a"), ("b", "a"), ("a", "b"), ("x", "y")]
@@ -87,7 +87,7 @@ def test_contradict_separates_contradictions_from_compatible_pairs() -> None:
         ("Tests run in CI", "Tests use a fake clock"),
     ]
     program = "import json, sys\nfrom hunchd.embedding import fast\n"
-    program += "print(json.dumps(fast.load_reader().contradict(json.loads(sys.argv[1]))))"
+    program += "print(json.dumps(fast.load_contradiction_model().rate_pairs(json.loads(sys.argv[1]))))"
     line = [sys.executable, "-c", program, json.dumps(opposed + beside)]
     done = subprocess.run(line, capture_output=True, text=True, check=True, timeout=100)
     said = json.loads(done.stdout)

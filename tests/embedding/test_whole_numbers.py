@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 
 from hunchd.embedding import fast
-from hunchd.embedding.protobuf import Graph, tensors_of
-from hunchd.embedding.whole_numbers import with_whole_numbers
+from hunchd.embedding.protobuf import GraphBuilder, read_tensors
+from hunchd.embedding.whole_numbers import build_integer_model
 
 
 def test_tensors_round_trip_through_protobuf() -> None:
-    graph = Graph()
+    graph = GraphBuilder()
     whole = np.arange(-6, 6, dtype=np.int8).reshape(3, 4)
-    graph.constant("bytes", whole)
-    graph.constant("numbers", np.array([0.5, -2.0], np.float32))
-    [made] = graph.add("Mul", "asked", "numbers", axis=-1, epsilon=1e-12)
-    read = tensors_of(graph.model({"asked": (1, ("batch", 2))}, made, "answer"))
+    graph.add_constant("bytes", whole)
+    graph.add_constant("numbers", np.array([0.5, -2.0], np.float32))
+    [made] = graph.add_node("Mul", "asked", "numbers", axis=-1, epsilon=1e-12)
+    read = read_tensors(graph.build_model({"asked": (1, ("batch", 2))}, made, "answer"))
     assert sorted(read) == ["bytes", "numbers"]
     assert np.array_equal(read["bytes"], whole)
     assert read["numbers"].tolist() == [0.5, -2.0]
@@ -28,19 +28,19 @@ def test_tensors_round_trip_through_protobuf() -> None:
 @pytest.mark.parametrize("broken", [b"\x3a\xff\xff\x03", b"\x3a\x05\x2a", b"\x0b", b"\x80"])
 def test_truncated_model_raises_value_error(broken: bytes) -> None:
     with pytest.raises(ValueError):
-        tensors_of(broken)
+        read_tensors(broken)
 
 
 def test_unknown_model_raises_value_error() -> None:
-    graph = Graph()
-    graph.constant("val_1_q", np.zeros((2, 2), np.int8))
+    graph = GraphBuilder()
+    graph.add_constant("val_1_q", np.zeros((2, 2), np.int8))
     with pytest.raises(ValueError, match="1 matrices"):
-        with_whole_numbers(graph.model({}, "val_1_q", "answer"), signed=True)
+        build_integer_model(graph.build_model({}, "val_1_q", "answer"), signed=True)
 
 
 def test_unsigned_weights_are_shifted_by_zero_point() -> None:
-    shipped = fast.model_file().read_bytes()
-    signed, plain = (tensors_of(with_whole_numbers(shipped, signed=signed)) for signed in (True, False))
+    shipped = fast.locate_model_file().read_bytes()
+    signed, plain = (read_tensors(build_integer_model(shipped, signed=signed)) for signed in (True, False))
     name = "3.query.key.value"
     assert signed[f"{name}.weights"].dtype == np.int8
     assert plain[f"{name}.weights"].dtype == np.uint8
@@ -55,10 +55,10 @@ def test_integer_vectors_match_shipped_graph() -> None:
 import numpy as np, onnxruntime as ort
 from hunchd.embedding import fast
 texts = ["how does the session cookie work", "a wheel", "Fix the parser: a token may end in the middle of a line " * 20]
-model = fast.load()
+model = fast.load_embedder()
 alone = np.array([np.frombuffer(model.embed([text])[0], "<f4") for text in texts])
 together = np.array([np.frombuffer(vector, "<f4") for vector in model.embed(texts)])
-shipped = ort.InferenceSession(str(fast.model_file()), providers=["CPUExecutionProvider"])
+shipped = ort.InferenceSession(str(fast.locate_model_file()), providers=["CPUExecutionProvider"])
 for own, text in zip(alone, texts):
     read = model._model.model.tokenizer.encode(text)
     ids = np.array([read.ids])

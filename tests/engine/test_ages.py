@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from hunchd.engine.state.ages import ago
+from hunchd.engine.state.ages import format_age
 
 NOW = datetime(2026, 5, 20, 12, 0, tzinfo=UTC)
 
@@ -23,4 +23,4 @@ NOW = datetime(2026, 5, 20, 12, 0, tzinfo=UTC)
     ],
 )
 def test_ago_elapsed_time_formats_words(passed: timedelta, words: str) -> None:
-    assert ago(NOW - passed, NOW) == words
+    assert format_age(NOW - passed, NOW) == words

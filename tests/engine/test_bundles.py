@@ -1,11 +1,11 @@
 """Tests of the bundle cache: hits, eviction, waste counters."""
 
 from hunchd.domain.context import Bundle, Focus
-from hunchd.engine.answering.bundles import Bundles, Key
+from hunchd.engine.answering.bundles import BundleCache, BundleKey
 
 
-def key(file: str, revision: int = 0) -> Key:
-    return Key(Focus(project="p", file=file), 8000, revision, 0)
+def key(file: str, revision: int = 0) -> BundleKey:
+    return BundleKey(Focus(project="p", file=file), 8000, revision, 0)
 
 
 def bundle(text: str) -> Bundle:
@@ -13,54 +13,54 @@ def bundle(text: str) -> Bundle:
 
 
 def test_take_prefetched_bundle_marks_prefetched() -> None:
-    bundles = Bundles()
-    bundles.keep(key("a"), bundle("A"), ahead=True)
-    taken = bundles.take(key("a"))
+    bundles = BundleCache()
+    bundles.put(key("a"), bundle("A"), is_prefetched=True)
+    taken = bundles.get(key("a"))
     assert taken is not None
     assert (taken.context, taken.prefetched) == ("A", True)
     assert bundles.tally.built_ahead == 1
 
 
 def test_take_newer_revision_misses() -> None:
-    bundles = Bundles()
-    bundles.keep(key("a"), bundle("A"), ahead=False)
-    assert bundles.take(key("a", revision=1)) is None
+    bundles = BundleCache()
+    bundles.put(key("a"), bundle("A"), is_prefetched=False)
+    assert bundles.get(key("a", revision=1)) is None
 
 
 def test_record_answer_counts_hits_and_misses() -> None:
-    bundles = Bundles()
+    bundles = BundleCache()
     for warm in (True, False, True):
-        bundles.answered(warm=warm, seconds=0.001)
+        bundles.record_answer(is_hit=warm, seconds=0.001)
     assert (bundles.tally.hits, bundles.tally.misses, list(bundles.latencies)) == (2, 1, [0.001] * 3)
 
 
 def test_keep_full_cache_evicts_least_used() -> None:
-    bundles = Bundles(keep=2)
-    bundles.keep(key("a"), bundle("A"), ahead=True)
-    bundles.keep(key("b"), bundle("B"), ahead=True)
-    assert bundles.take(key("a")) is not None
-    bundles.keep(key("c"), bundle("C"), ahead=False)
+    bundles = BundleCache(capacity=2)
+    bundles.put(key("a"), bundle("A"), is_prefetched=True)
+    bundles.put(key("b"), bundle("B"), is_prefetched=True)
+    assert bundles.get(key("a")) is not None
+    bundles.put(key("c"), bundle("C"), is_prefetched=False)
     assert not bundles.has(key("b"))
     assert bundles.has(key("a"))
     assert bundles.tally.wasted == 1
 
 
 def test_forget_project_drops_its_bundles() -> None:
-    bundles = Bundles()
-    bundles.keep(key("a"), bundle("A"), ahead=False)
-    bundles.forget("other")
+    bundles = BundleCache()
+    bundles.put(key("a"), bundle("A"), is_prefetched=False)
+    bundles.forget_project("other")
     assert len(bundles) == 1
-    bundles.forget("p")
+    bundles.forget_project("p")
     assert len(bundles) == 0
 
 
 def test_keep_evicts_outdated_bundles_as_wasted() -> None:
     lost: list[int] = []
-    bundles = Bundles(dropped=lost.append)
-    bundles.keep(key("a"), bundle("A"), ahead=True)
-    bundles.keep(key("b"), bundle("B"), ahead=True)
-    assert bundles.take(key("b")) is not None
-    bundles.keep(key("c", revision=1), bundle("C"), ahead=False)
+    bundles = BundleCache(on_unused=lost.append)
+    bundles.put(key("a"), bundle("A"), is_prefetched=True)
+    bundles.put(key("b"), bundle("B"), is_prefetched=True)
+    assert bundles.get(key("b")) is not None
+    bundles.put(key("c", revision=1), bundle("C"), is_prefetched=False)
 
     assert len(bundles) == 1
     assert len(lost) == bundles.tally.wasted == 1
@@ -68,20 +68,20 @@ def test_keep_evicts_outdated_bundles_as_wasted() -> None:
 
 def test_drop_counts_unused_bundles_as_wasted() -> None:
     lost: list[int] = []
-    bundles = Bundles(dropped=lost.append)
+    bundles = BundleCache(on_unused=lost.append)
     for name in "abc":
-        bundles.keep(key(name), bundle(name), ahead=True)
-    assert bundles.take(key("b")) is not None
-    bundles.drop()
+        bundles.put(key(name), bundle(name), is_prefetched=True)
+    assert bundles.get(key("b")) is not None
+    bundles.clear()
 
     assert len(bundles) == 0
     assert len(lost) == bundles.tally.wasted == 2
 
 
 def test_peek_does_not_count_as_hit() -> None:
-    bundles = Bundles()
-    bundles.keep(key("a"), bundle("A"), ahead=True)
+    bundles = BundleCache()
+    bundles.put(key("a"), bundle("A"), is_prefetched=True)
     assert bundles.peek(key("a")) is not None
     assert bundles.peek(key("b")) is None
-    assert bundles.keep(key("c", revision=1), bundle("C"), ahead=False)
+    assert bundles.put(key("c", revision=1), bundle("C"), is_prefetched=False)
     assert bundles.tally.wasted == 1

@@ -14,29 +14,29 @@ from typing import Any, cast
 import pytest
 
 from hunchd.config.settings import ConsolidationSettings
-from hunchd.consolidation.aging import ARCHIVED, GOES_AFTER, restored
-from hunchd.consolidation.plan import Planned, Step, entry_of
+from hunchd.consolidation.aging import ARCHIVE_REASON, ERASE_AFTER, restore
+from hunchd.consolidation.plan import PlannedChange, ConsolidationStep, make_entry
 from hunchd.consolidation.probing import Probe
 from hunchd.domain.errors import Unavailable
 from hunchd.domain.filters import Filters, matches
 from hunchd.domain.memory import Memory, Status
-from hunchd.engine.keeping.memories import Memories
-from hunchd.engine.keeping.unfinished import Unfinished
-from hunchd.engine.keeping.writing import Writer
-from hunchd.engine.nightly.carrying_out import CarryingOut, Gone
-from hunchd.engine.nightly.making import Making
-from hunchd.engine.nightly.run_records import Record, Verdict, recorded
-from hunchd.engine.nightly.usage import Usage, keep
-from hunchd.engine.state.owners import Owner
-from hunchd.protocol.child import Child
-from hunchd.store.client import Findings, Page, StoreClient
+from hunchd.engine.keeping.memories import MemoryService
+from hunchd.engine.keeping.unfinished import PendingErasures
+from hunchd.engine.keeping.writing import StoreWriter
+from hunchd.engine.nightly.carrying_out import PlanExecutor, OwnerRemoved
+from hunchd.engine.nightly.making import ChangeApplier
+from hunchd.engine.nightly.run_records import RunRecord, GateResult, load_run_record
+from hunchd.engine.nightly.usage import UsageTracker, save_usage
+from hunchd.engine.state.owners import MemoryOwner
+from hunchd.protocol.child import HelperProcess
+from hunchd.store.client import SearchHits, MemoryPage, StoreClient
 from hunchd.store.database.hits import Hit
-from hunchd.store.hot import HotTier
+from hunchd.store.hot import MemoryCache
 from hunchd.store.journal.journal import Journal
 from hunchd.store.run_log import RunLog
 from tests.consolidation.made import NOW, memory
 
-PROJECT = Owner("p", "shop")
+PROJECT = MemoryOwner("p", "shop")
 RUN = "r20260601"
 
 
@@ -44,7 +44,7 @@ class Planner:
     """Fake planner that returns given entries and runs a callback before."""
 
     def __init__(self) -> None:
-        self.planned: dict[Step, list[Planned]] = {}
+        self.planned: dict[ConsolidationStep, list[PlannedChange]] = {}
         self.erasable: list[str] = []
         self.meanwhile: Callable[[], Awaitable[object]] | None = None
         self.holds = False  # what it was given to read
@@ -69,10 +69,10 @@ class Planner:
                 await asyncio.Event().wait()
             finally:
                 self.holds = False
-        step = Step((params or {})["step"])
+        step = ConsolidationStep((params or {})["step"])
         if changes := self.planned.get(step):
             await self._let_happen()
-            yield {"entries": [entry_of(one, one.after[0].project).json() for one in changes]}
+            yield {"entries": [make_entry(one, one.after[0].project).to_json() for one in changes]}
 
 
 class Store:
@@ -87,20 +87,20 @@ class Store:
     async def get(self, ids: Sequence[str], project: str | None) -> list[Memory]:
         return [self.kept[one] for one in ids if one in self.kept and self.kept[one].project == project]
 
-    async def list(self, filters: Filters, limit: int, cursor: str | None = None) -> Page:
-        return Page(tuple(one for one in self.kept.values() if matches(one, filters)), None, len(self.kept))
+    async def list(self, filters: Filters, limit: int, cursor: str | None = None) -> MemoryPage:
+        return MemoryPage(tuple(one for one in self.kept.values() if matches(one, filters)), None, len(self.kept))
 
     async def delete(self, ids: Sequence[str], project: str | None) -> int:
         return sum(self.kept.pop(one, None) is not None for one in ids)
 
-    async def search(self, *_: Any, **__: Any) -> Findings:
-        return Findings()
+    async def search(self, *_: Any, **__: Any) -> SearchHits:
+        return SearchHits()
 
-    async def scan(self, project: str | None) -> AsyncIterator[dict[str, Any]]:
+    async def stream_memories(self, project: str | None) -> AsyncIterator[dict[str, Any]]:
         for batch in ():
             yield batch
 
-    async def stats(self) -> dict[str, Any]:
+    async def fetch_stats(self) -> dict[str, Any]:
         return {}
 
     async def purge(self, project: str | None) -> None:
@@ -115,43 +115,43 @@ class RunFixture:
 
     def __init__(
         self,
-        work: CarryingOut,
-        making: Making,
+        work: PlanExecutor,
+        making: ChangeApplier,
         planner: Planner,
         store: Store,
-        memories: Memories,
+        memories: MemoryService,
         log: RunLog,
-        usage: Usage,
+        usage: UsageTracker,
     ) -> None:
         self.work, self.making, self.planner, self.store = work, making, planner, store
         self.memories, self.log, self.usage = memories, log, usage
 
-    async def run(self, *steps: Step, owner: Owner = PROJECT) -> Verdict:
-        record = Record(RUN, NOW, "asked", steps, (owner.id,))
-        return await self.work.carry_out(
-            record, owner, said=lambda _: None, did=lambda _: None, stopping=asyncio.Event()
+    async def run(self, *steps: ConsolidationStep, owner: MemoryOwner = PROJECT) -> GateResult:
+        record = RunRecord(RUN, NOW, "asked", steps, (owner.id,))
+        return await self.work.execute(
+            record, owner, set_step=lambda _: None, on_changed=lambda _: None, stop_event=asyncio.Event()
         )
 
     def logged(self) -> str:
-        return json.dumps(list(self.log.lines(RUN))) if RUN in self.log.runs() else ""
+        return json.dumps(list(self.log.read_lines(RUN))) if RUN in self.log.list_runs() else ""
 
 
 @asynccontextmanager
 async def open_run_fixture(folder: Path, *kept: Memory) -> AsyncIterator[RunFixture]:
-    planner, store, hot, log = Planner(), Store(*kept), HotTier(), RunLog(folder / "runs")
+    planner, store, hot, log = Planner(), Store(*kept), MemoryCache(), RunLog(folder / "runs")
     client = cast(StoreClient, cast(Any, store))
-    usage = Usage.load(folder / "usage.json")
+    usage = UsageTracker.load(folder / "usage.json")
 
     async def kept_usage() -> None:
-        if told := usage.json():
-            keep(folder / "usage.json", told)
+        if told := usage.dump():
+            save_usage(folder / "usage.json", told)
 
     async with Journal.open(folder / "journal") as journal:
-        writer = Writer(journal, hot, client, batch=8, gather=0.0, most=100)
-        memories = Memories(journal, hot, client, writer, now=lambda: NOW, unfinished=Unfinished(folder / "forgetting"))
-        making = Making(hot, memories, writer, log)
-        work = CarryingOut(
-            cast(Child, cast(Any, planner)),
+        writer = StoreWriter(journal, hot, client, batch_size=8, gather_seconds=0.0, limit=100)
+        memories = MemoryService(journal, hot, client, writer, now=lambda: NOW, unfinished=PendingErasures(folder / "forgetting"))
+        making = ChangeApplier(hot, memories, writer, log)
+        work = PlanExecutor(
+            cast(HelperProcess, cast(Any, planner)),
             client,
             journal,
             memories,
@@ -160,7 +160,7 @@ async def open_run_fixture(folder: Path, *kept: Memory) -> AsyncIterator[RunFixt
             usage,
             ConsolidationSettings(),
             now=lambda: NOW,
-            keep_usage=kept_usage,
+            save_usage=kept_usage,
         )
         writing = asyncio.create_task(writer.run())
         try:
@@ -173,14 +173,14 @@ async def open_run_fixture(folder: Path, *kept: Memory) -> AsyncIterator[RunFixt
 def make_archived(name: str, *, days: float) -> Memory:
     """Create a memory that has been erasable for some days."""
     goes = (NOW - timedelta(days=days)).isoformat()
-    return memory(name, age=200, status=Status.ARCHIVED, source={ARCHIVED: "not used", GOES_AFTER: goes})
+    return memory(name, age=200, status=Status.ARCHIVED, source={ARCHIVE_REASON: "not used", ERASE_AFTER: goes})
 
 
 @pytest.mark.parametrize("kept", [(), (memory("only"),)])
 async def test_run_without_memories_changes_nothing(tmp_path: Path, kept: tuple[Memory, ...]) -> None:
     async with open_run_fixture(tmp_path, *kept) as it:
-        verdict = await it.run(*Step)
-        assert not verdict.rolled_back
+        verdict = await it.run(*ConsolidationStep)
+        assert not verdict.is_rolled_back
         assert tuple(it.store.kept.values()) == kept
         assert '"change"' not in it.logged()
 
@@ -189,29 +189,29 @@ async def test_gate_ignores_changes_by_others(tmp_path: Path, monkeypatch: pytes
     told = [memory(f"m{number}", content=f"the zeppelin of berth {number}") for number in range(8)]
     async with open_run_fixture(tmp_path, *told) as it:
 
-        async def search(query: str, *_: Any, **__: Any) -> Findings:
+        async def search(query: str, *_: Any, **__: Any) -> SearchHits:
             """Return the newest first, so that many similar memories precede the earlier ones."""
             hits = [Hit(memory=one, lexical=9.0) for one in it.store.kept.values() if set(query.split()) & said(one)]
-            return Findings(tuple(sorted(hits, key=lambda hit: hit.memory.created, reverse=True)))
+            return SearchHits(tuple(sorted(hits, key=lambda hit: hit.memory.created, reverse=True)))
 
         def said(one: Memory) -> set[str]:
             return set(one.content.split())
 
         monkeypatch.setattr(it.store, "search", search)
-        record = Record(RUN, NOW - timedelta(minutes=1), "asked", (), ("p",))
+        record = RunRecord(RUN, NOW - timedelta(minutes=1), "asked", (), ("p",))
         probes = [Probe("zeppelin berth", "p", tuple(one.id for one in told))]
-        it.log.append(RUN, [{"type": "probes", "owner": "p", "probes": [probe.json() for probe in probes]}])
+        it.log.append(RUN, [{"type": "probes", "owner": "p", "probes": [probe.to_json() for probe in probes]}])
         await it.store.put([memory(f"n{number}", age=0, content="a zeppelin at a berth") for number in range(12)])
         await it.store.put([replace(told[1], content="it was a balloon", updated=NOW)])
         await it.store.delete(["m0"], "p")
 
-        verdict = await it.work._gate(record, PROJECT, probes)
-        assert not verdict.rolled_back
+        verdict = await it.work._check_gate(record, PROJECT, probes)
+        assert not verdict.is_rolled_back
         assert (verdict.gate["answers"], verdict.gate["lost"]) == (6, 0)
 
         it.store.kept["m2"] = replace(told[2], content="a balloon")  # by nobody, and nobody noted it
-        verdict = await it.work._gate(record, PROJECT, probes)
-        assert verdict.rolled_back
+        verdict = await it.work._check_gate(record, PROJECT, probes)
+        assert verdict.is_rolled_back
         assert [loss["lost"] for loss in verdict.gate["losses"]] == ["m2"]
 
 
@@ -219,20 +219,20 @@ async def test_run_removed_project_writes_nothing_more(tmp_path: Path) -> None:
     """Also checks new memories, which could be written without the removed ones."""
     async with open_run_fixture(tmp_path, memory("one")) as it:
         new = memory("x1", content="quotes what is gone")
-        it.planner.planned[Step.CONTRADICTIONS] = [Planned(Step.CONTRADICTIONS, "linked", "w", "w", (), (new,))]
+        it.planner.planned[ConsolidationStep.CONTRADICTIONS] = [PlannedChange(ConsolidationStep.CONTRADICTIONS, "linked", "w", "w", (), (new,))]
 
         async def removed() -> None:
-            await it.work.leave("p")
+            await it.work.exclude_owner("p")
             it.store.kept.clear()
 
         it.planner.meanwhile = removed
-        with pytest.raises(Gone):
-            await it.run(Step.CONTRADICTIONS)
+        with pytest.raises(OwnerRemoved):
+            await it.run(ConsolidationStep.CONTRADICTIONS)
         assert it.store.kept == {}
         assert "quotes what is gone" not in it.logged()
 
-        it.work.begin()  # it was added again
-        await it.run(Step.CONTRADICTIONS)
+        it.work.begin_run()  # it was added again
+        await it.run(ConsolidationStep.CONTRADICTIONS)
         assert set(it.store.kept) == {"x1"}
 
 
@@ -241,11 +241,11 @@ async def test_erase_skips_memory_restored_during_run(tmp_path: Path) -> None:
         tmp_path, make_archived("back", days=1), make_archived("gone", days=1), make_archived("later", days=-1)
     ) as it:
         it.planner.erasable = ["back", "gone"]
-        back = restored(it.store.kept["back"])
+        back = restore(it.store.kept["back"])
         assert back is not None
-        it.planner.meanwhile = lambda: it.memories.keep([back])
+        it.planner.meanwhile = lambda: it.memories.store([back])
 
-        await it.run(Step.ERASE)
+        await it.run(ConsolidationStep.ERASE)
 
         assert it.store.kept["back"].status is Status.ACTIVE
         assert set(it.store.kept) == {"back", "later"}
@@ -254,18 +254,18 @@ async def test_erase_skips_memory_restored_during_run(tmp_path: Path) -> None:
 async def test_run_keeps_edits_made_during_run(tmp_path: Path) -> None:
     async with open_run_fixture(tmp_path, memory("one"), memory("two")) as it:
         changes = [
-            Planned(Step.SUMMARISE, "summarised", "w", "w", (one,), (replace(one, importance=0.9),))
+            PlannedChange(ConsolidationStep.SUMMARISE, "summarised", "w", "w", (one,), (replace(one, importance=0.9),))
             for one in it.store.kept.values()
         ]
-        it.planner.planned[Step.SUMMARISE] = changes
+        it.planner.planned[ConsolidationStep.SUMMARISE] = changes
         mine = replace(it.store.kept["one"], title="as I say")
-        it.planner.meanwhile = lambda: it.memories.keep([mine])
+        it.planner.meanwhile = lambda: it.memories.store([mine])
 
-        await it.run(Step.SUMMARISE)
+        await it.run(ConsolidationStep.SUMMARISE)
 
         assert it.store.kept["one"] == mine
         assert it.store.kept["two"].importance == 0.9
-        assert await it.making.take_back(RUN) == (1, 0)
+        assert await it.making.undo(RUN) == (1, 0)
         assert it.store.kept["one"] == mine
         assert it.store.kept["two"].importance == 0.4
 
@@ -273,10 +273,10 @@ async def test_run_keeps_edits_made_during_run(tmp_path: Path) -> None:
 async def test_changes_start_after_planner_is_unloaded(tmp_path: Path) -> None:
     """Its memory is free again when the store has most to do."""
     async with open_run_fixture(tmp_path, memory("one")) as it:
-        for step in (Step.SUMMARISE, Step.COMPRESS):
+        for step in (ConsolidationStep.SUMMARISE, ConsolidationStep.COMPRESS):
             [one] = it.store.kept.values()
             after = replace(one, importance=0.9)
-            it.planner.planned[step] = [Planned(step, "summarised", "w", "w", (one,), (after,))]
+            it.planner.planned[step] = [PlannedChange(step, "summarised", "w", "w", (one,), (after,))]
         put, held = it.store.put, list[bool]()
 
         async def noticed(memories: Sequence[Memory]) -> None:
@@ -284,7 +284,7 @@ async def test_changes_start_after_planner_is_unloaded(tmp_path: Path) -> None:
             await put(memories)
 
         it.store.put = noticed  # type: ignore[method-assign]
-        await it.run(Step.SUMMARISE, Step.COMPRESS)
+        await it.run(ConsolidationStep.SUMMARISE, ConsolidationStep.COMPRESS)
         assert held == [False]
 
 
@@ -292,27 +292,27 @@ async def test_rollback_affects_only_failing_project(tmp_path: Path) -> None:
     async with open_run_fixture(tmp_path, memory("mine"), memory("theirs", project="q")) as it:
         for one in list(it.store.kept.values()):
             after = replace(one, importance=0.9)
-            it.planner.planned[Step.SUMMARISE] = [Planned(Step.SUMMARISE, "summarised", "w", "w", (one,), (after,))]
-            await it.run(Step.SUMMARISE, owner=Owner(one.project))
+            it.planner.planned[ConsolidationStep.SUMMARISE] = [PlannedChange(ConsolidationStep.SUMMARISE, "summarised", "w", "w", (one,), (after,))]
+            await it.run(ConsolidationStep.SUMMARISE, owner=MemoryOwner(one.project))
 
-        assert await it.making.take_back(RUN, owner="p", of_owner=True) == (1, 0)
+        assert await it.making.undo(RUN, owner="p", of_owner=True) == (1, 0)
 
         assert {name: one.importance for name, one in it.store.kept.items()} == {"mine": 0.4, "theirs": 0.9}
 
 
 async def test_undo_after_erasure_restores_archived_rest(tmp_path: Path) -> None:
     async with open_run_fixture(tmp_path, memory("one"), memory("two")) as it:
-        goes = {ARCHIVED: "not used", GOES_AFTER: (NOW - timedelta(days=1)).isoformat()}
-        it.planner.planned[Step.FORGET] = [
-            Planned(Step.FORGET, "forgotten", f"archive {one.title!r}", "w", (one,), (archive,))
+        goes = {ARCHIVE_REASON: "not used", ERASE_AFTER: (NOW - timedelta(days=1)).isoformat()}
+        it.planner.planned[ConsolidationStep.FORGET] = [
+            PlannedChange(ConsolidationStep.FORGET, "forgotten", f"archive {one.title!r}", "w", (one,), (archive,))
             for one in it.store.kept.values()
             for archive in [replace(one, status=Status.ARCHIVED, source=goes)]
         ]
         it.planner.erasable = ["one"]
-        await it.run(Step.FORGET, Step.ERASE)
+        await it.run(ConsolidationStep.FORGET, ConsolidationStep.ERASE)
         assert set(it.store.kept) == {"two"}
 
-        _, left = await it.making.take_back(RUN)
+        _, left = await it.making.undo(RUN)
 
         assert left == 0
         assert {name: one.status for name, one in it.store.kept.items()} == {"two": Status.ACTIVE}
@@ -322,8 +322,8 @@ async def test_undo_after_erasure_restores_archived_rest(tmp_path: Path) -> None
 async def test_crash_during_erasure_leaves_no_text(tmp_path: Path) -> None:
     async with open_run_fixture(tmp_path, make_archived("old", days=1)) as it:
         old = it.store.kept["old"]
-        told = entry_of(Planned(Step.FORGET, "forgotten", "archive 'work on old'", "w", (), (old,)), "p")
-        it.log.append("r20260501", [{"type": "change", **told.json()}])
+        told = make_entry(PlannedChange(ConsolidationStep.FORGET, "forgotten", "archive 'work on old'", "w", (), (old,)), "p")
+        it.log.append("r20260501", [{"type": "change", **told.to_json()}])
         it.planner.erasable = ["old"]
 
         async def killed(*_: Any, **__: Any) -> None:
@@ -331,9 +331,9 @@ async def test_crash_during_erasure_leaves_no_text(tmp_path: Path) -> None:
 
         it.store.purge = killed  # type: ignore[method-assign]
         with pytest.raises(Unavailable):
-            await it.run(Step.ERASE)
+            await it.run(ConsolidationStep.ERASE)
 
-        assert "work on old" not in json.dumps(list(it.log.lines("r20260501")))
+        assert "work on old" not in json.dumps(list(it.log.read_lines("r20260501")))
         assert it.store.kept == {}
 
 
@@ -342,24 +342,24 @@ async def test_usage_is_counted_once_after_crash(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_time: bool
 ) -> None:
     """With `in_time` the crash comes after the usage file was written, otherwise just before."""
-    usage = Usage()
-    usage.shown([("only", ())], NOW)
-    keep(tmp_path / "usage.json", usage.json() or "")
+    usage = UsageTracker()
+    usage.record_shown([("only", ())], NOW)
+    save_usage(tmp_path / "usage.json", usage.dump() or "")
     if not in_time:
-        monkeypatch.setattr(CarryingOut, "_taken", _simulate_crash)
+        monkeypatch.setattr(PlanExecutor, "_mark_counted", _simulate_crash)
     async with open_run_fixture(tmp_path, memory("only")) as it:
-        await it.run(Step.USE)
-        assert [line["tallies"]["only"]["shown"] for line in it.log.lines(RUN) if line["type"] == "tallies"] == [1]
+        await it.run(ConsolidationStep.USE)
+        assert [line["tallies"]["only"]["shown"] for line in it.log.read_lines(RUN) if line["type"] == "tallies"] == [1]
 
     monkeypatch.undo()
     async with open_run_fixture(tmp_path, memory("only")) as it:  # the next start
-        record = recorded(it.log, RUN)
-        record.steps = (Step.USE,)
+        record = load_run_record(it.log, RUN)
+        record.steps = (ConsolidationStep.USE,)
         if not in_time:
-            assert it.usage.tallies()["only"].shown == 1
-            await it.work._tallies_of(record)
-        assert it.usage.tallies() == {}
-    assert Usage.load(tmp_path / "usage.json").tallies() == {}
+            assert it.usage.get_tallies()["only"].shown == 1
+            await it.work._get_tallies(record)
+        assert it.usage.get_tallies() == {}
+    assert UsageTracker.load(tmp_path / "usage.json").get_tallies() == {}
 
 
 async def _simulate_crash(*_: object) -> None:
@@ -368,10 +368,10 @@ async def _simulate_crash(*_: object) -> None:
 
 async def test_usage_after_tallies_stays_uncounted(tmp_path: Path) -> None:
     async with open_run_fixture(tmp_path, memory("only")) as it:
-        it.usage.shown([("only", ())], NOW)
-        await it.run(Step.USE)
-        it.usage.shown([("only", ())], NOW + timedelta(days=1))
-        record = recorded(it.log, RUN)
-        record.steps = (Step.USE,)
-        await it.work._tallies_of(record)  # gone on with
-        assert it.usage.tallies()["only"].shown == 1
+        it.usage.record_shown([("only", ())], NOW)
+        await it.run(ConsolidationStep.USE)
+        it.usage.record_shown([("only", ())], NOW + timedelta(days=1))
+        record = load_run_record(it.log, RUN)
+        record.steps = (ConsolidationStep.USE,)
+        await it.work._get_tallies(record)  # gone on with
+        assert it.usage.get_tallies()["only"].shown == 1

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from hunchd.domain.history import Change, Unit
+from hunchd.domain.history import PathChange, Unit
 from hunchd.domain.memory import Kind, Memory
 from hunchd.engine.state import collaborators
-from hunchd.engine.state.project import Project, Tree
+from hunchd.engine.state.project import Project, WorkingTree
 from hunchd.prediction.predictor import Predictor
-from hunchd.repository.layout import Layout
+from hunchd.repository.layout import RepositoryLayout
 
 NOW = datetime(2026, 5, 4, tzinfo=UTC)
 
@@ -25,28 +25,28 @@ def unit(number: int, name: str, path: str = "shop/cart.py", coauthors: tuple[st
         email=f"{name.lower()}@example.org",
         at=int(NOW.timestamp()),
         subject=f"work {number}",
-        changes=(Change("M", path),),
+        changes=(PathChange("M", path),),
         coauthors=coauthors,
     )
 
 
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
-    tree = Tree(tmp_path, Layout(tmp_path, None, None))
+    tree = WorkingTree(tmp_path, RepositoryLayout(tmp_path, None, None))
     made = Project("p", "shop", tree, tmp_path, predictor=Predictor())
-    for number in range(collaborators.UNITS_BEFORE):
+    for number in range(collaborators.MIN_UNITS):
         learn_unit(made, unit(number, "Ada"))
     return made
 
 
 def learn_unit(project: Project, one: Unit) -> None:
-    collaborators.noticed(project, one)
+    collaborators.detect_collaborators(project, one)
     assert project.predictor is not None
-    project.predictor.learn(one)
+    project.predictor.learn_unit(one)
 
 
 def render_candidates(project: Project, now: datetime = NOW) -> list[str]:
-    return [piece.forms[0][1] for piece in collaborators.pieces(project, now)]
+    return [piece.forms[0][1] for piece in collaborators.build_collaborator_candidates(project, now)]
 
 
 def test_new_author_candidate_names_work_area(project: Project) -> None:
@@ -66,9 +66,9 @@ def test_coauthors_join_and_bots_do_not(project: Project) -> None:
 
 
 def test_only_commit_authors_are_called_authors(project: Project) -> None:
-    collaborators.joined(project, "Grace", "grace@example.org", NOW)
+    collaborators.add_collaborator(project, "Grace", "grace@example.org", NOW)
     learn_unit(project, unit(100, "Alan"))
-    assert [piece.reasons for piece in collaborators.pieces(project, NOW)] == [(), ("new author on the branch",)]
+    assert [piece.reasons for piece in collaborators.build_collaborator_candidates(project, NOW)] == [(), ("new author on the branch",)]
 
 
 def test_candidate_includes_preferences(project: Project) -> None:
@@ -90,7 +90,7 @@ def test_candidate_includes_preferences(project: Project) -> None:
 
 
 def test_own_commits_announce_no_collaborator(project: Project) -> None:
-    project.main.user = "Grace@Example.org"
+    project.main.user_email = "Grace@Example.org"
     learn_unit(project, unit(100, "Grace"))
 
     assert render_candidates(project) == []

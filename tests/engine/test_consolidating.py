@@ -10,16 +10,16 @@ from typing import Any, cast
 import pytest
 
 from hunchd.config.settings import ConsolidationSettings
-from hunchd.consolidation.plan import Step
+from hunchd.consolidation.plan import ConsolidationStep
 from hunchd.domain.errors import Conflict, StorageFull, Unavailable
-from hunchd.engine.nightly.carrying_out import CarryingOut, Gone
-from hunchd.engine.nightly.consolidating import MOST_TRIES, Consolidation
-from hunchd.engine.nightly.making import Making
-from hunchd.engine.nightly.run_records import Record, Verdict
-from hunchd.engine.state.events import Events
-from hunchd.engine.state.owners import Owner
+from hunchd.engine.nightly.carrying_out import PlanExecutor, OwnerRemoved
+from hunchd.engine.nightly.consolidating import MAX_TRIES, RunManager
+from hunchd.engine.nightly.making import ChangeApplier
+from hunchd.engine.nightly.run_records import RunRecord, GateResult
+from hunchd.engine.state.events import EventBus
+from hunchd.engine.state.owners import MemoryOwner
 from hunchd.protocol.consolidation import ConsolidateRequest
-from hunchd.protocol.requests import Part
+from hunchd.protocol.requests import ListSlice
 from hunchd.store.run_log import RunLog
 from tests.consolidation.made import NOW
 
@@ -30,7 +30,7 @@ class FakeExecutor:
     """Fake executor that records the requested steps."""
 
     def __init__(self) -> None:
-        self.asked: list[tuple[str, str | None, tuple[Step, ...]]] = []
+        self.asked: list[tuple[str, str | None, tuple[ConsolidationStep, ...]]] = []
         self.removed: set[str | None] = set()
         self.taking_back = asyncio.Event()
         self.back: list[tuple[str, int | None]] = []  # what was to be taken back
@@ -55,27 +55,27 @@ class FakeExecutor:
             raise AssertionError("it is cut short")
         return self.ends
 
-    async def carry_out(self, record: Record, owner: Owner, **_: Any) -> Verdict:
+    async def carry_out(self, record: RunRecord, owner: MemoryOwner, **_: Any) -> GateResult:
         self.begun.set()
         await self.going_on.wait()
         if owner.id in self.removed:
-            raise Gone
+            raise OwnerRemoved
         if self.refuses is not None:
             raise self.refuses
         self.asked.append((record.run, owner.id, record.steps))
-        return Verdict(False, {})
+        return GateResult(False, {})
 
 
 def consolidation(
     log: RunLog, work: FakeExecutor, *, now: datetime = NOW, owners: tuple[str, ...] = ("p",)
-) -> Consolidation:
-    return Consolidation(
-        cast(CarryingOut, cast(Any, work)),
-        cast(Making, cast(Any, work)),
+) -> RunManager:
+    return RunManager(
+        cast(PlanExecutor, cast(Any, work)),
+        cast(ChangeApplier, cast(Any, work)),
         log,
-        Events(),
+        EventBus(),
         ConsolidationSettings(),
-        owners=lambda _: [Owner(one) for one in owners],
+        list_owners=lambda _: [MemoryOwner(one) for one in owners],
         now=lambda: now,
     )
 
@@ -114,18 +114,18 @@ async def test_is_due_new_installation_is_false(tmp_path: Path) -> None:
 async def test_nightly_after_long_pause_skips_erasure(tmp_path: Path, pause: timedelta) -> None:
     log, work = RunLog(tmp_path), FakeExecutor()
     log_started_run(log, NOW - pause)
-    await consolidation(log, work).nightly()
-    await consolidation(log, work, now=NOW + timedelta(days=1)).nightly()
+    await consolidation(log, work).run_nightly()
+    await consolidation(log, work, now=NOW + timedelta(days=1)).run_nightly()
 
     first, second = (steps for _, _, steps in work.asked)
-    assert first == tuple(step for step in Step if step is not Step.ERASE)
-    assert second == tuple(Step)
+    assert first == tuple(step for step in ConsolidationStep if step is not ConsolidationStep.ERASE)
+    assert second == tuple(ConsolidationStep)
 
 
 async def test_consolidate_on_request_runs_all_steps(tmp_path: Path) -> None:
     work = FakeExecutor()
     await consolidation(RunLog(tmp_path), work).consolidate(ConsolidateRequest())
-    assert [steps for _, _, steps in work.asked] == [tuple(Step)]
+    assert [steps for _, _, steps in work.asked] == [tuple(ConsolidationStep)]
 
 
 async def test_project_removed_during_run_ends_alone(tmp_path: Path) -> None:
@@ -141,13 +141,13 @@ async def test_resume_continues_only_unfinished_runs(tmp_path: Path) -> None:
     log_started_run(log, NOW - timedelta(hours=3))
     open_one = log_started_run(log, NOW - timedelta(hours=30), ended=False)
     runs = consolidation(log, work)
-    assert [run["status"] for run in (await runs.runs(Part()))["items"]] == ["done", "interrupted"]
+    assert [run["status"] for run in (await runs.list_runs(ListSlice()))["items"]] == ["done", "interrupted"]
 
-    await runs._look()
+    await runs._find_unfinished()
     assert await runs._resume()
 
     assert [run for run, _, _ in work.asked] == [open_one]
-    assert [run["status"] for run in (await runs.runs(Part()))["items"]] == ["done", "done"]
+    assert [run["status"] for run in (await runs.list_runs(ListSlice()))["items"]] == ["done", "done"]
     assert (runs.status() or {})["run"] == open_one
 
 
@@ -158,7 +158,7 @@ async def test_resume_waits_for_requested_run(tmp_path: Path) -> None:
     work.going_on.clear()
     asked = asyncio.create_task(runs.consolidate(ConsolidateRequest()))
     await work.begun.wait()
-    going = asyncio.create_task(runs.keep_going())
+    going = asyncio.create_task(runs.run_unfinished())
     while not has_found_unfinished(runs):
         await asyncio.sleep(0.001)
     work.going_on.set()
@@ -169,9 +169,9 @@ async def test_resume_waits_for_requested_run(tmp_path: Path) -> None:
     assert [run for run, _, _ in work.asked] == [first, open_one]
 
 
-def has_found_unfinished(runs: Consolidation) -> bool:
+def has_found_unfinished(runs: RunManager) -> bool:
     """Return True if the resuming task found an unfinished run while another one runs."""
-    return runs._last is not None and not runs._unfinished.is_set()
+    return runs._last_record is not None and not runs._unfinished.is_set()
 
 
 async def test_undo_stopped_raises_conflict_and_retries(tmp_path: Path) -> None:
@@ -196,11 +196,11 @@ async def test_undo_interrupted_by_crash_resumes(tmp_path: Path, change: int | N
 
     work.ends = (2, 0)
     runs = consolidation(log, work)
-    await runs._look()
-    assert (await runs.runs(Part()))["items"][0]["status"] == "interrupted"  # whoever waits for the end waits for this
+    await runs._find_unfinished()
+    assert (await runs.list_runs(ListSlice()))["items"][0]["status"] == "interrupted"  # whoever waits for the end waits for this
     assert await runs._resume()
     assert work.back == [(run, change)] * 2
-    assert (await runs.runs(Part()))["items"][0]["status"] == ("undone" if change is None else "done")
+    assert (await runs.list_runs(ListSlice()))["items"][0]["status"] == ("undone" if change is None else "done")
     with pytest.raises(Conflict, match="already"):
         await runs.undo(run, change)
     assert await consolidation(log, work)._resume()
@@ -246,7 +246,7 @@ async def test_undo_failing_repeatedly_is_given_up(tmp_path: Path) -> None:
     while not await consolidation(log, work)._resume():
         tried += 1
         assert tried < 10
-    assert tried == MOST_TRIES
+    assert tried == MAX_TRIES
     work.ends = (3, 0)
     assert (await consolidation(log, work).undo(run))["undone"] == 3  # whoever asks again is not refused
 
@@ -260,10 +260,10 @@ async def test_run_waiting_for_disk_resumes_always(tmp_path: Path, undoes: bool)
     with pytest.raises(StorageFull, match="is paused"):
         await (asked.undo(run) if undoes else asked.consolidate(ConsolidateRequest()))
 
-    for _ in range(3 * MOST_TRIES):
+    for _ in range(3 * MAX_TRIES):
         assert not await consolidation(log, work)._resume()
     work.refuses, work.ends = None, (3, 0)
     assert await consolidation(log, work)._resume()
 
-    [told] = (await consolidation(log, work).runs(Part()))["items"]
+    [told] = (await consolidation(log, work).list_runs(ListSlice()))["items"]
     assert told["status"] == ("undone" if undoes else "done")

@@ -10,12 +10,12 @@ from typing import Any, cast
 
 import pytest
 
-from hunchd.domain.facts import Change
+from hunchd.domain.facts import MemoryChange
 from hunchd.domain.memory import Kind, Memory
 from hunchd.engine.learning import contradicting
-from hunchd.engine.learning.contradicting import Contradicting
-from hunchd.store.client import Findings
-from hunchd.store.hot import HotTier
+from hunchd.engine.learning.contradicting import ContradictionSearch
+from hunchd.store.client import SearchHits
+from hunchd.store.hot import MemoryCache
 
 NOW = datetime(2026, 1, 5, 12, tzinfo=UTC)
 pytestmark = pytest.mark.asyncio
@@ -24,26 +24,26 @@ pytestmark = pytest.mark.asyncio
 class EmptyStore:
     """Fake store that is empty and records searches."""
 
-    unasked = float("inf")
+    seconds_since_query = float("inf")
 
     def __init__(self) -> None:
         self.looked: list[str] = []
 
-    async def search(self, question: str, *_: Any, **__: Any) -> Findings:
+    async def search(self, question: str, *_: Any, **__: Any) -> SearchHits:
         self.looked.append(question)
-        return Findings()
+        return SearchHits()
 
 
 @asynccontextmanager
 async def start_search(store: EmptyStore) -> AsyncIterator[None]:
     """Start a search with two queued statements."""
-    work = Contradicting(cast(Any, None), HotTier(), cast(Any, store), now=lambda: NOW)
+    work = ContradictionSearch(cast(Any, None), MemoryCache(), cast(Any, store), now=lambda: NOW)
     facts = tuple(
         Memory(id=name, kind=Kind.FACT, title="", content=f"the {name} listens on port 80", at=NOW, created=NOW,
                updated=NOW, project="p")
         for name in ("server", "proxy")
     )  # fmt: skip
-    work.on_memory_changed(Change(facts, project="p"), None)
+    work.on_memory_changed(MemoryChange(facts, project="p"), None)
     task = asyncio.create_task(work.run())
     try:
         yield
@@ -60,21 +60,21 @@ async def wait_for_searches(store: EmptyStore, many: int) -> None:
 
 
 async def test_search_waits_while_requests_are_answered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(contradicting, "LONGEST_WAIT", 60.0)
+    monkeypatch.setattr(contradicting, "MAX_WAIT_SECONDS", 60.0)
     store = EmptyStore()
-    store.unasked = 0.0
+    store.seconds_since_query = 0.0
     async with start_search(store):
         await wait_for_searches(store, 1)
-        await asyncio.sleep(contradicting.PAUSE + 2 * contradicting.QUIET)
+        await asyncio.sleep(contradicting.PAUSE_SECONDS + 2 * contradicting.QUIET_SECONDS)
         assert len(store.looked) == 1
-        store.unasked = contradicting.QUIET
+        store.seconds_since_query = contradicting.QUIET_SECONDS
         await wait_for_searches(store, 2)
 
 
 async def test_search_proceeds_under_constant_requests(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(contradicting, "LONGEST_WAIT", 0.05)
+    monkeypatch.setattr(contradicting, "MAX_WAIT_SECONDS", 0.05)
     store = EmptyStore()
-    store.unasked = 0.0
+    store.seconds_since_query = 0.0
     async with start_search(store):
         await wait_for_searches(store, 2)
     assert len(store.looked) == 2

@@ -10,9 +10,9 @@ from hunchd.domain.memory import Kind, Memory, Trust
 from hunchd.engine.answering.fact_index import MOST_GENERAL, FactIndex
 from hunchd.engine.answering.fact_pieces import (
     MOST_STATED_ELSEWHERE,
-    told_pieces,
+    build_fact_candidates,
     words_at_hand,
-    words_in,
+    extract_words,
 )
 
 NOW = datetime(2026, 5, 20, 12, 0, tzinfo=UTC)
@@ -39,32 +39,32 @@ def many(count: int) -> dict[str, Memory]:
 
 
 def test_index_returns_what_shares_a_word() -> None:
-    index = FactIndex(words_in)
+    index = FactIndex(extract_words)
     facts = many(300) | {"m900": statement(900, "Baskets are never empty")}
 
     index.sync(facts)
 
-    found = [fact.id for fact in index.relevant(words_in("shop/basket"))]
+    found = [fact.id for fact in index.relevant(extract_words("shop/basket"))]
     assert found[0] == "m900"
     assert len(found) == 1 + MOST_GENERAL
 
 
 def test_index_follows_changed_and_removed_facts() -> None:
-    index = FactIndex(words_in)
+    index = FactIndex(extract_words)
     facts = {"m1": statement(1, "Baskets are never empty", importance=0.1)}
     index.sync(facts)
 
     facts["m1"] = replace(facts["m1"], title="Vouchers expire", content="Vouchers expire")
     index.sync(facts)
-    assert index.relevant(words_in("voucher")) == [facts["m1"]]
+    assert index.relevant(extract_words("voucher")) == [facts["m1"]]
 
     facts.clear()
     index.sync(facts)
-    assert index.relevant(words_in("voucher")) == []
+    assert index.relevant(extract_words("voucher")) == []
 
 
 def test_index_always_returns_what_projects_state() -> None:
-    index = FactIndex(words_in)
+    index = FactIndex(extract_words)
     rule = statement(1, "Indent by two", trust=Trust.PROJECT)
 
     index.sync({rule.id: rule})
@@ -73,10 +73,10 @@ def test_index_always_returns_what_projects_state() -> None:
 
 
 def test_unrelated_statements_do_not_fill_tier_one() -> None:
-    index, focus = FactIndex(words_in), Focus(project="p", file="shop/basket.py")
+    index, focus = FactIndex(extract_words), Focus(project="p", file="shop/basket.py")
     index.sync(many(150) | {"m900": statement(900, "Run the tests before basket.py is touched")})
 
-    offered = told_pieces(focus, index.relevant(words_at_hand(focus)), (), (), NOW)
+    offered = build_fact_candidates(focus, index.relevant(words_at_hand(focus)), (), (), NOW)
 
     first = [piece for piece in offered if piece.tier == 1]
     assert len(first) == 1 + MOST_STATED_ELSEWHERE

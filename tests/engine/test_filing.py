@@ -6,9 +6,9 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from hunchd.domain.memory import Kind, Memory, Trust
-from hunchd.engine.keeping.drafts import memory_of, without_secrets
-from hunchd.engine.keeping.filing import filed, reread
-from hunchd.protocol.memories import MemoryDraft, title_of
+from hunchd.engine.keeping.drafts import draft_to_memory, redact_memory
+from hunchd.engine.keeping.filing import parse_draft, complete_patch
+from hunchd.protocol.memories import MemoryDraft, derive_title
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SECRET = "x9Kq2vLmT7" + "pRz4WbN8yHc3"
@@ -25,26 +25,26 @@ def fact(**fields: object) -> Memory:
 
 def test_parse_draft_secret_is_never_value() -> None:
     for one in (
-        filed(draft(f"api_key: {SECRET}")),
-        filed(draft(f"login: the password is {SECRET}", key="login")),
+        parse_draft(draft(f"api_key: {SECRET}")),
+        parse_draft(draft(f"login: the password is {SECRET}", key="login")),
     ):
         assert SECRET not in f"{one.key} {one.value} {one.levels}"
-    patched = reread(fact(), {"content": f"package manager: token={SECRET}"})
+    patched = complete_patch(fact(), {"content": f"package manager: token={SECRET}"})
     assert SECRET not in f"{patched['value']} {patched['title']} {patched['levels']}"
 
 
 def test_redact_memory_removes_keyed_secret_from_text() -> None:
     long = "word " * 15 + SECRET
     for content in (SECRET, f"staging has {SECRET}", "see below", long):
-        kept = memory_of(filed(draft(content, key="api_key", value=SECRET)), "p1", NOW)
-        edited = without_secrets(replace(fact(key="api_key"), value=SECRET, content=content, title=title_of(content)))
+        kept = draft_to_memory(parse_draft(draft(content, key="api_key", value=SECRET)), "p1", NOW)
+        edited = redact_memory(replace(fact(key="api_key"), value=SECRET, content=content, title=derive_title(content)))
 
         assert kept.value == edited.value == "[redacted:secret]"
         assert SECRET[:6] not in f"{kept} {edited}"
 
 
 def test_parse_draft_keeps_original_wording() -> None:
-    one = filed(draft("we use pnpm, not npm"))
+    one = parse_draft(draft("we use pnpm, not npm"))
 
     assert (one.key, one.value, one.content) == ("package manager", "pnpm", "we use pnpm, not npm")
     assert one.source["instead_of"] == "npm"
@@ -52,19 +52,19 @@ def test_parse_draft_keeps_original_wording() -> None:
 
 
 def test_parse_draft_untrusted_statement_is_unchanged() -> None:
-    assert filed(draft("we use pnpm, not npm", trust=Trust.UNTRUSTED)).key is None
+    assert parse_draft(draft("we use pnpm, not npm", trust=Trust.UNTRUSTED)).key is None
 
 
 def test_parse_draft_key_without_value_extracts_it() -> None:
-    assert filed(draft("we use pnpm, not npm", key="package manager")).value == "pnpm"
-    assert filed(draft("owner: Ada", key="owner")).value == "Ada"
-    assert filed(draft("rule number 7", key="rule 7")).value == "rule number 7"
+    assert parse_draft(draft("we use pnpm, not npm", key="package manager")).value == "pnpm"
+    assert parse_draft(draft("owner: Ada", key="owner")).value == "Ada"
+    assert parse_draft(draft("rule number 7", key="rule 7")).value == "rule number 7"
 
 
 def test_patch_keeps_text_key_value_consistent() -> None:
-    by_value = reread(fact(), {"value": "yarn"})
-    by_text = reread(fact(), {"content": "we use yarn"})
+    by_value = complete_patch(fact(), {"value": "yarn"})
+    by_text = complete_patch(fact(), {"content": "we use yarn"})
 
     assert (by_value["content"], by_value["title"]) == ("package manager: yarn", "package manager: yarn")
     assert (by_text["value"], by_text["content"]) == ("yarn", "we use yarn")
-    assert reread(fact(), {"tags": ("a",)}) == {"tags": ("a",)}
+    assert complete_patch(fact(), {"tags": ("a",)}) == {"tags": ("a",)}

@@ -11,17 +11,17 @@ from typing import Any, cast
 
 import pytest
 
-from hunchd.assembly.history import History
-from hunchd.domain.session import Event, Message
-from hunchd.engine.conversing.conversations import Conversations
-from hunchd.engine.conversing.sessions import Sessions
-from hunchd.engine.keeping.memories import Memories
-from hunchd.engine.keeping.unfinished import Unfinished
-from hunchd.engine.keeping.writing import Writer
+from hunchd.assembly.history import SessionHistory
+from hunchd.domain.session import MessageType, Message
+from hunchd.engine.conversing.conversations import SessionService
+from hunchd.engine.conversing.sessions import SessionRegistry
+from hunchd.engine.keeping.memories import MemoryService
+from hunchd.engine.keeping.unfinished import PendingErasures
+from hunchd.engine.keeping.writing import StoreWriter
 from hunchd.engine.state.feature import Features
 from hunchd.protocol.sessions import AppendRequest, CompileRequest, MessageDraft
 from hunchd.store.client import StoreClient
-from hunchd.store.hot import HotTier
+from hunchd.store.hot import MemoryCache
 from hunchd.store.journal.journal import Journal
 from tests.engine.test_session_erasure import NOW, ForgetfulStore
 
@@ -29,25 +29,25 @@ SAID = tuple(f"word {number} " * 30 for number in range(300))
 
 
 @asynccontextmanager
-async def long_session(folder: Path) -> AsyncIterator[tuple[Conversations, Conversations]]:
+async def long_session(folder: Path) -> AsyncIterator[tuple[SessionService, SessionService]]:
     """Build a session of 300 turns for two services that have not compiled it yet."""
     async with Journal.open(folder / "journal", reserve_bytes=0) as journal:
-        hot, store = HotTier(), cast(StoreClient, cast(Any, ForgetfulStore()))
-        writer = Writer(journal, hot, store, batch=8, gather=0.0, most=1_000)
-        memories = Memories(journal, hot, store, writer, now=lambda: NOW, unfinished=Unfinished(folder / "forgetting"))
+        hot, store = MemoryCache(), cast(StoreClient, cast(Any, ForgetfulStore()))
+        writer = StoreWriter(journal, hot, store, batch_size=8, gather_seconds=0.0, limit=1_000)
+        memories = MemoryService(journal, hot, store, writer, now=lambda: NOW, unfinished=PendingErasures(folder / "forgetting"))
         running = asyncio.create_task(writer.run())
-        sessions = Sessions(journal, hot, store, writer, memories, now=lambda: NOW, features=Features())
-        await sessions.warm((None,))
-        spoken = tuple(MessageDraft(event=Event.USER, text=text) for text in SAID)
+        sessions = SessionRegistry(journal, hot, store, writer, memories, now=lambda: NOW, features=Features())
+        await sessions.load_heads((None,))
+        spoken = tuple(MessageDraft(event=MessageType.USER, text=text) for text in SAID)
         await sessions.append("long", AppendRequest(messages=spoken), None)
         one, other = (
-            Conversations(
+            SessionService(
                 sessions,
                 memories,
                 cast(Any, None),
                 lambda _: (),
                 secret=b"s",
-                project_id=lambda named: named,
+                find_project_id=lambda named: named,
                 now=lambda: NOW,
             )
             for _ in range(2)
@@ -56,20 +56,20 @@ async def long_session(folder: Path) -> AsyncIterator[tuple[Conversations, Conve
         running.cancel()
 
 
-async def compile_prompt(conversations: Conversations, budget: int = 32_000, *, system: str = "") -> list[Any]:
+async def compile_prompt(conversations: SessionService, budget: int = 32_000, *, system: str = "") -> list[Any]:
     answer = await conversations.compile(CompileRequest(session="long", budget=budget, system=system))
     messages: list[Any] = answer["messages"]
     return messages
 
 
 def slow_down_folding(seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    add = History.add
+    add = SessionHistory.add
 
-    def slowly(self: History, message: Message) -> None:
+    def slowly(self: SessionHistory, message: Message) -> None:
         time.sleep(seconds)
         add(self, message)
 
-    monkeypatch.setattr(History, "add", slowly)
+    monkeypatch.setattr(SessionHistory, "add", slowly)
 
 
 async def test_compile_after_cancel_folds_turns_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,18 +9,18 @@ from pathlib import Path
 import pytest
 
 from hunchd.domain.context import Focus
-from hunchd.domain.facts import Change
-from hunchd.domain.history import Change as GitChange
+from hunchd.domain.facts import MemoryChange
+from hunchd.domain.history import PathChange as GitChange
 from hunchd.domain.history import Unit
-from hunchd.domain.signal import ErrorCleared, ErrorSeen
-from hunchd.engine.answering.predicted_errors import asked_errors, predicted_errors
-from hunchd.engine.state.absorbing import absorb, error_told_by, recall_errors, signal_row
-from hunchd.engine.state.known_errors import candidates
-from hunchd.engine.state.project import Project, SeenError, Tree
-from hunchd.ingestion.fixes import Fix, memory_of
+from hunchd.domain.signal import ErrorCleared, ErrorReported
+from hunchd.engine.answering.predicted_errors import asked_errors, predict_errors
+from hunchd.engine.state.absorbing import apply_signal, get_reported_error_id, load_errors, build_signal_row
+from hunchd.engine.state.known_errors import describe_possible_errors
+from hunchd.engine.state.project import Project, KnownError, WorkingTree
+from hunchd.ingestion.fixes import Fix, fix_to_memory
 from hunchd.prediction.predictor import Predictor
-from hunchd.protocol.messages import signal_json
-from hunchd.repository.layout import plain
+from hunchd.protocol.messages import signal_to_json
+from hunchd.repository.layout import make_plain_layout
 
 NOW = datetime(2026, 5, 20, 12, 0, tzinfo=UTC)
 
@@ -33,31 +33,31 @@ class ErrorProject:
     """Project in which errors are reported, one a minute."""
 
     def __init__(self, root: Path) -> None:
-        self.tree = Tree(root, plain(root))
+        self.tree = WorkingTree(root, make_plain_layout(root))
         self.project = Project("p", "shop", self.tree, root)
         self._now = NOW
 
-    def sees(self, text: str, file: str | None = None) -> SeenError:
+    def sees(self, text: str, file: str | None = None) -> KnownError:
         self._now += timedelta(minutes=1)
-        self.signal = ErrorSeen(project=str(self.tree.root), at=self._now, text=text, file=file, command="run", id="s")
-        self.effect = absorb(self.signal, self.project, self.tree)
+        self.signal = ErrorReported(project=str(self.tree.root), at=self._now, text=text, file=file, command="run", id="s")
+        self.effect = apply_signal(self.signal, self.project, self.tree)
         return next(reversed(self.project.errors.values()))
 
-    def mends(self, error: SeenError) -> Fix:
+    def mends(self, error: KnownError) -> Fix:
         fix = Fix(f"fix-{error.memory}", error.memory, error.headline, (error.path or "a.py",), "+x", self._now)
-        self.project.notice(Change((memory_of(fix, "p", self._now),), project="p"))
-        absorb(ErrorCleared(project=str(self.tree.root), at=self._now), self.project, self.tree)
+        self.project.apply_change(MemoryChange((fix_to_memory(fix, "p", self._now),), project="p"))
+        apply_signal(ErrorCleared(project=str(self.tree.root), at=self._now), self.project, self.tree)
         assert error.memory not in self.project.errors
         return fix
 
     def starts_again(self) -> None:
         """Simulate a restart: only what was stored is known."""
-        fixes = tuple(memory_of(fix, "p", self._now) for fix in self.project.fixes.all())
+        fixes = tuple(fix_to_memory(fix, "p", self._now) for fix in self.project.fixes.iter_all())
         [stored] = self.effect.memories
         gone = stored.source | {"cleared": (self._now + timedelta(minutes=1)).isoformat()}
         self.project = Project("p", "shop", self.tree, self.tree.root)
-        self.project.notice(Change(fixes, project="p"))
-        recall_errors(self.project, [replace(stored, source=gone)])
+        self.project.apply_change(MemoryChange(fixes, project="p"))
+        load_errors(self.project, [replace(stored, source=gone)])
 
 
 @pytest.fixture
@@ -91,7 +91,7 @@ def test_unique_last_line_matches_error(work: ErrorProject, whole: str, line: st
     [stored] = work.effect.memories
     assert stored.content == trace(whole)
     assert {"type": "fixed_by", "ref": fix.id} in stored.links
-    told = predicted_errors(work.project, Focus(project="p"), line, NOW)
+    told = predict_errors(work.project, Focus(project="p"), line, NOW)
     assert [one["id"] for one in told] == [fix.id]
 
 
@@ -103,7 +103,7 @@ def test_unique_last_line_matches_after_restart(work: ErrorProject) -> None:
     again = work.sees("KeyError: 'retries'")
 
     assert (again.memory, again.times) == (error.memory, 2)
-    assert work.project.fixes.shown((again.memory,))[again.memory].id == fixed.id
+    assert work.project.fixes.best_for((again.memory,))[again.memory].id == fixed.id
 
 
 @pytest.mark.parametrize(
@@ -143,14 +143,14 @@ def test_ambiguous_line_lists_described_candidates(work: ErrorProject) -> None:
     short = work.sees("KeyError: 'retries'")
 
     assert short.memory not in (first.memory, second.memory)
-    assert candidates([short], work.project)[short.memory] == [
+    assert describe_possible_errors([short], work.project)[short.memory] == [
         "shop/app.py:7 in main, fixed before in shop/app.py: helped 1 of 1",
         "shop/load.py:7 in load, fixed before in shop/load.py: helped 1 of 1",
     ]
-    told = predicted_errors(work.project, Focus(project="p"), "KeyError: 'retries'", NOW)
+    told = predict_errors(work.project, Focus(project="p"), "KeyError: 'retries'", NOW)
     assert [one["id"] for one in told] == [second.memory, first.memory]
     assert all(one["confidence"] < 0.5 for one in told)
-    assert candidates([first, second], work.project) == {}
+    assert describe_possible_errors([first, second], work.project) == {}
 
 
 def test_vague_last_line_lists_possible_error(work: ErrorProject) -> None:
@@ -158,19 +158,19 @@ def test_vague_last_line_lists_possible_error(work: ErrorProject) -> None:
 
     short = work.sees("IndexError: list index out of range")
 
-    [only] = candidates([short], work.project)[short.memory]
+    [only] = describe_possible_errors([short], work.project)[short.memory]
     assert only.startswith("shop/load.py:7 in load, fixed before")
 
 
 def test_stored_signal_names_error_of_line(work: ErrorProject) -> None:
     """So that it is deleted together with the error."""
     error = work.sees(trace("KeyError: 'retries'"))
-    row = signal_row(work.signal, signal_json(work.signal), work.project, work.effect)
-    assert (error_told_by(row["data"], "p"), row["data"]) == (error.memory, signal_json(work.signal))
+    row = build_signal_row(work.signal, signal_to_json(work.signal), work.project, work.effect)
+    assert (get_reported_error_id(row["data"], "p"), row["data"]) == (error.memory, signal_to_json(work.signal))
 
     work.sees("KeyError: 'retries'")
-    row = signal_row(work.signal, signal_json(work.signal), work.project, work.effect)
-    assert error_told_by(row["data"], "p") == error.memory
+    row = build_signal_row(work.signal, signal_to_json(work.signal), work.project, work.effect)
+    assert get_reported_error_id(row["data"], "p") == error.memory
 
 
 def unit(number: int, path: str) -> Unit:
@@ -200,7 +200,7 @@ def unit(number: int, path: str) -> Unit:
 def test_error_in_project_copy_gets_local_path(work: ErrorProject, raised_in: str, path: str | None) -> None:
     work.project.predictor = Predictor()
     for number, known in enumerate(("src/shop/load.py", "src/till/load.py", "a/web/api.py", "b/web/api.py")):
-        work.project.predictor.learn(unit(number, known))
+        work.project.predictor.learn_unit(unit(number, known))
 
     error = work.sees(trace("KeyError: 'retries'", raised_in))
 
@@ -213,5 +213,5 @@ def test_asked_error_without_signal_brings_fix(work: ErrorProject) -> None:
 
     [known] = asked_errors(work.project, [elsewhere], NOW)
 
-    assert work.project.fixes.shown([known.memory])
+    assert work.project.fixes.best_for([known.memory])
     assert asked_errors(work.project, [trace("ValueError: no retries", "shop/load.py", "read")], NOW) == ()

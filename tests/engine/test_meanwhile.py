@@ -10,33 +10,33 @@ from typing import Any, cast
 
 import pytest
 
-from hunchd.consolidation.aging import ARCHIVED, GOES_AFTER
-from hunchd.consolidation.conflicts import conflict_of
+from hunchd.consolidation.aging import ARCHIVE_REASON, ERASE_AFTER
+from hunchd.consolidation.conflicts import create_contradiction
 from hunchd.domain.errors import Conflict, NotFound
 from hunchd.domain.memory import Kind, Memory, Status, Trust
-from hunchd.domain.sharing import SHARED
-from hunchd.engine.keeping.writing import Writer
-from hunchd.engine.knowledge.contradictions import Contradictions
-from hunchd.engine.knowledge.knowledge import Knowledge
-from hunchd.engine.learning.contradicting import Contradicting
-from hunchd.engine.learning.fixing import Fixing
-from hunchd.engine.learning.projects import Projects
-from hunchd.engine.learning.shared import Shared
-from hunchd.engine.state.project import Project, Tree
-from hunchd.engine.state.runs import Passed, Runs
-from hunchd.protocol.requests import Resolution
-from hunchd.repository.layout import plain
+from hunchd.domain.sharing import SHARED_SOURCE
+from hunchd.engine.keeping.writing import StoreWriter
+from hunchd.engine.knowledge.contradictions import ContradictionService
+from hunchd.engine.knowledge.knowledge import KnowledgeService
+from hunchd.engine.learning.contradicting import ContradictionSearch
+from hunchd.engine.learning.fixing import FixLearner
+from hunchd.engine.learning.projects import OpenProjects
+from hunchd.engine.learning.shared import SharedMemories
+from hunchd.engine.state.project import Project, WorkingTree
+from hunchd.engine.state.runs import PassEvent, OpenFailures
+from hunchd.protocol.requests import ResolutionRequest
+from hunchd.repository.layout import make_plain_layout
 from tests.consolidation.made import NOW, memory
 from tests.engine.test_carrying_out import RunFixture, open_run_fixture
 
 PAGE = memory("page", kind=Kind.DOCUMENT, category="document", key="/projects/shop/plan", content="ship on Monday")
 ERROR = memory("error", kind=Kind.ERROR, content="ValueError: no price")
 UNUSED = memory(
-    "unused", status=Status.ARCHIVED, source={ARCHIVED: "not used", GOES_AFTER: NOW.isoformat()}, trust=Trust.DERIVED
+    "unused", status=Status.ARCHIVED, source={ARCHIVE_REASON: "not used", ERASE_AFTER: NOW.isoformat()}, trust=Trust.DERIVED
 )
-THEIRS = memory("theirs", kind=Kind.FACT, content="ship on Friday", source={"type": SHARED, "path": ".hunch/a.md"})
+THEIRS = memory("theirs", kind=Kind.FACT, content="ship on Friday", source={"type": SHARED_SOURCE, "path": ".hunch/a.md"})
 ONE, OTHER = (memory(name, kind=Kind.FACT, content=f"we use {name}") for name in ("tabs", "spaces"))
-OPEN = conflict_of(ONE, OTHER, NOW)
+OPEN = create_contradiction(ONE, OTHER, NOW)
 KEPT = (PAGE, ERROR, UNUSED, THEIRS, ONE, OTHER, OPEN)
 
 
@@ -48,26 +48,26 @@ class OneProject(list[str]):
         return list(self)
 
 
-def contradictions(it: RunFixture) -> Contradictions:
-    projects = cast(Projects, cast(Any, OneProject(["p"])))
-    return Contradictions(it.memories, projects, cast(Writer, None), cast(Contradicting, None), now=lambda: NOW)
+def contradictions(it: RunFixture) -> ContradictionService:
+    projects = cast(OpenProjects, cast(Any, OneProject(["p"])))
+    return ContradictionService(it.memories, projects, cast(StoreWriter, None), cast(ContradictionSearch, None), now=lambda: NOW)
 
 
-def knowledge(it: RunFixture) -> Knowledge:
-    projects = cast(Projects, cast(Any, OneProject(["p"])))
-    return Knowledge(it.memories, projects, contradictions(it).unresolve, now=lambda: NOW)
+def knowledge(it: RunFixture) -> KnowledgeService:
+    projects = cast(OpenProjects, cast(Any, OneProject(["p"])))
+    return KnowledgeService(it.memories, projects, contradictions(it).unresolve, now=lambda: NOW)
 
 
-def fixing(it: RunFixture, folder: Path) -> Fixing:
+def fixing(it: RunFixture, folder: Path) -> FixLearner:
     settings = SimpleNamespace(index=SimpleNamespace(ignore=()))
     parts = SimpleNamespace(settings=settings, places=SimpleNamespace(data=folder), now=lambda: NOW)
-    made = Fixing(it.memories, lambda _: None, cast(Any, parts))
-    made._runs["p"] = Runs()
+    made = FixLearner(it.memories, lambda _: None, cast(Any, parts))
+    made._failures_by_project["p"] = OpenFailures()
     return made
 
 
 def project(folder: Path) -> Project:
-    return Project("p", "shop", Tree(folder, plain(folder)), folder, shared={THEIRS.id: None})
+    return Project("p", "shop", WorkingTree(folder, make_plain_layout(folder)), folder, shared_ids={THEIRS.id: None})
 
 
 def edit(it: RunFixture, folder: Path) -> Awaitable[object]:
@@ -83,22 +83,22 @@ def bring_back(it: RunFixture, folder: Path) -> Awaitable[object]:
 
 
 def settle(it: RunFixture, folder: Path) -> Awaitable[object]:
-    return contradictions(it).resolve(OPEN.id, Resolution(resolution="both_valid"))
+    return contradictions(it).resolve(OPEN.id, ResolutionRequest(resolution="both_valid"))
 
 
 def clear(it: RunFixture, folder: Path) -> Awaitable[object]:
-    return fixing(it, folder)._look_into(project(folder), Passed("/shop", (ERROR.id,), None, NOW, named=True))
+    return fixing(it, folder)._process(project(folder), PassEvent("/shop", (ERROR.id,), None, NOW, only_these_errors=True))
 
 
 def withdraw(it: RunFixture, folder: Path) -> Awaitable[object]:
-    return Shared(it.memories).read(project(folder), [])
+    return SharedMemories(it.memories).update(project(folder), [])
 
 
 async def run_with_interruption(
     it: RunFixture, does: Awaitable[object], happens: Callable[[], Awaitable[object]]
 ) -> object:
     """Run `does`, letting `happens` change the same memories first."""
-    async with it.memories.changing:
+    async with it.memories.change_lock:
         doing = asyncio.ensure_future(does)
         for _ in range(50):  # as far as it comes
             await asyncio.sleep(0.001)
@@ -116,17 +116,17 @@ async def test_memory_forgotten_meanwhile_stays_forgotten(
     tmp_path: Path, does: Callable[[RunFixture, Path], Awaitable[object]], about: Memory
 ) -> None:
     async with open_run_fixture(tmp_path, *KEPT) as it:
-        result = await run_with_interruption(it, does(it, tmp_path), lambda: it.memories.bury([about.id], "p"))
-        assert await it.memories.known([about.id], "p") == {}
+        result = await run_with_interruption(it, does(it, tmp_path), lambda: it.memories.delete([about.id], "p"))
+        assert await it.memories.find([about.id], "p") == {}
     assert result is None or isinstance(result, NotFound), result
 
 
 async def test_contradiction_resolved_twice_raises_conflict(tmp_path: Path) -> None:
     """Otherwise the second resolution would silently revert the first."""
     async with open_run_fixture(tmp_path, *KEPT) as it:
-        asked = [contradictions(it).resolve(OPEN.id, Resolution(resolution=how)) for how in ("a_wins", "b_wins")]
+        asked = [contradictions(it).resolve(OPEN.id, ResolutionRequest(resolution=how)) for how in ("a_wins", "b_wins")]
         settled, refused = await asyncio.gather(*asked, return_exceptions=True)
-        held = await it.memories.known([ONE.id, OTHER.id], "p")
+        held = await it.memories.find([ONE.id, OTHER.id], "p")
     assert isinstance(settled, dict)
     assert isinstance(refused, Conflict)
     assert (held[ONE.id].status, held[OTHER.id].status) == (Status.ACTIVE, Status.SUPERSEDED)

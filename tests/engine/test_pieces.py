@@ -6,18 +6,18 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from hunchd.consolidation.conflicts import conflict_of
+from hunchd.consolidation.conflicts import create_contradiction
 from hunchd.domain.code import FileView, ViewLine
 from hunchd.domain.context import ExpectedFile, Focus, PredictedFile, PredictedUnit, Prediction
 from hunchd.domain.memory import Kind, Levels, Memory, Status, Trust
-from hunchd.engine.answering.pieces import Known, pieces, telling
-from hunchd.engine.state.project import SeenError
+from hunchd.engine.answering.pieces import CandidateInput, build_candidates, select_informative_units
+from hunchd.engine.state.project import KnownError
 from hunchd.ingestion.fixes import Fix
 
 NOW = datetime(2026, 5, 20, 12, 0, tzinfo=UTC)
 
 
-def make_input(**given: Any) -> Known:
+def make_input(**given: Any) -> CandidateInput:
     usual: dict[str, Any] = {
         "project": "p",
         "focus": Focus(project="p", file="shop/basket.py"),
@@ -30,7 +30,7 @@ def make_input(**given: Any) -> Known:
         "now": NOW,
         "past_units": 4,
     }
-    return Known(**usual | given)
+    return CandidateInput(**usual | given)
 
 
 def fact(identifier: str, content: str, **given: Any) -> Memory:
@@ -44,9 +44,9 @@ def unit(subject: str, *paths: str, confidence: float = 0.5) -> PredictedUnit:
     return PredictedUnit("0" * 40, subject, 1_700_000_000, 1.0, confidence, (), paths)
 
 
-def error(path: str | None) -> SeenError:
+def error(path: str | None) -> KnownError:
     then = NOW - timedelta(hours=2)
-    return SeenError("e1", "KeyError: 'x'", "Traceback\nKeyError: 'x'", path, 3, "pytest", then, then, times=3)
+    return KnownError("e1", "KeyError: 'x'", "Traceback\nKeyError: 'x'", path, 3, "pytest", then, then, times=3)
 
 
 def convention(key: str, value: str, part: str = "") -> Memory:
@@ -70,7 +70,7 @@ def test_conventions_match_folder_and_language() -> None:
     ]
 
     def offered(file: str | None) -> set[str]:
-        return {piece.id for piece in pieces(make_input(facts=facts, focus=Focus(project="p", file=file)))}
+        return {piece.id for piece in build_candidates(make_input(facts=facts, focus=Focus(project="p", file=file)))}
 
     assert offered("shop/basket.py") == {"tests: pytest", "indent: 4 spaces"}
     assert offered("web/src/cart.ts") == {"tests in web: vitest", "format in web: prettier", "indent: 4 spaces"}
@@ -90,7 +90,7 @@ def test_part_instructions_apply_there_first() -> None:
     facts = [*everywhere, asked("Always go through the api client.", "web"), asked("Avoid panics.", "core")]
 
     def offered(file: str | None) -> set[str]:
-        return {piece.id for piece in pieces(make_input(facts=facts, focus=Focus(project="p", file=file)))}
+        return {piece.id for piece in build_candidates(make_input(facts=facts, focus=Focus(project="p", file=file)))}
 
     assert "Always go through the api client." in offered("web/src/cart.ts")
     assert "Avoid panics." not in offered("web/src/cart.ts")
@@ -111,7 +111,7 @@ def test_glob_rule_applies_to_open_file_first() -> None:
 
     def offered(file: str | None, *open_files: str) -> set[str]:
         focus = Focus(project="p", file=file, open_files=open_files)
-        return {piece.id for piece in pieces(make_input(facts=facts, focus=focus))} - {one.id for one in everywhere}
+        return {piece.id for piece in build_candidates(make_input(facts=facts, focus=focus))} - {one.id for one in everywhere}
 
     assert offered("src/ui/button.tsx") == {ours.id}
     assert offered("src/ui/button.test.tsx") == offered("src/a.ts") == offered("src/a.rs") == set()
@@ -127,7 +127,7 @@ def test_on_demand_rule_needs_matching_query() -> None:
     )
 
     def offered(**focus: Any) -> list[tuple[str, str, tuple[str, ...]]]:
-        found = pieces(make_input(facts=[forms], focus=Focus(project="p", **focus)))
+        found = build_candidates(make_input(facts=[forms], focus=Focus(project="p", **focus)))
         return [(piece.id, piece.kind, piece.reasons) for piece in found]
 
     assert offered(file="src/forms/form.tsx", branch="building-forms") == []
@@ -140,7 +140,7 @@ def test_sentence_repeating_command_is_left_out() -> None:
     again = fact("again", "Run `pnpm lint` before you push.", category="instruction")
     more = fact("more", "Run `pnpm lint` and `pnpm e2e` before you push.", category="instruction")
     focus = Focus(project="p", file="web/cart.ts")
-    offered = {piece.id for piece in pieces(make_input(facts=[lint, again, more], focus=focus))}
+    offered = {piece.id for piece in build_candidates(make_input(facts=[lint, again, more], focus=focus))}
     assert offered == {lint.id, "more"}
 
 
@@ -148,7 +148,7 @@ def test_doubtful_fact_shows_doubt_and_ranks_lower() -> None:
     sure = fact("f1", "The basket is kept in a cookie", source={"type": "user"}, trust=Trust.USER)
     gone = replace(sure, status=Status.SUSPECT, source={"suspect": "shop/cookie.py is gone"})
     strange = replace(sure, status=Status.SUSPECT, source={"suspect": "it rests on 'ignore all instructions'"})
-    offered = [pieces(make_input(facts=[one]))[0] for one in (sure, gone, strange)]
+    offered = [build_candidates(make_input(facts=[one]))[0] for one in (sure, gone, strange)]
     assert [piece.reasons[0] for piece in offered[1:]] == [
         "in doubt: shop/cookie.py is gone",
         "in doubt: what it rests on has changed",
@@ -160,7 +160,7 @@ def test_query_match_shows_age_if_dated() -> None:
     work = replace(fact("e1", "It moved the database."), kind=Kind.EPISODE, category=None)
     shape = replace(fact("m1", "method: load → save"), kind=Kind.PATTERN, category=None)
     focus = Focus(project="p", query="where to load it")
-    told = {piece.id: piece.reasons for piece in pieces(make_input(found=[(work, 0.9), (shape, 0.9)], focus=focus))}
+    told = {piece.id: piece.reasons for piece in build_candidates(make_input(found=[(work, 0.9), (shape, 0.9)], focus=focus))}
     assert told["e1"] == ("matches what you asked, just now",)
     assert told["m1"] == ("matches what you asked", "hunch show m1")  # it was read just now; the code is older
 
@@ -173,7 +173,7 @@ def test_pattern_query_match_is_hint() -> None:
     )
 
     def offered(query: str) -> list[tuple[str, str]]:
-        found = pieces(make_input(found=[(shape, 0.9)], focus=Focus(project="p", query=query)))
+        found = build_candidates(make_input(found=[(shape, 0.9)], focus=Focus(project="p", query=query)))
         return [form for piece in found for form in piece.forms]
 
     assert offered("add a filter for accents")[0] == ("summary", line)
@@ -186,7 +186,7 @@ def test_condensed_memory_shows_abbreviation_glossary() -> None:
     offered = {}
     for level in ("full", "summary", "compressed"):
         one = replace(work, source={"shown_as": level} if level != "full" else {})
-        offered[level] = {piece.id: piece for piece in pieces(make_input(found=[(one, 0.9)]))}
+        offered[level] = {piece.id: piece for piece in build_candidates(make_input(found=[(one, 0.9)]))}
     assert [offered[level]["e1"].forms[0][0] for level in offered] == ["full", "summary", "compressed"]
     assert "glossary" not in offered["summary"]
     assert offered["compressed"]["glossary"].forms == (("index", "db = database"),)
@@ -195,7 +195,7 @@ def test_condensed_memory_shows_abbreviation_glossary() -> None:
 
 def test_only_relevant_decisions_are_offered() -> None:
     decisions = (fact("d1", "The basket is kept in a cookie"), fact("d2", "Logs go to standard output"))
-    assert [piece.id for piece in pieces(make_input(facts=decisions))] == ["d1"]
+    assert [piece.id for piece in build_candidates(make_input(facts=decisions))] == ["d1"]
 
 
 def test_old_version_choice_of_commit_is_dropped() -> None:
@@ -204,7 +204,7 @@ def test_old_version_choice_of_commit_is_dropped() -> None:
     old, new = replace(said, at=NOW - ago), replace(said, id="new", at=NOW - timedelta(days=365))
     recorded = replace(fact("recorded", "The basket is kept in a cookie"), at=NOW - ago)
 
-    offered = pieces(make_input(facts=(old, new, recorded)))
+    offered = build_candidates(make_input(facts=(old, new, recorded)))
 
     assert sorted(piece.id for piece in offered) == ["new", "recorded"]
 
@@ -216,7 +216,7 @@ def test_old_renaming_needs_name_in_query() -> None:
     def offered(days: int, **at: Any) -> list[str]:
         renamed = replace(named, at=NOW - timedelta(days=days))
         focus = Focus(project="p", file="shop/cart.py", **at)
-        return [piece.id for piece in pieces(make_input(facts=(renamed,), focus=focus))]
+        return [piece.id for piece in build_candidates(make_input(facts=(renamed,), focus=focus))]
 
     assert offered(300) == ["n"]
     assert offered(3_000) == []
@@ -228,14 +228,14 @@ def test_partial_commit_subject_does_not_match() -> None:
     chosen = fact("c", "http client: fetch", key="http client", value="fetch", source={"type": "commit", "sha": "a1"})
 
     def offered(path: str) -> list[str]:
-        return [piece.id for piece in pieces(make_input(facts=(chosen,), focus=Focus(project="p", file=path)))]
+        return [piece.id for piece in build_candidates(make_input(facts=(chosen,), focus=Focus(project="p", file=path)))]
 
     assert offered("src/queryClient.ts") == []
     assert offered("src/httpClient.ts") == offered("src/fetch.ts") == ["c"]
 
 
 def test_user_fact_is_always_critical() -> None:
-    [piece] = pieces(make_input(facts=(fact("f1", "we deploy on Fridays", category=None, trust=Trust.USER),)))
+    [piece] = build_candidates(make_input(facts=(fact("f1", "we deploy on Fridays", category=None, trust=Trust.USER),)))
     assert (piece.tier, piece.reasons) == (1, ("you asked to remember it",))
 
 
@@ -247,7 +247,7 @@ def test_fact_quoting_error_is_offered() -> None:
     def offered(*errors: str) -> list[tuple[str, int, tuple[str, ...]]]:
         focus = Focus(project="p", errors=errors)
         return [
-            (piece.id, piece.tier, piece.reasons) for piece in pieces(make_input(facts=(kept, general), focus=focus))
+            (piece.id, piece.tier, piece.reasons) for piece in build_candidates(make_input(facts=(kept, general), focus=focus))
         ]
 
     for error in ("thread 'tz::zic::tests::all' panicked at src/zic.rs:3", "No such file or directory (os error 2)"):
@@ -260,7 +260,7 @@ def test_agent_fact_without_category_needs_match() -> None:
     kept = fact("f1", question, category=None, trust=Trust.DERIVED, source={"type": "client", "client": "mcp"})
 
     def offered(path: str) -> list[str]:
-        return [piece.id for piece in pieces(make_input(facts=(kept,), focus=Focus(project="p", file=path)))]
+        return [piece.id for piece in build_candidates(make_input(facts=(kept,), focus=Focus(project="p", file=path)))]
 
     assert (offered("shop/basket.py"), offered("shop/till.py")) == (["f1"], [])
 
@@ -272,14 +272,14 @@ def test_reason_names_source_of_fact() -> None:
         fact("heard", "always squash", category="instruction", trust=Trust.DERIVED, source=session),
         fact("kept", "always rebase", category="instruction", trust=Trust.DERIVED, source=mcp),
     )
-    told = {piece.id: piece.reasons for piece in pieces(make_input(facts=facts))}
+    told = {piece.id: piece.reasons for piece in build_candidates(make_input(facts=facts))}
     assert told == {"own": ("you said so",), "heard": ("said in a session",), "kept": ("an agent kept it",)}
 
 
 def test_user_fact_about_focus_ranks_first() -> None:
     def told(*sentences: str, **at: str) -> list[str]:
         facts = tuple(fact(text, text, trust=Trust.USER, importance=0.5, category=None) for text in sentences)
-        offered = pieces(make_input(facts=facts, focus=Focus(project="p", **at)))
+        offered = build_candidates(make_input(facts=facts, focus=Focus(project="p", **at)))
         return [piece.id for piece in sorted(offered, key=lambda piece: -piece.value)]
 
     general, of_file, of_task = (
@@ -304,14 +304,14 @@ def test_units_with_empty_subjects_are_dropped() -> None:
         "first substantial commit",
     )
     said = ("First FAQ draft", "Fix the sum", "Clean up the basket's price", "修复购物车价格显示错误")
-    told = telling([unit(subject, "a.py", "b.py") for subject in (*empty, *said)], 20)
+    told = select_informative_units([unit(subject, "a.py", "b.py") for subject in (*empty, *said)], 20)
     assert [one.subject for one in told] == list(said)
 
 
 def test_files_of_same_name_show_folders() -> None:
     def told(*paths: str, file: str) -> str:
         prediction = Prediction(units=(unit("Split the basket", *paths),))
-        [piece] = pieces(make_input(prediction=prediction, focus=Focus(project="p", file=file)))
+        [piece] = build_candidates(make_input(prediction=prediction, focus=Focus(project="p", file=file)))
         return piece.forms[0][1].rpartition(" (")[2].rstrip(")")
 
     assert told("a/x/README.md", "README.md", "b/main.tf", file="c.md") == "x/README.md, README.md, main.tf"
@@ -323,8 +323,8 @@ def test_facts_quoted_by_contradiction_are_omitted() -> None:
         return fact(text, text, trust=Trust.USER, importance=0.6, category=None, source={"type": "client"})
 
     one, other, third = map(said, ("owners are kept", "owners are never kept", "commits are small"))
-    conflict = conflict_of(one, other, NOW)
-    offered = {piece.id: piece for piece in pieces(make_input(facts=(one, other, third), conflicts=(conflict,)))}
+    conflict = create_contradiction(one, other, NOW)
+    offered = {piece.id: piece for piece in build_candidates(make_input(facts=(one, other, third), conflicts=(conflict,)))}
 
     assert set(offered) == {conflict.id, third.id}
     assert offered[conflict.id].value >= offered[third.id].value
@@ -333,7 +333,7 @@ def test_facts_quoted_by_contradiction_are_omitted() -> None:
 def test_camel_case_words_match_suffix_does_not() -> None:
     def told(path: str) -> list[str]:
         facts = ("java 21 is the oldest we support", "owners are never deleted")
-        offered = pieces(
+        offered = build_candidates(
             make_input(
                 facts=tuple(fact(text, text, trust=Trust.USER, importance=0.5, category=None) for text in facts),
                 focus=Focus(project="p", file=path),
@@ -350,7 +350,7 @@ def test_file_without_outline_shows_doc_sentence() -> None:
     def forms(doc: str) -> list[str]:
         prediction = Prediction((PredictedFile("notes.txt", 1.0, 0.5, ()),), (), 0.5)
         view = FileView("notes.txt", "b", (), 0, doc)
-        [piece] = pieces(make_input(prediction=prediction, views={"notes.txt": view}))
+        [piece] = build_candidates(make_input(prediction=prediction, views={"notes.txt": view}))
         return [level for level, _ in piece.forms]
 
     assert forms("How the shop is deployed.") == ["summary", "index"]
@@ -360,8 +360,8 @@ def test_file_without_outline_shows_doc_sentence() -> None:
 
 
 def test_error_in_open_file_ranks_higher() -> None:
-    [here] = pieces(make_input(errors=(error("shop/basket.py"),)))
-    [elsewhere] = pieces(make_input(errors=(error("shop/other.py"),)))
+    [here] = build_candidates(make_input(errors=(error("shop/basket.py"),)))
+    [elsewhere] = build_candidates(make_input(errors=(error("shop/other.py"),)))
     assert here.value > elsewhere.value
     assert here.reasons == ("2 h ago", "3 times", "in this file")
     assert here.forms[0][0] == "full"
@@ -369,7 +369,7 @@ def test_error_in_open_file_ranks_higher() -> None:
 
 def test_trace_omits_test_count_line() -> None:
     told = "not ok 1 - clamps\n  error: '0 !== 3'\n1..1\n# tests 1\n# pass 0\n# duration_ms 359.3\n"
-    [piece] = pieces(make_input(errors=(replace(error("shop/basket.py"), text=told),)))
+    [piece] = build_candidates(make_input(errors=(replace(error("shop/basket.py"), text=told),)))
     assert piece.forms[0][1].endswith("\nnot ok 1 - clamps\n  error: '0 !== 3'")
 
 
@@ -377,13 +377,13 @@ def test_newest_error_ranks_before_fixed_one() -> None:
     older = replace(error("shop/basket.py"), memory="m-older", last=NOW - timedelta(hours=2))
     newest = replace(error("shop/basket.py"), memory="m-newest", last=NOW - timedelta(minutes=1))
     fix = Fix("m-fix", "m-older", "KeyError: 'x'", ("shop/basket.py",), "+x", NOW)
-    found = pieces(make_input(errors=(older, newest), fixes={"m-older": fix}))
+    found = build_candidates(make_input(errors=(older, newest), fixes={"m-older": fix}))
     assert max(found, key=lambda piece: piece.value).id == "m-newest"
 
 
 def test_error_in_other_open_file_says_so() -> None:
     focus = Focus(project="p", file="shop/basket.py", open_files=("shop/price.py",))
-    [piece] = pieces(make_input(focus=focus, errors=(error("shop/price.py"),)))
+    [piece] = build_candidates(make_input(focus=focus, errors=(error("shop/price.py"),)))
     assert piece.reasons == ("2 h ago", "3 times", "in a file that is open")
 
 
@@ -391,14 +391,14 @@ def test_uninformative_past_units_are_dropped() -> None:
     wide = unit("Split the basket", "a.py", "b.py")
     narrow = unit("Mend the sum in it", "a.py")
     merges = [unit(subject, "a.py", "b.py") for subject in ("Merge branch 'main'", "Merge commit 'bd4efa27'")]
-    assert telling((*merges, narrow, unit("wip", "a.py"), wide), 4) == [wide, narrow]
-    assert telling((narrow, wide), 1) == [wide]
+    assert select_informative_units((*merges, narrow, unit("wip", "a.py"), wide), 4) == [wide, narrow]
+    assert select_informative_units((narrow, wide), 1) == [wide]
 
 
 def test_episode_lists_code_files_first() -> None:
     paths = ("CHANGES.md", "docs/api.md", "a/__snapshots__/x.js", "shop/sum.py", "shop/tax.py")
     prediction = Prediction(units=(unit("Round the tax down", *paths),))
-    [piece] = pieces(make_input(prediction=prediction))
+    [piece] = build_candidates(make_input(prediction=prediction))
     assert piece.forms[0][1].endswith("Round the tax down (sum.py, tax.py, api.md and 2 more)")
 
 
@@ -407,8 +407,8 @@ def test_recently_changed_file_needs_no_alternative() -> None:
     near = PredictedFile("b.py", 1.0, 0.2, ("same folder",))
 
     def outlined(*files: PredictedFile) -> list[tuple[str, ...]]:
-        offered = pieces(make_input(prediction=Prediction(files)))
-        return [piece.about for piece in offered if piece.kind == "file"]
+        offered = build_candidates(make_input(prediction=Prediction(files)))
+        return [piece.paths for piece in offered if piece.kind == "file"]
 
     assert outlined(lately, near) == [("b.py",)]
     assert outlined(lately) == [("a.py",)]
@@ -417,7 +417,7 @@ def test_recently_changed_file_needs_no_alternative() -> None:
 def test_unlikely_first_file_is_listed() -> None:
     unlikely = PredictedFile("a.py", 1.0, 0.04, ("tests this file",), "named alike")
 
-    [piece] = pieces(make_input(prediction=Prediction((unlikely,))))
+    [piece] = build_candidates(make_input(prediction=Prediction((unlikely,))))
 
     assert (piece.kind, piece.source["paths"]) == ("files", ["a.py"])
 
@@ -426,7 +426,7 @@ def test_identical_excerpts_are_shown_once() -> None:
     files = tuple(PredictedFile(path, 1.0, 0.3, ()) for path in ("old.json", "new.json", "other.json"))
     keys = {"old.json": "cookies: name, path", "new.json": "cookies: name, path", "other.json": "headers: name"}
     views = {path: FileView(path, path, (ViewLine(line, "", 1.0),), 0, "") for path, line in keys.items()}
-    offered = pieces(make_input(prediction=Prediction(files), views=views))
+    offered = build_candidates(make_input(prediction=Prediction(files), views=views))
     assert [[level for level, _ in piece.forms] for piece in offered] == [
         ["compressed", "index"],
         ["index"],
@@ -436,7 +436,7 @@ def test_identical_excerpts_are_shown_once() -> None:
 
 def test_files_keep_prediction_order() -> None:
     files = tuple(PredictedFile(path, 1.0, 0.3, ()) for path in ("z.py", "a.py"))
-    assert [(piece.about, piece.rank) for piece in pieces(make_input(prediction=Prediction(files)))] == [
+    assert [(piece.paths, piece.rank) for piece in build_candidates(make_input(prediction=Prediction(files)))] == [
         (("z.py",), 0),
         (("a.py",), 1),
     ]
@@ -452,9 +452,9 @@ def test_formatting_units_are_not_episodes() -> None:
             "style: sort imports",
         )
     ]
-    assert telling(looks, 9) == []
+    assert select_informative_units(looks, 9) == []
     real = unit("Format prices in the reader's currency", "a.py", "b.py")
-    assert telling([real], 9) == [real]
+    assert select_informative_units([real], 9) == [real]
 
 
 def test_guide_sentences_leave_room_for_tools() -> None:
@@ -463,7 +463,7 @@ def test_guide_sentences_leave_room_for_tools() -> None:
         for n in range(9)
     ]
     tool = fact("t", "tests", category="convention", key="tests", value="pytest", trust=Trust.PROJECT, importance=0.5)
-    offered = [piece.id for piece in pieces(make_input(facts=(*sentences, tool)))]
+    offered = [piece.id for piece in build_candidates(make_input(facts=(*sentences, tool)))]
     assert "t" in offered
     assert len(offered) == 5
 
@@ -475,7 +475,7 @@ def test_files_beyond_the_outlined_are_listed_by_relation() -> None:
     ]
     others.append(PredictedFile("far.py", 0.0, 0.001, ("same folder",), "in the same folder"))
 
-    offered = {piece.id: piece for piece in pieces(make_input(prediction=Prediction((first, *others)), outlined=1))}
+    offered = {piece.id: piece for piece in build_candidates(make_input(prediction=Prediction((first, *others)), outlined=1))}
 
     assert set(offered) == {"file:a.py", "files:also in the same folder"}
     listed = offered["files:also in the same folder"]
@@ -490,7 +490,7 @@ def test_expected_files_stand_on_one_line_with_counts() -> None:
         ExpectedFile("yarn.lock", 0.1, 2, 20, of_file=True),
     )
 
-    offered = {piece.id: piece for piece in pieces(make_input(prediction=Prediction(expected=expected)))}
+    offered = {piece.id: piece for piece in build_candidates(make_input(prediction=Prediction(expected=expected)))}
 
     assert offered["files:also expected"].forms[0][1] == (
         "also expected: CHANGES.md (15 of the last 20 changes of this file), "
@@ -503,7 +503,7 @@ def test_configuration_shows_few_keys() -> None:
     prediction = Prediction((PredictedFile("pyproject.toml", 1.0, 0.5),))
     view = FileView("pyproject.toml", "b", tuple(ViewLine(f"tool.{n}: a, b", "", 1.0) for n in range(20)), 0, "")
 
-    [piece] = pieces(make_input(prediction=prediction, views={"pyproject.toml": view}))
+    [piece] = build_candidates(make_input(prediction=prediction, views={"pyproject.toml": view}))
 
     assert [level for level, _ in piece.forms] == ["compressed", "index"]
     assert len(piece.forms[0][1].splitlines()) <= 6

@@ -11,7 +11,7 @@ import pytest
 
 from hunchd.domain.errors import StoreError
 from hunchd.domain.memory import Memory
-from hunchd.engine.keeping.memories import Memories
+from hunchd.engine.keeping.memories import MemoryService
 from tests.consolidation.made import memory
 from tests.engine.test_carrying_out import RunFixture, Store, open_run_fixture
 
@@ -50,7 +50,7 @@ class PurgingStore:
 
 
 async def erase_all(it: RunFixture, purging: PurgingStore, identifier: str) -> None:
-    memories: Memories = it.memories
+    memories: MemoryService = it.memories
     await memories.erase(identifier, ["p"])
     done = purging.began[: purging.ended]
     assert any(identifier not in there for there in done), "answered before a purge that began behind its deletion"

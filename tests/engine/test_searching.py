@@ -11,17 +11,17 @@ from typing import Any
 
 import pytest
 
-from hunchd.domain.facts import place_id
+from hunchd.domain.facts import slot_id
 from hunchd.domain.memory import Kind, Memory, Scope
-from hunchd.domain.session import Event
-from hunchd.engine.answering.searching import Searching
-from hunchd.engine.keeping.session_log import memory_of_message, message_of
-from hunchd.ingestion.conventions import conventions
-from hunchd.protocol.child import Child
+from hunchd.domain.session import MessageType
+from hunchd.engine.answering.searching import SearchService
+from hunchd.engine.keeping.session_log import message_to_memory, draft_to_message
+from hunchd.ingestion.conventions import extract_conventions
+from hunchd.protocol.child import HelperProcess
 from hunchd.protocol.requests import SearchRequest
 from hunchd.protocol.sessions import MessageDraft
-from hunchd.store.client import StoreClient, arguments, environment
-from hunchd.store.hot import HotTier
+from hunchd.store.client import StoreClient, build_command, build_environment
+from hunchd.store.hot import MemoryCache
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 TALK = (
@@ -37,20 +37,20 @@ TALK = (
 
 def make_turn(session: str, lines: tuple[tuple[str, str], ...], *, days: int = 100) -> list[Memory]:
     at = NOW - timedelta(days=days)
-    drafts = [MessageDraft(event=Event.USER, text=text, name=name, at=at) for name, text in lines]
-    messages = [message_of(draft, session, "p", number, NOW) for number, draft in enumerate(drafts, start=1)]
-    return [memory_of_message(message, session, "p", NOW) for message in messages]
+    drafts = [MessageDraft(event=MessageType.USER, text=text, name=name, at=at) for name, text in lines]
+    messages = [draft_to_message(draft, session, "p", number, NOW) for number, draft in enumerate(drafts, start=1)]
+    return [message_to_memory(message, session, "p", NOW) for message in messages]
 
 
 @pytest.fixture
 async def store(tmp_path: Path) -> AsyncIterator[StoreClient]:
-    line = arguments(tmp_path, idle_after=60.0, model="minilm-int8", embedding=False, model_idle_after=60.0)
-    child = Child(line, name="the store process", env=environment())
+    line = build_command(tmp_path, idle_after=60.0, model="minilm-int8", embedding=False, model_idle_after=60.0)
+    child = HelperProcess(line, name="the store process", env=build_environment())
     yield StoreClient(child)
     await child.stop()
 
 
-async def search_ids(searching: Searching, query: str, **asked: Any) -> list[str]:
+async def search_ids(searching: SearchService, query: str, **asked: Any) -> list[str]:
     answer = await searching.search(SearchRequest(query=query, **asked), "p")
     assert answer["status"] != "degraded"
     return [result["ref"] for result in answer["results"]]
@@ -58,7 +58,7 @@ async def search_ids(searching: Searching, query: str, **asked: Any) -> list[str
 
 async def test_search_finds_turn_by_previous_turn(store: StoreClient) -> None:
     await store.put([*make_turn("s", TALK), *make_turn("other", TALK[3:])])
-    searching = Searching(HotTier(), store, now=lambda: NOW)
+    searching = SearchService(MemoryCache(), store, now=lambda: NOW)
     assert (await search_ids(searching, "which cache for thumbnails"))[:2] == ["session:s:3", "session:s:2"]
     answer = await searching.search(SearchRequest(query="which cache for thumbnails"), "p")
     assert answer["results"][0]["reasons"] == ["said beside it: cache, thumbnails"]
@@ -78,8 +78,8 @@ async def test_search_finds_files_by_synonyms(store: StoreClient, tmp_path: Path
         Memory(id=title, kind=Kind.EPISODE, title=title, content=title, at=at, created=at, updated=at, project="p")
         for title in told
     ]
-    await store.put([*work, *conventions(tmp_path, files, project="p", now=NOW)])
-    searching = Searching(HotTier(), store, now=lambda: NOW)
+    await store.put([*work, *extract_conventions(tmp_path, files, project="p", now=NOW)])
+    searching = SearchService(MemoryCache(), store, now=lambda: NOW)
     assert (await search_ids(searching, "how to run tests"))[0] == "convention:tests"
     assert (await search_ids(searching, "which python version"))[0] == "convention:python"
     assert (await search_ids(searching, "coding style"))[0] == "convention:format"
@@ -87,46 +87,46 @@ async def test_search_finds_files_by_synonyms(store: StoreClient, tmp_path: Path
 
 
 async def test_store_reports_time_since_last_request(store: StoreClient) -> None:
-    assert store.unasked == float("inf")
-    asked = asyncio.create_task(search_ids(Searching(HotTier(), store, now=lambda: NOW), "which cache for thumbnails"))
-    while store.unasked:
+    assert store.seconds_since_query == float("inf")
+    asked = asyncio.create_task(search_ids(SearchService(MemoryCache(), store, now=lambda: NOW), "which cache for thumbnails"))
+    while store.seconds_since_query:
         await asyncio.sleep(0)
     await asked
-    assert 0.0 < store.unasked < float("inf")
+    assert 0.0 < store.seconds_since_query < float("inf")
 
 
 async def test_neighbours_match_filters(store: StoreClient) -> None:
     talk = make_turn("s", TALK)
     await store.put([*talk[:2], *make_turn("s", TALK, days=1)[2:]])
-    searching = Searching(HotTier(), store, now=lambda: NOW)
+    searching = SearchService(MemoryCache(), store, now=lambda: NOW)
     earlier = NOW - timedelta(days=50)
     assert await search_ids(searching, "which cache for thumbnails", as_of=earlier) == ["session:s:2", "session:s:1"]
 
 
 async def test_cached_turn_ranks_like_stored_turn(store: StoreClient) -> None:
     await store.put(make_turn("old", TALK[3:]))
-    hot = HotTier()
+    hot = MemoryCache()
     for memory in make_turn("s", TALK):
         hot.upsert(memory)
-    searching = Searching(hot, store, now=lambda: NOW)
+    searching = SearchService(hot, store, now=lambda: NOW)
     waiting = await search_ids(searching, "which cache for thumbnails", kinds=(Kind.MESSAGE,))
     await store.put(make_turn("s", TALK))
-    hot.committed([memory.id for memory in make_turn("s", TALK)])
+    hot.mark_committed([memory.id for memory in make_turn("s", TALK)])
     assert await search_ids(searching, "which cache for thumbnails", kinds=(Kind.MESSAGE,)) == waiting
     assert waiting[0] == "session:s:3"
 
 
 async def test_search_ignores_pasted_text(store: StoreClient) -> None:
     await store.put(make_turn("s", TALK))
-    searching = Searching(HotTier(), store, now=lambda: NOW)
+    searching = SearchService(MemoryCache(), store, now=lambda: NOW)
     pasted = "which cache for thumbnails?\n\n> the printer on the second floor is out of toner\n"
     assert (await search_ids(searching, pasted))[0] == "session:s:3"
 
 
 async def test_search_hides_memories_changed_meanwhile(store: StoreClient) -> None:
     await store.put(make_turn("s", TALK))
-    hot = HotTier()
-    searching = Searching(hot, store, now=lambda: NOW)
+    hot = MemoryCache()
+    searching = SearchService(hot, store, now=lambda: NOW)
     first, second = (await search_ids(searching, "which cache for thumbnails"))[:2]
     talk = {memory.ref: memory for memory in make_turn("s", TALK)}
     hot.tombstone(talk[first].id)
@@ -144,17 +144,17 @@ async def test_search_hides_memories_changed_meanwhile(store: StoreClient) -> No
 async def test_branch_fact_hides_main_line_fact(store: StoreClient, committed: bool) -> None:
     def fact(value: str, branch: str | None) -> Memory:
         text = f"the thumbnail cache is {value}"
-        id_ = place_id(project="p", scope=Scope.PROJECT, category=None, key="thumbnail cache", branch=branch)
+        id_ = slot_id(project="p", scope=Scope.PROJECT, category=None, key="thumbnail cache", branch=branch)
         return Memory(
             id=id_, kind=Kind.FACT, project="p", title=text, content=text, key="thumbnail cache", value=value,
             branch=branch, scope=Scope.PROJECT, at=NOW, created=NOW, updated=NOW,
         )  # fmt: skip
 
-    main, mine, hot = fact("Valkey", None), fact("Dragonfly", "faster"), HotTier()
+    main, mine, hot = fact("Valkey", None), fact("Dragonfly", "faster"), MemoryCache()
     await store.put([main, mine] if committed else [main])
     if not committed:
         hot.upsert(mine)
-    searching = Searching(hot, store, now=lambda: NOW)
+    searching = SearchService(hot, store, now=lambda: NOW)
     asked = SearchRequest(query="thumbnail cache")
     on_branch = await searching.search(asked, "p", "faster")
     assert [result["title"] for result in on_branch["results"]] == ["the thumbnail cache is Dragonfly"]
@@ -163,10 +163,10 @@ async def test_branch_fact_hides_main_line_fact(store: StoreClient, committed: b
 
 
 async def test_search_without_store_is_degraded(tmp_path: Path) -> None:
-    hot = HotTier()
+    hot = MemoryCache()
     for memory in make_turn("s", TALK):
         hot.upsert(memory)
-    searching = Searching(hot, StoreClient(Child(("/nowhere",), name="the store process")), now=lambda: NOW)
+    searching = SearchService(hot, StoreClient(HelperProcess(("/nowhere",), name="the store process")), now=lambda: NOW)
     answer = await searching.search(SearchRequest(query="which cache for thumbnails"), "p")
     assert answer["status"] == "degraded"
     assert "only recent memories were searched" in answer["degraded"][0]

@@ -11,18 +11,18 @@ from typing import Any, cast
 
 import pytest
 
-from hunchd.domain.facts import place_of
+from hunchd.domain.facts import slot_of
 from hunchd.domain.memory import Kind, Memory, Scope, Trust
-from hunchd.domain.session import Event
-from hunchd.engine.conversing.sessions import Sessions
-from hunchd.engine.keeping.memories import Memories
+from hunchd.domain.session import MessageType
+from hunchd.engine.conversing.sessions import SessionRegistry
+from hunchd.engine.keeping.memories import MemoryService
 from hunchd.engine.keeping.session_log import session_tag
-from hunchd.engine.keeping.unfinished import Unfinished
-from hunchd.engine.keeping.writing import Writer
+from hunchd.engine.keeping.unfinished import PendingErasures
+from hunchd.engine.keeping.writing import StoreWriter
 from hunchd.engine.state.feature import Features
 from hunchd.protocol.sessions import AppendRequest, MessageDraft, PageRequest
-from hunchd.store.client import Page, StoreClient
-from hunchd.store.hot import HotTier
+from hunchd.store.client import MemoryPage, StoreClient
+from hunchd.store.hot import MemoryCache
 from hunchd.store.journal.journal import Journal
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -43,33 +43,33 @@ class ForgetfulStore:
     async def get(self, ids: Sequence[str], project: str | None) -> list[Memory]:
         return []
 
-    async def list(self, *_: Any) -> Page:
-        return Page((), None, 0)
+    async def list(self, *_: Any) -> MemoryPage:
+        return MemoryPage((), None, 0)
 
 
 @pytest.fixture
-async def sessions(tmp_path: Path) -> AsyncIterator[Sessions]:
+async def sessions(tmp_path: Path) -> AsyncIterator[SessionRegistry]:
     async with Journal.open(tmp_path / "journal", reserve_bytes=0) as journal:
-        hot, store = HotTier(), cast(StoreClient, cast(Any, ForgetfulStore()))
-        writer = Writer(journal, hot, store, batch=8, gather=0.0, most=1_000)
-        memories = Memories(
-            journal, hot, store, writer, now=lambda: NOW, unfinished=Unfinished(tmp_path / "forgetting")
+        hot, store = MemoryCache(), cast(StoreClient, cast(Any, ForgetfulStore()))
+        writer = StoreWriter(journal, hot, store, batch_size=8, gather_seconds=0.0, limit=1_000)
+        memories = MemoryService(
+            journal, hot, store, writer, now=lambda: NOW, unfinished=PendingErasures(tmp_path / "forgetting")
         )
-        sessions = Sessions(journal, hot, store, writer, memories, now=lambda: NOW, features=Features())
+        sessions = SessionRegistry(journal, hot, store, writer, memories, now=lambda: NOW, features=Features())
         running = asyncio.create_task(writer.run())
-        await sessions.warm((None,))
+        await sessions.load_heads((None,))
         yield sessions
         running.cancel()
 
 
-async def append_message(sessions: Sessions, text: str) -> str:
+async def append_message(sessions: SessionRegistry, text: str) -> str:
     """Append a message and return its id."""
-    asked = AppendRequest(messages=(MessageDraft(event=Event.USER, text=text),))
+    asked = AppendRequest(messages=(MessageDraft(event=MessageType.USER, text=text),))
     answer = await sessions.append("torn", asked, None)
     return str(answer["ids"][0])
 
 
-async def test_append_after_concurrent_erasure_shares_log(sessions: Sessions) -> None:
+async def test_append_after_concurrent_erasure_shares_log(sessions: SessionRegistry) -> None:
     await append_message(sessions, "what goes")
 
     async def talk(name: str) -> list[str]:
@@ -78,7 +78,7 @@ async def test_append_after_concurrent_erasure_shares_log(sessions: Sessions) ->
     erasing = asyncio.create_task(sessions.erase("torn"))
     spoken = await asyncio.gather(*(talk(name) for name in ("Ada", "Ben", "Cleo", "Dora")))
     await erasing
-    listed = (await sessions.page("torn", PageRequest(limit=100)))["items"]
+    listed = (await sessions.list_messages("torn", PageRequest(limit=100)))["items"]
 
     assert sorted(one["content"] for one in listed if one["content"] != "what goes") == sorted(
         f"{name} says {number}" for name in ("Ada", "Ben", "Cleo", "Dora") for number in range(5)
@@ -88,10 +88,10 @@ async def test_append_after_concurrent_erasure_shares_log(sessions: Sessions) ->
 
 
 async def test_erase_session_with_replaced_facts_keeps_originals(
-    sessions: Sessions,
+    sessions: SessionRegistry,
 ) -> None:
     """Its facts have the ids of those they replaced, which become valid again and stay."""
-    asked = AppendRequest(messages=(MessageDraft(event=Event.USER, text="I work with vim now"),))
+    asked = AppendRequest(messages=(MessageDraft(event=MessageType.USER, text="I work with vim now"),))
     await sessions.append("torn", asked, "p")
     memories = sessions._memories
     before = Memory(
@@ -99,11 +99,11 @@ async def test_erase_session_with_replaced_facts_keeps_originals(
         category="preference", scope=Scope.USER, project=None, at=NOW, created=NOW, updated=NOW, trust=Trust.USER,
         source={"type": "user"},
     )  # fmt: skip
-    before = replace(before, id=place_of(before) or "")
+    before = replace(before, id=slot_of(before) or "")
     later = NOW + timedelta(hours=1)
     said = replace(before, content="editor: vim", value="vim", at=later, created=later, updated=later)
     await memories.claim([before])
     await memories.claim([replace(said, tags=(session_tag("torn"),))])
     await sessions.erase("torn")
-    held = await memories.known([before.id], None)
+    held = await memories.find([before.id], None)
     assert held[before.id].value == "emacs"

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from hunchd.domain.errors import StoreError
-from hunchd.engine.conversing.spending import KEPT, Ledger, Prices, Spent
+from hunchd.engine.conversing.spending import KEPT_DAYS, CostLedger, TokenPrices, DailyCost
 
-PRICES = Prices(input=1.0, output=5.0)  # a thousand tokens in and a hundred out: 0.0015 $
+PRICES = TokenPrices(input=1.0, output=5.0)  # a thousand tokens in and a hundred out: 0.0015 $
 
 
 class Clock:
@@ -32,8 +32,8 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "spending.json"
 
 
-def ledger(path: Path, clock: Clock, limit: float = 0.01) -> Ledger:
-    return Ledger(path, limit=limit, prices=PRICES, now=clock)
+def ledger(path: Path, clock: Clock, limit: float = 0.01) -> CostLedger:
+    return CostLedger(path, limit=limit, prices=PRICES, now=clock)
 
 
 def test_reserve_above_limit_returns_false(path: Path, clock: Clock) -> None:
@@ -45,8 +45,8 @@ def test_reserve_above_limit_returns_false(path: Path, clock: Clock) -> None:
 def test_settle_releases_unused_reservation(path: Path, clock: Clock) -> None:
     kept = ledger(path, clock)
     assert kept.reserve(1_000, 100)
-    kept.settle((1_000, 100), (400, 20), failed=False)
-    assert kept.today == Spent(pytest.approx(0.0005), 1, 0, 400, 20)
+    kept.settle((1_000, 100), (400, 20), is_failure=False)
+    assert kept.today == DailyCost(pytest.approx(0.0005), 1, 0, 400, 20)
 
 
 def test_reservation_survives_crash(path: Path, clock: Clock) -> None:
@@ -61,7 +61,7 @@ def test_next_day_starts_with_full_budget(path: Path, clock: Clock) -> None:
     kept = ledger(path, clock, limit=0.002)
     assert kept.reserve(1_000, 100)
     clock.at += timedelta(seconds=kept.seconds_to_midnight() + 1)
-    assert kept.today == Spent()
+    assert kept.today == DailyCost()
     assert kept.reserve(1_000, 100)
 
 
@@ -76,10 +76,10 @@ def test_clock_moved_back_keeps_expenses(path: Path, clock: Clock) -> None:
 
 def test_ledger_keeps_one_month(path: Path, clock: Clock) -> None:
     kept = ledger(path, clock)
-    for _ in range(KEPT + 5):
+    for _ in range(KEPT_DAYS + 5):
         assert kept.reserve(1, 1)
         clock.at += timedelta(days=1)
-    assert len(json.loads(path.read_text())["days"]) == KEPT
+    assert len(json.loads(path.read_text())["days"]) == KEPT_DAYS
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"since": "x", "days": {}}', '{"since": "2026-03-01", "days": []}'])
@@ -97,10 +97,10 @@ def test_reserve_unwritable_raises_store_error(tmp_path: Path, clock: Clock) -> 
     kept = ledger(tmp_path / "missing" / "spending.json", clock)
     with pytest.raises(StoreError):
         kept.reserve(1, 1)
-    assert kept.today == Spent()
+    assert kept.today == DailyCost()
 
 
 def test_free_model_counts_requests_only(path: Path, clock: Clock) -> None:
-    kept = Ledger(path, limit=0.0, prices=Prices(0.0, 0.0), now=clock)
+    kept = CostLedger(path, limit=0.0, prices=TokenPrices(0.0, 0.0), now=clock)
     assert kept.reserve(10_000, 10_000)
     assert kept.today.questions == 1

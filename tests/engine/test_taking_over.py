@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any, cast
 
 from hunchd.domain.memory import Kind, Memory
-from hunchd.engine.knowledge.transfer import Transfer
-from hunchd.engine.learning.projects import Projects
-from hunchd.protocol.answers import export_line
-from hunchd.protocol.memories import memory_json
+from hunchd.engine.knowledge.transfer import MemoryTransfer
+from hunchd.engine.learning.projects import OpenProjects
+from hunchd.protocol.answers import build_export_line
+from hunchd.protocol.memories import memory_to_json
 from hunchd.store.client import StoreClient
 from tests.consolidation.made import NOW, memory
 from tests.engine.test_carrying_out import open_run_fixture
@@ -24,7 +24,7 @@ class FakeProjects:
     def find(self, named: str) -> tuple[Any, None]:
         return type("Found", (), {"id": named}), None
 
-    def known(self, identifier: str | None) -> None:
+    def find_by_id(self, identifier: str | None) -> None:
         return None
 
 
@@ -36,12 +36,12 @@ async def test_import_continues_after_project_removal(tmp_path: Path) -> None:
 
         async def lines() -> AsyncIterator[dict[str, Any]]:
             for number, one in enumerate((goes, stays)):
-                yield export_line("memory", memory_json(one)) | {"line": number}
-            await writer.leave("p")
+                yield build_export_line("memory", memory_to_json(one)) | {"line": number}
+            await writer.remove_project("p")
 
         store = cast(StoreClient, cast(Any, it.store))
-        transfer = Transfer(cast(Projects, cast(Any, FakeProjects())), it.memories, store, writer, now=lambda: NOW)
-        done = await transfer.take(lines())
-        known: dict[str, Memory] = await it.memories.known(["stays"], "q")
+        transfer = MemoryTransfer(cast(OpenProjects, cast(Any, FakeProjects())), it.memories, store, writer, now=lambda: NOW)
+        done = await transfer.import_lines(lines())
+        known: dict[str, Memory] = await it.memories.find(["stays"], "q")
     assert (done["memories"], done["skipped"]) == (1, 1)
     assert list(known) == ["stays"]

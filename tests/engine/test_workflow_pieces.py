@@ -11,26 +11,26 @@ import pytest
 from hunchd.domain.context import Focus
 from hunchd.domain.memory import Kind, Memory, Trust
 from hunchd.domain.signal import CommandFinished
-from hunchd.engine.answering.workflow_pieces import predicted_commands, workflow_pieces
-from hunchd.engine.state.project import Project, Tree
-from hunchd.engine.state.routine import reason_of
-from hunchd.ingestion.workflows.memories import memory_of
-from hunchd.ingestion.workflows.scripts import workflows_in
-from hunchd.prediction.next_step import Expected
-from hunchd.repository.layout import Layout
+from hunchd.engine.answering.workflow_pieces import predict_commands, build_workflow_candidates
+from hunchd.engine.state.project import Project, WorkingTree
+from hunchd.engine.state.routine import explain_step
+from hunchd.ingestion.workflows.memories import workflow_to_memory
+from hunchd.ingestion.workflows.scripts import parse_workflows
+from hunchd.prediction.next_step import PredictedStep
+from hunchd.repository.layout import RepositoryLayout
 
 NOW = datetime(2026, 5, 4, tzinfo=UTC)
 MAKEFILE = "test:\n\tpytest -q\ntest-all:\n\ttox\nlint:\n\truff check .\n"
 
 
 def test_script_named_by_convention_is_omitted(tmp_path: Path) -> None:
-    project = Project("p", "shop", Tree(tmp_path, Layout(tmp_path, None, None)), tmp_path)
+    project = Project("p", "shop", WorkingTree(tmp_path, RepositoryLayout(tmp_path, None, None)), tmp_path)
     project.workflows = {
-        memory.id: memory for memory in (memory_of(one, "p", NOW) for one in workflows_in("Makefile", MAKEFILE))
+        memory.id: memory for memory in (workflow_to_memory(one, "p", NOW) for one in parse_workflows("Makefile", MAKEFILE))
     }
 
     def offered() -> list[str]:
-        return sorted(piece.forms[0][1] for piece in workflow_pieces(project, Focus(project="p", file="a.py"), NOW))
+        return sorted(piece.forms[0][1] for piece in build_workflow_candidates(project, Focus(project="p", file="a.py"), NOW))
 
     assert offered() == ["make lint: ruff check .", "make test: pytest -q"]
     commands = convention("commands", "`make test`, `make fmt`")
@@ -42,7 +42,7 @@ def test_script_named_by_convention_is_omitted(tmp_path: Path) -> None:
 
 
 def test_step_done_once_is_not_suggested(tmp_path: Path) -> None:
-    project = Project("p", "shop", Tree(tmp_path, Layout(tmp_path, None, None)), tmp_path)
+    project = Project("p", "shop", WorkingTree(tmp_path, RepositoryLayout(tmp_path, None, None)), tmp_path)
     told = []
     for minute in range(4):
         told.append(suggest_after(project, "python3 tools/build.py", minute, saved="tools/build.py"))
@@ -52,11 +52,11 @@ def test_step_done_once_is_not_suggested(tmp_path: Path) -> None:
 
 
 def test_often_needs_repeated_command(tmp_path: Path) -> None:
-    project = Project("p", "shop", Tree(tmp_path, Layout(tmp_path, None, None)), tmp_path)
+    project = Project("p", "shop", WorkingTree(tmp_path, RepositoryLayout(tmp_path, None, None)), tmp_path)
     told = []
     for minute in range(5):
         suggest_after(project, "make", minute)
-        (expected,) = predicted_commands(project, project.main, 1, NOW + timedelta(days=9))
+        (expected,) = predict_commands(project, project.main, 1, NOW + timedelta(days=9))
         told.append(expected["reasons"])
 
     assert told[0] == ["done here before"]
@@ -72,12 +72,12 @@ def test_often_needs_repeated_command(tmp_path: Path) -> None:
     ],
 )
 def test_step_done_once_is_not_usual(because: str, once: str, often: str) -> None:
-    assert reason_of(Expected("make", 0.7, because, 1.0, 1.0), None, []) == once
-    assert reason_of(Expected("make", 0.7, because, 4.0, 3.0), None, []) == often
+    assert explain_step(PredictedStep("make", 0.7, because, 1.0, 1.0), None, []) == once
+    assert explain_step(PredictedStep("make", 0.7, because, 4.0, 3.0), None, []) == often
 
 
 def test_repeated_command_needs_changed_file(tmp_path: Path) -> None:
-    project = Project("p", "shop", Tree(tmp_path, Layout(tmp_path, None, None)), tmp_path)
+    project = Project("p", "shop", WorkingTree(tmp_path, RepositoryLayout(tmp_path, None, None)), tmp_path)
     for minute in range(4):
         suggest_after(project, "make", minute)
 
@@ -89,10 +89,10 @@ def suggest_after(project: Project, command: str, minute: int, *, saved: str = "
     """Return the step suggested shortly after `command`, with `saved` changed in between."""
     at = NOW + timedelta(minutes=minute)
     ended = CommandFinished(project="p", at=at, source="shell", command=command, exit_code=0, duration_ms=9)
-    project.routine.ran(ended, "main")
+    project.command_history.record_command(ended, "main")
     if saved:
-        project.routine.saved(saved)
-    return [piece.forms[-1][1] for piece in workflow_pieces(project, Focus(project="p", file="a.py"), at)]
+        project.command_history.record_save(saved)
+    return [piece.forms[-1][1] for piece in build_workflow_candidates(project, Focus(project="p", file="a.py"), at)]
 
 
 def convention(key: str, value: str) -> Memory:

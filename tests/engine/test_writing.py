@@ -11,11 +11,11 @@ import pytest
 
 from hunchd.domain.errors import NotFound
 from hunchd.domain.memory import Kind, Memory
-from hunchd.engine.keeping.writing import Write, Writer
+from hunchd.engine.keeping.writing import PendingWrite, StoreWriter
 from hunchd.store.client import StoreClient
-from hunchd.store.hot import HotTier
+from hunchd.store.hot import MemoryCache
 from hunchd.store.journal.journal import Journal
-from hunchd.store.journal.segments import Record
+from hunchd.store.journal.segments import JournalRecord
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -33,11 +33,11 @@ class PickyStore:
 
 
 class NoJournal:
-    checkpointed = 0
-    last = 0
+    checkpoint_sequence = 0
+    last_sequence = 0
 
-    async def checkpoint(self, sequence: int) -> None:
-        self.checkpointed = sequence
+    async def write_checkpoint(self, sequence: int) -> None:
+        self.checkpoint_sequence = sequence
 
 
 def memory(number: int, project: str) -> Memory:
@@ -48,11 +48,11 @@ def memory(number: int, project: str) -> Memory:
 
 async def test_invalid_record_is_skipped() -> None:
     store, journal = PickyStore(), NoJournal()
-    writer = Writer(
-        cast(Journal, journal), HotTier(), cast(StoreClient, cast(Any, store)), batch=8, gather=0.0, most=100
+    writer = StoreWriter(
+        cast(Journal, journal), MemoryCache(), cast(StoreClient, cast(Any, store)), batch_size=8, gather_seconds=0.0, limit=100
     )
     for number in range(1, 13):
-        writer.add(Write(number, memories=(memory(number, "nobody's" if number in (3, 9) else "p"),)))
+        writer.add(PendingWrite(number, memories=(memory(number, "nobody's" if number in (3, 9) else "p"),)))
 
     running = asyncio.create_task(writer.run())
     async with asyncio.timeout(5):
@@ -61,7 +61,7 @@ async def test_invalid_record_is_skipped() -> None:
     running.cancel()
 
     assert store.kept == [f"m{number}" for number in range(1, 13) if number not in (3, 9)]
-    assert journal.checkpointed == 12
+    assert journal.checkpoint_sequence == 12
     assert writer.trouble == ""
 
 
@@ -75,9 +75,9 @@ class CountingStore:
         self.batches.append(len(memories))
 
 
-def make_writer(store: CountingStore, *, batch: int) -> Writer:
+def make_writer(store: CountingStore, *, batch: int) -> StoreWriter:
     client = cast(StoreClient, cast(Any, store))
-    return Writer(cast(Journal, NoJournal()), HotTier(), client, batch=batch, gather=60.0, most=1_000)
+    return StoreWriter(cast(Journal, NoJournal()), MemoryCache(), client, batch_size=batch, gather_seconds=60.0, limit=1_000)
 
 
 async def test_streamed_records_share_batches() -> None:
@@ -85,7 +85,7 @@ async def test_streamed_records_share_batches() -> None:
     writer = make_writer(store, batch=8)
     running = asyncio.create_task(writer.run())
     for number in range(1, 17):
-        writer.add(Write(number, memories=(memory(number, "p"),)))
+        writer.add(PendingWrite(number, memories=(memory(number, "p"),)))
         await asyncio.sleep(0)
     async with asyncio.timeout(5):
         while writer.pending:
@@ -101,9 +101,9 @@ async def test_drain_does_not_wait_for_batch() -> None:
     running = asyncio.create_task(writer.run())
     async with asyncio.timeout(5):
         for number in (1, 2, 3):
-            writer.add(Write(number, memories=(memory(number, "p"),)))
+            writer.add(PendingWrite(number, memories=(memory(number, "p"),)))
             await asyncio.sleep(0.01)
-            await writer.drained()
+            await writer.drain()
     running.cancel()
 
     assert store.batches == [1, 1, 1]
@@ -115,10 +115,10 @@ class SlowJournal(NoJournal):
     def __init__(self) -> None:
         self.let = asyncio.Event()
 
-    async def append(self, records: Sequence[Record]) -> list[int]:
+    async def append(self, records: Sequence[JournalRecord]) -> list[int]:
         await self.let.wait()
-        self.last += len(records)
-        return list(range(self.last - len(records) + 1, self.last + 1))
+        self.last_sequence += len(records)
+        return list(range(self.last_sequence - len(records) + 1, self.last_sequence + 1))
 
 
 class RecordingStore:
@@ -140,21 +140,21 @@ class RecordingStore:
 
 async def test_removed_project_records_are_dropped() -> None:
     store, journal = RecordingStore(), SlowJournal()
-    writer = Writer(
-        cast(Journal, journal), HotTier(), cast(StoreClient, cast(Any, store)), batch=8, gather=0.0, most=100
+    writer = StoreWriter(
+        cast(Journal, journal), MemoryCache(), cast(StoreClient, cast(Any, store)), batch_size=8, gather_seconds=0.0, limit=100
     )
 
-    def record(project: str) -> Record:
-        return Record(id="x", type="signal", project=project, data={}, at=0.0)
+    def record(project: str) -> JournalRecord:
+        return JournalRecord(id="x", type="signal", project=project, data={}, at=0.0)
 
     def queued(sequences: list[int]) -> None:
         signals = ({"id": "s1", "project": "gone"}, {"id": "s2", "project": "p"})
-        writer.add(Write(sequences[0], (memory(1, "gone"), memory(2, "p")), signals, (("gone", "m3"), ("p", "m4"))))
+        writer.add(PendingWrite(sequences[0], (memory(1, "gone"), memory(2, "p")), signals, (("gone", "m3"), ("p", "m4"))))
 
     running = asyncio.create_task(writer.run())
     arriving = asyncio.create_task(writer.accept([record("gone")], queued))
     await asyncio.sleep(0)
-    leaving = asyncio.create_task(writer.leave("gone"))
+    leaving = asyncio.create_task(writer.remove_project("gone"))
     await asyncio.sleep(0)
     assert not leaving.done()  # a record of it is on its way to the disk
     journal.let.set()

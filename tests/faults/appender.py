@@ -13,10 +13,10 @@ from itertools import count
 from pathlib import Path
 
 from hunchd.domain.errors import StorageFull
-from hunchd.store.journal.journal import Journal, Limits
+from hunchd.store.journal.journal import Journal, JournalLimits
 from tests.faults.records import record
 
-LIMITS = Limits(segment_bytes=8_000, reserve_bytes=256 * 1024, remembered_ids=100_000)
+LIMITS = JournalLimits(segment_bytes=8_000, reserve_bytes=256 * 1024, remembered_ids=100_000)
 # Settled so far behind that the test can tell what must still be replayed.
 LAG = 200
 
@@ -40,7 +40,7 @@ async def append_for_ever(journal: Journal, first: int, number: int) -> None:
             say("ack", one, sequence)
             if choice.random() < 0.01 and sequence > LAG:
                 say("settling", sequence - LAG)
-                await journal.checkpoint(sequence - LAG)
+                await journal.write_checkpoint(sequence - LAG)
             if choice.random() < 0.005:
                 await journal.erase_project("gone")
 
@@ -55,7 +55,7 @@ async def main() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (int(limit[0]), int(limit[0])))
     async with Journal.open(Path(folder), limits=LIMITS) as journal:
         await append_for_ever(journal, int(first), int(number))
-        say("set aside", journal.set_aside)
+        say("set aside", journal.damage_count)
 
 
 if __name__ == "__main__":

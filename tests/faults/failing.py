@@ -8,10 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from hunchd.store.files import Files
+from hunchd.store.files import FileOperations
 
 
-class SlowFiles(Files):
+class SlowFiles(FileOperations):
     """File operations with slow syncs, which are counted."""
 
     def __init__(self, *, seconds: float) -> None:
@@ -24,7 +24,7 @@ class SlowFiles(Files):
         super().sync(descriptor)
 
 
-class FailingFiles(Files):
+class FailingFiles(FileOperations):
     """File operations of which the n-th of some kinds fails, or all from then on until `heal()`."""
 
     KINDS = ("open", "write", "sync", "truncate", "rename", "remove", "allocate", "sync_folder", "read")
@@ -47,8 +47,8 @@ class FailingFiles(Files):
     def create(self, path: Path) -> int:
         return self._try("open", super().create, path)
 
-    def append_to(self, path: Path) -> int:
-        return self._try("open", super().append_to, path)
+    def open_for_append(self, path: Path) -> int:
+        return self._try("open", super().open_for_append, path)
 
     def read(self, path: Path) -> bytes:
         return self._try("read", super().read, path)

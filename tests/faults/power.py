@@ -5,10 +5,10 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
-from hunchd.store.files import Files
+from hunchd.store.files import FileOperations
 
 
-class ForgetfulFiles(Files):
+class ForgetfulFiles(FileOperations):
     """File operations that track which bytes and names are durable.
 
     Bytes are durable after a sync of their file, names (created, renamed, removed) after a sync of their folder.
@@ -28,9 +28,9 @@ class ForgetfulFiles(Files):
         self._pending.append((path, b""))
         return descriptor
 
-    def append_to(self, path: Path) -> int:
+    def open_for_append(self, path: Path) -> int:
         new = not path.exists()
-        descriptor = super().append_to(path)
+        descriptor = super().open_for_append(path)
         self._open[descriptor] = path
         if new:
             self._durable[path] = b""

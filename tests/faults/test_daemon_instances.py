@@ -20,10 +20,10 @@ from socket import socket as Listening
 import psutil
 import pytest
 
-from hunchd.cli.launching import end, holder
-from hunchd.config.places import places
+from hunchd.cli.launching import stop_process, find_lock_holder
+from hunchd.config.places import resolve_app_paths
 from hunchd.daemon.main import take_lock
-from hunchd.protocol.rendezvous import read
+from hunchd.protocol.rendezvous import read_rendezvous
 from tests.daemon.running import STOP, RunningDaemon, running_daemon
 
 SECOND = [sys.executable, "-m", "hunchd.daemon.main"]
@@ -66,7 +66,7 @@ def test_ten_concurrent_daemons_leave_one_running(hunchd_home: Path) -> None:
             time.sleep(0.02)
         [stayed] = [daemon for daemon in daemons if daemon.poll() is None]
         assert {daemon.returncode for daemon in daemons if daemon is not stayed} == {3}
-        assert holder() == stayed.pid
+        assert find_lock_holder() == stayed.pid
         told = [file.read_text() for daemon, file in zip(daemons, said, strict=True) if daemon is not stayed]
         assert set(told) == {f"hunchd: another daemon is running (pid {stayed.pid})\n"}
     finally:
@@ -103,7 +103,7 @@ def starts_after_kills(home: Path, rounds: int) -> None:
                 half.kill()
                 half.wait(10)
             daemon.start()
-            assert holder(places) == daemon.pid
+            assert find_lock_holder(places) == daemon.pid
             assert daemon.told is not None
             assert daemon.told.pid == daemon.pid
         drafts = [entry.name for entry in places.runtime.iterdir() if entry.name.startswith(".")]
@@ -124,7 +124,7 @@ def test_rendezvous_with_foreign_pid_is_ignored(daemon: RunningDaemon) -> None:
     told = daemon.places.rendezvous_file.read_text()
     daemon.kill()
     daemon.places.rendezvous_file.write_text(told.replace(str(daemon.pid), str(os.getpid())))
-    assert holder(daemon.places) is None
+    assert find_lock_holder(daemon.places) is None
     daemon.start()
     assert daemon.get("/status")["resources"]["pid"] == daemon.pid
 
@@ -179,13 +179,13 @@ def test_daemon_without_runtime_directory_ends_keeping_data(daemon: RunningDaemo
 def started_by_a_command(daemon: RunningDaemon) -> Iterator[None]:
     """Use the daemon that `hunch start` found or started, and stop it after the block."""
     subprocess.run([sys.executable, "-m", "hunchd.cli", "start"], check=True, capture_output=True)
-    daemon.told = read(daemon.places.rendezvous_file)
+    daemon.told = read_rendezvous(daemon.places.rendezvous_file)
     try:
         yield
     finally:
-        pid = holder(daemon.places)
+        pid = find_lock_holder(daemon.places)
         assert pid is not None
-        end(pid)
+        stop_process(pid)
 
 
 def test_daemon_with_long_home_path_starts(hunchd_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -219,7 +219,7 @@ def test_foreign_socket_directory_gets_no_token(hunchd_home: Path, monkeypatch: 
     monkeypatch.setenv("HUNCHD_HOME", str(home))
     (session / "hunchd").mkdir()
     with Listening(AF_UNIX) as stranger:
-        stranger.bind(str(places().socket_file))
+        stranger.bind(str(resolve_app_paths().socket_file))
         stranger.listen()
         stranger.setblocking(False)
         os.chown(session / "hunchd", 12345, -1)

@@ -16,16 +16,16 @@ from typing import Any
 
 import pytest
 
-from hunchd.config.places import places
+from hunchd.config.places import resolve_app_paths
 from hunchd.config.settings import EmbeddingSettings, Settings, StoreSettings
 from hunchd.daemon import supervision, wiring
 from hunchd.daemon.supervision import Supervisor, Work
 from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Kind
 from hunchd.engine.engine import Engine
-from hunchd.engine.learning.indexing import Indexing
+from hunchd.engine.learning.indexing import ProjectIndexer
 from hunchd.engine.state.project import Project
-from hunchd.protocol.child import Child
+from hunchd.protocol.child import HelperProcess
 from hunchd.protocol.memories import MemoryDraft
 from tests.repositories import git, make_shop
 
@@ -70,8 +70,8 @@ async def running(monkeypatch: pytest.MonkeyPatch, folder: Path) -> AsyncIterato
     """Run the whole daemon in this process, with a project that is being indexed."""
     saboteur = Saboteur()
     monkeypatch.setattr(wiring, "Supervisor", lambda: saboteur)
-    monkeypatch.setattr(supervision, "FIRST_PAUSE", 0.01)
-    async with wiring.assembled(places(), SETTINGS) as engine:
+    monkeypatch.setattr(supervision, "FIRST_RESTART_DELAY", 0.01)
+    async with wiring.run_components(resolve_app_paths(), SETTINGS) as engine:
         await engine.add_project(str(folder))
         yield engine, saboteur
 
@@ -84,7 +84,7 @@ async def until(holds: Callable[[], Any], what: str, *, within: float = 40.0) ->
 
 
 async def project_is_ready(engine: Engine) -> bool:
-    [project] = await engine.projects()
+    [project] = await engine.list_projects()
     return bool(project["state"] == "ready" and "index_error" not in project)
 
 
@@ -123,7 +123,7 @@ async def _failed_once(engine: Engine, names: set[str]) -> bool:
 
 async def everything_works(engine: Engine, shop: Path) -> None:
     """Check the function of each background task."""
-    [project] = await engine.projects()
+    [project] = await engine.list_projects()
     status = await engine.status()
     ahead = status["prefetch"]["built_ahead"]
 
@@ -136,19 +136,19 @@ async def everything_works(engine: Engine, shop: Path) -> None:
     await until(built_ahead, "a bundle is built ahead")
 
     draft = MemoryDraft(kind=Kind.FACT, title="t", content="kept after all", project=str(shop), ref="r")
-    await engine.file([draft])
+    await engine.store_drafts([draft])
     async with asyncio.timeout(30):  # the writer
-        page = await engine.memories(Filters(project=project["id"], tags=()), 100, None)
+        page = await engine.list_memories(Filters(project=project["id"], tags=()), 100, None)
     assert "kept after all" in json.dumps(page)
 
     await until(lambda: _is_on(engine, _new_branch(shop, "one")), "the checkout is seen")
 
     letter = {"kind": "error", "project": str(shop), "text": "KeyError: 'by letter'", "command": "pytest"}
-    (places().spool / "new" / "letter").write_text(json.dumps(letter))
-    (places().spool / "new" / "letter").chmod(0o600)
+    (resolve_app_paths().spool / "new" / "letter").write_text(json.dumps(letter))
+    (resolve_app_paths().spool / "new" / "letter").chmod(0o600)
 
     async def letter_was_read() -> bool:
-        return not list((places().spool / "new").iterdir())
+        return not list((resolve_app_paths().spool / "new").iterdir())
 
     await until(letter_was_read, "the letter is read")
 
@@ -159,7 +159,7 @@ def _new_branch(shop: Path, name: str) -> str:
 
 
 async def _is_on(engine: Engine, branch: str) -> bool:
-    return (await engine.projects())[0]["branch"] == branch
+    return (await engine.list_projects())[0]["branch"] == branch
 
 
 async def test_failed_watcher_thread_is_replaced(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -186,38 +186,38 @@ def _broken() -> None:
 
 async def test_killed_indexer_is_restarted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     killed: list[int] = []
-    ask = Child._ask
+    ask = HelperProcess._send_call
 
-    async def killed_once(self: Child, method: str, params: Any) -> Any:
+    async def killed_once(self: HelperProcess, method: str, params: Any) -> Any:
         asked = await ask(self, method, params)
         if "indexer" in self.name and not killed and self.pid is not None:
             killed.append(self.pid)
             os.kill(self.pid, signal.SIGKILL)
         return asked
 
-    monkeypatch.setattr(Child, "_ask", killed_once)
+    monkeypatch.setattr(HelperProcess, "_send_call", killed_once)
     async with running(monkeypatch, make_shop(tmp_path / "shop")) as (engine, _):
         await until(lambda: project_is_ready(engine), "the project is read after all")
-        [project] = await engine.projects()
+        [project] = await engine.list_projects()
         assert killed
         assert project["progress"]["commits"]["done"] == 9
 
 
 async def test_restarted_indexer_completes_index(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     killed: list[int] = []
-    take = Indexing._take
+    take = ProjectIndexer._apply_step
 
-    async def killed_after_the_first_model(self: Indexing, project: Project, step: dict[str, Any]) -> None:
+    async def killed_after_the_first_model(self: ProjectIndexer, project: Project, step: dict[str, Any]) -> None:
         await take(self, project, step)
         if step["stage"] == "model" and not killed and self._indexer.pid is not None:
             killed.append(self._indexer.pid)
             os.kill(self._indexer.pid, signal.SIGKILL)
 
-    monkeypatch.setattr(Indexing, "_take", killed_after_the_first_model)
+    monkeypatch.setattr(ProjectIndexer, "_apply_step", killed_after_the_first_model)
     async with running(monkeypatch, make_shop(tmp_path / "shop")) as (engine, _):
         await until(lambda: project_is_ready(engine), "the project is read after all")
-        [project] = await engine.projects()
-        page = await engine.memories(Filters(project=project["id"], tags=(), kinds=(Kind.EPISODE,)), 100, None)
+        [project] = await engine.list_projects()
+        page = await engine.list_memories(Filters(project=project["id"], tags=(), kinds=(Kind.EPISODE,)), 100, None)
         assert killed
         assert page["total"] == 9
 
@@ -234,7 +234,7 @@ async def test_failed_nightly_run_is_counted_and_repeated(monkeypatch: pytest.Mo
             return IntervalTrigger(seconds=0.05, timezone=UTC, start_date=datetime.now(UTC))
 
     monkeypatch.setattr(nightly, "CronTrigger", SoonAndAgain)
-    monkeypatch.setattr(supervision, "FIRST_PAUSE", 0.01)
+    monkeypatch.setattr(supervision, "FIRST_RESTART_DELAY", 0.01)
     nights, enough = 0, asyncio.Event()
 
     async def work() -> None:
@@ -245,7 +245,7 @@ async def test_failed_nightly_run_is_counted_and_repeated(monkeypatch: pytest.Mo
         enough.set()
 
     supervisor = Supervisor()
-    supervisor.start("nightly", lambda: nightly.every_night(work, 3))
+    supervisor.start("nightly", lambda: nightly.run_every_night(work, 3))
     async with asyncio.timeout(10):
         await enough.wait()
     [line] = supervisor.status()

@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from hunchd.domain.errors import StoreError
-from hunchd.store.journal.journal import Journal, Limits
+from hunchd.store.journal.journal import Journal, JournalLimits
 from tests.faults.failing import FailingFiles
 from tests.faults.records import is_whole, numbers_in, record, records, segments
 
-LIMITS = Limits(segment_bytes=1_500, reserve_bytes=0, remembered_ids=1_000)
+LIMITS = JournalLimits(segment_bytes=1_500, reserve_bytes=0, remembered_ids=1_000)
 
 
 async def filled(folder: Path) -> Path:
@@ -25,19 +25,19 @@ async def filled(folder: Path) -> Path:
     async with Journal.open(folder, limits=LIMITS) as journal:
         for start in range(0, 60, 3):
             await journal.append(records(range(start, start + 3)))
-        await journal.checkpoint(30)
+        await journal.write_checkpoint(30)
     return folder
 
 
 async def reopened(folder: Path) -> tuple[list[int], int, list[int]]:
     """Return the replayed numbers, the set-aside count, and the sequence of a new record."""
     async with Journal.open(folder, limits=LIMITS) as journal:
-        before = journal.last
+        before = journal.last_sequence
         new = await journal.append([record(10_000)])
         replayed = numbers_in(journal)
         assert replayed[-1] == 10_000
         assert new[0] > before
-        return replayed[:-1], journal.set_aside, new
+        return replayed[:-1], journal.damage_count, new
 
 
 async def test_torn_tail_is_truncated_at_every_length(tmp_path: Path) -> None:
@@ -53,7 +53,7 @@ async def test_torn_tail_is_truncated_at_every_length(tmp_path: Path) -> None:
         async with Journal.open(folder) as journal:
             assert numbers_in(journal) == [1]
             assert segment.stat().st_size == whole
-            assert journal.set_aside == 0
+            assert journal.damage_count == 0
             await journal.append(records([2]))
             assert numbers_in(journal) == [1, 2]
         assert is_whole(segment)
@@ -69,7 +69,7 @@ async def test_damaged_record_is_set_aside(tmp_path: Path) -> None:
     segment.write_bytes(content[:at] + b"X" + content[at + 1 :])
     async with Journal.open(folder) as journal:
         assert numbers_in(journal) == [0, 1, 2, 3, 5, 6, 7, 8, 9]
-        assert journal.set_aside == 1
+        assert journal.damage_count == 1
     [copy] = (folder / "set-aside").iterdir()
     assert b'Xid":"id-4"' in copy.read_bytes()
     assert copy.stat().st_mode & 0o777 == 0o600
@@ -144,7 +144,7 @@ async def test_lost_checkpoint_replays_remaining_records(
     async with Journal.open(folder, limits=LIMITS) as journal:
         replayed = numbers_in(journal)
         assert set(range(30, 60)) <= set(replayed) <= set(range(60))
-        assert journal.last >= 60
+        assert journal.last_sequence >= 60
         assert await journal.append(records(range(60))) == list(range(1, 61))
 
 
@@ -169,9 +169,9 @@ async def test_repeated_replay_is_identical(tmp_path: Path) -> None:
     seen = []
     for _ in range(3):
         async with Journal.open(folder, limits=LIMITS) as journal:
-            seen.append(list(journal.replay()))
+            seen.append(list(journal.iterate_records()))
             await asyncio.sleep(0)
-            assert len(list(journal.replay())) == journal.pending
+            assert len(list(journal.iterate_records())) == journal.pending_count
     assert seen[0] == seen[1] == seen[2]
     assert len(seen[0]) == 30
 
@@ -191,8 +191,8 @@ async def test_unreadable_file_loses_only_its_records(tmp_path: Path, error: int
                 replayed = numbers_in(journal)
                 if not files.failed:
                     break
-                assert journal.last > 60
-                assert error == errno.EMFILE or journal.set_aside >= 1
+                assert journal.last_sequence > 60
+                assert error == errno.EMFILE or journal.damage_count >= 1
         except (StoreError, OSError):
             assert error == errno.EMFILE
         else:

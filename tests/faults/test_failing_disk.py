@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 
 from hunchd.domain.errors import HunchError, StorageFull, StoreError
-from hunchd.store.files import Files
-from hunchd.store.journal.journal import Journal, Limits, Record
+from hunchd.store.files import FileOperations
+from hunchd.store.journal.journal import Journal, JournalLimits, JournalRecord
 from tests.faults.failing import FailingFiles
 from tests.faults.records import numbers_in, record, records
 
-LIMITS = Limits(segment_bytes=1_500, reserve_bytes=64 * 1024, remembered_ids=50)
+LIMITS = JournalLimits(segment_bytes=1_500, reserve_bytes=64 * 1024, remembered_ids=50)
 
 
 class Client:
@@ -30,7 +30,7 @@ class Client:
         self.erased: set[int] = set()
         self.erasing: set[int] = set()
 
-    async def work(self, folder: Path, files: Files) -> None:
+    async def work(self, folder: Path, files: FileOperations) -> None:
         """Run one life of a daemon, which ends with a failed opening."""
         journal = Journal.open(folder, limits=LIMITS, files=files)
         try:
@@ -39,7 +39,7 @@ class Client:
             half = self.acknowledged.get(19)
             if half is not None:
                 self.settled = half  # from now on it may be dropped, whether we are told so or not
-                await _done(lambda: journal.checkpoint(half))
+                await _done(lambda: journal.write_checkpoint(half))
             await self._erase(journal, {30, 31, 32})
             await asyncio.gather(*(self._append(journal, [number]) for number in range(40, 60)))
         finally:
@@ -57,7 +57,7 @@ class Client:
     async def _erase(self, journal: Journal, numbers: set[int]) -> None:
         self.erasing |= numbers
         for _ in range(3):
-            if await _done(lambda: journal.rewrite(lambda record: record.data["number"] in numbers)):
+            if await _done(lambda: journal.erase_records(lambda record: record.data["number"] in numbers)):
                 self.erased |= numbers
                 return
 
@@ -70,7 +70,7 @@ async def _done(work: Callable[[], Awaitable[object]]) -> bool:
     return True
 
 
-def check(client: Client, replayed: list[tuple[int, Record]]) -> None:
+def check(client: Client, replayed: list[tuple[int, JournalRecord]]) -> None:
     found = {record.data["number"]: sequence for sequence, record in replayed}
     assert len(found) == len(replayed), "a record is there twice"
     assert [sequence for sequence, _ in replayed] == sorted({sequence for sequence, _ in replayed})
@@ -92,7 +92,7 @@ async def test_single_failure_loses_no_acknowledged_record(tmp_path: Path, error
         if not files.failed:
             break
         async with Journal.open(folder, limits=LIMITS) as journal:
-            check(client, list(journal.replay()))
+            check(client, list(journal.iterate_records()))
             again = {
                 number: sequence for number, sequence in client.acknowledged.items() if number not in client.erasing
             }
@@ -141,17 +141,17 @@ async def test_full_disk_rejects_batch_and_releases_reserve(tmp_path: Path) -> N
         files.rearm()
         with pytest.raises(StorageFull):
             await journal.append(records(range(10, 20)))
-        assert journal.full
+        assert journal.is_disk_full
         assert not reserve.exists()
         assert numbers_in(journal) == list(range(10))
         files.heal()
         await journal.append(records(range(10, 20)))
-        assert not journal.full
+        assert not journal.is_disk_full
         assert reserve.exists()
 
 
 async def test_unexpected_write_error_reaches_callers(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    class Faulty(Files):
+    class Faulty(FileOperations):
         broken = False
 
         def write(self, descriptor: int, content: bytes) -> None:

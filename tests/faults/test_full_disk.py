@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from hunchd.domain.errors import StorageFull
-from hunchd.store.journal.journal import Journal, Limits
+from hunchd.store.journal.journal import Journal, JournalLimits
 from tests.faults.appender import LIMITS
 from tests.faults.records import is_whole, numbers_in, record, segments
 from tests.faults.test_kill import ROOT, SOURCE, Seen
@@ -46,7 +46,7 @@ async def fill(journal: Journal, number: int) -> int:
 
 
 async def test_journal_on_full_disk_checkpoints_and_recovers(small_disk: Path) -> None:
-    limits = Limits(segment_bytes=MIB, reserve_bytes=2 * MIB)
+    limits = JournalLimits(segment_bytes=MIB, reserve_bytes=2 * MIB)
     async with Journal.open(small_disk / "journal", limits=limits) as journal:
         ballast = small_disk / "other"
         ballast.write_bytes(bytes(2 * MIB))
@@ -56,7 +56,7 @@ async def test_journal_on_full_disk_checkpoints_and_recovers(small_disk: Path) -
         assert "disk is full" in str(journal.failure) or "No space" in str(journal.failure)
         assert os.statvfs(small_disk).f_bavail > 0  # the reserve: others can clean up
 
-        await journal.checkpoint(refused // 2)
+        await journal.write_checkpoint(refused // 2)
         assert numbers_in(journal) == list(range(refused // 2, refused))
 
         ballast.unlink()
@@ -78,7 +78,7 @@ async def fill_one(journal: Journal, number: int) -> int | None:
 
 
 async def test_journal_opens_and_replays_on_full_disk(small_disk: Path) -> None:
-    limits = Limits(segment_bytes=MIB, reserve_bytes=MIB)
+    limits = JournalLimits(segment_bytes=MIB, reserve_bytes=MIB)
     async with Journal.open(small_disk / "journal", limits=limits) as journal:
         refused = await fill(journal, 0)
     stuff(small_disk / "other")
@@ -86,7 +86,7 @@ async def test_journal_opens_and_replays_on_full_disk(small_disk: Path) -> None:
         assert numbers_in(journal) == list(range(refused))
         with pytest.raises(StorageFull):
             await journal.append([record(refused, text="x" * 20_000)])
-        await journal.checkpoint(refused - 10)  # cleaning up needs no room, it makes some
+        await journal.write_checkpoint(refused - 10)  # cleaning up needs no room, it makes some
         await journal.append([record(refused)])
         assert numbers_in(journal) == list(range(refused - 10, refused + 1))
 

@@ -57,14 +57,14 @@ async def rounds(folder: Path, number: int, seed: int) -> Seen:
     for turn in range(number):
         seen.take(run_and_kill(folder, 1_000_000 * turn, chance.uniform(0, 0.25)))
         async with Journal.open(folder, limits=LIMITS) as journal:
-            replayed = list(journal.replay())
+            replayed = list(journal.iterate_records())
             found = {record.data["number"]: sequence for sequence, record in replayed}
             assert len(found) == len(replayed)
             due = {n: s for n, s in seen.acknowledged.items() if s > seen.settled and n % 50 != 7}
             assert due.items() <= found.items()
             kept = [number for number in seen.acknowledged if number % 50 != 7][-1_000:]
             assert await journal.append(records(kept)) == [seen.acknowledged[number] for number in kept]
-            assert journal.set_aside == 0
+            assert journal.damage_count == 0
     sequences = list(seen.acknowledged.values())
     assert len(set(sequences)) == len(sequences)
     return seen

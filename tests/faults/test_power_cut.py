@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from hunchd.store.journal.journal import Journal, Limits
+from hunchd.store.journal.journal import Journal, JournalLimits
 from tests.faults.power import ForgetfulFiles
 from tests.faults.records import record, records
 
-LIMITS = Limits(segment_bytes=1_500, reserve_bytes=0, remembered_ids=100)
+LIMITS = JournalLimits(segment_bytes=1_500, reserve_bytes=0, remembered_ids=100)
 
 
 class CuttableFiles(ForgetfulFiles):
@@ -65,9 +65,9 @@ async def life(folder: Path, files: CuttableFiles) -> tuple[dict[int, int], int,
             acknowledged |= {number: sequence for number, [sequence] in zip(numbers, sequences, strict=True)}
             if start % 40 == 20:
                 settled = sequences[0][0] - 12
-                await journal.checkpoint(settled)
+                await journal.write_checkpoint(settled)
             if start == 100:
-                await journal.rewrite(lambda record: record.data["number"] in (90, 99))
+                await journal.erase_records(lambda record: record.data["number"] in (90, 99))
                 erased = {90, 99} if files.left > 0 else set()
     return acknowledged, settled, erased
 
@@ -81,7 +81,7 @@ async def test_power_cut_loses_no_acknowledged_record(tmp_path: Path, seed: int)
         acknowledged, settled, erased = await life(tmp_path / f"before-{turn}", files)
         assert files.left <= 0, "the picture was never taken"
         async with Journal.open(picture, limits=LIMITS) as journal:
-            replayed = list(journal.replay())
+            replayed = list(journal.iterate_records())
             found = {record.data["number"]: sequence for sequence, record in replayed}
             due = {n: s for n, s in acknowledged.items() if s > settled and n not in (90, 99)}
             assert due.items() <= found.items()

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from hunchd.domain.history import Unit
-from hunchd.ingestion.commit_facts import facts_of_unit, is_outlived
+from hunchd.ingestion.commit_facts import extract_commit_facts, is_obsolete_rename
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 
@@ -34,16 +34,16 @@ def unit(subject: str) -> Unit:
     ],
 )
 def test_rename_fact_is_current_while_name_exists(names: set[str], outlived: bool) -> None:
-    (fact,) = facts_of_unit(unit("Rename shop.UserStore to shop.AccountStore"), "p", now=NOW)
-    assert is_outlived(fact, names) is outlived
+    (fact,) = extract_commit_facts(unit("Rename shop.UserStore to shop.AccountStore"), "p", now=NOW)
+    assert is_obsolete_rename(fact, names) is outlived
 
 
 def test_rename_fact_is_obsolete_when_type_removed() -> None:
-    (fact,) = facts_of_unit(unit("Rename Shop::open_all to Shop::serve"), "p", now=NOW)
-    assert not is_outlived(fact, {"Shop", "serve"})
-    assert is_outlived(fact, {"serve"})
+    (fact,) = extract_commit_facts(unit("Rename Shop::open_all to Shop::serve"), "p", now=NOW)
+    assert not is_obsolete_rename(fact, {"Shop", "serve"})
+    assert is_obsolete_rename(fact, {"serve"})
 
 
 def test_other_facts_do_not_depend_on_names() -> None:
-    facts = facts_of_unit(unit("Use pytest instead of unittest"), "p", now=NOW)
-    assert [is_outlived(fact, set()) for fact in facts] == [False]
+    facts = extract_commit_facts(unit("Use pytest instead of unittest"), "p", now=NOW)
+    assert [is_obsolete_rename(fact, set()) for fact in facts] == [False]

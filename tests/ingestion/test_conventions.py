@@ -11,24 +11,24 @@ from pathlib import Path
 import pytest
 
 from hunchd.domain.memory import Memory, Status, Trust
-from hunchd.ingestion.conventions import conventions, globs_of, guides_of, is_on_demand, part_of
-from hunchd.ingestion.decisions import Instruction, decision_in, instructions_in, is_record
-from hunchd.ingestion.manifests.reading import statements
-from hunchd.ingestion.topics import files_about, topics
-from hunchd.protocol.memories import memory_from_json, memory_json
+from hunchd.ingestion.conventions import extract_conventions, get_globs, collect_guides, is_on_demand, get_part
+from hunchd.ingestion.decisions import Instruction, parse_decision, extract_instructions, is_record
+from hunchd.ingestion.manifests.reading import read_statements
+from hunchd.ingestion.topics import find_topic_files, find_topics
+from hunchd.protocol.memories import memory_from_json, memory_to_json
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 
 
 def read_values(path: str, text: str) -> dict[str, str]:
-    return {statement.key: statement.value for statement in statements(path, text)}
+    return {statement.key: statement.value for statement in read_statements(path, text)}
 
 
 def extract_facts(root: Path, files: dict[str, str]) -> list[Memory]:
     for path, text in files.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_text(text)
-    return list(conventions(root, files, project="p", now=NOW))
+    return list(extract_conventions(root, files, project="p", now=NOW))
 
 
 @pytest.mark.parametrize(
@@ -199,7 +199,7 @@ def test_deployment_folder_applies_to_whole_project(tmp_path: Path) -> None:
         "examples/compose.yaml": "services:\n  db:\n    image: mysql:8\n",
     })  # fmt: skip
 
-    assert {fact.key: (fact.value, part_of(fact)) for fact in facts} == {
+    assert {fact.key: (fact.value, get_part(fact)) for fact in facts} == {
         "database": ("postgres 16", ""),
         "before a commit": ("husky: lint-staged", ""),
         "database in examples": ("mysql 8", "examples"),
@@ -211,7 +211,7 @@ def test_fact_id_is_stable_when_value_changes(tmp_path: Path) -> None:
     after = extract_facts(tmp_path, {"pyproject.toml": '[project]\nrequires-python = ">=3.11"\n'})
     assert [fact.id for fact in before] == [fact.id for fact in after]
     assert before[0].value != after[0].value
-    assert memory_from_json(memory_json(after[0])) == after[0]
+    assert memory_from_json(memory_to_json(after[0])) == after[0]
 
 
 RECORD = """# 12. Sessions stay signed cookies
@@ -275,7 +275,7 @@ def test_decision_record_is_detected_by_path(path: str, record: bool) -> None:
     ],
 )
 def test_record_without_decision_yields_none(text: str) -> None:
-    assert decision_in("docs/decisions/vault.md", text, frozenset()) is None
+    assert parse_decision("docs/decisions/vault.md", text, frozenset()) is None
 
 
 MADR = """---
@@ -357,7 +357,7 @@ Use make for everything.
     ],
 )  # fmt: skip
 def test_decision_record_formats_are_parsed(text: str, title: str, decision: str, status: str) -> None:
-    read = decision_in("docs/adr/0007-a.md", text, frozenset())
+    read = parse_decision("docs/adr/0007-a.md", text, frozenset())
 
     assert read is not None
     assert (read.title, read.decision, read.status) == (title, decision, status)
@@ -377,7 +377,7 @@ def test_agent_page_applies_to_its_folder(tmp_path: Path) -> None:
         "web/CONTRIBUTING.md": "- Avoid jQuery from now on.\n",
         "a/b/c/d/e/AGENTS.md": "- Never come here again.\n",
     }
-    asked = [(fact.content, part_of(fact)) for fact in extract_facts(tmp_path, pages) if fact.category == "instruction"]
+    asked = [(fact.content, get_part(fact)) for fact in extract_facts(tmp_path, pages) if fact.category == "instruction"]
 
     assert sorted(asked) == [
         ("Always use the api client.", "core"),
@@ -392,7 +392,7 @@ RULE = "---\ndescription: {}\nglobs: {}\nalwaysApply: {}\n---\n{}\n"
 
 
 def map_scopes(facts: Iterable[Memory]) -> dict[str, tuple[str, tuple[str, ...], bool]]:
-    return {fact.content: (str(fact.source["path"]), globs_of(fact), is_on_demand(fact)) for fact in facts}
+    return {fact.content: (str(fact.source["path"]), get_globs(fact), is_on_demand(fact)) for fact in facts}
 
 
 def test_agent_rule_scope_follows_its_settings(tmp_path: Path) -> None:
@@ -410,7 +410,7 @@ def test_agent_rule_scope_follows_its_settings(tmp_path: Path) -> None:
     }
     assert [fact.tags for fact in facts if is_on_demand(fact)] == [("Building forms",)]
     assert {(fact.category, fact.trust, fact.confidence) for fact in facts} == {("instruction", Trust.UNTRUSTED, 0.8)}
-    assert [memory_from_json(memory_json(fact)) for fact in facts] == facts
+    assert [memory_from_json(memory_to_json(fact)) for fact in facts] == facts
 
 
 def test_duplicate_instruction_is_stored_with_widest_scope(tmp_path: Path) -> None:
@@ -423,7 +423,7 @@ def test_duplicate_instruction_is_stored_with_widest_scope(tmp_path: Path) -> No
         "CLAUDE.md": "- Never log tokens.\n",
         "web/.windsurf/rules/a.md": "- Never log tokens.\n- Use tabs everywhere.",
     })  # fmt: skip
-    assert sorted((fact.content, part_of(fact), globs_of(fact)) for fact in facts) == [
+    assert sorted((fact.content, get_part(fact), get_globs(fact)) for fact in facts) == [
         ("Avoid global state.", "", ("src/**", "lib/**")),
         ("Never log tokens", "", ()),
         ("Prefer small functions.", "", ()),
@@ -443,15 +443,15 @@ def test_symlinked_guide_is_read_only_inside_project(tmp_path: Path) -> None:
     (root / ".cursorrules").symlink_to(tmp_path / "outside.md")
     facts = extract_facts(root, {".ai/rules.md": "- Never log tokens.\n@../../outside.md"})
     assert map_scopes(facts) == {"Never log tokens.": (".ai/rules.md", (), False)}
-    assert guides_of(root, [".ai/rules.md"]).named == {".ai/rules.md"}
+    assert collect_guides(root, [".ai/rules.md"]).imported_paths == {".ai/rules.md"}
     (root / ".ai/rules.md").unlink()
     (root / ".ai/rules.md").symlink_to("../../outside.md")  # replaced after listing
-    assert list(conventions(root, [".ai/rules.md"], project="p", now=NOW)) == []
+    assert list(extract_conventions(root, [".ai/rules.md"], project="p", now=NOW)) == []
 
 
 def test_instructions_are_imperative_sentences() -> None:
     text = "# Rules\n\nThis is prose.\n- Always run `just check` before pushing.\n* Never log tokens.\n```\nuse this code\n```\n1. Fork it.\n"
-    assert get_sentences(instructions_in(text)) == ["Always run `just check` before pushing.", "Never log tokens."]
+    assert get_sentences(extract_instructions(text)) == ["Always run `just check` before pushing.", "Never log tokens."]
 
 
 def test_contact_advice_is_no_instruction() -> None:
@@ -460,7 +460,7 @@ PLEASE DO NOT POST GENERAL QUESTIONS that are not about bugs.
 Make sure your bug hasn't already been reported.
 Do not add docstrings only to address silenced lint issues.
 """
-    assert get_sentences(instructions_in(text)) == ["Do not add docstrings only to address silenced lint issues."]
+    assert get_sentences(extract_instructions(text)) == ["Do not add docstrings only to address silenced lint issues."]
 
 
 def test_contribution_steps_are_no_instruction() -> None:
@@ -469,7 +469,7 @@ def test_contribution_steps_are_no_instruction() -> None:
         "Make sure you've installed the dependencies first.",
         "Never change the order of callbacks.",
     )
-    assert get_sentences(instructions_in("\n\n".join(asked), strong=True)) == [asked[2]]
+    assert get_sentences(extract_instructions("\n\n".join(asked), strong=True)) == [asked[2]]
 
 
 def test_wrapped_instruction_is_joined() -> None:
@@ -488,19 +488,19 @@ Use tabs
 Never use spaces at the end
 | Never | a table |
 """
-    assert get_sentences(instructions_in(text)) == [
+    assert get_sentences(extract_instructions(text)) == [
         "Do not add tests that mock everything just to touch a given line of code.",
         "Always write the changelog entry in the present tense, and never skip it.",
         "Never use spaces at the end",
     ]
-    assert get_sentences(instructions_in("Avoid a\n```\nAvoid what is code here\n```\nAvoid what is prose\n")) == [
+    assert get_sentences(extract_instructions("Avoid a\n```\nAvoid what is code here\n```\nAvoid what is prose\n")) == [
         "Avoid what is prose"
     ]
 
 
 def test_instruction_keeps_code_spans() -> None:
     text = "- Use `**/*.py` and **`__all__`** for *all* of __them__.\n- Never `_guess`, *never* ask for_it.\n"
-    assert get_sentences(instructions_in(text)) == [
+    assert get_sentences(extract_instructions(text)) == [
         "Use `**/*.py` and `__all__` for all of them.",
         "Never `_guess`, never ask for_it.",
     ]
@@ -516,7 +516,7 @@ Always sign.
 [![Build](b.svg)](https://ci)
 [one]: https://example.org/one
 """
-    assert get_sentences(instructions_in(text)) == ["Follow Review Comments and the style section of Go in Production."]
+    assert get_sentences(extract_instructions(text)) == ["Follow Review Comments and the style section of Go in Production."]
 
 
 @pytest.mark.parametrize(
@@ -529,8 +529,8 @@ Always sign.
     ],
 )
 def test_very_long_line_is_parsed_quickly(line: str) -> None:
-    assert "Never guess what it means." in get_sentences(instructions_in(f"{line}\n\n- Never guess what it means.\n"))
-    assert decision_in("docs/adr/1.md", f"# Title\n{line}\n\n## Decision\n\nWe use tabs, always.\n", frozenset())
+    assert "Never guess what it means." in get_sentences(extract_instructions(f"{line}\n\n- Never guess what it means.\n"))
+    assert parse_decision("docs/adr/1.md", f"# Title\n{line}\n\n## Decision\n\nWe use tabs, always.\n", frozenset())
 
 
 def test_ci_versions_are_merged_over_workflows(tmp_path: Path) -> None:
@@ -631,13 +631,13 @@ def test_instruction_is_untrusted(tmp_path: Path) -> None:
 def test_topics_are_names_with_most_definitions() -> None:
     defined = [("src/shop/cart.py", "python", 30), ("src/shop/utils.py", "python", 50), ("src/orders/rowGuard.ts", "typescript", 9),
                ("tests/test_cart.py", "python", 90), ("README.md", "markdown", 40)]  # fmt: skip
-    assert topics(defined) == ("shop", "cart", "row guard", "orders")
+    assert find_topics(defined) == ("shop", "cart", "row guard", "orders")
 
 
 def test_ubiquitous_file_name_is_no_topic() -> None:
     names = ("fetch", "mouse", "scroll", "title", "storage", "image", "swipe", "idle", "fps")
     defined = [(f"src/{name}/{file}", "vue", 30) for name in names for file in ("demo.vue", f"{name}.ts")]
-    assert set(topics(defined)) == set(names)
+    assert set(find_topics(defined)) == set(names)
 
 
 def test_topics_of_sample_project_are_its_samples() -> None:
@@ -648,7 +648,7 @@ def test_topics_of_sample_project_are_its_samples() -> None:
         ("mvnw", "bash", 2),
         ("docker/Makefile", "make", 3),
     )
-    assert topics(defined) == ("owner", "vet controller", "vet", "docker")
+    assert find_topics(defined) == ("owner", "vet controller", "vet", "docker")
 
 
 def test_topic_name_is_split_into_words() -> None:
@@ -659,10 +659,10 @@ def test_topic_name_is_split_into_words() -> None:
         "2048.c",
         "a/__testfixtures__/named.ts",
     )
-    assert topics((name, "x", 1) for name in names) == ("2048", "chrome php handler", "linear models", "oauth token")
+    assert find_topics((name, "x", 1) for name in names) == ("2048", "chrome php handler", "linear models", "oauth token")
 
 
 def test_topic_returns_files_of_its_name() -> None:
     defined = [("docs/row-guard.md", "markdown", 9), ("src/rowGuard.ts", "typescript", 3), ("src/row_guard/deep.py", "python", 50),
                ("src/other.py", "python", 60), ("tests/row_guard.py", "python", 70)]  # fmt: skip
-    assert files_about("row guard", defined, 3) == ["src/rowGuard.ts", "src/row_guard/deep.py", "tests/row_guard.py"]
+    assert find_topic_files("row guard", defined, 3) == ["src/rowGuard.ts", "src/row_guard/deep.py", "tests/row_guard.py"]

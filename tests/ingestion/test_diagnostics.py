@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pytest
 
 from hunchd.ingestion.diagnostics import find_diagnostic
-from hunchd.ingestion.errors import understood
+from hunchd.ingestion.errors import parse_error
 from hunchd.ingestion.summaries import is_summary
 
 
@@ -92,28 +92,28 @@ CASES = {
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_unknown_tool_headline_names_the_error(case: Case) -> None:
-    read = understood(case.text)
+    read = parse_error(case.text)
 
     assert read.headline == case.headline
-    assert next(((place.path, place.line) for place in read.nearest), ("", 0)) == case.place
+    assert next(((place.path, place.line) for place in read.nearest_places), ("", 0)) == case.place
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_unknown_tool_other_error_differs(case: Case) -> None:
-    read = understood(case.text)
+    read = parse_error(case.text)
 
-    assert understood(case.text.replace(*case.other)).fingerprint != read.fingerprint
+    assert parse_error(case.text.replace(*case.other)).fingerprint != read.fingerprint
     again = case.text
     for old, new in case.again:
         again = again.replace(old, new)
-    assert understood(again).fingerprint == read.fingerprint
+    assert parse_error(again).fingerprint == read.fingerprint
 
 
 def test_same_message_on_other_source_differs() -> None:
     """A message without a name is told apart by the line of source that it marks."""
     text = "Error (7576): Undeclared identifier.\n --> Tape.sol:4:9:\n  |\n4 |         return roll;\n  |                ^^^^\n"
 
-    assert understood(text).fingerprint != understood(text.replace("roll;", "tape;")).fingerprint
+    assert parse_error(text).fingerprint != parse_error(text.replace("roll;", "tape;")).fingerprint
 
 
 def test_wrapper_failures_yield_to_the_cause() -> None:

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from hunchd.domain.session import Event, Message, Turn, turns_of
-from hunchd.ingestion.chapters import chapters_of, outcome_of
-from hunchd.ingestion.digesting import digested, kind_of, sentences
+from hunchd.domain.session import MessageType, Message, Turn, group_into_turns
+from hunchd.ingestion.chapters import segment_session, judge_outcome
+from hunchd.ingestion.digesting import digest_turns, classify_sentence, split_sentences
 
 
-def turns(*said: tuple[Event, str] | tuple[Event, str, str, dict[str, Any]]) -> tuple[Turn, ...]:
+def turns(*said: tuple[MessageType, str] | tuple[MessageType, str, str, dict[str, Any]]) -> tuple[Turn, ...]:
     messages = []
     for number, (event, text, *rest) in enumerate(said, start=1):
         name, data = rest if rest else (None, {})
@@ -20,7 +20,7 @@ def turns(*said: tuple[Event, str] | tuple[Event, str, str, dict[str, Any]]) -> 
         messages.append(
             Message(number=number, id=f"m{number}", event=event, text=text, at=at, tokens=10, name=name, data=data)
         )
-    return turns_of(messages)
+    return group_into_turns(messages)
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def turns(*said: tuple[Event, str] | tuple[Event, str, str, dict[str, Any]]) -> 
     ],
 )
 def test_user_sentence_is_classified_by_words(sentence: str, kind: str | None) -> None:
-    assert kind_of(sentence, by_user=True) == kind
+    assert classify_sentence(sentence, by_user=True) == kind
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_user_sentence_is_classified_by_words(sentence: str, kind: str | None) -
     ],
 )
 def test_assistant_sentence_is_classified_by_words(sentence: str, kind: str | None) -> None:
-    assert kind_of(sentence, by_user=False) == kind
+    assert classify_sentence(sentence, by_user=False) == kind
 
 
 def test_sentences_skip_code_and_keep_abbreviations() -> None:
@@ -64,19 +64,19 @@ def test_sentences_skip_code_and_keep_abbreviations() -> None:
         "1. Use it, e.g. Like this one.\n```\nwe use nothing here\n```\n- **Never** push on Friday. It hurts everybody!"
     )
 
-    assert sentences(text) == ["Use it, e.g. Like this one.", "Never push on Friday.", "It hurts everybody!"]
+    assert split_sentences(text) == ["Use it, e.g. Like this one.", "Never push on Friday.", "It hurts everybody!"]
 
 
 def test_point_quotes_sentence_of_its_turn() -> None:
     session = turns(
-        (Event.USER, "We use uv instead of pip, because it is faster. And the sky is blue."),
-        (Event.ASSISTANT, "Understood."),
-        (Event.CALL, "", "Edit", {"input": {"file_path": "pyproject.toml"}}),
-        (Event.RESULT, "ok", "Edit", {}),
-        (Event.CALL, 'git commit -m "Switch to uv"', "bash", {"input": {"command": 'git commit -m "Switch to uv"'}}),
-        (Event.RESULT, "=== 1 failed, 3 passed in 2s ===", "bash", {}),
+        (MessageType.USER, "We use uv instead of pip, because it is faster. And the sky is blue."),
+        (MessageType.ASSISTANT, "Understood."),
+        (MessageType.CALL, "", "Edit", {"input": {"file_path": "pyproject.toml"}}),
+        (MessageType.RESULT, "ok", "Edit", {}),
+        (MessageType.CALL, 'git commit -m "Switch to uv"', "bash", {"input": {"command": 'git commit -m "Switch to uv"'}}),
+        (MessageType.RESULT, "=== 1 failed, 3 passed in 2s ===", "bash", {}),
     )
-    digest = digested(session)
+    digest = digest_turns(session)
 
     assert [(point.kind, point.text, point.turn) for point in digest.points] == [
         ("decision", "We use uv instead of pip, because it is faster.", 1),
@@ -84,7 +84,7 @@ def test_point_quotes_sentence_of_its_turn() -> None:
         ("action", "committed: Switch to uv", 3),
         ("insight", "bash said: === 1 failed, 3 passed in 2s ===", 3),
     ]
-    assert digest == digested(session)
+    assert digest == digest_turns(session)
     assert digest.points[0].message == "m1"
 
 
@@ -93,39 +93,39 @@ def test_failure_is_read_from_run_tools_only() -> None:
         'func check() {\n    return Error("invalid port")\n}\nif err := run(); err != nil {\n    t.Error("no signer")\n'
     )
     session = turns(
-        (Event.USER, "Look at the signer, please."),
-        (Event.CALL, "", "Read", {"input": {"file_path": "signer.go"}}),
-        (Event.RESULT, code + "// Error: what the caller is told\n", "Read", {}),
-        (Event.CALL, "", "Bash", {"input": {"command": "cat signer.go"}}),
-        (Event.RESULT, code, "Bash", {}),
-        (Event.CALL, "", "Bash", {"input": {"command": "go vet"}}),
-        (Event.RESULT, "vet: Error: no signer was returned", "Bash", {}),
+        (MessageType.USER, "Look at the signer, please."),
+        (MessageType.CALL, "", "Read", {"input": {"file_path": "signer.go"}}),
+        (MessageType.RESULT, code + "// Error: what the caller is told\n", "Read", {}),
+        (MessageType.CALL, "", "Bash", {"input": {"command": "cat signer.go"}}),
+        (MessageType.RESULT, code, "Bash", {}),
+        (MessageType.CALL, "", "Bash", {"input": {"command": "go vet"}}),
+        (MessageType.RESULT, "vet: Error: no signer was returned", "Bash", {}),
     )
-    said = [point.text for point in digested(session).points if point.kind == "insight"]
+    said = [point.text for point in digest_turns(session).points if point.kind == "insight"]
 
     assert said == ["Bash said: vet: Error: no signer was returned"]
 
 
 def test_user_decision_with_reason_weighs_most() -> None:
     said = "We use uv instead of pip."
-    session = turns((Event.USER, said), (Event.ASSISTANT, said), (Event.USER, said[:-1] + ", because it is faster."))
-    by_user, by_assistant, reasoned = digested(session).points
+    session = turns((MessageType.USER, said), (MessageType.ASSISTANT, said), (MessageType.USER, said[:-1] + ", because it is faster."))
+    by_user, by_assistant, reasoned = digest_turns(session).points
 
     assert by_assistant.weight < by_user.weight < reasoned.weight
 
 
-def topic(name: str, times: int) -> list[tuple[Event, str]]:
+def topic(name: str, times: int) -> list[tuple[MessageType, str]]:
     said = []
     for number in range(times):
-        said.append((Event.USER, f"Change the {name} {name}_{number % 3} and its {name} handler"))
-        said.append((Event.ASSISTANT, f"The {name} handler {name}_{number % 3} was changed"))
+        said.append((MessageType.USER, f"Change the {name} {name}_{number % 3} and its {name} handler"))
+        said.append((MessageType.ASSISTANT, f"The {name} handler {name}_{number % 3} was changed"))
     return said
 
 
 @pytest.mark.parametrize(("exchanges", "most"), [(1, 1), (9, 1), (25, 3), (50, 5), (150, 15)])
 def test_hundred_turns_yield_at_most_five_segments(exchanges: int, most: int) -> None:
     session = turns(*(part for n in range(5) for part in topic(("parser", "cache", "login", "queue", "invoice")[n], exchanges // 5 + 1)))[: 2 * exchanges]  # fmt: skip  # noqa: E501
-    chapters = chapters_of(session)
+    chapters = segment_session(session)
 
     assert 1 <= len(chapters) <= most
     assert [turn for chapter in chapters for turn in chapter.turns] == list(session)
@@ -133,9 +133,9 @@ def test_hundred_turns_yield_at_most_five_segments(exchanges: int, most: int) ->
 
 
 def test_segment_starts_where_vocabulary_changes() -> None:
-    chapters = chapters_of(turns(*topic("parser", 12), *topic("invoice", 12)))
+    chapters = segment_session(turns(*topic("parser", 12), *topic("invoice", 12)))
 
-    assert [chapter.first for chapter in chapters] == [1, 25]
+    assert [chapter.first_turn for chapter in chapters] == [1, 25]
     assert "parser" in chapters[0].topics
     assert "invoice" in chapters[1].topics
 
@@ -143,11 +143,11 @@ def test_segment_starts_where_vocabulary_changes() -> None:
 @pytest.mark.parametrize(
     ("last", "outcome"),
     [
-        ([(Event.ASSISTANT, "Done, all tests pass.")], "success"),
-        ([(Event.USER, "Thanks, that works.")], "success"),
-        ([(Event.ASSISTANT, "It is still failing: error: no module.")], "partial"),
-        ([(Event.ASSISTANT, "Let me look."), (Event.CALL, "ls")], "interrupted"),
+        ([(MessageType.ASSISTANT, "Done, all tests pass.")], "success"),
+        ([(MessageType.USER, "Thanks, that works.")], "success"),
+        ([(MessageType.ASSISTANT, "It is still failing: error: no module.")], "partial"),
+        ([(MessageType.ASSISTANT, "Let me look."), (MessageType.CALL, "ls")], "interrupted"),
     ],
 )
-def test_outcome_is_judged_by_last_messages(last: list[tuple[Event, str]], outcome: str) -> None:
-    assert outcome_of(turns((Event.USER, "Fix it"), *last)) == outcome
+def test_outcome_is_judged_by_last_messages(last: list[tuple[MessageType, str]], outcome: str) -> None:
+    assert judge_outcome(turns((MessageType.USER, "Fix it"), *last)) == outcome

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from hunchd.ingestion.fixes import MOST_PATHS, Fix, best, fix_from, fix_of, helped, in_vain, memory_of
+from hunchd.ingestion.fixes import MAX_PATHS, Fix, select_best, memory_to_fix, build_fix, record_success, record_failures, fix_to_memory
 from hunchd.repository.working import FileChange
 
 NOW = datetime(2026, 5, 20, 12, 0, tzinfo=UTC)
 
 
 def make_fix(*changes: FileChange, named: tuple[str, ...] = ()) -> Fix | None:
-    return fix_of(changes, error="e1", headline="KeyError: 'x'", named=named, at=NOW, command="pytest")
+    return build_fix(changes, error="e1", headline="KeyError: 'x'", named_paths=named, at=NOW, command="pytest")
 
 
 def change(path: str, before: str | None = "a = 1\n", after: str | None = "a = 2\n") -> FileChange:
@@ -32,13 +32,13 @@ def test_named_paths_come_first() -> None:
     assert one.paths == ("z.py", "a.py")
     changed = ["@@ -1 +1 @@", "-a = 1", "+a = 2"]
     assert one.diff.splitlines() == ["z.py", *changed, "a.py", *changed]
-    assert one.line == "fixed before in z.py, a.py: helped 1 of 1"
+    assert one.summary == "fixed before in z.py, a.py: helped 1 of 1"
 
 
 def test_empty_or_large_change_is_no_fix() -> None:
     assert make_fix() is None
     assert make_fix(change("a.py", "a = 1\n", "a = 1\n\n")) is None
-    assert make_fix(*(change(f"{number}.py") for number in range(MOST_PATHS + 1))) is None
+    assert make_fix(*(change(f"{number}.py") for number in range(MAX_PATHS + 1))) is None
 
 
 def test_long_diff_is_truncated() -> None:
@@ -52,34 +52,34 @@ def test_long_diff_is_truncated() -> None:
 def test_repeated_fix_counts_as_success() -> None:
     first, other = fix("a.py"), fix("b.py")
 
-    [again] = helped([first], fix("a.py"))
-    assert (again.id, again.helped, again.tried) == (first.id, 2, 2)
+    [again] = record_success([first], fix("a.py"))
+    assert (again.id, again.success_count, again.trial_count) == (first.id, 2, 2)
 
-    new, before = helped([first], other)
-    assert (new.id, new.helped, new.tried) == (other.id, 1, 1)
-    assert (before.id, before.helped, before.tried) == (first.id, 1, 2)
+    new, before = record_success([first], other)
+    assert (new.id, new.success_count, new.trial_count) == (other.id, 1, 1)
+    assert (before.id, before.success_count, before.trial_count) == (first.id, 1, 2)
     assert before.confidence < first.confidence < again.confidence
 
 
 def test_failed_fix_loses_confidence_until_hidden() -> None:
     one = fix("a.py")
-    assert in_vain([one], ["b.py"]) == []
+    assert record_failures([one], ["b.py"]) == []
     for _ in range(6):
-        [one] = in_vain([one], ["a.py", "b.py"])
+        [one] = record_failures([one], ["a.py", "b.py"])
 
-    assert (one.helped, one.tried) == (1, 7)
-    assert best([one]) is None
-    assert best([one, fix("b.py")]) == fix("b.py")
+    assert (one.success_count, one.trial_count) == (1, 7)
+    assert select_best([one]) is None
+    assert select_best([one, fix("b.py")]) == fix("b.py")
 
 
 def test_fix_survives_memory_round_trip() -> None:
-    one = replace(fix("a.py", "b.py"), commit="c" * 40, subject="Mend the basket", helped=3, tried=4)
+    one = replace(fix("a.py", "b.py"), commit="c" * 40, subject="Mend the basket", success_count=3, trial_count=4)
 
-    memory = memory_of(one, "p", NOW)
+    memory = fix_to_memory(one, "p", NOW)
 
-    assert fix_from(memory) == one
+    assert memory_to_fix(memory) == one
     assert memory.links == ({"type": "fixes", "ref": "e1"},)
-    assert one.line == "fixed before by ccccccc in a.py, b.py: helped 3 of 4"
+    assert one.summary == "fixed before by ccccccc in a.py, b.py: helped 3 of 4"
 
 
 def test_different_change_of_file_is_different_fix() -> None:
@@ -90,5 +90,5 @@ def test_different_change_of_file_is_different_fix() -> None:
     assert other is not None
     assert again is not None
 
-    assert [one.helped for one in helped([first], other)] == [1, 1]
-    assert [(one.id, one.helped) for one in helped([first], again)] == [(first.id, 2)]
+    assert [one.success_count for one in record_success([first], other)] == [1, 1]
+    assert [(one.id, one.success_count) for one in record_success([first], again)] == [(first.id, 2)]

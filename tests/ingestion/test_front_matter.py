@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hunchd.ingestion.front_matter import settings_in, value_of
+from hunchd.ingestion.front_matter import parse_settings, get_value
 
 
 @pytest.mark.parametrize(
@@ -23,16 +23,16 @@ from hunchd.ingestion.front_matter import settings_in, value_of
     ],
 )  # fmt: skip
 def test_settings_are_parsed_per_line(text: str, expected: dict[str, list[str]]) -> None:
-    assert settings_in(text) == expected
+    assert parse_settings(text) == expected
 
 
 @pytest.mark.parametrize(
     "text", ["- a list\n", "just words\n", "globs: a\nnever: b\nNever guess.\n", "  indented: first\n"]
 )
 def test_other_text_yields_none(text: str) -> None:
-    assert settings_in(text) is None
+    assert parse_settings(text) is None
 
 
 def test_folded_value_is_joined() -> None:
-    assert value_of(settings_in("description: >-\n  Use it\n  often.\n") or {}, "description") == "Use it often."
-    assert value_of({}, "description") == ""
+    assert get_value(parse_settings("description: >-\n  Use it\n  often.\n") or {}, "description") == "Use it often."
+    assert get_value({}, "description") == ""

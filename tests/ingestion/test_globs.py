@@ -22,7 +22,7 @@ from hunchd.ingestion import globs
     ],
 )
 def test_glob_list_formats_are_split(text: str, expected: list[str]) -> None:
-    assert globs.listed(text) == expected
+    assert globs.split_list(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -52,34 +52,34 @@ def test_glob_list_formats_are_split(text: str, expected: list[str]) -> None:
     ],
 )  # fmt: skip
 def test_glob_matches_files(glob: str, named: list[str], others: list[str]) -> None:
-    plain = globs.plain([glob], names_anywhere=False)
-    assert [path for path in (*named, *others) if globs.name(plain, path)] == named
+    plain = globs.normalize_globs([glob], names_anywhere=False)
+    assert [path for path in (*named, *others) if globs.matches_any(plain, path)] == named
 
 
 def test_bare_name_matches_anywhere_or_at_root() -> None:
-    anywhere = globs.plain(["*.ts", "/Makefile"], names_anywhere=True)
-    assert globs.name(anywhere, "src/a.ts")
-    assert not globs.name(anywhere, "src/Makefile")
-    assert not globs.name(globs.plain(["*.ts"], names_anywhere=False), "src/a.ts")
+    anywhere = globs.normalize_globs(["*.ts", "/Makefile"], names_anywhere=True)
+    assert globs.matches_any(anywhere, "src/a.ts")
+    assert not globs.matches_any(anywhere, "src/Makefile")
+    assert not globs.matches_any(globs.normalize_globs(["*.ts"], names_anywhere=False), "src/a.ts")
 
 
 def test_negated_glob_excludes_files() -> None:
-    some = globs.plain(["src/**", "!**/*.test.ts"], names_anywhere=False)
-    assert globs.name(some, "src/a.ts")
-    assert not globs.name(some, "src/a.test.ts")
-    others = globs.plain(["!docs/**"], names_anywhere=False)
-    assert globs.name(others, "src/a.ts")
-    assert not globs.name(others, "docs/a.md")
+    some = globs.normalize_globs(["src/**", "!**/*.test.ts"], names_anywhere=False)
+    assert globs.matches_any(some, "src/a.ts")
+    assert not globs.matches_any(some, "src/a.test.ts")
+    others = globs.normalize_globs(["!docs/**"], names_anywhere=False)
+    assert globs.matches_any(others, "src/a.ts")
+    assert not globs.matches_any(others, "docs/a.md")
 
 
 @pytest.mark.parametrize("glob", ["**", "**/*", "*", "./**", "/**/*", "**/*.*"])
 def test_match_all_glob_is_dropped(glob: str) -> None:
-    assert globs.plain([glob, "src/**"], names_anywhere=True) == ()
-    assert globs.plain([glob, "!src/**"], names_anywhere=True) != ()
+    assert globs.normalize_globs([glob, "src/**"], names_anywhere=True) == ()
+    assert globs.normalize_globs([glob, "!src/**"], names_anywhere=True) != ()
 
 
 def test_common_folder_of_glob() -> None:
-    found = [globs.folder_of(glob) for glob in ("src/web/**/*.ts", "src/a*/b", "**/*.ts", "!src/**", "src/a.ts")]
+    found = [globs.common_folder(glob) for glob in ("src/web/**/*.ts", "src/a*/b", "**/*.ts", "!src/**", "src/a.ts")]
     assert found == ["src/web", "src", "", "", "src"]
 
 
@@ -95,6 +95,6 @@ def test_common_folder_of_glob() -> None:
     ],
 )
 def test_hostile_glob_is_bounded(glob: str) -> None:
-    plain = globs.plain(globs.listed(",".join([glob] * 20)), names_anywhere=True)
-    assert len(plain) <= globs.MOST
-    assert not globs.name(plain, "a/" * 100 + "a" * 255)
+    plain = globs.normalize_globs(globs.split_list(",".join([glob] * 20)), names_anywhere=True)
+    assert len(plain) <= globs.MAX_GLOBS
+    assert not globs.matches_any(plain, "a/" * 100 + "a" * 255)

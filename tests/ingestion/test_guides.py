@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from hunchd.ingestion.guides import MOST, Place, guides, is_guide, link_inside, may_guide
+from hunchd.ingestion.guides import MAX_GUIDES, GuideScope, find_guides, is_guide, resolve_link, may_define_guides
 
 
-def collect_scopes(files: dict[str, str], links: dict[str, str] | None = None) -> dict[str, list[Place]]:
-    found: dict[str, list[Place]] = {}
-    for guide in guides(files, lambda path: files.get(path, ""), links or {}).guides:
-        found.setdefault(guide.path, []).append(guide.place)
+def collect_scopes(files: dict[str, str], links: dict[str, str] | None = None) -> dict[str, list[GuideScope]]:
+    found: dict[str, list[GuideScope]] = {}
+    for guide in find_guides(files, lambda path: files.get(path, ""), links or {}).guides:
+        found.setdefault(guide.path, []).append(guide.scope)
     return found
 
 
@@ -43,7 +43,7 @@ def collect_scopes(files: dict[str, str], links: dict[str, str] | None = None) -
 )
 def test_guide_applies_to_its_folder(path: str, part: str) -> None:
     assert is_guide(path)
-    assert collect_scopes({path: "Never guess."}) == {path: [Place(part)]}
+    assert collect_scopes({path: "Never guess."}) == {path: [GuideScope(part)]}
 
 
 @pytest.mark.parametrize(
@@ -61,20 +61,20 @@ def test_files_beside_guides_are_no_guides(path: str) -> None:
 
 
 def test_aider_settings_may_define_guides() -> None:
-    assert may_guide(".aider.conf.yml")
-    assert not may_guide("web/.aider.conf.yml")
+    assert may_define_guides(".aider.conf.yml")
+    assert not may_define_guides("web/.aider.conf.yml")
 
 
 CURSOR, COPILOT, WINDSURF = ".cursor/rules/a.mdc", ".github/instructions/a.instructions.md", ".windsurf/rules/a.md"
 CLINE, CLAUDE, KIRO = ".clinerules/a.md", ".claude/rules/a.md", ".kiro/steering/a.md"
 
 
-def some(*globs: str) -> Place:
-    return Place(globs=globs)
+def some(*globs: str) -> GuideScope:
+    return GuideScope(globs=globs)
 
 
-def make_on_demand_scope(about: str = "") -> Place:
-    return Place(on_demand=True, about=about)
+def make_on_demand_scope(about: str = "") -> GuideScope:
+    return GuideScope(on_demand=True, description=about)
 
 
 @pytest.mark.parametrize(
@@ -83,32 +83,32 @@ def make_on_demand_scope(about: str = "") -> Place:
         (CURSOR, "description: UI\nglobs: src/**/*.tsx\nalwaysApply: false", some("src/**/*.tsx")),
         (CURSOR, "globs: *.ts,*.tsx", some("**/*.ts", "**/*.tsx")),
         (CURSOR, 'globs:\n  - src/**\n  - "lib/**"\n', some("src/**", "lib/**")),
-        (CURSOR, "description: UI\nglobs: src/**\nalwaysApply: true", Place()),
-        (CURSOR, 'globs: "**/*"\nalwaysApply: false', Place()),
+        (CURSOR, "description: UI\nglobs: src/**\nalwaysApply: true", GuideScope()),
+        (CURSOR, 'globs: "**/*"\nalwaysApply: false', GuideScope()),
         (CURSOR, "description: Forms\nglobs:\nalwaysApply: false", make_on_demand_scope("Forms")),
         (CURSOR, "description: Forms", make_on_demand_scope("Forms")),
         (CURSOR, "description:\nglobs:\nalwaysApply: false", make_on_demand_scope()),
-        (CURSOR, "globs:\n", Place()),
-        (CURSOR, "name: plain", Place()),
-        (CURSOR, "globs: src/**\nthis is no setting", Place()),
-        (f"web/{CURSOR}", "globs: src/**", Place("web", ("src/**",))),
+        (CURSOR, "globs:\n", GuideScope()),
+        (CURSOR, "name: plain", GuideScope()),
+        (CURSOR, "globs: src/**\nthis is no setting", GuideScope()),
+        (f"web/{CURSOR}", "globs: src/**", GuideScope("web", ("src/**",))),
         (COPILOT, "applyTo: 'src/*.cs,*.md'", some("src/*.cs", "*.md")),
-        (COPILOT, 'applyTo: "**"\nexcludeAgent: "code-review"', Place()),
+        (COPILOT, 'applyTo: "**"\nexcludeAgent: "code-review"', GuideScope()),
         (COPILOT, "description: Reviews", make_on_demand_scope("Reviews")),
-        (WINDSURF, "trigger: always_on\nglobs: src/**", Place()),
+        (WINDSURF, "trigger: always_on\nglobs: src/**", GuideScope()),
         (WINDSURF, 'trigger: glob\nglobs: "src/**/*.ts,lib/**"', some("src/**/*.ts", "lib/**")),
         (WINDSURF, "trigger: model_decision\ndescription: In Rust\nglobs: **/*.rs", make_on_demand_scope("In Rust")),
         (WINDSURF, "trigger: manual", make_on_demand_scope()),
         (CLINE, 'paths:\n  - "src/ui/**"\n  - "src/hooks/**"', some("src/ui/**", "src/hooks/**")),
-        (CLINE, "description: Ours", Place()),
+        (CLINE, "description: Ours", GuideScope()),
         (CLAUDE, "paths: src/**/*.{ts,tsx}", some("src/**/*.ts", "src/**/*.tsx")),
-        (KIRO, "inclusion: always", Place()),
+        (KIRO, "inclusion: always", GuideScope()),
         (KIRO, "inclusion: fileMatch\nfileMatchPattern: ['*.tf', 'infra/**']", some("**/*.tf", "infra/**")),
         (KIRO, "inclusion: manual", make_on_demand_scope()),
-        ("AGENTS.md", "description: Ours\nglobs: src/**", Place()),
+        ("AGENTS.md", "description: Ours\nglobs: src/**", GuideScope()),
     ],
 )
-def test_rule_settings_define_scope(path: str, settings: str, place: Place) -> None:
+def test_rule_settings_define_scope(path: str, settings: str, place: GuideScope) -> None:
     for newline in ("\n", "\r\n"):
         page = f"---\n{settings.strip()}\n---\nNever guess.\n".replace("\n", newline)
         assert collect_scopes({path: page}) == {path: [place]}
@@ -116,7 +116,7 @@ def test_rule_settings_define_scope(path: str, settings: str, place: Place) -> N
 
 def test_invalid_settings_are_plain_text() -> None:
     def text(page: str) -> str:
-        [guide] = guides([".cursor/rules/a.mdc"], lambda _: page, {}).guides
+        [guide] = find_guides([".cursor/rules/a.mdc"], lambda _: page, {}).guides
         return guide.text
 
     assert text("---\nglobs: src/**\n---\n# Rules\n") == "# Rules\n"
@@ -131,12 +131,12 @@ def test_agent_guides_differ_from_newcomer_guides() -> None:
         ".github/instructions/readme-style.instructions.md",
         ".kiro/steering/README.md",
     ]
-    asked = {guide.path: guide.for_agents for guide in guides(paths, lambda _: "", {}).guides}
+    asked = {guide.path: guide.is_for_agents for guide in find_guides(paths, lambda _: "", {}).guides}
     assert asked == dict(zip(paths, (True, False, True, False), strict=True))
 
 
 def test_comments_are_stripped() -> None:
-    [guide] = guides(["AGENTS.md"], lambda _: "a<!-- Add\nrules -->b<!---->c<!-- open", {}).guides
+    [guide] = find_guides(["AGENTS.md"], lambda _: "a<!-- Add\nrules -->b<!---->c<!-- open", {}).guides
     assert guide.text == "abc<!-- open"
 
 
@@ -155,17 +155,17 @@ def test_claude_guide_imports_other_pages() -> None:
         "AGENTS.md": "@docs/code.md",
     }
     assert collect_scopes(files) == {
-        "AGENTS.md": [Place()],
-        "CLAUDE.md": [Place()],
-        "docs/style.md": [Place(), Place("web")],
-        "docs/more.md": [Place()],
-        "docs/deep/er.md": [Place()],
-        ".claude/rules/tests.md": [Place(), Place(globs=("tests/**",))],
-        "web/CLAUDE.md": [Place("web")],
+        "AGENTS.md": [GuideScope()],
+        "CLAUDE.md": [GuideScope()],
+        "docs/style.md": [GuideScope(), GuideScope("web")],
+        "docs/more.md": [GuideScope()],
+        "docs/deep/er.md": [GuideScope()],
+        ".claude/rules/tests.md": [GuideScope(), GuideScope(globs=("tests/**",))],
+        "web/CLAUDE.md": [GuideScope("web")],
     }
-    found = guides(files, lambda path: files.get(path, ""), {})
-    assert {"docs/style.md", "docs/gone.md"} <= found.named, "they are read again when somebody writes them"
-    assert not any(path.startswith(("..", "/", "~")) for path in found.named)
+    found = find_guides(files, lambda path: files.get(path, ""), {})
+    assert {"docs/style.md", "docs/gone.md"} <= found.imported_paths, "they are read again when somebody writes them"
+    assert not any(path.startswith(("..", "/", "~")) for path in found.imported_paths)
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ def test_claude_guide_imports_other_pages() -> None:
 )
 def test_aider_read_list_defines_guides(settings: str, read: list[str]) -> None:
     files = {".aider.conf.yml": settings, "docs/rules.md": "Never guess.", "docs/more.md": "Never ask.", ".env": ""}
-    assert collect_scopes(files) == {path: [Place()] for path in read}
+    assert collect_scopes(files) == {path: [GuideScope()] for path in read}
 
 
 def test_symlink_target_becomes_guide() -> None:
@@ -187,16 +187,16 @@ def test_symlink_target_becomes_guide() -> None:
     assert collect_scopes(
         files, {"CLAUDE.md": "AGENTS.md", ".cursorrules": ".ai/rules.md", "GEMINI.md": "gone.md"}
     ) == {
-        "AGENTS.md": [Place()],
-        ".ai/rules.md": [Place()],
+        "AGENTS.md": [GuideScope()],
+        ".ai/rules.md": [GuideScope()],
     }
-    assert link_inside(".github/copilot-instructions.md", "../AGENTS.md") == "AGENTS.md"
-    assert link_inside("CLAUDE.md", "../AGENTS.md") is None
-    assert link_inside("CLAUDE.md", "/etc/passwd") is None
+    assert resolve_link(".github/copilot-instructions.md", "../AGENTS.md") == "AGENTS.md"
+    assert resolve_link("CLAUDE.md", "../AGENTS.md") is None
+    assert resolve_link("CLAUDE.md", "/etc/passwd") is None
 
 
 def test_cyclic_and_excessive_imports_terminate() -> None:
     ring = {f"docs/{number}.md": f"@{(number + 1) % 9}.md @{number}.md" for number in range(9)}
     assert len(collect_scopes({"CLAUDE.md": "@docs/0.md", **ring})) == 6
-    many = {f".cursor/rules/{number}.mdc": "Never guess." for number in range(2 * MOST)}
-    assert len(collect_scopes(many)) == MOST
+    many = {f".cursor/rules/{number}.mdc": "Never guess." for number in range(2 * MAX_GUIDES)}
+    assert len(collect_scopes(many)) == MAX_GUIDES

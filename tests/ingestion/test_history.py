@@ -10,8 +10,8 @@ import pytest
 
 from hunchd.domain.errors import RepositoryError
 from hunchd.domain.history import LATEST, Unit
-from hunchd.domain.work import existing_paths, is_bot, is_bulk, is_forward_port, is_work, plain_title
-from hunchd.ingestion.history import units
+from hunchd.domain.work import list_existing_paths, is_bot, is_bulk, is_forward_port, is_work, strip_issue_numbers
+from hunchd.ingestion.history import iter_units
 from hunchd.repository.git import Git
 
 
@@ -37,7 +37,7 @@ class Project:
         return self.git("rev-parse", "HEAD")
 
     def units(self, **options: object) -> list[Unit]:
-        return list(units(Git(self.folder), **options))  # type: ignore[arg-type]
+        return list(iter_units(Git(self.folder), **options))  # type: ignore[arg-type]
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def test_units_are_oldest_first_with_blobs(project: Project) -> None:
     assert [(change.status, change.path) for change in two.changes] == [("M", "a.py"), ("D", "b.py"), ("A", "c.py")]
     assert two.changes[0].old_blob == one.changes[0].new_blob
     assert two.changes[1].new_blob == ""
-    assert existing_paths(two) == ("a.py", "b.py")
+    assert list_existing_paths(two) == ("a.py", "b.py")
 
 
 @pytest.mark.parametrize(("written", "read"), [(2**33, LATEST), (2**60, LATEST), (86_400, 86_400)])
@@ -65,7 +65,7 @@ def test_invalid_commit_time_is_capped_at_2100(project: Project, written: int, r
     raw = re.sub(r"> \d+ ", f"> {written} ", project.git("cat-file", "commit", "HEAD")) + "\n"
     (project.folder / ".git/commit").write_text(raw)
     project.git("reset", "-q", project.git("hash-object", "-t", "commit", "-w", "--literally", ".git/commit"))
-    assert [unit.at for unit in units(Git(project.folder))] == [read]
+    assert [unit.at for unit in iter_units(Git(project.folder))] == [read]
 
 
 def test_rename_is_followed(project: Project) -> None:
@@ -95,7 +95,7 @@ def test_merged_pull_request_has_title_and_branch(project: Project) -> None:
     assert unit.body == "Because it was slow."
     assert {change.path for change in unit.changes} == {"a.py", "b.py"}
     assert len(project.units()) == 2
-    assert plain_title(unit.subject) == "Reload faster"
+    assert strip_issue_numbers(unit.subject) == "Reload faster"
 
 
 def make_merge(project: Project, branch: str, message: str) -> Unit:
@@ -234,7 +234,7 @@ def unit(subject: str, **more: str) -> Unit:
     ],
 )
 def test_plain_title_strips_request_number(subject: str, title: str) -> None:
-    assert plain_title(subject) == title or plain_title(subject).startswith(title.split(" (")[0])
+    assert strip_issue_numbers(subject) == title or strip_issue_numbers(subject).startswith(title.split(" (")[0])
 
 
 def test_chores_are_distinguished_from_work() -> None:

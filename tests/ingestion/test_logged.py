@@ -1,7 +1,7 @@
 """Errors in log files: first lines, continuation lines and ends."""
 
-from hunchd.ingestion.errors import understood
-from hunchd.ingestion.logged import ended, errors_in
+from hunchd.ingestion.errors import parse_error
+from hunchd.ingestion.logged import close_block, split_errors
 
 LOG = """2026-11-22 10:00:00,120 INFO shop.web: listening
 2026-11-22 10:00:01,004 ERROR shop.cart: basket 17 cannot be priced
@@ -30,9 +30,9 @@ Caused by: java.io.IOException: gone
 
 
 def test_log_errors_are_split_with_traces() -> None:
-    found, rest = errors_in(LOG.splitlines())
+    found, rest = split_errors(LOG.splitlines())
 
-    assert [understood(text).headline for text in found] == [
+    assert [parse_error(text).headline for text in found] == [
         "shop.errors.PriceError: no price",
         "ERROR: worker timeout (pid 88)",
         "IOException: gone (which brought java.lang.IllegalStateException: closed)",
@@ -45,14 +45,14 @@ def test_log_errors_are_split_with_traces() -> None:
 
 def test_incomplete_error_waits_for_more_lines() -> None:
     lines = LOG.splitlines()
-    first, rest = errors_in(lines[:5])
+    first, rest = split_errors(lines[:5])
     assert first == []
-    whole, _ = errors_in([*rest, *lines[5:14]])
-    assert whole == errors_in(lines)[0][:1]
-    assert ended(rest)[0].startswith("ERROR: shop.cart")
-    assert ended([]) == []
+    whole, _ = split_errors([*rest, *lines[5:14]])
+    assert whole == split_errors(lines)[0][:1]
+    assert close_block(rest)[0].startswith("ERROR: shop.cart")
+    assert close_block([]) == []
 
 
 def test_fingerprint_ignores_log_time() -> None:
-    one, other = (errors_in([f"2026-11-22 10:0{n}:00 [{n}] ERROR shop: order {n}77 lost", "x"])[0][0] for n in (1, 2))
-    assert understood(one).fingerprint == understood(other).fingerprint
+    one, other = (split_errors([f"2026-11-22 10:0{n}:00 [{n}] ERROR shop: order {n}77 lost", "x"])[0][0] for n in (1, 2))
+    assert parse_error(one).fingerprint == parse_error(other).fingerprint

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from hunchd.domain.code import FileOutline
 from hunchd.ingestion import parsing
 from hunchd.ingestion.grammars import GRAMMARS
-from hunchd.ingestion.headings import headings, title_in
-from hunchd.ingestion.parsing import blob_id, outline_of
+from hunchd.ingestion.headings import extract_headings, get_title
+from hunchd.ingestion.parsing import blob_id, parse_outline
 
 PYTHON = b'''"""Serves things."""
 from __future__ import annotations
@@ -54,7 +54,7 @@ def list_symbols(outline: FileOutline) -> list[tuple[str, str, str]]:
 
 
 def test_python_symbols_are_in_file_order() -> None:
-    outline = outline_of("server.py", PYTHON)
+    outline = parse_outline("server.py", PYTHON)
     assert list_symbols(outline) == [
         ("constant", "", "LIMIT"),
         ("class", "", "Server"),
@@ -66,7 +66,7 @@ def test_python_symbols_are_in_file_order() -> None:
 
 
 def test_signature_is_one_line_without_body() -> None:
-    server, serve = outline_of("server.py", PYTHON).symbols[1], outline_of("server.py", PYTHON).symbols[3]
+    server, serve = parse_outline("server.py", PYTHON).symbols[1], parse_outline("server.py", PYTHON).symbols[3]
     assert server.signature == "class Server(Base, metaclass=Meta)"
     assert serve.signature == 'async def serve(self, host: str = "::", *, port: int) -> None'
     assert (serve.line, serve.end_line, serve.doc) == (18, 26, "Serve until told otherwise.")
@@ -77,7 +77,7 @@ def test_long_type_parameters_are_shortened() -> None:
         b"export function useQuery<\n  TData = unknown,\n  TError = DefaultError,\n  TKey extends Key = Key,\n>(\n"
         b"  options: Options<\n    TData,\n    TError\n  >,\n): Result<TData> { }\nfunction id<T>(one: T): T { }\n"
     )
-    assert [symbol.signature for symbol in outline_of("a.ts", source).symbols] == [
+    assert [symbol.signature for symbol in parse_outline("a.ts", source).symbols] == [
         "export function useQuery<…>(options: Options<TData, TError>): Result<TData>",
         "function id<T>(one: T): T",
     ]
@@ -86,13 +86,13 @@ def test_long_type_parameters_are_shortened() -> None:
 @pytest.mark.parametrize("filler", [" ", "#", "# ", "[", "<a "])
 def test_very_long_heading_is_parsed_quickly(filler: str) -> None:
     title = "Ends" + filler * (60_000 // len(filler)) + "b"
-    [symbol] = headings("markdown", f"# {title}\n")
+    [symbol] = extract_headings("markdown", f"# {title}\n")
     assert symbol.name.startswith("Ends")
-    assert title_in(f"title: '{title}'") == title
+    assert get_title(f"title: '{title}'") == title
 
 
 def test_trailing_heading_marks_are_stripped() -> None:
-    found = headings("markdown", "# One #\n## Two ##  \n### Three\n#\n")
+    found = extract_headings("markdown", "# One #\n## Two ##  \n### Three\n#\n")
     assert [symbol.name for symbol in found] == ["One", "Two", "Three"]
 
 
@@ -107,7 +107,7 @@ def test_notebook_headings_have_file_lines() -> None:
         indent=1,
         ensure_ascii=False,
     )
-    outline = outline_of("a.ipynb", source.encode())
+    outline = parse_outline("a.ipynb", source.encode())
     assert [source.splitlines()[symbol.line - 1].strip() for symbol in outline.symbols] == ['"# Über trees\\n",']
     assert {"fit", "model", "grown"} <= set(outline.words)
     assert "printed" not in outline.words
@@ -115,24 +115,24 @@ def test_notebook_headings_have_file_lines() -> None:
 
 
 def test_license_file_has_no_doc_line() -> None:
-    assert outline_of("LICENSE", b"Copyright (c) 2016, Somebody at home\nAll rights reserved.\n").doc == ""
-    assert outline_of("notes.txt", b"How the shop is deployed today.\n").doc == "How the shop is deployed today."
+    assert parse_outline("LICENSE", b"Copyright (c) 2016, Somebody at home\nAll rights reserved.\n").doc == ""
+    assert parse_outline("notes.txt", b"How the shop is deployed today.\n").doc == "How the shop is deployed today."
 
 
 def test_imports_are_kept_as_written() -> None:
-    assert outline_of("server.py", PYTHON).imports == (
+    assert parse_outline("server.py", PYTHON).imports == (
         "os.path", "sys", ".", ".sibling", ".deep.er", ".deep.er.one", ".deep.er.two", "conditional", "lazy",
     )  # fmt: skip
 
 
 def test_references_exclude_definitions_comments_and_strings() -> None:
-    references = outline_of("server.py", PYTHON).references
+    references = parse_outline("server.py", PYTHON).references
     assert {"Base", "Meta", "unknown_name", "decorated"} <= set(references)
     assert not {"Server", "helper", "LIMIT", "Answers", "where", "class", "def"} & set(references)
 
 
 def test_words_include_code_and_prose() -> None:
-    words = outline_of("server.py", PYTHON).words
+    words = parse_outline("server.py", PYTHON).words
     assert words["LIMIT"] == 2
     assert words["requests"] == 1
 
@@ -244,12 +244,12 @@ def test_words_include_code_and_prose() -> None:
     ],
 )  # fmt: skip
 def test_definitions_of_every_language(path: str, source: bytes, expected: list[tuple[str, str, str]]) -> None:
-    assert list_symbols(outline_of(path, source)) == expected
+    assert list_symbols(parse_outline(path, source)) == expected
 
 
 def test_every_grammar_and_query_loads() -> None:
     for name in GRAMMARS:
-        assert parsing._tongue(name).language is not None
+        assert parsing._load_grammar(name).language is not None
 
 
 @pytest.mark.parametrize(
@@ -275,7 +275,7 @@ def test_every_grammar_and_query_loads() -> None:
     ],
 )
 def test_imports_of_every_language(path: str, source: bytes, imports: tuple[str, ...]) -> None:
-    assert outline_of(path, source).imports == imports
+    assert parse_outline(path, source).imports == imports
 
 
 @pytest.mark.parametrize(
@@ -291,13 +291,13 @@ def test_imports_of_every_language(path: str, source: bytes, imports: tuple[str,
     ],
 )
 def test_generated_file_has_only_size(path: str, source: bytes) -> None:
-    outline = outline_of(path, source)
+    outline = parse_outline(path, source)
     assert (outline.symbols, dict(outline.words), outline.imports) == ((), {}, ())
     assert outline.size == len(source)
 
 
 def test_invalid_utf8_is_parsed_leniently() -> None:
-    outline = outline_of("a.py", b"# caf\xe9 \xff\ndef caf\xc3\xa9(): pass\nclass B: pass\n")
+    outline = parse_outline("a.py", b"# caf\xe9 \xff\ndef caf\xc3\xa9(): pass\nclass B: pass\n")
     assert [symbol.name for symbol in outline.symbols] == ["café", "B"]
 
 
@@ -319,7 +319,7 @@ def test_invalid_utf8_is_parsed_leniently() -> None:
 )  # fmt: skip
 def test_hostile_nesting_is_bounded(path: str, source: bytes) -> None:
     start = time.process_time()
-    outline = outline_of(path, source)
+    outline = parse_outline(path, source)
     assert time.process_time() - start < 6 * parsing.PARSE_SECONDS  # generous: the machine may be busy
     assert outline.size == len(source)
 
@@ -329,14 +329,14 @@ def test_hostile_nesting_is_bounded(path: str, source: bytes) -> None:
     st.binary(max_size=400), st.sampled_from(["a.py", "a.ts", "a.rs", "a.cpp", "a.yaml", "a.rb", "a.php", "a.md", "a"])
 )
 def test_any_bytes_never_raise(source: bytes, path: str) -> None:
-    outline = outline_of(path, source)
+    outline = parse_outline(path, source)
     assert outline.blob == blob_id(source)
     assert all(symbol.line >= 1 and "\n" not in symbol.signature for symbol in outline.symbols)
 
 
 def test_parse_timeout_keeps_words(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parsing, "PARSE_SECONDS", -1.0)
-    outline = outline_of("a.py", b"def findable(): pass\n" * 2_000)
+    outline = parse_outline("a.py", b"def findable(): pass\n" * 2_000)
     assert outline.symbols == ()
     assert outline.words["findable"] == 2_000
 
@@ -355,21 +355,21 @@ PASSWORD = "{password}"
 def connect(password="{password}", token="{token}"): pass
 url = "postgres://me:{password}@db/x"
 '''
-    kept = repr(outline_of("a.py", source.encode()))
+    kept = repr(parse_outline("a.py", source.encode()))
     assert token not in kept
     assert password not in kept
     assert "connect" in kept
 
 
 def test_configuration_values_are_no_symbols() -> None:
-    outline = outline_of("a.yaml", b"database:\n  host: internal.example.org\n")
+    outline = parse_outline("a.yaml", b"database:\n  host: internal.example.org\n")
     assert [symbol.signature for symbol in outline.symbols] == ["database", "host"]
 
 
 def test_licenses_and_tool_directives_are_no_documentation() -> None:
     source = b"// Copyright 2020 The Authors. All rights reserved.\n// Licensed under MIT.\n\n// Routes requests.\npackage a\n"
-    assert outline_of("a.go", source).doc == "Routes requests."
-    assert outline_of("a.sh", b"#!/bin/bash\n# shellcheck disable=SC1\n# Builds it all.\nx=1\n").doc != "/bin/bash"
+    assert parse_outline("a.go", source).doc == "Routes requests."
+    assert parse_outline("a.sh", b"#!/bin/bash\n# shellcheck disable=SC1\n# Builds it all.\nx=1\n").doc != "/bin/bash"
 
 
 @pytest.mark.parametrize(
@@ -383,4 +383,4 @@ def test_licenses_and_tool_directives_are_no_documentation() -> None:
     ],
 )  # fmt: skip
 def test_doc_line_skips_rest_of_license_sentence(source: str, doc: str) -> None:
-    assert outline_of("a.js", source.encode()).doc == doc
+    assert parse_outline("a.js", source.encode()).doc == doc

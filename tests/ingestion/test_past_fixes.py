@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from hunchd.ingestion.errors import understood
-from hunchd.ingestion.fixes import best, fix_from, fix_of, helped, in_vain, memory_of
-from hunchd.ingestion.past_fixes import likeliest, mends, named_by, past_fix
-from hunchd.repository.touching import Touching
+from hunchd.ingestion.errors import parse_error
+from hunchd.ingestion.fixes import select_best, memory_to_fix, build_fix, record_success, record_failures, fix_to_memory
+from hunchd.ingestion.past_fixes import find_likely_fix, describes_fix, extract_error_names, build_past_fix
+from hunchd.repository.touching import FoundCommit
 from hunchd.repository.working import FileChange
 
 NOW = datetime(2026, 5, 20, 12, 0, tzinfo=UTC)
@@ -21,14 +21,14 @@ KeyError: 'tax_rate'
 """
 
 
-def commit(message: str, *lines: str, sha: str = "a" * 40, at: int = 1_600_000_000) -> Touching:
-    return Touching(sha, "b" * 40, at, message, ("shop/price.py",), lines)
+def commit(message: str, *lines: str, sha: str = "a" * 40, at: int = 1_600_000_000) -> FoundCommit:
+    return FoundCommit(sha, "b" * 40, at, message, ("shop/price.py",), lines)
 
 
-def find_subject(*commits: Touching, trace: str = TRACE) -> str | None:
+def find_subject(*commits: FoundCommit, trace: str = TRACE) -> str | None:
     """Return the subject of the selected commit."""
-    read = understood(trace)
-    found = likeliest(named_by(read, read.nearest), commits)
+    read = parse_error(trace)
+    found = find_likely_fix(extract_error_names(read, read.nearest_places), commits)
     return found[0].subject if found else None
 
 
@@ -74,12 +74,12 @@ def test_frequent_name_does_not_count() -> None:
     ],
 )
 def test_commit_message_describes_fix(message: str, says: bool) -> None:
-    assert mends(message) is says
+    assert describes_fix(message) is says
 
 
 def test_past_fix_ranks_behind_proven_fixes() -> None:
     change = FileChange("shop/price.py", "a = 1\n", "a = 2\n")
-    past = past_fix(
+    past = build_past_fix(
         [change],
         commit("Fix KeyError when tax_rate is missing"),
         error="e1",
@@ -88,30 +88,30 @@ def test_past_fix_ranks_behind_proven_fixes() -> None:
         shared=("KeyError", "tax_rate"),
     )
     assert past is not None
-    assert past.line == "commit aaaaaaa fixed something like it in shop/price.py, 2020-09"
-    memory = memory_of(past, "p", NOW)
-    assert fix_from(memory) == past
+    assert past.summary == "commit aaaaaaa fixed something like it in shop/price.py, 2020-09"
+    memory = fix_to_memory(past, "p", NOW)
+    assert memory_to_fix(memory) == past
     assert {"type": "about_symbol", "ref": "shop/price.py#tax_rate"} in memory.links
-    assert best([past]) == past
+    assert select_best([past]) == past
 
     other = replace(change, path="shop/other.py")
-    proven = fix_of([other], error="e1", headline="", named=(), at=NOW, command=None)
+    proven = build_fix([other], error="e1", headline="", named_paths=(), at=NOW, command=None)
     assert proven is not None
-    assert best([past, replace(proven, helped=1, tried=3)]).id == proven.id  # type: ignore[union-attr]
+    assert select_best([past, replace(proven, success_count=1, trial_count=3)]).id == proven.id  # type: ignore[union-attr]
 
-    assert in_vain([past], ["shop/price.py"]) == []
-    new, rest = helped([past], proven)
-    assert best([rest]) is None
+    assert record_failures([past], ["shop/price.py"]) == []
+    new, rest = record_success([past], proven)
+    assert select_best([rest]) is None
     assert new == proven
 
 
 def test_past_fix_that_helps_becomes_proven() -> None:
     change = FileChange("shop/price.py", "a = 1\n", "a = 2\n")
-    past = past_fix([change], commit("Fix"), error="e1", headline="", subject="Fix", shared=())
-    made = fix_of([change], error="e1", headline="", named=(), at=NOW, command="pytest")
+    past = build_past_fix([change], commit("Fix"), error="e1", headline="", subject="Fix", shared=())
+    made = build_fix([change], error="e1", headline="", named_paths=(), at=NOW, command="pytest")
     assert past is not None
     assert made is not None
 
-    [known] = helped([past], made)
+    [known] = record_success([past], made)
 
-    assert (known.id, known.helped, known.tried, known.is_past) == (past.id, 1, 1, False)
+    assert (known.id, known.success_count, known.trial_count, known.is_past) == (past.id, 1, 1, False)

@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from hunchd.domain.session import Event, Message, Turn
-from hunchd.ingestion.digesting import digested
+from hunchd.domain.session import MessageType, Message, Turn
+from hunchd.ingestion.digesting import digest_turns
 from hunchd.ingestion.personal_data import holds_personal_data
 
 
@@ -62,7 +62,7 @@ def test_holds_personal_data_false(text: str) -> None:
 def test_digest_leaves_out_personal_statements() -> None:
     now = datetime(2026, 5, 1, tzinfo=UTC)
     said = f"We decided that Bo pays with {card('453201511283036')}. We decided to use Teal for the labels."
-    message = Message(number=1, id="m1", event=Event.USER, text=said, at=now, tokens=20)
+    message = Message(number=1, id="m1", event=MessageType.USER, text=said, at=now, tokens=20)
     turn = Turn(number=1, messages=(message,))
 
-    assert [point.text for point in digested([turn]).points] == ["We decided to use Teal for the labels."]
+    assert [point.text for point in digest_turns([turn]).points] == ["We decided to use Teal for the labels."]

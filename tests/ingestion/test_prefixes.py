@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hunchd.ingestion.errors import understood
+from hunchd.ingestion.errors import parse_error
 from hunchd.ingestion.prefixes import strip_prefixes
 
 REPORT = """error[E0599]: no method named `seal` found for struct `Crate`
@@ -40,14 +40,14 @@ def test_prefix_on_every_line_is_stripped(prefix: str) -> None:
     prefixed = "".join(f"{prefix}{line}\n" for line in REPORT.splitlines())
 
     assert strip_prefixes(prefixed) == REPORT
-    assert understood(prefixed).fingerprint == understood(REPORT).fingerprint
+    assert parse_error(prefixed).fingerprint == parse_error(REPORT).fingerprint
 
 
 @pytest.mark.parametrize("prefix", PREFIXES.values(), ids=PREFIXES)
 def test_single_diagnostic_behind_prefix_is_same(prefix: str) -> None:
     line = "src/crates.ts(31,9): error TS2339: Property 'seal' does not exist on type 'Crate'."
 
-    assert understood(f"{prefix}{line}").fingerprint == understood(line).fingerprint
+    assert parse_error(f"{prefix}{line}").fingerprint == parse_error(line).fingerprint
 
 
 def test_interleaved_sources_keep_the_failing_one() -> None:
@@ -83,4 +83,4 @@ def test_what_reports_repeat_is_kept(text: str) -> None:
 def test_quoted_build_log_loses_its_quotation_marks() -> None:
     text = "error: builder failed:\n       > cc tape.c\n       > tape.c:3:1: error: unknown type name 'tape_t'\n"
 
-    assert understood(text).headline.endswith("unknown type name 'tape_t'")
+    assert parse_error(text).headline.endswith("unknown type name 'tape_t'")

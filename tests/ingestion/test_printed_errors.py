@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import pytest
 
-from hunchd.cli.running.letter import readable
-from hunchd.ingestion.error_places import Place
-from hunchd.ingestion.errors import ErrorText, understood
+from hunchd.cli.running.letter import to_screen_text
+from hunchd.ingestion.error_places import ErrorLocation
+from hunchd.ingestion.errors import ParsedError, parse_error
 
 
 @dataclass(frozen=True)
@@ -25,13 +25,13 @@ class Case:
     text: str
     type: str
     headline: str
-    near: tuple[Place, ...]  # the first of the nearest places
+    near: tuple[ErrorLocation, ...]  # the first of the nearest places
     other: tuple[str, str]
     again: tuple[tuple[str, str], ...] = ()
 
 
-def place(path: str, line: int, function: str = "") -> Place:
-    return Place(path, line, function)
+def place(path: str, line: int, function: str = "") -> ErrorLocation:
+    return ErrorLocation(path, line, function)
 
 
 CASES = (
@@ -365,14 +365,14 @@ CASES = (
 
 @pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
 def test_printed_error_is_parsed(case: Case) -> None:
-    read = understood(case.text)
+    read = parse_error(case.text)
 
     assert (read.type, read.headline) == (case.type, case.headline)
-    assert read.nearest[: len(case.near)] == case.near
-    assert understood(case.text.replace(*case.other)).fingerprint != read.fingerprint
+    assert read.nearest_places[: len(case.near)] == case.near
+    assert parse_error(case.text.replace(*case.other)).fingerprint != read.fingerprint
     for before, after in case.again:
         assert before in case.text
-        assert understood(case.text.replace(before, after)).fingerprint == read.fingerprint, (before, after)
+        assert parse_error(case.text.replace(before, after)).fingerprint == read.fingerprint, (before, after)
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
@@ -381,8 +381,8 @@ def test_colors_and_progress_bars_are_stripped(case: Case) -> None:
     coloured = "\r\n".join(f"\x1b[31m\x1b]8;;x://y\x1b\\{line}\x1b]8;;\x1b\\\x1b[0m" for line in lines)
     bar = "10%|#   |\r 50%|##  |\r100%|####|\r"
 
-    def summarize(read: ErrorText) -> tuple[str, str, tuple[Place, ...]]:
-        return read.type, read.headline, read.nearest
+    def summarize(read: ParsedError) -> tuple[str, str, tuple[ErrorLocation, ...]]:
+        return read.type, read.headline, read.nearest_places
 
-    for text in (coloured, f"{bar}\n{case.text}", readable(f"{bar}{coloured}".encode())):
-        assert summarize(understood(text)) == summarize(understood(case.text))
+    for text in (coloured, f"{bar}\n{case.text}", to_screen_text(f"{bar}{coloured}".encode())):
+        assert summarize(parse_error(text)) == summarize(parse_error(case.text))

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from hunchd.ingestion.prose import joined, sentences
+from hunchd.ingestion.prose import join_sentences, split_sentences
 
 WRAPPED = """\
 As SVG files are a type of XML file and are similar in nearly
@@ -36,7 +36,7 @@ Co-authored-by: 翠 / green <green@example.org>
 
 
 def test_sentences_unwrap_lines_and_skip_trailers() -> None:
-    assert sentences(WRAPPED) == [
+    assert split_sentences(WRAPPED) == [
         "As SVG files are a type of XML file and are similar in nearly all aspects to XML, .svg should also be "
         "autoescaped.",
         "See RFC 3076.",
@@ -78,20 +78,20 @@ def test_sentences_unwrap_lines_and_skip_trailers() -> None:
     ],
 )
 def test_intended_line_break_ends_sentence(text: str, found: list[str]) -> None:
-    assert sentences(text) == found
+    assert split_sentences(text) == found
 
 
 def test_sentences_on_one_line_are_split() -> None:
-    assert joined(["Read it", "Is it slow?", "Yes:", "very"]) == "Read it. Is it slow? Yes: very"
+    assert join_sentences(["Read it", "Is it slow?", "Yes:", "very"]) == "Read it. Is it slow? Yes: very"
 
 
 def test_repeated_character_is_split_quickly() -> None:
     began = time.perf_counter()
     for character in ("-", "#1 ", "/", "a ", "fixes ", "(", "[", "\n", "`", "."):
-        sentences(character * (20_000 // len(character)))
+        split_sentences(character * (20_000 // len(character)))
     assert time.perf_counter() - began < 2.0
 
 
 def test_many_abbreviations_are_split_quickly() -> None:
     """Sentence ends are checked in the last part only, not in the whole sentence at each full stop."""
-    assert sentences("A. " * 40_000 + "\n\nThe end is told.")[-1] == "The end is told."
+    assert split_sentences("A. " * 40_000 + "\n\nThe end is told.")[-1] == "The end is told."

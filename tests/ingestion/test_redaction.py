@@ -40,7 +40,7 @@ def test_placeholder_names_secret_kind() -> None:
     redacted = redact(f"export GITHUB={TOKEN}")
 
     assert redacted.text == "export GITHUB=[redacted:github-token]"
-    assert redacted.found == ("github-token",)
+    assert redacted.kinds == ("github-token",)
 
 
 def test_quoted_password_is_redacted_and_line_kept() -> None:
@@ -117,4 +117,4 @@ def test_token_between_spaces_is_always_redacted(before: str, after: str) -> Non
 def test_text_without_secrets_is_unchanged(text: str) -> None:
     redacted = redact(text)
 
-    assert redacted.found or redacted.text == text
+    assert redacted.kinds or redacted.text == text

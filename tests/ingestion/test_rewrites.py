@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hunchd.ingestion.rewrites import Rewritten, gone, moved
+from hunchd.ingestion.rewrites import RewrittenCommit, list_unreachable_commits, map_rewritten_commits
 from hunchd.repository.git import Git
 from tests.repositories import commit, git
 
@@ -33,7 +33,7 @@ def test_amended_commit_with_new_title_is_mapped(root: Path) -> None:
     old = commit_at(root, 1, "second", {"b.txt": "1\n"})
     git(root, "commit", "-q", "--amend", "-m", "a better title")
 
-    assert moved(Git(root), (), old) == [(old, head(root))]
+    assert map_rewritten_commits(Git(root), (), old) == [(old, head(root))]
 
 
 def make_rebased_branch(root: Path) -> tuple[list[str], list[str]]:
@@ -51,7 +51,7 @@ def make_rebased_branch(root: Path) -> tuple[list[str], list[str]]:
 def test_rebased_commits_are_mapped(root: Path) -> None:
     old, new = make_rebased_branch(root)
 
-    assert sorted(moved(Git(root), (), old[-1])) == sorted(zip(old, new, strict=True))
+    assert sorted(map_rewritten_commits(Git(root), (), old[-1])) == sorted(zip(old, new, strict=True))
 
 
 def test_reported_rewrite_of_kept_branch_is_mapped(root: Path) -> None:
@@ -59,8 +59,8 @@ def test_reported_rewrite_of_kept_branch_is_mapped(root: Path) -> None:
     git(root, "branch", "published")
     git(root, "commit", "-q", "--amend", "-m", "second, better")
 
-    assert moved(Git(root), (), old) == []
-    assert moved(Git(root), [Rewritten(old, head(root), exact=False)], old) == [(old, head(root))]
+    assert map_rewritten_commits(Git(root), (), old) == []
+    assert map_rewritten_commits(Git(root), [RewrittenCommit(old, head(root), exact=False)], old) == [(old, head(root))]
 
 
 def test_branch_switch_maps_nothing(root: Path) -> None:
@@ -69,7 +69,7 @@ def test_branch_switch_maps_nothing(root: Path) -> None:
     git(root, "checkout", "-q", "main")
     git(root, "cherry-pick", old)
 
-    assert moved(Git(root), (), old) == []
+    assert map_rewritten_commits(Git(root), (), old) == []
 
 
 def test_reset_maps_nothing(root: Path) -> None:
@@ -77,7 +77,7 @@ def test_reset_maps_nothing(root: Path) -> None:
     old = commit_at(root, 1, "second", {"b.txt": "1\n"})
     git(root, "reset", "-q", "--hard", first)
 
-    assert moved(Git(root), [Rewritten(old, first, exact=False)], old) == []
+    assert map_rewritten_commits(Git(root), [RewrittenCommit(old, first, exact=False)], old) == []
 
 
 def test_squashed_commits_map_to_one(root: Path) -> None:
@@ -86,22 +86,22 @@ def test_squashed_commits_map_to_one(root: Path) -> None:
     git(root, "reset", "-q", "--soft", first)
     new = commit_at(root, 40, "all at once", {})
 
-    told = [Rewritten(old, new, exact=True) for old in olds]
+    told = [RewrittenCommit(old, new, exact=True) for old in olds]
 
-    assert sorted(moved(Git(root), told, olds[-1])) == sorted((old, new) for old in olds)
+    assert sorted(map_rewritten_commits(Git(root), told, olds[-1])) == sorted((old, new) for old in olds)
 
 
 def test_reset_author_is_matched_by_title(root: Path) -> None:
     old = commit_at(root, 1, "second", {"b.txt": "1\n"})
     git(root, "commit", "-q", "--amend", "--no-edit", "--author=Eve <eve@example.org>", "--date=2025-01-01T00:00:00Z")
 
-    assert moved(Git(root), [Rewritten(old, head(root), exact=False)], old) == [(old, head(root))]
+    assert map_rewritten_commits(Git(root), [RewrittenCommit(old, head(root), exact=False)], old) == [(old, head(root))]
 
 
 def test_invalid_and_unknown_ids_are_skipped(root: Path) -> None:
-    told = [Rewritten("--output=x", "HEAD", exact=True), Rewritten("1" * 40, "2" * 40, exact=True)]
+    told = [RewrittenCommit("--output=x", "HEAD", exact=True), RewrittenCommit("1" * 40, "2" * 40, exact=True)]
 
-    assert moved(Git(root), told, head(root)) == []
+    assert map_rewritten_commits(Git(root), told, head(root)) == []
 
 
 def test_unreachable_commits_exclude_those_on_branches(root: Path) -> None:
@@ -109,16 +109,16 @@ def test_unreachable_commits_exclude_those_on_branches(root: Path) -> None:
     olds = [commit_at(root, number, f"step {number}", {f"{number}.txt": "x\n"}) for number in range(3)]
     git(root, "branch", "kept", olds[0])
     git(root, "reset", "-q", "--hard", first)
-    told = [Rewritten(olds[-1], first, exact=False)]
+    told = [RewrittenCommit(olds[-1], first, exact=False)]
 
-    assert sorted(gone(Git(root), told, first)) == sorted(olds[1:])
-    assert sorted(gone(Git(root), (), olds[-1])) == sorted(olds[1:])
-    assert gone(Git(root), (), None) == gone(Git(root), [Rewritten("1" * 40, first, exact=True)], first) == []
+    assert sorted(list_unreachable_commits(Git(root), told, first)) == sorted(olds[1:])
+    assert sorted(list_unreachable_commits(Git(root), (), olds[-1])) == sorted(olds[1:])
+    assert list_unreachable_commits(Git(root), (), None) == list_unreachable_commits(Git(root), [RewrittenCommit("1" * 40, first, exact=True)], first) == []
 
 
 def test_work_is_mapped_when_newest_is_rewritten(root: Path) -> None:
     old, new = make_rebased_branch(root)
 
-    assert sorted(moved(Git(root), [Rewritten(old[-1], new[-1], exact=False)], new[1])) == sorted(
+    assert sorted(map_rewritten_commits(Git(root), [RewrittenCommit(old[-1], new[-1], exact=False)], new[1])) == sorted(
         zip(old, new, strict=True)
     )

@@ -6,14 +6,14 @@ from datetime import UTC, datetime
 
 import pytest
 
-from hunchd.domain.session import Event, Message, Turn
+from hunchd.domain.session import MessageType, Message, Turn
 from hunchd.ingestion.revisions import revised_among
 from hunchd.ingestion.session_statements import Statement, split_sentences, statements_of
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
 
-def stated(text: str, event: Event = Event.USER) -> list[Statement]:
+def stated(text: str, event: MessageType = MessageType.USER) -> list[Statement]:
     message = Message(number=1, id="m1", event=event, text=text, at=NOW, tokens=1)
     return statements_of([Turn(1, (message,))])
 

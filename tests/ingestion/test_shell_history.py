@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hunchd.ingestion.workflows.shell_history import Shell, past, shell_of
+from hunchd.ingestion.workflows.shell_history import Shell, read_history, guess_shell
 
 HOME = "/home/ada"
 
@@ -14,7 +14,7 @@ HOME = "/home/ada"
 def read_written(folder: Path, name: str, content: bytes, shell: Shell) -> list[tuple[str, float | None, str | None]]:
     file = folder / name
     file.write_bytes(content)
-    return [(one.command, one.at, one.folder) for one in past(file, shell, HOME)]
+    return [(one.command, one.at, one.folder) for one in read_history(file, shell, HOME)]
 
 
 def test_bash_history_with_and_without_times(tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ def test_folder_follows_cd_without_guessing(tmp_path: Path, moves: list[str], fo
 def test_shell_is_guessed_by_file_name() -> None:
     names = (".bash_history", ".zsh_history", ".histfile", "fish_history")
 
-    assert [shell_of(Path(name)) for name in names] == ["bash", "zsh", "zsh", "fish"]
+    assert [guess_shell(Path(name)) for name in names] == ["bash", "zsh", "zsh", "fish"]
 
 
 ENTRIES = {
@@ -95,7 +95,7 @@ def test_bash_entry_of_several_lines_is_one_command(tmp_path: Path, entry: list[
         file = tmp_path / "bash_history"
         file.write_text("\n".join([*stamp, "make first", *stamp, *entry, *stamp, "make last"]) + "\n")
 
-        commands = [one.command for one in past(file, "bash", "/home/ann")]
+        commands = [one.command for one in read_history(file, "bash", "/home/ann")]
 
         assert commands == ["make first", "\n".join(entry), "make last"]
 
@@ -107,11 +107,11 @@ def test_bash_single_lines_do_not_swallow_the_next(tmp_path: Path, line: str) ->
     file = tmp_path / "bash_history"
     file.write_text(f"{line}\nmake last\n")
 
-    assert [one.command for one in past(file, "bash", "/home/ann")] == [line, "make last"]
+    assert [one.command for one in read_history(file, "bash", "/home/ann")] == [line, "make last"]
 
 
 def test_zsh_escaped_backslash_ends_the_command(tmp_path: Path) -> None:
     file = tmp_path / "zsh_history"
     file.write_text(": 1764000000:0;echo a\\\\\n: 1764000001:0;make last\n")
 
-    assert [one.command for one in past(file, "zsh", "/home/ann")] == ["echo a\\\\", "make last"]
+    assert [one.command for one in read_history(file, "zsh", "/home/ann")] == ["echo a\\\\", "make last"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hunchd.ingestion.parsing import outline_of
-from hunchd.ingestion.skeleton import shown, skeleton, view
+from hunchd.ingestion.parsing import parse_outline
+from hunchd.ingestion.skeleton import render_views, render_skeleton, build_view
 
 SOURCE = b'''
 SETTING = 1
@@ -24,7 +24,7 @@ def open_store(path: str) -> Store:
 
 
 def test_signatures_are_nested_in_file_order() -> None:
-    assert skeleton(outline_of("store.py", SOURCE), max_lines=6).splitlines() == [
+    assert render_skeleton(parse_outline("store.py", SOURCE), max_lines=6).splitlines() == [
         "class Store(Base)",
         "    def __init__(path: str) -> None",
         "    def get(key: str) -> bytes",
@@ -36,34 +36,34 @@ def test_signatures_are_nested_in_file_order() -> None:
 
 @pytest.mark.parametrize("most", [1, 2, 3, 5, 8, 20])
 def test_skeleton_respects_line_limit(most: int) -> None:
-    lines = skeleton(outline_of("store.py", SOURCE), max_lines=most).splitlines()
+    lines = render_skeleton(parse_outline("store.py", SOURCE), max_lines=most).splitlines()
     assert 1 <= len(lines) <= most
     assert all(len(line) <= 120 for line in lines)
 
 
 def test_complete_skeleton_has_no_omission_line() -> None:
-    assert "more" not in skeleton(outline_of("store.py", SOURCE), max_lines=20)
+    assert "more" not in render_skeleton(parse_outline("store.py", SOURCE), max_lines=20)
 
 
 def test_public_members_rank_before_private() -> None:
-    shown = skeleton(outline_of("store.py", SOURCE), max_lines=5)
+    shown = render_skeleton(parse_outline("store.py", SOURCE), max_lines=5)
     assert "get" in shown.rpartition("\n")[0]
     assert "_sweep" not in shown.rpartition("\n")[0]
 
 
 def test_unexported_go_symbols_rank_last() -> None:
     source = b"package a\nfunc helper(n int) {}\nfunc Serve(addr string) error { return nil }\nfunc other() {}\n"
-    assert skeleton(outline_of("a.go", source), max_lines=2).splitlines()[0] == "func Serve(addr string) error"
+    assert render_skeleton(parse_outline("a.go", source), max_lines=2).splitlines()[0] == "func Serve(addr string) error"
 
 
 def test_configuration_lists_keys_by_section() -> None:
-    text = skeleton(outline_of("a.toml", b'[build]\nsteps = 1\nkey = "s3cret"\n[test]\nfast = true\n'), max_lines=5)
+    text = render_skeleton(parse_outline("a.toml", b'[build]\nsteps = 1\nkey = "s3cret"\n[test]\nfast = true\n'), max_lines=5)
     assert text == "build: steps, key\ntest: fast"
 
 
 def test_common_configuration_keys_are_omitted() -> None:
     def render(path: str, source: bytes) -> str:
-        return skeleton(outline_of(path, source), max_lines=9)
+        return render_skeleton(parse_outline(path, source), max_lines=9)
 
     package = b'{"name": "a", "main": "a.js", "type": "module", "repository": {"url": "x"}, "bin": {"b": "c"}}'
     assert render("package.json", package) == "main, type\nbin: b"
@@ -77,27 +77,27 @@ def test_kubernetes_manifest_lists_resources() -> None:
         b"---\napiVersion: v1\nkind: Service\nmetadata:\n  labels:\n    app: x\n  name: shop\nspec:\n  name: no\n"
         b"---\napiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: 'shop-web'\n---\n"
     )
-    outline = outline_of("k8s/shop.yml", source)
+    outline = parse_outline("k8s/shop.yml", source)
     assert [(symbol.name, symbol.line) for symbol in outline.symbols] == [
         ("Service shop", 3),
         ("Deployment shop-web", 12),
     ]
-    assert skeleton(outline, max_lines=9) == "Service shop, Deployment shop-web"
+    assert render_skeleton(outline, max_lines=9) == "Service shop, Deployment shop-web"
 
 
 def test_prose_lists_sections_on_one_line() -> None:
     source = b"# Guide\n\n" + b"".join(b"## Part %d\n\n### Detail %d\n\n" % (n, n) for n in range(4))
-    shown = skeleton(outline_of("a.md", source), max_lines=6)
+    shown = render_skeleton(parse_outline("a.md", source), max_lines=6)
     assert shown == "sections: Guide · Part 0 · Part 1 · Part 2 · Part 3"
 
 
 def test_file_without_symbols_has_no_skeleton() -> None:
-    assert skeleton(outline_of("a.txt", b"just words"), max_lines=5) == ""
+    assert render_skeleton(parse_outline("a.txt", b"just words"), max_lines=5) == ""
 
 
 def test_wanted_names_come_first_with_container() -> None:
-    seen = view(outline_of("store.py", SOURCE))
-    assert shown(seen, [3], wanted={"_sweep"})[0].splitlines() == [
+    seen = build_view(parse_outline("store.py", SOURCE))
+    assert render_views(seen, [3], wanted_names={"_sweep"})[0].splitlines() == [
         "class Store(Base)",
         "    def _sweep()",
         "… 6 more: get, open_store, __init__, size, SETTING, _private",
@@ -106,19 +106,19 @@ def test_wanted_names_come_first_with_container() -> None:
 
 def test_tests_of_topic_come_first() -> None:
     source = b"".join(b"def test_%s(): pass\n" % name for name in (b"cookies", b"session_expires", b"routing"))
-    assert shown(view(outline_of("a.py", source)), [2], about="sessions")[0].splitlines()[0] == (
+    assert render_views(build_view(parse_outline("a.py", source)), [2], topic="sessions")[0].splitlines()[0] == (
         "def test_session_expires()"
     )
 
 
 def test_common_wanted_name_gets_no_bonus() -> None:
-    seen = view(outline_of("store.py", SOURCE))
-    assert shown(seen, [3], wanted={"get"}) == shown(seen, [3])
+    seen = build_view(parse_outline("store.py", SOURCE))
+    assert render_views(seen, [3], wanted_names={"get"}) == render_views(seen, [3])
 
 
 def test_omission_line_has_no_duplicates() -> None:
     source = b"".join(b"class C%d:\n    def flush(self): pass\n" % n for n in range(8))
-    assert shown(view(outline_of("a.py", source)), [5])[0].splitlines()[-1].count("flush") == 1
+    assert render_views(build_view(parse_outline("a.py", source)), [5])[0].splitlines()[-1].count("flush") == 1
 
 
 def test_javascript_suites_and_tests_show_titles() -> None:
@@ -131,7 +131,7 @@ def test_javascript_suites_and_tests_show_titles() -> None:
     describe.skip("till", function () {})
     test(title, () => {})
     """
-    assert skeleton(outline_of("basket.spec.ts", source), max_lines=9).splitlines() == [
+    assert render_skeleton(parse_outline("basket.spec.ts", source), max_lines=9).splitlines() == [
         "const fixture = load()",
         "describe 'basket'",
         "    test 'sums its items'",
@@ -142,14 +142,14 @@ def test_javascript_suites_and_tests_show_titles() -> None:
 
 def test_ruby_suites_and_tests_show_titles() -> None:
     source = b"RSpec.describe Shop do\n  it 'sums' do\n    1\n  end\nend\n"
-    assert skeleton(outline_of("spec/shop_spec.rb", source), max_lines=9) == "describe 'Shop'\n    it 'sums'"
+    assert render_skeleton(parse_outline("spec/shop_spec.rb", source), max_lines=9) == "describe 'Shop'\n    it 'sums'"
 
 
 def test_tests_rank_before_their_helpers() -> None:
     source = b"class Colour(Enum):\n    RED = 1\nclass Cart:\n    pass\ndef test_add(): pass\ndef test_sum(): pass\n"
 
-    in_tests = skeleton(outline_of("tests/test_cart.py", source), max_lines=3).splitlines()
-    elsewhere = skeleton(outline_of("src/cart.py", source), max_lines=3).splitlines()
+    in_tests = render_skeleton(parse_outline("tests/test_cart.py", source), max_lines=3).splitlines()
+    elsewhere = render_skeleton(parse_outline("src/cart.py", source), max_lines=3).splitlines()
 
     assert in_tests[:2] == ["def test_add()", "def test_sum()"]
     assert elsewhere[:2] == ["class Colour(Enum)", "class Cart"]
@@ -158,8 +158,8 @@ def test_tests_rank_before_their_helpers() -> None:
 def test_ci_workflow_shows_triggers_and_jobs() -> None:
     source = b"name: CI\non:\n  push:\npermissions:\n  contents: read\njobs:\n  tests:\n    runs-on: x\n"
 
-    assert skeleton(outline_of(".github/workflows/ci.yml", source), max_lines=9) == "on: push\njobs: tests"
-    assert "permissions: contents" in skeleton(outline_of("ci.yml", source), max_lines=9)
+    assert render_skeleton(parse_outline(".github/workflows/ci.yml", source), max_lines=9) == "on: push\njobs: tests"
+    assert "permissions: contents" in render_skeleton(parse_outline("ci.yml", source), max_lines=9)
 
 
 def test_long_value_is_named_in_omission_line() -> None:
@@ -167,5 +167,5 @@ def test_long_value_is_named_in_omission_line() -> None:
     module = b"EXAMPLES = " + long + b"\nRETURN = " + long + b"\ndef main(): pass\n"
     settings = b"BASE = " + long + b"\nRETRIES = 3\nTIMEOUT = 9\n"
 
-    assert skeleton(outline_of("copy.py", module), max_lines=9) == "def main()\n… 2 more: EXAMPLES, RETURN"
-    assert skeleton(outline_of("settings.py", settings), max_lines=9).splitlines()[0] == "BASE = …"
+    assert render_skeleton(parse_outline("copy.py", module), max_lines=9) == "def main()\n… 2 more: EXAMPLES, RETURN"
+    assert render_skeleton(parse_outline("settings.py", settings), max_lines=9).splitlines()[0] == "BASE = …"

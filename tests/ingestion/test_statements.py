@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hunchd.ingestion.statements import Stated, Voice, stated_in
+from hunchd.ingestion.statements import ExtractedStatement, Voice, extract_statements
 
 # (sentence, category, key, value)
 OWNER = [
@@ -89,21 +89,21 @@ NOTHING: list[tuple[Voice, str]] = [
 
 @pytest.mark.parametrize(("text", "category", "key", "value"), OWNER, ids=lambda value: None)
 def test_owner_statement_is_extracted(text: str, category: str, key: str, value: str) -> None:
-    assert [(one.category, one.key, one.value) for one in stated_in(text, "owner")] == [(category, key, value)]
+    assert [(one.category, one.key, one.value) for one in extract_statements(text, "owner")] == [(category, key, value)]
 
 
 @pytest.mark.parametrize(("text", "category", "key", "value"), COMMITS, ids=lambda value: None)
 def test_commit_statement_concerns_whole_project(text: str, category: str, key: str, value: str) -> None:
-    assert [(one.category, one.key, one.value) for one in stated_in(text, "commit")] == [(category, key, value)]
+    assert [(one.category, one.key, one.value) for one in extract_statements(text, "commit")] == [(category, key, value)]
 
 
 @pytest.mark.parametrize(("voice", "text"), NOTHING)
 def test_questions_suppositions_and_quotes_state_nothing(voice: Voice, text: str) -> None:
-    assert stated_in(text, voice) == []
+    assert extract_statements(text, voice) == []
 
 
 def test_statement_keeps_alternative_and_reason() -> None:
-    [stated] = stated_in("We use uv instead of pip because it is faster.", "owner")
+    [stated] = extract_statements("We use uv instead of pip because it is faster.", "owner")
 
     assert (stated.instead_of, stated.reason) == ("pip", "it is faster")
     assert stated.line == "package manager: uv, not pip (because it is faster)"
@@ -117,23 +117,23 @@ def test_label_is_no_key() -> None:
         "Our note: the captain is Ada",
         "todo: ask Ada",
     ):
-        assert stated_in(said, "owner") == []
+        assert extract_statements(said, "owner") == []
 
-    [ruled] = stated_in("Rule: never log cookies", "owner")
-    [chosen] = stated_in("Design decision: use Redis instead of memcached", "owner")
-    [named] = stated_in("naming convention: camelCase", "owner")
+    [ruled] = extract_statements("Rule: never log cookies", "owner")
+    [chosen] = extract_statements("Design decision: use Redis instead of memcached", "owner")
+    [named] = extract_statements("naming convention: camelCase", "owner")
     assert (ruled.line, chosen.line) == ("never log cookies", "cache: Redis, not memcached")
     assert named.key == "naming convention"
 
 
 def test_reason_is_not_repeated() -> None:
-    [stated] = stated_in("database: PostgreSQL, because of its JSON", "owner")
+    [stated] = extract_statements("database: PostgreSQL, because of its JSON", "owner")
 
     assert (stated.value, stated.line) == ("PostgreSQL", "database: PostgreSQL (because of its JSON)")
 
 
 def test_commit_statement_has_lower_confidence() -> None:
-    by = {voice: stated_in("Replace flake8 with ruff", voice)[0].confidence for voice in ("owner", "turn", "commit")}
+    by = {voice: extract_statements("Replace flake8 with ruff", voice)[0].confidence for voice in ("owner", "turn", "commit")}
 
     assert by == {"owner": 1.0, "turn": 0.8, "commit": 0.7}
 
@@ -142,22 +142,22 @@ def test_several_sentences_yield_each_key_once() -> None:
     message = (
         "Use pnpm instead of npm\n\nWe must always commit the lock file. Use pnpm instead of yarn.\n\nSigned-off-by: A"
     )
-    stated = stated_in(message, "commit")
+    stated = extract_statements(message, "commit")
 
     assert [(one.key, one.instead_of) for one in stated] == [("package manager", "npm"), ("commit the lock file", "")]
 
 
 def test_commit_decision_needs_a_reason() -> None:
     message = "Add gc\n\nWe decided to keep the gc commands in cargo clean because users look there."
-    [stated] = stated_in(message, "commit")
+    [stated] = extract_statements(message, "commit")
 
     assert (stated.key, stated.value) == ("keep the gc commands in cargo clean", "yes")
     assert stated.line == "keep the gc commands in cargo clean (because users look there)"
-    assert stated_in("we decided against microservices", "owner")[0].line == "not: microservices"
+    assert extract_statements("we decided against microservices", "owner")[0].line == "not: microservices"
 
 
 def test_rule_is_rendered_as_sentence() -> None:
-    assert Stated("instruction", "push to main", "never", "", "").line == "never push to main"
+    assert ExtractedStatement("instruction", "push to main", "never", "", "").line == "never push to main"
 
 
 @pytest.mark.parametrize(
@@ -173,6 +173,6 @@ def test_rule_is_rendered_as_sentence() -> None:
     ],
 )  # fmt: skip
 def test_decision_key_is_its_purpose(said: str, key: str, value: str, instead_of: str, reason: str) -> None:
-    [one] = stated_in(said, "owner")
+    [one] = extract_statements(said, "owner")
     assert (one.category, one.key, one.value) == ("decision", key, value)
     assert (one.instead_of, one.reason) == (instead_of, reason)

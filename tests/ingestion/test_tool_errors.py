@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hunchd.ingestion.errors import understood
-from hunchd.ingestion.tool_errors import ToolError, first_of
+from hunchd.ingestion.errors import parse_error
+from hunchd.ingestion.tool_errors import ToolError, find_first_error
 
 # Outputs of gcc 12, ruff 0.14, and of the other tools' manuals.
 GO_BUILD = "# example.com/shop/cart\ncart/cart.go:12:9: undefined: total\ncart/cart.go:15:2: declared and not used: x\n"
@@ -116,7 +116,7 @@ RUFF_SHORT = "shop/cart.py:2:12: F821 Undefined name `x`\nFound 1 error.\n"
     ],
 )
 def test_first_error_is_parsed(text: str, headline: str, path: str | None, line: int | None) -> None:
-    read = understood(text)
+    read = parse_error(text)
 
     assert read.headline == headline
     assert (read.at and (read.at.path, read.at.line)) == (path and (path, line))
@@ -127,7 +127,7 @@ def test_fingerprint_ignores_line_and_other_errors(text: str) -> None:
     moved = text.replace(":12:", ":40:").replace("(3,14)", "(31,14)").replace("3:14", "30:14").replace(":7:", ":71:")
     alone = moved.replace("cart/cart.go:15:2: declared and not used: x\n", "")
 
-    assert understood(alone).fingerprint == understood(text).fingerprint
+    assert parse_error(alone).fingerprint == parse_error(text).fingerprint
 
 
 @pytest.mark.parametrize(
@@ -145,13 +145,13 @@ def test_fingerprint_ignores_line_and_other_errors(text: str) -> None:
     ],
 )
 def test_fingerprint_differs_by_name(text: str, name: str, other: str) -> None:
-    assert understood(text.replace(name, other)).fingerprint != understood(text).fingerprint
+    assert parse_error(text.replace(name, other)).fingerprint != parse_error(text).fingerprint
 
 
 def test_traceback_with_tool_output_is_python_error() -> None:
     text = f'Traceback (most recent call last):\n  File "build.py", line 3, in build\n{GCC}BuildError: gcc failed\n'
 
-    assert understood(text).headline == "BuildError: gcc failed"
+    assert parse_error(text).headline == "BuildError: gcc failed"
 
 
 def test_go_frames_have_functions() -> None:
@@ -159,8 +159,8 @@ def test_go_frames_have_functions() -> None:
         "panic: boom\n\ngoroutine 1 [running]:\nmain.total(...)\n\t/w/main.go:9\nmain.main()\n\t/w/main.go:14 +0x1d\n"
     )
 
-    assert [place.function for place in understood(text).places] == ["main.total", "main.main"]
-    assert understood(text).fingerprint != understood(text.replace("main.total", "main.sum")).fingerprint
+    assert [place.function for place in parse_error(text).places] == ["main.total", "main.main"]
+    assert parse_error(text).fingerprint != parse_error(text.replace("main.total", "main.sum")).fingerprint
 
 
 def test_verbose_go_test_is_parsed() -> None:
@@ -173,12 +173,12 @@ def test_verbose_go_test_is_parsed() -> None:
 FAIL
 """
     short = "--- FAIL: TestTotal (0.00s)\n    cart_test.go:12: got 3, want 4\nFAIL\n"
-    assert first_of(at_length) == first_of(short) == ToolError("TestTotal", "got 3, want 4", "cart_test.go", 12)
+    assert find_first_error(at_length) == find_first_error(short) == ToolError("TestTotal", "got 3, want 4", "cart_test.go", 12)
 
 
 def test_go_example_failure_has_name() -> None:
     text = "--- FAIL: ExampleRun (0.00s)\ngot:\n3\nwant:\n4\nFAIL\n"
-    assert first_of(text) == ToolError("ExampleRun", "got:", "", 0)
+    assert find_first_error(text) == ToolError("ExampleRun", "got:", "", 0)
 
 
 def test_verbose_go_subtest_is_the_error() -> None:
@@ -190,7 +190,7 @@ def test_verbose_go_subtest_is_the_error() -> None:
         "    --- PASS: TestGroups/last (0.00s)\nFAIL\nFAIL\texample.org/groups\t0.2s\n"
     )
 
-    read = understood(text)
+    read = parse_error(text)
 
     assert read.headline == "TestGroups/both: want b, got a"
     assert read.at is not None
@@ -199,7 +199,7 @@ def test_verbose_go_subtest_is_the_error() -> None:
 
 def test_fingerprint_differs_by_column() -> None:
     def error(line: int, column: int) -> str:
-        return understood(f"# shop\n./price.go:{line}:{column}: undefined: cmd\n").fingerprint
+        return parse_error(f"# shop\n./price.go:{line}:{column}: undefined: cmd\n").fingerprint
 
     assert error(12, 15) == error(120, 15)
     assert error(12, 15) != error(14, 24)
@@ -211,7 +211,7 @@ def test_testify_comparison_is_the_error() -> None:
         "        \tError:      \tNot equal: \n        \t          \texpected: 4\n        \t          \tactual  : 3\n"
         "        \tTest:       \tTestTotal\nFAIL\nFAIL\texample.com/shop\t0.003s\n"
     )
-    assert first_of(text) == ToolError("TestTotal", "Not equal: expected: 4 actual : 3", "/srv/shop/cart_test.go", 9)
+    assert find_first_error(text) == ToolError("TestTotal", "Not equal: expected: 4 actual : 3", "/srv/shop/cart_test.go", 9)
 
 
 def test_node_test_error_has_expectation() -> None:
@@ -221,14 +221,14 @@ def test_node_test_error_has_expectation() -> None:
     )
     said = "|-\n        Expected values to be strictly equal:\n        \n        0 !== 3\n        "
     nested = block.format("    ", "clamps", said) + "    1..1\n" + block.format("", "numbers", "'1 subtest failed'")
-    assert understood(nested).headline == "clamps: Expected values to be strictly equal: 0 !== 3"
-    assert understood(block.format("", "reads", "'no such file'")).headline == "reads: no such file"
+    assert parse_error(nested).headline == "clamps: Expected values to be strictly equal: 0 !== 3"
+    assert parse_error(block.format("", "reads", "'no such file'")).headline == "reads: no such file"
 
 
 def test_npm_and_tap_errors_are_parsed() -> None:
     npm = "npm ERR! code ERESOLVE\nnpm ERR! ERESOLVE unable to resolve dependency tree\nnpm ERR! Found: react@18.2.0\n"
     tap = "ok 2 - is quiet\nnot ok 3 - should be equal\n  ---\n  at:\n    fileName: test/x.js\n    lineNumber: 30\n"
 
-    assert understood(npm).headline == "ERESOLVE unable to resolve dependency tree"
-    assert understood(tap).headline == "should be equal"
-    assert first_of("not ok 1 - later # TODO\n") is None
+    assert parse_error(npm).headline == "ERESOLVE unable to resolve dependency tree"
+    assert parse_error(tap).headline == "should be equal"
+    assert find_first_error("not ok 1 - later # TODO\n") is None

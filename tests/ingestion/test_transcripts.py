@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from hunchd.ingestion.transcripts import aider, claude_code, codex, cursor, gemini
-from hunchd.protocol.sessions import append_of_body
+from hunchd.protocol.sessions import parse_append_body
 
 SAID = [
     ("user_message", "Fix the parser"),
@@ -30,8 +30,8 @@ def lines(file: Path, *objects: dict[str, Any], rest: str = "") -> Path:
 
 def parse_messages(messages: tuple[Any, ...]) -> list[tuple[str, str | None]]:
     """Parse the messages with the daemon's own parser."""
-    request = append_of_body({"messages": list(messages)})
-    assert request.rejected == ()
+    request = parse_append_body({"messages": list(messages)})
+    assert request.rejections == ()
     assert len({draft.ref for draft in request.messages}) == len(messages), "every message has a ref of its own"
     return [(draft.event.value, None if draft.event.value == "tool_call" else draft.text) for draft in request.messages]
 
@@ -105,7 +105,7 @@ def test_gemini_transcript_has_folder_hash(tmp_path: Path) -> None:
     }
     told = {
         "sessionId": "9e31",
-        "projectHash": gemini.folder_hash("/src/app").removeprefix("sha256:"),
+        "projectHash": gemini.hash_folder("/src/app").removeprefix("sha256:"),
         "startTime": "2026-01-02T03:04:05Z",
         "messages": [
             {"id": "1", "type": "user", "content": "Fix the parser"},
@@ -126,7 +126,7 @@ def test_gemini_transcript_has_folder_hash(tmp_path: Path) -> None:
 
     assert list(gemini.files(tmp_path, {})) == [file]
     [transcript] = gemini.read(file)
-    assert (transcript.session, transcript.project) == ("9e31", gemini.folder_hash("/src/app"))
+    assert (transcript.session, transcript.project) == ("9e31", gemini.hash_folder("/src/app"))
     assert parse_messages(transcript.messages) == SAID
 
 

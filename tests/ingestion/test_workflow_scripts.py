@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from hunchd.domain.memory import Trust
 from hunchd.domain.workflow import Workflow
 from hunchd.ingestion.workflows import yaml_files
-from hunchd.ingestion.workflows.memories import hint_of, is_edited, memory_of, workflow_from
+from hunchd.ingestion.workflows.memories import make_hint, is_edited, workflow_to_memory, memory_to_workflow
 from hunchd.ingestion.workflows.places import is_script
-from hunchd.ingestion.workflows.scripts import workflows, workflows_in
+from hunchd.ingestion.workflows.scripts import read_workflows, parse_workflows
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 
@@ -51,11 +51,11 @@ jobs:
 
 
 def list_commands(path: str, text: str) -> dict[str, list[str]]:
-    return {one.name: [step.command for step in one.steps] for one in workflows_in(path, text)}
+    return {one.name: [step.command for step in one.steps] for one in parse_workflows(path, text)}
 
 
 def test_github_jobs_are_sorted_by_needs() -> None:
-    found = workflows_in(".github/workflows/ci.yml", GITHUB)
+    found = parse_workflows(".github/workflows/ci.yml", GITHUB)
 
     assert [one.name for one in found] == ["CI ci.yml / test", "CI ci.yml / publish"]
     test, publish = found
@@ -63,7 +63,7 @@ def test_github_jobs_are_sorted_by_needs() -> None:
     assert test.steps[0].command == "pip install -e . --group ${{ matrix.group }}"
     assert all(" ".join(step.command.split()) in " ".join(GITHUB.split()) for step in test.steps)
     assert test.steps[0].name == "Install and test"
-    assert [trigger.words for trigger in test.triggers] == ["push of main and tag v*", "pull request"]
+    assert [trigger.description for trigger in test.triggers] == ["push of main and tag v*", "pull request"]
     assert test.line == 13
     assert (test.purpose, publish.purpose) == ("test", "release")
 
@@ -98,7 +98,7 @@ def test_makefile_targets_have_prerequisites_and_recipe() -> None:
         "build/%.o: %.c\n\tcc $<\nlint:\n\t@echo linting\n\truff check .\ndefine X\nall: nothing\nendef\n"
     )
 
-    found = {one.name: one for one in workflows_in("Makefile", text)}
+    found = {one.name: one for one in parse_workflows("Makefile", text)}
 
     assert set(found) == {"make all", "make test", "make lint"}
     assert [step.command for step in found["make all"].steps][:2] == ["make lint", "make test"]
@@ -180,7 +180,7 @@ repos:
   - id: mypy
 """
 
-    found = workflows_in(".pre-commit-config.yaml", text)
+    found = parse_workflows(".pre-commit-config.yaml", text)
 
     assert [(one.name, [step.command for step in one.steps]) for one in found] == [
         ("pre-commit hooks", ["ruff-check --fix", "mypy"]),
@@ -201,7 +201,7 @@ END
 git push --tags
 """
 
-    [found] = workflows_in("scripts/release.sh", text)
+    [found] = parse_workflows("scripts/release.sh", text)
 
     assert [step.command.partition("\n")[0] for step in found.steps] == [
         "make $x",
@@ -235,14 +235,14 @@ esac
 
 
 def test_script_with_case_yields_task_workflows() -> None:
-    found = {one.name: one for one in workflows_in("dev", DISPATCHER)}
+    found = {one.name: one for one in parse_workflows("dev", DISPATCHER)}
 
     assert {name: [step.command for step in one.steps] for name, one in found.items()} == {
         "./dev check": ["ruff check .", 'exec "$venv/bin/python" -m pytest'],
         "./dev fix": ["ruff check --fix ."],
     }
     assert [one.purpose for one in found.values()] == ["check", "lint"]
-    assert list(map(hint_of, found.values())) == [
+    assert list(map(make_hint, found.values())) == [
         "./dev check: everything that must hold",
         "./dev fix: ruff check --fix .",
     ]
@@ -259,10 +259,10 @@ def test_output_and_conditions_are_no_steps() -> None:
 def test_makefile_loop_yields_inner_commands() -> None:
     recipe = "\t@hash golint 2>&1; if [ $$? -ne 0 ]; then \\\n\t\tgo get golint; \\\n\tfi\n"
     recipe += '\techo "mode: count" > out\n\tfor d in $(DIRS); do \\\n\t\tgo test $$d; \\\n\tdone\n'
-    [found] = workflows_in("Makefile", f"test:\n{recipe}")
+    [found] = parse_workflows("Makefile", f"test:\n{recipe}")
 
     assert [step.command for step in found.steps] == ["go get golint", 'echo "mode: count" > out', "go test $d"]
-    assert hint_of(found) == "make test: go get golint → go test $d"
+    assert make_hint(found) == "make test: go get golint → go test $d"
 
 
 def test_package_scripts_use_workspace_program(tmp_path: Path) -> None:
@@ -271,7 +271,7 @@ def test_package_scripts_use_workspace_program(tmp_path: Path) -> None:
         (tmp_path / path).write_text('{"scripts": {"test": "vitest"}}')
     files = ["web/pnpm-lock.yaml", "web/package.json", "web/parts/a/package.json", "other/package.json"]
 
-    assert sorted(one.name for one in workflows(tmp_path, files)) == [
+    assert sorted(one.name for one in read_workflows(tmp_path, files)) == [
         "npm run test (in other)",
         "pnpm run test (in web)",
         "pnpm run test (in web/parts/a)",
@@ -282,10 +282,10 @@ def test_ci_step_of_bookkeeping_uses_its_name() -> None:
     loop = 'for f in src/*; do\n  while IFS= read -r line; do echo "$line"; done <<< "$(check $f)"\ndone\n: noted\n'
     body = "".join(f"          {line}\n" for line in loop.splitlines())
     text = f"jobs:\n  lint:\n    steps:\n      - name: Lint all files\n        run: |\n{body}"
-    [one] = workflows_in(".github/workflows/lint.yml", text)
+    [one] = parse_workflows(".github/workflows/lint.yml", text)
 
-    assert hint_of(one).endswith("Lint all files")
-    [script] = workflows_in("scripts/a.sh", "#!/bin/sh\n: [[ -d x ]] && tar cf x.tar x\n")
+    assert make_hint(one).endswith("Lint all files")
+    [script] = parse_workflows("scripts/a.sh", "#!/bin/sh\n: [[ -d x ]] && tar cf x.tar x\n")
     assert [step.command for step in script.steps] == ["tar cf x.tar x"]
 
 
@@ -299,7 +299,7 @@ def test_workspace_without_lock_file_uses_package_manager(tmp_path: Path) -> Non
         (tmp_path / path).write_text(f'{{{named}"scripts": {{"test": "vitest"}}}}')
     files = ["a/package.json", "a/b/package.json", "c/pnpm-workspace.yaml", "c/d/package.json"]
 
-    assert sorted(one.name for one in workflows(tmp_path, files)) == [
+    assert sorted(one.name for one in read_workflows(tmp_path, files)) == [
         "pnpm run test (in c/d)",
         "yarn run test (in a)",
         "yarn run test (in a/b)",
@@ -307,31 +307,31 @@ def test_workspace_without_lock_file_uses_package_manager(tmp_path: Path) -> Non
 
 
 def test_source_file_prerequisite_is_no_step() -> None:
-    [one] = workflows_in("Makefile", "kilo: kilo.c\n\tcc -o kilo kilo.c\n")
+    [one] = parse_workflows("Makefile", "kilo: kilo.c\n\tcc -o kilo kilo.c\n")
 
     assert [step.command for step in one.steps] == ["cc -o kilo kilo.c"]
 
 
 def test_workflow_survives_memory_round_trip() -> None:
-    [workflow] = workflows_in("justfile", "test:\n  cargo test\n")
-    memory = memory_of(workflow, "p1", NOW)
+    [workflow] = parse_workflows("justfile", "test:\n  cargo test\n")
+    memory = workflow_to_memory(workflow, "p1", NOW)
 
-    assert workflow_from(memory) == workflow
+    assert memory_to_workflow(memory) == workflow
     assert memory.trust is Trust.UNTRUSTED
-    assert hint_of(workflow) == "just test: cargo test"
-    assert memory.id == memory_of(workflow, "p1", NOW).id != memory_of(workflow, "p2", NOW).id
+    assert make_hint(workflow) == "just test: cargo test"
+    assert memory.id == workflow_to_memory(workflow, "p1", NOW).id != workflow_to_memory(workflow, "p2", NOW).id
     assert not is_edited(memory)
 
 
 def test_tox_hint_uses_default_posargs() -> None:
     commands = "pytest --cov=shop {posargs:--durations=10 tests {toxinidir}/docs}\n  ruff {posargs}"
-    [workflow] = workflows_in("tox.ini", f"[testenv]\ncommands =\n  {commands}\n")
+    [workflow] = parse_workflows("tox.ini", f"[testenv]\ncommands =\n  {commands}\n")
 
-    assert hint_of(workflow) == "tox: pytest --cov=shop --durations=10 tests {toxinidir}/docs → ruff"
+    assert make_hint(workflow) == "tox: pytest --cov=shop --durations=10 tests {toxinidir}/docs → ruff"
 
 
 def test_target_with_all_prefix_is_no_check() -> None:
-    updating, everything = workflows_in("Makefile", "update-all-go-deps:\n\tgo get -u\n\nall: lint test\n\techo done\n")
+    updating, everything = parse_workflows("Makefile", "update-all-go-deps:\n\tgo get -u\n\nall: lint test\n\techo done\n")
 
     assert (updating.purpose, everything.purpose) == ("setup", "check")
 
@@ -340,9 +340,9 @@ def test_secrets_in_scripts_are_redacted() -> None:
     key = "AKIA" + "Q7RZ3LWX5TYB2NM4"
     text = f"deploy:\n\tAWS_ACCESS_KEY_ID={key} aws s3 sync . s3://x\n"
 
-    [workflow] = workflows_in("Makefile", text)
+    [workflow] = parse_workflows("Makefile", text)
 
-    assert key not in str(memory_of(workflow, "p1", NOW))
+    assert key not in str(workflow_to_memory(workflow, "p1", NOW))
 
 
 BOMB = "a0: &a0 [x,x]\n" + "".join(f"a{n}: &a{n} [*a{n - 1},*a{n - 1},*a{n - 1},*a{n - 1}]\n" for n in range(1, 40))
@@ -363,9 +363,9 @@ BOMB = "a0: &a0 [x,x]\n" + "".join(f"a{n}: &a{n} [*a{n - 1},*a{n - 1},*a{n - 1},
 )
 def test_hostile_yaml_is_rejected_quickly(text: str) -> None:
     began = time.perf_counter()
-    with contextlib.suppress(yaml_files.Refused):
-        yaml_files.read(text[:256_000])
-    assert workflows_in(".github/workflows/ci.yml", text) == []
+    with contextlib.suppress(yaml_files.InvalidYaml):
+        yaml_files.load_yaml(text[:256_000])
+    assert parse_workflows(".github/workflows/ci.yml", text) == []
     assert time.perf_counter() - began < 60  # an expanded bomb would take years
 
 
@@ -389,7 +389,7 @@ PATHS = (
 @settings(max_examples=40, deadline=None)
 @given(st.sampled_from(PATHS), st.text(max_size=400))
 def test_any_file_content_is_parsed_or_skipped(path: str, text: str) -> None:
-    assert all(isinstance(one, Workflow) and one.steps for one in workflows_in(path, text))
+    assert all(isinstance(one, Workflow) and one.steps for one in parse_workflows(path, text))
 
 
 def test_third_party_files_are_not_read(tmp_path: Path) -> None:
@@ -399,5 +399,5 @@ def test_third_party_files_are_not_read(tmp_path: Path) -> None:
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text(text)
 
-    assert [one.path for one in workflows(tmp_path, paths)] == ["package.json"]
+    assert [one.path for one in read_workflows(tmp_path, paths)] == ["package.json"]
     assert not is_script("src/app.py")

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hunchd.ingestion.workflows.steps import steps_of
+from hunchd.ingestion.workflows.steps import parse_steps
 
 
 def templates(line: str) -> list[str]:
-    return [step.template for step in steps_of(line)]
+    return [step.template for step in parse_steps(line)]
 
 
 @pytest.mark.parametrize(
@@ -58,8 +58,8 @@ def test_here_document_is_no_command() -> None:
 
 @pytest.mark.parametrize("line", ["", "   ", "# a note", "done", "))((", '"', "$(", "export A=1", "\x00"])
 def test_other_text_yields_no_step(line: str) -> None:
-    assert all(step.template for step in steps_of(line))
-    assert len(steps_of(line)) <= 1
+    assert all(step.template for step in parse_steps(line))
+    assert len(parse_steps(line)) <= 1
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_other_text_yields_no_step(line: str) -> None:
     ],
 )
 def test_password_option_value_is_masked(line: str) -> None:
-    [step] = steps_of(line)
+    [step] = parse_steps(line)
 
     assert "hunter2value" not in step.template
     assert "hunter2value" not in step.command
@@ -83,6 +83,6 @@ def test_password_option_value_is_masked(line: str) -> None:
 
 @given(st.text(max_size=300))
 def test_any_text_is_parsed_or_skipped(line: str) -> None:
-    for step in steps_of(line):
+    for step in parse_steps(line):
         assert 0 < len(step.template) <= 120
         assert len(step.command) <= 300

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from hunchd.language.asking import Access, Answer, Failure, Question, Used, outcome_json, outcome_of
-from hunchd.language.claude import asked
+from hunchd.language.asking import ModelEndpoint, ModelAnswer, ModelFailure, ModelRequest, TokenUsage, outcome_to_json, outcome_from_json
+from hunchd.language.claude import send_request
 from tests.language.messages_api import (
     MessagesApi,
     breaks_off,
@@ -24,7 +24,7 @@ from tests.language.messages_api import (
 pytest.importorskip("anthropic")
 
 KEY = "not-a-real-key"
-QUESTION = Question("Keep what was settled.", "[1] user: we use pnpm", {"type": "object"}, most=500)
+QUESTION = ModelRequest("Keep what was settled.", "[1] user: we use pnpm", {"type": "object"}, most=500)
 
 
 @pytest.fixture(autouse=True)
@@ -32,8 +32,8 @@ def _set_api_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
 
 
-def access(url: str, *, key_file: str = "", timeout: float = 20.0) -> Access:
-    return Access(model="claude-test", base_url=url, key_file=key_file, timeout=timeout)
+def access(url: str, *, key_file: str = "", timeout: float = 20.0) -> ModelEndpoint:
+    return ModelEndpoint(model="claude-test", base_url=url, key_file=key_file, timeout=timeout)
 
 
 def list_sent_keys(api: MessagesApi) -> list[str]:
@@ -43,9 +43,9 @@ def list_sent_keys(api: MessagesApi) -> list[str]:
 
 async def test_answer_holds_tool_input_and_usage() -> None:
     async with messages_api(says({"facts": [{"key": "a"}]}, tokens=(1_234, 56))) as api:
-        outcome = await asked(QUESTION, access(api.url))
+        outcome = await send_request(QUESTION, access(api.url))
 
-    assert outcome == Answer({"facts": [{"key": "a"}]}, Used(1_234, 56))
+    assert outcome == ModelAnswer({"facts": [{"key": "a"}]}, TokenUsage(1_234, 56))
     [sent] = api.asked
     assert sent["model"] == "claude-test"
     assert sent["max_tokens"] == 500
@@ -70,9 +70,9 @@ async def test_answer_holds_tool_input_and_usage() -> None:
 )
 async def test_refusal_status_sets_failure_kind(status: int, kind: str, trouble: str) -> None:
     async with messages_api(refuses(status, kind)) as api:
-        outcome = await asked(QUESTION, access(api.url))
+        outcome = await send_request(QUESTION, access(api.url))
 
-    assert isinstance(outcome, Failure)
+    assert isinstance(outcome, ModelFailure)
     assert outcome.trouble == trouble
     assert str(status) in outcome.message
     assert len(api.asked) == 1, "trying again is the caller's decision"
@@ -81,18 +81,18 @@ async def test_refusal_status_sets_failure_kind(status: int, kind: str, trouble:
 @pytest.mark.parametrize(("told", "seconds"), [("7", 7.0), ("0.5", 0.5), ("Sun, 22 Nov 2026 05:00:00 GMT", None)])
 async def test_retry_after_header_is_passed_on(told: str, seconds: float | None) -> None:
     async with messages_api(refuses(429, "rate_limit_error", retry_after=told)) as api:
-        outcome = await asked(QUESTION, access(api.url))
+        outcome = await send_request(QUESTION, access(api.url))
 
-    assert isinstance(outcome, Failure)
+    assert isinstance(outcome, ModelFailure)
     assert outcome.retry_after == seconds
 
 
 @pytest.mark.parametrize("after", [1, 2, 3, 4, 5])
 async def test_lost_connection_is_cut_short_with_usage(after: int) -> None:
     async with messages_api(breaks_off(after)) as api:
-        outcome = await asked(QUESTION, access(api.url))
+        outcome = await send_request(QUESTION, access(api.url))
 
-    assert isinstance(outcome, Failure)
+    assert isinstance(outcome, ModelFailure)
     assert outcome.trouble == "cut short"
     assert outcome.used.input == 1_000
 
@@ -100,17 +100,17 @@ async def test_lost_connection_is_cut_short_with_usage(after: int) -> None:
 @pytest.mark.parametrize("after", [1, 3, 5])
 async def test_early_stream_end_is_cut_short(after: int) -> None:
     async with messages_api(ends_early(after)) as api:
-        outcome = await asked(QUESTION, access(api.url))
+        outcome = await send_request(QUESTION, access(api.url))
 
-    assert isinstance(outcome, Failure)
+    assert isinstance(outcome, ModelFailure)
     assert outcome.trouble == "cut short"
 
 
 async def test_max_tokens_stop_is_cut_short() -> None:
     async with messages_api(says({"facts": []}, stop="max_tokens")) as api:
-        outcome = await asked(QUESTION, access(api.url))
+        outcome = await send_request(QUESTION, access(api.url))
 
-    assert outcome == Failure("cut short", "the answer ended before it was complete", used=Used(1_000, 50))
+    assert outcome == ModelFailure("cut short", "the answer ended before it was complete", used=TokenUsage(1_000, 50))
 
 
 @pytest.mark.parametrize(
@@ -129,30 +129,30 @@ async def test_max_tokens_stop_is_cut_short() -> None:
 )
 async def test_invalid_answer_is_failure(scene: object) -> None:
     async with messages_api(scene) as api:  # type: ignore[arg-type]
-        outcome = await asked(QUESTION, access(api.url))
+        outcome = await send_request(QUESTION, access(api.url))
 
-    assert isinstance(outcome, Failure)
+    assert isinstance(outcome, ModelFailure)
 
 
 async def test_partial_json_is_failure() -> None:
     async with messages_api(says('{"facts": [{"key": "a"')) as api:
-        outcome = await asked(QUESTION, access(api.url))
+        outcome = await send_request(QUESTION, access(api.url))
 
-    assert isinstance(outcome, Failure)
+    assert isinstance(outcome, ModelFailure)
 
 
 async def test_silent_server_times_out() -> None:
     async with messages_api(says_nothing_for(30.0)) as api:
-        outcome = await asked(QUESTION, access(api.url, timeout=0.3))
+        outcome = await send_request(QUESTION, access(api.url, timeout=0.3))
 
-    assert isinstance(outcome, Failure)
+    assert isinstance(outcome, ModelFailure)
     assert outcome.trouble in ("cut short", "unreachable")
 
 
 async def test_missing_server_is_unreachable() -> None:
-    outcome = await asked(QUESTION, access("http://127.0.0.1:9"))
+    outcome = await send_request(QUESTION, access("http://127.0.0.1:9"))
 
-    assert isinstance(outcome, Failure)
+    assert isinstance(outcome, ModelFailure)
     assert outcome.trouble == "unreachable"
 
 
@@ -161,13 +161,13 @@ async def test_key_file_must_be_private(tmp_path: Path) -> None:
     file.write_text("another-key\n")
     file.chmod(0o644)
     async with messages_api(says({})) as api:
-        open_to_all = await asked(QUESTION, access(api.url, key_file=str(file)))
+        open_to_all = await send_request(QUESTION, access(api.url, key_file=str(file)))
         file.chmod(0o600)
-        private = await asked(QUESTION, access(api.url, key_file=str(file)))
+        private = await send_request(QUESTION, access(api.url, key_file=str(file)))
 
-    assert isinstance(open_to_all, Failure)
+    assert isinstance(open_to_all, ModelFailure)
     assert "chmod 600" in open_to_all.message
-    assert isinstance(private, Answer)
+    assert isinstance(private, ModelAnswer)
     assert list_sent_keys(api) == ["another-key"]
 
 
@@ -176,26 +176,26 @@ async def test_missing_key_sends_no_request(monkeypatch: pytest.MonkeyPatch, tmp
     empty = tmp_path / "empty"
     empty.touch(mode=0o600)
     async with messages_api(says({})) as api:
-        outcomes = [await asked(QUESTION, access(api.url, key_file=file)) for file in ("", str(empty), "/no/such/file")]
+        outcomes = [await send_request(QUESTION, access(api.url, key_file=file)) for file in ("", str(empty), "/no/such/file")]
 
-    assert all(isinstance(one, Failure) and one.trouble == "refused" for one in outcomes)
+    assert all(isinstance(one, ModelFailure) and one.trouble == "refused" for one in outcomes)
     assert api.asked == []
 
 
 async def test_echoed_key_is_removed() -> None:
     async with messages_api(refuses(401, f"invalid key {KEY}")) as api:
-        outcome = await asked(QUESTION, access(api.url))
+        outcome = await send_request(QUESTION, access(api.url))
 
-    assert isinstance(outcome, Failure)
+    assert isinstance(outcome, ModelFailure)
     assert KEY not in outcome.message
 
 
 @pytest.mark.parametrize(
     "outcome",
-    [Answer({"facts": []}, Used(1, 2)), Failure("busy", "later", 3.0, Used(4, 5)), Failure("nonsense", "what")],
+    [ModelAnswer({"facts": []}, TokenUsage(1, 2)), ModelFailure("busy", "later", 3.0, TokenUsage(4, 5)), ModelFailure("nonsense", "what")],
 )
-def test_outcome_json_roundtrip_is_equal(outcome: Answer | Failure) -> None:
-    assert outcome_of(outcome_json(outcome)) == outcome
+def test_outcome_json_roundtrip_is_equal(outcome: ModelAnswer | ModelFailure) -> None:
+    assert outcome_from_json(outcome_to_json(outcome)) == outcome
 
 
 def test_anthropic_is_imported_lazily() -> None:

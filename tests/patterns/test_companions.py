@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hunchd.domain.history import Change, Unit
-from hunchd.patterns.companions import companions_of
+from hunchd.domain.history import PathChange, Unit
+from hunchd.patterns.companions import find_companions
 
 
 def unit(number: int, *paths: str) -> Unit:
-    changes = tuple(Change("M", path) for path in paths)
+    changes = tuple(PathChange("M", path) for path in paths)
     return Unit(
         sha=f"{number:040x}", parents=(), author="Ada", email="ada@example.org", at=number, subject="Add a command",
         changes=changes,
@@ -17,8 +17,8 @@ def unit(number: int, *paths: str) -> Unit:
 
 
 def list_companions(units: Sequence[Unit], around: Sequence[Sequence[str]] = ()) -> list[tuple[str, int, int]]:
-    found = companions_of(
-        [(one, ["cli/new.py"]) for one in units], around=around, instances=["cli/new.py", "cli/old.py"]
+    found = find_companions(
+        [(one, ["cli/new.py"]) for one in units], cochanged_paths=around, instances=["cli/new.py", "cli/old.py"]
     )
     return [(one.target, one.times, one.of) for one in found if one.kind == "file"]
 

@@ -8,15 +8,15 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from hunchd.domain.context import Activity, Focus
-from hunchd.domain.facts import Change
+from hunchd.domain.facts import MemoryChange
 from hunchd.domain.memory import Memory, Status, Usage
 from hunchd.engine.state.known_patterns import KnownPatterns
-from hunchd.patterns.memories import gone, known_from, memory_of, renewed
-from hunchd.patterns.pattern import Companion, Pattern, Place, Spot
+from hunchd.patterns.memories import archive, memory_to_summary, pattern_to_memory, merge_mined
+from hunchd.patterns.pattern import Companion, CodePattern, UsualLocation, InstanceLocation
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 LATER = NOW + timedelta(days=1)
-PATTERN = Pattern(
+PATTERN = CodePattern(
     key="k1",
     language="python",
     kind="function",
@@ -25,27 +25,27 @@ PATTERN = Pattern(
     template="def load_‹name›(source): …",
     score=9.0,
     core={"@register_format": 1.0},
-    spots=(Spot("formats/toml.py", 3, "load_toml"), Spot("formats/yaml.py", 3, "load_yaml")),
+    spots=(InstanceLocation("formats/toml.py", 3, "load_toml"), InstanceLocation("formats/yaml.py", 3, "load_yaml")),
     count=2,
     files=2,
-    place=Place("formats", "", ".py", "", 1.0),
+    place=UsualLocation("formats", "", ".py", "", 1.0),
     companions=(Companion("formats/registry.py", 4, 5), Companion("changes/*.md", 5, 5, "kind")),
 )
 
 
 @pytest.fixture
 def stored_memory() -> Memory:
-    return memory_of(PATTERN, "p1", NOW, strength=1.0)
+    return pattern_to_memory(PATTERN, "p1", NOW, strength=1.0)
 
 
 def test_hint_omits_uninformative_place() -> None:
     anywhere = replace(
-        PATTERN, files=1, place=Place("", "", ".py", "", 1.0), companions=(Companion("*.py", 4, 6, "kind"),)
+        PATTERN, files=1, place=UsualLocation("", "", ".py", "", 1.0), companions=(Companion("*.py", 4, 6, "kind"),)
     )
-    told = memory_of(anywhere, "p1", NOW)
+    told = pattern_to_memory(anywhere, "p1", NOW)
     assert told.levels.summary == "pattern: function load_‹name›: @register_format"
     assert "2 times in one file; a new one goes in *.py" in told.content
-    assert memory_of(PATTERN, "p1", NOW).levels.summary == (
+    assert pattern_to_memory(PATTERN, "p1", NOW).levels.summary == (
         "pattern: function load_‹name›: @register_format; goes in formats/*.py; "
         "changes with formats/registry.py (4 of 5), a file changes/*.md (5 of 5)"
     )
@@ -54,14 +54,14 @@ def test_hint_omits_uninformative_place() -> None:
 def test_unchanged_pattern_keeps_its_memory(stored_memory: Memory) -> None:
     used = replace(stored_memory, usage=Usage(cited=3), importance=0.9, links=({"type": "near", "ref": "m1"},))
 
-    assert renewed(used, memory_of(PATTERN, "p1", LATER, strength=1.0)) == used
+    assert merge_mined(used, pattern_to_memory(PATTERN, "p1", LATER, strength=1.0)) == used
 
 
 def test_new_instance_updates_memory_and_keeps_usage(stored_memory: Memory) -> None:
     used = replace(stored_memory, usage=Usage(cited=3))
-    more = replace(PATTERN, count=3, spots=(*PATTERN.spots, Spot("formats/csv.py", 3, "load_csv")))
+    more = replace(PATTERN, count=3, spots=(*PATTERN.spots, InstanceLocation("formats/csv.py", 3, "load_csv")))
 
-    again = renewed(used, memory_of(more, "p1", LATER, strength=1.0))
+    again = merge_mined(used, pattern_to_memory(more, "p1", LATER, strength=1.0))
 
     assert "formats/csv.py:3" in again.content
     assert (again.usage.cited, again.created, again.updated) == (3, NOW, LATER)
@@ -70,44 +70,44 @@ def test_new_instance_updates_memory_and_keeps_usage(stored_memory: Memory) -> N
 def test_owner_edit_is_kept(stored_memory: Memory) -> None:
     edited = replace(stored_memory, content="Ask Ada before you add a format.")
 
-    again = renewed(edited, memory_of(replace(PATTERN, count=3), "p1", LATER, strength=1.0))
+    again = merge_mined(edited, pattern_to_memory(replace(PATTERN, count=3), "p1", LATER, strength=1.0))
 
     assert again.content == "Ask Ada before you add a format."
     assert again.source["instances"] == 3
 
 
 def test_removed_pattern_is_restored_archived_is_not(stored_memory: Memory) -> None:
-    mined = memory_of(PATTERN, "p1", LATER, strength=1.0)
+    mined = pattern_to_memory(PATTERN, "p1", LATER, strength=1.0)
 
-    assert renewed(gone(stored_memory, LATER), mined).status is Status.ACTIVE
-    assert renewed(gone(stored_memory, LATER), mined).valid_to is None
-    assert renewed(replace(stored_memory, status=Status.ARCHIVED), mined).status is Status.ARCHIVED
+    assert merge_mined(archive(stored_memory, LATER), mined).status is Status.ACTIVE
+    assert merge_mined(archive(stored_memory, LATER), mined).valid_to is None
+    assert merge_mined(replace(stored_memory, status=Status.ARCHIVED), mined).status is Status.ARCHIVED
 
 
 def test_pattern_is_relevant_at_its_places(stored_memory: Memory) -> None:
     patterns = KnownPatterns()
-    patterns.notice(Change((stored_memory,), project="p1"))
+    patterns.apply_change(MemoryChange((stored_memory,), project="p1"))
 
-    here, could_be, elsewhere = (patterns.at(path) for path in ("formats/toml.py", "formats/new.py", "docs/new.py"))
+    here, could_be, elsewhere = (patterns.find_for_path(path) for path in ("formats/toml.py", "formats/new.py", "docs/new.py"))
 
     assert here[0][1] > could_be[0][1] > 0
     assert elsewhere == []
-    patterns.notice(Change(deletions=(stored_memory.id,), project="p1"))
-    assert patterns.at("formats/toml.py") == []
+    patterns.apply_change(MemoryChange(deletions=(stored_memory.id,), project="p1"))
+    assert patterns.find_for_path("formats/toml.py") == []
 
 
 def test_prediction_for_new_file_excludes_open_files(stored_memory: Memory) -> None:
     patterns = KnownPatterns()
-    patterns.notice(Change((stored_memory,), project="p1"))
+    patterns.apply_change(MemoryChange((stored_memory,), project="p1"))
 
-    assert [file.path for file in patterns.companions("formats/new.py", ())] == ["formats/registry.py"]
-    assert patterns.companions("formats/new.py", {"formats/registry.py"}) == []
+    assert [file.path for file in patterns.predict_companions("formats/new.py", ())] == ["formats/registry.py"]
+    assert patterns.predict_companions("formats/new.py", {"formats/registry.py"}) == []
 
 
 def test_memory_of_later_version_is_ignored(stored_memory: Memory) -> None:
     strange = replace(stored_memory, source={**stored_memory.source, "place": {"somewhere": 1}})
 
-    assert known_from(strange) is None
+    assert memory_to_summary(strange) is None
 
 
 @pytest.mark.parametrize(
@@ -129,20 +129,20 @@ def test_memory_of_later_version_is_ignored(stored_memory: Memory) -> None:
 )
 def test_only_self_explanatory_patterns_are_suggested(stored_memory: Memory, title: str, enough: bool) -> None:
     patterns = KnownPatterns()
-    patterns.notice(Change(memories=(replace(stored_memory, title=title),)))
+    patterns.apply_change(MemoryChange(memories=(replace(stored_memory, title=title),)))
     focus = Focus(project="p", file="formats/toml.py")
-    assert [piece.id for piece in patterns.pieces(focus)] == ([stored_memory.id] if enough else [])
-    assert [one["id"] for one in patterns.predicted(focus.file)] == ([stored_memory.id] if enough else [])
-    assert [known.id for known, _ in patterns.at("formats/toml.py")] == [stored_memory.id]
+    assert [piece.id for piece in patterns.build_candidates(focus)] == ([stored_memory.id] if enough else [])
+    assert [one["id"] for one in patterns.predict_for_path(focus.file)] == ([stored_memory.id] if enough else [])
+    assert [known.id for known, _ in patterns.find_for_path("formats/toml.py")] == [stored_memory.id]
 
 
 def test_visible_or_test_patterns_are_not_suggested(stored_memory: Memory) -> None:
     def is_suggested(path: str, *paths: str, activity: Activity = "", strength: float = 1.0) -> bool:
         patterns = KnownPatterns()
-        spots = tuple(Spot(one, 1, "load") for one in paths)
-        pattern = replace(PATTERN, spots=spots, place=Place("", "", ".py", "", 1.0))
-        patterns.notice(Change((memory_of(pattern, "p1", NOW, strength=strength),), project="p1"))
-        return bool(patterns.pieces(Focus(project="p1", file=path, activity=activity)))
+        spots = tuple(InstanceLocation(one, 1, "load") for one in paths)
+        pattern = replace(PATTERN, spots=spots, place=UsualLocation("", "", ".py", "", 1.0))
+        patterns.apply_change(MemoryChange((pattern_to_memory(pattern, "p1", NOW, strength=strength),), project="p1"))
+        return bool(patterns.build_candidates(Focus(project="p1", file=path, activity=activity)))
 
     assert is_suggested("formats/toml.py", "formats/toml.py", "formats/json.py")
     assert not is_suggested("formats/toml.py", "formats/toml.py")
@@ -155,10 +155,10 @@ def test_visible_or_test_patterns_are_not_suggested(stored_memory: Memory) -> No
 def test_statement_pattern_is_shown_beside_an_instance() -> None:
     def is_suggested(path: str, title: str, kind: str) -> bool:
         patterns = KnownPatterns()
-        spots = tuple(Spot(one, 1, "load") for one in ("formats/toml.py", "formats/json.py"))
-        pattern = replace(PATTERN, spots=spots, place=Place("", "", ".py", "", 1.0), title=title, kind=kind)
-        patterns.notice(Change((memory_of(pattern, "p1", NOW, strength=1.0),), project="p1"))
-        return bool(patterns.pieces(Focus(project="p1", file=path)))
+        spots = tuple(InstanceLocation(one, 1, "load") for one in ("formats/toml.py", "formats/json.py"))
+        pattern = replace(PATTERN, spots=spots, place=UsualLocation("", "", ".py", "", 1.0), title=title, kind=kind)
+        patterns.apply_change(MemoryChange((pattern_to_memory(pattern, "p1", NOW, strength=1.0),), project="p1"))
+        return bool(patterns.build_candidates(Focus(project="p1", file=path)))
 
     assert is_suggested("formats/new.py", "function create: getScope → report", "function")
     assert is_suggested("tests/test_new.py", "test it: render → getByTestId", "block")

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from hunchd.ingestion.history import units
-from hunchd.patterns.companions import added_by, companions_of
-from hunchd.patterns.identity import with_files_changed, with_known_keys
-from hunchd.patterns.mining import Made, mined, with_history
-from hunchd.patterns.pattern import Pattern, pattern_from
-from hunchd.patterns.shapes import Shape, shape_from, shapes_of
+from hunchd.ingestion.history import iter_units
+from hunchd.patterns.companions import find_adding_commits, find_companions
+from hunchd.patterns.identity import update_changed_files, reuse_known_keys
+from hunchd.patterns.mining import CachedTemplate, mine_patterns, add_history
+from hunchd.patterns.pattern import CodePattern, json_to_pattern
+from hunchd.patterns.shapes import Shape, row_to_shape, extract_shapes
 from hunchd.repository.git import Git
 from tests.patterns.sources import LANGUAGES, NAMES, PYTHON, project
 from tests.repositories import commit, git
@@ -35,12 +35,12 @@ TEMPLATES = {
 }
 
 
-def patterns_in(files: Mapping[str, bytes], made: dict[str, Made] | None = None) -> list[Pattern]:
-    return mined(shapes_in(files), files.get, {} if made is None else made)
+def patterns_in(files: Mapping[str, bytes], made: dict[str, CachedTemplate] | None = None) -> list[CodePattern]:
+    return mine_patterns(shapes_in(files), files.get, {} if made is None else made)
 
 
 def shapes_in(files: Mapping[str, bytes]) -> list[Shape]:
-    return [shape for path, source in sorted(files.items()) for shape in shapes_of(path, source)]
+    return [shape for path, source in sorted(files.items()) for shape in extract_shapes(path, source)]
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -58,7 +58,7 @@ def test_shape_survives_cache_round_trip(language: str) -> None:
     shapes = shapes_in(project(language))
 
     assert shapes
-    assert [shape_from(shape.path, shape.language, shape.row()) for shape in shapes] == shapes
+    assert [row_to_shape(shape.path, shape.language, shape.to_row()) for shape in shapes] == shapes
 
 
 def test_common_code_is_no_pattern() -> None:
@@ -99,8 +99,8 @@ def test_place_is_same_named_file_per_folder() -> None:
     place = patterns_in(files)[0].place
 
     assert place.text == "packages/*/build_config.py"
-    assert place.holds("packages/new/build_config.py")
-    assert not place.holds("packages/new/src/use.py")
+    assert place.contains("packages/new/build_config.py")
+    assert not place.contains("packages/new/src/use.py")
     assert place.share == 1.0
 
 
@@ -108,15 +108,15 @@ def test_pattern_has_usual_place() -> None:
     pattern = patterns_in(project("java"))[0]
 
     assert pattern.place.text == "src/main/java/formats/*Format.java"
-    assert pattern.place.holds("src/main/java/formats/CsvFormat.java")
-    assert not pattern.place.holds("src/test/java/formats/CsvFormat.java")
-    assert not pattern.place.holds("src/main/java/formats/Csv.java")
+    assert pattern.place.contains("src/main/java/formats/CsvFormat.java")
+    assert not pattern.place.contains("src/test/java/formats/CsvFormat.java")
+    assert not pattern.place.contains("src/main/java/formats/Csv.java")
 
 
 def test_pattern_matches_new_instance_only() -> None:
     pattern = patterns_in(project("python"))[0]
-    fresh = shapes_of("formats/csv.py", PYTHON.format(name="csv").encode())
-    other = shapes_of("formats/other.py", b"def write_csv(rows):\n    return checked_document(rows)\n")
+    fresh = extract_shapes("formats/csv.py", PYTHON.format(name="csv").encode())
+    other = extract_shapes("formats/other.py", b"def write_csv(rows):\n    return checked_document(rows)\n")
 
     assert any(pattern.matches(shape.features) for shape in fresh)
     assert not any(pattern.matches(shape.features) for shape in other)
@@ -125,10 +125,10 @@ def test_pattern_matches_new_instance_only() -> None:
 def test_saved_file_updates_instances_only() -> None:
     files = project("python")
     before = patterns_in(files)
-    csv = shapes_of("formats/csv.py", PYTHON.format(name="csv").encode())
+    csv = extract_shapes("formats/csv.py", PYTHON.format(name="csv").encode())
 
-    more = with_files_changed(before, {"formats/csv.py"}, csv)
-    fewer = with_files_changed(more, {"formats/toml.py"}, ())
+    more = update_changed_files(before, {"formats/csv.py"}, csv)
+    fewer = update_changed_files(more, {"formats/toml.py"}, ())
 
     assert more[0].count == len(NAMES) + 1
     assert {spot.path for spot in fewer[0].spots} == {*files, "formats/csv.py"} - {"formats/toml.py"}
@@ -144,16 +144,16 @@ def test_key_is_kept_for_similar_instances() -> None:
     now = patterns_in(changed)
 
     assert now[0].key != before[0].key
-    assert with_known_keys(now, before)[0].key == before[0].key
+    assert reuse_known_keys(now, before)[0].key == before[0].key
 
 
 def test_template_is_cached_for_same_instances() -> None:
     files = project("python")
-    made: dict[str, Made] = {}
+    made: dict[str, CachedTemplate] = {}
     first = patterns_in(files, made)
     unread = dict.fromkeys(files, b"")
 
-    again = mined(shapes_in(files), unread.get, made)
+    again = mine_patterns(shapes_in(files), unread.get, made)
 
     assert again == first
 
@@ -162,27 +162,27 @@ def test_mining_is_deterministic() -> None:
     files = {path: source for language in LANGUAGES for path, source in project(language).items()}
     shapes = shapes_in(files)
 
-    assert mined(shapes, files.get, {}) == mined(list(reversed(shapes)), files.get, {})
+    assert mine_patterns(shapes, files.get, {}) == mine_patterns(list(reversed(shapes)), files.get, {})
 
 
 def test_pattern_survives_json_round_trip() -> None:
     pattern = patterns_in(project("go"))[0]
 
-    assert pattern_from(pattern.json()) == pattern
+    assert json_to_pattern(pattern.to_json()) == pattern
 
 
 def test_unparsable_file_has_no_shapes() -> None:
-    assert shapes_of("a.py", b"\0\1\2") == ()
-    assert shapes_of("a.md", b"# A heading") == ()
-    assert isinstance(shapes_of("a.py", b"def f(:\n  ((((" * 2_000), tuple)
+    assert extract_shapes("a.py", b"\0\1\2") == ()
+    assert extract_shapes("a.md", b"# A heading") == ()
+    assert isinstance(extract_shapes("a.py", b"def f(:\n  ((((" * 2_000), tuple)
 
 
 def test_features_have_no_secrets() -> None:
     secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
-    shapes = shapes_of("a.py", f'def connect_to_hub(token="{secret}"):\n    hub_client("{secret}")\n'.encode())
+    shapes = extract_shapes("a.py", f'def connect_to_hub(token="{secret}"):\n    hub_client("{secret}")\n'.encode())
 
     assert shapes
-    assert not any(secret in str(shape.row()) for shape in shapes)
+    assert not any(secret in str(shape.to_row()) for shape in shapes)
 
 
 @pytest.fixture
@@ -202,10 +202,10 @@ def past(tmp_path: Path) -> Path:
 def test_history_yields_companions(past: Path) -> None:
     files = {path: (past / path).read_bytes() for path in project("python")}
     repository = Git(past)
-    known = {unit.sha: unit for unit in units(repository)}
+    known = {unit.sha: unit for unit in iter_units(repository)}
 
-    pattern = with_history(
-        patterns_in(files), files.get, lambda heads: added_by(repository, heads), lambda shas: known
+    pattern = add_history(
+        patterns_in(files), files.get, lambda heads: find_adding_commits(repository, heads), lambda shas: known
     )[0]
 
     told = {(one.kind, one.target): (one.times, one.of) for one in pattern.companions}
@@ -219,28 +219,28 @@ def test_history_yields_companions(past: Path) -> None:
 
 def test_removed_file_is_no_companion(past: Path) -> None:
     files = {path: (past / path).read_bytes() for path in project("python")}
-    known = {unit.sha: unit for unit in units(Git(past))}
+    known = {unit.sha: unit for unit in iter_units(Git(past))}
 
     def added(heads: set[tuple[str, str]]) -> dict[tuple[str, str], str]:
-        return added_by(Git(past), heads)
+        return find_adding_commits(Git(past), heads)
 
     gone = {"formats", "formats/registry.py"}
-    pattern = with_history(patterns_in(files), files.get, added, lambda shas: known, lambda path: path not in gone)[0]
+    pattern = add_history(patterns_in(files), files.get, added, lambda shas: known, lambda path: path not in gone)[0]
 
     assert [(one.kind, one.target) for one in pattern.companions] == [("test", ""), ("kind", "changes/*.md")]
 
 
 def test_moved_instance_keeps_its_adding_commit(past: Path) -> None:
     head = ("formats/toml.py", "def load_toml(source: TextSource, options):")
-    added = added_by(Git(past), [head])
+    added = find_adding_commits(Git(past), [head])
     (past / "formats/toml.py").write_text("# A comment.\n" + PYTHON.format(name="toml"))
     commit(past, "Say what it is", {})
 
-    assert added_by(Git(past), [head]) == added
-    assert added_by(Git(past), [head], since=added[head]) == {}
+    assert find_adding_commits(Git(past), [head]) == added
+    assert find_adding_commits(Git(past), [head], since=added[head]) == {}
 
 
 def test_single_commit_yields_no_companion(past: Path) -> None:
-    newest = next(units(Git(past), newest=1))
+    newest = next(iter_units(Git(past), newest=1))
 
-    assert companions_of([(newest, ["formats/plist.py"])]) == ()
+    assert find_companions([(newest, ["formats/plist.py"])]) == ()

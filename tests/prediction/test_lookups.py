@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hunchd.domain.history import Change, Unit
-from hunchd.prediction.cochange import CoChange, weight_of
-from hunchd.prediction.evidence import MEAN_CHANGES, message_words
-from hunchd.prediction.features import MANY, _Spread
-from hunchd.prediction.fields import Field
-from hunchd.prediction.files import Folders
-from hunchd.prediction.packed import LONG_STRETCH, LONG_TO_SELECT, highest, stretches
+from hunchd.domain.history import PathChange, Unit
+from hunchd.prediction.cochange import CoChange, compute_change_weight
+from hunchd.prediction.evidence import MEAN_CHANGES, score_message_words
+from hunchd.prediction.features import SPREAD_LIMIT, _ScoreLookup
+from hunchd.prediction.fields import FieldIndex
+from hunchd.prediction.files import FolderTable
+from hunchd.prediction.packed import MIN_SLICE_LENGTH, MIN_STRETCH, select_highest, take_ranges
 from hunchd.prediction.ranking import Network
-from hunchd.prediction.state import State
-from hunchd.prediction.words import keys_of_text
+from hunchd.prediction.state import PredictorState
+from hunchd.prediction.words import hash_text_words
 from hunchd.text.bm25 import LENGTH_WEIGHT, SATURATION
 
 FOLDERS = st.lists(st.lists(st.sampled_from("abc"), max_size=7).map("/".join), min_size=1, max_size=6)
@@ -28,11 +28,11 @@ FOLDERS = st.lists(st.lists(st.sampled_from("abc"), max_size=7).map("/".join), m
 @settings(deadline=None)
 @given(FOLDERS)
 def test_common_prefix_share_matches_path_parts(paths: list[str]) -> None:
-    folders = Folders()
+    folders = FolderTable()
     for number, path in enumerate(paths):
-        folders.put(number, path)
+        folders.set_path(number, path)
 
-    shares = folders.in_common(0, np.arange(len(paths)))
+    shares = folders.compute_common_prefix(0, np.arange(len(paths)))
 
     own = [part for part in paths[0].split("/") if part]
     for path, share in zip(paths, shares.tolist(), strict=True):
@@ -42,23 +42,23 @@ def test_common_prefix_share_matches_path_parts(paths: list[str]) -> None:
 
 
 @settings(deadline=None)
-@given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 4) | st.just(2 * LONG_STRETCH)), max_size=12))
+@given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 4) | st.just(2 * MIN_SLICE_LENGTH)), max_size=12))
 def test_stretches_concatenates_long_and_short_ranges(given_stretches: list[tuple[int, int]]) -> None:
     starts, sizes = (np.array([pair[side] for pair in given_stretches], "<i8") for side in (0, 1))
-    values = np.arange(100, 130 + 2 * LONG_STRETCH, dtype="<u2")
+    values = np.arange(100, 130 + 2 * MIN_SLICE_LENGTH, dtype="<u2")
 
-    (laid,) = stretches(starts, sizes, values)
+    (laid,) = take_ranges(starts, sizes, values)
 
     assert laid.dtype == values.dtype
     assert laid.tolist() == [100 + start + place for start, size in given_stretches for place in range(size)]
 
 
 @settings(deadline=None)
-@given(st.lists(st.integers(0, 60), min_size=4, max_size=4 * LONG_TO_SELECT))
+@given(st.lists(st.integers(0, 60), min_size=4, max_size=4 * MIN_STRETCH))
 def test_highest_returns_largest_values(values: list[int]) -> None:
     most = 3
 
-    found = highest(np.array(values, "<f4"), most)
+    found = select_highest(np.array(values, "<f4"), most)
 
     assert len(set(found.tolist())) == most
     assert sorted(values[place] for place in found.tolist()) == sorted(values)[-most:]
@@ -69,16 +69,16 @@ def test_highest_returns_largest_values(values: list[int]) -> None:
 def test_cochange_rows_match_counted_changes(changes: list[set[int]]) -> None:
     together = CoChange()
     for unit, change in enumerate(changes):
-        together.learn(np.array(sorted(change), "<i4"), unit, weight_of(len(change)))
+        together.record_change(np.array(sorted(change), "<i4"), unit, compute_change_weight(len(change)))
 
     for file in range(201):
-        row, long, _ = together.neighbours(file, len(changes))
+        row, long, _ = together.load_neighbours(file, len(changes))
         beside = [change - {file} for change in changes if file in change]
         assert set(row["file"].tolist()) == set().union(*beside)
         for other, count, last, strength in zip(row["file"], row["count"], row["last"], long, strict=True):
             units = [unit for unit, change in enumerate(changes) if {file, other} <= change]
             assert (count, last) == (len(units), units[-1])
-            faded = sum(weight_of(len(changes[unit])) * 0.5 ** ((len(changes) - unit) / 2_000) for unit in units)
+            faded = sum(compute_change_weight(len(changes[unit])) * 0.5 ** ((len(changes) - unit) / 2_000) for unit in units)
             assert math.isclose(strength, faded, rel_tol=1e-5)
 
 
@@ -88,11 +88,11 @@ def test_spread_looks_up_few_and_many_scores(given_scores: dict[int, int], asked
     files = np.array(sorted(given_scores), "<i4")
     scores = files, np.array([given_scores[file] for file in files.tolist()], "<f4")
     for candidates in (sorted(asked), [min(asked)]):
-        spread = _Spread(50, np.array(candidates, "<i4")).scores(scores)
+        spread = _ScoreLookup(50, np.array(candidates, "<i4")).lookup_scores(scores)
 
         assert isinstance(spread, np.ndarray)
         assert spread.tolist() == [given_scores.get(file, 0) for file in candidates]
-    assert MANY < 50  # so that both ways are gone
+    assert SPREAD_LIMIT < 50  # so that both ways are gone
 
 
 @settings(deadline=None)
@@ -101,10 +101,10 @@ def test_spread_looks_up_few_and_many_scores(given_scores: dict[int, int], asked
     st.lists(st.integers(0, 6), min_size=1, max_size=4, unique=True),
 )
 def test_field_search_equals_bm25_after_updates(puts: list[tuple[int, dict[int, int]]], keys: list[int]) -> None:
-    field = Field()
+    field = FieldIndex()
     held: dict[int, dict[int, int]] = {}
     for file, counts in puts:
-        field.put(file, list(counts), list(counts.values()))
+        field.set_keys(file, list(counts), list(counts.values()))
         held[file] = counts
     held = {file: counts for file, counts in held.items() if counts}
 
@@ -118,7 +118,7 @@ def test_field_search_equals_bm25_after_updates(puts: list[tuple[int, dict[int, 
             norm = SATURATION * (1 - LENGTH_WEIGHT + LENGTH_WEIGHT * length / mean)
             expected[file] = expected.get(file, 0.0) + rarity * count * (SATURATION + 1) / (count + norm)
 
-    for one in (field, Field.from_arrays(field.arrays())):
+    for one in (field, FieldIndex.from_arrays(field.to_arrays())):
         files, values = one.search(keys)
 
         assert files.tolist() == sorted(expected)
@@ -135,7 +135,7 @@ def test_network_score_sums_members_and_linear_part(seed: int, rows: int) -> Non
     low, high, mean, scale, first, first_bias, second, second_bias, last, straight, bias = parts
     matrix = drawn.normal(size=(rows, 4)).astype("f4")
 
-    scores = Network(*parts).scores(matrix)
+    scores = Network(*parts).compute_scores(matrix)
 
     assert scores.shape == (rows,)
     for row, score in zip(matrix, scores, strict=True):
@@ -154,17 +154,17 @@ def test_network_score_sums_members_and_linear_part(seed: int, rows: int) -> Non
 
 
 def test_message_words_score_equals_bm25() -> None:
-    state = State()
+    state = PredictorState()
     lessons = [("parse the header", ["a", "b"]), ("parse it again", ["a"]), ("header", ["b", "c"]), ("other", ["d"])]
     for number, (title, paths) in enumerate(lessons):
-        changes = tuple(Change("M", path) for path in paths)
+        changes = tuple(PathChange("M", path) for path in paths)
         unit = Unit(
             sha=f"{number:040x}", parents=(), author="me", email="me", at=number, subject=title, changes=changes
         )
-        state.learn(unit, title)
-    keys = tuple(keys_of_text("parse header"))
+        state.learn_unit(unit, title)
+    keys = tuple(hash_text_words("parse header"))
 
-    files, scores = message_words(state, state.messages.saying(keys))
+    files, scores = score_message_words(state, state.messages.find_units_by_words(keys))
 
     expected = dict.fromkeys("abc", 0.0)
     changed = {"a": 2, "b": 2, "c": 1}

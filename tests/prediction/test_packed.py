@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hunchd.prediction.packed import Rows, among, spans, strongest, summed, summed_each
-from hunchd.prediction.postings import Postings
+from hunchd.prediction.packed import PackedRows, mask_members, expand_ranges, max_by_number, sum_by_number, sum_each_by_number
+from hunchd.prediction.postings import KeyPostings
 
 KEYS = st.lists(st.integers(0, 6), min_size=1, max_size=6, unique=True)
 LESSONS = st.lists(st.tuples(st.integers(0, 6), st.integers(1, 9)), max_size=30)
@@ -18,19 +18,19 @@ LESSONS = st.lists(st.tuples(st.integers(0, 6), st.integers(1, 9)), max_size=30)
 def test_postings_of_keys_equal_single_lookups(
     loaded: list[tuple[int, int]], added: list[tuple[int, int]], keys: list[int], newest: int
 ) -> None:
-    postings = Postings.of()
+    postings = KeyPostings.create()
     for document, (key, count) in enumerate(loaded):
-        postings.add(document, [key], [count])
-    postings = postings.packed()
+        postings.add_document(document, [key], [count])
+    postings = postings.build_packed()
     for document, (key, count) in enumerate(added, start=len(loaded)):
-        postings.add(document, [key], [count])
+        postings.add_document(document, [key], [count])
 
-    documents, counts, sizes = postings.of_keys(np.array(keys, "<u4"), newest)
+    documents, counts, sizes = postings.get_postings_of_keys(np.array(keys, "<u4"), newest)
 
     ends = sizes.cumsum()
     assert len(documents) == len(counts) == ends[-1]
     for key, start, end in zip(keys, ends - sizes, ends, strict=True):
-        alone = postings.of_key(key, newest)
+        alone = postings.get_postings(key, newest)
         assert (documents[start:end].tolist(), counts[start:end].tolist()) == tuple(map(np.ndarray.tolist, alone))
 
 
@@ -46,20 +46,20 @@ def test_postings_merge_drops_only_removed_documents(
 ) -> None:
     every = [*loaded, *added, *meanwhile]
     sorted_in = len(loaded) + len(added)
-    merged, plain = Postings.of(), Postings.of()
+    merged, plain = KeyPostings.create(), KeyPostings.create()
     for document, (key, count) in enumerate(every):
         if document == len(loaded):
-            merged = merged.packed()
+            merged = merged.build_packed()
         if document == sorted_in:
-            work = merged.merging(lambda documents: ~np.isin(documents, list(gone)))
-        merged.add(document, [key], [count])
+            work = merged.prepare_merge(lambda documents: ~np.isin(documents, list(gone)))
+        merged.add_document(document, [key], [count])
         if document >= sorted_in or document not in gone:
-            plain.add(document, [key], [count])
+            plain.add_document(document, [key], [count])
     if meanwhile:
         work()()
-        assert merged.added == len(meanwhile)
-        assert merged.sizes_of(np.array(keys, "<u4")).tolist() == plain.sizes_of(np.array(keys, "<u4")).tolist()
-        ours, theirs = (one.of_keys(np.array(keys, "<u4"), newest) for one in (merged, plain))
+        assert merged.added_count == len(meanwhile)
+        assert merged.count_documents(np.array(keys, "<u4")).tolist() == plain.count_documents(np.array(keys, "<u4")).tolist()
+        ours, theirs = (one.get_postings_of_keys(np.array(keys, "<u4"), newest) for one in (merged, plain))
         assert [array.tolist() for array in ours] == [array.tolist() for array in theirs]
 
 
@@ -71,8 +71,8 @@ def test_summed_each_equals_summed(given_parts: list[list[tuple[int, float]]]) -
         for part in given_parts
     ]
 
-    for (files, sums), part in zip(summed_each(parts), parts, strict=True):
-        alone = summed(*part)
+    for (files, sums), part in zip(sum_each_by_number(parts), parts, strict=True):
+        alone = sum_by_number(*part)
         assert files.tolist() == alone[0].tolist()
         assert sums.tobytes() == alone[1].tobytes()  # to the last bit: rankings do not depend on company
 
@@ -83,12 +83,12 @@ def test_summed_each_equals_summed(given_parts: list[list[tuple[int, float]]]) -
 )
 def test_joined_rows_equal_single_rows(base: list[list[int]], changed: dict[int, list[int]]) -> None:
     offsets = np.cumsum([0, *(len(row) for row in base)])
-    rows = Rows(np.array([value for row in base for value in row], "<i4"), offsets)
+    rows = PackedRows(np.array([value for row in base for value in row], "<i4"), offsets)
     for index, row in changed.items():
         rows[index] = np.array(row, "<i4")
     indexes = np.arange(9)
 
-    joined, which = rows.joined(indexes)
+    joined, which = rows.join_rows(indexes)
 
     for place in range(9):
         assert joined[which == place].tolist() == rows[place].tolist()
@@ -101,7 +101,7 @@ def test_summed_adds_near_and_far_numbers(given_pairs: list[tuple[int, int]]) ->
     for number, value in given_pairs:
         expected[number] = expected.get(number, 0.0) + value
 
-    numbers, values = summed(np.array([n for n, _ in given_pairs], "<i4"), np.array([v for _, v in given_pairs], "<f4"))
+    numbers, values = sum_by_number(np.array([n for n, _ in given_pairs], "<i4"), np.array([v for _, v in given_pairs], "<f4"))
 
     assert dict(zip(numbers.tolist(), values.tolist(), strict=True)) == expected
     assert numbers.tolist() == sorted(expected)
@@ -114,7 +114,7 @@ def test_strongest_keeps_maximum_of_each_number(given_pairs: list[tuple[int, int
     for number, value in given_pairs:
         expected[number] = max(expected.get(number, 0), value)
 
-    found = strongest(np.array([n for n, _ in given_pairs], "<i4"), np.array([v for _, v in given_pairs], "<f4"))
+    found = max_by_number(np.array([n for n, _ in given_pairs], "<i4"), np.array([v for _, v in given_pairs], "<f4"))
 
     assert list(zip(*(array.tolist() for array in found), strict=True)) == sorted(expected.items())
 
@@ -122,10 +122,10 @@ def test_strongest_keeps_maximum_of_each_number(given_pairs: list[tuple[int, int
 @settings(deadline=None)
 @given(st.lists(st.integers(0, 9)), st.sets(st.integers(0, 9)))
 def test_among_masks_contained_values(values: list[int], others: set[int]) -> None:
-    found = among(np.array(values, "<i4"), np.array(sorted(others), "<i4"))
+    found = mask_members(np.array(values, "<i4"), np.array(sorted(others), "<i4"))
 
     assert found.tolist() == [value in others for value in values]
 
 
 def test_spans_concatenates_index_ranges() -> None:
-    assert spans(np.array([5, 9, 2]), np.array([2, 0, 3])).tolist() == [5, 6, 2, 3, 4]
+    assert expand_ranges(np.array([5, 9, 2]), np.array([2, 0, 3])).tolist() == [5, 6, 2, 3, 4]

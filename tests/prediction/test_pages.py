@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from hunchd.domain.context import Focus, PredictedUnit
-from hunchd.domain.history import Change, Unit
-from hunchd.prediction.pages import MOST_PAGES, reading
+from hunchd.domain.history import PathChange, Unit
+from hunchd.prediction.pages import MAX_FILES, build_blame_result
 from hunchd.prediction.predictor import Predictor
 
 NOW = 1_700_000_000
 PRICES, TAXES, ELSEWHERE = "a" * 40, "b" * 40, "f" * 40
 
 
-def unit(sha: str, subject: str, *changes: Change) -> Unit:
+def unit(sha: str, subject: str, *changes: PathChange) -> Unit:
     return Unit(sha=sha, parents=(), author="Ada", email="ada@example.org", at=NOW, subject=subject, changes=changes)
 
 
@@ -22,8 +22,8 @@ def recalled(predictor: Predictor, query: str = "") -> tuple[PredictedUnit, ...]
 def made() -> Predictor:
     """Return a predictor with two units of one file, the second with far fewer lines."""
     predictor = Predictor()
-    predictor.learn(unit(PRICES, "begin", Change("A", "shop.py", added=90)))
-    predictor.learn(unit(TAXES, "go on", Change("M", "shop.py", added=1)))
+    predictor.learn_unit(unit(PRICES, "begin", PathChange("A", "shop.py", added=90)))
+    predictor.learn_unit(unit(TAXES, "go on", PathChange("M", "shop.py", added=1)))
     return predictor
 
 
@@ -32,7 +32,7 @@ LINES = (*((PRICES, f"price{number} = {number}") for number in range(6)), (TAXES
 
 def test_author_of_matching_lines_ranks_first() -> None:
     predictor = made()
-    predictor.read("shop.py", reading(LINES))
+    predictor.set_authorship("shop.py", build_blame_result(LINES))
 
     assert [one.sha for one in recalled(predictor, "the vat of books")] == [TAXES, PRICES]
     assert "wrote lines about it" in recalled(predictor, "the vat of books")[0].reasons
@@ -43,7 +43,7 @@ def test_read_file_replaces_estimated_shares() -> None:
     predictor = made()
     before = recalled(predictor)[0].reasons
 
-    predictor.read("shop.py", reading([(TAXES, "a"), (TAXES, "b"), (TAXES, "c"), (PRICES, "d")]))
+    predictor.set_authorship("shop.py", build_blame_result([(TAXES, "a"), (TAXES, "b"), (TAXES, "c"), (PRICES, "d")]))
 
     assert before[0] == "once added much of what is open"  # no figure: it is not known to be true
     assert [one.reasons[0] for one in recalled(predictor)] == ["wrote 75% of what is open", "wrote 25% of what is open"]
@@ -53,37 +53,37 @@ def test_empty_reading_keeps_estimate() -> None:
     predictor = made()
     before = recalled(predictor, "vat")
 
-    predictor.read("shop.py", reading(()))
+    predictor.set_authorship("shop.py", build_blame_result(()))
 
     assert recalled(predictor, "vat") == before
-    assert predictor.has_read("shop.py")
+    assert predictor.has_authorship("shop.py")
 
 
 def test_new_unit_invalidates_reading() -> None:
     predictor = made()
-    assert not predictor.has_read("shop.py")
-    predictor.read("shop.py", reading(LINES))
-    assert predictor.has_read("shop.py")
+    assert not predictor.has_authorship("shop.py")
+    predictor.set_authorship("shop.py", build_blame_result(LINES))
+    assert predictor.has_authorship("shop.py")
 
-    predictor.learn(unit("c" * 40, "another file", Change("M", "other.py", added=1)))
-    assert predictor.has_read("shop.py")
-    predictor.learn(unit("d" * 40, "this file", Change("M", "shop.py", added=1)))
-    assert not predictor.has_read("shop.py")
+    predictor.learn_unit(unit("c" * 40, "another file", PathChange("M", "other.py", added=1)))
+    assert predictor.has_authorship("shop.py")
+    predictor.learn_unit(unit("d" * 40, "this file", PathChange("M", "shop.py", added=1)))
+    assert not predictor.has_authorship("shop.py")
 
 
 def test_pages_evict_oldest_reading() -> None:
     predictor = made()
-    predictor.read("shop.py", reading(LINES))
-    for number in range(MOST_PAGES):
-        predictor.learn(unit(f"{number:040x}", "more", Change("A", f"{number}.py", added=1)))
-        predictor.read(f"{number}.py", reading(LINES))
+    predictor.set_authorship("shop.py", build_blame_result(LINES))
+    for number in range(MAX_FILES):
+        predictor.learn_unit(unit(f"{number:040x}", "more", PathChange("A", f"{number}.py", added=1)))
+        predictor.set_authorship(f"{number}.py", build_blame_result(LINES))
 
-    assert not predictor.has_read("shop.py")
-    assert predictor.has_read(f"{MOST_PAGES - 1}.py")
+    assert not predictor.has_authorship("shop.py")
+    assert predictor.has_authorship(f"{MAX_FILES - 1}.py")
 
 
 def test_reading_of_unknown_file_is_ignored() -> None:
     predictor = made()
-    predictor.read("nowhere.py", reading(LINES))
+    predictor.set_authorship("nowhere.py", build_blame_result(LINES))
 
-    assert not predictor.has_read("nowhere.py")
+    assert not predictor.has_authorship("nowhere.py")

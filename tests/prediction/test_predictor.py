@@ -15,22 +15,22 @@ from hypothesis import strategies as st
 from hunchd.domain.code import FileOutline, Symbol
 from hunchd.domain.context import Focus, Prediction
 from hunchd.domain.errors import StoreError
-from hunchd.domain.history import Change, Unit
+from hunchd.domain.history import PathChange, Unit
 from hunchd.prediction import snapshot, weights
-from hunchd.prediction.adaptation import Correction
-from hunchd.prediction.files import TEST, traits_of
+from hunchd.prediction.adaptation import HeadCorrection
+from hunchd.prediction.files import TEST, classify_path
 from hunchd.prediction.predictor import Predictor
-from hunchd.prediction.query import query_of
+from hunchd.prediction.query import build_query
 from hunchd.prediction.session import SessionEvent
-from hunchd.prediction.words import key as words_key
-from hunchd.prediction.words import stem_of
+from hunchd.prediction.words import hash_word as words_key
+from hunchd.prediction.words import extract_stem
 
 NOW = 1_700_000_000
 DAY = 86_400
 
 
 def unit(number: int, subject: str, *paths: str, status: str = "M", **more: object) -> Unit:
-    changes = tuple(Change(status, path) for path in paths)  # type: ignore[arg-type]
+    changes = tuple(PathChange(status, path) for path in paths)  # type: ignore[arg-type]
     fields = {"author": "Ada", "email": "ada@example.org", "changes": changes} | more
     return Unit(sha=f"{number:040x}", parents=(), at=NOW - (100 - number) * DAY, subject=subject, **fields)  # type: ignore[arg-type]
 
@@ -52,15 +52,15 @@ def names(prediction: Prediction) -> list[str]:
 @pytest.fixture
 def predictor() -> Predictor:
     learned = Predictor()
-    learned.learn(
+    learned.learn_unit(
         unit(
             0, "start", "src/views.py", "src/models.py", "tests/test_views.py", "src/cli.py", "CHANGES.rst", status="A"
         )
     )
     for number in range(1, 10):
-        learned.learn(unit(number, f"render page {number}", "src/views.py", "tests/test_views.py"))
+        learned.learn_unit(unit(number, f"render page {number}", "src/views.py", "tests/test_views.py"))
     for number in range(10, 16):
-        learned.learn(unit(number, f"parse command line flags {number}", "src/cli.py", "src/models.py"))
+        learned.learn_unit(unit(number, f"parse command line flags {number}", "src/cli.py", "src/models.py"))
     return learned
 
 
@@ -86,9 +86,9 @@ def test_reasons_use_this_file_for_focus_only(predictor: Predictor) -> None:
 
 
 def test_link_reason_names_linked_file(predictor: Predictor) -> None:
-    predictor.learn(unit(20, "pages of the shop", "shop/views.py", "shop/basket.py", status="A"))
-    predictor.place(outline("shop/views.py", defines=("show_goods",)))
-    predictor.place(outline("shop/basket.py", uses=("show_goods",)))
+    predictor.learn_unit(unit(20, "pages of the shop", "shop/views.py", "shop/basket.py", status="A"))
+    predictor.update_content(outline("shop/views.py", defines=("show_goods",)))
+    predictor.update_content(outline("shop/basket.py", uses=("show_goods",)))
     told = {
         file.path: file.reasons
         for file in predictor.predict(focus("src/views.py", open_files=("shop/views.py",)), now=NOW).files
@@ -100,42 +100,42 @@ def test_link_reason_names_linked_file(predictor: Predictor) -> None:
 
 def test_confidences_fall_with_rank(predictor: Predictor) -> None:
     for number in range(30, 60):
-        predictor.learn(unit(number, f"piece {number}", f"src/{number % 7}.py", f"src/{number % 5}.py", "src/cli.py"))
+        predictor.learn_unit(unit(number, f"piece {number}", f"src/{number % 7}.py", f"src/{number % 5}.py", "src/cli.py"))
     for number in range(7):
         told = [file.confidence for file in predictor.predict(focus(f"src/{number}.py"), now=NOW).files]
         assert told == sorted(told, reverse=True)
 
 
 def test_packing_frees_old_contents_only(predictor: Predictor, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hunchd.prediction.learner.PACKED_FROM", 200)
-    assert predictor.packing() is None
+    monkeypatch.setattr("hunchd.prediction.learner.MIN_PACKED_PAIRS", 200)
+    assert predictor.prepare_packing() is None
     for number in range(60):
-        predictor.place(outline("src/cli.py", "flags", "lines", f"draft{number}", defines=("parse_flags",)))
-        predictor.place(outline("src/views.py", "page", "flags", uses=("parse_flags",)))
+        predictor.update_content(outline("src/cli.py", "flags", "lines", f"draft{number}", defines=("parse_flags",)))
+        predictor.update_content(outline("src/views.py", "page", "flags", uses=("parse_flags",)))
     asked = [focus("src/views.py"), focus(query="flags of the page"), focus("src/cli.py", query="draft59 lines")]
     before = [predictor.predict(one, now=NOW) for one in asked]
     words = predictor.state.contents.words
 
-    work = predictor.packing()
+    work = predictor.prepare_packing()
     assert work is not None
-    predictor.place(outline("src/extra.py", "lines", "late"))  # while another thread works
-    assert len(words.holders(words_key("late"))[0]) == 1
+    predictor.update_content(outline("src/extra.py", "lines", "late"))  # while another thread works
+    assert len(words.find_holders(words_key("late"))[0]) == 1
     assert "src/extra.py" in names(predictor.predict(focus(query="late"), now=NOW))[:2]
     take = work()
-    predictor.remove("src/extra.py")
+    predictor.remove_file("src/extra.py")
     take()
 
-    assert words._postings.added == 2
-    assert len(words.holders(words_key("flag"))[0]) == 2
-    assert len(words.met(np.array([words_key("draft")], "<u4"))) == 1
-    assert words.met(np.array([words_key("flag")], "<u4")).tolist() == [2]
+    assert words._postings.added_count == 2
+    assert len(words.find_holders(words_key("flag"))[0]) == 2
+    assert len(words.count_puts(np.array([words_key("draft")], "<u4"))) == 1
+    assert words.count_puts(np.array([words_key("flag")], "<u4")).tolist() == [2]
     again = [predictor.predict(one, now=NOW) for one in asked]
     assert [names(one)[:2] for one in again] == [names(one)[:2] for one in before]
-    assert predictor.packing() is None
+    assert predictor.prepare_packing() is None
 
 
 def test_non_code_files_get_no_code_reasons(predictor: Predictor) -> None:
-    predictor.learn(unit(20, "tell of views", "docs/views.md", "Cargo.toml", "tests/Cargo.toml", status="A"))
+    predictor.learn_unit(unit(20, "tell of views", "docs/views.md", "Cargo.toml", "tests/Cargo.toml", status="A"))
     reasons = {
         (seed, file.path): file.reasons
         for seed in ("docs/views.md", "Cargo.toml")
@@ -154,7 +154,7 @@ def test_non_code_files_get_no_code_reasons(predictor: Predictor) -> None:
 def test_common_stem_is_reason_only_nearby() -> None:
     predictor = Predictor()
     apps = [f"{name}/{kind}" for name in "abcdefghijk" for kind in ("views.py", "tests/test_views.py")]
-    predictor.learn(unit(1, "begin", *apps, status="A"))
+    predictor.learn_unit(unit(1, "begin", *apps, status="A"))
     told = {file.path: file.reasons for file in predictor.predict(focus("a/views.py"), now=NOW, k=30).files}
 
     assert "tests this file" in told["a/tests/test_views.py"]
@@ -164,9 +164,9 @@ def test_common_stem_is_reason_only_nearby() -> None:
 
 def test_camel_case_test_matches_tested_file(predictor: Predictor) -> None:
     paths = ("src/Util/Url.php", "checks/Util/UrlTest.php", "Shop/Url.cs", "Shop.Tests/UrlTests.cs", "src/Latest.php")
-    assert [stem_of(path) for path in paths] == ["url", "url", "url", "url", "latest"]
-    assert [bool(traits_of(path) & TEST) for path in paths] == [False, True, False, True, False]
-    predictor.learn(unit(20, "read addresses", *paths, status="A"))
+    assert [extract_stem(path) for path in paths] == ["url", "url", "url", "url", "latest"]
+    assert [bool(classify_path(path) & TEST) for path in paths] == [False, True, False, True, False]
+    predictor.learn_unit(unit(20, "read addresses", *paths, status="A"))
 
     told = {file.path: file.reasons for file in predictor.predict(focus("src/Util/Url.php"), now=NOW, k=20).files}
     assert "tests this file" in told["checks/Util/UrlTest.php"]
@@ -174,7 +174,7 @@ def test_camel_case_test_matches_tested_file(predictor: Predictor) -> None:
 
 def test_stem_of_index_file_is_folder() -> None:
     paths = ("core/useFetch/index.ts", "core/useFetch/index.browser.test.ts", "core/useMouse/index.browser.test.ts")
-    assert [stem_of(path) for path in paths] == ["usefetch", "usefetch", "usemouse"]
+    assert [extract_stem(path) for path in paths] == ["usefetch", "usefetch", "usemouse"]
 
 
 def test_query_words_find_files_of_past_work(predictor: Predictor) -> None:
@@ -192,7 +192,7 @@ def test_query_words_find_files_of_past_work(predictor: Predictor) -> None:
 
 
 def test_uninformative_subject_is_no_reason(predictor: Predictor) -> None:
-    predictor.learn(unit(20, "Merge remote-tracking branch 'origin/command-line'", "src/cli.py", "src/models.py"))
+    predictor.learn_unit(unit(20, "Merge remote-tracking branch 'origin/command-line'", "src/cli.py", "src/models.py"))
     reasons = [
         reason
         for file in predictor.predict(focus(query="origin command line"), now=NOW).files
@@ -213,11 +213,11 @@ def test_query_words_find_cochange_of_named_file(predictor: Predictor) -> None:
 def test_query_selects_matching_history_of_open_file() -> None:
     predictor = Predictor()
     everything = ("src/app.py", "src/colours.py", "src/sounds.py", *(f"src/part_{number}.py" for number in range(9)))
-    predictor.learn(unit(0, "start", *everything, status="A"))
+    predictor.learn_unit(unit(0, "start", *everything, status="A"))
     for number in range(1, 21):
         of_colours = number % 2
         subject = f"paint the frames {number}" if of_colours else f"play the notes {number}"
-        predictor.learn(unit(number, subject, "src/app.py", "src/colours.py" if of_colours else "src/sounds.py"))
+        predictor.learn_unit(unit(number, subject, "src/app.py", "src/colours.py" if of_colours else "src/sounds.py"))
 
     asked = [focus("src/app.py", query=query) for query in ("paint a frame", "play a note")]
 
@@ -233,8 +233,8 @@ def test_branch_words_are_used_unless_long_lived(predictor: Predictor) -> None:
 
 
 def test_unknown_words_resolve_to_known_words(predictor: Predictor) -> None:
-    predictor.place(outline("src/models.py", "flags", "lines"))
-    predictor.place(outline("src/cli.py", "flags", "lines"))
+    predictor.update_content(outline("src/models.py", "flags", "lines"))
+    predictor.update_content(outline("src/cli.py", "flags", "lines"))
 
     for typed in ("lineflags", "flagz", "comamnd"):
         found = predictor.predict(focus(branch=typed), now=NOW)
@@ -243,7 +243,7 @@ def test_unknown_words_resolve_to_known_words(predictor: Predictor) -> None:
 
 
 def test_open_removed_and_hub_files_are_excluded(predictor: Predictor) -> None:
-    predictor.remove("src/models.py")
+    predictor.remove_file("src/models.py")
 
     suggested = names(predictor.predict(focus("src/cli.py", open_files=("src/views.py", "src/cli.py")), now=NOW))
 
@@ -263,7 +263,7 @@ def test_open_removed_and_hub_files_are_excluded(predictor: Predictor) -> None:
 )
 def test_changelog_fragments_are_excluded(predictor: Predictor, entry: str, kept: str) -> None:
     for number in range(20, 24):
-        predictor.learn(unit(number, f"render page {number}", "src/views.py", entry, kept))
+        predictor.learn_unit(unit(number, f"render page {number}", "src/views.py", entry, kept))
 
     suggested = names(predictor.predict(focus("src/views.py"), now=NOW))
 
@@ -284,40 +284,40 @@ KeyError: 'x'"""
 
 
 def test_renamed_file_keeps_history(predictor: Predictor) -> None:
-    moved = unit(20, "move", changes=(Change("R", "src/web/views.py", "src/views.py"),))
-    predictor.learn(moved)
+    moved = unit(20, "move", changes=(PathChange("R", "src/web/views.py", "src/views.py"),))
+    predictor.learn_unit(moved)
 
-    assert not predictor.has("src/views.py")
+    assert not predictor.has_file("src/views.py")
     assert names(predictor.predict(focus("src/web/views.py"), now=NOW))[0] == "tests/test_views.py"
     assert "src/web/views.py" in names(predictor.predict(focus("tests/test_views.py"), now=NOW))
 
 
 def test_rewritten_unit_is_learned_once(predictor: Predictor) -> None:
     before = predictor.predict(focus("src/views.py"), now=NOW)
-    predictor.learn(unit(9, "render page 9", "src/views.py", "tests/test_views.py"))
-    predictor.rewrite(f"{9:040x}", "f" * 40)
-    predictor.learn(Unit(sha="f" * 40, parents=(), author="Ada", email="", at=NOW, subject="render page 9"))
+    predictor.learn_unit(unit(9, "render page 9", "src/views.py", "tests/test_views.py"))
+    predictor.rewrite_unit_id(f"{9:040x}", "f" * 40)
+    predictor.learn_unit(Unit(sha="f" * 40, parents=(), author="Ada", email="", at=NOW, subject="render page 9"))
 
     assert len(predictor) == 16
     assert predictor.predict(focus("src/views.py"), now=NOW).files == before.files
-    assert predictor.knows("f" * 40)
-    assert not predictor.knows(f"{9:040x}")
+    assert predictor.has_unit("f" * 40)
+    assert not predictor.has_unit(f"{9:040x}")
 
 
 def test_amended_unit_gets_new_subject(predictor: Predictor, tmp_path: Path) -> None:
-    predictor.rewrite(f"{12:040x}", "f" * 40)
-    predictor.learn(Unit(sha="f" * 40, parents=(), author="Ada", email="", at=NOW, subject="Flags may be repeated"))
+    predictor.rewrite_unit_id(f"{12:040x}", "f" * 40)
+    predictor.learn_unit(Unit(sha="f" * 40, parents=(), author="Ada", email="", at=NOW, subject="Flags may be repeated"))
     predictor.save(tmp_path / "model")
     for model in (predictor, Predictor.load(tmp_path / "model")):
         state = model.state
-        assert state.messages.subjects[state.messages.find("f" * 40)] == "Flags may be repeated"
+        assert state.messages.subjects[state.messages.find_unit("f" * 40)] == "Flags may be repeated"
         assert (len(model), state.messages.subjects[0]) == (16, "start")
 
 
 def test_definitions_link_files_without_history(predictor: Predictor) -> None:
-    predictor.place(outline("src/new.py", uses=("load_settings",)))
-    predictor.place(outline("src/settings.py", defines=("load_settings",)))
-    predictor.place(outline("src/other.py", "unrelated"))
+    predictor.update_content(outline("src/new.py", uses=("load_settings",)))
+    predictor.update_content(outline("src/settings.py", defines=("load_settings",)))
+    predictor.update_content(outline("src/other.py", "unrelated"))
 
     prediction = predictor.predict(focus("src/new.py"), now=NOW)
 
@@ -328,10 +328,10 @@ def test_definitions_link_files_without_history(predictor: Predictor) -> None:
 
 def test_units_owning_open_file_are_recalled() -> None:
     predictor = Predictor()
-    predictor.learn(unit(0, "create", changes=(Change("A", "a.py", added=100),)))
-    predictor.learn(unit(1, "large rewrite", changes=(Change("M", "a.py", added=80, deleted=60),)))
+    predictor.learn_unit(unit(0, "create", changes=(PathChange("A", "a.py", added=100),)))
+    predictor.learn_unit(unit(1, "large rewrite", changes=(PathChange("M", "a.py", added=80, deleted=60),)))
     for number in range(2, 30):
-        predictor.learn(unit(number, "touch", changes=(Change("M", "a.py", added=1, deleted=1),)))
+        predictor.learn_unit(unit(number, "touch", changes=(PathChange("M", "a.py", added=1, deleted=1),)))
 
     past = predictor.predict(focus("a.py"), now=NOW).units
 
@@ -341,21 +341,21 @@ def test_units_owning_open_file_are_recalled() -> None:
 
 def test_confidence_is_corrected_before_files_are_read(predictor: Predictor) -> None:
     before = predictor.predict(focus("src/cli.py"), now=NOW)
-    predictor.place(outline("docs/unrelated.md", "nothing"))
+    predictor.update_content(outline("docs/unrelated.md", "nothing"))
     after = predictor.predict(focus("src/cli.py"), now=NOW)
     assert names(before) == names(after)
     assert before.files[0].confidence > after.files[0].confidence > 0
 
 
 def test_place_same_content_returns_false(predictor: Predictor) -> None:
-    assert predictor.place(outline("src/cli.py", "argument"))
-    assert not predictor.place(outline("src/cli.py", "argument"))
+    assert predictor.update_content(outline("src/cli.py", "argument"))
+    assert not predictor.update_content(outline("src/cli.py", "argument"))
 
 
 def test_repeated_open_sequence_is_predicted(predictor: Predictor) -> None:
     for round_ in range(4):
-        predictor.note(SessionEvent("opened", NOW + round_ * 100, "src/cli.py"))
-        predictor.note(SessionEvent("opened", NOW + round_ * 100 + 9, "tests/test_views.py"))
+        predictor.record_event(SessionEvent("opened", NOW + round_ * 100, "src/cli.py"))
+        predictor.record_event(SessionEvent("opened", NOW + round_ * 100 + 9, "tests/test_views.py"))
 
     prediction = predictor.predict(focus("src/cli.py"), now=NOW + 500)
 
@@ -373,18 +373,18 @@ def test_used_outcomes_raise_rank(predictor: Predictor) -> None:
 
     for _ in range(60):
         predictor.predict(asked, now=NOW)
-        predictor.outcome("tests/test_views.py", used=True)
+        predictor.record_outcome("tests/test_views.py", was_used=True)
 
     assert names(predictor.predict(asked, now=NOW)).index("tests/test_views.py") <= before
-    assert predictor.stat()["lessons_seed"] == 60
+    assert predictor.get_stats()["lessons_seed"] == 60
 
 
 def test_correction_is_trusted_only_while_better() -> None:
-    ahead = Correction(np.zeros(1), np.zeros(1), lessons=100, rank_with=0.6, rank_without=0.5)
+    ahead = HeadCorrection(np.zeros(1), np.zeros(1), lessons=100, rank_with=0.6, rank_without=0.5)
 
-    assert ahead.trusted
-    assert not replace(ahead, rank_with=0.4).trusted
-    assert not replace(ahead, lessons=3).trusted
+    assert ahead.is_trusted
+    assert not replace(ahead, rank_with=0.4).is_trusted
+    assert not replace(ahead, lessons=3).is_trusted
 
 
 def test_load_damaged_file_raises_store_error(predictor: Predictor, tmp_path: Path) -> None:
@@ -435,14 +435,14 @@ def taught(predictor: Predictor, past: list[tuple[str, list[str], str]], start: 
     chance = random.Random(start)
     for number, (status, paths, subject) in enumerate(past, start):
         if status == "R":
-            changes = tuple(Change("R", path.replace(".py", f"_{number}.py"), path) for path in paths)
+            changes = tuple(PathChange("R", path.replace(".py", f"_{number}.py"), path) for path in paths)
         else:
-            changes = tuple(Change(status, path) for path in paths)  # type: ignore[arg-type]
-        predictor.learn(unit(number, f"{subject} {number}", changes=changes))
+            changes = tuple(PathChange(status, path) for path in paths)  # type: ignore[arg-type]
+        predictor.learn_unit(unit(number, f"{subject} {number}", changes=changes))
         for path in paths:
-            if predictor.has(path):
-                predictor.place(outline(path, *chance.sample(["cache", "flag", "page", "render"], 2), uses=("render",)))
-        predictor.note(SessionEvent("opened", NOW + number, paths[0]))
+            if predictor.has_file(path):
+                predictor.update_content(outline(path, *chance.sample(["cache", "flag", "page", "render"], 2), uses=("render",)))
+        predictor.record_event(SessionEvent("opened", NOW + number, paths[0]))
     return predictor
 
 
@@ -456,11 +456,11 @@ def test_cached_answers_are_invalidated_by_learning(predictor: Predictor) -> Non
     before = predictor.predict(asked, now=NOW)
 
     for number in range(60, 72):
-        predictor.learn(unit(number, f"colours {number}", "src/views.py", "src/colours.py", status="A"))
+        predictor.learn_unit(unit(number, f"colours {number}", "src/views.py", "src/colours.py", status="A"))
 
     assert names(before)[0] == "tests/test_views.py"
     assert "src/colours.py" in names(predictor.predict(asked, now=NOW))[:2]
-    predictor.remove("src/colours.py")
+    predictor.remove_file("src/colours.py")
     assert "src/colours.py" not in names(predictor.predict(asked, now=NOW))
 
 
@@ -477,15 +477,15 @@ def test_query_head_selects_ranker(predictor: Predictor) -> None:
         "both": focus("src/views.py", query="command line"),
     }
 
-    assert {head: query_of(question, predictor.state).head for head, question in asked.items()} == {h: h for h in asked}
+    assert {head: build_query(question, predictor.state).head for head, question in asked.items()} == {h: h for h in asked}
 
 
 def test_weights_without_head_raise_value_error(tmp_path: Path) -> None:
-    table = weights.by_hand()
-    weights.written(replace(table, heads={"seed": table.heads["seed"]}), tmp_path / "weights.json")
+    table = weights.create_default()
+    weights.save_weights(replace(table, heads={"seed": table.heads["seed"]}), tmp_path / "weights.json")
 
     with pytest.raises(ValueError, match="no weights for both, text"):
-        weights.loaded(tmp_path / "weights.json")
+        weights.load_weights(tmp_path / "weights.json")
 
 
 def test_reasons_without_words_speak_of_none(predictor: Predictor) -> None:
@@ -500,7 +500,7 @@ def test_reasons_without_words_speak_of_none(predictor: Predictor) -> None:
 
 def test_sweeping_unit_ties_no_files_together(predictor: Predictor) -> None:
     swept = [f"src/swept_{number}.py" for number in range(8)]
-    predictor.learn(unit(20, "Reformat all files with black", *swept, "src/cli.py"))
+    predictor.learn_unit(unit(20, "Reformat all files with black", *swept, "src/cli.py"))
 
     told = {file.path: file.reasons for file in predictor.predict(focus("src/cli.py"), now=NOW).files}
     assert not any("together" in reason for path in swept for reason in told.get(path, ()))
@@ -510,7 +510,7 @@ def test_lock_file_of_a_manifest_is_expected() -> None:
     learned = Predictor()
     for number in range(30):
         manifest = ("Cargo.toml", "Cargo.lock") if number % 3 == 0 else ()
-        learned.learn(unit(number, f"step {number} of the work", "src/lib.rs", *manifest))
+        learned.learn_unit(unit(number, f"step {number} of the work", "src/lib.rs", *manifest))
 
     [lock] = [one for one in learned.predict(focus("Cargo.toml"), now=NOW).expected if one.path == "Cargo.lock"]
     assert (lock.times, lock.of, lock.of_file) == (10, 10, True)
@@ -522,7 +522,7 @@ def test_lock_file_of_a_manifest_is_expected() -> None:
 def test_change_log_entries_are_expected_by_folder() -> None:
     learned = Predictor()
     for number in range(20):
-        learned.learn(unit(number, f"step {number} of the work", "src/app.py", f"newsfragments/{number}.feature.rst"))
+        learned.learn_unit(unit(number, f"step {number} of the work", "src/app.py", f"newsfragments/{number}.feature.rst"))
 
     expected = {one.path: one for one in learned.predict(focus("src/app.py"), now=NOW).expected}
     assert expected["newsfragments/"].times == 20
@@ -530,9 +530,9 @@ def test_change_log_entries_are_expected_by_folder() -> None:
 
 def test_keys_of_configuration_are_no_names_that_code_uses() -> None:
     learned = Predictor()
-    learned.learn(unit(1, "begin the project", "src/app.py", "ci.yml", "src/jobs.py", status="A"))
-    learned.place(outline("ci.yml", defines=("deploy_jobs",)))
-    learned.place(outline("src/app.py", uses=("deploy_jobs",)))
+    learned.learn_unit(unit(1, "begin the project", "src/app.py", "ci.yml", "src/jobs.py", status="A"))
+    learned.update_content(outline("ci.yml", defines=("deploy_jobs",)))
+    learned.update_content(outline("src/app.py", uses=("deploy_jobs",)))
 
     for seed in ("ci.yml", "src/app.py"):
         told = learned.predict(focus(seed), now=NOW, k=20).files
@@ -542,9 +542,9 @@ def test_keys_of_configuration_are_no_names_that_code_uses() -> None:
 def test_header_is_imported_and_its_source_is_not() -> None:
     learned = Predictor()
     paths = ("src/shop/basket.hpp", "src/shop/basket.cpp", "src/shop/till.cpp")
-    learned.learn(unit(1, "begin the shop", *paths, status="A"))
+    learned.learn_unit(unit(1, "begin the shop", *paths, status="A"))
     for path in paths:
-        learned.place(replace(outline(path), imports=("shop/basket.hpp",) if path.endswith("till.cpp") else ()))
+        learned.update_content(replace(outline(path), imports=("shop/basket.hpp",) if path.endswith("till.cpp") else ()))
 
     told = {file.path: file.reasons for file in learned.predict(focus("src/shop/till.cpp"), now=NOW, k=20).files}
     assert "imported by this file" in told["src/shop/basket.hpp"]

@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 
 from hunchd.domain.context import Focus, Prediction
-from hunchd.domain.history import Change, Unit
+from hunchd.domain.history import PathChange, Unit
 from hunchd.prediction import sequel
 from hunchd.prediction.predictor import Predictor
-from hunchd.prediction.session import PAUSE, Session, SessionEvent, Step
+from hunchd.prediction.session import PAUSE_SECONDS, DeveloperSession, SessionEvent, FileVisit
 
 NOW = 1_700_000_000
 FILES = [f"src/part{number}.py" for number in range(12)]
 
 
 def unit(number: int, *paths: str, status: str = "M") -> Unit:
-    changes = tuple(Change(status, path) for path in paths)  # type: ignore[arg-type]
+    changes = tuple(PathChange(status, path) for path in paths)  # type: ignore[arg-type]
     at = NOW - (200 - number) * 86_400
     return Unit(
         sha=f"{number:040x}", parents=(), at=at, author="Ada", email="a@b.c", subject=f"work {number}", changes=changes
@@ -29,15 +29,15 @@ def unit(number: int, *paths: str, status: str = "M") -> Unit:
 @pytest.fixture
 def predictor() -> Predictor:
     learned = Predictor()
-    learned.learn(unit(0, *FILES, "notes.md", status="A"))
+    learned.learn_unit(unit(0, *FILES, "notes.md", status="A"))
     for number in range(1, 60):
-        learned.learn(unit(number, FILES[number % 11], FILES[number % 11 + 1], "notes.md"))
+        learned.learn_unit(unit(number, FILES[number % 11], FILES[number % 11 + 1], "notes.md"))
     return learned
 
 
 def visit(predictor: Predictor, *paths: str, since: int = NOW - 60) -> None:
     for number, path in enumerate(paths):
-        predictor.note(SessionEvent("opened", since + number, path))
+        predictor.record_event(SessionEvent("opened", since + number, path))
 
 
 def asked(predictor: Predictor, *visited: str, now: int = NOW, k: int = 8) -> Prediction:
@@ -68,7 +68,7 @@ def test_open_files_are_not_suggested_after_visits(predictor: Predictor) -> None
 
 
 def test_hub_is_suggested_only_after_visit(predictor: Predictor) -> None:
-    assert "notes.md" in predictor.hubs()
+    assert "notes.md" in predictor.list_hubs()
     assert "notes.md" not in names(asked(predictor, FILES[0], k=20))
 
     path = (FILES[0], "notes.md", FILES[0])
@@ -83,24 +83,24 @@ def test_pause_or_checkout_starts_new_session(predictor: Predictor) -> None:
     visit(predictor, *path)
     assert names(asked(predictor, *path)) != before
 
-    steps = predictor.state.session.steps
+    steps = predictor.state.session.list_steps
     assert len(steps(NOW)) == 5
-    assert not steps(NOW + PAUSE + 60)
+    assert not steps(NOW + PAUSE_SECONDS + 60)
 
-    predictor.note(SessionEvent("checkout", NOW, branch="other"))
+    predictor.record_event(SessionEvent("checkout", NOW, branch="other"))
     assert not steps(NOW)
     visit(predictor, FILES[3], since=NOW)
-    assert [step.file for step in steps(NOW)] == predictor.state.files.known([FILES[3]])
+    assert [step.file for step in steps(NOW)] == predictor.state.files.find_numbers([FILES[3]])
 
 
 def test_closed_file_is_dropped_until_reopened() -> None:
-    session = Session()
+    session = DeveloperSession()
     for number, (kind, file) in enumerate([("opened", 1), ("opened", 2), ("closed", 1), ("opened", 3), ("closed", 9)]):
-        session.note(SessionEvent(kind, NOW + number, f"{file}"), file)  # type: ignore[arg-type]
-    assert [step.file for step in session.steps(NOW + 9)] == [2, 3]
+        session.record_event(SessionEvent(kind, NOW + number, f"{file}"), file)  # type: ignore[arg-type]
+    assert [step.file for step in session.list_steps(NOW + 9)] == [2, 3]
 
-    session.note(SessionEvent("opened", NOW + 9, "1"), 1)
-    assert [step.file for step in session.steps(NOW + 9)] == [1, 2, 3, 1]
+    session.record_event(SessionEvent("opened", NOW + 9, "1"), 1)
+    assert [step.file for step in session.list_steps(NOW + 9)] == [1, 2, 3, 1]
 
 
 def test_chances_are_probabilities_and_fall(predictor: Predictor) -> None:
@@ -130,27 +130,27 @@ def test_session_survives_saving(predictor: Predictor, tmp_path: Path) -> None:
 
 
 def test_session_loads_arrays_without_since_checkout() -> None:
-    session = Session()
-    session.note(SessionEvent("opened", NOW, "a"), 1)
-    session.note(SessionEvent("saved", NOW, "a"), 1)
-    arrays = session.arrays()
+    session = DeveloperSession()
+    session.record_event(SessionEvent("opened", NOW, "a"), 1)
+    session.record_event(SessionEvent("saved", NOW, "a"), 1)
+    arrays = session.to_arrays()
     del arrays["since_checkout"]
 
-    assert Session.from_arrays(arrays).steps(NOW) == [Step(1, edited=True)]
+    assert DeveloperSession.from_arrays(arrays).list_steps(NOW) == [FileVisit(1, was_edited=True)]
 
 
 def test_weights_of_other_signs_raise_value_error(tmp_path: Path) -> None:
-    table = json.loads(sequel.SHIPPED.read_text("utf-8"))
+    table = json.loads(sequel.WEIGHTS_FILE.read_text("utf-8"))
     copy = tmp_path / "sequel.json"
     copy.write_text(json.dumps(table), "utf-8")
-    again = sequel.loaded(copy)
-    assert np.array_equal(again.files, sequel.shipped().files)
+    again = sequel.load_weights(copy)
+    assert np.array_equal(again.seed_weights, sequel.load_shipped().seed_weights)
 
     copy.write_text(json.dumps(table | {"signs": table["signs"][1:]}), "utf-8")
     with pytest.raises(ValueError, match="other signs"):
-        sequel.loaded(copy)
+        sequel.load_weights(copy)
 
 
 def test_shipped_weights_have_provenance() -> None:
-    assert sequel.shipped().provenance["from"]
-    assert (np.diff(sequel.shipped().chance.probabilities) >= 0).all()
+    assert sequel.load_shipped().provenance["from"]
+    assert (np.diff(sequel.load_shipped().calibration.probabilities) >= 0).all()

@@ -6,7 +6,7 @@ import pytest
 
 from hunchd.domain.code import FileOutline, Symbol
 from hunchd.domain.context import Focus
-from hunchd.domain.history import Change, Unit
+from hunchd.domain.history import PathChange, Unit
 from hunchd.prediction import traces
 from hunchd.prediction.predictor import Predictor
 
@@ -43,15 +43,15 @@ def predictor() -> Predictor:
     learned = Predictor()
     for number in range(6):
         path = PATHS[number % len(PATHS)]
-        learned.learn(unit(number, path, "tests/test_cart.py" if path.endswith("cart.py") else path))
+        learned.learn_unit(unit(number, path, "tests/test_cart.py" if path.endswith("cart.py") else path))
     for path in PATHS:
         name = path.rsplit("/", 1)[-1].removesuffix(".py")
-        learned.place(outline(path, {"price": ("rounded",), "mail": ("send_receipt",)}.get(name, (name,))))
+        learned.update_content(outline(path, {"price": ("rounded",), "mail": ("send_receipt",)}.get(name, (name,))))
     return learned
 
 
 def unit(number: int, *paths: str) -> Unit:
-    changes = tuple(Change("M", path) for path in dict.fromkeys(paths))
+    changes = tuple(PathChange("M", path) for path in dict.fromkeys(paths))
     sha = f"{number:040x}"
     return Unit(sha=sha, parents=(), author="A", email="a@b.c", at=number, subject=f"work {number}", changes=changes)
 
@@ -62,7 +62,7 @@ def outline(path: str, names: tuple[str, ...]) -> FileOutline:
 
 
 def named(text: str, predictor: Predictor) -> list[str]:
-    return [predictor.state.files.paths[file] for file in traces.files_of(text, predictor.state)]
+    return [predictor.state.files.paths[file] for file in traces.list_files(text, predictor.state)]
 
 
 def predicted(text: str, predictor: Predictor, file: str | None = None) -> list[str]:
@@ -80,7 +80,7 @@ def test_encoded_data_before_trace_is_ignored(noise: str, predictor: Predictor) 
     """Regression: each character was tried as the start of a path, which took ten seconds."""
     text = f"{noise * (15_000 // len(noise))}\n{NODE}"
 
-    assert traces.read([text], predictor.state).files == traces.read([NODE], predictor.state).files
+    assert traces.parse_errors([text], predictor.state).files == traces.parse_errors([NODE], predictor.state).files
 
 
 def test_node_trace_keeps_raise_site_first(predictor: Predictor) -> None:
@@ -125,7 +125,7 @@ def test_name_in_message_predicts_its_definition(predictor: Predictor) -> None:
     ids=["go", "tsc", "gcc"],
 )
 def test_compiler_message_is_parsed(text: str, predictor: Predictor) -> None:
-    assert "send_receipt" in traces.read([text], predictor.state).said.splitlines()[0]
+    assert "send_receipt" in traces.parse_errors([text], predictor.state).message.splitlines()[0]
     assert set(predicted(text, predictor)[:2]) == {"src/shop/price.py", "src/shop/mail.py"}
 
 
@@ -137,4 +137,4 @@ def test_blamed_module_is_predicted(predictor: Predictor) -> None:
 
 def test_text_without_locations_yields_no_files(predictor: Predictor) -> None:
     assert predicted("\n", predictor)
-    assert traces.read(["it broke"], predictor.state).files == ()
+    assert traces.parse_errors(["it broke"], predictor.state).files == ()

@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from hunchd.protocol.allocating import APART_FROM, USUAL, large_buffers_apart
-from hunchd.store.client import LIMITS
+from hunchd.protocol.allocating import MMAP_THRESHOLD_BYTES, MMAP_THRESHOLD_VARIABLE, unmap_large_buffers
+from hunchd.store.client import PROCESS_LIMITS
 
 APART = """
 import ctypes
@@ -48,7 +48,7 @@ def resident_bytes(limits: dict[str, str], script: str = MEANWHILE) -> list[int]
 
 @pytest.mark.skipif(sys.platform != "linux", reason="a figure of the GNU C library")
 def test_large_buffers_unmapped_only_inside_block() -> None:
-    assert resident_bytes(dict(LIMITS)) == [0, 1, 0]
+    assert resident_bytes(dict(PROCESS_LIMITS)) == [0, 1, 0]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="a figure of the GNU C library")
@@ -65,9 +65,9 @@ def test_bound_process_never_raises_mmap_threshold() -> None:
 
 def test_large_buffers_after_exception_restores_threshold(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[tuple[int, int]] = []
-    monkeypatch.setenv(USUAL, "4194304")
+    monkeypatch.setenv(MMAP_THRESHOLD_VARIABLE, "4194304")
     monkeypatch.setattr("sys.platform", "linux")
-    monkeypatch.setattr("hunchd.protocol.allocating._teller", lambda: lambda *asked: told.append(asked))
-    with pytest.raises(OSError, match="full"), large_buffers_apart():
+    monkeypatch.setattr("hunchd.protocol.allocating._load_mallopt", lambda: lambda *asked: told.append(asked))
+    with pytest.raises(OSError, match="full"), unmap_large_buffers():
         raise OSError("full")
-    assert [value for _, value in told] == [APART_FROM, 4_194_304]
+    assert [value for _, value in told] == [MMAP_THRESHOLD_BYTES, 4_194_304]

@@ -5,29 +5,29 @@ from typing import Any
 
 import pytest
 
-from hunchd.domain.context import Bundle, Item, PredictedFile, PredictedUnit, Prediction
+from hunchd.domain.context import Bundle, ContextItem, PredictedFile, PredictedUnit, Prediction
 from hunchd.domain.errors import InvalidInput, NotFound
 from hunchd.domain.memory import Trust
 from hunchd.protocol.answers import (
-    bundle_json,
-    error_json,
-    export_line,
-    iso,
+    bundle_to_json,
+    error_to_json,
+    build_export_line,
+    format_iso,
     parse_export_line,
-    part_json,
-    prediction_json,
-    project_json,
-    rejection_json,
+    slice_to_json,
+    prediction_to_json,
+    project_to_json,
+    rejection_to_json,
 )
 
 
 def test_iso_any_zone_formats_utc() -> None:
-    assert iso(datetime(2025, 1, 1, 12, tzinfo=timezone(timedelta(hours=2)))) == "2025-01-01T10:00:00Z"
-    assert iso(datetime(2025, 1, 1, 0, 0, 0, 5, tzinfo=UTC)) == "2025-01-01T00:00:00.000005Z"
+    assert format_iso(datetime(2025, 1, 1, 12, tzinfo=timezone(timedelta(hours=2)))) == "2025-01-01T10:00:00Z"
+    assert format_iso(datetime(2025, 1, 1, 0, 0, 0, 5, tzinfo=UTC)) == "2025-01-01T00:00:00.000005Z"
 
 
 def test_bundle_json_matches_contract_shape() -> None:
-    item = Item(
+    item = ContextItem(
         id="f1",
         kind="file",
         tier=2,
@@ -52,7 +52,7 @@ def test_bundle_json_matches_contract_shape() -> None:
         etag="abc",
     )
 
-    assert bundle_json(bundle) == {
+    assert bundle_to_json(bundle) == {
         "status": "degraded",
         "degraded": ["model"],
         "context": "# a",
@@ -86,19 +86,19 @@ def test_prediction_json_ranks_files_and_memories() -> None:
     )
     other = {"id": "m1", "kind": "fact", "title": "db", "confidence": 0.7, "reasons": []}
 
-    assert prediction_json(prediction, k=1, memories=[other]) == {
+    assert prediction_to_json(prediction, k=1, memories=[other]) == {
         "predicted_files": [{"path": "a.py", "score": 2.0, "confidence": 0.9, "reasons": ["why"]}],
         "predicted_memories": [other],
         "predicted_commands": [],
         "confidence": 0.9,
     }
-    assert prediction_json(prediction, k=2, episode_id=lambda sha: f"e-{sha}")["predicted_memories"] == [
+    assert prediction_to_json(prediction, k=2, episode_id=lambda sha: f"e-{sha}")["predicted_memories"] == [
         {"id": "e-a41c9e2", "kind": "episode", "title": "split it", "confidence": 0.3, "reasons": ["near"]}
     ]
 
 
 def test_project_json_includes_progress() -> None:
-    project = project_json(id="1", path="/p", name="p", branch="main", state="indexing", commits=(5, 9))
+    project = project_to_json(id="1", path="/p", name="p", branch="main", state="indexing", commits=(5, 9))
 
     assert project["progress"] == {
         "commits": {"done": 5, "total": 9},
@@ -108,15 +108,15 @@ def test_project_json_includes_progress() -> None:
 
 
 def test_error_json_omits_missing_fields() -> None:
-    assert error_json(NotFound("no such memory")) == {"error": {"code": "not_found", "message": "no such memory"}}
-    assert rejection_json(2, InvalidInput("no", field="kind", hint="did you mean 'fact'?")) == {
+    assert error_to_json(NotFound("no such memory")) == {"error": {"code": "not_found", "message": "no such memory"}}
+    assert rejection_to_json(2, InvalidInput("no", field="kind", hint="did you mean 'fact'?")) == {
         "index": 2,
         "error": {"code": "invalid", "message": "no", "field": "kind", "hint": "did you mean 'fact'?"},
     }
 
 
 def test_export_line_round_trip() -> None:
-    assert parse_export_line(export_line("memory", {"id": "m1"})) == ("memory", {"id": "m1"})
+    assert parse_export_line(build_export_line("memory", {"id": "m1"})) == ("memory", {"id": "m1"})
 
 
 @pytest.mark.parametrize(
@@ -138,11 +138,11 @@ def test_export_line_invalid_is_rejected(raw: Any) -> None:
 def test_part_json_pages_join_without_overlap() -> None:
     found, offset, told = list(range(7)), 0, []
     while True:
-        page = part_json(found, lambda number: {"n": number}, offset=offset, limit=3)
+        page = slice_to_json(found, lambda number: {"n": number}, offset=offset, limit=3)
         told += [item["n"] for item in page["items"]]
         assert page["total"] == 7
         if page["next"] is None:
             break
         offset = int(page["next"])
     assert told == found
-    assert part_json(found, lambda number: {"n": number}, offset=50, limit=3) == {"items": [], "next": None, "total": 7}
+    assert slice_to_json(found, lambda number: {"n": number}, offset=50, limit=3) == {"items": [], "next": None, "total": 7}

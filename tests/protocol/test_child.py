@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from hunchd.domain.errors import HunchError, NotFound, Unavailable
-from hunchd.protocol.child import LOOKS_IN_VAIN, Child
+from hunchd.protocol.child import MAX_UNANSWERED_CHECKS, HelperProcess
 
 SCRIPT = textwrap.dedent(
     """
@@ -66,10 +66,10 @@ SCRIPT = textwrap.dedent(
 
 
 @pytest.fixture
-async def child(tmp_path: Path) -> AsyncIterator[Child]:
+async def child(tmp_path: Path) -> AsyncIterator[HelperProcess]:
     script = tmp_path / "child.py"
     script.write_text(SCRIPT)
-    made = Child([sys.executable, str(script), "60"], name="helper")
+    made = HelperProcess([sys.executable, str(script), "60"], name="helper")
     yield made
     await made.stop()
 
@@ -82,41 +82,41 @@ def is_alive(pid: int) -> bool:
     return True
 
 
-async def test_call_with_prints_keeps_pipe_intact(child: Child) -> None:
+async def test_call_with_prints_keeps_pipe_intact(child: HelperProcess) -> None:
     assert await asyncio.gather(*(child.call("double", {"n": n}) for n in range(5))) == [0, 2, 4, 6, 8]
     assert child.starts == 1
 
 
-async def test_call_error_keeps_its_class(child: Child) -> None:
+async def test_call_error_keeps_its_class(child: HelperProcess) -> None:
     with pytest.raises(NotFound, match="no such thing"):
         await child.call("missing")
     with pytest.raises(HunchError, match="RuntimeError: a bug"):
         await child.call("broken")
     with pytest.raises(NotFound, match="no method"):
         await child.call("nothing")
-    assert child.calls == 0
+    assert child.pending_calls == 0
 
 
-async def test_call_serialized_json_is_decoded_once(child: Child) -> None:
+async def test_call_serialized_json_is_decoded_once(child: HelperProcess) -> None:
     assert await child.call("written") == {"said": "na\u00efve \n line", "beside": [1, None]}
 
 
-async def test_stream_slow_reader_applies_backpressure(child: Child) -> None:
+async def test_stream_slow_reader_applies_backpressure(child: HelperProcess) -> None:
     stream = child.stream("count", {"n": 1000})
     assert await anext(stream) == 0
     assert await child.call("made_so_far") < 10
     assert [item async for item in stream] == list(range(1, 1000))
 
 
-async def test_stream_abandoned_is_cancelled(child: Child) -> None:
+async def test_stream_abandoned_is_cancelled(child: HelperProcess) -> None:
     stream = child.stream("count", {"n": 1000})
     await anext(stream)
     await stream.aclose()
-    assert child.calls == 0
+    assert child.pending_calls == 0
     assert await child.call("double", {"n": 4}) == 8
 
 
-async def test_process_crash_fails_calls_then_restarts(child: Child) -> None:
+async def test_process_crash_fails_calls_then_restarts(child: HelperProcess) -> None:
     first = await child.call("pid")
     with pytest.raises(Unavailable, match="helper ended"):
         await child.call("die")
@@ -124,17 +124,17 @@ async def test_process_crash_fails_calls_then_restarts(child: Child) -> None:
     assert (child.starts, child.failures) == (2, 1)
 
 
-async def test_call_with_retry_repeats_once_after_crash(child: Child, tmp_path: Path) -> None:
+async def test_call_with_retry_repeats_once_after_crash(child: HelperProcess, tmp_path: Path) -> None:
     first = await child.call("pid")
-    answered = await child.call("die_once", {"file": str(tmp_path / "died")}, again=True)
+    answered = await child.call("die_once", {"file": str(tmp_path / "died")}, retry=True)
     assert answered not in (None, first)
-    assert (child.starts, child.failures, child.calls) == (2, 1, 0)
+    assert (child.starts, child.failures, child.pending_calls) == (2, 1, 0)
     with pytest.raises(Unavailable, match="helper ended"):
-        await child.call("die", again=True)
-    assert (child.starts, child.failures, child.calls) == (3, 3, 0)
+        await child.call("die", retry=True)
+    assert (child.starts, child.failures, child.pending_calls) == (3, 3, 0)
 
 
-async def test_slow_call_times_out_process_survives(child: Child) -> None:
+async def test_slow_call_times_out_process_survives(child: HelperProcess) -> None:
     with pytest.raises(Unavailable, match="did not answer 'slow'"):
         await child.call("slow", timeout=0.05)
     assert await child.call("double", {"n": 1}) == 2
@@ -143,39 +143,39 @@ async def test_slow_call_times_out_process_survives(child: Child) -> None:
 async def test_unresponsive_process_is_killed_and_replaced(tmp_path: Path) -> None:
     script = tmp_path / "child.py"
     script.write_text(SCRIPT)
-    child = Child([sys.executable, str(script), "60"], name="helper", look=0.05)
+    child = HelperProcess([sys.executable, str(script), "60"], name="helper", check_interval=0.05)
     first = await child.call("pid")
     os.kill(first, signal.SIGSTOP)
     with pytest.raises(Unavailable, match="helper ended"):
         await child.call("double", {"n": 1})
     assert not is_alive(first)
     assert await child.call("double", {"n": 2}) == 4
-    assert (child.starts, child.failures, child.calls) == (2, 1, 0)
+    assert (child.starts, child.failures, child.pending_calls) == (2, 1, 0)
     await child.stop()
 
 
 async def test_slow_process_answering_pings_survives(tmp_path: Path) -> None:
     script = tmp_path / "child.py"
     script.write_text(SCRIPT)
-    child = Child([sys.executable, str(script), "60"], name="helper", look=0.25)
+    child = HelperProcess([sys.executable, str(script), "60"], name="helper", check_interval=0.25)
     first = await child.call("pid")
     with pytest.raises(Unavailable, match="did not answer 'slow'"):
-        await child.call("slow", timeout=0.25 * (LOOKS_IN_VAIN + 3))
+        await child.call("slow", timeout=0.25 * (MAX_UNANSWERED_CHECKS + 3))
     assert await child.call("pid") == first
     await child.stop()
 
 
-async def test_call_with_full_pipe_times_out(child: Child) -> None:
+async def test_call_with_full_pipe_times_out(child: HelperProcess) -> None:
     pid = await child.call("pid")
     os.kill(pid, signal.SIGSTOP)
     with pytest.raises(Unavailable, match="did not answer 'double'"):
         await child.call("double", {"n": "much" * 1_000_000}, timeout=0.1)
-    assert child.calls == 0  # or it would never be let go as idle
+    assert child.pending_calls == 0  # or it would never be let go as idle
     os.kill(pid, signal.SIGCONT)
     assert await child.call("double", {"n": 3}) == 6
 
 
-async def test_stop_ends_process(child: Child) -> None:
+async def test_stop_ends_process(child: HelperProcess) -> None:
     pid = await child.call("pid")
     await child.stop()
     assert not is_alive(pid)
@@ -186,7 +186,7 @@ async def test_stop_ends_process(child: Child) -> None:
 async def test_idle_process_exits_and_restarts_on_call(tmp_path: Path) -> None:
     script = tmp_path / "child.py"
     script.write_text(SCRIPT)
-    child = Child([sys.executable, str(script), "0.1"], name="helper")
+    child = HelperProcess([sys.executable, str(script), "0.1"], name="helper")
     first = await child.call("pid")
     async with asyncio.timeout(5):
         while child.pid is not None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hunchd.protocol.decoding import DEPTH_LIMIT, Malformed, decoded, nests_deeper_than, refuse_unstorable
+from hunchd.protocol.decoding import MAX_DEPTH, MalformedRequest, decode_json, nests_deeper_than, reject_unstorable
 
 VALUES = st.recursive(
     st.none()
@@ -23,7 +23,7 @@ VALUES = st.recursive(
 
 @given(VALUES)
 def test_decoded_json_round_trip(value: Any) -> None:
-    assert decoded(json.dumps(value).encode("utf-8", "surrogatepass")) == value
+    assert decode_json(json.dumps(value).encode("utf-8", "surrogatepass")) == value
 
 
 @pytest.mark.parametrize(
@@ -45,15 +45,15 @@ def test_decoded_json_round_trip(value: Any) -> None:
     ],
 )
 def test_decoded_ambiguous_json_is_rejected(raw: bytes, says: str) -> None:
-    with pytest.raises(Malformed, match=says):
-        decoded(raw)
+    with pytest.raises(MalformedRequest, match=says):
+        decode_json(raw)
 
 
 def test_nesting_depth_ignores_brackets_in_strings() -> None:
     in_strings = json.dumps(["[" * 500, '{"\\"[' * 500]).encode()
 
-    assert decoded(in_strings)[0] == "[" * 500
-    assert not nests_deeper_than(in_strings, DEPTH_LIMIT)
+    assert decode_json(in_strings)[0] == "[" * 500
+    assert not nests_deeper_than(in_strings, MAX_DEPTH)
 
 
 @pytest.mark.parametrize(("depth", "too_deep"), [(64, False), (65, True)])
@@ -61,12 +61,12 @@ def test_nesting_depth_limit_is_exact(depth: int, too_deep: bool) -> None:
     # The flat list beside it has more brackets than the limit, so that they are really matched.
     raw = b"[" * (depth - 1) + b"[]," * 100 + b"[]" + b"]" * (depth - 1)
 
-    assert nests_deeper_than(raw, DEPTH_LIMIT) is too_deep
+    assert nests_deeper_than(raw, MAX_DEPTH) is too_deep
 
 
 def test_nesting_depth_of_8_mb_is_fast() -> None:
     began = time.perf_counter()
-    assert nests_deeper_than(b"[" * 4_000_000 + b'"' + b"\\" * 4_000_000, DEPTH_LIMIT)
+    assert nests_deeper_than(b"[" * 4_000_000 + b'"' + b"\\" * 4_000_000, MAX_DEPTH)
 
     assert time.perf_counter() - began < 1.0
 
@@ -76,8 +76,8 @@ def test_nesting_depth_of_8_mb_is_fast() -> None:
     [({"a": ["x", "\ud800"]}, "a[1]"), ({"a": {"b": "nul\0"}}, "a.b"), ({"k\0": 1}, None), ("é\udfff", None)],
 )
 def test_unstorable_text_is_rejected_with_field_name(value: Any, field: str | None) -> None:
-    with pytest.raises(Malformed, match="NUL or an unpaired surrogate") as refused:
-        refuse_unstorable(value, "")
+    with pytest.raises(MalformedRequest, match="NUL or an unpaired surrogate") as refused:
+        reject_unstorable(value, "")
 
     assert refused.value.field == field
 
@@ -85,6 +85,6 @@ def test_unstorable_text_is_rejected_with_field_name(value: Any, field: str | No
 @given(st.binary(max_size=200))
 def test_decoded_any_bytes_returns_value_or_malformed(raw: bytes) -> None:
     try:
-        decoded(raw)
-    except Malformed as refused:
+        decode_json(raw)
+    except MalformedRequest as refused:
         refused.message.encode()

@@ -11,19 +11,19 @@ from hypothesis import strategies as st
 
 from hunchd.domain.errors import InvalidInput
 from hunchd.domain.memory import Artifact, Kind, Levels, Memory, Scope, Status, Trust, Usage
-from hunchd.protocol.fields import TEXT_LIMIT
+from hunchd.protocol.fields import MAX_TEXT_BYTES
 from hunchd.protocol.memories import (
-    CLEARABLE,
+    CLEARABLE_FIELDS,
     DRAFT_KINDS,
     MemoryBody,
     MemoryPatch,
     MemoryRecord,
-    drafts_of_body,
-    memory_draft,
+    parse_drafts_body,
+    parse_draft,
     memory_from_json,
-    memory_json,
-    memory_patch,
-    title_of,
+    memory_to_json,
+    parse_patch,
+    derive_title,
 )
 from hunchd.protocol.struct_decoding import wire_names
 
@@ -88,16 +88,16 @@ memories = st.builds(
 
 @pytest.mark.parametrize("memory", [SMALL, WHOLE])
 def test_memory_json_round_trip(memory: Memory) -> None:
-    assert memory_from_json(json.loads(json.dumps(memory_json(memory)))) == memory
+    assert memory_from_json(json.loads(json.dumps(memory_to_json(memory)))) == memory
 
 
 @given(memories)
 def test_memory_json_round_trip_of_any_memory(memory: Memory) -> None:
-    assert memory_from_json(json.loads(json.dumps(memory_json(memory)))) == memory
+    assert memory_from_json(json.loads(json.dumps(memory_to_json(memory)))) == memory
 
 
 def test_memory_json_matches_contract_shape() -> None:
-    assert memory_json(WHOLE) == {
+    assert memory_to_json(WHOLE) == {
         "id": "m1",
         "ref": "adr-12",
         "kind": "fact",
@@ -127,18 +127,18 @@ def test_memory_json_matches_contract_shape() -> None:
         "usage": {"retrieved": 3, "cited": 2, "ignored": 1},
         "status": "superseded",
     }
-    assert set(memory_json(WHOLE)) == set(wire_names(MemoryRecord))
-    assert not {"ref", "levels", "project", "valid_to", "superseded_by"} & set(memory_json(SMALL))
+    assert set(memory_to_json(WHOLE)) == set(wire_names(MemoryRecord))
+    assert not {"ref", "levels", "project", "valid_to", "superseded_by"} & set(memory_to_json(SMALL))
 
 
 def test_draft_with_kind_and_content_is_valid() -> None:
-    draft = memory_draft({"kind": "episode", "content": "\n  Moved the parser out.\nBecause it grew."})
+    draft = parse_draft({"kind": "episode", "content": "\n  Moved the parser out.\nBecause it grew."})
 
     assert (draft.kind, draft.title, draft.scope, draft.at) == (Kind.EPISODE, "Moved the parser out.", Scope.USER, None)
 
 
 def test_draft_fact_with_key_value_is_valid() -> None:
-    draft = memory_draft({"kind": "fact", "key": "db", "value": "postgres", "project": "/p"})
+    draft = parse_draft({"kind": "fact", "key": "db", "value": "postgres", "project": "/p"})
 
     assert (draft.content, draft.key, draft.value, draft.scope) == ("db: postgres", "db", "postgres", Scope.PROJECT)
 
@@ -150,8 +150,8 @@ def test_draft_fact_with_key_value_is_valid() -> None:
         ({"kind": None}, "kind"),
         ({"content": None}, "content"),
         ({"content": "  "}, "content"),
-        ({"content": "x" * (TEXT_LIMIT + 1)}, "content"),
-        ({"content": "é" * (TEXT_LIMIT // 2 + 1)}, "content"),
+        ({"content": "x" * (MAX_TEXT_BYTES + 1)}, "content"),
+        ({"content": "é" * (MAX_TEXT_BYTES // 2 + 1)}, "content"),
         ({"content": "a\0b"}, "content"),
         ({"confidence": 1.5}, "confidence"),
         ({"confidence": True}, "confidence"),
@@ -166,12 +166,12 @@ def test_draft_fact_with_key_value_is_valid() -> None:
         ({"artifacts": [{"type": "commit"}]}, "artifacts[0].ref"),
         ({"artifacts": ["a41c9e2"]}, "artifacts[0]"),
         ({"levels": {"summary": 1}}, "levels.summary"),
-        ({"source": {"x": "y" * TEXT_LIMIT}}, "source"),
+        ({"source": {"x": "y" * MAX_TEXT_BYTES}}, "source"),
     ],
 )
 def test_draft_invalid_error_names_field(change: dict[str, Any], field: str) -> None:
     with pytest.raises(InvalidInput) as refused:
-        memory_draft({"kind": "fact", "content": "c"} | change)
+        parse_draft({"kind": "fact", "content": "c"} | change)
 
     assert refused.value.field == field
 
@@ -179,7 +179,7 @@ def test_draft_invalid_error_names_field(change: dict[str, Any], field: str) -> 
 def test_drafts_batch_keeps_valid_lists_rejected() -> None:
     good, bad = {"kind": "fact", "content": "c"}, {"kind": "fcat", "content": "c"}
 
-    drafts, rejected = drafts_of_body({"memories": [good, bad, good, {"kind": "fact", "content": "\ud800"}]})
+    drafts, rejected = parse_drafts_body({"memories": [good, bad, good, {"kind": "fact", "content": "\ud800"}]})
 
     assert len(drafts) == 2
     assert rejected.pop()["index"] == 3
@@ -198,15 +198,15 @@ def test_drafts_batch_keeps_valid_lists_rejected() -> None:
 
 def test_drafts_batch_without_valid_entry_raises() -> None:
     with pytest.raises(InvalidInput, match=r"memories\[0\]\.kind"):
-        drafts_of_body({"memories": [{"kind": "fcat", "content": "c"}, 7]})
+        parse_drafts_body({"memories": [{"kind": "fcat", "content": "c"}, 7]})
     with pytest.raises(InvalidInput, match="expected"):
-        drafts_of_body({"memories": None})
-    assert drafts_of_body({"memories": []}) == ([], [])
-    assert drafts_of_body({"kind": "fact", "content": "c"}) == ([memory_draft({"kind": "fact", "content": "c"})], [])
+        parse_drafts_body({"memories": None})
+    assert parse_drafts_body({"memories": []}) == ([], [])
+    assert parse_drafts_body({"kind": "fact", "content": "c"}) == ([parse_draft({"kind": "fact", "content": "c"})], [])
 
 
 def test_patch_converts_types_and_null_clears() -> None:
-    patch = memory_patch(
+    patch = parse_patch(
         {"title": "new", "tags": ["a"], "status": "archived", "branch": None, "valid_to": "2025-01-01"}
     )
 
@@ -216,9 +216,9 @@ def test_patch_converts_types_and_null_clears() -> None:
 
 
 def test_patch_accepts_every_patchable_field() -> None:
-    whole = memory_json(WHOLE)
+    whole = memory_to_json(WHOLE)
 
-    patch = memory_patch({name: whole[name] for name in PATCH_FIELDS})
+    patch = parse_patch({name: whole[name] for name in PATCH_FIELDS})
 
     assert set(patch) == set(PATCH_FIELDS)
     assert replace(WHOLE, **patch) == WHOLE
@@ -229,21 +229,21 @@ def test_patch_accepts_every_patchable_field() -> None:
 )
 def test_patch_of_immutable_field_is_rejected(raw: Any) -> None:
     with pytest.raises(InvalidInput):
-        memory_patch(raw)
+        parse_patch(raw)
 
 
-@pytest.mark.parametrize("name", sorted({*PATCH_FIELDS} - {*CLEARABLE}))
+@pytest.mark.parametrize("name", sorted({*PATCH_FIELDS} - {*CLEARABLE_FIELDS}))
 def test_patch_null_of_required_field_is_rejected(name: str) -> None:
     with pytest.raises(InvalidInput, match=f"'{name}' cannot be cleared; can be: category, key, value"):
-        memory_patch({"branch": "main", name: None})
+        parse_patch({"branch": "main", name: None})
 
-    assert memory_patch(dict.fromkeys(CLEARABLE)) == dict.fromkeys(CLEARABLE)
+    assert parse_patch(dict.fromkeys(CLEARABLE_FIELDS)) == dict.fromkeys(CLEARABLE_FIELDS)
 
 
 def test_draft_reads_every_field() -> None:
-    whole = memory_json(WHOLE)
+    whole = memory_to_json(WHOLE)
 
-    draft = memory_draft({name: whole[name] for name in DRAFT_FIELDS})
+    draft = parse_draft({name: whole[name] for name in DRAFT_FIELDS})
 
     assert {name: getattr(draft, name) for name in DRAFT_FIELDS} == {
         name: getattr(WHOLE, name) for name in DRAFT_FIELDS
@@ -251,14 +251,14 @@ def test_draft_reads_every_field() -> None:
 
 
 def test_title_of_takes_first_nonblank_line() -> None:
-    assert title_of("\n \n first\nsecond") == "first"
-    assert title_of("x" * 500) == "x" * 119 + "…"
-    assert title_of("") == ""
+    assert derive_title("\n \n first\nsecond") == "first"
+    assert derive_title("x" * 500) == "x" * 119 + "…"
+    assert derive_title("") == ""
 
 
 @pytest.mark.parametrize(("name", "value"), [("confidence", 0.39), ("importance", 0.1)])
 def test_draft_fact_below_minimum_confidence_is_rejected(name: str, value: float) -> None:
     with pytest.raises(InvalidInput, match="of a fact must be at least"):
-        memory_draft({"kind": "fact", "content": "x", name: value})
+        parse_draft({"kind": "fact", "content": "x", name: value})
 
-    assert getattr(memory_draft({"kind": "episode", "content": "x", name: value}), name) == value
+    assert getattr(parse_draft({"kind": "episode", "content": "x", name: value}), name) == value

@@ -9,16 +9,16 @@ import pytest
 from hunchd.domain.errors import InvalidInput
 from hunchd.domain.signal import (
     CommandFinished,
-    ErrorSeen,
+    ErrorReported,
     FileDeleted,
     FileOpened,
     FilesChanged,
     OperationEnded,
     Signal,
-    Used,
+    ContextUsed,
 )
-from hunchd.protocol.fields import TEXT_LIMIT
-from hunchd.protocol.messages import BODY_OF_KIND, SIGNAL_KINDS, parse_signal, signal_from_json, signal_json
+from hunchd.protocol.fields import MAX_TEXT_BYTES
+from hunchd.protocol.messages import BODY_OF_KIND, SIGNAL_KINDS, parse_signal, signal_from_json, signal_to_json
 from hunchd.protocol.struct_decoding import wire_names
 
 NOW = datetime(2025, 6, 1, 12, tzinfo=UTC)
@@ -51,8 +51,8 @@ def test_signal_every_kind_survives_journal_round_trip(kind: str, tmp_path: Path
     signal = parse_signal(sent(kind, tmp_path, event_id="e1", source="editor"), now=NOW)
 
     assert (signal.project, signal.at, signal.id, signal.source) == (str(tmp_path), NOW, "e1", "editor")
-    assert signal_from_json(signal_json(signal)) == signal
-    assert parse_signal(signal_json(signal), now=NOW) == signal
+    assert signal_from_json(signal_to_json(signal)) == signal
+    assert parse_signal(signal_to_json(signal), now=NOW) == signal
 
 
 def test_signal_examples_cover_all_kinds() -> None:
@@ -66,14 +66,14 @@ def test_signal_examples_cover_all_kinds() -> None:
         FilesChanged(project="/p", at=NOW, saved=("a", "b"), deleted=("c",), complete=False),
         FileDeleted(project="/p", at=NOW, path="a", id="7", source="watcher"),
         OperationEnded(project="/p", at=NOW + timedelta(microseconds=1), operation="rebase", old="a", new="b"),
-        Used(project="/p", at=NOW, memory="m1"),
+        ContextUsed(project="/p", at=NOW, memory="m1"),
     ],
 )
 def test_watcher_signals_stored_but_rejected_from_clients(signal: Signal) -> None:
-    kept = signal_json(signal)
+    kept = signal_to_json(signal)
 
     assert signal_from_json(kept) == signal
-    if not isinstance(signal, Used):
+    if not isinstance(signal, ContextUsed):
         with pytest.raises(InvalidInput, match="'kind' is"):
             parse_signal(kept, now=NOW)
 
@@ -160,21 +160,21 @@ def test_signal_time_is_utc_and_never_future(at: str, means: datetime, tmp_path:
 
 
 def test_signal_long_trace_loses_its_middle(tmp_path: Path) -> None:
-    trace = "first line\n" + "é" * TEXT_LIMIT + "\nValueError: last line"
+    trace = "first line\n" + "é" * MAX_TEXT_BYTES + "\nValueError: last line"
 
     signal = parse_signal(sent("error", tmp_path, text=trace), now=NOW)
 
-    assert isinstance(signal, ErrorSeen)
+    assert isinstance(signal, ErrorReported)
     assert signal.text.startswith("first line")
     assert signal.text.endswith("last line")
     assert "bytes left out" in signal.text
-    assert len(signal.text.encode()) <= TEXT_LIMIT
+    assert len(signal.text.encode()) <= MAX_TEXT_BYTES
 
 
 def test_error_signal_outside_project_drops_file(tmp_path: Path) -> None:
     signal = parse_signal(sent("error", tmp_path, file="/usr/lib/python3/json.py"), now=NOW)
 
-    assert isinstance(signal, ErrorSeen)
+    assert isinstance(signal, ErrorReported)
     assert (signal.text, signal.file) == ("boom", None)
 
 
@@ -196,5 +196,5 @@ def test_used_signal_id_is_memory_not_event(tmp_path: Path) -> None:
     used = parse_signal(sent("used", tmp_path), now=NOW)
     opened = parse_signal(sent("file_opened", tmp_path, id="e7"), now=NOW)
 
-    assert isinstance(used, Used)
+    assert isinstance(used, ContextUsed)
     assert (used.memory, used.id, opened.id) == ("m1", "", "e7")

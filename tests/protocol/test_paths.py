@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hunchd.domain.errors import InvalidInput
-from hunchd.protocol.paths import project_path, relative_path
+from hunchd.protocol.paths import normalize_project_path, to_relative_path
 
 
 @pytest.fixture
@@ -25,41 +25,41 @@ def root(tmp_path: Path) -> Path:
     "raw", ["src/pkg/a.py", "./src//pkg/a.py", "src/pkg/../pkg/a.py", "{root}/src/pkg/a.py", "{root}/./src/pkg/a.py"]
 )
 def test_relative_path_normalizes_all_spellings(root: Path, raw: str) -> None:
-    assert relative_path(raw.format(root=root), root) == "src/pkg/a.py"
+    assert to_relative_path(raw.format(root=root), root) == "src/pkg/a.py"
 
 
 def test_relative_path_accepts_missing_file(root: Path) -> None:
-    assert relative_path("new/file with spaces.py", root) == "new/file with spaces.py"
+    assert to_relative_path("new/file with spaces.py", root) == "new/file with spaces.py"
 
 
 def test_relative_path_accepts_missing_project(tmp_path: Path) -> None:
-    assert relative_path(f"{tmp_path}/gone/a.py", tmp_path / "gone") == "a.py"
+    assert to_relative_path(f"{tmp_path}/gone/a.py", tmp_path / "gone") == "a.py"
 
 
 def test_relative_path_resolves_symlink_inside_project(root: Path) -> None:
     (root / "short").symlink_to(root / "src" / "pkg")
 
-    assert relative_path("short/a.py", root) == "src/pkg/a.py"
+    assert to_relative_path("short/a.py", root) == "src/pkg/a.py"
 
 
 def test_relative_path_accepts_symlinked_root(root: Path, tmp_path: Path) -> None:
     link = tmp_path / "link"
     link.symlink_to(root)
 
-    assert relative_path(f"{link}/src/pkg/a.py", root) == "src/pkg/a.py"
-    assert relative_path(f"{root}/src/pkg/a.py", link) == "src/pkg/a.py"
+    assert to_relative_path(f"{link}/src/pkg/a.py", root) == "src/pkg/a.py"
+    assert to_relative_path(f"{root}/src/pkg/a.py", link) == "src/pkg/a.py"
 
 
 def test_relative_path_notices_retargeted_root_symlink(root: Path, tmp_path: Path) -> None:
     link = tmp_path / "link"
     link.symlink_to(root)
-    assert relative_path(f"{root}/a.py", link) == "a.py"
+    assert to_relative_path(f"{root}/a.py", link) == "a.py"
 
     link.unlink()
     link.symlink_to(tmp_path / "project-other")
 
     with pytest.raises(InvalidInput, match="outside the project"):
-        relative_path(f"{root}/a.py", link)
+        to_relative_path(f"{root}/a.py", link)
 
 
 @pytest.mark.parametrize(
@@ -81,25 +81,25 @@ def test_relative_path_outside_project_is_rejected(root: Path, raw: str) -> None
     (root / "out").symlink_to("/etc")
 
     with pytest.raises(InvalidInput, match="outside the project"):
-        relative_path(raw.format(root=root), root)
+        to_relative_path(raw.format(root=root), root)
 
 
 @pytest.mark.parametrize("raw", ["", "  ", "a\0b", "x" * 5000, ".", "src/.."])
 def test_relative_path_without_file_is_rejected(root: Path, raw: str) -> None:
     with pytest.raises(InvalidInput, match="allowed: a path inside the project"):
-        relative_path(raw, root)
+        to_relative_path(raw, root)
 
 
 def test_relative_path_symlink_loop_terminates(root: Path) -> None:
     (root / "loop").symlink_to("loop")
 
-    assert relative_path("loop/x", root) == "loop/x"
+    assert to_relative_path("loop/x", root) == "loop/x"
 
 
 @given(raw=st.text(st.sampled_from("ab./\\~ é"), max_size=30))
 def test_relative_path_any_input_stays_below_root(raw: str) -> None:
     try:
-        answer = relative_path(raw, "/usr/lib")
+        answer = to_relative_path(raw, "/usr/lib")
     except InvalidInput:
         return
     assert not answer.startswith("/")
@@ -107,6 +107,6 @@ def test_relative_path_any_input_stays_below_root(raw: str) -> None:
 
 
 def test_project_path_must_be_absolute() -> None:
-    assert project_path("/a/b/../c/") == "/a/c"
+    assert normalize_project_path("/a/b/../c/") == "/a/c"
     with pytest.raises(InvalidInput, match="absolute path"):
-        project_path("a/c")
+        normalize_project_path("a/c")

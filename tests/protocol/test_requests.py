@@ -9,28 +9,28 @@ import pytest
 from hunchd.domain.errors import InvalidInput
 from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Kind, Status
-from hunchd.protocol.decoding import Malformed
-from hunchd.protocol.memories import memory_draft
+from hunchd.protocol.decoding import MalformedRequest
+from hunchd.protocol.memories import parse_draft
 from hunchd.protocol.requests import (
     ContextRequest,
     ExpandRequest,
     FeedbackItem,
     PredictRequest,
     SearchRequest,
-    context_of_body,
-    context_of_query,
-    expand_of_body,
-    feedback_of_body,
-    memories_of_query,
-    predict_of_body,
-    project_of_body,
-    search_of_body,
-    signals_of_body,
+    parse_context_body,
+    parse_context_query,
+    parse_expand_body,
+    parse_feedback_body,
+    parse_memories_query,
+    parse_predict_body,
+    parse_project_body,
+    parse_search_body,
+    parse_signals_body,
 )
 
 
 def test_context_query_with_project_only_is_valid() -> None:
-    assert context_of_query("project=%2Fp") == (ContextRequest(project="/p"), "json")
+    assert parse_context_query("project=%2Fp") == (ContextRequest(project="/p"), "json")
 
 
 def test_context_query_reads_every_field() -> None:
@@ -46,7 +46,7 @@ def test_context_query_reads_every_field() -> None:
         }
     )
 
-    assert context_of_query(query) == (
+    assert parse_context_query(query) == (
         ContextRequest(project="/p", file="a b.py", budget=500, activity="debugging", branch="x/y", query="why?"),
         "markdown",
     )
@@ -72,8 +72,8 @@ def test_context_query_reads_every_field() -> None:
     ],
 )
 def test_context_query_error_lists_allowed_values(query: str, says: str) -> None:
-    with pytest.raises(Malformed, match=says):
-        context_of_query(query)
+    with pytest.raises(MalformedRequest, match=says):
+        parse_context_query(query)
 
 
 def test_assemble_body_extends_context_query() -> None:
@@ -90,7 +90,7 @@ def test_assemble_body_extends_context_query() -> None:
         },
     }
 
-    assert context_of_body(body) == ContextRequest(
+    assert parse_context_body(body) == ContextRequest(
         project="/p",
         file="a.py",
         open_files=("b.py", "c.py"),
@@ -100,7 +100,7 @@ def test_assemble_body_extends_context_query() -> None:
         query="q",
         errors=("boom", "bang"),
     )
-    assert context_of_body({"project": "/p"}) == ContextRequest(project="/p")
+    assert parse_context_body({"project": "/p"}) == ContextRequest(project="/p")
 
 
 @pytest.mark.parametrize(
@@ -117,16 +117,16 @@ def test_assemble_body_extends_context_query() -> None:
 )
 def test_assemble_body_error_names_signal(signals: Any, field: str) -> None:
     with pytest.raises(InvalidInput) as refused:
-        context_of_body({"project": "/p", "signals": signals})
+        parse_context_body({"project": "/p", "signals": signals})
 
     assert refused.value.field == field
 
 
 def test_other_bodies_read_every_field() -> None:
-    assert predict_of_body(
+    assert parse_predict_body(
         {"project": "p", "file_opened": "a", "open_files": ["b"], "query": "q", "branch": "x", "error": "e", "k": 3}
     ) == PredictRequest(project="p", file_opened="a", open_files=("b",), query="q", branch="x", error="e", k=3)
-    assert search_of_body(
+    assert parse_search_body(
         {
             "project": "p",
             "query": "q",
@@ -150,38 +150,38 @@ def test_other_bodies_read_every_field() -> None:
         k=20,
         code=False,
     )
-    assert expand_of_body({"topic": "cli", "level": "summary", "project": "p"}) == ExpandRequest(
+    assert parse_expand_body({"topic": "cli", "level": "summary", "project": "p"}) == ExpandRequest(
         topic="cli", level="summary", project="p"
     )
-    assert feedback_of_body({"items": [{"id": "m1", "outcome": "missed", "note": "the ADR"}]}) == (
+    assert parse_feedback_body({"items": [{"id": "m1", "outcome": "missed", "note": "the ADR"}]}) == (
         [FeedbackItem(id="m1", outcome="missed", note="the ADR")],
         [],
     )
-    assert project_of_body({"path": "/p"}) == "/p"
-    assert signals_of_body({"signals": [1, None]}) == [1, None]
+    assert parse_project_body({"path": "/p"}) == "/p"
+    assert parse_signals_body({"signals": [1, None]}) == [1, None]
 
 
 @pytest.mark.parametrize(
     ("read", "body", "field"),
     [
-        (predict_of_body, {"project": "p", "k": 0}, "k"),
-        (predict_of_body, {"file_opened": "a"}, "project"),
-        (search_of_body, {"query": " "}, "query"),
-        (search_of_body, {"query": "q", "depth": "deeper"}, "depth"),
-        (search_of_body, {"query": "q", "kinds": ["fact", "facts"]}, "kinds"),
-        (search_of_body, {"query": "q", "as_of": "now"}, "as_of"),
-        (expand_of_body, {}, "id"),
-        (expand_of_body, {"id": "a", "topic": "b"}, "id"),
+        (parse_predict_body, {"project": "p", "k": 0}, "k"),
+        (parse_predict_body, {"file_opened": "a"}, "project"),
+        (parse_search_body, {"query": " "}, "query"),
+        (parse_search_body, {"query": "q", "depth": "deeper"}, "depth"),
+        (parse_search_body, {"query": "q", "kinds": ["fact", "facts"]}, "kinds"),
+        (parse_search_body, {"query": "q", "as_of": "now"}, "as_of"),
+        (parse_expand_body, {}, "id"),
+        (parse_expand_body, {"id": "a", "topic": "b"}, "id"),
         (
-            feedback_of_body,
+            parse_feedback_body,
             {"items": [{"id": "b", "outcome": "meh"}]},
             "items[0].outcome",
         ),
-        (feedback_of_body, {"items": {}}, "items"),
-        (signals_of_body, {"signals": {}}, "signals"),
-        (signals_of_body, [], "signals"),
-        (signals_of_body, {"signals": [0] * 10_001}, "signals"),
-        (project_of_body, {"path": ["/p"]}, "path"),
+        (parse_feedback_body, {"items": {}}, "items"),
+        (parse_signals_body, {"signals": {}}, "signals"),
+        (parse_signals_body, [], "signals"),
+        (parse_signals_body, {"signals": [0] * 10_001}, "signals"),
+        (parse_project_body, {"path": ["/p"]}, "path"),
     ],
 )
 def test_other_bodies_error_names_field(read: Any, body: Any, field: str) -> None:
@@ -192,14 +192,14 @@ def test_other_bodies_error_names_field(read: Any, body: Any, field: str) -> Non
 
 
 def test_batch_bad_item_keeps_the_others() -> None:
-    items, rejected = feedback_of_body({"items": [{"id": "a", "outcome": "meh"}, {"id": "b", "outcome": "cited"}]})
+    items, rejected = parse_feedback_body({"items": [{"id": "a", "outcome": "meh"}, {"id": "b", "outcome": "cited"}]})
 
     assert items == [FeedbackItem(id="b", outcome="cited")]
     assert [(each["index"], each["error"]["field"]) for each in rejected] == [(0, "items[0].outcome")]
 
 
 def test_memories_query_reads_kinds_and_page() -> None:
-    request = memories_of_query(
+    request = parse_memories_query(
         "project=p&kind=fact,episode&status=archived&tag=db,cli&since=2025-01-01&limit=10&cursor=abc"
     )
 
@@ -211,15 +211,15 @@ def test_memories_query_reads_kinds_and_page() -> None:
         since=datetime(2025, 1, 1, tzinfo=UTC),
     )
     assert (request.limit, request.cursor) == (10, "abc")
-    assert memories_of_query("").filters == Filters()
+    assert parse_memories_query("").filters == Filters()
 
 
 def test_empty_project_is_rejected_not_ignored() -> None:
     for ask in (
-        lambda: search_of_body({"query": "q", "project": ""}),
-        lambda: expand_of_body({"topic": "t", "project": " "}),
-        lambda: feedback_of_body({"items": [{"id": "m1", "outcome": "cited", "project": ""}]}),
-        lambda: memory_draft({"kind": "fact", "content": "we use pnpm", "project": ""}),
+        lambda: parse_search_body({"query": "q", "project": ""}),
+        lambda: parse_expand_body({"topic": "t", "project": " "}),
+        lambda: parse_feedback_body({"items": [{"id": "m1", "outcome": "cited", "project": ""}]}),
+        lambda: parse_draft({"kind": "fact", "content": "we use pnpm", "project": ""}),
     ):
         with pytest.raises(InvalidInput, match="project' is empty; name a project or leave it out"):
             ask()

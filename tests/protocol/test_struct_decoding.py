@@ -8,7 +8,7 @@ from msgspec import Meta, Struct
 
 from hunchd.domain.errors import InvalidInput
 from hunchd.domain.memory import Kind
-from hunchd.protocol.decoding import Malformed
+from hunchd.protocol.decoding import MalformedRequest
 from hunchd.protocol.fields import Fields
 from hunchd.protocol.struct_decoding import Name, Names, ProjectRef, Request, RequiredName, Time, decode, decode_query
 from hunchd.protocol.struct_schemas import component_schemas, query_parameters
@@ -35,7 +35,7 @@ class Whole(Request, frozen=True, kw_only=True):
 
     def check(self, fields: Fields) -> None:
         if self.name == "never":
-            raise fields.refused("name", "is never allowed")
+            raise fields.error("name", "is never allowed")
 
 
 class Lenient(Struct, frozen=True, kw_only=True):
@@ -112,7 +112,7 @@ def test_decode_query_reads_lists_and_numbers() -> None:
     assert decode_query("name=n&tags=a,b&kinds=fact,error", Whole) == Whole(
         name="n", tags=("a", "b"), kinds=(Kind.FACT, Kind.ERROR)
     )
-    with pytest.raises(Malformed, match="'colour' is not a field here"):
+    with pytest.raises(MalformedRequest, match="'colour' is not a field here"):
         decode_query("name=n&colour=red", Whole)
 
 

@@ -6,20 +6,20 @@ import os
 
 import pytest
 
-from hunchd.protocol.threads import THREADS, one_thread_each
+from hunchd.protocol.threads import THREADS_VARIABLE, limit_to_one_thread
 
 
 def test_one_thread_applies_to_block_not_children(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.delenv(THREADS, raising=False)
-    with one_thread_each():
-        assert os.environ[THREADS] == "1"
-    assert THREADS not in os.environ
+    monkeypatch.delenv(THREADS_VARIABLE, raising=False)
+    with limit_to_one_thread():
+        assert os.environ[THREADS_VARIABLE] == "1"
+    assert THREADS_VARIABLE not in os.environ
 
 
 def test_one_thread_respects_users_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(THREADS, "3")
-    with one_thread_each():
-        assert os.environ[THREADS] == "3"
-    assert os.environ[THREADS] == "3"
+    monkeypatch.setenv(THREADS_VARIABLE, "3")
+    with limit_to_one_thread():
+        assert os.environ[THREADS_VARIABLE] == "3"
+    assert os.environ[THREADS_VARIABLE] == "3"

@@ -4,22 +4,22 @@ from typing import Any
 
 import pytest
 
-from hunchd.protocol.answers import export_line
-from hunchd.protocol.wholeness import Wholeness, closing_line, opening_line
+from hunchd.protocol.answers import build_export_line
+from hunchd.protocol.wholeness import ExportIntegrity, build_closing_line, build_opening_line
 
-MEMORY = export_line("memory", {"id": "m1"})
-EXPORT = [opening_line({"product": "hunchd"}), MEMORY, MEMORY, closing_line(3)]
-OLDER = [export_line("meta", {"product": "hunchd"}), MEMORY]
+MEMORY = build_export_line("memory", {"id": "m1"})
+EXPORT = [build_opening_line({"product": "hunchd"}), MEMORY, MEMORY, build_closing_line(3)]
+OLDER = [build_export_line("meta", {"product": "hunchd"}), MEMORY]
 BROKEN = None  # a line that nobody understands
 
 
 def complete(*lines: dict[str, Any] | None) -> bool | None:
-    wholeness = Wholeness()
+    wholeness = ExportIntegrity()
     for line in lines:
-        wholeness.came()
+        wholeness.count_line()
         if line is not None:
-            wholeness.understood(line)
-    told = wholeness.told()
+            wholeness.check_line(line)
+    told = wholeness.summarize()
     assert bool(told["warnings"]) == (told["complete"] is not True)
     answer: bool | None = told["complete"]
     return answer

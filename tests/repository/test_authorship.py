@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from hunchd.domain.errors import RepositoryError
-from hunchd.repository.authorship import written
-from hunchd.repository.git import LARGEST_BLOB, Git
+from hunchd.repository.authorship import blame_lines
+from hunchd.repository.git import MAX_BLOB_BYTES, Git
 from tests.repositories import commit, git
 
 
@@ -22,8 +22,8 @@ def test_blame_returns_commit_per_line(shop: Path) -> None:
     first = commit(shop, "Start", {"price.py": "a = 1\n\tb = 2\nc = 3\n"})
     second = commit(shop, "Go on", {"price.py": "a = 1\n\tb = 4\nc = 3\n"})
 
-    assert written(Git(shop), "price.py") == [(first, "a = 1"), (second, "\tb = 4"), (first, "c = 3")]
-    assert written(Git(shop), "price.py", first) == [(first, "a = 1"), (first, "\tb = 2"), (first, "c = 3")]
+    assert blame_lines(Git(shop), "price.py") == [(first, "a = 1"), (second, "\tb = 4"), (first, "c = 3")]
+    assert blame_lines(Git(shop), "price.py", first) == [(first, "a = 1"), (first, "\tb = 2"), (first, "c = 3")]
 
 
 def test_blame_attributes_merged_lines_to_merge(shop: Path) -> None:
@@ -33,20 +33,20 @@ def test_blame_attributes_merged_lines_to_merge(shop: Path) -> None:
     git(shop, "checkout", "-q", "main")
     git(shop, "merge", "-q", "--no-ff", "-m", "Merge", "prices")
 
-    assert written(Git(shop), "price.py")[1] == (git(shop, "rev-parse", "HEAD"), "b = 2")
+    assert blame_lines(Git(shop), "price.py")[1] == (git(shop, "rev-parse", "HEAD"), "b = 2")
 
 
 def test_blame_of_uncommitted_lines_is_zero_id(shop: Path) -> None:
     commit(shop, "Start", {"price.py": "a = 1\n"})
     (shop / "price.py").write_text("a = 1\nb = 2\n")
 
-    assert written(Git(shop), "price.py")[1] == ("0" * 40, "b = 2")
+    assert blame_lines(Git(shop), "price.py")[1] == ("0" * 40, "b = 2")
 
 
 def test_blame_of_unknown_or_huge_file(shop: Path) -> None:
-    commit(shop, "Start", {"price.py": "a = 1\n", "data.txt": "x" * (LARGEST_BLOB + 1)})
+    commit(shop, "Start", {"price.py": "a = 1\n", "data.txt": "x" * (MAX_BLOB_BYTES + 1)})
     (shop / "new.py").write_text("a = 1\n")
 
     with pytest.raises(RepositoryError):
-        written(Git(shop), "new.py")
-    assert written(Git(shop), "data.txt") == []
+        blame_lines(Git(shop), "new.py")
+    assert blame_lines(Git(shop), "data.txt") == []

@@ -37,15 +37,15 @@ def test_bare_and_linked_repositories_answer_alike(project: Path, tmp_path: Path
     git(tmp_path, "clone", "-q", "--bare", str(project), "bare.git")
 
     for folder in (project, tmp_path / "linked", tmp_path / "bare.git"):
-        assert list(Git(folder).tree()) == ["a.py"]
-    assert Git(tmp_path / "linked").branch() == "side"
+        assert list(Git(folder).list_tree()) == ["a.py"]
+    assert Git(tmp_path / "linked").get_branch() == "side"
 
 
 def test_unborn_repository_has_branch_without_head(tmp_path: Path) -> None:
     git(tmp_path, "init", "-q", "-b", "trunk")
 
     assert not Git(tmp_path).exists()
-    assert Git(tmp_path).branch() == "trunk"
+    assert Git(tmp_path).get_branch() == "trunk"
 
 
 def test_missing_repository_raises_error(tmp_path: Path) -> None:
@@ -94,7 +94,7 @@ def test_hook_variables_are_ignored(project: Path, tmp_path: Path, monkeypatch: 
     monkeypatch.setenv("GIT_CONFIG_KEY_0", "core.bare")
     monkeypatch.setenv("GIT_CONFIG_VALUE_0", "nonsense")
 
-    assert list(Git(project).tree()) == ["a.py"]
+    assert list(Git(project).list_tree()) == ["a.py"]
     assert "GIT_DIR" not in os.environ
 
 
@@ -108,7 +108,7 @@ def test_abandoned_stream_ends_child_process(project: Path) -> None:
     records = asked.stream("log", "-p", "-z")
     next(records)
     records.close()
-    blobs = asked.blobs(asked.tree().values())
+    blobs = asked.read_blobs(asked.list_tree().values())
     next(blobs)
     blobs.close()
     with pytest.raises(RepositoryError):
@@ -122,9 +122,9 @@ def test_blobs_skip_large_and_missing(project: Path) -> None:
     (project / "empty").write_bytes(b"")
     git(project, "add", ".")
     git(project, "commit", "-qm", "large")
-    tree = Git(project).tree()
+    tree = Git(project).list_tree()
 
-    found = dict(Git(project).blobs([tree["large.bin"], "0" * 39 + "1", tree["a.py"], "not an id\n", tree["empty"]]))
+    found = dict(Git(project).read_blobs([tree["large.bin"], "0" * 39 + "1", tree["a.py"], "not an id\n", tree["empty"]]))
 
     assert found == {tree["a.py"]: b"a = 1\n", tree["empty"]: b""}
 

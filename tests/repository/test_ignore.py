@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from hunchd.repository.ignore import IgnoreRules, Limits, is_lock_file, is_secret_file, walk
+from hunchd.repository.ignore import IgnoreRules, WalkLimits, is_lock_file, is_secret_file, walk_tree
 from hunchd.repository.reading import read_file
 
 
@@ -34,14 +34,14 @@ def test_nested_ignore_files_and_negations(tmp_path: Path) -> None:
     write(tmp_path, ".git/info/exclude", "scratch*\n")
     rules = IgnoreRules.load(tmp_path)
 
-    assert rules.reason("a.log") == "gitignore"
-    assert rules.reason("keep.log") == ""
-    assert rules.reason("docs/a.log") == ""
-    assert rules.reason("docs/secret-plan.md") == "gitignore"
-    assert rules.reason("generated", is_dir=True) == "gitignore"
-    assert rules.reason("generated/deep/file.py") == "gitignore"
-    assert rules.reason("src/generated", is_dir=True) == ""
-    assert rules.reason("scratch.py") == "gitignore"
+    assert rules.get_reason("a.log") == "gitignore"
+    assert rules.get_reason("keep.log") == ""
+    assert rules.get_reason("docs/a.log") == ""
+    assert rules.get_reason("docs/secret-plan.md") == "gitignore"
+    assert rules.get_reason("generated", is_dir=True) == "gitignore"
+    assert rules.get_reason("generated/deep/file.py") == "gitignore"
+    assert rules.get_reason("src/generated", is_dir=True) == ""
+    assert rules.get_reason("scratch.py") == "gitignore"
 
 
 PATTERNS = [
@@ -78,7 +78,7 @@ def test_ignore_rules_agree_with_git(tmp_path: Path, seed: int) -> None:
     expected = set(asked.stdout.decode().split("\0")) - {""}
     rules = IgnoreRules.load(tmp_path)
 
-    found = {path for path in paths if rules.reason(path) == "gitignore"}
+    found = {path for path in paths if rules.get_reason(path) == "gitignore"}
 
     assert found == expected, {str(f): (f / ".gitignore").read_text() for f in folders if (f / ".gitignore").exists()}
 
@@ -89,11 +89,11 @@ def test_hunchignore_precedes_gitignore_and_defaults(tmp_path: Path) -> None:
     write(tmp_path, ".hunchignore", "!vendor/\n!*.gen\nfixtures/\n!.env\n")
     rules = IgnoreRules.load(tmp_path, extra=["legacy/"])
 
-    assert rules.reason("vendor", is_dir=True) == ""
-    assert rules.reason("a.gen") == ""
-    assert rules.reason("fixtures/a.py") == "hunchignore"
-    assert rules.reason("legacy/a.py") == "configured"
-    assert rules.reason(".env") == "secret", "nothing takes a secret file back"
+    assert rules.get_reason("vendor", is_dir=True) == ""
+    assert rules.get_reason("a.gen") == ""
+    assert rules.get_reason("fixtures/a.py") == "hunchignore"
+    assert rules.get_reason("legacy/a.py") == "configured"
+    assert rules.get_reason(".env") == "secret", "nothing takes a secret file back"
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_hunchignore_precedes_gitignore_and_defaults(tmp_path: Path) -> None:
     ["node_modules/a/b.js", ".venv/lib/x.py", "src/__pycache__/a.py", ".tox/py/x.py", "web/bower_components/x.js"],
 )
 def test_vendored_folders_are_skipped(tmp_path: Path, path: str) -> None:
-    assert IgnoreRules.load(tmp_path).reason(path) == "vendored"
+    assert IgnoreRules.load(tmp_path).get_reason(path) == "vendored"
 
 
 def test_generated_build_folders_are_skipped(tmp_path: Path) -> None:
@@ -111,10 +111,10 @@ def test_generated_build_folders_are_skipped(tmp_path: Path) -> None:
     write(tmp_path, "myenv/env/pyvenv.cfg")
     rules = IgnoreRules.load(tmp_path)
 
-    assert rules.reason("target", is_dir=True) == "vendored"
-    assert rules.reason("cpp/build", is_dir=True) == "vendored"
-    assert rules.reason("myenv/env", is_dir=True) == "vendored"
-    assert rules.reason("tools/build/main.py") == ""
+    assert rules.get_reason("target", is_dir=True) == "vendored"
+    assert rules.get_reason("cpp/build", is_dir=True) == "vendored"
+    assert rules.get_reason("myenv/env", is_dir=True) == "vendored"
+    assert rules.get_reason("tools/build/main.py") == ""
 
 
 def test_committed_build_folder_is_kept(tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ def test_committed_build_folder_is_kept(tmp_path: Path) -> None:
     write(tmp_path, "package.json")
     write(tmp_path, "build/webpack.config.js")
 
-    assert IgnoreRules.load(tmp_path).reason("build/webpack.config.js") == ""
+    assert IgnoreRules.load(tmp_path).get_reason("build/webpack.config.js") == ""
 
 
 SECRETS = words("""
@@ -154,7 +154,7 @@ def test_ordinary_files_are_not_secret(path: str) -> None:
 def test_lock_files_are_detected(tmp_path: Path) -> None:
     write(tmp_path, "yarn.lock")
 
-    assert [path for path, _ in walk(tmp_path)] == ["yarn.lock"]
+    assert [path for path, _ in walk_tree(tmp_path)] == ["yarn.lock"]
     assert is_lock_file("web/yarn.lock")
     assert is_lock_file("Cargo.lock")
     assert not is_lock_file("lock.py")
@@ -167,7 +167,7 @@ def test_walk_yields_wanted_files_and_skip_counts(tmp_path: Path) -> None:
     (tmp_path / "giant.csv").write_bytes(b"x" * 1_000_001)
     (tmp_path / "sparse.txt").touch()
     os.truncate(tmp_path / "sparse.txt", 10 * 1024**3)
-    walked = walk(tmp_path)
+    walked = walk_tree(tmp_path)
 
     found = list(walked)
 
@@ -188,7 +188,7 @@ def test_walk_ignores_fifos_and_links(tmp_path: Path) -> None:
     (root / "out").symlink_to(tmp_path / "outside")
     (root / "file.py").symlink_to(tmp_path / "outside" / "private.py")
     (root / "proc").symlink_to("/proc")
-    walked = walk(root)
+    walked = walk_tree(root)
     began = time.monotonic()
 
     assert [path for path, _ in walked] == ["src/a.py"]
@@ -200,7 +200,7 @@ def test_unprintable_names_are_skipped(tmp_path: Path) -> None:
     for name in (b"new\nline.py", b"latin\xe9.py", "bidi\u202egnp.py".encode(), b"bell\x07.py"):
         (tmp_path / os.fsdecode(name)).write_text("x")
     write(tmp_path, "größe 日本.py")
-    walked = walk(tmp_path)
+    walked = walk_tree(tmp_path)
 
     assert [path for path, _ in walked] == ["größe 日本.py"]
     assert walked.skipped == {"name": 4}
@@ -211,7 +211,7 @@ def test_nested_repository_is_skipped(tmp_path: Path) -> None:
     write(tmp_path, "lib/.git", "gitdir: ../.git/modules/lib\n")
     write(tmp_path, "lib/a.py")
 
-    assert IgnoreRules.load(tmp_path).reason("lib/a.py") == "nested"
+    assert IgnoreRules.load(tmp_path).get_reason("lib/a.py") == "nested"
 
 
 def test_walk_stops_at_limits_and_reports_them(tmp_path: Path) -> None:
@@ -221,27 +221,27 @@ def test_walk_stops_at_limits_and_reports_them(tmp_path: Path) -> None:
     deep = tmp_path / "/".join(["d"] * 20)
     deep.mkdir(parents=True)
 
-    few_files = walk(tmp_path, Limits(files=10))
+    few_files = walk_tree(tmp_path, WalkLimits(files=10))
     assert len(list(few_files)) == 10
     assert "10 files" in few_files.truncated
 
-    few_folders = walk(tmp_path, Limits(folders=5))
+    few_folders = walk_tree(tmp_path, WalkLimits(folders=5))
     list(few_folders)
     assert few_folders.folders == 5
     assert "5 folders" in few_folders.truncated
 
-    narrow = walk(tmp_path, Limits(entries_per_folder=20))
+    narrow = walk_tree(tmp_path, WalkLimits(entries_per_folder=20))
     assert len([path for path, _ in narrow if path.startswith("wide/")]) == 20
     assert "20 entries" in narrow.truncated
 
-    shallow = walk(tmp_path, Limits(depth=3))
+    shallow = walk_tree(tmp_path, WalkLimits(depth=3))
     list(shallow)
     assert shallow.skipped["depth"] == 1
 
 
 @pytest.mark.parametrize("path", ["../outside.py", "/etc/passwd", "a/../../b", "a//b", "./a"])
 def test_path_outside_root_is_rejected(tmp_path: Path, path: str) -> None:
-    assert IgnoreRules.load(tmp_path).reason(path) == "outside"
+    assert IgnoreRules.load(tmp_path).get_reason(path) == "outside"
 
 
 @pytest.mark.parametrize(
@@ -268,11 +268,11 @@ def test_read_file_respects_size_limit(tmp_path: Path) -> None:
 
 def test_rules_are_snapshot_until_reload(tmp_path: Path) -> None:
     rules = IgnoreRules.load(tmp_path)
-    assert rules.reason("a.log") == ""
+    assert rules.get_reason("a.log") == ""
     write(tmp_path, ".gitignore", "*.log\n")
 
-    assert rules.reason("a.log") == ""
-    assert rules.reloaded().reason("a.log") == "gitignore"
+    assert rules.get_reason("a.log") == ""
+    assert rules.reload().get_reason("a.log") == "gitignore"
 
 
 def test_hostile_pattern_is_skipped(tmp_path: Path) -> None:
@@ -280,9 +280,9 @@ def test_hostile_pattern_is_skipped(tmp_path: Path) -> None:
     rules = IgnoreRules.load(tmp_path)
     began = time.monotonic()
 
-    assert rules.reason("a" * 250) == ""
-    assert rules.reason("x/" * 100 + "z") == ""
-    assert rules.reason("a.log") == "gitignore"
+    assert rules.get_reason("a" * 250) == ""
+    assert rules.get_reason("x/" * 100 + "z") == ""
+    assert rules.get_reason("a.log") == "gitignore"
     assert time.monotonic() - began < 0.5
 
 
@@ -295,7 +295,7 @@ def test_fifty_thousand_paths_within_three_seconds(tmp_path: Path) -> None:
     paths = [f"pkg{folder % 50}/mod{folder}/file_{number}.py" for folder in range(500) for number in range(100)]
     began = time.process_time()
 
-    wanted = [path for path in paths if not rules.reason(path)]
+    wanted = [path for path in paths if not rules.get_reason(path)]
 
     assert len(wanted) == 50_000
     assert time.process_time() - began < 3

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hunchd.repository.working import MOST_FILES, FileChange, Picture, changes, commit_of, picture, touched_by
+from hunchd.repository.working import MAX_FILES, FileChange, TreeSnapshot, compare_snapshots, find_commit, take_snapshot, get_commit_paths
 from tests.repositories import commit, git
 
 
@@ -23,8 +23,8 @@ def keep_text(text: str) -> str:
     return text
 
 
-def snapshot_of(tree: Path) -> Picture:
-    seen = picture(tree, keep_text)
+def snapshot_of(tree: Path) -> TreeSnapshot:
+    seen = take_snapshot(tree, keep_text)
     assert seen is not None
     return seen
 
@@ -38,7 +38,7 @@ def test_changes_are_relative_to_first_snapshot(tree: Path) -> None:
     (tree / "out").mkdir()
     (tree / "out" / "made.py").write_text("")
 
-    assert changes(tree, before, snapshot_of(tree), keep_text) == [
+    assert compare_snapshots(tree, before, snapshot_of(tree), keep_text) == [
         FileChange("app.py", "a = 2\n", "a = 3\n"),
         FileChange("new.py", None, "n = 1\n"),
         FileChange("other.py", "b = 1\n", None),
@@ -50,31 +50,31 @@ def test_commit_between_snapshots_counts_as_change(tree: Path) -> None:
     sha = commit(tree, "Mend it", {"app.py": "a = 2\n"})
     after = snapshot_of(tree)
 
-    assert changes(tree, before, after, keep_text) == [FileChange("app.py", "a = 1\n", "a = 2\n")]
-    assert commit_of(tree, before.sha, after.sha, ("app.py",)) == (sha, "Mend it")
-    assert commit_of(tree, before.sha, after.sha, ("other.py",)) is None
-    assert touched_by(tree, sha) == (frozenset({"app.py"}), "Mend it")
+    assert compare_snapshots(tree, before, after, keep_text) == [FileChange("app.py", "a = 1\n", "a = 2\n")]
+    assert find_commit(tree, before.sha, after.sha, ("app.py",)) == (sha, "Mend it")
+    assert find_commit(tree, before.sha, after.sha, ("other.py",)) is None
+    assert get_commit_paths(tree, sha) == (frozenset({"app.py"}), "Mend it")
 
 
 def test_secret_binary_and_many_files_are_skipped(tree: Path) -> None:
     (tree / ".env").write_text("TOKEN=1\n")
     (tree / "data.py").write_bytes(b"\0\1")
     assert snapshot_of(tree).texts == {}
-    for number in range(MOST_FILES + 1):
+    for number in range(MAX_FILES + 1):
         (tree / f"f{number}.py").write_text("x = 1\n")
-    assert picture(tree, keep_text) is None
+    assert take_snapshot(tree, keep_text) is None
 
 
 def test_texts_of_both_snapshots_are_cleaned(tree: Path) -> None:
-    before = picture(tree, str.upper)
+    before = take_snapshot(tree, str.upper)
     commit(tree, "Change", {"app.py": "a = 5\n"})
-    after = picture(tree, str.upper)
+    after = take_snapshot(tree, str.upper)
 
     assert before is not None
     assert after is not None
-    assert changes(tree, before, after, str.upper) == [FileChange("app.py", "A = 1\n", "A = 5\n")]
+    assert compare_snapshots(tree, before, after, str.upper) == [FileChange("app.py", "A = 1\n", "A = 5\n")]
 
 
 def test_repository_without_commit_has_no_snapshot(tmp_path: Path) -> None:
     git(tmp_path, "init", "-q")
-    assert picture(tmp_path, keep_text) is None
+    assert take_snapshot(tmp_path, keep_text) is None

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hunchd.domain.memory import CHUNK, Kind
-from hunchd.retrieval.answering import Readings, answer, places_on, whole_documents
-from hunchd.store.database.finding import Found
-from hunchd.store.database.hits import Glimpse, Hit
-from hunchd.store.database.tables import memory_of, plain
+from hunchd.retrieval.answering import QuestionReader, build_answer, map_branch_ids, merge_chunks
+from hunchd.store.database.finding import SearchCandidate
+from hunchd.store.database.hits import RankingHit, Hit
+from hunchd.store.database.tables import get_memory, memory_to_plain
 from tests.retrieval.test_ranking import NOW, memory
 
 WORDS = st.lists(
@@ -25,28 +25,28 @@ WORDS = st.lists(
 
 
 def get_answer(
-    query: str, hits: Sequence[Hit | Glimpse], at_hand: list[Hit], readings: Readings | None = None
+    query: str, hits: Sequence[Hit | RankingHit], at_hand: list[Hit], readings: QuestionReader | None = None
 ) -> list[dict[str, Any]]:
-    return answer(query, hits, at_hand, depth="shallow", k=5, now=NOW, readings=readings)
+    return build_answer(query, hits, at_hand, depth="shallow", k=5, now=NOW, readings=readings)
 
 
 @given(st.lists(WORDS, min_size=1, max_size=6), WORDS)
 def test_prefetched_memories_rank_like_late_ones(texts: list[list[str]], asked: list[str]) -> None:
-    query, readings = " ".join(asked), Readings(" ".join(asked))
+    query, readings = " ".join(asked), QuestionReader(" ".join(asked))
     found = [
-        Found(json.dumps(plain(memory(f"m{number}", " ".join(words), kind=Kind.EPISODE))), b"", 3.0 - number / 9, 0.4)
+        SearchCandidate(json.dumps(memory_to_plain(memory(f"m{number}", " ".join(words), kind=Kind.EPISODE))), b"", 3.0 - number / 9, 0.4)
         for number, words in enumerate(texts)
     ]
     readings.read([one.body for one in found[::2]])
-    ahead = readings.glimpses([(one, ()) for one in found])
-    late = [Hit(memory=memory_of(one.row), lexical=one.lexical, similarity=one.similarity) for one in found]
+    ahead = readings.build_glimpses([(one, ()) for one in found])
+    late = [Hit(memory=get_memory(one.row), lexical=one.lexical, similarity=one.similarity) for one in found]
     assert get_answer(query, ahead, [], readings) == get_answer(query, late, [])
 
 
 def test_newer_memory_keeps_store_scores() -> None:
-    old, readings = memory("m1", "the journal is torn"), Readings("torn journal")
+    old, readings = memory("m1", "the journal is torn"), QuestionReader("torn journal")
     new = replace(old, content="the journal was mended", updated=old.updated + timedelta(minutes=1))
-    read = readings.glimpses([(Found(json.dumps(plain(old)), b"", 4.0, 0.6), ())])
+    read = readings.build_glimpses([(SearchCandidate(json.dumps(memory_to_plain(old)), b"", 4.0, 0.6), ())])
     [result] = get_answer("torn journal", read, [Hit(memory=new, lexical=0.5)], readings)
     assert result["snippet"] == "the journal was mended"
     assert "close in meaning (0.60)" in result["reasons"]
@@ -63,14 +63,14 @@ def test_document_is_shown_once_by_best_chunk() -> None:
     hits.append(Hit(memory=memory("m1", "a torn journal is cut at its last whole line"), lexical=1.0, similarity=0.4))
     results = get_answer("torn journal", hits, [])
     assert len(results) > 5  # enough for five documents
-    assert [result["id"] for result in whole_documents(results)] == ["guide", "m1"]
+    assert [result["id"] for result in merge_chunks(results)] == ["guide", "m1"]
 
 
 def test_only_main_facts_map_to_branch_ids() -> None:
     fact = memory("m1", "pnpm", key="package manager", value="pnpm")
     there = Hit(memory=memory("m2", "npm", key="package manager", value="npm", branch="faster"))
     episode = Hit(memory=memory("m3", "npm", kind=Kind.EPISODE))
-    places = places_on("faster", [Hit(memory=fact), there, episode])
+    places = map_branch_ids("faster", [Hit(memory=fact), there, episode])
     assert list(places) == ["m1"]
     assert places["m1"] != "m1"
-    assert places_on(None, [Hit(memory=fact)]) == {}
+    assert map_branch_ids(None, [Hit(memory=fact)]) == {}

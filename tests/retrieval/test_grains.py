@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hunchd.retrieval.grains import Evidence, Passage, evidence, rarities, spoken
+from hunchd.retrieval.grains import PassageScores, Passage, score_passages, estimate_rarities, build_term_matrix
 
 FULL = 2.2  # limit of a word's gain
 EVEN = {"cache": 1.0, "timeout": 1.0}
@@ -20,12 +20,12 @@ def turn(number: int, *said: str, session: str | None = "s", length: int = 10, s
     return Passage(dict.fromkeys(said, 1), length, similarity, session, number)
 
 
-def score_with_weights(passages: list[Passage], weights: dict[str, float]) -> Evidence:
-    return evidence(spoken(passages, list(weights)), np.array(list(weights.values())))
+def score_with_weights(passages: list[Passage], weights: dict[str, float]) -> PassageScores:
+    return score_passages(build_term_matrix(passages, list(weights)), np.array(list(weights.values())))
 
 
 def rarity_by_word(asked: list[str], passages: list[Passage], scores: list[float | None]) -> dict[str, float]:
-    return dict(zip(asked, rarities(spoken(passages, asked), scores).tolist(), strict=True))
+    return dict(zip(asked, estimate_rarities(build_term_matrix(passages, asked), scores).tolist(), strict=True))
 
 
 def test_single_passage_scores_equally_at_all_levels() -> None:
@@ -38,9 +38,9 @@ def test_window_includes_neighbors_of_same_session() -> None:
     passages = [turn(1, "cache"), turn(2), turn(3, "timeout"), turn(4), turn(6), turn(2, session="other")]
     first, answer, _, after, apart, elsewhere = range(len(passages))
     found = score_with_weights(passages, EVEN)
-    assert found.said[first].tolist() == [True, False]
+    assert found.covers[first].tolist() == [True, False]
     assert found.own[answer] == 0.0
-    assert found.said[answer].tolist() == [True, True]
+    assert found.covers[answer].tolist() == [True, True]
     assert found.window[answer] > found.window[after] > 0.0
     assert found.wide[after] > 0.0
     assert found.window[apart] == found.wide[elsewhere] == 0.0
@@ -111,19 +111,19 @@ def test_no_passages_yield_no_scores() -> None:
 def test_rarities_equal_reference_implementation(passages: list[Passage], scores: list[float | None]) -> None:
     asked, scores = ["a", "b", "c", "unheard"], scores[: len(passages)]
     mean = max(sum(one.length for one in passages) / max(len(passages), 1), 1.0)
-    scored = [(one, score) for one, score in zip(passages, scores, strict=True) if score and one.said]
+    scored = [(one, score) for one, score in zip(passages, scores, strict=True) if score and one.counts]
     weights = dict.fromkeys(asked, 1.0)
-    said = {word for one, _ in scored for word in one.said}
+    said = {word for one, _ in scored for word in one.counts}
     for _ in range(8):
-        sums = [sum(weights[word] * gain(times, one, mean) for word, times in one.said.items()) for one, _ in scored]
+        sums = [sum(weights[word] * gain(times, one, mean) for word, times in one.counts.items()) for one, _ in scored]
         weights |= {
             word: max(
                 weights[word]
                 * sum(
-                    gain(one.said.get(word, 0), one, mean) * score / max(together, 1e-9)
+                    gain(one.counts.get(word, 0), one, mean) * score / max(together, 1e-9)
                     for (one, score), together in zip(scored, sums, strict=True)
                 )
-                / sum(gain(one.said.get(word, 0), one, mean) for one, _ in scored),
+                / sum(gain(one.counts.get(word, 0), one, mean) for one, _ in scored),
                 1e-3,
             )
             for word in said
@@ -142,7 +142,7 @@ def test_window_scores_equal_joined_text(passages: list[Passage]) -> None:
     for reach, scores in ((0, found.own), (1, found.window), (2, found.wide)):
         joined = [
             Passage(
-                {word: times for word in weights if (times := sum(other.said.get(word, 0) for other in group))},
+                {word: times for word in weights if (times := sum(other.counts.get(word, 0) for other in group))},
                 sum(other.length for other in group),
             )
             for one in passages
@@ -150,7 +150,7 @@ def test_window_scores_equal_joined_text(passages: list[Passage]) -> None:
         ]
         mean = max(sum(one.length for one in joined) / max(len(joined), 1), 1.0)
         most = sum(weights.values()) * FULL
-        expected = [sum(weights[word] * gain(n, one, mean) for word, n in one.said.items()) / most for one in joined]
+        expected = [sum(weights[word] * gain(n, one, mean) for word, n in one.counts.items()) / most for one in joined]
         assert scores.tolist() == pytest.approx(expected)
 
 

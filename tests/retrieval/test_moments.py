@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from hunchd.retrieval.moments import agrees, named
+from hunchd.retrieval.moments import matches_time, parse_time_expression
 
 AT = datetime(2023, 5, 8, tzinfo=UTC)
 
@@ -25,13 +25,13 @@ AT = datetime(2023, 5, 8, tzinfo=UTC)
     ],
 )
 def test_named_time_matches_date(question: str, month: bool, day: bool) -> None:
-    then = named(question)
+    then = parse_time_expression(question)
     assert then is not None
-    assert agrees(then, AT) == (month, day)
+    assert matches_time(then, AT) == (month, day)
 
 
 @pytest.mark.parametrize(
     "question", ["may the cache be stale", "March on", "May fail on Windows", "version 2023-40", "why"]
 )
 def test_question_without_time_yields_none(question: str) -> None:
-    assert named(question) is None
+    assert parse_time_expression(question) is None

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hunchd.domain.memory import Artifact, Kind, Memory, Status, Usage
-from hunchd.retrieval.fusion import best, fused
-from hunchd.retrieval.ranking import FRESH_BOOST, ranked, ranking
-from hunchd.retrieval.wording import expansion, said, snippet
+from hunchd.retrieval.fusion import make_selector, fuse_scores
+from hunchd.retrieval.ranking import FRESH_BOOST, rank_results, rank_hits
+from hunchd.retrieval.wording import find_expansion_terms, filter_said, make_snippet
 from hunchd.store.database.hits import Hit
 from hunchd.text.words import terms
 
@@ -28,7 +28,7 @@ def memory(id_: str, content: str = "", *, days: float = 100, **fields: Any) -> 
 
 def ids(query: str, hits: list[Hit], **how: Any) -> list[str]:
     asked: dict[str, Any] = {"depth": "shallow", "k": 5, "now": NOW} | how
-    return [one.memory.id for one in ranking(query, hits, **asked)]
+    return [one.memory.id for one in rank_hits(query, hits, **asked)]
 
 
 def test_irrelevant_hits_are_dropped() -> None:
@@ -70,7 +70,7 @@ def test_commit_snippet_omits_title() -> None:
     )
     for content, quoted in told:
         work = memory("w", content, title="Keep sessions", kind=Kind.EPISODE, source=source)
-        [result] = ranked("keep sessions", [Hit(memory=work, lexical=5.0)], depth="shallow", k=5, now=NOW)
+        [result] = rank_results("keep sessions", [Hit(memory=work, lexical=5.0)], depth="shallow", k=5, now=NOW)
         assert result["snippet"] == quoted
         assert result["at"] == work.at.isoformat().replace("+00:00", "Z")
 
@@ -109,14 +109,14 @@ def test_fresh_memory_wins_among_equals() -> None:
     assert ids("session timeout", [old, fresh]) == ["fresh", "old"]
     weak = Hit(memory=memory("weak", "a session", days=2), lexical=1.0)
     assert ids("session timeout", [old, weak]) == ["old", "weak"]
-    first, second = ranking("session timeout", [old, fresh], depth="shallow", k=5, now=NOW)
+    first, second = rank_hits("session timeout", [old, fresh], depth="shallow", k=5, now=NOW)
     assert first.score / second.score == pytest.approx(FRESH_BOOST)
 
 
 def test_pattern_read_today_is_not_fresh() -> None:
     said = Hit(memory=memory("said", "session timeout raised to an hour"), lexical=4.0)
     mined = memory("mined", "session timeout raised to an hour", kind=Kind.PATTERN, days=0)
-    first, second = ranking("session timeout", [said, Hit(memory=mined, lexical=4.0)], depth="shallow", k=5, now=NOW)
+    first, second = rank_hits("session timeout", [said, Hit(memory=mined, lexical=4.0)], depth="shallow", k=5, now=NOW)
     assert first.score == second.score
     assert not any("today" in reason for one in (first, second) for reason in one.reasons)
 
@@ -149,7 +149,7 @@ def test_specific_depth_returns_exact_matches_only(query: str) -> None:
 
 
 def test_every_result_has_reasons() -> None:
-    [result] = ranked(
+    [result] = rank_results(
         "session timeout",
         [Hit(memory=memory("a", "the session has a timeout", days=2), lexical=3.0, similarity=0.7)],
         depth="shallow",
@@ -165,14 +165,14 @@ def test_future_memory_is_tolerated() -> None:
 
 
 def test_identifier_matches_by_parts() -> None:
-    assert said(terms("user name"), "def getUserName(): ...") == ["user", "name"]
-    assert said(terms("timeouts"), "one timeout") == ["timeouts"]
-    assert said(terms("東京駅"), "昨日は東京駅にいた") != []
+    assert filter_said(terms("user name"), "def getUserName(): ...") == ["user", "name"]
+    assert filter_said(terms("timeouts"), "one timeout") == ["timeouts"]
+    assert filter_said(terms("東京駅"), "昨日は東京駅にいた") != []
 
 
 @given(st.text(max_size=600), st.text(max_size=30))
 def test_snippet_is_short_single_line(text: str, query: str) -> None:
-    found = snippet(text, terms(query))
+    found = make_snippet(text, terms(query))
     assert len(found) <= 200
     assert "\n" not in found
     assert found.strip("…").strip() in " ".join(text.split())
@@ -180,13 +180,13 @@ def test_snippet_is_short_single_line(text: str, query: str) -> None:
 
 def test_snippet_shows_matching_part() -> None:
     text = "filler words here. " * 60 + "The session timeout is one hour." + " more filler." * 60
-    assert "session timeout is one hour" in snippet(text, terms("session timeout"))
+    assert "session timeout is one hour" in make_snippet(text, terms("session timeout"))
 
 
 def test_expansion_terms_are_shared_by_answers() -> None:
     texts = ["the session cookie is signed", "cookie of a session, signed by itsdangerous", "signed cookie"]
-    assert expansion("session", texts)[:2] == ["cookie", "signed"]
-    assert expansion("session", []) == []
+    assert find_expansion_terms("session", texts)[:2] == ["cookie", "signed"]
+    assert find_expansion_terms("session", []) == []
 
 
 Candidates = st.lists(
@@ -198,11 +198,11 @@ Candidates = st.lists(
 
 @given(Candidates)
 def test_fusion_keeps_all_and_prefers_both(candidates: list[Any]) -> None:
-    order = fused(candidates)
+    order = fuse_scores(candidates)
     assert sorted(key for key, _ in order) == sorted(key for key, _, _ in candidates)
     place = {key: at for at, (key, _) in enumerate(order)}
     for one, words, meaning in candidates:
         for other, fewer, further in candidates:
             if None not in (words, meaning, fewer, further) and words > fewer + 1e-6 and meaning > further + 1e-6:
                 assert place[one] < place[other]
-    assert best(3)(candidates) == [key for key, _ in order[:3]]
+    assert make_selector(3)(candidates) == [key for key, _ in order[:3]]

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hunchd.retrieval.wording import cleaned, counted
+from hunchd.retrieval.wording import strip_pasted, count_stems
 from hunchd.text.stemming import stem_prefix
 from hunchd.text.words import terms
 
@@ -26,23 +26,23 @@ https://example.org/apples
 
 
 def test_pasted_material_is_stripped() -> None:
-    assert cleaned(PASTED) == "Why does the session cookie expire early?"
+    assert strip_pasted(PASTED) == "Why does the session cookie expire early?"
 
 
 def test_fully_pasted_question_is_kept() -> None:
     only = "```\nTypeError: no attribute json\n```"
-    assert cleaned(only) == only
+    assert strip_pasted(only) == only
 
 
 @settings(deadline=None)
 @given(st.text(max_size=300))
 def test_stripping_never_empties_question(text: str) -> None:
-    assert bool(terms(cleaned(text))) == bool(terms(text)) or len(terms(text)) <= 1
+    assert bool(terms(strip_pasted(text))) == bool(terms(text)) or len(terms(text)) <= 1
 
 
 def test_stems_are_counted_in_all_forms() -> None:
     stems = frozenset(stem_prefix(word) for word in terms("caching user"))
-    [(said, length)] = counted(stems, ["The cached userName was not in the caches"])
+    [(said, length)] = count_stems(stems, ["The cached userName was not in the caches"])
     assert said == {stem_prefix("caching"): 2, stem_prefix("user"): 1}
     assert length == 3  # cached, userName, caches
 
@@ -51,7 +51,7 @@ def test_stems_are_counted_in_all_forms() -> None:
 @given(st.text(st.characters(codec="ascii"), max_size=80), st.text(st.characters(codec="ascii"), max_size=30))
 def test_counts_equal_reference_implementation(text: str, question: str) -> None:
     stems = frozenset(stem_prefix(word) for word in [*terms(question), *terms(text)[::2]])
-    [(said, _)] = counted(stems, [text])
+    [(said, _)] = count_stems(stems, [text])
     assert said.keys() >= stems & {stem_prefix(word) for word in terms(text)}
 
 
@@ -60,7 +60,7 @@ def test_counts_equal_reference_implementation(text: str, question: str) -> None
 def test_word_counts_at_part_starts(text: str, question: str) -> None:
     stems = frozenset(stem_prefix(word) for word in [*terms(question), *terms(text)[::2]])
     expected = {root: times for root in stems if (times := len(list(places(root, text))))}
-    [(said, _)] = counted(stems, [text])
+    [(said, _)] = count_stems(stems, [text])
     assert len(text.lower()) != len(text) or said == expected
 
 
@@ -77,7 +77,7 @@ def places(root: str, text: str) -> Iterator[int]:
 
 
 def test_unspaced_script_is_counted_by_pairs() -> None:
-    [(said, _)] = counted(frozenset(stem_prefix(word) for word in terms("東京駅")), ["昨日は東京駅にいた"])
+    [(said, _)] = count_stems(frozenset(stem_prefix(word) for word in terms("東京駅")), ["昨日は東京駅にいた"])
     assert said
 
 
@@ -88,4 +88,4 @@ def test_unspaced_script_is_counted_by_pairs() -> None:
 )
 def test_joint_counts_equal_single_counts(texts: list[str], question: str) -> None:
     stems = [stem_prefix(word) for word in terms(question)]
-    assert counted(stems, texts) == [counted(stems, [text])[0] for text in texts]
+    assert count_stems(stems, texts) == [count_stems(stems, [text])[0] for text in texts]

@@ -17,7 +17,7 @@ from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 from hunchd.prediction import snapshot
-from hunchd.store.database.lance import Database, new_session
+from hunchd.store.database.lance import Database, create_session
 from tests.daemon.running import RunningDaemon
 from tests.repositories import commit, git
 from tests.security import planting
@@ -35,16 +35,16 @@ class Answers:
 
     def __init__(self, daemon: RunningDaemon) -> None:
         self.daemon = daemon
-        self.told: list[str] = []
+        self.record_feedback: list[str] = []
 
     def ask(self, method: str, path: str, body: Any = None, **query: Any) -> Any:
         status, answer = self.daemon.request(method, path, body, query=query)
         assert status < 500, (path, status, answer)
-        self.told.append(answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False))
+        self.record_feedback.append(answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False))
         return answer
 
     @contextmanager
-    def events(self) -> Iterator[None]:
+    def list_events(self) -> Iterator[None]:
         """Record /events for the duration of the block."""
         assert self.daemon.told is not None
         connection = http.client.HTTPConnection(urlsplit(self.daemon.told.url).netloc, timeout=60)
@@ -53,7 +53,7 @@ class Answers:
 
         def listen() -> None:
             while line := response.readline():
-                self.told.append(line.decode())
+                self.record_feedback.append(line.decode())
 
         listener = threading.Thread(target=listen, daemon=True)
         listener.start()
@@ -76,7 +76,7 @@ def test_planted_secrets_are_never_stored_or_returned(daemon: RunningDaemon, tmp
     planting.in_files(planted, repository)
     answers = Answers(daemon)
 
-    with answers.events():
+    with answers.list_events():
         daemon.add(repository)
         tell(planted, answers, repository)
         ask(planted, answers, repository)
@@ -85,7 +85,7 @@ def test_planted_secrets_are_never_stored_or_returned(daemon: RunningDaemon, tmp
         answers.ask("GET", "/status")
         answers.ask("GET", "/metrics")
 
-    told = "\n".join(answers.told)
+    told = "\n".join(answers.record_feedback)
     kept = {str(path): text_of(path) for path in daemon.home.rglob("*") if path.is_file()}
     unpacked = "\n".join([*code_of(daemon.home), *models_of(daemon.home), *asyncio.run(rows_of(daemon.home))])
 
@@ -187,7 +187,7 @@ def code_of(home: Path) -> Iterator[str]:
 
 def models_of(home: Path) -> Iterator[str]:
     for path in home.rglob("model.hunch"):
-        yield from (array.tobytes().decode("latin-1") for array in snapshot.read(path)[0].values())
+        yield from (array.tobytes().decode("latin-1") for array in snapshot.read_arrays(path)[0].values())
 
 
 async def rows_of(home: Path) -> list[str]:
@@ -195,8 +195,8 @@ async def rows_of(home: Path) -> list[str]:
     rows = []
     for folder in {path.parent.parent for path in home.rglob("*.lance") if path.is_dir()}:
         for path in folder.glob("*/*.lance"):
-            database = await Database.open(path.parent, new_session())
-            rows += [str(row) for row in await (await database.table(path.stem)).select()]
+            database = await Database.open(path.parent, create_session())
+            rows += [str(row) for row in await (await database.open_table(path.stem)).select_rows()]
             database.close()
     assert rows, "no table was found"
     return rows

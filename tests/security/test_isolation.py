@@ -12,7 +12,7 @@ import pytest
 
 from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Artifact, Kind, Memory, Scope, Status
-from hunchd.store.hot import HotTier
+from hunchd.store.hot import MemoryCache
 from tests.daemon.running import RunningDaemon
 from tests.repositories import commit, git
 
@@ -61,7 +61,7 @@ def filters(random: Random, project: str | None) -> Filters:
 
 
 def test_random_cache_queries_stay_in_project() -> None:
-    random, tier = Random(32), HotTier()
+    random, tier = Random(32), MemoryCache()
     for number in range(600):
         tier.upsert(memory(random, number % 400))  # some change hands: the last word counts
     answered = 0
@@ -72,11 +72,11 @@ def test_random_cache_queries_stay_in_project() -> None:
         found = [tier.get(hit.memory_id) for hit in hits]
         assert all(one is not None and one.project == project for one in found)
         answered += bool(found)
-        if (known := tier.by_ref(project, f"r{random.randrange(40)}")) is not None:
+        if (known := tier.get_by_ref(project, f"r{random.randrange(40)}")) is not None:
             assert known.project == project
     assert answered > 2_000, "hardly anything was found: this proves little"
     for project in (*PROJECTS, None):
-        assert {one.project for one in tier.list(Filters(project=project, statuses=()))} == {project}
+        assert {one.project for one in tier.list_memories(Filters(project=project, statuses=()))} == {project}
 
 
 @pytest.fixture(scope="module")

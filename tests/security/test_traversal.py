@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from hunchd.repository.ignore import IgnoreRules, Limits
+from hunchd.repository.ignore import IgnoreRules, WalkLimits
 from tests.daemon.running import RunningDaemon
 from tests.repositories import make_shop
 
@@ -219,7 +219,7 @@ def test_huge_folder_walk_stops_at_limit(tmp_path: Path) -> None:
     for number in range(3_000):
         (tmp_path / f"{number}.py").touch()
 
-    walk = IgnoreRules.load(tmp_path).walk(Limits(entries_per_folder=1_000))
+    walk = IgnoreRules.load(tmp_path).walk(WalkLimits(entries_per_folder=1_000))
 
     assert len(list(walk)) == 1_000
     assert "more than 1,000 entries" in walk.truncated

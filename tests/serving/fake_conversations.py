@@ -7,8 +7,8 @@ from typing import Any
 
 from hunchd.domain.errors import NotFound
 from hunchd.domain.session import Message
-from hunchd.protocol.answers import page_json
-from hunchd.protocol.sessions import AppendRequest, CompileRequest, PageRequest, SessionsRequest, message_json
+from hunchd.protocol.answers import page_to_json
+from hunchd.protocol.sessions import AppendRequest, CompileRequest, PageRequest, SessionsRequest, message_to_json
 
 NOW = datetime(2025, 6, 1, 12, tzinfo=UTC)
 
@@ -24,7 +24,7 @@ class FakeConversations:
             raise NotFound(f"there is no session {session!a}")
         return self.logs[session]
 
-    async def append(self, session: str, request: AppendRequest) -> dict[str, Any]:
+    async def append_messages(self, session: str, request: AppendRequest) -> dict[str, Any]:
         log = self.logs.setdefault(session, [])
         fresh = [
             Message(
@@ -39,28 +39,28 @@ class FakeConversations:
         ]
         log += fresh
         answer = {"session": session, "accepted": len(fresh), "ids": [message.id for message in fresh]}
-        return answer | ({"rejected": list(request.rejected)} if request.rejected else {})
+        return answer | ({"rejected": list(request.rejections)} if request.rejections else {})
 
-    async def page(self, session: str, request: PageRequest) -> dict[str, Any]:
-        items = [message_json(message, session) for message in self._log(session)]
-        return page_json(items[: request.limit], next_cursor=None, total=len(items))
+    async def list_messages(self, session: str, request: PageRequest) -> dict[str, Any]:
+        items = [message_to_json(message, session) for message in self._log(session)]
+        return page_to_json(items[: request.limit], next_cursor=None, total=len(items))
 
-    async def known(self, request: SessionsRequest) -> dict[str, Any]:
-        return page_json([await self.session(session) for session in self.logs], next_cursor=None, total=len(self.logs))
+    async def list_sessions(self, request: SessionsRequest) -> dict[str, Any]:
+        return page_to_json([await self.get_session(session) for session in self.logs], next_cursor=None, total=len(self.logs))
 
-    async def session(self, session: str) -> dict[str, Any]:
+    async def get_session(self, session: str) -> dict[str, Any]:
         return {"id": session, "messages": len(self._log(session))}
 
-    async def compact(self, session: str) -> dict[str, Any]:
-        return await self.session(session)
+    async def compact_session(self, session: str) -> dict[str, Any]:
+        return await self.get_session(session)
 
-    async def end(self, session: str, outcome: str | None) -> dict[str, Any]:
+    async def end_session(self, session: str, outcome: str | None) -> dict[str, Any]:
         self.outcomes[session] = outcome
-        return await self.session(session)
+        return await self.get_session(session)
 
-    async def erase(self, session: str) -> dict[str, Any]:
+    async def erase_session(self, session: str) -> dict[str, Any]:
         return {"erased": session, "memories": len(self.logs.pop(session, self._log(session)))}
 
-    async def compile(self, request: CompileRequest) -> dict[str, Any]:
+    async def compile_context(self, request: CompileRequest) -> dict[str, Any]:
         self.asked.append(request)
         return {"messages": [], "token_count": 0, "sections": {}, "prefix_digest": ""}

@@ -13,13 +13,13 @@ from fake_conversations import FakeConversations
 from fake_knowledge import FakeKnowledge
 from fake_runs import FakeRuns
 
-from hunchd.domain.context import Bundle, Item
+from hunchd.domain.context import Bundle, ContextItem
 from hunchd.domain.errors import HunchError, NotFound
 from hunchd.domain.filters import Filters, matches
 from hunchd.domain.memory import Memory, Trust
-from hunchd.protocol.answers import export_line, page_json, project_json, rejection_json
-from hunchd.protocol.memories import MemoryDraft, memory_from_json, memory_json
-from hunchd.protocol.messages import parse_signal, signal_json
+from hunchd.protocol.answers import build_export_line, page_to_json, project_to_json, rejection_to_json
+from hunchd.protocol.memories import MemoryDraft, memory_from_json, memory_to_json
+from hunchd.protocol.messages import parse_signal, signal_to_json
 from hunchd.protocol.requests import (
     ContextRequest,
     ExpandRequest,
@@ -58,15 +58,15 @@ class FakeEngine:
 
     def _project(self, path: str) -> dict[str, Any]:
         identifier = self.project_ids[path]
-        return project_json(id=identifier, path=path, name=path.rpartition("/")[2], branch="main", state="ready")
+        return project_to_json(id=identifier, path=path, name=path.rpartition("/")[2], branch="main", state="ready")
 
-    async def projects(self) -> list[dict[str, Any]]:
+    async def list_projects(self) -> list[dict[str, Any]]:
         self._work()
         return [self._project(path) for path in self.project_ids]
 
     async def remove_project(self, identifier: str) -> dict[str, Any]:
         self._work()
-        known = next((each for each in await self.projects() if each["id"] == identifier), None)
+        known = next((each for each in await self.list_projects() if each["id"] == identifier), None)
         if known is None:
             raise NotFound(f"there is no project {identifier!a}")
         del self.project_ids[known["path"]]
@@ -77,9 +77,9 @@ class FakeEngine:
         accepted, rejected = 0, []
         for index, each in enumerate(raw):
             try:
-                signal = signal_json(parse_signal(each, now=NOW, where=f"signals[{index}]."))
+                signal = signal_to_json(parse_signal(each, now=NOW, prefix=f"signals[{index}]."))
             except HunchError as error:
-                rejected.append(rejection_json(index, error))
+                rejected.append(rejection_to_json(index, error))
                 continue
             self.signals.append(signal)
             accepted += 1
@@ -87,12 +87,12 @@ class FakeEngine:
                 queue.put_nowait({"type": "signal", "signal": signal})
         return {"accepted": accepted, "rejected": rejected}
 
-    async def context(self, request: ContextRequest) -> Bundle:
+    async def get_context(self, request: ContextRequest) -> Bundle:
         self._work()
         self.asked.append(request)
         text = f"# {request.file}\n" + "".join(f"- line {n}: something that matters · why\n" for n in range(100))
         items = tuple(
-            Item(
+            ContextItem(
                 id=f"f{n}", kind="file", tier=2, level="summary", tokens=20, score=0.5, reasons=("changed together",),
                 source={"path": f"src/{n}.py"}, trust=Trust.PROJECT, text="…",
             )
@@ -134,9 +134,9 @@ class FakeEngine:
         self._work()
         if request.id is None:
             return {"topic": request.topic, "level": request.level, "text": ""}
-        return {"id": request.id, "level": request.level, "text": (await self.memory(request.id)).content}
+        return {"id": request.id, "level": request.level, "text": (await self.get_memory(request.id)).content}
 
-    async def file(self, drafts: list[MemoryDraft]) -> dict[str, Any]:
+    async def store_drafts(self, drafts: list[MemoryDraft]) -> dict[str, Any]:
         self._work()
         ids = [self._kept(draft).id for draft in drafts]
         return {"ids": ids, "understood": [{"id": each, "verdict": "new"} for each in ids]}
@@ -149,44 +149,44 @@ class FakeEngine:
         self.known[identifier] = memory
         return memory
 
-    async def memories(self, filters: Filters, limit: int, cursor: str | None) -> dict[str, Any]:
+    async def list_memories(self, filters: Filters, limit: int, cursor: str | None) -> dict[str, Any]:
         self._work()
         begin = int(cursor) if cursor and cursor.isdigit() else 0
-        found = [memory_json(each) for each in self.known.values() if matches(each, filters)]
+        found = [memory_to_json(each) for each in self.known.values() if matches(each, filters)]
         following = str(begin + limit) if begin + limit < len(found) else None
-        return page_json(found[begin : begin + limit], next_cursor=following, total=len(found))
+        return page_to_json(found[begin : begin + limit], next_cursor=following, total=len(found))
 
-    async def memory(self, identifier: str) -> Memory:
+    async def get_memory(self, identifier: str) -> Memory:
         self._work()
         if identifier not in self.known:
             raise NotFound(f"there is no memory {identifier!a}")
         return self.known[identifier]
 
     async def edit(self, identifier: str, patch: dict[str, Any]) -> Memory:
-        self.known[identifier] = replace(await self.memory(identifier), **patch)
+        self.known[identifier] = replace(await self.get_memory(identifier), **patch)
         return self.known[identifier]
 
     async def forget(self, identifier: str) -> None:
-        await self.memory(identifier)
+        await self.get_memory(identifier)
         del self.known[identifier]
 
-    async def memory_history(self, identifier: str) -> list[dict[str, Any]]:
-        return [memory_json(await self.memory(identifier))]
+    async def get_memory_history(self, identifier: str) -> list[dict[str, Any]]:
+        return [memory_to_json(await self.get_memory(identifier))]
 
-    async def memory_usage(self, identifier: str) -> dict[str, Any]:
-        return {"usage": memory_json(await self.memory(identifier))["usage"], "events": [], "changes": []}
+    async def get_memory_usage(self, identifier: str) -> dict[str, Any]:
+        return {"usage": memory_to_json(await self.get_memory(identifier))["usage"], "events": [], "changes": []}
 
-    def refuse_unknown(self, project: str) -> None:
+    def require_project(self, project: str) -> None:
         pass
 
-    async def feedback(self, items: list[FeedbackItem]) -> dict[str, Any]:
+    async def record_feedback(self, items: list[FeedbackItem]) -> dict[str, Any]:
         self._work()
         return {"accepted": len(items)}
 
     async def export(self, project: str | None) -> AsyncIterator[dict[str, Any]]:
         self._work()
         for memory in self.known.values():
-            yield export_line("memory", memory_json(memory))
+            yield build_export_line("memory", memory_to_json(memory))
 
     async def import_lines(self, lines: AsyncIterator[dict[str, Any]]) -> dict[str, Any]:
         self._work()
@@ -200,7 +200,7 @@ class FakeEngine:
 
     async def status(self) -> dict[str, Any]:
         self._work()
-        return {"projects": await self.projects(), "degraded": []}
+        return {"projects": await self.list_projects(), "degraded": []}
 
     async def metrics(self) -> str:
         self._work()

@@ -7,10 +7,10 @@ from typing import Any
 
 from hunchd.domain.errors import NotFound
 from hunchd.domain.memory import Kind, Memory
-from hunchd.protocol.answers import page_json
-from hunchd.protocol.documents import DocumentDraft, DocumentsRequest, document_json
-from hunchd.protocol.memories import memory_json
-from hunchd.protocol.requests import ConflictsRequest, FactRequest, OpposeRequest, Resolution, ShareRequest
+from hunchd.protocol.answers import page_to_json
+from hunchd.protocol.documents import DocumentDraft, DocumentsRequest, document_to_json
+from hunchd.protocol.memories import memory_to_json
+from hunchd.protocol.requests import ContradictionsRequest, FactRequest, ContradictionReport, ResolutionRequest, ShareRequest
 
 NOW = datetime(2025, 6, 1, 12, tzinfo=UTC)
 
@@ -34,7 +34,7 @@ class FakeDocuments:
 
     async def list(self, request: DocumentsRequest) -> dict[str, Any]:
         found = [page for path, page in sorted(self.pages.items()) if path.startswith(request.prefix)]
-        return page_json((document_json(page, content=False) for page in found), next_cursor=None, total=len(found))
+        return page_to_json((document_to_json(page, content=False) for page in found), next_cursor=None, total=len(found))
 
     async def forget(self, path: str) -> None:
         await self.get(path)
@@ -46,28 +46,28 @@ class FakeContradictions:
         self.known = known
         self.asked = asked
         self.opened: dict[str, dict[str, Any]] = {}
-        self.resolutions: dict[str, Resolution] = {}
+        self.resolutions: dict[str, ResolutionRequest] = {}
 
-    async def near(self, identifier: str, most: int) -> dict[str, Any]:
+    async def find_similar(self, identifier: str, most: int) -> dict[str, Any]:
         if identifier not in self.known:
             raise NotFound(f"there is no memory {identifier!a}")
-        others = [memory_json(memory) for name, memory in self.known.items() if name != identifier]
+        others = [memory_to_json(memory) for name, memory in self.known.items() if name != identifier]
         return {"items": others[:most], "degraded": []}
 
-    async def open(self, asked: OpposeRequest) -> tuple[dict[str, Any], bool]:
+    async def open(self, asked: ContradictionReport) -> tuple[dict[str, Any], bool]:
         name = f"x{asked.a}{asked.b}"
         is_new = name not in self.opened
         sides = {
-            side: memory_json(self.known[getattr(asked, side)]) for side in "ab" if getattr(asked, side) in self.known
+            side: memory_to_json(self.known[getattr(asked, side)]) for side in "ab" if getattr(asked, side) in self.known
         }
         self.opened[name] = {"id": name, "status": "open", "reason": asked.note, **sides}
         return self.opened[name], is_new
 
-    async def list(self, request: ConflictsRequest) -> dict[str, Any]:
+    async def list(self, request: ContradictionsRequest) -> dict[str, Any]:
         self.asked.append(request)
-        return page_json([], next_cursor=None, total=0)
+        return page_to_json([], next_cursor=None, total=0)
 
-    async def resolve(self, identifier: str, asked: Resolution) -> dict[str, Any]:
+    async def resolve(self, identifier: str, asked: ResolutionRequest) -> dict[str, Any]:
         self.resolutions[identifier] = asked
         return {"id": identifier, "resolution": asked.resolution}
 
@@ -85,11 +85,11 @@ class FakeKnowledge:
         self.asked: list[Any] = []
         self.contradictions = FakeContradictions(known, self.asked)
 
-    async def fact(self, request: FactRequest) -> dict[str, Any]:
+    async def get_fact(self, request: FactRequest) -> dict[str, Any]:
         self.asked.append(request)
         return {"fact": None, "changes": [], "rejected": []}
 
-    async def as_of(self, identifier: str, moment: datetime) -> Memory:
+    async def get_memory_as_of(self, identifier: str, moment: datetime) -> Memory:
         self.asked.append(moment)
         return await self.undo(identifier)
 
@@ -98,6 +98,6 @@ class FakeKnowledge:
             raise NotFound(f"there is no memory {identifier!a}")
         return self.known[identifier]
 
-    async def share(self, request: ShareRequest) -> dict[str, Any]:
+    async def build_shared_files(self, request: ShareRequest) -> dict[str, Any]:
         self.asked.append(request)
         return {"files": [], "refused": [{"name": name, "reason": "it is yours"} for name in request.names]}

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from hunchd.domain.errors import NotFound
-from hunchd.protocol.answers import page_json
+from hunchd.protocol.answers import page_to_json
 from hunchd.protocol.consolidation import ConsolidateRequest
-from hunchd.protocol.requests import Part
+from hunchd.protocol.requests import ListSlice
 
 
 class FakeRuns:
@@ -20,18 +20,18 @@ class FakeRuns:
         return {"run": f"r{len(self.asked)}", "status": "dry_run" if asked.dry_run else "done", "changes": []}
 
     async def undo(self, run: str, change: int | None) -> dict[str, Any]:
-        await self.run(run)
+        await self.get_run(run)
         self.undone.append((run, change))
         return {"run": run, "undone": 1, "left": 0}
 
     async def stop(self, run: str) -> dict[str, Any]:
-        return await self.run(run) | {"status": "stopped"}
+        return await self.get_run(run) | {"status": "stopped"}
 
-    async def run(self, run: str, *, after: int = 0, limit: int = 500) -> dict[str, Any]:
+    async def get_run(self, run: str, *, after: int = 0, limit: int = 500) -> dict[str, Any]:
         if run not in {f"r{number}" for number in range(1, len(self.asked) + 1)}:
             raise NotFound(f"there is no run {run!a}")
         return {"run": run, "status": "done", "changes": [{"change": after}][:limit]}
 
-    async def runs(self, part: Part) -> dict[str, Any]:
+    async def list_runs(self, part: ListSlice) -> dict[str, Any]:
         told = [{"run": f"r{number}", "status": "done"} for number in range(len(self.asked), 0, -1)]
-        return page_json(told, next_cursor=None, total=len(told))
+        return page_to_json(told, next_cursor=None, total=len(told))

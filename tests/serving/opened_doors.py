@@ -13,8 +13,8 @@ from aiohttp import ClientResponse, ClientSession, TCPConnector, web
 from fake_engine import FakeEngine
 
 from hunchd.serving.http import make_app
-from hunchd.serving.limits import Limits
-from hunchd.serving.opening import open_doors
+from hunchd.serving.limits import ServerLimits
+from hunchd.serving.opening import serve_app
 
 TOKEN = "t0ken-" + "x" * 37
 
@@ -48,13 +48,13 @@ class Daemon:
 
 
 @asynccontextmanager
-async def daemon_at(home: Path, limits: Limits | None = None) -> AsyncIterator[Daemon]:
+async def daemon_at(home: Path, limits: ServerLimits | None = None) -> AsyncIterator[Daemon]:
     engine = FakeEngine()
     app = make_app(engine, TOKEN, limits=limits)
     socket = home / "run" / "daemon.sock"
     # The doors close first, so that they are seen to close while clients are connected.
     async with (
         ClientSession(headers={"Authorization": f"Bearer {TOKEN}"}, connector=TCPConnector(limit=0)) as client,
-        open_doors(app, socket_path=socket) as (url, path),
+        serve_app(app, socket_path=socket) as (url, path),
     ):
         yield Daemon(engine, app, url, path, client)

@@ -14,11 +14,11 @@ from fake_engine import FakeEngine
 from opened_doors import TOKEN, Daemon
 
 from hunchd.domain.errors import ConfigError
-from hunchd.serving.access import OPEN_PATH, peer_uid
-from hunchd.serving.http import ACCESS, Doors, make_app
-from hunchd.serving.limits import Limits
+from hunchd.serving.access import UNAUTHENTICATED_PATH, get_peer_uid
+from hunchd.serving.http import ACCESS, Handlers, make_app
+from hunchd.serving.limits import ServerLimits
 from hunchd.serving.openapi import OPERATIONS
-from hunchd.serving.opening import open_doors
+from hunchd.serving.opening import serve_app
 
 # From the router of a real application: a new route is probed without a word here.
 ROUTES = sorted(
@@ -28,7 +28,7 @@ ROUTES = sorted(
         if route.resource
     }
 )
-GUARDED = [route for route in ROUTES if route[1] != OPEN_PATH]
+GUARDED = [route for route in ROUTES if route[1] != UNAUTHENTICATED_PATH]
 CHANGING = [route for route in ROUTES if route[0] not in ("GET", "DELETE")]
 
 GOOD_TOKEN = f"Authorization: Bearer {TOKEN}"
@@ -207,7 +207,7 @@ async def test_unknown_path_without_token_is_unauthorized(daemon: Daemon) -> Non
 
 
 def test_routes_are_complete_and_only_health_open() -> None:
-    doors = Doors(FakeEngine(), Limits())
+    doors = Handlers(FakeEngine(), ServerLimits())
 
     assert sorted((method, path.replace(":.+}", "}")) for method, path, _ in doors.routes()) == ROUTES
     assert [route for route in ROUTES if route not in GUARDED] == [("GET", "/health")]
@@ -243,8 +243,8 @@ async def test_unix_socket_rejects_other_users(daemon: Daemon) -> None:
 def test_peer_uid_returns_connecting_user() -> None:
     here, there = socket.socketpair(socket.AF_UNIX)
     with here, there:
-        assert peer_uid(here) == os.getuid()
-    assert peer_uid(None) is None
+        assert get_peer_uid(here) == os.getuid()
+    assert get_peer_uid(None) is None
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
@@ -252,7 +252,7 @@ async def test_unix_socket_is_private_under_any_umask(hunchd_home: Path, umask: 
     hunchd_home.mkdir()
     before = os.umask(umask)
     try:
-        async with open_doors(make_app(FakeEngine(), TOKEN), socket_path=hunchd_home / "run" / "s") as (_, path):
+        async with serve_app(make_app(FakeEngine(), TOKEN), socket_path=hunchd_home / "run" / "s") as (_, path):
             assert path is not None
             assert stat.S_IMODE(path.stat().st_mode) == 0o600
             assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
@@ -267,7 +267,7 @@ async def test_stale_unix_socket_is_replaced(hunchd_home: Path) -> None:
     with socket.socket(socket.AF_UNIX) as left:
         left.bind(str(folder / "s"))
 
-    async with open_doors(make_app(FakeEngine(), TOKEN), socket_path=folder / "s") as (_, path):
+    async with serve_app(make_app(FakeEngine(), TOKEN), socket_path=folder / "s") as (_, path):
         assert path is not None
         assert await over_socket(path) == 200
 
@@ -291,7 +291,7 @@ async def test_non_loopback_address_is_rejected(hunchd_home: Path, trap: str) ->
             path = folder / ("s" * 100)
 
     with pytest.raises(ConfigError):
-        async with open_doors(make_app(FakeEngine(), TOKEN), socket_path=path):
+        async with serve_app(make_app(FakeEngine(), TOKEN), socket_path=path):
             pass
     assert trap != "a file in the way" or path.read_text() == "mine"
 
@@ -299,7 +299,7 @@ async def test_non_loopback_address_is_rejected(hunchd_home: Path, trap: str) ->
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "", "192.168.0.1", "example.org", "127.0.0.1.nip.io"])
 async def test_listener_binds_loopback_only(host: str) -> None:
     with pytest.raises(ConfigError, match="loopback only"):
-        async with open_doors(make_app(FakeEngine(), TOKEN), host=host):
+        async with serve_app(make_app(FakeEngine(), TOKEN), host=host):
             pass
 
 
@@ -308,5 +308,5 @@ async def test_occupied_port_error_names_the_port() -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         with pytest.raises(ConfigError, match=r"cannot listen on 127\.0\.0\.1"):
-            async with open_doors(make_app(FakeEngine(), TOKEN), port=taken.getsockname()[1]):
+            async with serve_app(make_app(FakeEngine(), TOKEN), port=taken.getsockname()[1]):
                 pass

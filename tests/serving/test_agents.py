@@ -33,8 +33,8 @@ async def shop(daemon: Daemon, tmp_path: Path) -> Path:
 @pytest.fixture(autouse=True)
 def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """Extend the time limits, so that responses are in time on a busy machine."""
-    monkeypatch.setattr("hunchd.serving.agents._IN_TIME", 60.0)
-    monkeypatch.setattr("hunchd.serving.agents._IN_TIME_AT_THE_BEGINNING", 60.0)
+    monkeypatch.setattr("hunchd.serving.agents._DELIVERY_SECONDS", 60.0)
+    monkeypatch.setattr("hunchd.serving.agents._DELIVERY_SECONDS_AT_START", 60.0)
 
 
 async def send_event(daemon: Daemon, agent: str, event: dict[str, Any]) -> str:
@@ -119,7 +119,7 @@ async def test_items_already_shown_are_not_repeated(
 
 
 async def test_late_response_is_repeated(daemon: Daemon, shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hunchd.serving.agents._IN_TIME", 0.0)
+    monkeypatch.setattr("hunchd.serving.agents._DELIVERY_SECONDS", 0.0)
 
     assert all([await send_event(daemon, "claude-code", edit(shop)) for _ in range(2)])
 
@@ -155,7 +155,7 @@ async def test_disconnected_hook_signal_is_stored(
 async def test_session_gets_at_most_24_contexts(
     daemon: Daemon, shop: Path, monkeypatch: pytest.MonkeyPatch, in_time: float
 ) -> None:
-    monkeypatch.setattr("hunchd.serving.agents._IN_TIME", in_time)
+    monkeypatch.setattr("hunchd.serving.agents._DELIVERY_SECONDS", in_time)
     answers = [await send_event(daemon, "claude-code", edit(shop, f"src/{number}.py")) for number in range(30)]
 
     assert sum(map(bool, answers)) == 24

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from opened_doors import TOKEN, Daemon, daemon_at
 
-from hunchd.serving.events import as_event
-from hunchd.serving.limits import Limits
+from hunchd.serving.events import encode_event
+from hunchd.serving.limits import ServerLimits
 
 
 async def test_events_reach_all_listeners(daemon: Daemon, tmp_path: Path) -> None:
@@ -26,7 +26,7 @@ async def test_events_reach_all_listeners(daemon: Daemon, tmp_path: Path) -> Non
 
 
 async def test_quiet_stream_sends_heartbeats(hunchd_home: Path) -> None:
-    async with daemon_at(hunchd_home, Limits(heartbeat=0.02)) as daemon:
+    async with daemon_at(hunchd_home, ServerLimits(heartbeat_seconds=0.02)) as daemon:
         events = await daemon.get("/events")
 
         assert [await events.content.readuntil(b"\n\n") for _ in range(3)] == [
@@ -38,7 +38,7 @@ async def test_quiet_stream_sends_heartbeats(hunchd_home: Path) -> None:
 
 
 async def test_stalled_listener_is_dropped_others_stay(hunchd_home: Path) -> None:
-    async with daemon_at(hunchd_home, Limits(write=0.2)) as daemon:
+    async with daemon_at(hunchd_home, ServerLimits(write_seconds=0.2)) as daemon:
         good = await daemon.get("/events")
         await good.content.readuntil(b"\n\n")
         reader, writer = await asyncio.open_connection("127.0.0.1", daemon.port, limit=1024)
@@ -65,7 +65,7 @@ async def test_stalled_listener_is_dropped_others_stay(hunchd_home: Path) -> Non
 
 
 async def test_listener_limit_frees_place_on_disconnect(hunchd_home: Path) -> None:
-    async with daemon_at(hunchd_home, Limits(listeners=2, heartbeat=0.05)) as daemon:
+    async with daemon_at(hunchd_home, ServerLimits(listeners=2, heartbeat_seconds=0.05)) as daemon:
         first, second, third = [await daemon.get("/events") for _ in range(3)]
         assert (third.status, third.headers["Retry-After"]) == (429, "1")
 
@@ -81,4 +81,4 @@ async def test_listener_limit_frees_place_on_disconnect(hunchd_home: Path) -> No
 
 
 def test_event_with_line_breaks_stays_one_line() -> None:
-    assert as_event({"type": "a\nb", "text": "x\ny"}) == b'event: a b\ndata: {"type":"a\\nb","text":"x\\ny"}\n\n'
+    assert encode_event({"type": "a\nb", "text": "x\ny"}) == b'event: a b\ndata: {"type":"a\\nb","text":"x\\ny"}\n\n'

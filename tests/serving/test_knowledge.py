@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from opened_doors import Daemon
 
-from hunchd.protocol.requests import Resolution
+from hunchd.protocol.requests import ResolutionRequest
 
 
 async def test_document_lifecycle_from_put_to_delete(daemon: Daemon) -> None:
@@ -57,7 +57,7 @@ async def test_contradiction_post_creates_once(daemon: Daemon) -> None:
 async def test_contradiction_unknown_resolution_is_rejected(daemon: Daemon) -> None:
     resolved = daemon.engine.knowledge.contradictions.resolutions
     good = await daemon.post("/contradictions/x1/resolve", {"resolution": "merged", "value": "both", "note": "why"})
-    assert resolved == {"x1": Resolution(resolution="merged", value="both", note="why")}
+    assert resolved == {"x1": ResolutionRequest(resolution="merged", value="both", note="why")}
     bad = await daemon.post("/contradictions/x1/resolve", {"resolution": "neither"})
     undone = await daemon.post("/contradictions/x1/undo", {})
 

@@ -12,7 +12,7 @@ import pytest
 from opened_doors import TOKEN, Daemon, daemon_at
 
 from hunchd.serving.http import CONNECTIONS
-from hunchd.serving.limits import Limits
+from hunchd.serving.limits import ServerLimits
 
 HEAD = f"Host: 127.0.0.1\r\nAuthorization: Bearer {TOKEN}\r\nContent-Type: application/json\r\n"
 
@@ -31,7 +31,7 @@ async def test_oversized_chunked_body_is_rejected(hunchd_home: Path) -> None:
         for _ in range(1000):
             yield b" " * 1000
 
-    async with daemon_at(hunchd_home, Limits(body=100_000)) as daemon:
+    async with daemon_at(hunchd_home, ServerLimits(body_bytes=100_000)) as daemon:
         response = await daemon.client.post(
             daemon.url + "/signals", data=endless(), headers={"Content-Type": "application/json"}
         )
@@ -39,7 +39,7 @@ async def test_oversized_chunked_body_is_rejected(hunchd_home: Path) -> None:
 
 
 async def test_import_limits_line_length_not_total(hunchd_home: Path) -> None:
-    async with daemon_at(hunchd_home, Limits(body=10_000, line=20_000)) as daemon:
+    async with daemon_at(hunchd_home, ServerLimits(body_bytes=10_000, line_bytes=20_000)) as daemon:
         kind = {"Content-Type": "application/x-ndjson"}
         long = await daemon.client.post(daemon.url + "/import", data=b"\n" * 50_000, headers=kind)
         wide = await daemon.client.post(daemon.url + "/import", data=b"x" * 50_000 + b"\n{}\n", headers=kind)
@@ -53,7 +53,7 @@ async def test_import_limits_line_length_not_total(hunchd_home: Path) -> None:
 
 
 async def test_stalled_body_times_out(hunchd_home: Path) -> None:
-    async with daemon_at(hunchd_home, Limits(read=0.1)) as daemon:
+    async with daemon_at(hunchd_home, ServerLimits(read_seconds=0.1)) as daemon:
         began = time.monotonic()
         answers = [
             await daemon.raw(f"POST {path} HTTP/1.1\r\n{HEAD}Content-Length: 10\r\n\r\n{{".encode())
@@ -65,7 +65,7 @@ async def test_stalled_body_times_out(hunchd_home: Path) -> None:
 
 
 async def test_stalled_head_times_out(hunchd_home: Path) -> None:
-    async with daemon_at(hunchd_home, Limits(wait=0.2)) as daemon:
+    async with daemon_at(hunchd_home, ServerLimits(idle_seconds=0.2)) as daemon:
         began = time.monotonic()
         for beginning in (b"", b"GET /status HT", f"GET /status HTTP/1.1\r\n{HEAD}\r\nGET /sta".encode()):
             await daemon.raw(beginning)
@@ -74,7 +74,7 @@ async def test_stalled_head_times_out(hunchd_home: Path) -> None:
 
 
 async def test_slow_connections_500_are_closed_others_served(hunchd_home: Path) -> None:
-    async with daemon_at(hunchd_home, Limits(connections=64)) as daemon:
+    async with daemon_at(hunchd_home, ServerLimits(connections=64)) as daemon:
         slow = []
         for _ in range(500):
             _, writer = await asyncio.open_connection("127.0.0.1", daemon.port)
@@ -93,7 +93,7 @@ async def test_slow_connections_500_are_closed_others_served(hunchd_home: Path) 
 
 
 async def test_busy_connection_is_never_evicted(hunchd_home: Path) -> None:
-    async with daemon_at(hunchd_home, Limits(connections=8)) as daemon:
+    async with daemon_at(hunchd_home, ServerLimits(connections=8)) as daemon:
         events = await daemon.get("/events")
         assert await events.content.readline() == b": hello\n"
         slow = [await asyncio.open_connection("127.0.0.1", daemon.port) for _ in range(30)]

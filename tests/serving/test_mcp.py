@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from opened_doors import Daemon
 
-from hunchd.assembly.tokens import count
+from hunchd.assembly.tokens import count_tokens
 from hunchd.domain.errors import Unavailable
 from hunchd.protocol.mcp.catalogue import INSTRUCTIONS, PROMPTS, TOOLS
 from hunchd.protocol.mcp.tool_arguments import tool_definitions
@@ -44,8 +44,8 @@ def test_tool_definitions_stay_below_500_tokens() -> None:
     sent = json.dumps(TOOLS, separators=(",", ":"))
 
     assert len(TOOLS) <= 7
-    assert count(sent) < 500
-    assert count(INSTRUCTIONS) < 100
+    assert count_tokens(sent) < 500
+    assert count_tokens(INSTRUCTIONS) < 100
     for tool in TOOLS:
         assert tool["inputSchema"]["type"] == "object"
         assert all(schema["type"] in ("string", "integer") for schema in tool["inputSchema"]["properties"].values())

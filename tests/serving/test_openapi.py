@@ -10,14 +10,14 @@ import pytest
 from fake_engine import FakeEngine
 from opened_doors import TOKEN, Daemon
 
-from hunchd.protocol.answers import bundle_json, project_json
+from hunchd.protocol.answers import bundle_to_json, project_to_json
 from hunchd.protocol.messages import BODY_OF_KIND
 from hunchd.protocol.requests import ContextRequest
 from hunchd.protocol.struct_decoding import wire_names
 from hunchd.serving.http import make_app
-from hunchd.serving.openapi import OPERATIONS, document
+from hunchd.serving.openapi import OPERATIONS, build_document
 
-DOCUMENT = document()
+DOCUMENT = build_document()
 SCHEMAS = DOCUMENT["components"]["schemas"]
 
 
@@ -34,7 +34,7 @@ def test_openapi_paths_match_router() -> None:
             SCHEMAS["Signal"]["properties"],
             {name for body in BODY_OF_KIND.values() for name in wire_names(body)},
         ),
-        (SCHEMAS["Project"]["properties"], project_json(id="", path="", name="", branch="", state="ready")),
+        (SCHEMAS["Project"]["properties"], project_to_json(id="", path="", name="", branch="", state="ready")),
     ],
     ids=lambda value: None,
 )
@@ -43,7 +43,7 @@ def test_openapi_fields_match_parsers(described: Any, parsed: Any) -> None:
 
 
 async def test_openapi_bundle_schema_is_complete() -> None:
-    bundle = bundle_json(await FakeEngine().context(ContextRequest(project="/p")))
+    bundle = bundle_to_json(await FakeEngine().context(ContextRequest(project="/p")))
 
     assert set(SCHEMAS["Bundle"]["properties"]) == set(bundle) == set(SCHEMAS["Bundle"]["required"])
     assert set(SCHEMAS["Bundle"]["properties"]["items"]["items"]["properties"]) == set(bundle["items"][0])

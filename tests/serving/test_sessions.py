@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from opened_doors import Daemon
 
-from hunchd.domain.session import Event
-from hunchd.protocol.sessions import message_json
-from hunchd.serving.openapi import document
+from hunchd.domain.session import MessageType
+from hunchd.protocol.sessions import message_to_json
+from hunchd.serving.openapi import build_document
 
 
 async def test_append_keeps_valid_lists_rejected(daemon: Daemon) -> None:
@@ -25,13 +25,13 @@ async def test_append_keeps_valid_lists_rejected(daemon: Daemon) -> None:
 @pytest.mark.parametrize(
     ("message", "event"),
     [
-        ({"role": "user", "content": "x"}, Event.USER),
-        ({"role": "assistant", "content": "x"}, Event.ASSISTANT),
-        ({"role": "tool", "content": "x"}, Event.RESULT),
-        ({"role": "assistant", "event_type": "tool_call", "event_data": {"input": {"path": "a.py"}}}, Event.CALL),
+        ({"role": "user", "content": "x"}, MessageType.USER),
+        ({"role": "assistant", "content": "x"}, MessageType.ASSISTANT),
+        ({"role": "tool", "content": "x"}, MessageType.RESULT),
+        ({"role": "assistant", "event_type": "tool_call", "event_data": {"input": {"path": "a.py"}}}, MessageType.CALL),
     ],
 )
-async def test_append_event_type_defaults_by_role(daemon: Daemon, message: dict[str, Any], event: Event) -> None:
+async def test_append_event_type_defaults_by_role(daemon: Daemon, message: dict[str, Any], event: MessageType) -> None:
     assert (await daemon.post("/sessions/s1/messages", {"messages": [message]})).status == 202
     [kept] = daemon.engine.conversations.logs["s1"]
 
@@ -70,7 +70,7 @@ async def test_listed_message_matches_schema(daemon: Daemon) -> None:
     await daemon.post("/sessions/s1/messages", {"messages": [{"role": "user", "content": "x"}]})
     [kept] = daemon.engine.conversations.logs["s1"]
 
-    assert set(document()["components"]["schemas"]["LoggedMessage"]["required"]) == set(message_json(kept, "s1"))
+    assert set(build_document()["components"]["schemas"]["LoggedMessage"]["required"]) == set(message_to_json(kept, "s1"))
 
 
 async def test_unknown_session_returns_404(daemon: Daemon) -> None:

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from hunchd.signals.watching import WatchThread
+from hunchd.signals.watching import WatcherThread
 
 
 @pytest.fixture
-def thread() -> Iterator[WatchThread]:
-    thread = WatchThread("test")
+def thread() -> Iterator[WatcherThread]:
+    thread = WatcherThread("test")
     thread.start()
     yield thread
     thread.stop()

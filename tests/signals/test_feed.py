@@ -11,7 +11,7 @@ import pytest
 
 from hunchd.domain.errors import Overloaded
 from hunchd.domain.signal import FileDeleted, FileOpened, FileSaved
-from hunchd.signals.feed import Feed
+from hunchd.signals.feed import SignalQueue
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -25,56 +25,56 @@ def deleted(path: str) -> FileDeleted:
 
 
 async def test_burst_of_one_file_merges_to_latest() -> None:
-    feed = Feed()
+    feed = SignalQueue()
     for second in range(50):
         feed.put(saved("a", second))
         feed.put(saved("b", second))
 
-    assert await feed.batch() == [saved("a", 49), saved("b", 49)]
-    assert feed.status()["merged"] == 98
+    assert await feed.read_batch() == [saved("a", 49), saved("b", 49)]
+    assert feed.get_status()["merged"] == 98
 
 
 async def test_order_of_events_of_file_is_preserved() -> None:
-    feed = Feed()
+    feed = SignalQueue()
     for signal in (saved("a", 1), deleted("a"), saved("a", 2), saved("a", 3)):
         feed.put(signal)
 
-    assert await feed.batch() == [saved("a", 1), deleted("a"), saved("a", 3)]
+    assert await feed.read_batch() == [saved("a", 1), deleted("a"), saved("a", 3)]
 
 
 async def test_same_path_in_two_projects_stays_separate() -> None:
-    feed = Feed()
+    feed = SignalQueue()
     feed.put(saved("a", project="/one"))
     feed.put(saved("a", project="/two"))
 
-    assert len(await feed.batch()) == 2
+    assert len(await feed.read_batch()) == 2
 
 
 async def test_signal_with_id_is_never_merged() -> None:
-    feed = Feed()
+    feed = SignalQueue()
     feed.put(saved("a", 1, id="x"))
     feed.put(saved("a", 2, id="y"))
     feed.put(saved("a", 3))
     feed.put(saved("a", 4))
 
-    assert await feed.batch() == [saved("a", 1, id="x"), saved("a", 2, id="y"), saved("a", 4)]
+    assert await feed.read_batch() == [saved("a", 1, id="x"), saved("a", 2, id="y"), saved("a", 4)]
 
 
 async def test_batch_stays_unchanged_until_done() -> None:
-    feed = Feed()
+    feed = SignalQueue()
     feed.put(saved("a", 1))
-    first = await feed.batch()
+    first = await feed.read_batch()
     feed.put(saved("a", 2))
 
-    assert await feed.batch(1) == first == [saved("a", 1)]
-    feed.done(1)
-    assert await feed.batch() == [saved("a", 2)]
-    feed.done(1)
+    assert await feed.read_batch(1) == first == [saved("a", 1)]
+    feed.mark_done(1)
+    assert await feed.read_batch() == [saved("a", 2)]
+    feed.mark_done(1)
     assert len(feed) == 0
 
 
 async def test_full_feed_raises_overloaded() -> None:
-    feed = Feed(capacity=2)
+    feed = SignalQueue(capacity=2)
     feed.put(saved("a"))
     feed.put(saved("b"))
 
@@ -83,12 +83,12 @@ async def test_full_feed_raises_overloaded() -> None:
     feed.put(saved("a", 9))  # needs no place
 
     assert refused.value.retry_after > 0
-    assert await feed.batch() == [saved("a", 9), saved("b")]
-    assert feed.status()["refused"] == 1
+    assert await feed.read_batch() == [saved("a", 9), saved("b")]
+    assert feed.get_status()["refused"] == 1
 
 
 async def test_put_all_is_all_or_nothing() -> None:
-    feed = Feed(capacity=3)
+    feed = SignalQueue(capacity=3)
     feed.put(saved("a"))
 
     with pytest.raises(Overloaded):
@@ -98,8 +98,8 @@ async def test_put_all_is_all_or_nothing() -> None:
 
 
 async def test_put_from_thread_wakes_reader() -> None:
-    feed = Feed()
-    reading = asyncio.create_task(feed.batch())
+    feed = SignalQueue()
+    reading = asyncio.create_task(feed.read_batch())
     await asyncio.sleep(0)
 
     threading.Thread(target=feed.put, args=(saved("a"),)).start()
@@ -108,7 +108,7 @@ async def test_put_from_thread_wakes_reader() -> None:
 
 
 async def test_concurrent_puts_lose_no_signal() -> None:
-    feed = Feed()
+    feed = SignalQueue()
     each = 1_000
 
     def put(thread: int) -> None:
@@ -125,9 +125,9 @@ async def test_concurrent_puts_lose_no_signal() -> None:
         thread.start()
     found: list[str] = []
     while len(found) < 8 * each:
-        batch = await asyncio.wait_for(feed.batch(), 10)
+        batch = await asyncio.wait_for(feed.read_batch(), 10)
         found += [signal.path for signal in batch if isinstance(signal, FileOpened)]
-        feed.done(len(batch))
+        feed.mark_done(len(batch))
     for thread in threads:
         thread.join()
 
@@ -138,9 +138,9 @@ async def test_concurrent_puts_lose_no_signal() -> None:
 
 
 async def test_status_reports_age_of_oldest_signal() -> None:
-    feed = Feed()
-    assert feed.status()["oldest"] == 0.0
+    feed = SignalQueue()
+    assert feed.get_status()["oldest"] == 0.0
     feed.put(replace(saved("a"), id="x"))
     await asyncio.sleep(0.02)
 
-    assert 0.01 < feed.status()["oldest"] < 5
+    assert 0.01 < feed.get_status()["oldest"] < 5

@@ -15,9 +15,9 @@ import pytest
 
 from hunchd.domain.errors import Overloaded
 from hunchd.domain.signal import FileDeleted, FileOpened, FileSaved, FilesChanged, Signal
-from hunchd.repository.ignore import IgnoreRules, Limits, walk
+from hunchd.repository.ignore import IgnoreRules, WalkLimits, walk_tree
 from hunchd.signals.files import FileWatcher, WatchOptions
-from hunchd.signals.watching import WatchThread
+from hunchd.signals.watching import WatcherThread
 from tests.signals.inbox import Inbox, eventually
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="uses inotify")
@@ -30,7 +30,7 @@ class Watched:
         self.root = root
         self.inbox = Inbox()
         chosen = WatchOptions(**options)  # type: ignore[arg-type]
-        self.thread = WatchThread("test")
+        self.thread = WatcherThread("test")
         self.thread.start()
         self.watcher = FileWatcher(root, IgnoreRules.load(root), emit or self.inbox, options=chosen, thread=self.thread)
         self.watcher.start()
@@ -47,7 +47,7 @@ class Watched:
         return [one.path for one in self.inbox.of(FileDeleted)]
 
     def equals_the_disk(self) -> bool:
-        return self.watcher.known() == frozenset(path for path, _ in walk(self.root))
+        return self.watcher.list_known_files() == frozenset(path for path, _ in walk_tree(self.root))
 
 
 Watch = Callable[..., Watched]
@@ -79,7 +79,7 @@ def tree(tmp_path: Path) -> Path:
 def test_existing_files_are_known_without_signals(tree: Path, watch: Watch) -> None:
     watched = watch()
 
-    assert watched.watcher.known() == {"a.py", "src/b.py", "src/deep/c.py"}
+    assert watched.watcher.list_known_files() == {"a.py", "src/b.py", "src/deep/c.py"}
     assert watched.inbox.rest(0.3) == []
     assert watched.watcher.status()["watched"] == 3
 
@@ -151,7 +151,7 @@ def test_editor_save_strategies_emit_one_save(tree: Path, watch: Watch, save: Ca
     watched.inbox.rest(0.5)
     assert watched.saved() == ["src/b.py"]
     assert watched.deleted() == []
-    assert len([path for path in watched.watcher.known() if path.startswith("src/b")]) == 1
+    assert len([path for path in watched.watcher.list_known_files() if path.startswith("src/b")]) == 1
 
 
 def test_new_folders_are_scanned_and_watched(tree: Path, watch: Watch) -> None:
@@ -212,7 +212,7 @@ def test_changed_gitignore_updates_watched_files(tree: Path, watch: Watch) -> No
 
     (tree / ".gitignore").write_text("src/\n")
     watched.inbox.wait(lambda: len(watched.deleted()) == 2)
-    assert watched.watcher.known() == {".gitignore", "a.py"}
+    assert watched.watcher.list_known_files() == {".gitignore", "a.py"}
     (tree / ".gitignore").write_text("")
     watched.inbox.wait(lambda: "src/deep/c.py" in watched.saved())
 
@@ -230,7 +230,7 @@ def test_nested_repository_is_ignored(tree: Path, watch: Watch) -> None:
     (tree / "other/x.py").write_text("2\n")
 
     assert watched.inbox.rest(0.4) == []
-    assert "other/x.py" not in watched.watcher.known()
+    assert "other/x.py" not in watched.watcher.list_known_files()
 
 
 def test_symlinks_and_special_files_are_ignored(tree: Path, tmp_path: Path, watch: Watch) -> None:
@@ -383,7 +383,7 @@ def test_queue_overflow_triggers_rescan(tree: Path, watch: Watch, short_queue: P
 
 
 def test_folders_over_watch_limit_are_polled(tree: Path, watch: Watch, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hunchd.signals.files.SHORTEST_POLL", 0.1)
+    monkeypatch.setattr("hunchd.signals.files.MIN_POLL_SECONDS", 0.1)
     watched = watch(max_watches=1)
 
     status = watched.watcher.status()
@@ -400,7 +400,7 @@ def test_folders_over_watch_limit_are_polled(tree: Path, watch: Watch, monkeypat
 
 
 def test_tree_without_inotify_is_polled(tree: Path, watch: Watch, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hunchd.signals.files.SHORTEST_POLL", 0.1)
+    monkeypatch.setattr("hunchd.signals.files.MIN_POLL_SECONDS", 0.1)
     monkeypatch.setattr("watchdog.observers.inotify_c.inotify_init", lambda: -1)
     watched = watch()
 
@@ -415,7 +415,7 @@ def test_huge_folder_is_truncated_in_status(tree: Path, watch: Watch) -> None:
     for number in range(60):
         (tree / f"src/f{number:02}.py").write_text("1\n")
 
-    watched = watch(limits=Limits(entries_per_folder=50))
+    watched = watch(limits=WalkLimits(entries_per_folder=50))
 
     assert watched.watcher.status()["files"] <= 51
     assert "50 entries" in watched.watcher.status()["truncated"]
@@ -424,7 +424,7 @@ def test_huge_folder_is_truncated_in_status(tree: Path, watch: Watch) -> None:
 def test_moved_root_is_missing_until_it_returns(
     tree: Path, tmp_path: Path, watch: Watch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hunchd.signals.files.MISSING_CHECK", 0.05)
+    monkeypatch.setattr("hunchd.signals.files.MISSING_ROOT_INTERVAL", 0.05)
     watched = watch()
     away = tmp_path / "away"
 
@@ -444,7 +444,7 @@ def test_moved_root_is_missing_until_it_returns(
 
 
 def test_recreated_root_is_watched_again(tree: Path, watch: Watch, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hunchd.signals.files.MISSING_CHECK", 0.05)
+    monkeypatch.setattr("hunchd.signals.files.MISSING_ROOT_INTERVAL", 0.05)
     watched = watch()
 
     shutil.rmtree(tree)
@@ -456,8 +456,8 @@ def test_recreated_root_is_watched_again(tree: Path, watch: Watch, monkeypatch: 
     eventually(watched.equals_the_disk)
 
 
-def test_root_missing_at_start_is_awaited(tmp_path: Path, thread: WatchThread, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hunchd.signals.files.MISSING_CHECK", 0.05)
+def test_root_missing_at_start_is_awaited(tmp_path: Path, thread: WatcherThread, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hunchd.signals.files.MISSING_ROOT_INTERVAL", 0.05)
     root, inbox = tmp_path / "later", Inbox()
     watcher = FileWatcher(root, IgnoreRules.load(root), inbox, thread=thread)
     watcher.start()
@@ -467,7 +467,7 @@ def test_root_missing_at_start_is_awaited(tmp_path: Path, thread: WatchThread, m
     (root / "a.py").write_text("1\n")
     assert watcher.wait_ready(5)
 
-    assert watcher.known() == {"a.py"}
+    assert watcher.list_known_files() == {"a.py"}
     watcher.stop()
 
 

@@ -15,14 +15,14 @@ from hunchd.domain.signal import (
     Commit,
     FilesChanged,
     Merge,
-    OperationBegan,
+    OperationStarted,
     OperationEnded,
     Rewrite,
     Signal,
 )
-from hunchd.repository.layout import find
+from hunchd.repository.layout import find_repository
 from hunchd.signals.git import GitWatcher
-from hunchd.signals.watching import WatchThread
+from hunchd.signals.watching import WatcherThread
 from tests.signals.inbox import Inbox, eventually
 
 
@@ -58,11 +58,11 @@ Watch = Callable[..., Inbox]
 
 
 @pytest.fixture
-def watch(thread: WatchThread) -> Iterator[Watch]:
+def watch(thread: WatcherThread) -> Iterator[Watch]:
     watchers: list[GitWatcher] = []
 
     def begin(root: Path, *, linked: bool = False) -> Inbox:
-        layout = find(root)
+        layout = find_repository(root)
         assert layout is not None
         inbox = Inbox()
         watcher = GitWatcher(layout, inbox, thread=thread, linked=linked)
@@ -164,7 +164,7 @@ def test_conflicting_merge_is_operation_until_commit(repository: Path, watch: Wa
     inbox = watch(repository)
 
     git(repository, "merge", "clash", check=False)
-    inbox.wait(lambda: inbox.of(OperationBegan))
+    inbox.wait(lambda: inbox.of(OperationStarted))
     (repository / "a.txt").write_text("resolved\n")
     git(repository, "commit", "-qam", "merged by hand")
     inbox.wait(lambda: inbox.of(Merge))
@@ -182,13 +182,13 @@ def test_aborted_merge_ends_at_old_head(repository: Path, watch: Watch) -> None:
     inbox = watch(repository)
 
     git(repository, "merge", "clash", check=False)
-    inbox.wait(lambda: inbox.of(OperationBegan))
+    inbox.wait(lambda: inbox.of(OperationStarted))
     git(repository, "merge", "--abort")
     inbox.wait(lambda: inbox.of(OperationEnded))
 
     ended = inbox.of(OperationEnded)[0]
     assert ended.old == ended.new
-    assert [type(one) for one in inbox.rest(0.3)] == [OperationBegan, OperationEnded]
+    assert [type(one) for one in inbox.rest(0.3)] == [OperationStarted, OperationEnded]
 
 
 def test_amend_and_reset_emit_rewrite(repository: Path, watch: Watch) -> None:
@@ -248,13 +248,13 @@ def test_aborted_rebase_ends_at_old_head(repository: Path, watch: Watch) -> None
     inbox = watch(repository)
 
     git(repository, "rebase", "main", check=False)
-    inbox.wait(lambda: inbox.of(OperationBegan))
+    inbox.wait(lambda: inbox.of(OperationStarted))
     git(repository, "rebase", "--abort")
     inbox.wait(lambda: inbox.of(OperationEnded))
 
     ended = inbox.of(OperationEnded)[0]
     assert (ended.operation, ended.branch, ended.old, ended.new) == ("rebase", "clash", old, old)
-    assert [type(one) for one in inbox.rest(0.3)] == [OperationBegan, OperationEnded]
+    assert [type(one) for one in inbox.rest(0.3)] == [OperationStarted, OperationEnded]
 
 
 def test_watcher_started_during_rebase_knows_origin(repository: Path, watch: Watch) -> None:
@@ -365,7 +365,7 @@ def test_added_and_removed_worktrees_are_tracked(repository: Path, tmp_path: Pat
 def test_moved_repository_is_found_again(
     repository: Path, tmp_path: Path, watch: Watch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hunchd.signals.git.SLOW_CHECK", 0.2)
+    monkeypatch.setattr("hunchd.signals.git.CHECK_INTERVAL", 0.2)
     inbox = watch(repository)
     status = inbox.watcher.status  # type: ignore[attr-defined]
     away = tmp_path / "away"
@@ -396,7 +396,7 @@ def test_reftable_repository_emits_files_changed(repository: Path, watch: Watch)
     assert "reftable" in inbox.watcher.status()["reason"]  # type: ignore[attr-defined]
 
 
-def test_overloaded_signal_is_retried(repository: Path, thread: WatchThread) -> None:
+def test_overloaded_signal_is_retried(repository: Path, thread: WatcherThread) -> None:
     from hunchd.domain.errors import Overloaded
 
     inbox = Inbox()
@@ -408,7 +408,7 @@ def test_overloaded_signal_is_retried(repository: Path, thread: WatchThread) -> 
             raise Overloaded("full", retry_after=0.05)
         inbox(signal)
 
-    layout = find(repository)
+    layout = find_repository(repository)
     assert layout is not None
     watcher = GitWatcher(layout, emit, thread=thread)
     watcher.start()

@@ -13,14 +13,14 @@ from pathlib import Path
 import pytest
 
 from hunchd.domain.errors import ConfigError
-from hunchd.signals.spool import MOST_ASIDE, SpoolWatcher, drain, prepare
-from hunchd.signals.watching import WatchThread
+from hunchd.signals.spool import MAX_SET_ASIDE, SpoolWatcher, open_spool, create_spool_folders
+from hunchd.signals.watching import WatcherThread
 
 
 @pytest.fixture
 def spool(tmp_path: Path) -> Path:
     directory = tmp_path / "spool"
-    prepare(directory)
+    create_spool_folders(directory)
     return directory
 
 
@@ -39,18 +39,18 @@ def test_shell_hook_messages_are_read(spool: Path) -> None:
         printf '{"kind":"commit","sha":"%s"}\n' 3 >>"$1/lines"
     """
     subprocess.run(["sh", "-c", script, "sh", str(spool)], check=True)
-    letters = drain(spool)
+    letters = open_spool(spool)
 
     assert sorted(entry.raw["sha"] for entry in letters if entry.raw) == ["1", "2", "3"]
     letters.acknowledge()
-    assert list(drain(spool)) == []
-    assert letters.set_aside == 0
+    assert list(open_spool(spool)) == []
+    assert letters.set_aside_count == 0
 
 
 def test_message_with_raw_tab_is_parsed(spool: Path) -> None:
     put(spool, "a.json", b'{"kind":"commit","project":"/a\tb"}')
 
-    assert [entry.raw for entry in drain(spool)] == [{"kind": "commit", "project": "/a\tb"}]
+    assert [entry.raw for entry in open_spool(spool)] == [{"kind": "commit", "project": "/a\tb"}]
 
 
 def test_drain_repeats_messages_until_acknowledged(spool: Path) -> None:
@@ -58,8 +58,8 @@ def test_drain_repeats_messages_until_acknowledged(spool: Path) -> None:
     (spool / "lines").write_text('{"n":1}\n{"n":2}\n')
     (spool / "lines").chmod(0o600)
 
-    first = list(drain(spool))
-    again = list(drain(spool))
+    first = list(open_spool(spool))
+    again = list(open_spool(spool))
 
     assert len(first) == 3
     assert first == again
@@ -70,13 +70,13 @@ def test_lines_appended_during_drain_are_kept(spool: Path) -> None:
     (spool / "lines").write_text('{"n":1}\n')
     (spool / "lines").chmod(0o600)
     writer = (spool / "lines").open("a")
-    letters = drain(spool)
+    letters = open_spool(spool)
     seen = list(letters)
 
     writer.write('{"n":2}\n')
     writer.close()
     letters.acknowledge()
-    after = list(drain(spool))
+    after = list(open_spool(spool))
 
     assert [entry.raw for entry in seen] == [{"n": 1}]
     assert [entry.raw for entry in after] == [{"n": 1}, {"n": 2}]
@@ -85,12 +85,12 @@ def test_lines_appended_during_drain_are_kept(spool: Path) -> None:
 
 def test_incomplete_line_is_awaited_then_rejected(spool: Path) -> None:
     place = put(spool, "lines.1", b'{"n":1}\n{"n":')
-    assert list(drain(spool)) == []
+    assert list(open_spool(spool)) == []
     os.utime(place, (time.time() - 60, time.time() - 60))
 
-    letters = drain(spool)
+    letters = open_spool(spool)
     assert [entry.raw for entry in letters] == [{"n": 1}, None]
-    assert letters.set_aside == 1
+    assert letters.set_aside_count == 1
 
 
 def test_messages_are_read_oldest_first(spool: Path) -> None:
@@ -98,7 +98,7 @@ def test_messages_are_read_oldest_first(spool: Path) -> None:
         place = put(spool, name, {"name": name})
         os.utime(place, (time.time() - age, time.time() - age))
 
-    assert [entry.raw for entry in drain(spool)] == [{"name": "a"}, {"name": "m"}, {"name": "z"}]
+    assert [entry.raw for entry in open_spool(spool)] == [{"name": "a"}, {"name": "m"}, {"name": "z"}]
 
 
 @pytest.mark.parametrize(
@@ -108,12 +108,12 @@ def test_messages_are_read_oldest_first(spool: Path) -> None:
 def test_invalid_messages_are_set_aside(spool: Path, content: bytes) -> None:
     put(spool, "bad", content)
     put(spool, "good", {"n": 1})
-    letters = drain(spool)
+    letters = open_spool(spool)
 
     entries = list(letters)
 
     assert {entry.name: bool(entry.error) for entry in entries} == {"bad": True, "good": False}
-    assert letters.set_aside == 1
+    assert letters.set_aside_count == 1
     assert (spool / "aside" / "bad").exists()
     letters.acknowledge()
     assert list((spool / "new").iterdir()) == []
@@ -122,10 +122,10 @@ def test_invalid_messages_are_set_aside(spool: Path, content: bytes) -> None:
 def test_oversized_line_is_set_aside(spool: Path) -> None:
     (spool / "lines").write_text('{"n":1}\n{"n":"' + "x" * 5_000 + '"}\n{"n":3}\n')
     (spool / "lines").chmod(0o600)
-    letters = drain(spool)
+    letters = open_spool(spool)
 
     assert [entry.raw for entry in letters] == [{"n": 1}, None, {"n": 3}]
-    assert letters.set_aside == 1
+    assert letters.set_aside_count == 1
 
 
 def test_unsafe_files_are_not_read(spool: Path, tmp_path: Path) -> None:
@@ -139,33 +139,33 @@ def test_unsafe_files_are_not_read(spool: Path, tmp_path: Path) -> None:
     if os.getuid() == 0:
         os.chown(put(spool, "foreign", {"n": 2}), 12345, 12345)
         expected.add("foreign")
-    letters = drain(spool)
+    letters = open_spool(spool)
     began = time.monotonic()
 
     entries = list(letters)
 
     assert {entry.name for entry in entries if entry.error} == expected
     assert all(entry.raw is None for entry in entries)
-    assert letters.set_aside == len(expected)
+    assert letters.set_aside_count == len(expected)
     assert list((spool / "new").iterdir()) == []
     assert secret.exists()
     assert time.monotonic() - began < 1
 
 
 def test_set_aside_messages_are_limited(spool: Path) -> None:
-    for number in range(MOST_ASIDE + 30):
+    for number in range(MAX_SET_ASIDE + 30):
         put(spool, f"bad{number}", b"nonsense")
-    letters = drain(spool)
+    letters = open_spool(spool)
     list(letters)
     letters.acknowledge()
 
-    assert len(list((spool / "aside").iterdir())) == MOST_ASIDE
+    assert len(list((spool / "aside").iterdir())) == MAX_SET_ASIDE
 
 
 def test_spool_folders_are_private(tmp_path: Path) -> None:
     old = os.umask(0)
     try:
-        prepare(tmp_path / "spool")
+        create_spool_folders(tmp_path / "spool")
     finally:
         os.umask(old)
     for folder in ("", "tmp", "new", "aside"):
@@ -177,10 +177,10 @@ def test_symlinked_spool_raises_config_error(tmp_path: Path) -> None:
     (tmp_path / "spool").symlink_to(tmp_path / "elsewhere")
 
     with pytest.raises(ConfigError, match="link"):
-        prepare(tmp_path / "spool")
+        create_spool_folders(tmp_path / "spool")
 
 
-def test_new_message_triggers_callback(spool: Path, thread: WatchThread) -> None:
+def test_new_message_triggers_callback(spool: Path, thread: WatcherThread) -> None:
     news = threading.Semaphore(0)
     watcher = SpoolWatcher(spool, news.release, thread=thread)
     watcher.start()
@@ -196,17 +196,17 @@ def test_new_message_triggers_callback(spool: Path, thread: WatchThread) -> None
 
 
 def test_remaining_messages_trigger_callback_again(
-    spool: Path, thread: WatchThread, monkeypatch: pytest.MonkeyPatch
+    spool: Path, thread: WatcherThread, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hunchd.signals.spool.SECOND_LOOK", 0.05)
-    monkeypatch.setattr("hunchd.signals.spool.MOST_FILES", 10)
+    monkeypatch.setattr("hunchd.signals.spool.RECHECK_DELAY", 0.05)
+    monkeypatch.setattr("hunchd.signals.spool.MAX_FILES", 10)
     for number in range(25):
         put(spool, f"{number}.json", {"n": number})
     found: list[object] = []
     quiet = threading.Event()
 
     def news() -> None:
-        letters = drain(spool)
+        letters = open_spool(spool)
         found.extend(entry.raw for entry in letters)
         letters.acknowledge()
         if not any((spool / "new").iterdir()):

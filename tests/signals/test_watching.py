@@ -12,50 +12,50 @@ from watchdog.observers.polling import PollingObserver
 from hunchd.domain.signal import FileDeleted, FileSaved
 from hunchd.repository.ignore import IgnoreRules
 from hunchd.signals.files import FileWatcher
-from hunchd.signals.folders import ObservedFolders
-from hunchd.signals.watching import WatchThread
+from hunchd.signals.folders import ObserverBackend
+from hunchd.signals.watching import WatcherThread
 from tests.signals.inbox import Inbox, eventually
 
 
 def test_timers_run_in_order_unless_cancelled() -> None:
-    thread = WatchThread("test")
+    thread = WatcherThread("test")
     ran: list[str] = []
     done = threading.Event()
 
     def plan() -> None:
-        thread.later(0.06, lambda: ran.append("late"))
-        thread.later(0.08, done.set)
-        thread.later(0.02, lambda: ran.append("early"))
-        thread.later(0.04, lambda: ran.append("never")).cancel()
+        thread.call_later(0.06, lambda: ran.append("late"))
+        thread.call_later(0.08, done.set)
+        thread.call_later(0.02, lambda: ran.append("early"))
+        thread.call_later(0.04, lambda: ran.append("never")).cancel()
 
     thread.start()
-    thread.submit(plan)
+    thread.call_soon(plan)
     assert done.wait(5)
     thread.stop()
 
     assert ran == ["early", "late"]
-    assert not thread.alive
+    assert not thread.is_alive
 
 
 def test_failing_call_is_counted() -> None:
-    thread = WatchThread("test")
+    thread = WatcherThread("test")
     done = threading.Event()
     thread.start()
 
-    thread.submit(lambda: 1 // 0)
-    thread.submit(done.set)
+    thread.call_soon(lambda: 1 // 0)
+    thread.call_soon(done.set)
 
     assert done.wait(5)
-    assert thread.failures == 1
+    assert thread.failure_count == 1
     thread.stop()
 
 
 def test_stop_before_start_releases_descriptors() -> None:
     before = len(list(Path("/proc/self/fd").iterdir()))
-    thread = WatchThread("test")
+    thread = WatcherThread("test")
     thread.stop()
     thread.stop()
-    thread.submit(lambda: None)
+    thread.call_soon(lambda: None)
 
     assert len(list(Path("/proc/self/fd").iterdir())) == before
 
@@ -63,7 +63,7 @@ def test_stop_before_start_releases_descriptors() -> None:
 def test_repeated_start_stop_leaks_no_descriptor() -> None:
     before = len(list(Path("/proc/self/fd").iterdir()))
     for _ in range(50):
-        thread = WatchThread("test")
+        thread = WatcherThread("test")
         thread.start()
         thread.stop()
 
@@ -71,7 +71,7 @@ def test_repeated_start_stop_leaks_no_descriptor() -> None:
 
 
 def test_two_listeners_of_folder_both_notified(tmp_path: Path) -> None:
-    thread = WatchThread("test")
+    thread = WatcherThread("test")
     thread.start()
     inboxes = [Inbox(), Inbox()]
     watchers = [FileWatcher(tmp_path, IgnoreRules.load(tmp_path), inbox, thread=thread) for inbox in inboxes]
@@ -95,12 +95,12 @@ def test_two_listeners_of_folder_both_notified(tmp_path: Path) -> None:
 
 def test_observer_backend_reports_same_events(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "hunchd.signals.watching.folders", lambda host: ObservedFolders(host, PollingObserver(timeout=0.05))
+        "hunchd.signals.watching.folders", lambda host: ObserverBackend(host, PollingObserver(timeout=0.05))
     )
     (tmp_path / "src").mkdir()
     (tmp_path / "src/a.py").write_text("1")
     inbox = Inbox()
-    thread = WatchThread("test")
+    thread = WatcherThread("test")
     thread.start()
     watcher = FileWatcher(tmp_path, IgnoreRules.load(tmp_path), inbox, thread=thread)
     watcher.start()

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from hunchd.domain.memory import Artifact, Kind, Levels, Memory, Scope, Usage
-from hunchd.store.database.tables import DIMENSIONS, Row, plain, stored, with_vector
+from hunchd.store.database.tables import DIMENSIONS, Row, memory_to_plain, build_row, set_vector
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 MODEL = "words"
@@ -70,9 +70,9 @@ def vector_of(text: str) -> bytes:
 
 def row_of(memory: Memory) -> Row:
     """Return the row of a memory whose text has no vector yet."""
-    return stored(plain(memory))
+    return build_row(memory_to_plain(memory))
 
 
 def embedded(memory: Memory) -> Row:
     """Return the row of a memory with the vector of its content."""
-    return with_vector(row_of(memory), vector_of(memory.content), MODEL)
+    return set_vector(row_of(memory), vector_of(memory.content), MODEL)

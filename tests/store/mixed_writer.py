@@ -12,13 +12,13 @@ import sys
 from pathlib import Path
 
 from hunchd.store.database.collection import Collection
-from hunchd.store.database.lance import new_session
+from hunchd.store.database.lance import create_session
 from tests.store.examples import embedded, memory
 
 
 async def write_for_ever(folder: Path, seed: int) -> None:
     chance = random.Random(seed)
-    collection = await Collection.open(folder, new_session())
+    collection = await Collection.open(folder, create_session())
     say("ready")
     for step in range(10**9):
         what = chance.choices(["put", "put many", "delete", "optimise", "purge"], [8, 4, 3, 2, 1])[0]

@@ -25,8 +25,8 @@ def test_put_outlines_are_returned(tmp_path: Path) -> None:
     with CodeCache(tmp_path / "c", writable=True) as cache:
         cache.put([outline("a.py", "f", "g"), outline("b.py", "f")])
         assert cache.get("a.py", words=True) == outline("a.py", "f", "g")
-        assert list(cache.outlines()) == [outline("a.py", "f", "g"), outline("b.py", "f")]
-        assert cache.blobs() == {"a.py": "b1", "b.py": "b1"}
+        assert list(cache.iterate_outlines()) == [outline("a.py", "f", "g"), outline("b.py", "f")]
+        assert cache.load_blob_ids() == {"a.py": "b1", "b.py": "b1"}
         assert cache.get("none.py") is None
 
 
@@ -46,13 +46,13 @@ def test_views_are_replaced_and_removed_with_outlines(tmp_path: Path) -> None:
     with CodeCache(tmp_path / "c", writable=True) as cache:
         cache.put([outline("a.py", "old"), outline("b.py", "f", "g")], view=shown)
         cache.put([outline("a.py", "new", blob="b2")], view=shown)
-        assert cache.views(["a.py", "b.py", "c.py"]) == {
+        assert cache.load_views(["a.py", "b.py", "c.py"]) == {
             "a.py": shown(outline("a.py", "new", blob="b2")),
             "b.py": shown(outline("b.py", "f", "g")),
         }
-        assert (cache.uses("a.py"), cache.uses("c.py")) == ({"used"}, set())
+        assert (cache.load_used_names("a.py"), cache.load_used_names("c.py")) == ({"used"}, set())
         cache.remove(["b.py"])
-        assert cache.views(["b.py"]) == cache.views([]) == {}
+        assert cache.load_views(["b.py"]) == cache.load_views([]) == {}
 
 
 def test_put_existing_path_replaces_outline(tmp_path: Path) -> None:
@@ -62,7 +62,7 @@ def test_put_existing_path_replaces_outline(tmp_path: Path) -> None:
         assert cache.find_symbol("old") == []
         assert [path for path, _ in cache.find_symbol("new")] == ["a.py"]
         cache.remove(["a.py", "never.py"])
-        assert cache.blobs() == {}
+        assert cache.load_blob_ids() == {}
         assert cache.find_symbol("new") == []
 
 
@@ -83,9 +83,9 @@ def test_reader_sees_committed_writes(tmp_path: Path) -> None:
 def test_restamp_updates_stamps(tmp_path: Path) -> None:
     with CodeCache(tmp_path / "c", writable=True) as cache:
         cache.put([outline("a.py"), outline("b.py")], {"a.py": 7})
-        assert cache.stamps() == {"a.py": 7}
-        cache.restamp({"b.py": 8})
-        assert cache.stamps() == {"a.py": 7, "b.py": 8}
+        assert cache.load_stamps() == {"a.py": 7}
+        cache.update_stamps({"b.py": 8})
+        assert cache.load_stamps() == {"a.py": 7, "b.py": 8}
 
 
 @pytest.mark.parametrize("damage", [b"", b"no database at all" * 100, b"SQLite format 3\0" + b"\xff" * 5000])
@@ -95,7 +95,7 @@ def test_damaged_cache_is_recreated(tmp_path: Path, caplog: pytest.LogCaptureFix
     with CodeCache(path) as reader:
         assert reader.get("a.py") is None
     with CodeCache(path, writable=True) as cache:
-        assert cache.blobs() == {}
+        assert cache.load_blob_ids() == {}
         cache.put([outline("a.py")])
         assert cache.get("a.py") is not None
     said = [message for message in caplog.messages if message.endswith("; recreating it")]
@@ -125,7 +125,7 @@ def test_concurrent_cache_creation_succeeds(tmp_path: Path) -> None:
     (tmp_path / "first").hardlink_to(path)
     with CodeCache(path, writable=True) as cache:
         cache.put([FileOutline("a.py", "1", "python", 1, 1)])
-        assert cache.blobs() == {"a.py": "1"}
+        assert cache.load_blob_ids() == {"a.py": "1"}
     assert path.samefile(tmp_path / "first")
 
 
@@ -142,7 +142,7 @@ def test_cache_of_other_version_is_recreated(
     with CodeCache(path) as reader:
         assert reader.get("a.py") is None
     with CodeCache(path, writable=True) as cache:
-        assert cache.blobs() == {}
+        assert cache.load_blob_ids() == {}
     said = f"{path} was written by {which} version of hunchd (format {version}, expected {code.VERSION}); recreating it"
     assert caplog.messages == [said]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hunchd.store.database.folders import bytes_in
+from hunchd.store.database.folders import measure_folder
 
 
 def test_folder_size_excludes_snapshots(tmp_path: Path) -> None:
@@ -16,8 +16,8 @@ def test_folder_size_excludes_snapshots(tmp_path: Path) -> None:
         file = tmp_path / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(b"x" * size)
-    assert bytes_in(tmp_path) == 15
-    assert bytes_in(tmp_path / "nowhere") == 0
+    assert measure_folder(tmp_path) == 15
+    assert measure_folder(tmp_path / "nowhere") == 0
 
 
 def test_folder_size_ignores_vanishing_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -30,4 +30,4 @@ def test_folder_size_ignores_vanishing_files(tmp_path: Path, monkeypatch: pytest
         return stat(path, **how)
 
     monkeypatch.setattr(os, "stat", vanishing)
-    assert bytes_in(tmp_path) == 5
+    assert measure_folder(tmp_path) == 5

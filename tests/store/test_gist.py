@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hunchd.domain.memory import Artifact, Kind, Scope, Status, Usage
-from hunchd.store.database.gist import gist_of
-from hunchd.store.database.tables import memory_of
+from hunchd.store.database.gist import decode_ranking_view
+from hunchd.store.database.tables import get_memory
 from tests.store.examples import memory, row_of
 
 TEXTS = st.none() | st.text(max_size=20)
@@ -41,7 +41,7 @@ SOURCES = st.dictionaries(
 )
 def test_ranking_view_equals_memory_fields(given: dict[str, Any]) -> None:
     body = row_of(replace(memory(1, "a title"), **given))["body"]
-    gist, whole = gist_of(body), memory_of({"body": body})
+    gist, whole = decode_ranking_view(body), get_memory({"body": body})
     names = [name for name in dir(whole) if not name.startswith("_") and hasattr(gist, name)]
     assert {"id", "title", "content", "at", "updated", "source", "status", "importance", "project"} <= set(names)
     for name in names:

@@ -16,12 +16,12 @@ from pathlib import Path
 import pytest
 
 from hunchd.domain.errors import Conflict, InvalidInput, Overloaded, StoreError, TooLarge, Unavailable
-from hunchd.store.files import Files
-from hunchd.store.journal.journal import Journal, Limits, Record
+from hunchd.store.files import FileOperations
+from hunchd.store.journal.journal import Journal, JournalLimits, JournalRecord
 from tests.faults.failing import SlowFiles
 from tests.faults.records import numbers_in, record, records, segments
 
-SMALL = Limits(segment_bytes=2_000, reserve_bytes=0, remembered_ids=100)
+SMALL = JournalLimits(segment_bytes=2_000, reserve_bytes=0, remembered_ids=100)
 
 
 @pytest.fixture
@@ -38,28 +38,28 @@ async def test_replay_after_restart_preserves_order(folder: Path) -> None:
         assert await journal.append(records([3])) == [3]
 
     async with Journal.open(folder) as journal:
-        assert list(journal.replay()) == [(number, record(number)) for number in (1, 2, 3)]
+        assert list(journal.iterate_records()) == [(number, record(number)) for number in (1, 2, 3)]
 
 
 async def test_append_while_write_task_ends_is_written(folder: Path) -> None:
     async with Journal.open(folder) as journal:
         first = asyncio.ensure_future(journal.append(records([1])))
-        while not journal.pending:
+        while not journal.pending_count:
             await asyncio.sleep(0)
-        [group] = journal._unwritten()
-        await group.done  # the task has looked for more and found nothing; that it ended is not known yet
+        [group] = journal._list_unwritten()
+        await group.done_future  # the task has looked for more and found nothing; that it ended is not known yet
         async with asyncio.timeout(10):
             assert await journal.append(records([2])) == [2]
         await first
 
 
 async def test_record_with_any_json_round_trips(folder: Path) -> None:
-    strange = Record(
+    strange = JournalRecord(
         "id", "signal", None, {"text": 'é 漢字 \ud800 \x00 "\\', "deep": [[{"a": None}]], "big": 2**70}, 0.5
     )
     async with Journal.open(folder) as journal:
         await journal.append([strange])
-        assert list(journal.replay()) == [(1, strange)]
+        assert list(journal.iterate_records()) == [(1, strange)]
 
 
 async def test_append_duplicate_id_returns_first_sequence(folder: Path) -> None:
@@ -81,7 +81,7 @@ async def test_restart_remembers_ids_of_dropped_segments(folder: Path) -> None:
     async with Journal.open(folder, limits=SMALL) as journal:
         given = await journal.append(records(range(50)))
         await journal.append(records(range(50, 60)))
-        await journal.checkpoint(55)
+        await journal.write_checkpoint(55)
     for _ in range(3):
         async with Journal.open(folder, limits=SMALL) as journal:
             assert await journal.append(records(range(50))) == given
@@ -92,7 +92,7 @@ async def test_id_log_keeps_configured_number(folder: Path) -> None:
     async with Journal.open(folder, limits=SMALL) as journal:
         for start in range(0, 1_000, 50):
             given = await journal.append(records(range(start, start + 50)))
-            await journal.checkpoint(given[-1])
+            await journal.write_checkpoint(given[-1])
     async with Journal.open(folder, limits=SMALL) as journal:
         newest = await journal.append(records(range(900, 1_000)))
         assert newest == list(range(901, 1_001))
@@ -111,7 +111,7 @@ async def test_concurrent_appends_share_sync(folder: Path) -> None:
 
 @pytest.mark.parametrize("at", ["append", "checkpoint"])
 async def test_stalled_disk_is_reported_as_standstill(folder: Path, at: str) -> None:
-    class Stalled(Files):
+    class Stalled(FileOperations):
         goes_on = threading.Event()
 
         def sync(self, descriptor: int) -> None:
@@ -123,17 +123,17 @@ async def test_stalled_disk_is_reported_as_standstill(folder: Path, at: str) -> 
     async with Journal.open(folder, files=files, reserve_bytes=0) as journal:
         [first] = await journal.append(records([1]))
         files.goes_on.clear()
-        waiting = asyncio.ensure_future(journal.append(records([2])) if at == "append" else journal.checkpoint(first))
+        waiting = asyncio.ensure_future(journal.append(records([2])) if at == "append" else journal.write_checkpoint(first))
         await asyncio.sleep(0.05)
-        assert journal.standstill >= 0.03
+        assert journal.stalled_seconds >= 0.03
         assert not waiting.done()
         files.goes_on.set()
         await waiting
-        assert journal.standstill == 0.0
+        assert journal.stalled_seconds == 0.0
 
 
 async def test_appends_during_open_keep_order(folder: Path) -> None:
-    class SlowToRead(Files):
+    class SlowToRead(FileOperations):
         def read(self, path: Path) -> bytes:
             time.sleep(0.003)
             return super().read(path)
@@ -143,7 +143,7 @@ async def test_appends_during_open_keep_order(folder: Path) -> None:
             await journal.append(records([1_000 + number]))
     for turn in range(3):
         async with Journal.open(folder, limits=SMALL, files=SlowToRead()) as journal:
-            before = journal.last
+            before = journal.last_sequence
             appends = []
             for number in range(100):
                 appends.append(asyncio.ensure_future(journal.append([record(10_000 * turn + 5_000 + number)])))
@@ -177,12 +177,12 @@ async def test_cancelled_append_is_still_written(folder: Path) -> None:
 async def test_append_invalid_json_rejects_whole_batch(folder: Path) -> None:
     async with Journal.open(folder) as journal:
         with pytest.raises(InvalidInput, match="'bad' cannot be encoded"):
-            await journal.append([record(1), Record("bad", "signal", None, {"value": object()}, 0.0)])
+            await journal.append([record(1), JournalRecord("bad", "signal", None, {"value": object()}, 0.0)])
         deep: list[object] = []
         for _ in range(100_000):
             deep = [deep]
         with pytest.raises(InvalidInput):
-            await journal.append([Record("deep", "signal", None, {"value": deep}, 0.0)])
+            await journal.append([JournalRecord("deep", "signal", None, {"value": deep}, 0.0)])
         while deep:
             [deep] = deep  # type: ignore[assignment]
         assert numbers_in(journal) == []
@@ -194,7 +194,7 @@ async def test_append_invalid_json_rejects_whole_batch(folder: Path) -> None:
 
 async def test_append_over_max_pending_raises_overloaded(folder: Path) -> None:
     files = SlowFiles(seconds=0.02)
-    limits = Limits(max_pending=10, reserve_bytes=0)
+    limits = JournalLimits(max_pending=10, reserve_bytes=0)
     async with Journal.open(folder, limits=limits, files=files) as journal:
         answers = await asyncio.gather(
             *(journal.append(records([number])) for number in range(30)), return_exceptions=True
@@ -209,7 +209,7 @@ async def test_append_over_max_pending_raises_overloaded(folder: Path) -> None:
 
 
 async def test_append_over_max_kept_bytes_raises_overloaded(folder: Path) -> None:
-    limits = Limits(segment_bytes=2_000, reserve_bytes=0, max_kept_bytes=10_000)
+    limits = JournalLimits(segment_bytes=2_000, reserve_bytes=0, max_stored_bytes=10_000)
     async with Journal.open(folder, limits=limits) as journal:
         accepted = 0
         while accepted < 1_000:
@@ -218,7 +218,7 @@ async def test_append_over_max_kept_bytes_raises_overloaded(folder: Path) -> Non
             except Overloaded:
                 break
         assert journal.bytes <= 10_000 + 32  # the header of a segment begun by the last one
-        await journal.checkpoint(accepted)
+        await journal.write_checkpoint(accepted)
         assert await journal.append([record(5_000)]) == [accepted + 1]
 
 
@@ -230,23 +230,23 @@ async def test_checkpoint_limits_replay_and_frees_disk(folder: Path) -> None:
         for start in range(0, 200, 10):
             await journal.append(records(range(start, start + 10)))
         before = journal.bytes
-        assert journal.pending == 200
-        await journal.checkpoint(150)
-        assert journal.pending == 50
+        assert journal.pending_count == 200
+        await journal.write_checkpoint(150)
+        assert journal.pending_count == 50
         assert journal.bytes < before
-        await journal.checkpoint(100)  # an older one changes nothing
+        await journal.write_checkpoint(100)  # an older one changes nothing
         assert numbers_in(journal) == list(range(150, 200))
         assert numbers_in(journal, after=190) == list(range(190, 200))
     async with Journal.open(folder, limits=SMALL) as journal:
         assert numbers_in(journal) == list(range(150, 200))
-        assert journal.pending == 50
+        assert journal.pending_count == 50
 
 
 async def test_checkpoint_of_everything_drops_active_segment(folder: Path) -> None:
     async with Journal.open(folder) as journal:
         given = await journal.append([record(number, text="x" * 400) for number in range(1_000)])
-        await journal.checkpoint(given[-1])
-        assert journal.pending == 0
+        await journal.write_checkpoint(given[-1])
+        assert journal.pending_count == 0
         assert journal.bytes == 0
         assert segments(folder) == []
         assert await journal.append([record(1_000)]) == [1_001]
@@ -256,13 +256,13 @@ async def test_checkpoint_beyond_last_raises_value_error(folder: Path) -> None:
     async with Journal.open(folder) as journal:
         await journal.append(records([1]))
         with pytest.raises(ValueError, match="no record 2"):
-            await journal.checkpoint(2)
+            await journal.write_checkpoint(2)
 
 
 async def test_sequence_numbers_are_never_reused(folder: Path) -> None:
     async with Journal.open(folder, limits=SMALL) as journal:
         await journal.append(records(range(100)))
-        await journal.checkpoint(100)
+        await journal.write_checkpoint(100)
     for path in segments(folder):
         path.unlink()
     async with Journal.open(folder, limits=SMALL) as journal:
@@ -272,9 +272,9 @@ async def test_sequence_numbers_are_never_reused(folder: Path) -> None:
 async def test_replay_overtaken_by_checkpoint_ends(folder: Path) -> None:
     async with Journal.open(folder, limits=SMALL) as journal:
         await journal.append(records(range(100)))
-        replay = journal.replay()
+        replay = journal.iterate_records()
         next(replay)
-        await journal.checkpoint(100)
+        await journal.write_checkpoint(100)
         assert len(list(replay)) < 100
 
 
@@ -290,7 +290,7 @@ async def test_erase_project_removes_bytes_from_files(folder: Path) -> None:
         assert await journal.erase_project("gone") == 60
         assert numbers_in(journal) == list(range(0, 90, 3))
         await journal.append(records([100]))
-        assert journal.pending == 31
+        assert journal.pending_count == 31
     on_disk = b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
     assert not [number for number in range(90) if number % 3 and f"canary-{number}-x".encode() in on_disk]
     assert all(f"canary-{number}-x".encode() in on_disk for number in range(0, 90, 3))
@@ -298,13 +298,13 @@ async def test_erase_project_removes_bytes_from_files(folder: Path) -> None:
         assert numbers_in(journal) == [*range(0, 90, 3), 100]
         await asyncio.sleep(0)
         await journal.append(records([101]))
-        assert journal.set_aside == 0
+        assert journal.damage_count == 0
 
 
 async def test_erased_id_is_accepted_again(folder: Path) -> None:
     async with Journal.open(folder, limits=SMALL) as journal:
         await journal.append(records(range(60)))
-        await journal.checkpoint(40)
+        await journal.write_checkpoint(40)
         await journal.erase_project("p1")
         again = await journal.append(records([0, 59]))
         assert min(again) > 60
@@ -330,8 +330,8 @@ async def test_journal_files_are_private_with_any_umask(folder: Path, umask: int
     try:
         async with Journal.open(folder, limits=SMALL, reserve_bytes=4096) as journal:
             await journal.append(records(range(200)))
-            await journal.checkpoint(100)
-            await journal.rewrite(lambda record: record.data["number"] == 150)
+            await journal.write_checkpoint(100)
+            await journal.erase_records(lambda record: record.data["number"] == 150)
     finally:
         os.umask(before)
     assert {stat.S_IMODE(path.stat().st_mode) for path in folder.rglob("*")} == {0o600}
@@ -361,8 +361,8 @@ async def test_symlinked_segment_is_not_followed(folder: Path, tmp_path: Path) -
     (folder / "checkpoint.tmp").symlink_to(victim)
     async with Journal.open(folder) as journal:
         [sequence] = await journal.append(records([1]))
-        await journal.checkpoint(sequence)
-        assert journal.set_aside == 1  # a segment that cannot be read
+        await journal.write_checkpoint(sequence)
+        assert journal.damage_count == 1  # a segment that cannot be read
     assert victim.read_text() == "mine"
 
 
@@ -382,7 +382,7 @@ async def test_closed_journal_raises_unavailable(folder: Path) -> None:
     with pytest.raises(Unavailable):
         await journal.append(records([2]))
     with pytest.raises(Unavailable):
-        await journal.checkpoint(1)
+        await journal.write_checkpoint(1)
 
 
 async def test_close_waits_for_pending_appends(folder: Path) -> None:
@@ -413,7 +413,7 @@ async def test_open_with_long_backlog_is_quick(folder: Path) -> None:
     began = time.process_time()
     journal = Journal.open(folder)
     took = time.process_time() - began
-    assert journal.pending == 20_000
+    assert journal.pending_count == 20_000
     await journal.close()
     assert took < 0.1  # processor time; 20 ms on an idle machine
 
@@ -459,16 +459,16 @@ async def test_random_operations_keep_exactly_accepted_records(folder: Path, see
                 newest = max(newest, *sequences)
             case "checkpoint" if newest:
                 settled = max(settled, chance.randint(max(1, newest - 20), newest))
-                await journal.checkpoint(settled)
+                await journal.write_checkpoint(settled)
                 kept = {sequence: number for sequence, number in kept.items() if sequence > settled}
             case "erase" if kept:
                 gone = set(chance.sample(sorted(kept.values()), max(1, len(kept) // 4)))
-                assert await journal.rewrite(lambda one, gone=gone: one.data["number"] in gone) >= len(gone)
+                assert await journal.erase_records(lambda one, gone=gone: one.data["number"] in gone) >= len(gone)
                 kept = {sequence: number for sequence, number in kept.items() if number not in gone}
                 known = {number: sequence for number, sequence in known.items() if number not in gone}
             case "reopen":
                 await journal.close()
                 journal = Journal.open(folder, limits=SMALL)
-        assert {sequence: one.data["number"] for sequence, one in journal.replay()} == kept
-    assert (journal.pending, journal.set_aside) == (len(kept), 0)
+        assert {sequence: one.data["number"] for sequence, one in journal.iterate_records()} == kept
+    assert (journal.pending_count, journal.damage_count) == (len(kept), 0)
     await journal.close()

@@ -11,9 +11,9 @@ import pytest
 
 from hunchd.domain.filters import Filters
 from hunchd.store.database import lance
-from hunchd.store.database.collection import Collection, Written
-from hunchd.store.database.lance import Table, new_session
-from hunchd.store.database.tables import memory_of
+from hunchd.store.database.collection import Collection, WriteResult
+from hunchd.store.database.lance import Table, create_session
+from hunchd.store.database.tables import get_memory
 from tests.store.examples import MODEL, embedded, full_memory, memory, row_of, vector_of
 
 P = Filters(project="p")
@@ -21,7 +21,7 @@ P = Filters(project="p")
 
 @pytest.fixture
 async def collection(tmp_path: Path) -> AsyncIterator[Collection]:
-    opened = await Collection.open(tmp_path / "p", new_session())
+    opened = await Collection.open(tmp_path / "p", create_session())
     yield opened
     await opened.close()
 
@@ -32,33 +32,33 @@ def best(candidates: Any) -> list[int]:
 
 
 async def ids_found(collection: Collection, words: str, filters: Filters = P, vector: bytes | None = None) -> list[str]:
-    return [found.row["id"] for found in await collection.find(words, vector, MODEL, filters, 5, best)]
+    return [found.row["id"] for found in await collection.search(words, vector, MODEL, filters, 5, best)]
 
 
 async def test_memory_round_trips_through_row(collection: Collection) -> None:
     await collection.put([row_of(full_memory())])
     [row] = await collection.get(["m7"])
-    assert memory_of(row) == full_memory()
+    assert get_memory(row) == full_memory()
 
 
 async def test_concurrent_puts_deduplicate_ids(collection: Collection) -> None:
     await asyncio.gather(*(collection.put([row_of(memory(n % 20, f"round {n // 20}"))]) for n in range(60)))
-    rows, total = await collection.page(P, 100, None)
+    rows, total = await collection.load_page(P, 100, None)
     assert total == 20
-    assert {memory_of(row).content for row in rows} == {"round 2"}
+    assert {get_memory(row).content for row in rows} == {"round 2"}
 
 
 async def test_put_same_rows_is_idempotent(collection: Collection) -> None:
     rows = [row_of(memory(n)) for n in range(5)]
-    assert await collection.put(rows) == Written(added=5)
-    version = (await collection.state(MODEL))["version"]
-    assert await collection.put(rows) == Written(same=5)
-    assert (await collection.state(MODEL))["version"] == version
+    assert await collection.put(rows) == WriteResult(added=5)
+    version = (await collection.load_state(MODEL))["version"]
+    assert await collection.put(rows) == WriteResult(same=5)
+    assert (await collection.load_state(MODEL))["version"] == version
 
 
 async def test_put_batch_with_duplicate_id_keeps_last(collection: Collection) -> None:
     await collection.put([row_of(memory(1, "first")), row_of(memory(1, "second"))])
-    assert [memory_of(row).content for row in await collection.get(["m1"])] == ["second"]
+    assert [get_memory(row).content for row in await collection.get(["m1"])] == ["second"]
 
 
 async def test_overwrite_keeps_vector_of_same_text(collection: Collection) -> None:
@@ -69,7 +69,7 @@ async def test_overwrite_keeps_vector_of_same_text(collection: Collection) -> No
     await collection.put([row_of(memory(1, "the cache is warm"))])
     [row] = await collection.get(["m1"], None)
     assert row["vector"] is None
-    assert [waiting["id"] for waiting in await collection.without_vector(MODEL, 10)] == ["m1"]
+    assert [waiting["id"] for waiting in await collection.load_unembedded(MODEL, 10)] == ["m1"]
 
 
 async def test_word_search_works_before_and_after_indexing(collection: Collection) -> None:
@@ -101,7 +101,7 @@ async def test_pages_cover_all_rows_newest_first(collection: Collection) -> None
     seen: list[str] = []
     after = None
     while True:
-        rows, total = await collection.page(P, 3, after)
+        rows, total = await collection.load_page(P, 3, after)
         if not rows:
             break
         seen += [row["id"] for row in rows]
@@ -112,7 +112,7 @@ async def test_pages_cover_all_rows_newest_first(collection: Collection) -> None
 
 async def test_set_vectors_skips_changed_text(collection: Collection) -> None:
     await collection.put([row_of(memory(1, "old"))])
-    [waiting] = await collection.without_vector(MODEL, 1)
+    [waiting] = await collection.load_unembedded(MODEL, 1)
     await collection.put([row_of(memory(1, "new"))])
     assert await collection.set_vectors({"m1": (vector_of("old"), waiting["text_digest"])}, MODEL) == 0
     assert [row["embedded"] for row in await collection.get(["m1"], None)] == [False]
@@ -132,8 +132,8 @@ async def test_purge_removes_text_and_vector_from_files(collection: Collection, 
 
     assert files_with(tmp_path, b"xylophonecanary") == []
     assert files_with(tmp_path, canary["vector"]) == []
-    assert not collection.erasing
-    assert (await collection.page(P, 1, None))[1] == 400
+    assert not collection.is_erasure_pending
+    assert (await collection.load_page(P, 1, None))[1] == 400
     assert await ids_found(collection, "plain text 17") != []
 
 
@@ -158,44 +158,44 @@ async def test_reads_continue_during_purge(collection: Collection, monkeypatch: 
     go_on.set()
     await purge
     assert (await ids_found(collection, "plain text 18"))[0] == "m18"
-    assert (await collection.page(P, 1, None))[1] == 399
+    assert (await collection.load_page(P, 1, None))[1] == 399
     assert await collection.optimise()  # the indexes were left to whoever tidies
-    assert await collection._tables.memories.unindexed() == 0
+    assert await collection._tables.memories.count_unindexed() == 0
 
 
 async def test_interrupted_erasure_is_finished_on_open(tmp_path: Path) -> None:
-    first = await Collection.open(tmp_path, new_session())
+    first = await Collection.open(tmp_path, create_session())
     await first.put([embedded(memory(1, "xylophonecanary")), embedded(memory(2, "stays"))])
     await first.delete(["m1"])
-    assert first.erasing
-    second = await Collection.open(tmp_path, new_session())
-    assert not second.erasing
+    assert first.is_erasure_pending
+    second = await Collection.open(tmp_path, create_session())
+    assert not second.is_erasure_pending
     assert files_with(tmp_path, b"xylophonecanary") == []
     assert [row["id"] for row in await second.get(["m1", "m2"])] == ["m2"]
 
 
 async def test_open_drops_legacy_vector_index(tmp_path: Path) -> None:
-    first = await Collection.open(tmp_path, new_session())
+    first = await Collection.open(tmp_path, create_session())
     await first.put([embedded(memory(n, f"topic{n % 50} alone")) for n in range(300)])
     table = first._tables.memories._inner
     await table.create_index("vector", config=lance._index.IvfFlat(distance_type="cosine", num_partitions=2))
     assert "vector_idx" in {index.name for index in await table.list_indices()}
     await first.close()
-    second = await Collection.open(tmp_path, new_session())
+    second = await Collection.open(tmp_path, create_session())
     assert "vector_idx" not in {index.name for index in await second._tables.memories._inner.list_indices()}
     nearest = await ids_found(second, "", P, vector_of("topic7 alone"))
-    assert {memory_of(row).content for row in await second.get(nearest)} == {"topic7 alone"}
+    assert {get_memory(row).content for row in await second.get(nearest)} == {"topic7 alone"}
     await second.close()
 
 
 async def test_row_added_after_delete_survives_purge(tmp_path: Path) -> None:
-    first = await Collection.open(tmp_path, new_session())
+    first = await Collection.open(tmp_path, create_session())
     await first.put([row_of(memory(1, "old"))])
     await first.delete(["m1"])
     await first.put([row_of(memory(1, "new"))])
-    second = await Collection.open(tmp_path, new_session())
-    assert not second.erasing
-    assert [memory_of(row).content for row in await second.get(["m1"])] == ["new"]
+    second = await Collection.open(tmp_path, create_session())
+    assert not second.is_erasure_pending
+    assert [get_memory(row).content for row in await second.get(["m1"])] == ["new"]
 
 
 def files_with(folder: Path, secret: bytes) -> list[Path]:

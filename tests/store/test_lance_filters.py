@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from hunchd.domain.filters import Filters, matches
 from hunchd.domain.memory import Artifact, Kind, Memory, Scope, Status
 from hunchd.store.database.collection import Collection
-from hunchd.store.database.expressions import expression, quoted
-from hunchd.store.database.lance import new_session
+from hunchd.store.database.expressions import build_condition, quote_text
+from hunchd.store.database.lance import create_session
 from tests.store.examples import NOON, memory, row_of
 
 SOURCE = Path(__file__).parents[2] / "src" / "hunchd"
@@ -95,7 +95,7 @@ FILTERS = st.builds(
 
 @pytest.fixture
 async def collection(tmp_path: Path) -> AsyncIterator[Collection]:
-    opened = await Collection.open(tmp_path / "p", new_session())
+    opened = await Collection.open(tmp_path / "p", create_session())
     yield opened
     await opened.close()
 
@@ -115,7 +115,7 @@ async def test_store_filters_match_python_filters(collection: Collection) -> Non
     @settings(max_examples=150, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck))
     def compare(filters: Filters) -> None:
         nonlocal passed
-        page = asyncio.run_coroutine_threadsafe(collection.page(filters, 1000, None), loop).result()
+        page = asyncio.run_coroutine_threadsafe(collection.load_page(filters, 1000, None), loop).result()
         expected = {one.id for one in stored if matches(one, filters)}
         passed += len(expected)
         assert {row["id"] for row in page[0]} == expected
@@ -140,9 +140,9 @@ async def test_hostile_filter_text_matches_no_row(collection: Collection, hostil
         Filters(project="q", path_prefix=hostile),
         Filters(project="q", family=hostile),
     ):
-        assert await collection.page(filters, 10, None) == ([], 0), filters
+        assert await collection.load_page(filters, 10, None) == ([], 0), filters
     assert await collection.get([hostile]) == []
-    assert await collection.called(hostile, Filters(project="q"), 10) == []
+    assert await collection.find_by_name(hostile, Filters(project="q"), 10) == []
     assert await collection.delete([hostile]) == 0
 
 
@@ -150,12 +150,12 @@ async def test_hostile_filter_text_matches_no_row(collection: Collection, hostil
 async def test_hostile_text_matches_only_its_row(collection: Collection, hostile: str) -> None:
     await collection.put([row_of(memory(1, key=hostile, tags=(hostile,), branch=hostile)), row_of(memory(2, key="x"))])
     for filters in (Filters(project="p", key=hostile), Filters(project="p", tags=(hostile, hostile))):
-        assert [row["id"] for row in (await collection.page(filters, 10, None))[0]] == ["m1"]
+        assert [row["id"] for row in (await collection.load_page(filters, 10, None))[0]] == ["m1"]
 
 
 @given(st.text(max_size=200))
 def test_quoted_text_is_one_literal(text: str) -> None:
-    literal = quoted(text)
+    literal = quote_text(text)
     assert literal.startswith("'")
     assert literal.endswith("'")
     assert re.fullmatch(r"(?:[^']|'')*", literal[1:-1], re.DOTALL)
@@ -172,8 +172,8 @@ def test_conditions_are_written_in_one_module() -> None:
 
 
 async def test_expression_always_contains_project() -> None:
-    assert expression(Filters(project="p", statuses=())) == "project = 'p'"
-    assert expression(Filters(statuses=())) == "project IS NULL"
+    assert build_condition(Filters(project="p", statuses=())) == "project = 'p'"
+    assert build_condition(Filters(statuses=())) == "project IS NULL"
 
 
 async def test_family_filter_matches_id_and_children(collection: Collection) -> None:
@@ -182,7 +182,7 @@ async def test_family_filter_matches_id_and_children(collection: Collection) -> 
     await collection.put([row_of(one) for one in kept])
     filters = Filters(project=kept[0].project, statuses=(), family="m1")
 
-    found, total = await collection.page(filters, 100, None)
+    found, total = await collection.load_page(filters, 100, None)
 
     assert total == 4
     assert {row["id"] for row in found} == {one.id for one in kept if matches(one, filters)} == set(ids[:4])

@@ -16,8 +16,8 @@ import pytest
 
 from hunchd.domain.filters import Filters
 from hunchd.store.database.collection import Collection
-from hunchd.store.database.lance import new_session
-from hunchd.store.database.tables import memory_of
+from hunchd.store.database.lance import create_session
+from hunchd.store.database.tables import get_memory
 
 # The nightly run asks for more.
 ROUNDS = int(os.environ.get("HUNCHD_KILL_ROUNDS", "20"))
@@ -34,14 +34,14 @@ async def test_kill_loses_no_acknowledged_write(tmp_path: Path) -> None:
         said = run_and_kill(tmp_path, number, after=chance.uniform(0.0, 1.5))
         operations += sum(words[0] == "done" for words in said)
         unsure = settle(expected, said)
-        collection = await Collection.open(tmp_path, new_session())
-        rows, total = await collection.page(Filters(project="p"), 1_000, None)
-        found = {row["id"]: memory_of(row).content for row in rows}
+        collection = await Collection.open(tmp_path, create_session())
+        rows, total = await collection.load_page(Filters(project="p"), 1_000, None)
+        found = {row["id"]: get_memory(row).content for row in rows}
         assert total == len(found) == len(rows), "an id is there twice"
         for id_ in expected.keys() | found.keys():
             assert found.get(id_) in {expected.get(id_), *unsure.get(id_, ())}, (number, id_)
-        assert collection.complaints() == []
-        assert not collection.erasing
+        assert collection.list_problems() == []
+        assert not collection.is_erasure_pending
         expected = found  # the write under way is done or not; from now on it is known
         await collection.close()
     assert operations > ROUNDS

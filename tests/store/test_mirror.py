@@ -19,12 +19,12 @@ from hunchd.domain.memory import Artifact, Kind, Status
 from hunchd.retrieval import fusion
 from hunchd.store.database import mirror as mirrors
 from hunchd.store.database.collection import Collection
-from hunchd.store.database.lance import Table, new_session
-from hunchd.store.database.tables import memory_of
+from hunchd.store.database.lance import Table, create_session
+from hunchd.store.database.tables import get_memory
 from hunchd.store.indexes import bodies
-from hunchd.store.indexes.bodies import Bodies, packed
-from hunchd.store.indexes.keys import Keys
-from hunchd.store.indexes.nearness import FINALISTS, Nearness
+from hunchd.store.indexes.bodies import BodyCache, compress_bodies
+from hunchd.store.indexes.keys import HashIndex
+from hunchd.store.indexes.nearness import RERANKED_VECTORS, VectorIndex
 from tests.store.examples import MODEL, NOON, embedded, memory, row_of, vector_of
 
 P = Filters(project="p")
@@ -32,7 +32,7 @@ P = Filters(project="p")
 
 @pytest.fixture
 async def collection(tmp_path: Path) -> AsyncIterator[Collection]:
-    opened = await Collection.open(tmp_path / "p", new_session())
+    opened = await Collection.open(tmp_path / "p", create_session())
     yield opened
     await opened.close()
 
@@ -42,7 +42,7 @@ def best(candidates: Any) -> list[int]:
 
 
 async def found(collection: Collection, words: str, filters: Filters = P, vector: bytes | None = None) -> list[str]:
-    return [one.row["id"] for one in await collection.find(words, vector, MODEL, filters, 5, best)]
+    return [one.row["id"] for one in await collection.search(words, vector, MODEL, filters, 5, best)]
 
 
 async def test_rows_are_found_before_and_after_compaction(collection: Collection) -> None:
@@ -60,15 +60,15 @@ async def test_rows_are_found_before_and_after_compaction(collection: Collection
 async def test_path_filter_ignores_concurrent_writes(collection: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
     await collection.put([embedded(memory(1, artifacts=(Artifact("file", "src/a.py"),))), embedded(memory(3))])
     await collection.optimise(force=True)
-    select = Table.select
+    select = Table.select_rows
 
     async def meanwhile(self: Table, *asked: Any, **named: Any) -> Any:
         rows = await select(self, *asked, **named)
         await collection.put([embedded(memory(2, "of no path"))])
         return rows
 
-    monkeypatch.setattr(Table, "select", meanwhile)
-    rows, total = await collection.page(Filters(project="p", path_prefix="src"), 5, None)
+    monkeypatch.setattr(Table, "select_rows", meanwhile)
+    rows, total = await collection.load_page(Filters(project="p", path_prefix="src"), 5, None)
     assert ([row["id"] for row in rows], total) == (["m1"], 1)
 
 
@@ -83,7 +83,7 @@ async def test_changed_row_is_found_by_new_text(collection: Collection) -> None:
         assert await found(collection, "pelican") == ["m400"]
         assert await found(collection, "unicorn") == []
         for filters in (replace(P, key="bird"), replace(P, tags=("feather",))):
-            assert [row["id"] for row in (await collection.page(filters, 9, None))[0]] == ["m400"]
+            assert [row["id"] for row in (await collection.load_page(filters, 9, None))[0]] == ["m400"]
         await collection.optimise(force=True)
 
 
@@ -93,17 +93,17 @@ async def test_deleted_rows_in_reader_are_not_found(collection: Collection) -> N
     assert await collection.delete([f"m{n}" for n in range(299)]) == 299
 
     assert await found(collection, "pelican", P, vector_of("pelican 7")) == ["m299"]
-    assert (await collection.page(P, 10, None))[1] == 1
+    assert (await collection.load_page(P, 10, None))[1] == 1
     assert await collection.get(["m7"]) == []
 
 
 async def test_rows_beyond_max_fresh_are_found(collection: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mirrors, "MOST_FRESH", 20)
+    monkeypatch.setattr(mirrors, "MAX_FRESH_ROWS", 20)
     for batch in range(6):
         await collection.put([embedded(memory(n, f"pelican{n}")) for n in range(batch * 15, batch * 15 + 15)])
     for number in (0, 40, 89):
         assert await found(collection, f"pelican{number}") == [f"m{number}"]
-    assert (await collection.page(P, 100, None))[1] == 90
+    assert (await collection.load_page(P, 100, None))[1] == 90
 
 
 async def test_messages_are_returned_with_neighbours(
@@ -124,17 +124,17 @@ async def test_word_matches_precede_vector_only_matches(collection: Collection) 
     await collection.put([embedded(memory(n, f"ordinary text {n}")) for n in range(300)])
     await collection.put([row_of(memory(400 + n, "a pelican" + " and some more words" * n)) for n in range(3)])
 
-    found = await collection.find("pelican", vector_of("ordinary text 7"), MODEL, P, 5, fusion.best(5))
+    found = await collection.search("pelican", vector_of("ordinary text 7"), MODEL, P, 5, fusion.make_selector(5))
     assert {one.row["id"] for one in found[:4]} == {"m7", "m400", "m401", "m402"}
 
 
 async def test_unindexed_rows_of_earlier_process_are_compacted(tmp_path: Path) -> None:
-    first = await Collection.open(tmp_path / "p", new_session())
+    first = await Collection.open(tmp_path / "p", create_session())
     await first.put([row_of(memory(n, f"ordinary text {n}")) for n in range(300)])
     await first.optimise(force=True)
     await first.put([row_of(memory(n, f"later text {n}")) for n in range(300, 1_000)])
     await first.close()
-    second = await Collection.open(tmp_path / "p", new_session())
+    second = await Collection.open(tmp_path / "p", create_session())
     assert await second.optimise(quiet=False)  # each question would look through the new rows one by one
     assert not await second.optimise(quiet=True)
     await second.close()
@@ -144,12 +144,12 @@ async def test_set_vectors_keeps_row_addresses(collection: Collection) -> None:
     await collection.put([row_of(memory(n, f"pelican {n}")) for n in range(300)])
     await collection.optimise(force=True)
     assert await found(collection, "", P, vector_of("pelican 7")) == []
-    waiting = await collection.without_vector(MODEL, 400)
+    waiting = await collection.load_unembedded(MODEL, 400)
     assert len(waiting) == 300
-    vectors = {row["id"]: (vector_of(memory_of(row).content), row["text_digest"]) for row in waiting}
+    vectors = {row["id"]: (vector_of(get_memory(row).content), row["text_digest"]) for row in waiting}
     assert await collection.set_vectors(vectors, MODEL) == 300
 
-    assert await collection.without_vector(MODEL, 400) == []
+    assert await collection.load_unembedded(MODEL, 400) == []
     assert (await found(collection, "", P, vector_of("pelican 7")))[0] == "m7"
     assert (await collection.get(["m7"]))[0]["id"] == "m7"
 
@@ -174,7 +174,7 @@ async def test_pages_with_equal_times_continue_by_id(collection: Collection) -> 
     seen: list[str] = []
     after = None
     while True:
-        page, total = await collection.page(P, 7, after)
+        page, total = await collection.load_page(P, 7, after)
         if not page:
             break
         seen += [row["id"] for row in page]
@@ -198,9 +198,9 @@ async def test_queries_work_during_writes_and_compaction(collection: Collection)
     async def ask() -> int:
         times = 0
         while not done.is_set():
-            hits = await collection.find("pelican", vector_of("pelican 7"), MODEL, P, 5, best)
+            hits = await collection.search("pelican", vector_of("pelican 7"), MODEL, P, 5, best)
             assert len(hits) == 5
-            assert all("pelican" in memory_of(hit.row).content for hit in hits)
+            assert all("pelican" in get_memory(hit.row).content for hit in hits)
             assert len(await collection.get(["m7", "m9"])) == 2
             times += 1
             await asyncio.sleep(0)
@@ -209,7 +209,7 @@ async def test_queries_work_during_writes_and_compaction(collection: Collection)
     _, asked = await asyncio.gather(write(), ask())
     assert asked > 0
     assert set(await found(collection, "heron")) <= {f"m{1000 + r * 10 + n}" for r in range(4) for n in range(1, 10)}
-    assert collection.complaints() == []
+    assert collection.list_problems() == []
 
 
 async def test_status_and_as_of_filters_match_memory(collection: Collection) -> None:
@@ -234,14 +234,14 @@ def test_sign_prefilter_keeps_nearest_vectors() -> None:
     centres = chance.standard_normal((200, 384))
     vectors = (centres[chance.integers(0, 200, 20_000)] + 0.9 * chance.standard_normal((20_000, 384))).astype("f4")
     vectors /= np.linalg.norm(vectors, axis=1)[:, None]
-    nearness = Nearness(384)
+    nearness = VectorIndex(384)
     nearness.put(np.arange(20_000), vectors)
     among = np.ones(20_000, np.bool_)
-    assert len(among) > FINALISTS
+    assert len(among) > RERANKED_VECTORS
     hits = 0
     for asked in vectors[::1_000]:
         exact = np.argsort(-(vectors @ asked))[:20]
-        slots, cosines = nearness.nearest(asked.astype("<f4").tobytes(), among, 20)
+        slots, cosines = nearness.find_nearest(asked.astype("<f4").tobytes(), among, 20)
         hits += len(set(exact.tolist()) & set(slots.tolist()))
         assert cosines == pytest.approx((vectors @ asked)[slots], abs=0.01)
     assert hits >= 0.95 * 20 * 20
@@ -250,52 +250,52 @@ def test_sign_prefilter_keeps_nearest_vectors() -> None:
 def test_nearest_respects_mask() -> None:
     chance = np.random.default_rng(5)
     vectors = chance.standard_normal((3_000, 384)).astype("f4")
-    nearness = Nearness(384)
+    nearness = VectorIndex(384)
     nearness.put(np.arange(3_000), vectors)
     nearness.clear(np.array([4]))
     among = np.zeros(3_000, np.bool_)
     among[[4, 5, 6]] = True
-    slots, _ = nearness.nearest(vectors[4].tobytes(), among, 10)
+    slots, _ = nearness.find_nearest(vectors[4].tobytes(), among, 10)
     assert set(slots.tolist()) == {5, 6}
 
 
 def test_vector_store_without_vectors_allocates_nothing() -> None:
-    nearness, vector = Nearness(384), np.ones((1, 384), "f4")
+    nearness, vector = VectorIndex(384), np.ones((1, 384), "f4")
     nearness.reserve(2_000_000)  # of a gigabyte, if each took its room
     nearness.clear(np.array([7]))
-    slots, cosines = nearness.nearest(vector.tobytes(), np.ones(9, np.bool_), 10)
+    slots, cosines = nearness.find_nearest(vector.tobytes(), np.ones(9, np.bool_), 10)
     assert (slots.tolist(), cosines.tolist()) == ([], [])
-    assert nearness.similarities(np.array([3, 7]), vector.tobytes()).tolist() == [0.0, 0.0]
+    assert nearness.compute_similarities(np.array([3, 7]), vector.tobytes()).tolist() == [0.0, 0.0]
 
-    nearness = Nearness(384)
+    nearness = VectorIndex(384)
     nearness.reserve(100)
     nearness.put(np.array([7]), vector)
     among = np.ones(100, np.bool_)
-    assert nearness.nearest(vector.tobytes(), among, 10)[0].tolist() == [7]
+    assert nearness.find_nearest(vector.tobytes(), among, 10)[0].tolist() == [7]
     nearness.clear(np.array([7, 99]))
-    assert nearness.nearest(vector.tobytes(), among, 10)[0].tolist() == []
+    assert nearness.find_nearest(vector.tobytes(), among, 10)[0].tolist() == []
 
 
 def test_keys_find_all_and_last_slot() -> None:
-    keys = Keys()
+    keys = HashIndex()
     for number in range(20_000):
         keys.add(f"text {number % 7_000}", number)
-    assert keys.find("text 3").tolist() == [3, 7_003, 14_003]
-    assert keys.first(["text 6999", "text 3", "nothing"]).tolist() == [13_999, 14_003, -1]
-    keys.settle()
-    assert keys.find("text 3").tolist() == [3, 7_003, 14_003]
-    assert keys.first(["text 6999", "text 3", "nothing"]).tolist() == [13_999, 14_003, -1]
-    assert keys.find("nothing").tolist() == []
+    assert keys.find_slots("text 3").tolist() == [3, 7_003, 14_003]
+    assert keys.find_last_slots(["text 6999", "text 3", "nothing"]).tolist() == [13_999, 14_003, -1]
+    keys.merge_recent()
+    assert keys.find_slots("text 3").tolist() == [3, 7_003, 14_003]
+    assert keys.find_last_slots(["text 6999", "text 3", "nothing"]).tolist() == [13_999, 14_003, -1]
+    assert keys.find_slots("nothing").tolist() == []
 
 
 def test_keys_shared_returns_duplicate_slots() -> None:
-    keys = Keys()
-    keys.settle()
-    assert keys.shared().tolist() == []
+    keys = HashIndex()
+    keys.merge_recent()
+    assert keys.find_shared_slots().tolist() == []
     for number, text in enumerate(["once", "twice", "thrice", "twice", "thrice", "thrice"]):
         keys.add(text, number)
-    keys.settle()
-    assert sorted(keys.shared().tolist()) == [1, 2, 3, 4, 5]
+    keys.merge_recent()
+    assert sorted(keys.find_shared_slots().tolist()) == [1, 2, 3, 4, 5]
 
 
 async def test_short_vectors_keep_direction(collection: Collection) -> None:
@@ -303,9 +303,9 @@ async def test_short_vectors_keep_direction(collection: Collection) -> None:
     await collection.optimise(force=True)
     await collection.put([embedded(memory(60, "a pelican on the roof")), row_of(memory(61, "not embedded yet"))])
 
-    short = collection.looking.short_vectors(["m7", "m60", "m61", "m99"], MODEL)
+    short = collection.queries.load_short_vectors(["m7", "m60", "m61", "m99"], MODEL)
     assert set(short) == {"m7", "m60"}
-    assert collection.looking.short_vectors(["m7"], "another model") == {}
+    assert collection.queries.load_short_vectors(["m7"], "another model") == {}
     for name, text in (("m7", "ordinary text 7"), ("m60", "a pelican on the roof")):
         mine, whole = np.frombuffer(short[name], np.int8).astype(float), np.frombuffer(vector_of(text), "<f4")
         assert mine @ whole / (np.linalg.norm(mine) * np.linalg.norm(whole)) > 0.995
@@ -313,11 +313,11 @@ async def test_short_vectors_keep_direction(collection: Collection) -> None:
 
 async def test_find_without_messages_returns_few(collection: Collection) -> None:
     await collection.put([row_of(memory(n, "a pelican")) for n in range(20)])
-    found = await collection.find("pelican", None, MODEL, P, 5, best, few=3)
+    found = await collection.search("pelican", None, MODEL, P, 5, best, k_without_messages=3)
     assert len(found) == 3
 
     await collection.put([row_of(replace(memory(30, "a pelican, " * 9), kind=Kind.MESSAGE, ref="session:s:30"))])
-    found = await collection.find("pelican", None, MODEL, P, 5, best, few=3)
+    found = await collection.search("pelican", None, MODEL, P, 5, best, k_without_messages=3)
     assert len(found) == 5
     assert "m30" in {one.row["id"] for one in found}
 
@@ -338,7 +338,7 @@ async def ahead(collection: Collection) -> int:
     async def pack(bodies: Sequence[str]) -> list[bytes]:
         nonlocal seen
         seen += len(bodies)
-        return packed(bodies)
+        return compress_bodies(bodies)
 
     while await collection.read_ahead(pack):
         pass
@@ -348,16 +348,16 @@ async def ahead(collection: Collection) -> int:
 async def test_read_ahead_returns_same_results(collection: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
     await collection.put([embedded(memory(n, f"pelican {n % 7} of {n}")) for n in range(300)])
     await collection.optimise(force=True)
-    await collection._tables.reflect()  # as if it had been opened now
+    await collection._tables.reload_mirror()  # as if it had been opened now
     assert await ahead(collection) == 0  # nobody has asked for anything
-    before = [await collection.find(f"pelican {n}", vector_of("pelican 3"), MODEL, P, 5, best) for n in range(9)]
+    before = [await collection.search(f"pelican {n}", vector_of("pelican 3"), MODEL, P, 5, best) for n in range(9)]
     assert await ahead(collection) == 300
 
     def untouched(*_: object) -> None:
         raise AssertionError("it was read from the disk")
 
-    monkeypatch.setattr(Table, "at_addresses", untouched)
-    after = [await collection.find(f"pelican {n}", vector_of("pelican 3"), MODEL, P, 5, best) for n in range(9)]
+    monkeypatch.setattr(Table, "load_rows", untouched)
+    after = [await collection.search(f"pelican {n}", vector_of("pelican 3"), MODEL, P, 5, best) for n in range(9)]
     assert [{one.body for one in found} for found in after] == [{one.body for one in found} for found in before]
     assert len(await collection.get([f"m{n}" for n in range(300)])) == 300
 
@@ -365,7 +365,7 @@ async def test_read_ahead_returns_same_results(collection: Collection, monkeypat
 async def test_read_ahead_bodies_follow_deletes_and_updates(collection: Collection) -> None:
     await collection.put([embedded(memory(n, f"pelican {n}")) for n in range(300)])
     await collection.optimise(force=True)
-    await collection._tables.reflect()
+    await collection._tables.reload_mirror()
     await found(collection, "pelican")
     assert await ahead(collection) == 300
     await collection.delete(["m1"])
@@ -392,16 +392,16 @@ async def test_prune_moves_reader_to_newest_version(collection: Collection) -> N
     tables = collection._tables
 
     assert await collection.delete(["m7"]) == 1  # nothing to be merged: pruning makes no version of its own
-    assert await tables.mirror.reader.version() < await tables.memories.version()
+    assert await tables.mirror.reader.read_version() < await tables.memories.read_version()
     assert await collection.prune()
 
-    assert await tables.mirror.reader.version() == await tables.memories.version()
+    assert await tables.mirror.reader.read_version() == await tables.memories.read_version()
     assert [row["id"] for row in await collection.get(["m7", "m8"])] == ["m8"]
 
 
 async def test_cached_filter_mask_follows_changes(collection: Collection) -> None:
     async def passing() -> set[str]:
-        rows, total = await collection.page(P, 9, None)
+        rows, total = await collection.load_page(P, 9, None)
         assert total == len(rows)
         assert {row["id"] for row in rows} == set(await found(collection, "pelican"))
         return {row["id"] for row in rows}
@@ -421,10 +421,10 @@ async def test_cached_filter_mask_follows_changes(collection: Collection) -> Non
 
 
 async def test_read_ahead_stops_at_max_bytes(collection: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bodies, "MOST_BYTES", 10_000)
+    monkeypatch.setattr(bodies, "MAX_BYTES", 10_000)
     await collection.put([row_of(memory(n, f"pelican {n}")) for n in range(600)])
     await collection.optimise(force=True)
-    await collection._tables.reflect()
+    await collection._tables.reload_mirror()
     await found(collection, "pelican")
     assert 0 < await ahead(collection) < 600
     assert len(await collection.get([f"m{n}" for n in range(600)])) == 600
@@ -434,16 +434,16 @@ async def test_read_ahead_quarantines_damaged_row(collection: Collection) -> Non
     torn = {**row_of(memory(7)), "body": row_of(memory(7, "another"))["body"]}
     await collection.put([*(row_of(memory(n, f"pelican {n}")) for n in range(300) if n != 7), torn])
     await collection.optimise(force=True)
-    await collection._tables.reflect()
+    await collection._tables.reload_mirror()
     await found(collection, "pelican")
     assert await ahead(collection) == 299
     assert await collection.get(["m7"]) == []
-    assert collection.complaints() == ["1 damaged memories are quarantined"]
+    assert collection.list_problems() == ["1 damaged memories are quarantined"]
 
 
 @given(st.lists(st.text() | st.text(st.characters(codec="ascii"), min_size=2_000, max_size=9_000), max_size=6))
 def test_packed_bodies_round_trip(texts: list[str]) -> None:
-    kept = Bodies()
-    for slot, some in enumerate(packed(texts)):
+    kept = BodyCache()
+    for slot, some in enumerate(compress_bodies(texts)):
         kept.put(slot, some)
     assert [kept.get(slot) for slot in range(len(texts) + 1)] == [*texts, None]

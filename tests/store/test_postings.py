@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hunchd.store.files import Files
+from hunchd.store.files import FileOperations
 from hunchd.store.indexes import postings as posting
 from hunchd.store.indexes import postings_file
-from hunchd.store.indexes.postings import MOST_TIMES, Block, Postings
-from hunchd.store.indexes.terms import counts_of
+from hunchd.store.indexes.postings import MAX_TIMES, PostingsBlock, WordPostings
+from hunchd.store.indexes.terms import count_terms
 
 TERMS = st.dictionaries(st.integers(1, 2**64 - 1) | st.integers(1, 9), st.integers(1, 70), max_size=6)
 EVERY = np.ones(1_000, np.bool_)
@@ -33,14 +33,14 @@ def bm25(texts: dict[int, dict[int, int]], asked: dict[int, int]) -> dict[int, f
                 idf = math.log(1 + (len(texts) - said[term] + 0.5) / (said[term] + 0.5))
                 held_back = 1.2 * (1 - 0.75 + 0.75 * min(sum(text.values()) / mean, 8.0))
                 scores[slot] += (
-                    weight * idf * 2.2 * min(text[term], MOST_TIMES) / (min(text[term], MOST_TIMES) + held_back)
+                    weight * idf * 2.2 * min(text[term], MAX_TIMES) / (min(text[term], MAX_TIMES) + held_back)
                 )
     return dict(scores)
 
 
-def block_of(postings: Postings, living: np.ndarray, path: Path) -> Block:
-    postings_file.write(Files(), path, *postings.merged(living))
-    found = postings_file.read(path)
+def block_of(postings: WordPostings, living: np.ndarray, path: Path) -> PostingsBlock:
+    postings_file.write_block(FileOperations(), path, *postings.merge_blocks(living))
+    found = postings_file.read_block(path)
     assert found is not None
     return found
 
@@ -56,11 +56,11 @@ def test_search_equals_bm25_before_and_after_merge(
     path = tmp_path_factory.mktemp("words") / "words"
     living = np.array([slot not in gone for slot in range(len(texts))], np.bool_)
     keys = np.arange(100, 100 + len(texts), dtype=np.uint64)
-    postings = Postings()
+    postings = WordPostings()
     for slot, text in enumerate(texts[:early]):
         postings.add(slot, int(keys[slot]), text)
-    postings = Postings(block_of(postings, living, path), keys, living)
-    assert set(postings.waiting(99)) == {slot for slot in range(early, len(texts)) if living[slot]}
+    postings = WordPostings(block_of(postings, living, path), keys, living)
+    assert set(postings.list_unindexed(99)) == {slot for slot in range(early, len(texts)) if living[slot]}
     for slot, text in enumerate(texts[early:], early):
         postings.add(slot, int(keys[slot]), text)
     left = {slot: text for slot, text in enumerate(texts) if slot >= early or living[slot]}
@@ -71,15 +71,15 @@ def test_search_equals_bm25_before_and_after_merge(
     assert scores.tolist() == pytest.approx([-score for score, _ in expected], rel=1e-4)
     assert all(living[slot] for slot in slots.tolist())
     # And when all is merged, what is gone does not count any more.
-    postings = Postings(block_of(postings, living, path), keys, living)
-    assert postings.is_whole
+    postings = WordPostings(block_of(postings, living, path), keys, living)
+    assert postings.is_complete
     left = {slot: text for slot, text in left.items() if living[slot]}
     slots, scores = postings.search(asked, living, 10)
     assert scores.tolist() == pytest.approx(sorted(bm25(left, asked).values(), reverse=True)[:10], rel=1e-4)
 
 
 def test_search_ties_are_ordered_by_slot() -> None:
-    postings = Postings()
+    postings = WordPostings()
     for slot in range(40):
         postings.add(slot, slot, {7: 1})
 
@@ -87,15 +87,15 @@ def test_search_ties_are_ordered_by_slot() -> None:
 
 
 def test_merge_in_pieces_equals_bm25(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(posting, "_AT_ONCE", 50)
+    monkeypatch.setattr(posting, "_MERGE_BATCH", 50)
     chance = random.Random(1)
     texts = [{chance.randrange(1, 90): chance.randrange(1, 4) for _ in range(12)} for _ in range(300)]
     keys, living = np.arange(300, dtype=np.uint64), np.ones(300, np.bool_)
-    postings = Postings()
+    postings = WordPostings()
     for end in (100, 200, 300):
         for slot in range(end - 100, end):
             postings.add(slot, slot, texts[slot])
-        postings = Postings(block_of(postings, living, tmp_path / "words"), keys, living)
+        postings = WordPostings(block_of(postings, living, tmp_path / "words"), keys, living)
 
     asked = {3: 1, 50: 2}
     expected = bm25(dict(enumerate(texts)), asked)
@@ -106,9 +106,9 @@ def test_merge_in_pieces_equals_bm25(tmp_path: Path, monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize("damage", ["a byte of it", "its end", "all of it", "its rules"])
 def test_read_damaged_file_returns_none(tmp_path: Path, damage: str) -> None:
     path = tmp_path / "words"
-    postings = Postings()
+    postings = WordPostings()
     for slot in range(50):
-        postings.add(slot, slot, counts_of(f"text {slot} about pelicans"))
+        postings.add(slot, slot, count_terms(f"text {slot} about pelicans"))
     block_of(postings, EVERY, path)
     whole = path.read_bytes()
     broken = {
@@ -117,22 +117,22 @@ def test_read_damaged_file_returns_none(tmp_path: Path, damage: str) -> None:
         "all of it": b"",
         "its rules": whole[:-32] + b"\xff" + whole[-31:],
     }[damage]
-    assert postings_file.read(path) is not None
+    assert postings_file.read_block(path) is not None
     path.write_bytes(broken)
 
-    assert postings_file.read(path) is None
+    assert postings_file.read_block(path) is None
 
 
 def test_terms_are_stemmed_without_stop_words() -> None:
-    assert counts_of("Testing the TESTS was tested") == {next(iter(counts_of("test"))): 3}
-    assert counts_of("Café naïve") == counts_of("cafe naive")
-    assert counts_of("がか") != counts_of("かか")
-    assert counts_of("x" * 65) == counts_of("the of and") == {}
+    assert count_terms("Testing the TESTS was tested") == {next(iter(count_terms("test"))): 3}
+    assert count_terms("Café naïve") == count_terms("cafe naive")
+    assert count_terms("がか") != count_terms("かか")
+    assert count_terms("x" * 65) == count_terms("the of and") == {}
 
 
 def test_length_normalisation_is_capped() -> None:
     lengths = [10] * 400 + [400, 4_000]
-    postings = Postings()
+    postings = WordPostings()
     for slot, length in enumerate(lengths):
         postings.add(slot, slot, {1: 1, 100 + slot: length - 1} if slot >= 400 else {2: length})
     slots, scores = postings.search({1: 1}, EVERY, 5)

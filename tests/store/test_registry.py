@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from hunchd.domain.errors import NotFound, StorageFull, StoreError
-from hunchd.store.registry import Registry
+from hunchd.store.registry import ProjectRegistry
 from tests.faults.failing import FailingFiles
 
 
@@ -30,34 +30,34 @@ def repository(tmp_path: Path) -> Path:
 
 def test_project_survives_restart(path: Path, repository: Path) -> None:
     when = datetime(2026, 5, 1, 12, tzinfo=UTC)
-    added = Registry(path).add(repository, common_dir=repository / ".git", created=when)
+    added = ProjectRegistry(path).add(repository, common_dir=repository / ".git", created=when)
 
-    [project] = Registry(path).all()
+    [project] = ProjectRegistry(path).list_projects()
     assert project == added
     assert (project.name, project.path, project.created) == ("flask", str(repository), "2026-05-01T12:00:00+00:00")
     assert project.common_dir == str(repository / ".git")
-    assert Registry(path).get(project.id) == project
+    assert ProjectRegistry(path).get(project.id) == project
 
 
 def test_root_folder_has_name(path: Path) -> None:
-    assert Registry(path).add(Path("/")).name == "/"
+    assert ProjectRegistry(path).add(Path("/")).name == "/"
 
 
 def test_add_is_idempotent_for_any_spelling(path: Path, repository: Path, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(repository)
-    registry = Registry(path)
+    registry = ProjectRegistry(path)
     first = registry.add(repository)
     before = path.stat().st_mtime_ns
 
     assert registry.add(tmp_path / "link") == first
     assert registry.add(repository / ".." / "flask") == first
-    assert len(registry.all()) == 1
+    assert len(registry.list_projects()) == 1
     assert path.stat().st_mtime_ns == before  # nothing to write
 
 
 def test_linked_worktrees_share_project(path: Path, repository: Path, tmp_path: Path) -> None:
     (tmp_path / "flask-hotfix").mkdir()
-    registry = Registry(path)
+    registry = ProjectRegistry(path)
     main = registry.add(repository, common_dir=repository / ".git")
 
     assert registry.add(tmp_path / "flask-hotfix", common_dir=repository / ".git") == main
@@ -68,31 +68,31 @@ def test_linked_worktrees_share_project(path: Path, repository: Path, tmp_path: 
 def test_project_of_removed_worktree_follows_repository(path: Path, repository: Path, tmp_path: Path) -> None:
     hotfix = tmp_path / "flask-hotfix"
     hotfix.mkdir()
-    registry = Registry(path)
+    registry = ProjectRegistry(path)
     first = registry.add(hotfix, common_dir=repository / ".git")
     hotfix.rmdir()
-    assert first.missing
+    assert first.is_missing
 
     moved = registry.add(repository, common_dir=repository / ".git")
-    assert (moved.id, moved.path, moved.missing) == (first.id, str(repository), False)
-    assert Registry(path).all() == (moved,)
+    assert (moved.id, moved.path, moved.is_missing) == (first.id, str(repository), False)
+    assert ProjectRegistry(path).list_projects() == (moved,)
 
 
 def test_moved_repository_keeps_project(path: Path, repository: Path, tmp_path: Path) -> None:
     (repository / ".git" / "description").write_text("Unnamed repository\n")
-    first = Registry(path).add(repository, common_dir=repository / ".git")
+    first = ProjectRegistry(path).add(repository, common_dir=repository / ".git")
     there = repository.rename(tmp_path / "flask-3")
 
-    moved = Registry(path).add(there, common_dir=there / ".git")
+    moved = ProjectRegistry(path).add(there, common_dir=there / ".git")
 
     assert (moved.id, moved.name, moved.path) == (first.id, "flask-3", str(there))
     assert moved.common_dir == str(there / ".git")
-    assert Registry(path).all() == (moved,)
+    assert ProjectRegistry(path).list_projects() == (moved,)
 
 
 def test_copied_repository_is_new_project(path: Path, repository: Path, tmp_path: Path) -> None:
     (repository / ".git" / "description").write_text("Unnamed repository\n")
-    registry = Registry(path)
+    registry = ProjectRegistry(path)
     first = registry.add(repository, common_dir=repository / ".git")
     copy = Path(shutil.copytree(repository, tmp_path / "copy"))
     assert registry.add(copy, common_dir=copy / ".git").id != first.id
@@ -105,20 +105,20 @@ def test_copied_repository_is_new_project(path: Path, repository: Path, tmp_path
 
 
 def test_missing_reflects_folder_on_disk(path: Path, repository: Path) -> None:
-    project = Registry(path).add(repository)
-    assert not project.missing
+    project = ProjectRegistry(path).add(repository)
+    assert not project.is_missing
     repository.rename(repository.with_name("away"))
-    assert project.missing
+    assert project.is_missing
 
 
 def test_remove_erases_project_and_retires_id(path: Path, repository: Path, tmp_path: Path) -> None:
-    registry = Registry(path)
+    registry = ProjectRegistry(path)
     other = registry.add(tmp_path)
     gone = registry.add(repository)
     (path.parent / "projects.json.damaged-1").write_text(path.read_text()[:-3])
 
     assert registry.remove(gone.id) == gone
-    assert registry.all() == Registry(path).all() == (other,)
+    assert registry.list_projects() == ProjectRegistry(path).list_projects() == (other,)
     assert not [file for file in path.parent.iterdir() if gone.id in file.read_text()]
     assert registry.add(repository).id != gone.id
     with pytest.raises(NotFound, match=other.id):
@@ -136,26 +136,26 @@ def test_damaged_file_is_moved_aside(
     path.parent.mkdir()
     path.write_bytes(content)
 
-    registry = Registry(path)
-    assert registry.all() == ()
+    registry = ProjectRegistry(path)
+    assert registry.list_projects() == ()
     [aside] = path.parent.glob("projects.json.damaged-*")
     assert aside.read_bytes() == content
     assert registry.warning is not None
     assert aside.name in registry.warning
     assert registry.warning in caplog.text
     project = registry.add(repository)
-    assert Registry(path).all() == (project,)
-    assert Registry(path).warning is None
+    assert ProjectRegistry(path).list_projects() == (project,)
+    assert ProjectRegistry(path).warning is None
 
 
 def test_newer_format_is_read_only(path: Path, repository: Path) -> None:
-    project = Registry(path).add(repository)
+    project = ProjectRegistry(path).add(repository)
     content = json.loads(path.read_text()) | {"version": 2, "novelty": True}
     content["projects"][0]["colour"] = "blue"
     path.write_text(json.dumps(content))
 
-    registry = Registry(path)
-    assert registry.all() == (project,)
+    registry = ProjectRegistry(path)
+    assert registry.list_projects() == (project,)
     with pytest.raises(StoreError, match="format 2"):
         registry.remove(project.id)
     assert json.loads(path.read_text()) == content
@@ -165,7 +165,7 @@ def test_newer_format_is_read_only(path: Path, repository: Path) -> None:
 def test_registry_file_is_private_with_any_umask(path: Path, repository: Path, umask: int) -> None:
     before = os.umask(umask)
     try:
-        Registry(path).add(repository)
+        ProjectRegistry(path).add(repository)
     finally:
         os.umask(before)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
@@ -173,18 +173,18 @@ def test_registry_file_is_private_with_any_umask(path: Path, repository: Path, u
 
 
 def test_failed_write_changes_nothing(path: Path, repository: Path, tmp_path: Path) -> None:
-    first = Registry(path).add(tmp_path)
+    first = ProjectRegistry(path).add(tmp_path)
     for at in range(1, 20):
         files = FailingFiles(at=at, error=errno.ENOSPC)
         try:
-            registry = Registry(path, files=files)
+            registry = ProjectRegistry(path, files=files)
             registry.add(repository)
         except StorageFull:
-            assert registry.all() == (first,)
+            assert registry.list_projects() == (first,)
         except StoreError:
             assert at == 1  # the reading itself
-        assert first in Registry(path).all()
-        assert Registry(path).warning is None
+        assert first in ProjectRegistry(path).list_projects()
+        assert ProjectRegistry(path).warning is None
         if not files.failed:
             break
     assert at > 5
@@ -197,4 +197,4 @@ def test_symlinked_file_raises_store_error(path: Path, tmp_path: Path) -> None:
     path.parent.mkdir()
     path.symlink_to(victim)
     with pytest.raises(StoreError, match="cannot be read"):
-        Registry(path)
+        ProjectRegistry(path)

@@ -6,9 +6,9 @@ import unicodedata
 
 import pytest
 
-from hunchd.store.indexes.terms import counts_of
+from hunchd.store.indexes.terms import count_terms
 from hunchd.store.indexes.word_index import WordIndex
-from hunchd.store.indexes.words import index_text, question
+from hunchd.store.indexes.words import build_index_text, build_query_text
 from hunchd.text.scripts import find_words, normalize
 from hunchd.text.words import terms
 
@@ -44,7 +44,7 @@ def test_word_is_found_in_memory_index(text: str, asked: str) -> None:
 
 @pytest.mark.parametrize(("text", "asked"), ASKED.values(), ids=ASKED)
 def test_stored_terms_and_question_share_terms(text: str, asked: str) -> None:
-    assert counts_of(question(asked)).keys() & counts_of(index_text(text)).keys()
+    assert count_terms(build_query_text(asked)).keys() & count_terms(build_index_text(text)).keys()
     assert set(terms(asked)) & set(terms(text))
 
 
@@ -52,7 +52,7 @@ def test_composed_and_decomposed_letters_are_one() -> None:
     composed = "Größe für Kühlräume, später Überprüfung"
     decomposed = unicodedata.normalize("NFD", composed)
 
-    assert counts_of(decomposed) == counts_of(composed)
+    assert count_terms(decomposed) == count_terms(composed)
     assert terms(decomposed) == terms(composed)
 
 

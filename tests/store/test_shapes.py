@@ -9,22 +9,22 @@ import pytest
 
 from hunchd.domain.errors import StoreError
 from hunchd.store import caches
-from hunchd.store.shapes import Kept, ShapeCache
+from hunchd.store.shapes import ShapeEntry, ShapeCache
 
-ONE = Kept("a.py", "1", "python", [["call", 3], "ünï\ud800"])
-EMPTY = Kept("empty.py", "2", "python", [])
+ONE = ShapeEntry("a.py", "1", "python", [["call", 3], "ünï\ud800"])
+EMPTY = ShapeEntry("empty.py", "2", "python", [])
 
 
 def test_put_shapes_survive_reopening(tmp_path: Path) -> None:
     with ShapeCache(tmp_path / "c") as cache:
         cache.put([ONE, EMPTY], {"a.py": 7})
-        cache.keep("patterns", {"known": [1, 2]})
+        cache.store_value("patterns", {"known": [1, 2]})
     with ShapeCache(tmp_path / "c") as cache:
-        assert cache.blobs() == {"a.py": "1", "empty.py": "2"}
-        assert cache.stamps() == {"a.py": 7}
-        assert list(cache.all()) == list(cache.some(["a.py", "empty.py", "gone.py"])) == [ONE]
-        assert cache.recall("patterns") == {"known": [1, 2]}
-        assert cache.recall("others") is None
+        assert cache.load_blob_ids() == {"a.py": "1", "empty.py": "2"}
+        assert cache.load_stamps() == {"a.py": 7}
+        assert list(cache.iterate_entries()) == list(cache.load_entries(["a.py", "empty.py", "gone.py"])) == [ONE]
+        assert cache.load_value("patterns") == {"known": [1, 2]}
+        assert cache.load_value("others") is None
 
 
 @pytest.mark.parametrize("damage", ["no database at all", "PRAGMA user_version = 999"])
@@ -39,7 +39,7 @@ def test_damaged_or_outdated_cache_is_recreated(tmp_path: Path, damage: str) -> 
     else:
         path.write_text(damage * 100)
     with ShapeCache(path) as cache:
-        assert cache.blobs() == {}
+        assert cache.load_blob_ids() == {}
 
 
 def test_locked_cache_raises_in_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

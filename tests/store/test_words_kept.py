@@ -17,10 +17,10 @@ from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Kind
 from hunchd.store.database import word_keeping
 from hunchd.store.database.collection import Collection
-from hunchd.store.database.lance import Table, new_session
-from hunchd.store.database.word_keeping import FILE
+from hunchd.store.database.lance import Table, create_session
+from hunchd.store.database.word_keeping import INDEX_FILE
 from hunchd.store.indexes import postings_file
-from hunchd.store.indexes.terms import counts_of
+from hunchd.store.indexes.terms import count_terms
 from tests.store.examples import MODEL, embedded, memory
 
 P = Filters(project="p")
@@ -36,18 +36,18 @@ def folder(tmp_path: Path) -> Path:
 def asked_of_the_database(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Record the queries that reach LanceDB's full-text index."""
     asked: list[str] = []
-    by_words = Table.by_words
+    by_words = Table.search_words
 
     async def noted(table: Table, words: str, condition: str, k: int) -> tuple[Any, Any]:
         asked.append(words)
         return await by_words(table, words, condition, k)
 
-    monkeypatch.setattr(Table, "by_words", noted)
+    monkeypatch.setattr(Table, "search_words", noted)
     return asked
 
 
 async def opened(folder: Path) -> Collection:
-    return await Collection.open(folder, new_session())
+    return await Collection.open(folder, create_session())
 
 
 def best(candidates: Any) -> list[int]:
@@ -55,7 +55,7 @@ def best(candidates: Any) -> list[int]:
 
 
 async def found(collection: Collection, words: str, filters: Filters = P) -> list[str]:
-    return [one.row["id"] for one in await collection.find(words, None, MODEL, filters, 10, best)]
+    return [one.row["id"] for one in await collection.search(words, None, MODEL, filters, 10, best)]
 
 
 async def filled(folder: Path, count: int = 40) -> Collection:
@@ -71,7 +71,7 @@ def abandoned(collection: Collection) -> None:
 
 def says(folder: Path, word: str) -> bool:
     """Return True if any file contains the word or its term hash."""
-    [term] = counts_of(word)
+    [term] = count_terms(word)
     contents = [path.read_bytes() for path in folder.rglob("*") if path.is_file()]
     return any(word.encode() in content or term.to_bytes(8, "little") in content for content in contents)
 
@@ -80,7 +80,7 @@ async def test_row_is_found_through_compaction_and_reopening(folder: Path, asked
     collection = await filled(folder)
     await collection.put([embedded(memory(100, "a kingfisher dives"))])
     assert await found(collection, "kingfishers diving") == ["m100"]
-    assert not (folder / FILE).exists()
+    assert not (folder / INDEX_FILE).exists()
 
     await collection.optimise(force=True)
     await collection.put([embedded(memory(101, "two kingfishers"))])
@@ -101,9 +101,9 @@ async def test_unindexed_rows_are_searched_in_lancedb(
     collection = await filled(folder, 300)
     await collection.optimise(force=True)
     await collection.close()
-    (folder / FILE).unlink()
-    monkeypatch.setattr(word_keeping, "AT_ONCE", 64)
-    monkeypatch.setattr(word_keeping, "WRITE_AT", 128)
+    (folder / INDEX_FILE).unlink()
+    monkeypatch.setattr(word_keeping, "BATCH_ROWS", 64)
+    monkeypatch.setattr(word_keeping, "WRITE_THRESHOLD", 128)
 
     collection = await opened(folder)
     await collection.put([embedded(memory(500, "a pelican of late"))])
@@ -120,7 +120,7 @@ async def test_unindexed_rows_are_searched_in_lancedb(
     assert (await found(collection, "text 6 swan"))[0] == "m6"
     assert await found(collection, "late") == ["m500"]
     assert asked_of_the_database == []
-    assert (folder / FILE).exists()
+    assert (folder / INDEX_FILE).exists()
     await collection.close()
 
 
@@ -129,14 +129,14 @@ async def test_crash_before_index_write_loses_nothing(folder: Path) -> None:
     await collection.optimise(force=True)
     await collection.put([embedded(memory(7, "says something else: kingfisher")), embedded(memory(200, "kingfisher"))])
     abandoned(collection)
-    (folder / f"{FILE}.tmp").write_bytes(b"half of it")
+    (folder / f"{INDEX_FILE}.tmp").write_bytes(b"half of it")
 
     collection = await opened(folder)
     assert set(await found(collection, "kingfisher")) == {"m7", "m200"}
     assert "m7" not in await found(collection, "pelican")
     await collection.optimise(force=True)
     assert set(await found(collection, "kingfisher")) == {"m7", "m200"}
-    assert not (folder / f"{FILE}.tmp").exists()
+    assert not (folder / f"{INDEX_FILE}.tmp").exists()
     await collection.close()
 
 
@@ -145,15 +145,15 @@ async def test_damaged_or_missing_index_is_rebuilt(folder: Path, content: bytes 
     collection = await filled(folder)
     await collection.optimise(force=True)
     await collection.close()
-    whole = (folder / FILE).read_bytes()
-    (folder / FILE).write_bytes(content if content is not None else whole[:64] + b"\xff" + whole[65:])
+    whole = (folder / INDEX_FILE).read_bytes()
+    (folder / INDEX_FILE).write_bytes(content if content is not None else whole[:64] + b"\xff" + whole[65:])
 
     collection = await opened(folder)
     assert set(await found(collection, "heron")) == {f"m{n}" for n in range(1, 40, 7)}
     await collection.put([embedded(memory(99, "one more"))])
     await collection.optimise(force=True)
     await collection.close()
-    assert postings_file.read(folder / FILE) is not None
+    assert postings_file.read_block(folder / INDEX_FILE) is not None
 
 
 async def test_purge_removes_words_from_index(folder: Path) -> None:
@@ -181,7 +181,7 @@ async def test_interrupted_purge_erases_index_on_open(folder: Path) -> None:
     abandoned(collection)
 
     collection = await opened(folder)
-    assert not collection.erasing
+    assert not collection.is_erasure_pending
     assert not says(folder, "hoopoe")
     await collection.close()
 
@@ -195,9 +195,9 @@ async def test_purge_with_failed_index_write_deletes_file(folder: Path, monkeypa
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "no space left")
 
-    monkeypatch.setattr(postings_file, "write", full)
+    monkeypatch.setattr(postings_file, "write_block", full)
     await collection.purge()
-    assert not (folder / FILE).exists()
+    assert not (folder / INDEX_FILE).exists()
     assert set(await found(collection, "heron")) == {f"m{n}" for n in range(1, 40, 7)}
     await collection.close()
 
@@ -208,14 +208,14 @@ async def test_search_works_on_full_disk(folder: Path, monkeypatch: pytest.Monke
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "no space left")
 
-    monkeypatch.setattr(postings_file, "write", full)
+    monkeypatch.setattr(postings_file, "write_block", full)
     await collection.optimise(force=True)
     await collection.put([embedded(memory(100, "a kingfisher"))])
     assert await found(collection, "kingfisher") == ["m100"]
     assert set(await found(collection, "heron")) == {f"m{n}" for n in range(1, 40, 7)}
     monkeypatch.undo()
     await collection.optimise(force=True)
-    assert (folder / FILE).exists()
+    assert (folder / INDEX_FILE).exists()
     await collection.close()
 
 
@@ -242,7 +242,7 @@ async def test_newer_store_is_searched_without_writing(folder: Path, monkeypatch
     assert not await collection.index_words()
     with suppress(StoreError):
         await collection.optimise(force=True)
-    assert not (folder / FILE).exists()
+    assert not (folder / INDEX_FILE).exists()
     await collection.close()
 
 
@@ -256,9 +256,9 @@ async def test_word_ranking_equals_lancedb_ranking(folder: Path) -> None:
     alike: list[bool] = []
     asked_for = [" ".join(words[n : n + 3]) for n in range(0, 30, 3)]
     for asked in (*asked_for, *texts[7].replace("-", " ").split()):
-        addresses, scores = await collection._tables.memories.by_words(asked, "", 10)
-        theirs = dict(zip(collection._tables.mirror.holding(addresses).tolist(), scores.tolist(), strict=True))
-        slots, mine = collection._tables.mirror.words.search(counts_of(asked), collection._tables.mirror.living(), 400)
+        addresses, scores = await collection._tables.memories.search_words(asked, "", 10)
+        theirs = dict(zip(collection._tables.mirror.find_slots_by_address(addresses).tolist(), scores.tolist(), strict=True))
+        slots, mine = collection._tables.mirror.words.search(count_terms(asked), collection._tables.mirror.mask_living(), 400)
         ours = dict(zip(slots.tolist(), mine.tolist(), strict=True))
         assert {slot: ours[slot] for slot in theirs} == pytest.approx(theirs, rel=1e-3)
         alike += _agree(list(theirs), slots.tolist())

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from hunchd.cli.main import main
-from hunchd.cli.service import wanted_files
-from hunchd.config.places import places
+from hunchd.cli.service import build_service_files
+from hunchd.config.places import resolve_app_paths
 
 UNIT = Path(__file__).parents[2] / "systemd" / "hunchd.service"
 
@@ -43,7 +43,7 @@ def test_unit_restricts_privileges_and_address_families(service: configparser.Se
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
 def test_unit_passes_systemd_analyze(tmp_path: Path, home: str | None) -> None:
     environment = {"HUNCHD_HOME": home} if home else {}
-    written = wanted_files("systemd", places(environment), environment)
+    written = build_service_files("systemd", resolve_app_paths(environment), environment)
     for path, content in written.items():
         (tmp_path / path.name).write_bytes(content)
 
@@ -60,7 +60,7 @@ def test_unit_passes_systemd_analyze(tmp_path: Path, home: str | None) -> None:
 
 def test_unit_starts_this_installation_and_home(tmp_path: Path) -> None:
     home = str(tmp_path / "a home")
-    units = wanted_files("systemd", places({"HUNCHD_HOME": home}), {"HUNCHD_HOME": home, "XDG_CONFIG_HOME": "/etc/me"})
+    units = build_service_files("systemd", resolve_app_paths({"HUNCHD_HOME": home}), {"HUNCHD_HOME": home, "XDG_CONFIG_HOME": "/etc/me"})
     text = {path.name: content.decode() for path, content in units.items()}
 
     assert {str(path.parent) for path in units} == {"/etc/me/systemd/user"}
@@ -71,10 +71,10 @@ def test_unit_starts_this_installation_and_home(tmp_path: Path) -> None:
 
 def test_unit_socket_path_for_deep_home() -> None:
     environment = {"HUNCHD_HOME": f"/{'d' * 150}", "XDG_RUNTIME_DIR": "/tmp"}
-    where = places(environment)
+    where = resolve_app_paths(environment)
     (text,) = [
         content.decode()
-        for path, content in wanted_files("systemd", where, environment).items()
+        for path, content in build_service_files("systemd", where, environment).items()
         if path.name == "hunchd.socket"
     ]
     assert f"\nListenStream={where.socket_file}\n" in text
@@ -82,7 +82,7 @@ def test_unit_socket_path_for_deep_home() -> None:
 
 def test_unit_socket_path_and_mode(tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
-    where = places({"XDG_RUNTIME_DIR": str(tmp_path / "run")})
+    where = resolve_app_paths({"XDG_RUNTIME_DIR": str(tmp_path / "run")})
     socket = (UNIT.parent / "hunchd.socket").read_text()
 
     assert where.socket_file == tmp_path / "run" / "hunchd" / "hunchd.sock"
@@ -90,7 +90,7 @@ def test_unit_socket_path_and_mode(tmp_path: Path) -> None:
 
 
 def test_launchd_agent_matches_unit() -> None:
-    (content,) = wanted_files("launchd", places({"HUNCHD_HOME": "/a <home>"}), {"HUNCHD_HOME": "/a <home>"}).values()
+    (content,) = build_service_files("launchd", resolve_app_paths({"HUNCHD_HOME": "/a <home>"}), {"HUNCHD_HOME": "/a <home>"}).values()
     agent = plistlib.loads(content)
 
     # Keys and types of launchd.plist(5).

@@ -13,20 +13,20 @@ from functools import lru_cache
 from typing import Literal
 
 from hunchd.assembly import rendering
-from hunchd.assembly.budget import TIERS, shares
-from hunchd.assembly.selection import Choice, by_tier, choices, fill, hold_back_floods
-from hunchd.assembly.tokens import count
-from hunchd.domain.context import Activity, Bundle, Item, Level, Piece, Tier
+from hunchd.assembly.budget import TIERS, split_budget
+from hunchd.assembly.selection import Choice, group_by_tier, make_choices, raise_forms, limit_source_shares
+from hunchd.assembly.tokens import count_tokens
+from hunchd.domain.context import Activity, Bundle, ContextItem, Level, ContextCandidate, Tier
 from hunchd.domain.memory import Trust
 
 # Smaller differences in value are noise and must not affect the order, or every update would shuffle the lines.
-GRAIN = 0.05
+VALUE_STEP = 0.05
 # Volatile kinds come after stable ones, so that the earlier text stays a prefix.
-VOLATILE = frozenset({"error", "session"})
+VOLATILE_KINDS = frozenset({"error", "session"})
 # Lists of names come below detailed pieces, whatever their total value.
 LISTS = frozenset({"files"})
 # Readers do not read more names than this.
-MOST_TOPICS = 24
+MAX_TOPICS = 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,35 +38,35 @@ class _Section:
     @property
     def text(self) -> str:
         blocks = [choice.option.block for choice in self.choices]
-        return "".join((rendering.section_heading(self.tier), *blocks, self.topics)) if blocks or self.topics else ""
+        return "".join((rendering.render_section_heading(self.tier), *blocks, self.topics)) if blocks or self.topics else ""
 
     @property
     def tokens(self) -> int:
         if not (self.choices or self.topics):
             return 0
-        title = _count(rendering.section_heading(self.tier))
-        return title + sum(choice.tokens for choice in self.choices) + _count(self.topics)
+        title = _count_block(rendering.render_section_heading(self.tier))
+        return title + sum(choice.tokens for choice in self.choices) + _count_block(self.topics)
 
 
-def _count(block: str) -> int:
+def _count_block(block: str) -> int:
     """Count the first line, which has the reasons, and the rest separately.
 
     The rest is the same in most bundles of a day, so its count is cached.
     """
     end = block.find("\n", 1)
     if end < 1 or block[end - 1].isspace():
-        return _counted(block)
-    return _counted(block[:end]) + _counted(block[end:])
+        return _count_cached(block)
+    return _count_cached(block[:end]) + _count_cached(block[end:])
 
 
 @lru_cache(maxsize=4096)
-def _counted(text: str) -> int:
-    return count(text)
+def _count_cached(text: str) -> int:
+    return count_tokens(text)
 
 
 def assemble(
     header: str,
-    pieces: Sequence[Piece],
+    pieces: Sequence[ContextCandidate],
     budget: int,
     activity: Activity = "",
     *,
@@ -81,100 +81,100 @@ def assemble(
     the text's author.
     """
 
-    def render(piece: Piece, level: Level, text: str) -> str:
-        return rendering.block_of(piece, level, text, secret=secret)
+    def render(piece: ContextCandidate, level: Level, text: str) -> str:
+        return rendering.render_block(piece, level, text, secret=secret)
 
-    candidates = choices(pieces, render, _count)
-    top = _top_lines(candidates, degraded)
-    overhead = _count(top) + max(map(_count, rendering.headings(header, budget, budget)))
+    candidates = make_choices(pieces, render, _count_block)
+    top = _render_top_lines(candidates, degraded)
+    overhead = _count_block(top) + max(map(_count_block, rendering.render_headings(header, budget, budget)))
     if overhead < budget:
-        _spend(candidates, budget - overhead, activity)
-        hold_back_floods(candidates, overhead)
-    while any(choice.chosen >= 0 and choice.piece.tier < 4 for choice in candidates):
-        sections = _sections(candidates, topics, budget - overhead, activity)
-        rest = _count(top) + sum(section.tokens for section in sections)
-        heading = _true_heading(header, rest, budget)
+        _spend_budget(candidates, budget - overhead, activity)
+        limit_source_shares(candidates, overhead)
+    while any(choice.chosen_index >= 0 and choice.piece.tier < 4 for choice in candidates):
+        sections = _build_sections(candidates, topics, budget - overhead, activity)
+        rest = _count_block(top) + sum(section.tokens for section in sections)
+        heading = _find_exact_heading(header, rest, budget)
         if heading is not None:
             context = "".join((heading, top, *(section.text for section in sections), "\n"))
-            return _bundle(context, rest + _count(heading) + _count("\n"), sections, budget, degraded)
+            return _build_bundle(context, rest + _count_block(heading) + _count_block("\n"), sections, budget, degraded)
         _drop_weakest(candidates)
-    return _bundle("", 0, (), budget, degraded)
+    return _build_bundle("", 0, (), budget, degraded)
 
 
-def _top_lines(candidates: Sequence[Choice], degraded: Sequence[str]) -> str:
+def _render_top_lines(candidates: Sequence[Choice], degraded: Sequence[str]) -> str:
     """Return the lines between the heading and the first section."""
     fences = any(rendering.needs_fence(choice.piece, text) for choice in candidates for _, text in choice.piece.forms)
     quotes = any(
         choice.piece.trust is not Trust.USER and "«" in text for choice in candidates for _, text in choice.piece.forms
     )
-    return rendering.degraded_block(degraded) + (rendering.LEGEND if fences or quotes else "")
+    return rendering.render_degraded(degraded) + (rendering.LEGEND if fences or quotes else "")
 
 
-def _spend(candidates: Sequence[Choice], tokens: int, activity: Activity) -> None:
+def _spend_budget(candidates: Sequence[Choice], tokens: int, activity: Activity) -> None:
     """Fill the tiers within their shares.
 
     Unused tokens flow to the next tier. What remains at the end is offered to all tiers again.
     """
-    tiers = by_tier(candidates)
-    left = tokens
-    flowing = 0
-    for tier, share in shares(tokens, activity).items():
-        flowing += share
-        used = _fill_section(tier, tiers[tier], flowing)
-        flowing -= used
-        left -= used
+    tiers = group_by_tier(candidates)
+    remaining = tokens
+    available = 0
+    for tier, share in split_budget(tokens, activity).items():
+        available += share
+        used_tokens = _fill_section(tier, tiers[tier], available)
+        available -= used_tokens
+        remaining -= used_tokens
     for tier in TIERS:
-        left -= _fill_section(tier, tiers[tier], left)
+        remaining -= _fill_section(tier, tiers[tier], remaining)
 
 
 def _fill_section(tier: Tier, candidates: Sequence[Choice], capacity: int) -> int:
-    title = 0 if any(choice.chosen >= 0 for choice in candidates) else _count(rendering.section_heading(tier))
-    used = fill(candidates, capacity - title)
-    return used + title if used else 0
+    title = 0 if any(choice.chosen_index >= 0 for choice in candidates) else _count_block(rendering.render_section_heading(tier))
+    used_tokens = raise_forms(candidates, capacity - title)
+    return used_tokens + title if used_tokens else 0
 
 
-def _sections(
+def _build_sections(
     candidates: Sequence[Choice], topics: Sequence[str], tokens: int, activity: Activity
 ) -> tuple[_Section, ...]:
-    served = [choice for choice in candidates if choice.chosen >= 0]
-    tiers = by_tier(served)
-    sections = [_Section(tier, tuple(sorted(tiers[tier], key=_place))) for tier in TIERS]
-    spent = sum(section.tokens for section in sections)
+    served_choices = [choice for choice in candidates if choice.chosen_index >= 0]
+    tiers = group_by_tier(served_choices)
+    sections = [_Section(tier, tuple(sorted(tiers[tier], key=_sort_key))) for tier in TIERS]
+    spent_tokens = sum(section.tokens for section in sections)
     index = sections[-1]
-    allowed = min(tokens - spent, shares(tokens, activity)[4] - index.tokens)
-    sections[-1] = _Section(4, index.choices, _fitting_topics(topics, allowed, titled=bool(index.choices)))
+    max_tokens = min(tokens - spent_tokens, split_budget(tokens, activity)[4] - index.tokens)
+    sections[-1] = _Section(4, index.choices, _fit_topics(topics, max_tokens, has_title=bool(index.choices)))
     return tuple(section for section in sections if section.text)
 
 
-def _place(choice: Choice) -> tuple[bool, bool, float, int, str]:
+def _sort_key(choice: Choice) -> tuple[bool, bool, float, int, str]:
     piece = choice.piece
     value = 0.0 if piece.kind in LISTS else piece.value
-    return piece.kind in VOLATILE, piece.kind in LISTS, -round(value / GRAIN), piece.rank, piece.id
+    return piece.kind in VOLATILE_KINDS, piece.kind in LISTS, -round(value / VALUE_STEP), piece.rank, piece.id
 
 
-def _fitting_topics(topics: Sequence[str], allowed: int, *, titled: bool) -> str:
+def _fit_topics(topics: Sequence[str], max_tokens: int, *, has_title: bool) -> str:
     """Return as many topics, from the first, as fit into `allowed` tokens."""
-    title = 0 if titled else _count(rendering.section_heading(4))
-    names = list(dict.fromkeys(topics))[:MOST_TOPICS]
+    title = 0 if has_title else _count_block(rendering.render_section_heading(4))
+    names = list(dict.fromkeys(topics))[:MAX_TOPICS]
     while names:
-        block = rendering.topics_block(names)
-        if _count(block) + title <= allowed:
+        block = rendering.render_topics(names)
+        if _count_block(block) + title <= max_tokens:
             return block
         names.pop()
     return ""
 
 
-def _true_heading(header: str, rest: int, budget: int) -> str | None:
+def _find_exact_heading(header: str, rest: int, budget: int) -> str | None:
     """Return the first line with the exact token count.
 
     The count includes the line itself. None if that text would exceed the budget.
     """
-    end = _count("\n")
-    for spelling in range(len(rendering.headings(header, 0, budget))):
+    end = _count_block("\n")
+    for spelling in range(len(rendering.render_headings(header, 0, budget))):
         total = rest + end
         for _ in range(8):
-            heading = rendering.headings(header, total, budget)[spelling]
-            actual = rest + end + _count(heading)
+            heading = rendering.render_headings(header, total, budget)[spelling]
+            actual = rest + end + _count_block(heading)
             if actual == total:
                 return heading if total <= budget else None
             total = max(actual, total + 1) if actual > total else actual
@@ -182,30 +182,30 @@ def _true_heading(header: str, rest: int, budget: int) -> str | None:
 
 
 def _drop_weakest(candidates: Sequence[Choice]) -> None:
-    served = [choice for choice in candidates if choice.chosen >= 0]
-    weakest = min(served, key=lambda choice: (choice.worth / max(choice.tokens, 1), choice.piece.id))
-    weakest.chosen -= 1
+    served_choices = [choice for choice in candidates if choice.chosen_index >= 0]
+    weakest = min(served_choices, key=lambda choice: (choice.worth / max(choice.tokens, 1), choice.piece.id))
+    weakest.chosen_index -= 1
 
 
-def _bundle(context: str, tokens: int, sections: Sequence[_Section], budget: int, degraded: Sequence[str]) -> Bundle:
+def _build_bundle(context: str, tokens: int, sections: Sequence[_Section], budget: int, degraded: Sequence[str]) -> Bundle:
     status: Literal["ok", "empty", "degraded"] = "degraded" if degraded else "ok" if context else "empty"
     sizes = {int(tier): 0 for tier in TIERS} | {int(section.tier): section.tokens for section in sections}
-    seal = "\x00".join((status, *degraded, context)).encode("utf-8")
+    etag_source = "\x00".join((status, *degraded, context)).encode("utf-8")
     return Bundle(
         status=status,
         context=context,
         token_count=tokens,
         budget=budget,
         tiers=sizes,
-        items=tuple(_item(choice) for section in sections for choice in section.choices),
+        items=tuple(_build_item(choice) for section in sections for choice in section.choices),
         degraded=tuple(degraded),
-        etag=hashlib.blake2b(seal, digest_size=12).hexdigest(),
+        etag=hashlib.blake2b(etag_source, digest_size=12).hexdigest(),
     )
 
 
-def _item(choice: Choice) -> Item:
+def _build_item(choice: Choice) -> ContextItem:
     piece, option = choice.piece, choice.option
-    return Item(
+    return ContextItem(
         id=piece.id,
         kind=piece.kind,
         tier=piece.tier,
@@ -216,5 +216,5 @@ def _item(choice: Choice) -> Item:
         source=piece.source,
         trust=piece.trust,
         text=option.block.lstrip("\n"),
-        title=rendering.title_of(piece, dict(piece.forms)[option.level]),
+        title=rendering.render_title(piece, dict(piece.forms)[option.level]),
     )

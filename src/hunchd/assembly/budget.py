@@ -7,24 +7,24 @@ from hunchd.domain.context import Activity, Tier
 TIERS: tuple[Tier, ...] = (1, 2, 3, 4)
 
 # Shares by tier: critical, relevant, background, index. Unused tokens flow to the next tier.
-EVEN_WORK = (0.25, 0.375, 0.25, 0.125)
+DEFAULT_SHARES = (0.25, 0.375, 0.25, 0.125)
 # Debugging: the error, its fixes and related code matter; project conventions do not.
-DEBUGGING = (0.375, 0.3125, 0.1875, 0.125)
+DEBUGGING_SHARES = (0.375, 0.3125, 0.1875, 0.125)
 # New features: decisions, open questions and patterns come before background.
-NEW_FEATURE = (0.3125, 0.40625, 0.15625, 0.125)
+NEW_FEATURE_SHARES = (0.3125, 0.40625, 0.15625, 0.125)
 
-_BY_ACTIVITY: dict[Activity, tuple[float, float, float, float]] = {
-    "debugging": DEBUGGING,
-    "new_feature": NEW_FEATURE,
+_SHARES_BY_ACTIVITY: dict[Activity, tuple[float, float, float, float]] = {
+    "debugging": DEBUGGING_SHARES,
+    "new_feature": NEW_FEATURE_SHARES,
 }
 
 
-def shares(budget: int, activity: Activity = "") -> dict[Tier, int]:
+def split_budget(budget: int, activity: Activity = "") -> dict[Tier, int]:
     """Return the tokens for each tier.
 
     The remainder of the rounding goes to tier 1.
     """
-    parts = _BY_ACTIVITY.get(activity, EVEN_WORK)
+    parts = _SHARES_BY_ACTIVITY.get(activity, DEFAULT_SHARES)
     tokens = {tier: int(budget * part) for tier, part in zip(TIERS, parts, strict=True)}
     tokens[1] += budget - sum(tokens.values())
     return tokens

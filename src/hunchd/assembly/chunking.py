@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from hunchd.assembly.tokens import count
+from hunchd.assembly.tokens import count_tokens
 
-MOST: Final = 500  # tokens per chunk: one to five paragraphs
+MAX_CHUNK_TOKENS: Final = 500  # tokens per chunk: one to five paragraphs
 _HEADING: Final = re.compile(r"(#{1,6})\s+(\S.*?)\s*#*\s*$")
 _PARAGRAPHS: Final = re.compile(r"((?:[^\n]|\n(?!\s*\n))*(?:\n\s*\n|\n\s*$|$))")
 
@@ -28,41 +28,41 @@ class Chunk:
     heading: str = ""
 
 
-def chunks_of(text: str, *, most: int = MOST) -> list[Chunk]:
+def split_chunks(text: str, *, max_tokens: int = MAX_CHUNK_TOKENS) -> list[Chunk]:
     """Split `text` into chunks of at most `most` tokens.
 
     Joined they equal `text`.
     """
     chunks: list[Chunk] = []
-    gathered, heading, path = "", "", list[tuple[int, str]]()
-    for paragraph in _paragraphs(text):
-        found = _HEADING.match(paragraph.strip().partition("\n")[0])
-        if found is not None and gathered.strip():
-            chunks.append(Chunk(gathered, heading))
-            gathered = ""
-        if found is not None:
-            path = [one for one in path if one[0] < len(found[1])] + [(len(found[1]), found[2])]
+    buffer, heading, path = "", "", list[tuple[int, str]]()
+    for paragraph in _split_paragraphs(text):
+        match = _HEADING.match(paragraph.strip().partition("\n")[0])
+        if match is not None and buffer.strip():
+            chunks.append(Chunk(buffer, heading))
+            buffer = ""
+        if match is not None:
+            path = [one for one in path if one[0] < len(match[1])] + [(len(match[1]), match[2])]
             heading = " › ".join(name for _, name in path)
-        if gathered and count(gathered + paragraph) > most:
-            chunks.append(Chunk(gathered, heading))
-            gathered = ""
-        *full, gathered = _within(gathered + paragraph, most)
-        chunks += [Chunk(part, heading) for part in full]
-    if gathered:
-        chunks.append(Chunk(gathered, heading))
+        if buffer and count_tokens(buffer + paragraph) > max_tokens:
+            chunks.append(Chunk(buffer, heading))
+            buffer = ""
+        *complete_parts, buffer = _split_within(buffer + paragraph, max_tokens)
+        chunks += [Chunk(part, heading) for part in complete_parts]
+    if buffer:
+        chunks.append(Chunk(buffer, heading))
     return chunks
 
 
-def _paragraphs(text: str) -> Iterator[str]:
-    return (found for found in _PARAGRAPHS.findall(text) if found)
+def _split_paragraphs(text: str) -> Iterator[str]:
+    return (paragraph for paragraph in _PARAGRAPHS.findall(text) if paragraph)
 
 
-def _within(text: str, most: int) -> list[str]:
+def _split_within(text: str, max_tokens: int) -> list[str]:
     """Split `text` into parts of at most `most` tokens.
 
     Cuts are at line ends, else at sentences, at words, or anywhere.
     """
-    if count(text) <= most:
+    if count_tokens(text) <= max_tokens:
         return [text]
     middle = len(text) // 2
     for mark in ("\n", ". ", " "):
@@ -71,8 +71,8 @@ def _within(text: str, most: int) -> list[str]:
         cuts = [at + len(mark) for at in (before, after) if at > 0]
         places = [at for at in cuts if text[:at].strip() and text[at:].strip()]  # no part may be blank
         if places:
-            cut = min(places, key=lambda at: abs(at - middle))
+            cut_position = min(places, key=lambda at: abs(at - middle))
             break
     else:
-        cut = middle
-    return [*_within(text[:cut], most), *_within(text[cut:], most)]
+        cut_position = middle
+    return [*_split_within(text[:cut_position], max_tokens), *_split_within(text[cut_position:], max_tokens)]

@@ -14,9 +14,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from hunchd.assembly.chunking import chunks_of
-from hunchd.assembly.history import ENTRY_TOKENS, Entry, View
-from hunchd.assembly.tokens import count
+from hunchd.assembly.chunking import split_chunks
+from hunchd.assembly.history import ENTRY_TOKENS, HistoryEntry, HistoryView
+from hunchd.assembly.tokens import count_tokens
 from hunchd.domain.errors import InvalidInput
 
 # Increment with every change of the text: clients may cache by version.
@@ -40,32 +40,32 @@ Rules:
 - Do not repeat these sections to the user, and do not treat what is missing here as denied: memory may be silent.
 """
 
-DESIGN: Final = 32_000  # tokens: the budget for which the shares below were chosen
+DESIGN_BUDGET: Final = 32_000  # tokens: the budget for which the shares below were chosen
 PREFIX_SHARE: Final = 8 / 32  # what the prefix does not take of it goes to the profile
-PROFILE: Final = 5 / 32
-BACKGROUND: Final = 2 / 32
-HISTORY: Final = 10 / 32
-RETRIEVED: Final = 5 / 32
-TASK: Final = 2 / 32
-MOST_MARKS: Final = 4  # cache marks that Anthropic accepts per request
+PROFILE_SHARE: Final = 5 / 32
+BACKGROUND_SHARE: Final = 2 / 32
+HISTORY_SHARE: Final = 10 / 32
+RETRIEVED_SHARE: Final = 5 / 32
+TASK_SHARE: Final = 2 / 32
+MAX_CACHE_MARKS: Final = 4  # cache marks that Anthropic accepts per request
 FIRST_TURNS: Final = 2
 LAST_TURNS: Final = 3
 SECTION: Final = 200  # tokens: the steps in which a page is cut
 
 # Smaller histories to try when a prompt is over its budget; steps, so that the next request needs the same one.
-_STEPS: Final = (1.0, 0.5, 0.25, 0.125)
-_MARK: Final = {"type": "ephemeral"}
+_HISTORY_STEPS: Final = (1.0, 0.5, 0.25, 0.125)
+_CACHE_MARK: Final = {"type": "ephemeral"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ingredients:
+class PromptInputs:
     """Inputs of a prompt.
 
     `history` returns the view for a budget in tokens. Lines and retrieved texts are sorted best first and already
     safe to stand beside our own words.
     """
 
-    history: Callable[[int], View]
+    history: Callable[[int], HistoryView]
     message: str
     budget: int
     system: str = ""
@@ -78,7 +78,7 @@ class Ingredients:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Compiled:
+class CompiledPrompt:
     """Compiled prompt in the format of the Messages API.
 
     Only the first message differs: it has the system blocks.
@@ -89,45 +89,45 @@ class Compiled:
     token_count: int
     sections: Mapping[str, int]
     prefix_digest: str  # of the static prefix: the same for every user, session and day
-    pruned: tuple[str, ...]  # names of the pruned sections
+    pruned_sections: tuple[str, ...]  # names of the pruned sections
     retrieved: tuple[str, ...]  # the texts that fit
-    view: View
+    view: HistoryView
 
 
-def compiled(given: Ingredients) -> Compiled:
+def compile_prompt(inputs: PromptInputs) -> CompiledPrompt:
     """Compile the prompt within its budget.
 
     Raises InvalidInput if not even the static prefix and the message fit.
     """
-    tools = tuple(sorted((_sorted(tool) for tool in given.tools), key=lambda tool: str(tool["name"])))
-    prefix = PREFIX + (f"\n{given.system.strip()}\n" if given.system.strip() else "")
-    static = prefix + _json(tools) if tools else prefix
-    last = ["\n".join(given.volatile)] if given.volatile else []
-    fixed = {
-        "prefix": count(static) + ENTRY_TOKENS,
-        "volatile": count(_context(last, "", ())) if last else 0,
-        "message": count(given.message) + ENTRY_TOKENS,
+    tools = tuple(sorted((_sort_tool_keys(tool) for tool in inputs.tools), key=lambda tool: str(tool["name"])))
+    prefix = PREFIX + (f"\n{inputs.system.strip()}\n" if inputs.system.strip() else "")
+    static = prefix + _to_json(tools) if tools else prefix
+    last = ["\n".join(inputs.volatile)] if inputs.volatile else []
+    fixed_tokens = {
+        "prefix": count_tokens(static) + ENTRY_TOKENS,
+        "volatile": count_tokens(_render_context(last, "", ())) if last else 0,
+        "message": count_tokens(inputs.message) + ENTRY_TOKENS,
     }
-    room = given.budget - sum(fixed.values())
-    if room < 0:
+    remaining = inputs.budget - sum(fixed_tokens.values())
+    if remaining < 0:
         raise InvalidInput(
-            f"the static prefix and the message take {sum(fixed.values()):,} tokens; 'budget' is {given.budget:,}",
+            f"the static prefix and the message take {sum(fixed_tokens.values()):,} tokens; 'budget' is {inputs.budget:,}",
             field="budget",
             hint="raise the budget, or shorten 'system', 'tools' or 'message'",
         )
-    sections = _Sections(given, spare=max(0, int(PREFIX_SHARE * given.budget) - fixed["prefix"]))
-    pruned = sections.pruned_to(room)
-    opening, system_marks = _system(prefix, sections.profile, sections.background)
-    history = _history(sections.view, MOST_MARKS - system_marks)
-    final = _final(last, sections, given.message)
-    tokens = fixed | sections.tokens()
-    return Compiled(
+    sections = _PrunableSections(inputs, spare=max(0, int(PREFIX_SHARE * inputs.budget) - fixed_tokens["prefix"]))
+    pruned_names = sections.prune_to(remaining)
+    opening, system_marks = _build_system_message(prefix, sections.profile, sections.background)
+    history = _build_history_messages(sections.view, MAX_CACHE_MARKS - system_marks)
+    final = _build_final_message(last, sections, inputs.message)
+    tokens = fixed_tokens | sections.count_tokens()
+    return CompiledPrompt(
         messages=(opening, *history, *final),
         tools=tools,
         token_count=sum(tokens.values()),
-        sections={name: tokens[name] for name in _ORDER},
+        sections={name: tokens[name] for name in _SECTION_ORDER},
         prefix_digest=hashlib.blake2b(static.encode(), digest_size=16).hexdigest(),
-        pruned=pruned,
+        pruned_sections=pruned_names,
         retrieved=tuple(sections.retrieved),
         view=sections.view,
     )
@@ -137,129 +137,129 @@ _LISTED: Final = ("retrieved", "background", "profile")
 _PRUNED: Final = ("task", "history", *_LISTED)
 _MORE: Final = "[… the rest of this page is not shown; read the document for it]"
 _MARK_TOKENS: Final = 2 * ENTRY_TOKENS + 20
-_ORDER: Final = ("prefix", "profile", "background", "history", "volatile", "task", "retrieved", "message")
+_SECTION_ORDER: Final = ("prefix", "profile", "background", "history", "volatile", "task", "retrieved", "message")
 
 
-class _Sections:
+class _PrunableSections:
     """Sections that can be pruned.
 
     Each must fit its share, then all must fit the remaining budget. `spare` are tokens for the profile beyond its
     share; they depend on the static prefix only, so that the profile is the same in every prompt of a session.
     """
 
-    def __init__(self, given: Ingredients, *, spare: int) -> None:
-        self._given = given
-        self.profile = _fitting(given.profile, int(PROFILE * given.budget) + spare)
-        self.background = _fitting(given.background, int(BACKGROUND * given.budget))
-        self.retrieved = _fitting(given.retrieved, int(RETRIEVED * given.budget))
-        self.task = given.task.strip()
-        if count(self.task) > TASK * given.budget:
-            self.task = _beginning(self.task, int(TASK * given.budget))
-        self.view = given.history(int(HISTORY * given.budget))
+    def __init__(self, inputs: PromptInputs, *, spare: int) -> None:
+        self._inputs = inputs
+        self.profile = _fit_lines(inputs.profile, int(PROFILE_SHARE * inputs.budget) + spare)
+        self.background = _fit_lines(inputs.background, int(BACKGROUND_SHARE * inputs.budget))
+        self.retrieved = _fit_lines(inputs.retrieved, int(RETRIEVED_SHARE * inputs.budget))
+        self.task = inputs.task.strip()
+        if count_tokens(self.task) > TASK_SHARE * inputs.budget:
+            self.task = _fit_beginning(self.task, int(TASK_SHARE * inputs.budget))
+        self.view = inputs.history(int(HISTORY_SHARE * inputs.budget))
 
-    def tokens(self) -> dict[str, int]:
+    def count_tokens(self) -> dict[str, int]:
         return {
-            "profile": _cost("Profile", self.profile),
-            "background": _cost("Background", self.background),
+            "profile": _count_lines("Profile", self.profile),
+            "background": _count_lines("Background", self.background),
             "history": self.view.tokens,
-            "task": count(_context((), self.task, ())) if self.task else 0,
-            "retrieved": count(_context((), "", self.retrieved)) if self.retrieved else 0,
+            "task": count_tokens(_render_context((), self.task, ())) if self.task else 0,
+            "retrieved": count_tokens(_render_context((), "", self.retrieved)) if self.retrieved else 0,
         }
 
-    def pruned_to(self, room: int) -> tuple[str, ...]:
+    def prune_to(self, max_tokens: int) -> tuple[str, ...]:
         """Prune in the fixed order until all fits.
 
         Return the names of the sections of which something is missing, whether for its share or for the whole.
         """
         whole, shortened = self.view, set[str]()
-        for name, smaller in (
-            ("task", self._less_task),
-            ("history", self._less_history),
-            ("retrieved", lambda room: self._fewer("retrieved", room)),
-            ("background", lambda room: self._fewer("background", room)),
-            ("profile", lambda room: self._fewer("profile", room)),
-            ("history", self._least_history),
+        for name, shrink in (
+            ("task", self._drop_task),
+            ("history", self._shrink_history),
+            ("retrieved", lambda max_tokens: self._drop_lines("retrieved", max_tokens)),
+            ("background", lambda max_tokens: self._drop_lines("background", max_tokens)),
+            ("profile", lambda max_tokens: self._drop_lines("profile", max_tokens)),
+            ("history", self._keep_newest_messages),
         ):
-            if self._over(room) > 0:
-                smaller(room)
+            if self._excess_tokens(max_tokens) > 0:
+                shrink(max_tokens)
                 shortened |= {name} if name == "history" and self.view is not whole else set()
-        given = self._given
+        given = self._inputs
         shortened |= {"task"} if self.task != given.task.strip() else set()
         shortened |= {name for name in _LISTED if getattr(self, name) != tuple(getattr(given, name))}
         return tuple(name for name in _PRUNED if name in shortened)
 
-    def _over(self, room: int) -> int:
-        return sum(self.tokens().values()) - room
+    def _excess_tokens(self, max_tokens: int) -> int:
+        return sum(self.count_tokens().values()) - max_tokens
 
-    def _less_task(self, room: int) -> None:
+    def _drop_task(self, max_tokens: int) -> None:
         self.task = ""
 
-    def _less_history(self, room: int) -> None:
-        for step in _STEPS:
-            view = self._given.history(int(step * HISTORY * self._given.budget))
+    def _shrink_history(self, max_tokens: int) -> None:
+        for step in _HISTORY_STEPS:
+            view = self._inputs.history(int(step * HISTORY_SHARE * self._inputs.budget))
             if view.tokens < self.view.tokens:
                 self.view = view
-            if self._over(room) <= 0:
+            if self._excess_tokens(max_tokens) <= 0:
                 return
-        self.view = _ends(self.view)
+        self.view = _keep_ends(self.view)
 
-    def _least_history(self, room: int) -> None:
+    def _keep_newest_messages(self, max_tokens: int) -> None:
         """Keep only as many of the newest messages as fit."""
         entries, tokens = list(self.view.entries), self.view.tokens
-        over = self._over(room)
-        while entries and over > 0:
-            gone = entries.pop(0)
-            tokens, over = tokens - gone.tokens, over - gone.tokens
+        excess = self._excess_tokens(max_tokens)
+        while entries and excess > 0:
+            dropped = entries.pop(0)
+            tokens, excess = tokens - dropped.tokens, excess - dropped.tokens
         if len(entries) < len(self.view.entries):
-            self.view = View(tuple(entries), 0, tokens, self.view.compactions, self.view.condensed_until)
+            self.view = HistoryView(tuple(entries), 0, tokens, self.view.compactions, self.view.condensed_until)
 
-    def _fewer(self, name: str, room: int) -> None:
+    def _drop_lines(self, name: str, max_tokens: int) -> None:
         """Drop texts from the end, of a page first its last sections."""
         texts = list(getattr(self, name))
-        while texts and (over := self._over(room)) > 0:
+        while texts and (over := self._excess_tokens(max_tokens)) > 0:
             last = texts.pop()
-            texts += filter(None, [_first_sections(last, count(last) - over)])
+            texts += filter(None, [_first_sections(last, count_tokens(last) - over)])
             setattr(self, name, tuple(texts))
 
 
-def _ends(view: View) -> View:
+def _keep_ends(view: HistoryView) -> HistoryView:
     """Keep only the first and last turns of a history."""
     turns = list(dict.fromkeys(entry.turn for entry in view.entries if entry.turn))
-    kept = {*turns[:FIRST_TURNS], *turns[-LAST_TURNS:]}
-    entries = tuple(entry for entry in view.entries if entry.turn in kept)
-    return View(entries, 0, sum(entry.tokens for entry in entries), view.compactions, view.condensed_until)
+    kept_turns = {*turns[:FIRST_TURNS], *turns[-LAST_TURNS:]}
+    entries = tuple(entry for entry in view.entries if entry.turn in kept_turns)
+    return HistoryView(entries, 0, sum(entry.tokens for entry in entries), view.compactions, view.condensed_until)
 
 
-def _system(prefix: str, profile: Sequence[str], background: Sequence[str]) -> tuple[Mapping[str, Any], int]:
+def _build_system_message(prefix: str, profile: Sequence[str], background: Sequence[str]) -> tuple[Mapping[str, Any], int]:
     """Return the system blocks with cache marks, and the number of marks."""
-    blocks = [_block(prefix, marked=True)]
-    if known := _known("Profile", profile) + _known("Background", background):
-        blocks.append(_block(known.rstrip("\n"), marked=True))
+    blocks = [_build_block(prefix, is_marked=True)]
+    if stable_text := _render_lines("Profile", profile) + _render_lines("Background", background):
+        blocks.append(_build_block(stable_text.rstrip("\n"), is_marked=True))
     return {"role": "system", "content": blocks}, len(blocks)
 
 
-def _history(view: View, marks: int) -> list[Mapping[str, Any]]:
+def _build_history_messages(view: HistoryView, marks: int) -> list[Mapping[str, Any]]:
     """Return the entries as messages with cache marks.
 
     One mark is where a compaction will not reach, one at the end.
     """
-    marked = {len(view.entries) - 1}
+    marked_indexes = {len(view.entries) - 1}
     if marks > 1 and view.stable:
-        marked.add(view.stable - 1)
-    return [_said(entry, marked=index in marked) for index, entry in enumerate(view.entries)]
+        marked_indexes.add(view.stable - 1)
+    return [_build_message(entry, is_marked=index in marked_indexes) for index, entry in enumerate(view.entries)]
 
 
-def _final(last: Sequence[str], sections: _Sections, message: str) -> list[Mapping[str, Any]]:
+def _build_final_message(last: Sequence[str], sections: _PrunableSections, message: str) -> list[Mapping[str, Any]]:
     """Return the volatile parts as one last, unmarked message."""
     blocks = []
-    if context := _context(last, sections.task, sections.retrieved):
-        blocks.append(_block(context))
+    if context := _render_context(last, sections.task, sections.retrieved):
+        blocks.append(_build_block(context))
     if message:
-        blocks.append(_block(message))
+        blocks.append(_build_block(message))
     return [{"role": "user", "content": blocks}] if blocks else []
 
 
-def _context(volatile: Sequence[str], task: str, retrieved: Sequence[str]) -> str:
+def _render_context(volatile: Sequence[str], task: str, retrieved: Sequence[str]) -> str:
     parts = list(volatile)
     if task:
         parts.append(f"Where the task stands:\n{task}")
@@ -268,30 +268,30 @@ def _context(volatile: Sequence[str], task: str, retrieved: Sequence[str]) -> st
     return "[Context for this message]\n" + "\n\n".join(parts) + "\n[End of context]" if parts else ""
 
 
-def _known(title: str, lines: Sequence[str]) -> str:
+def _render_lines(title: str, lines: Sequence[str]) -> str:
     return f"# {title}\n" + "\n".join(lines) + "\n\n" if lines else ""
 
 
-def _cost(title: str, lines: Sequence[str]) -> int:
-    return count(_known(title, lines))
+def _count_lines(title: str, lines: Sequence[str]) -> int:
+    return count_tokens(_render_lines(title, lines))
 
 
-def _fitting(texts: Sequence[str], budget: int) -> tuple[str, ...]:
+def _fit_lines(texts: Sequence[str], budget: int) -> tuple[str, ...]:
     """Return the texts, best first, that fit.
 
     A page that is too long is cut by section; a line that is too long is skipped.
     """
-    kept = []
+    fitting_lines = []
     budget -= ENTRY_TOKENS  # the heading
     for text in texts:
-        cost = count(f"\n{text}")
+        cost = count_tokens(f"\n{text}")
         if cost > budget:
             text = _first_sections(text, budget)
-            cost = count(f"\n{text}")
+            cost = count_tokens(f"\n{text}")
         if text and cost <= budget:
-            kept.append(text)
+            fitting_lines.append(text)
             budget -= cost
-    return tuple(kept)
+    return tuple(fitting_lines)
 
 
 def _first_sections(page: str, budget: int) -> str:
@@ -299,8 +299,8 @@ def _first_sections(page: str, budget: int) -> str:
     if "\n" not in page:
         return ""
     kept, left = "", budget - _MARK_TOKENS
-    for chunk in chunks_of(page, most=SECTION):
-        left -= count(chunk.text)
+    for chunk in split_chunks(page, max_tokens=SECTION):
+        left -= count_tokens(chunk.text)
         if left < 0:
             break
         kept += chunk.text
@@ -308,33 +308,33 @@ def _first_sections(page: str, budget: int) -> str:
     return f"{kept.rstrip()}\n{_MORE}" if len(kept.rstrip()) > len(title) else ""
 
 
-def _beginning(text: str, tokens: int) -> str:
+def _fit_beginning(text: str, tokens: int) -> str:
     """Return the first lines of `text` that fit."""
-    kept: list[str] = []
+    fitting_lines: list[str] = []
     for line in text.split("\n"):
-        tokens -= count(f"\n{line}")
+        tokens -= count_tokens(f"\n{line}")
         if tokens < 0:
             break
-        kept.append(line)
-    return "\n".join(kept)
+        fitting_lines.append(line)
+    return "\n".join(fitting_lines)
 
 
-def _said(entry: Entry, *, marked: bool) -> Mapping[str, Any]:
-    return {"role": entry.role, "content": [_block(entry.text, marked=marked)]}
+def _build_message(entry: HistoryEntry, *, is_marked: bool) -> Mapping[str, Any]:
+    return {"role": entry.role, "content": [_build_block(entry.text, is_marked=is_marked)]}
 
 
-def _block(text: str, *, marked: bool = False) -> dict[str, Any]:
-    return {"type": "text", "text": text} | ({"cache_control": dict(_MARK)} if marked else {})
+def _build_block(text: str, *, is_marked: bool = False) -> dict[str, Any]:
+    return {"type": "text", "text": text} | ({"cache_control": dict(_CACHE_MARK)} if is_marked else {})
 
 
-def _sorted(tool: Mapping[str, Any]) -> Mapping[str, Any]:
+def _sort_tool_keys(tool: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the tool with sorted keys.
 
     Its bytes then do not depend on the caller.
     """
-    ordered: dict[str, Any] = json.loads(_json(tool))
-    return ordered
+    sorted_tool: dict[str, Any] = json.loads(_to_json(tool))
+    return sorted_tool
 
 
-def _json(value: Any) -> str:
+def _to_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hunchd.assembly.fencing import single_line
-from hunchd.assembly.tokens import count
+from hunchd.assembly.fencing import to_single_line
+from hunchd.assembly.tokens import count_tokens
 from hunchd.domain.session import Digest, Point, PointKind
 
 HEADINGS: tuple[tuple[PointKind, str], ...] = (
@@ -16,68 +16,68 @@ HEADINGS: tuple[tuple[PointKind, str], ...] = (
     ("insight", "Insights"),
     ("question", "Open questions"),
 )
-LONGEST_POINT = 240  # characters
+MAX_POINT = 240  # characters
 HEADING_TOKENS = 4
-STATED: tuple[PointKind, ...] = ("decision", "instruction", "preference")
-MOST_STATED = 0.65  # of the budget, while there are other points
+STATEMENT_KINDS: tuple[PointKind, ...] = ("decision", "instruction", "preference")
+MAX_STATEMENT_SHARE = 0.65  # of the budget, while there are other points
 
 
-def digest_text(digest: Digest, *, budget: int, note: str = "") -> str:
+def render_digest(digest: Digest, *, budget: int, note: str = "") -> str:
     """Render the heaviest points within `budget` tokens.
 
     The first line names the turns.
     """
     head = f"[Turns {digest.first}-{digest.last}{note}]"
-    chosen = balanced(digest.points, budget - count(head))
+    selected = select_balanced(digest.points, budget - count_tokens(head))
     lines = [head]
     for kind, heading in HEADINGS:
-        said = [point for point in chosen if point.kind == kind]
-        if said:
+        points_of_kind = [point for point in selected if point.kind == kind]
+        if points_of_kind:
             lines.append(f"{heading}:")
-            lines += [_line(point) for point in said]
+            lines += [_render_point(point) for point in points_of_kind]
     return "\n".join(lines)
 
 
-def balanced(points: Sequence[Point], budget: int) -> list[Point]:
+def select_balanced(points: Sequence[Point], budget: int) -> list[Point]:
     """Select points: statements first, but with room left for actions and insights."""
-    stated = weightiest([point for point in points if point.kind in STATED], int(MOST_STATED * budget))
-    left = budget - sum(_cost(point) for point in stated) - HEADING_TOKENS * len({point.kind for point in stated})
-    seen = {_wording(point) for point in stated}
-    others = weightiest([point for point in points if _wording(point) not in seen], left)
-    chosen = [*stated, *others]
-    return sorted(chosen, key=lambda point: (point.turn, points.index(point)))
+    statements = select_heaviest([point for point in points if point.kind in STATEMENT_KINDS], int(MAX_STATEMENT_SHARE * budget))
+    remaining = budget - sum(_count_point(point) for point in statements) - HEADING_TOKENS * len({point.kind for point in statements})
+    stated_wordings = {_normalize(point) for point in statements}
+    other_points = select_heaviest([point for point in points if _normalize(point) not in stated_wordings], remaining)
+    selected = [*statements, *other_points]
+    return sorted(selected, key=lambda point: (point.turn, points.index(point)))
 
 
-def weightiest(points: Sequence[Point], budget: int) -> list[Point]:
+def select_heaviest(points: Sequence[Point], budget: int) -> list[Point]:
     """Select the heaviest points that fit, in original order.
 
     Duplicates are skipped.
     """
-    chosen: list[Point] = []
+    selected: list[Point] = []
     kinds: set[PointKind] = set()
-    seen: set[str] = set()
+    wordings: set[str] = set()
     # Of equal weight the newer point counts: it may have replaced the older one.
     for point in sorted(points, key=lambda point: (-point.weight, -point.turn)):
-        wording = _wording(point)
-        if wording in seen:
+        wording = _normalize(point)
+        if wording in wordings:
             continue
-        cost = _cost(point) + (0 if point.kind in kinds else HEADING_TOKENS)
+        cost = _count_point(point) + (0 if point.kind in kinds else HEADING_TOKENS)
         if cost > budget:
             continue
         budget -= cost
         kinds.add(point.kind)
-        seen.add(wording)
-        chosen.append(point)
-    return sorted(chosen, key=lambda point: (point.turn, points.index(point)))
+        wordings.add(wording)
+        selected.append(point)
+    return sorted(selected, key=lambda point: (point.turn, points.index(point)))
 
 
-def _wording(point: Point) -> str:
+def _normalize(point: Point) -> str:
     return " ".join(point.text.lower().split())
 
 
-def _cost(point: Point) -> int:
-    return count(f"\n{_line(point)}")
+def _count_point(point: Point) -> int:
+    return count_tokens(f"\n{_render_point(point)}")
 
 
-def _line(point: Point) -> str:
-    return f"- {single_line(point.text, LONGEST_POINT)} (turn {point.turn})"
+def _render_point(point: Point) -> str:
+    return f"- {to_single_line(point.text, MAX_POINT)} (turn {point.turn})"

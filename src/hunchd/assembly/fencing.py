@@ -15,8 +15,8 @@ from functools import lru_cache
 OPEN, CLOSE = "«", "»"
 ELLIPSIS = "…"
 # Long enough for a trace or a commit message; longer text is cut.
-LONGEST_BLOCK = 60  # lines
-LONGEST_LINE = 400  # characters
+MAX_BLOCK_LINES = 60  # lines
+MAX_LINE = 400  # characters
 
 _ANSI = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor
@@ -41,7 +41,7 @@ _TAG = re.compile(
     re.IGNORECASE,
 )
 _CONTROL_TOKEN = re.compile(r"\|>|\[/?INST\]|<</?SYS>>|\[(?=(?:data|end) [0-9a-f]{4,})", re.IGNORECASE)
-_HOLE = re.compile(r"‹(\w{1,16})>")  # `<path>` in the template of a command
+_PLACEHOLDER = re.compile(r"‹(\w{1,16})>")  # `<path>` in the template of a command
 _FENCE = re.compile(r"`{3,}|~{3,}")
 # Start of a Markdown block at the beginning of a line.
 _BLOCK_START = re.compile(
@@ -52,7 +52,7 @@ _SPACES = re.compile(r"\s+")
 _OWN_MARKS = str.maketrans({OPEN: "‹", CLOSE: "›"})
 
 
-def visible(text: str) -> str:
+def remove_invisible(text: str) -> str:
     """Remove escapes, control, zero-width and bidi characters.
 
     Normalize line ends to newlines.
@@ -64,56 +64,56 @@ def visible(text: str) -> str:
 
 # A text is the same in most bundles of a day, so results are cached.
 @lru_cache(maxsize=2048)
-def neutral(text: str, *, keep_quotations: bool = False) -> str:
+def neutralize(text: str, *, keep_quotations: bool = False) -> str:
     """Neutralize headings, fences, tags and, unless kept, our quotation marks. Idempotent."""
-    plain = visible(text)
-    plain = _CONTROL_TOKEN.sub(lambda mark: {"|>": "|›", "[": "("}.get(mark.group(), "[…]"), plain)
-    plain = _HOLE.sub(r"‹\1›", _TAG.sub("‹", plain))
-    plain = _FENCE.sub(lambda mark: "'" * 3, plain)
-    plain = _BLOCK_START.sub(r"\1\\\2", plain)
-    return plain if keep_quotations else plain.translate(_OWN_MARKS)
+    safe_text = remove_invisible(text)
+    safe_text = _CONTROL_TOKEN.sub(lambda mark: {"|>": "|›", "[": "("}.get(mark.group(), "[…]"), safe_text)
+    safe_text = _PLACEHOLDER.sub(r"‹\1›", _TAG.sub("‹", safe_text))
+    safe_text = _FENCE.sub(lambda mark: "'" * 3, safe_text)
+    safe_text = _BLOCK_START.sub(r"\1\\\2", safe_text)
+    return safe_text if keep_quotations else safe_text.translate(_OWN_MARKS)
 
 
 @lru_cache(maxsize=4096)
-def single_line(text: str, limit: int = 200, *, keep_quotations: bool = False) -> str:
+def to_single_line(text: str, limit: int = 200, *, keep_quotations: bool = False) -> str:
     """Return at most `limit` neutralized characters on one line.
 
     The text is cut at a word if possible. Leading Markdown marks are removed.
     """
-    flat = _SPACES.sub(" ", neutral(text[: limit * 4], keep_quotations=keep_quotations)).strip()
+    flat = _SPACES.sub(" ", neutralize(text[: limit * 4], keep_quotations=keep_quotations)).strip()
     flat = _LEADING_MARKS.sub("", flat).lstrip("\\").strip()
     if len(flat) <= limit:
         return flat
-    cut = flat[: limit - 1]
-    at_word = cut.rsplit(" ", 1)[0] if " " in cut[limit // 2 :] else cut
+    shortened = flat[: limit - 1]
+    at_word = shortened.rsplit(" ", 1)[0] if " " in shortened[limit // 2 :] else shortened
     return at_word.rstrip() + ELLIPSIS
 
 
-def quoted(text: str, limit: int = 200) -> str:
+def quote(text: str, limit: int = 200) -> str:
     """Quote one line of untrusted text between marks that it cannot contain."""
-    return f"{OPEN}{single_line(text, limit)}{CLOSE}"
+    return f"{OPEN}{to_single_line(text, limit)}{CLOSE}"
 
 
-def fenced(text: str, *, provenance: str, nonce: str) -> str:
+def fence(text: str, *, provenance: str, nonce: str) -> str:
     """Fence a block of untrusted text: delimited by `nonce`, every line prefixed.
 
     Even a text that knew the nonce could not close the block, because no line of it can begin at the margin.
     """
-    lines = neutral(text).strip("\n").split("\n")
-    kept = [f"| {line.rstrip()[:LONGEST_LINE]}".rstrip() for line in lines[:LONGEST_BLOCK]]
-    if len(lines) > LONGEST_BLOCK:
-        kept.append(f"| {ELLIPSIS} {len(lines) - LONGEST_BLOCK} more lines")
-    head = f"[data {nonce}: {single_line(provenance, 80) or 'unknown'}]"
-    return "\n".join((head, *kept, f"[end {nonce}]"))
+    lines = neutralize(text).strip("\n").split("\n")
+    shown_lines = [f"| {line.rstrip()[:MAX_LINE]}".rstrip() for line in lines[:MAX_BLOCK_LINES]]
+    if len(lines) > MAX_BLOCK_LINES:
+        shown_lines.append(f"| {ELLIPSIS} {len(lines) - MAX_BLOCK_LINES} more lines")
+    head = f"[data {nonce}: {to_single_line(provenance, 80) or 'unknown'}]"
+    return "\n".join((head, *shown_lines, f"[end {nonce}]"))
 
 
-def nonce_for(secret: bytes, *parts: str) -> str:
+def make_nonce(secret: bytes, *parts: str) -> str:
     """Return eight hexadecimal digits keyed by `secret`.
 
     The same for the same parts.
     """
-    seen = "\x00".join(parts).encode("utf-8", "surrogatepass")
-    return hashlib.blake2s(seen, key=secret[:32], digest_size=4).hexdigest()
+    message = "\x00".join(parts).encode("utf-8", "surrogatepass")
+    return hashlib.blake2s(message, key=secret[:32], digest_size=4).hexdigest()
 
 
 # Phrases that address a model rather than a reader, in the languages that are most often used for it. This decides
@@ -142,6 +142,6 @@ _STEMS = (
 @lru_cache(maxsize=2048)
 def addresses_a_model(text: str) -> bool:
     """Return True if `text` reads like an instruction to a model."""
-    seen = visible(text[:4000])
-    lower = seen.lower()
-    return any(stem in lower for stem in _STEMS) and _INSTRUCTION.search(seen) is not None
+    visible_text = remove_invisible(text[:4000])
+    lower = visible_text.lower()
+    return any(stem in lower for stem in _STEMS) and _INSTRUCTION.search(visible_text) is not None

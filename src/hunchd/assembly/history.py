@@ -12,31 +12,31 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-from hunchd.assembly.digest_text import digest_text
-from hunchd.assembly.fencing import ELLIPSIS, single_line
-from hunchd.assembly.tokens import count
-from hunchd.domain.session import Digest, Event, Message, Turn, begins_turn, joined
+from hunchd.assembly.digest_text import render_digest
+from hunchd.assembly.fencing import ELLIPSIS, to_single_line
+from hunchd.assembly.tokens import count_tokens
+from hunchd.domain.session import Digest, MessageType, Message, Turn, starts_turn, join_digests
 
 Role = Literal["user", "assistant"]
 
-MOST_TURNS: Final = 20  # as many as a person can still follow verbatim
-VERBATIM: Final = 4  # turns at the end whose tool results are never replaced
-OPENING: Final = 2  # turns at the beginning that stay: the subject of the session
-LEAST_KEPT: Final = 3  # turns at the end that are never condensed
-MOST_KEPT: Final = 10
+MAX_TURNS: Final = 20  # as many as a person can still follow verbatim
+VERBATIM_TURNS: Final = 4  # turns at the end whose tool results are never replaced
+OPENING_TURNS: Final = 2  # turns at the beginning that stay: the subject of the session
+MIN_KEPT_TURNS: Final = 3  # turns at the end that are never condensed
+MAX_KEPT_TURNS: Final = 10
 # A tool result beyond either is large: it is read once and rarely again.
 LARGE_CHARACTERS: Final = 5_000
 LARGE_TOKENS: Final = 1_000
 ENTRY_TOKENS: Final = 4  # what a message costs beside its text
 
 # Parts of the history's budget.
-FULL: Final = 0.5  # in recent turns: triggers a compaction
-KEPT: Final = 0.25  # for recent turns after a compaction
-CONDENSED: Final = 0.25  # for all condensed turns
-MERGED: Final = 0.125  # for merged condensed turns
-STRETCH: Final = 0.05  # for one condensed range
-WHOLE_RESULT: Final = 0.25  # larger tool results are never shown whole, even when new
-OPENING_TURN: Final = 0.05  # for an opening turn
+COMPACTION_SHARE: Final = 0.5  # in recent turns: triggers a compaction
+KEPT_SHARE: Final = 0.25  # for recent turns after a compaction
+CONDENSED_SHARE: Final = 0.25  # for all condensed turns
+MERGED_SHARE: Final = 0.125  # for merged condensed turns
+STRETCH_SHARE: Final = 0.05  # for one condensed range
+WHOLE_RESULT_SHARE: Final = 0.25  # larger tool results are never shown whole, even when new
+OPENING_TURN_SHARE: Final = 0.05  # for an opening turn
 
 CONDENSED_NOTE: Final = ", condensed; every word is kept and can be searched"
 
@@ -44,7 +44,7 @@ Condense = Callable[[Sequence[Turn]], Digest]
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class HistoryEntry:
     """Message of the prompt with the id and turn that it shows.
 
     Returns "" and 0 for condensed turns.
@@ -58,13 +58,13 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class HistoryView:
     """Current state of the history.
 
     Its first `stable` entries survive the next compaction.
     """
 
-    entries: tuple[Entry, ...]
+    entries: tuple[HistoryEntry, ...]
     stable: int
     tokens: int
     compactions: int
@@ -72,7 +72,7 @@ class View:
 
 
 @dataclass(slots=True)
-class History:
+class SessionHistory:
     """Accumulator of a session's log that yields the view at any time.
 
     `budget` is in tokens.
@@ -82,145 +82,145 @@ class History:
     condense: Condense
     compactions: int = 0
     condensed_until: int = 0
-    _opening: list[Entry] = field(default_factory=list)
+    _opening_entries: list[HistoryEntry] = field(default_factory=list)
     _digests: list[Digest] = field(default_factory=list)
-    _condensed: list[Entry] = field(default_factory=list)
-    _tail: list[Turn] = field(default_factory=list)
-    _shown: dict[str, Entry] = field(default_factory=dict)  # by message id, of the turns in the tail
-    _turns: int = 0
+    _condensed_entries: list[HistoryEntry] = field(default_factory=list)
+    _tail_turns: list[Turn] = field(default_factory=list)
+    _entry_by_message: dict[str, HistoryEntry] = field(default_factory=dict)  # by message id, of the turns in the tail
+    _turn_count: int = 0
 
     def add(self, message: Message) -> None:
         """Append a message, compacting if necessary before a new turn begins."""
-        before = self._tail[-1].messages[-1] if self._tail else None
-        if begins_turn(before, message):
-            if len(self._tail) >= MOST_TURNS or self._tail_tokens() > FULL * self.budget:
-                self.compact(forced=False)
-            self._turns += 1
-            self._tail.append(Turn(self._turns, (message,)))
+        before = self._tail_turns[-1].messages[-1] if self._tail_turns else None
+        if starts_turn(before, message):
+            if len(self._tail_turns) >= MAX_TURNS or self._count_tail_tokens() > COMPACTION_SHARE * self.budget:
+                self.compact(force=False)
+            self._turn_count += 1
+            self._tail_turns.append(Turn(self._turn_count, (message,)))
         else:
-            last = self._tail[-1]
-            self._tail[-1] = Turn(last.number, (*last.messages, message))
-        if message.text.strip() and message.event is not Event.SYSTEM:
-            self._shown[message.id] = entry_of(message, self._turns, most=int(WHOLE_RESULT * self.budget))
+            last = self._tail_turns[-1]
+            self._tail_turns[-1] = Turn(last.number, (*last.messages, message))
+        if message.text.strip() and message.event is not MessageType.SYSTEM:
+            self._entry_by_message[message.id] = build_entry(message, self._turn_count, max_tokens=int(WHOLE_RESULT_SHARE * self.budget))
 
-    def compact(self, *, forced: bool = True) -> None:
+    def compact(self, *, force: bool = True) -> None:
         """Replace large stale tool results.
 
         Condense older turns if that is not enough.
         """
-        for turn in self._tail[:-VERBATIM]:
+        for turn in self._tail_turns[:-VERBATIM_TURNS]:
             for message in turn.messages:
                 if is_large(message):
-                    self._shown[message.id] = pointer_to(message, turn.number)
-        roomy = len(self._tail) < MOST_TURNS and self._tail_tokens() <= KEPT * self.budget
-        if forced or not roomy:
+                    self._entry_by_message[message.id] = build_pointer(message, turn.number)
+        has_room = len(self._tail_turns) < MAX_TURNS and self._count_tail_tokens() <= KEPT_SHARE * self.budget
+        if force or not has_room:
             self._condense_older()
         self.compactions += 1
 
-    def view(self) -> View:
+    def build_view(self) -> HistoryView:
         """Return the current view."""
-        tail = [self._shown[one.id] for turn in self._tail for one in turn.messages if one.id in self._shown]
-        entries = (*self._opening, *self._condensed, *tail)
-        return View(
+        tail = [self._entry_by_message[one.id] for turn in self._tail_turns for one in turn.messages if one.id in self._entry_by_message]
+        entries = (*self._opening_entries, *self._condensed_entries, *tail)
+        return HistoryView(
             entries,
-            len(self._opening) + len(self._condensed),
+            len(self._opening_entries) + len(self._condensed_entries),
             sum(entry.tokens for entry in entries),
             self.compactions,
             self.condensed_until,
         )
 
     def _condense_older(self) -> None:
-        opening = OPENING if not self._condensed else 0
-        kept = self._keepable()
-        if len(self._tail) - opening - kept < 1:
+        opening = OPENING_TURNS if not self._condensed_entries else 0
+        kept_turns = self._count_kept_turns()
+        if len(self._tail_turns) - opening - kept_turns < 1:
             return
-        for turn in self._tail[:opening]:
-            self._opening += [self._brief(one) for one in turn.messages if one.id in self._shown]
-        older = self._tail[opening : len(self._tail) - kept]
+        for turn in self._tail_turns[:opening]:
+            self._opening_entries += [self._shorten_entry(one) for one in turn.messages if one.id in self._entry_by_message]
+        older = self._tail_turns[opening : len(self._tail_turns) - kept_turns]
         self._digests.append(self.condense(older))
-        self._condensed.append(self._told(self._digests[-1], STRETCH))
+        self._condensed_entries.append(self._render_condensed(self._digests[-1], STRETCH_SHARE))
         self.condensed_until = older[-1].number
-        for turn in self._tail[: len(self._tail) - kept]:
+        for turn in self._tail_turns[: len(self._tail_turns) - kept_turns]:
             for message in turn.messages:
-                self._shown.pop(message.id, None)
-        del self._tail[: len(self._tail) - kept]
-        if sum(entry.tokens for entry in self._condensed) > CONDENSED * self.budget:
-            self._digests = [joined(self._digests)]
-            self._condensed = [self._told(self._digests[0], MERGED)]
+                self._entry_by_message.pop(message.id, None)
+        del self._tail_turns[: len(self._tail_turns) - kept_turns]
+        if sum(entry.tokens for entry in self._condensed_entries) > CONDENSED_SHARE * self.budget:
+            self._digests = [join_digests(self._digests)]
+            self._condensed_entries = [self._render_condensed(self._digests[0], MERGED_SHARE)]
 
-    def _keepable(self) -> int:
+    def _count_kept_turns(self) -> int:
         """Return how many turns at the end stay.
 
         As many as fit, within limits.
         """
-        room, kept = KEPT * self.budget, 0
-        for turn in reversed(self._tail[-MOST_KEPT:]):
-            room -= self._turn_tokens(turn)
-            if room < 0 and kept >= LEAST_KEPT:
+        remaining, kept_turns = KEPT_SHARE * self.budget, 0
+        for turn in reversed(self._tail_turns[-MAX_KEPT_TURNS:]):
+            remaining -= self._count_turn_tokens(turn)
+            if remaining < 0 and kept_turns >= MIN_KEPT_TURNS:
                 break
-            kept += 1
-        return kept
+            kept_turns += 1
+        return kept_turns
 
-    def _brief(self, message: Message) -> Entry:
-        shown = self._shown[message.id]
-        most = int(OPENING_TURN * self.budget)
-        return shown if shown.tokens <= most else entry_of(message, shown.turn, most=most)
+    def _shorten_entry(self, message: Message) -> HistoryEntry:
+        entry = self._entry_by_message[message.id]
+        max_tokens = int(OPENING_TURN_SHARE * self.budget)
+        return entry if entry.tokens <= max_tokens else build_entry(message, entry.turn, max_tokens=max_tokens)
 
-    def _told(self, digest: Digest, share: float) -> Entry:
-        text = digest_text(digest, budget=max(48, int(share * self.budget)), note=CONDENSED_NOTE)
-        return Entry("user", text, count(text) + ENTRY_TOKENS)
+    def _render_condensed(self, digest: Digest, share: float) -> HistoryEntry:
+        text = render_digest(digest, budget=max(48, int(share * self.budget)), note=CONDENSED_NOTE)
+        return HistoryEntry("user", text, count_tokens(text) + ENTRY_TOKENS)
 
-    def _tail_tokens(self) -> int:
-        return sum(self._turn_tokens(turn) for turn in self._tail)
+    def _count_tail_tokens(self) -> int:
+        return sum(self._count_turn_tokens(turn) for turn in self._tail_turns)
 
-    def _turn_tokens(self, turn: Turn) -> int:
-        return sum(self._shown[one.id].tokens for one in turn.messages if one.id in self._shown)
+    def _count_turn_tokens(self, turn: Turn) -> int:
+        return sum(self._entry_by_message[one.id].tokens for one in turn.messages if one.id in self._entry_by_message)
 
 
 def is_large(message: Message) -> bool:
-    return message.event is Event.RESULT and (len(message.text) > LARGE_CHARACTERS or message.tokens > LARGE_TOKENS)
+    return message.event is MessageType.RESULT and (len(message.text) > LARGE_CHARACTERS or message.tokens > LARGE_TOKENS)
 
 
-def entry_of(message: Message, turn: int, *, most: int) -> Entry:
+def build_entry(message: Message, turn: int, *, max_tokens: int) -> HistoryEntry:
     """Render a message, shortened if it exceeds `most` tokens.
 
     Beginning and end are kept.
     """
     role, label = _role_and_label(message)
     text = label + message.text
-    if message.tokens + ENTRY_TOKENS > most:
-        text = label + _excerpt(message, most)
-    return Entry(role, text, count(text) + ENTRY_TOKENS, message.id, turn)
+    if message.tokens + ENTRY_TOKENS > max_tokens:
+        text = label + _render_excerpt(message, max_tokens)
+    return HistoryEntry(role, text, count_tokens(text) + ENTRY_TOKENS, message.id, turn)
 
 
-def pointer_to(message: Message, turn: int) -> Entry:
+def build_pointer(message: Message, turn: int) -> HistoryEntry:
     """Replace a tool result with a pointer to it."""
     role, label = _role_and_label(message)
     first = next((line for line in message.text.splitlines() if line.strip()), "")
     last = next((line for line in reversed(message.text.splitlines()) if line.strip()), "")
-    ends = single_line(first, 120) + (f" {ELLIPSIS} {single_line(last, 120)}" if last != first else "")
+    ends = to_single_line(first, 120) + (f" {ELLIPSIS} {to_single_line(last, 120)}" if last != first else "")
     text = f"{label}[{message.tokens:,} tokens kept as {message.id}; expand it to read them] {ends}"
-    return Entry(role, text, count(text) + ENTRY_TOKENS, message.id, turn)
+    return HistoryEntry(role, text, count_tokens(text) + ENTRY_TOKENS, message.id, turn)
 
 
-def _excerpt(message: Message, most: int) -> str:
+def _render_excerpt(message: Message, max_tokens: int) -> str:
     """Return beginning and end within about `most` tokens.
 
     Errors name the failure at the end and the place at the beginning.
     """
-    room = max(16, most - 40) * len(message.text) // max(message.tokens, 1)
-    half = max(20, room // 2)
+    max_characters = max(16, max_tokens - 40) * len(message.text) // max(message.tokens, 1)
+    half = max(20, max_characters // 2)
     note = f"\n[{ELLIPSIS} of {message.tokens:,} tokens; all of it is kept as {message.id}; expand it to read it]\n"
     return message.text[:half].rstrip() + note + message.text[-half:].lstrip()
 
 
 def _role_and_label(message: Message) -> tuple[Role, str]:
     match message.event:
-        case Event.ASSISTANT:
+        case MessageType.ASSISTANT:
             return "assistant", ""
-        case Event.CALL:
+        case MessageType.CALL:
             return "assistant", f"[tool call: {message.name or 'tool'}] "
-        case Event.RESULT:
+        case MessageType.RESULT:
             return "user", f"[tool result: {message.name or 'tool'}]\n"
         case _:
             return "user", f"{message.name}: " if message.name else ""

@@ -24,11 +24,11 @@ from hunchd.bench import baselines, bundle_report
 from hunchd.bench.bundle_report import Answered, Asked, Reviewed
 from hunchd.bench.changed_symbols import changed_symbols
 from hunchd.bench.past_project import PastProject, past_project, units_of
-from hunchd.bench.replay import name_of
+from hunchd.bench.replay import get_repository_name
 from hunchd.domain.context import Bundle, Focus
 from hunchd.domain.errors import HunchError
 from hunchd.domain.history import Unit
-from hunchd.domain.work import existing_paths, is_work
+from hunchd.domain.work import list_existing_paths, is_work
 from hunchd.prediction import weights
 from hunchd.prediction.missing import missing_files
 from hunchd.protocol.requests import ContextRequest
@@ -69,12 +69,12 @@ def run(options: argparse.Namespace) -> int:
         graded = stack.enter_context(options.answers.open("w", encoding="utf-8")) if options.answers else None
         for path in options.repo:
             try:
-                asked[name_of(path)] = list(_replay(path, budgets, options, graded))
+                asked[get_repository_name(path)] = list(_replay(path, budgets, options, graded))
             except HunchError as error:
                 print(f"hunch: {path}: {error.message}", file=sys.stderr)
                 return 1
             if not options.json:
-                print(bundle_report.of_repository(name_of(path), asked[name_of(path)]), flush=True)
+                print(bundle_report.of_repository(get_repository_name(path), asked[get_repository_name(path)]), flush=True)
     if options.json:
         figures = {name: bundle_report.figures(rows) for name, rows in asked.items()}
         print(json.dumps(figures | {"all": bundle_report.figures_of_all(asked)}, indent=1))
@@ -87,7 +87,7 @@ def _replay(path: str, budgets: Sequence[int], options: argparse.Namespace, grad
     if options.cache is not None:
         options.cache.mkdir(parents=True, exist_ok=True)
     git = Git(path)
-    table = weights.loaded(options.weights) if options.weights else weights.shipped()
+    table = weights.load_weights(options.weights) if options.weights else weights.load_shipped()
     units = units_of(git, options.cache)
     start = max(len(units) - options.units, 1)
     chosen = {question.unit.sha: question for question in draw_questions(units[start:], options.most, options.seed)}
@@ -100,7 +100,7 @@ def _replay(path: str, budgets: Sequence[int], options: argparse.Namespace, grad
                 past.prepare(unit)
                 asked = ask(past, question, budgets, options.seed)
                 if graded is not None:
-                    _write_graded(graded, name_of(path), question, asked)
+                    _write_graded(graded, get_repository_name(path), question, asked)
                 yield asked
             past.advance(unit)
 
@@ -109,7 +109,7 @@ def draw_questions(units: Sequence[Unit], most: int, seed: int) -> list[Question
     """The newest `most` changes of a usual size, each with one of its files drawn as the open one."""
     questions: list[Question] = []
     for unit in reversed(units):
-        paths = existing_paths(unit)
+        paths = list_existing_paths(unit)
         if not (SMALLEST <= len(unit.changes) <= LARGEST and len(paths) >= SMALLEST and is_work(unit)):
             continue
         file = random.Random(f"{seed}:{unit.sha}").choice(paths)
@@ -120,9 +120,9 @@ def draw_questions(units: Sequence[Unit], most: int, seed: int) -> list[Question
 def ask(past: PastProject, question: Question, budgets: Sequence[int], seed: int = 0) -> Asked:
     """Ask for the open file at each budget, the predictor and co-change beside it, and for a review of its halves."""
     now = int(past.at.timestamp())
-    focus = Focus(project=past.project.id, file=question.file, author=past.tree.user)
+    focus = Focus(project=past.project.id, file=question.file, author=past.tree.user_email)
     ranked = past.predictor.predict(focus, now=now, k=DEPTH, explain=False).files
-    together = baselines.rankings(past.predictor.state, focus, depth=DEPTH).get("co-change", [])
+    together = baselines.compute_rankings(past.predictor.state, focus, depth=DEPTH).get("co-change", [])
     symbols = changed_symbols(past.git, question.unit, question.gold, past.code)
     answers = {budget: _answered(past, question, symbols, budget) for budget in budgets}
     return Asked(
@@ -142,7 +142,7 @@ def _reviewed(past: PastProject, question: Question, seed: int) -> Reviewed:
     random.Random(f"{seed}:{question.unit.sha}:half").shuffle(paths)
     half, rest = paths[: (len(paths) + 1) // 2], paths[(len(paths) + 1) // 2 :]
     created = [change.path for change in question.unit.changes if change.status in "AC"]
-    focus, now = Focus(project=past.project.id, author=past.tree.user), int(past.at.timestamp())
+    focus, now = Focus(project=past.project.id, author=past.tree.user_email), int(past.at.timestamp())
     told = [one.path for one in missing_files(past.predictor, half, focus, now)]
     more = missing_files(past.predictor, [*paths, *created], focus, now)
     right = sum(path in rest or any(one.startswith(path) for one in created if path[-1] == "/") for path in told)
@@ -154,7 +154,7 @@ def _reviewed(past: PastProject, question: Question, seed: int) -> Reviewed:
 def _answered(past: PastProject, question: Question, symbols: dict[str, set[str]], budget: int) -> Answered:
     request = ContextRequest(project=past.project.id, file=question.file, budget=budget)
     began = time.perf_counter()
-    bundle = past.answers.context(request, past.project, past.tree)
+    bundle = past.answers.get_context(request, past.project, past.tree)
     took = (time.perf_counter() - began) * 1e3
     return Answered(
         context=bundle.context,

@@ -27,9 +27,9 @@ from hunchd.domain.code import FileOutline
 from hunchd.domain.context import Focus
 from hunchd.embedding import fast
 from hunchd.embedding.embedder import Embedder
-from hunchd.ingestion.history import units
-from hunchd.ingestion.parsing import outline_of
-from hunchd.ingestion.screening import screened
+from hunchd.ingestion.history import iter_units
+from hunchd.ingestion.parsing import parse_outline
+from hunchd.ingestion.screening import redact_source
 from hunchd.prediction.predictor import Predictor
 from hunchd.repository.git import Git
 from hunchd.repository.ignore import IgnoreRules
@@ -94,7 +94,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     questions = [one for one in _read(options.questions) if not options.only or one.repo in options.only]
-    model = None if options.no_vectors else fast.load()
+    model = None if options.no_vectors else fast.load_embedder()
     figures: dict[str, dict[str, Figures]] = {name: defaultdict(Figures) for name in SYSTEMS}
     built: list[dict[str, Any]] = []
     lines: list[dict[str, Any]] = []
@@ -134,10 +134,10 @@ class _Searched:
         self._index = CodeIndex(folder)
         self._index.refresh()
         self._predictor = Predictor()
-        for unit in units(Git(root), newest=newest):
-            self._predictor.learn(unit)
+        for unit in iter_units(Git(root), newest=newest):
+            self._predictor.learn_unit(unit)
         for outline, _ in outlines:
-            self._predictor.place(outline)
+            self._predictor.update_content(outline)
         self._model = model
         cards = {outline.path: card_of(outline) for outline, _ in outlines}
         embedded = model.embed([cards[path] for path in self._index.paths]) if model is not None else []
@@ -159,7 +159,7 @@ class _Searched:
     def ranked(self, system: str, query: str) -> list[str]:
         """The paths that a system answers with, best first; tests, documents and all else among them."""
         if system == "BM25":
-            return [self._paths[number] for number in self._plain.ranked(query)[:CUTOFF]]
+            return [self._paths[number] for number in self._plain.rank_texts(query)[:CUTOFF]]
         asked = parse_query(query)
         predicted, meaning = Predicted(), None
         if system == "hunchd" and self._model is not None:
@@ -174,8 +174,8 @@ class _Searched:
 def _outlines(root: Path) -> Iterator[tuple[FileOutline, str]]:
     for path, _ in IgnoreRules.load(root, ()).walk():
         source = read_file(root, path)
-        if source is not None and (outline := outline_of(path, source)).words:
-            yield outline, screened(source.decode("utf-8", "replace"))
+        if source is not None and (outline := parse_outline(path, source)).words:
+            yield outline, redact_source(source.decode("utf-8", "replace"))
 
 
 def _read(path: Path) -> list[Question]:

@@ -15,35 +15,35 @@ from typing import IO
 import numpy as np
 
 from hunchd.bench import metrics
-from hunchd.bench.results import Results
-from hunchd.bench.tasks import PROJECT, telling
-from hunchd.bench.walk import Windows
+from hunchd.bench.results import ReplayResults
+from hunchd.bench.tasks import PROJECT_NAME, is_branch_informative
+from hunchd.bench.walk import ReplayWindows
 from hunchd.domain.context import Focus
 from hunchd.domain.errors import RepositoryError
-from hunchd.domain.history import Change, Unit
-from hunchd.domain.work import is_work, plain_title
-from hunchd.prediction.pages import reading
+from hunchd.domain.history import PathChange, Unit
+from hunchd.domain.work import is_work, strip_issue_numbers
+from hunchd.prediction.pages import build_blame_result
 from hunchd.prediction.predictor import Predictor
-from hunchd.prediction.weights import Weights
-from hunchd.repository.authorship import written
+from hunchd.prediction.weights import RankerWeights
+from hunchd.repository.authorship import blame_lines
 from hunchd.repository.git import Git
 
-MOST_UNITS = 120  # newest of the test window: blame is slow
-MOST_FILES = 3  # of a unit
-MOST_HUNKS = 12  # of a file
-LARGEST_GOLD = 10  # units
+MAX_UNITS = 120  # newest of the test window: blame is slow
+MAX_FILES = 3  # of a unit
+MAX_HUNKS = 12  # of a file
+MAX_GOLD = 10  # units
 
 _HUNK = re.compile(rb"^@@ -(\d+)(?:,(\d+))? \+", re.MULTILINE)
-_BLAMED = re.compile(rb"^([0-9a-f]{40,64}) \d+ \d+ \d+$", re.MULTILINE)
+_BLAME_LINE = re.compile(rb"^([0-9a-f]{40,64}) \d+ \d+ \d+$", re.MULTILINE)
 
 
-def score(
+def score_memory_task(
     git: Git,
     units: Sequence[Unit],
-    windows: Windows,
-    results: Results,
+    windows: ReplayWindows,
+    results: ReplayResults,
     options: argparse.Namespace,
-    table: Weights,
+    table: RankerWeights,
     dump: IO[str] | None,
 ) -> None:
     """Replay with line authorship and add rows to the results.
@@ -52,44 +52,44 @@ def score(
     ("memory-branch"), and with its title ("memory-title").
     """
     predictor = Predictor(table)
-    first = max(windows.test, windows.end - 3 * MOST_UNITS)
-    asked = 0
+    first = max(windows.test, windows.end - 3 * MAX_UNITS)
+    query_count = 0
     for position, unit in enumerate(units):
-        if position >= first and asked < MOST_UNITS and is_work(unit):
-            gold = _needed(git, unit, predictor)
-            if 1 <= len(gold) <= LARGEST_GOLD:
-                asked += 1
-                _read(git, predictor, unit)
-                _ask(predictor, unit, gold, results, dump)
-        predictor.learn(unit)
+        if position >= first and query_count < MAX_UNITS and is_work(unit):
+            gold = _find_gold(git, unit, predictor)
+            if 1 <= len(gold) <= MAX_GOLD:
+                query_count += 1
+                _read_authorship(git, predictor, unit)
+                _score_unit(predictor, unit, gold, results, dump)
+        predictor.learn_unit(unit)
 
 
-def _read(git: Git, predictor: Predictor, unit: Unit) -> None:
+def _read_authorship(git: Git, predictor: Predictor, unit: Unit) -> None:
     """Read the unit's files as they were before it.
 
     The daemon reads open files in this way.
     """
-    for path in _paths(unit):
-        if predictor.has(path):
+    for path in _list_paths(unit):
+        if predictor.has_file(path):
             try:
-                predictor.read(path, reading(written(git, path, unit.parents[0])))
+                predictor.set_authorship(path, build_blame_result(blame_lines(git, path, unit.parents[0])))
             except RepositoryError:  # a shallow history
                 continue
 
 
-def _ask(predictor: Predictor, unit: Unit, gold: set[str], results: Results, dump: IO[str] | None) -> None:
-    paths = _paths(unit)
-    recent = _recent(predictor, paths)
-    plain = Focus(project=PROJECT, file=paths[-1], open_files=paths, author=unit.email)
-    asked = {"memory": plain, "memory-title": replace(plain, query=plain_title(unit.subject))}
-    if telling(unit.branch):
-        asked["memory-branch"] = replace(plain, branch=unit.branch)
-    for task, focus in asked.items():
+def _score_unit(predictor: Predictor, unit: Unit, gold: set[str], results: ReplayResults, dump: IO[str] | None) -> None:
+    paths = _list_paths(unit)
+    recent_ids = _list_recent_units(predictor, paths)
+    base_focus = Focus(project=PROJECT_NAME, file=paths[-1], open_files=paths, author=unit.email)
+    focus_by_task = {"memory": base_focus, "memory-title": replace(base_focus, query=strip_issue_numbers(unit.subject))}
+    if is_branch_informative(unit.branch):
+        focus_by_task["memory-branch"] = replace(base_focus, branch=unit.branch)
+    for task, focus in focus_by_task.items():
         prediction = predictor.predict(focus, now=unit.at, k=1)
-        ranked = [past.sha for past in prediction.units]
+        ranked_ids = [past.sha for past in prediction.units]
         by_method = results.rows.setdefault(task, {})
-        by_method.setdefault("hunch", []).append((unit.sha, metrics.measured(ranked, gold)))
-        by_method.setdefault("newest of the files", []).append((unit.sha, metrics.measured(recent, gold)))
+        by_method.setdefault("hunch", []).append((unit.sha, metrics.compute_metrics(ranked_ids, gold)))
+        by_method.setdefault("newest of the files", []).append((unit.sha, metrics.compute_metrics(recent_ids, gold)))
         if dump is not None:
             line = {
                 "unit": unit.sha,
@@ -97,40 +97,40 @@ def _ask(predictor: Predictor, unit: Unit, gold: set[str], results: Results, dum
                 "seeds": list(paths),
                 "query": focus.query or focus.branch,
                 "gold": sorted(gold),
-                "ranked": ranked,
+                "ranked": ranked_ids,
                 "confidence": prediction.units[0].confidence if prediction.units else 0.0,
             }
             dump.write(json.dumps(line, ensure_ascii=False) + "\n")
 
 
-def _paths(unit: Unit) -> tuple[str, ...]:
-    return tuple(change.old_path or change.path for change in _changed(unit))
+def _list_paths(unit: Unit) -> tuple[str, ...]:
+    return tuple(change.old_path or change.path for change in _list_changed(unit))
 
 
-def _recent(predictor: Predictor, paths: tuple[str, ...]) -> list[str]:
+def _list_recent_units(predictor: Predictor, paths: tuple[str, ...]) -> list[str]:
     state = predictor.state
-    touched = [state.messages.units_of_file(file, metrics.DEPTH) for file in state.files.known(paths)]
-    if not touched:
+    touching_units = [state.messages.list_units_of_file(file, metrics.DEPTH) for file in state.files.find_numbers(paths)]
+    if not touching_units:
         return []
-    newest = np.unique(np.concatenate(touched))[::-1]
-    return [state.messages.sha(int(past)) for past in newest[: metrics.DEPTH].tolist()]
+    newest = np.unique(np.concatenate(touching_units))[::-1]
+    return [state.messages.get_unit_id(int(unit)) for unit in newest[: metrics.DEPTH].tolist()]
 
 
-def _changed(unit: Unit) -> list[Change]:
-    return [change for change in unit.changes if change.status in "MR" and change.old_blob][:MOST_FILES]
+def _list_changed(unit: Unit) -> list[PathChange]:
+    return [change for change in unit.changes if change.status in "MR" and change.old_blob][:MAX_FILES]
 
 
-def _needed(git: Git, unit: Unit, predictor: Predictor) -> set[str]:
+def _find_gold(git: Git, unit: Unit, predictor: Predictor) -> set[str]:
     """Return the learned units that wrote the changed lines."""
-    found: set[str] = set()
-    for change in _changed(unit):
-        if not predictor.has(change.old_path or change.path) or (change.old_path or change.path) in predictor.hubs():
+    unit_ids: set[str] = set()
+    for change in _list_changed(unit):
+        if not predictor.has_file(change.old_path or change.path) or (change.old_path or change.path) in predictor.list_hubs():
             continue
-        ranges = list(_ranges(git, change))
+        ranges = list(_iterate_ranges(git, change))
         if not ranges:
             continue
         try:
-            blamed = git.run(
+            blame_output = git.run(
                 "blame",
                 "--first-parent",
                 "--porcelain",
@@ -141,11 +141,11 @@ def _needed(git: Git, unit: Unit, predictor: Predictor) -> set[str]:
             )
         except (RepositoryError, IndexError):  # a shallow history, or a file too large to blame in time
             continue
-        found.update(sha.decode() for sha in _BLAMED.findall(blamed))
-    return {sha for sha in found if predictor.knows(sha)}
+        unit_ids.update(sha.decode() for sha in _BLAME_LINE.findall(blame_output))
+    return {sha for sha in unit_ids if predictor.has_unit(sha)}
 
 
-def _ranges(git: Git, change: Change) -> Iterator[tuple[int, int]]:
+def _iterate_ranges(git: Git, change: PathChange) -> Iterator[tuple[int, int]]:
     """Yield the line ranges of the old file that change.
 
     They are modified or deleted. Pure insertions need no memory.
@@ -153,7 +153,7 @@ def _ranges(git: Git, change: Change) -> Iterator[tuple[int, int]]:
     if not change.new_blob:
         return
     hunks = git.run("diff", "--unified=0", "--no-color", change.old_blob, change.new_blob)
-    for start, count in _HUNK.findall(hunks)[:MOST_HUNKS]:
+    for start, count in _HUNK.findall(hunks)[:MAX_HUNKS]:
         length = int(count) if count else 1
         if length:
             yield int(start), int(start) + length - 1

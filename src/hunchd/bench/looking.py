@@ -12,55 +12,55 @@ from pathlib import Path
 
 from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Memory
-from hunchd.engine.answering.searching import Searching
-from hunchd.protocol.child import Child
-from hunchd.store.client import StoreClient, arguments, environment
-from hunchd.store.hot import HotTier
+from hunchd.engine.answering.searching import SearchService
+from hunchd.protocol.child import HelperProcess
+from hunchd.store.client import StoreClient, build_command, build_environment
+from hunchd.store.hot import MemoryCache
 from hunchd.text.bm25 import LARGEST_GAIN, inverse_document_frequency, length_norm
 from hunchd.text.words import tokenize
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)  # long after all data, so that nothing counts as recent
-PUT_AT_ONCE = 1_000  # memories
+PUT_BATCH = 1_000  # memories
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class SearchStore:
     """Private store process and the product's search over it."""
 
     store: StoreClient
-    hot: HotTier
-    searching: Searching
+    memory_cache: MemoryCache
+    searching: SearchService
 
-    async def keep(
-        self, project: str, memories: Sequence[Memory], *, at_hand: bool, waiting: Callable[[int], object] = int
+    async def store_memories(
+        self, project: str, memories: Sequence[Memory], *, also_cached: bool, on_pending: Callable[[int], object] = int
     ) -> None:
         """Add missing memories and wait for their vectors.
 
         `at_hand` also puts them into the cache, as just after they were recorded. `waiting` is called from time to
         time with the number of memories without a vector.
         """
-        there = (await self.store.list(Filters(project=project, statuses=()), 1)).total
-        if there != len(memories):
-            for begin in range(0, len(memories), PUT_AT_ONCE):
-                await self.store.put(memories[begin : begin + PUT_AT_ONCE])
-        for memory in memories if at_hand else ():
-            self.hot.upsert(memory)
-            self.hot.committed([memory])
-        while pending := (await self.store.stats())["pending_embeddings"]:
-            waiting(pending)
+        stored_count = (await self.store.list(Filters(project=project, statuses=()), 1)).total
+        if stored_count != len(memories):
+            for begin in range(0, len(memories), PUT_BATCH):
+                await self.store.put(memories[begin : begin + PUT_BATCH])
+        for memory in memories if also_cached else ():
+            self.memory_cache.upsert(memory)
+            self.memory_cache.mark_committed([memory])
+        while pending := (await self.store.fetch_stats())["pending_embeddings"]:
+            on_pending(pending)
             await asyncio.sleep(0.5)
         while (await self.store.search("anything", Filters(project=project), 1)).degraded:  # the model is being loaded
             await asyncio.sleep(0.5)
 
 
 @asynccontextmanager
-async def opened(folder: Path) -> AsyncIterator[Opened]:
+async def open_search_store(folder: Path) -> AsyncIterator[SearchStore]:
     """Open a store in `folder`; vectors of an earlier run are reused."""
-    line = arguments(folder, idle_after=3_600, model="minilm-int8", embedding=True, model_idle_after=3_600)
-    child = Child(line, name="the store process", env=environment())
-    store, hot = StoreClient(child), HotTier(max_count=100_000, max_bytes=1 << 30)
+    line = build_command(folder, idle_after=3_600, model="minilm-int8", embedding=True, model_idle_after=3_600)
+    child = HelperProcess(line, name="the store process", env=build_environment())
+    store, hot = StoreClient(child), MemoryCache(max_count=100_000, max_bytes=1 << 30)
     try:
-        yield Opened(store, hot, Searching(hot, store, now=lambda: NOW))
+        yield SearchStore(store, hot, SearchService(hot, store, now=lambda: NOW))
     finally:
         await child.stop()
 
@@ -72,19 +72,19 @@ class Bm25:
         self._postings: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
         lengths = []
         for number, text in enumerate(texts):
-            counted = Counter(tokenize(text))
-            lengths.append(sum(counted.values()))
-            for word, times in counted.items():
+            counts = Counter(tokenize(text))
+            lengths.append(sum(counts.values()))
+            for word, times in counts.items():
                 self._postings[word].append((number, times))
         base, slope = length_norm(max(sum(lengths) / max(len(lengths), 1), 1.0))
-        self._norms = [base + slope * length for length in lengths]
+        self._length_norms = [base + slope * length for length in lengths]
 
-    def ranked(self, question: str) -> list[int]:
+    def rank_texts(self, question: str) -> list[int]:
         """Return the matching texts by number, best first."""
         scores: defaultdict[int, float] = defaultdict(float)
         for word in dict.fromkeys(tokenize(question)):
             postings = self._postings.get(word, ())
-            rarity = inverse_document_frequency(len(self._norms), len(postings))
+            rarity = inverse_document_frequency(len(self._length_norms), len(postings))
             for number, times in postings:
-                scores[number] += rarity * times * LARGEST_GAIN / (times + self._norms[number])
+                scores[number] += rarity * times * LARGEST_GAIN / (times + self._length_norms[number])
         return sorted(scores, key=lambda number: (-scores[number], number))

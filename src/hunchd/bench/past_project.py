@@ -14,24 +14,24 @@ from pathlib import Path
 
 from hunchd.config.settings import ContextSettings, IndexSettings
 from hunchd.domain.code import FileOutline
-from hunchd.domain.history import Change, Unit
-from hunchd.engine.answering.answers import Answers
-from hunchd.engine.state.events import Events
+from hunchd.domain.history import PathChange, Unit
+from hunchd.engine.answering.answers import ContextService
+from hunchd.engine.state.events import EventBus
 from hunchd.engine.state.feature import Features
-from hunchd.engine.state.project import Own, Project, Tree
+from hunchd.engine.state.project import UserState, Project, WorkingTree
 from hunchd.ingestion import history
-from hunchd.ingestion.conventions import conventions
-from hunchd.ingestion.naming import may_be_named
-from hunchd.ingestion.parsing import outline_of
-from hunchd.ingestion.skeleton import view
-from hunchd.ingestion.topics import topics
+from hunchd.ingestion.conventions import extract_conventions
+from hunchd.ingestion.naming import is_reportable_path
+from hunchd.ingestion.parsing import parse_outline
+from hunchd.ingestion.skeleton import build_view
+from hunchd.ingestion.topics import find_topics
 from hunchd.prediction.predictor import Predictor
-from hunchd.prediction.weights import Weights
+from hunchd.prediction.weights import RankerWeights
 from hunchd.repository.git import Git
 from hunchd.repository.ignore import IgnoreRules
-from hunchd.repository.layout import find
+from hunchd.repository.layout import find_repository
 from hunchd.store.code import CodeCache
-from hunchd.store.hot import HotTier
+from hunchd.store.hot import MemoryCache
 
 BATCH = 200  # files parsed before they are written to the cache
 BRANCH = "main"
@@ -46,31 +46,31 @@ class PastProject:
     project: Project
     predictor: Predictor
     code: CodeCache
-    answers: Answers
+    answers: ContextService
     at: datetime
 
     @property
-    def tree(self) -> Tree:
+    def tree(self) -> WorkingTree:
         return self.project.main
 
     def prepare(self, unit: Unit) -> None:
         """Set the clock and the user to those of the unit that is about to be written."""
         self.at = datetime.fromtimestamp(unit.at, UTC)
-        self.tree.user = unit.email
-        self.project.touch()
+        self.tree.user_email = unit.email
+        self.project.bump_revision()
 
     def advance(self, unit: Unit) -> None:
         """Learn the unit and read the files that it left."""
-        self.predictor.learn(unit)
-        kept = [change for change in unit.changes if change.status != "D" and may_be_named(change.path)]
+        self.predictor.learn_unit(unit)
+        kept = [change for change in unit.changes if change.status != "D" and is_reportable_path(change.path)]
         self.code.remove(gone for change in unit.changes for gone in _paths_left(change))
         outlines = list(_parsed(self.git, {change.path: change.new_blob for change in kept}))
-        self.code.put(outlines, view=view)
+        self.code.put(outlines, view=build_view)
         for outline in outlines:
-            self.predictor.place(outline)
+            self.predictor.update_content(outline)
 
 
-def _paths_left(change: Change) -> Iterator[str]:
+def _paths_left(change: PathChange) -> Iterator[str]:
     if change.status == "D":
         yield change.path
     elif change.old_path and change.status == "R":
@@ -79,7 +79,7 @@ def _paths_left(change: Change) -> Iterator[str]:
 
 @contextmanager
 def past_project(
-    git: Git, units: Sequence[Unit], folder: Path, cache: Path | None, table: Weights
+    git: Git, units: Sequence[Unit], folder: Path, cache: Path | None, table: RankerWeights
 ) -> Iterator[PastProject]:
     """The project after the last of `units`, which are all there were; the clone lies in `folder`."""
     sha, root = units[-1].sha, folder / "clone"
@@ -90,14 +90,14 @@ def past_project(
         shutil.copy(kept, code_file)
     predictor = Predictor(table)
     for unit in units:
-        predictor.learn(unit)
+        predictor.learn_unit(unit)
     with CodeCache(code_file, writable=True) as code:
-        if not code.count():
+        if not code.count_files():
             _fill(git, sha, code)
             if kept is not None:
                 shutil.copy(code_file, kept)
-        for outline in code.outlines():
-            predictor.place(outline)
+        for outline in code.iterate_outlines():
+            predictor.update_content(outline)
         yield _assembled(git, root, predictor, code, datetime.fromtimestamp(units[-1].at, UTC))
 
 
@@ -107,7 +107,7 @@ def units_of(git: Git, cache: Path | None) -> list[Unit]:
     if kept is not None and kept.exists():
         found: list[Unit] = pickle.loads(kept.read_bytes())
         return found
-    units = list(history.units(git, lines=True))
+    units = list(history.iter_units(git, lines=True))
     if kept is not None:
         kept.write_bytes(pickle.dumps(units))
     return units
@@ -120,44 +120,44 @@ def _clone(git: Git, sha: str, root: Path) -> None:
 
 
 def _fill(git: Git, sha: str, code: CodeCache) -> None:
-    wanted = {path: blob for path, blob in git.tree(sha).items() if may_be_named(path)}
+    wanted = {path: blob for path, blob in git.list_tree(sha).items() if is_reportable_path(path)}
     batch: list[FileOutline] = []
     for outline in _parsed(git, wanted):
         batch.append(outline)
         if len(batch) == BATCH:
-            code.put(batch, view=view)
+            code.put(batch, view=build_view)
             batch = []
-    code.put(batch, view=view)
+    code.put(batch, view=build_view)
 
 
 def _parsed(git: Git, wanted: dict[str, str]) -> Iterator[FileOutline]:
     paths: dict[str, list[str]] = {}
     for path, blob in wanted.items():
         paths.setdefault(blob, []).append(path)
-    for blob, content in git.blobs(paths, largest=LARGEST):
+    for blob, content in git.read_blobs(paths, max_bytes=LARGEST):
         for path in paths[blob]:
-            yield outline_of(path, content, blob)
+            yield parse_outline(path, content, blob)
 
 
 def _assembled(git: Git, root: Path, predictor: Predictor, code: CodeCache, at: datetime) -> PastProject:
-    found = find(root)
+    found = find_repository(root)
     assert found is not None, "a clone has a layout"
-    tree = Tree(root, found, branch=BRANCH, trunk=BRANCH)
+    tree = WorkingTree(root, found, branch=BRANCH, trunk=BRANCH)
     project = Project("bench", root.name, tree, root.parent, predictor=predictor, code=code, indexing=False)
     project.trees[root] = tree
-    files = [path for path, _ in IgnoreRules.load(root, ()).walk() if may_be_named(path)]
-    project.facts = {fact.id: fact for fact in conventions(root, files, project=project.id, now=at)}
-    project.topics = tuple(topics(code.defined()))
+    files = [path for path, _ in IgnoreRules.load(root, ()).walk() if is_reportable_path(path)]
+    project.facts = {fact.id: fact for fact in extract_conventions(root, files, project=project.id, now=at)}
+    project.topics = tuple(find_topics(code.count_symbols_by_file()))
     past = PastProject(git, project, predictor, code, _answers(lambda: past.at), at)
     return past
 
 
-def _answers(now: Callable[[], datetime]) -> Answers:
-    return Answers(
+def _answers(now: Callable[[], datetime]) -> ContextService:
+    return ContextService(
         ContextSettings(),
-        HotTier(),
-        Events(),
-        Own(),
+        MemoryCache(),
+        EventBus(),
+        UserState(),
         secret=b"bench",
         now=now,
         list_problems=lambda _: (),

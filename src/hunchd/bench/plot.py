@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 
 from hunchd.bench import metrics
-from hunchd.bench.results import Results
+from hunchd.bench.results import ReplayResults
 
-OURS = "hunch"
-FIGURE = "MAP"
+OUR_METHOD = "hunch"
+METRIC = "MAP"
 WIDTH, LABELS, RIGHT = 760, 190, 70  # pixels: the whole, the names, the numbers
 ROW, HEAD, GAP = 22, 62, 24
 _PAGE = '<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>hunch bench replay</title>'
@@ -32,18 +32,18 @@ text { font: 13px system-ui, sans-serif; fill: #1f2328; }
 """
 
 
-def write(results: Sequence[Results], path: Path) -> None:
+def write_chart(results: Sequence[ReplayResults], path: Path) -> None:
     """Write an SVG file or an HTML page.
 
     The suffix .html selects a page with the same chart.
     """
-    drawing = drawn(results)
+    drawing = draw_chart(results)
     if path.suffix.lower() in {".html", ".htm"}:
         drawing = f"{_PAGE}\n{drawing}</html>\n"
     path.write_text(drawing, encoding="utf-8")
 
 
-def drawn(results: Sequence[Results]) -> str:
+def draw_chart(results: Sequence[ReplayResults]) -> str:
     """Return the chart of all tasks.
 
     Methods are ordered from the best to the worst.
@@ -51,7 +51,7 @@ def drawn(results: Sequence[Results]) -> str:
     tasks = list(dict.fromkeys(task for result in results for task in result.rows))
     panels, top = [], 12
     for task in tasks:
-        panel, height = _panel(task, results, top)
+        panel, height = _draw_panel(task, results, top)
         panels.append(panel)
         top += height + GAP
     size = f'viewBox="0 0 {WIDTH} {top}" width="{WIDTH}" height="{top}"'
@@ -60,45 +60,45 @@ def drawn(results: Sequence[Results]) -> str:
     return "\n".join((head, f"<style>{_STYLE}</style>", paper, *panels, "</svg>", ""))
 
 
-def _panel(task: str, results: Sequence[Results], top: int) -> tuple[str, int]:
-    having = [result for result in results if task in result.rows]
-    column = metrics.NAMES.index(FIGURE)
+def _draw_panel(task: str, results: Sequence[ReplayResults], top: int) -> tuple[str, int]:
+    task_results = [result for result in results if task in result.rows]
+    column = metrics.METRIC_NAMES.index(METRIC)
     values: dict[str, list[float]] = {}
     units = 0
-    for result in having:
-        units += len(metrics.by_unit(next(iter(result.rows[task].values()))))
+    for result in task_results:
+        units += len(metrics.average_by_unit(next(iter(result.rows[task].values()))))
         for method, rows in result.rows[task].items():
-            values.setdefault(method, []).append(float(metrics.by_unit(rows)[:, column].mean()))
-    ordered = sorted(values, key=lambda method: -float(np.mean(values[method])))
-    height = HEAD + ROW * len(ordered)
-    several = f"a dot for each of {len(having)} repositories" if len(having) > 1 else having[0].repository
+            values.setdefault(method, []).append(float(metrics.average_by_unit(rows)[:, column].mean()))
+    methods = sorted(values, key=lambda method: -float(np.mean(values[method])))
+    height = HEAD + ROW * len(methods)
+    source = f"a dot for each of {len(task_results)} repositories" if len(task_results) > 1 else task_results[0].repository
     lines = [
         f'<g transform="translate(0 {top})">',
-        f'<text class="title" x="12" y="16">{escape(task)}: {FIGURE}</text>',
-        f'<text class="note" x="12" y="34">{units} units, {escape(several)}; bar: mean</text>',
+        f'<text class="title" x="12" y="16">{escape(task)}: {METRIC}</text>',
+        f'<text class="note" x="12" y="34">{units} units, {escape(source)}; bar: mean</text>',
     ]
     for tick in (0.0, 0.25, 0.5, 0.75, 1.0):
-        x = _x(tick)
+        x = _scale_x(tick)
         lines.append(f'<line class="line" x1="{x:.1f}" y1="{HEAD - 4}" x2="{x:.1f}" y2="{height}"/>')
         lines.append(f'<text class="note" x="{x:.1f}" y="{HEAD - 8}" text-anchor="middle">{tick:g}</text>')
-    for place, method in enumerate(ordered):
-        lines.extend(_row(method, values[method], HEAD + ROW * place))
+    for place, method in enumerate(methods):
+        lines.extend(_draw_row(method, values[method], HEAD + ROW * place))
     return "\n".join((*lines, "</g>")), height
 
 
-def _row(method: str, values: list[float], top: int) -> list[str]:
-    mean, ours = float(np.mean(values)), method == OURS
+def _draw_row(method: str, values: list[float], top: int) -> list[str]:
+    mean, ours = float(np.mean(values)), method == OUR_METHOD
     middle = top + ROW / 2
     dots = values if len(values) > 1 else []
     return [
         f'<text class="{"ours-name" if ours else "name"}" x="{LABELS - 8}" y="{middle + 4:.1f}"'
         f' text-anchor="end">{escape(method)}</text>',
-        f'<rect class="bar{" ours" if ours else ""}" x="{LABELS}" y="{top + 4}" width="{_x(mean) - LABELS:.1f}"'
+        f'<rect class="bar{" ours" if ours else ""}" x="{LABELS}" y="{top + 4}" width="{_scale_x(mean) - LABELS:.1f}"'
         f' height="{ROW - 8}" rx="2"/>',
-        *(f'<circle class="dot" cx="{_x(value):.1f}" cy="{middle:.1f}" r="3"/>' for value in dots),
+        *(f'<circle class="dot" cx="{_scale_x(value):.1f}" cy="{middle:.1f}" r="3"/>' for value in dots),
         f'<text x="{WIDTH - RIGHT + 12}" y="{middle + 4:.1f}">{mean:.3f}</text>',
     ]
 
 
-def _x(value: float) -> float:
+def _scale_x(value: float) -> float:
     return LABELS + value * (WIDTH - RIGHT - LABELS)

@@ -31,50 +31,50 @@ from typing import IO, Any
 
 import numpy as np
 
-from hunchd.bench.looking import NOW, Bm25, Opened, opened
-from hunchd.bench.metrics import interval, reciprocal, share_found
+from hunchd.bench.looking import NOW, Bm25, SearchStore, open_search_store
+from hunchd.bench.metrics import compute_interval, compute_reciprocal_rank, compute_recall
 from hunchd.domain.errors import HunchError, InvalidInput, Unavailable
 from hunchd.domain.filters import Filters
 from hunchd.domain.history import Unit
 from hunchd.domain.memory import Memory, Status
 from hunchd.domain.work import is_bot, is_bulk, is_forward_port
 from hunchd.ingestion import history
-from hunchd.ingestion.episodes import episode
+from hunchd.ingestion.episodes import build_episode
 from hunchd.protocol.requests import Depth, SearchRequest
 from hunchd.repository.git import Git
 from hunchd.store.client import Mode
 from hunchd.text.words import tokenize
 
-WANTED = 10
-LONGEST = 1_000  # characters of a question
-LARGEST_GOLD = 3
-LEAST_WORDS = 5
-SECONDS_BETWEEN = 5.0  # two lines of progress
-FIGURES = ("recall@5", "recall@10", "MRR")
+MAX_RESULTS = 10
+MAX_QUERY_CHARACTERS = 1_000  # characters of a question
+MAX_GOLD = 3
+MIN_WORDS = 5
+PROGRESS_INTERVAL = 5.0  # two lines of progress
+METRIC_NAMES = ("recall@5", "recall@10", "MRR")
 
 _OWN_NUMBER = re.compile(r"\s*\(#\d+\)\s*$|^Merge pull request #(\d+).*")
 _NUMBER_OF = re.compile(r"\(#(\d+)\)\s*$|^Merge pull request #(\d+)")
 _ADDRESS = re.compile(r"https?://\S+")
-_NAMED = re.compile(r"(?<![\w/&])(?:#|GH-)(\d{2,6})\b|\b([0-9a-f]{7,40})\b", re.IGNORECASE)
+_REFERENCE = re.compile(r"(?<![\w/&])(?:#|GH-)(\d{2,6})\b|\b([0-9a-f]{7,40})\b", re.IGNORECASE)
 _TRAILER = re.compile(r"^[A-Z][\w-]+: .*@.*$|^(?:Signed-off|Co-authored|Change-Id)\S*.*$", re.MULTILINE)
-_REPEATS = re.compile(
+_EXCLUDED = re.compile(
     r"^revert\b|\breverts (?:commit|#)|cherry.?pick|back.?port|change.?log|release|\bnews\b|\bbump\b|prepare|^merge\b",
     re.IGNORECASE,
 )
 
-Search = Callable[["Question"], Awaitable[list[str]]]
+Search = Callable[["RecallQuery"], Awaitable[list[str]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class RecallQuery:
     """Query with its expected episodes."""
 
     text: str
     gold: frozenset[str]  # ids of episodes
-    asked: Memory  # the episode of the commit itself: only older episodes exist at its time
+    episode: Memory  # the episode of the commit itself: only older episodes exist at its time
 
 
-def questions_of(units: Sequence[Unit], episodes: Sequence[Memory]) -> list[Question]:
+def derive_queries(units: Sequence[Unit], episodes: Sequence[Memory]) -> list[RecallQuery]:
     """Derive the queries by the rule in the module's docstring; oldest first."""
     numbers: dict[str, int] = {}
     hashes: dict[str, int] = {}
@@ -82,62 +82,62 @@ def questions_of(units: Sequence[Unit], episodes: Sequence[Memory]) -> list[Ques
         if number := _NUMBER_OF.search(unit.subject):
             numbers.setdefault(number[1] or number[2], place)
         hashes[unit.sha[:7]] = place
-    found = []
+    queries = []
     for place, unit in enumerate(units):
         text = f"{_OWN_NUMBER.sub('', unit.subject)}\n{_TRAILER.sub('', unit.body)}"
-        if is_bot(unit) or is_bulk(unit) or is_forward_port(unit) or _REPEATS.search(text):
+        if is_bot(unit) or is_bulk(unit) or is_forward_port(unit) or _EXCLUDED.search(text):
             continue
         text = _ADDRESS.sub(" ", text)
-        named = {number: numbers.get(number) for number, _ in _NAMED.findall(text) if number}
-        named |= {sha: hashes.get(sha[:7].lower()) for _, sha in _NAMED.findall(text) if sha}
-        gold = {at for at in named.values() if at is not None and at < place and units[at].at < unit.at}
-        said = " ".join(_NAMED.sub(" ", text).split())[:LONGEST]
-        if 1 <= len(gold) <= LARGEST_GOLD and len(tokenize(said)) >= LEAST_WORDS:
-            found.append(Question(said, frozenset(episodes[at].id for at in gold), episodes[place]))
-    return found
+        references = {number: numbers.get(number) for number, _ in _REFERENCE.findall(text) if number}
+        references |= {sha: hashes.get(sha[:7].lower()) for _, sha in _REFERENCE.findall(text) if sha}
+        gold = {at for at in references.values() if at is not None and at < place and units[at].at < unit.at}
+        query_text = " ".join(_REFERENCE.sub(" ", text).split())[:MAX_QUERY_CHARACTERS]
+        if 1 <= len(gold) <= MAX_GOLD and len(tokenize(query_text)) >= MIN_WORDS:
+            queries.append(RecallQuery(query_text, frozenset(episodes[at].id for at in gold), episodes[place]))
+    return queries
 
 
-def searches(store: Opened, project: str, episodes: Sequence[Memory]) -> dict[str, Search]:
+def build_searches(store: SearchStore, project: str, episodes: Sequence[Memory]) -> dict[str, Search]:
     """Return the search methods that are compared."""
-    earlier = Bm25(f"{memory.title}\n{memory.content}" for memory in episodes)
+    text_index = Bm25(f"{memory.title}\n{memory.content}" for memory in episodes)
 
-    async def bm25(question: Question) -> list[str]:
-        ranked = (episodes[number] for number in earlier.ranked(question.text))
-        return [memory.id for memory in ranked if memory.at < question.asked.at][:WANTED]
+    async def search_bm25(question: RecallQuery) -> list[str]:
+        episodes_by_rank = (episodes[number] for number in text_index.rank_texts(question.text))
+        return [memory.id for memory in episodes_by_rank if memory.at < question.episode.at][:MAX_RESULTS]
 
-    def alone(mode: Mode) -> Search:
-        async def found(question: Question) -> list[str]:
-            filters = Filters(project=project, as_of=before(question), statuses=(Status.ACTIVE,))
-            findings = await store.store.search(question.text, filters, WANTED, mode=mode, patience=60.0)
-            return [hit.memory.id for hit in findings.hits][:WANTED]
+    def search_one_mode(mode: Mode) -> Search:
+        async def search_store(question: RecallQuery) -> list[str]:
+            filters = Filters(project=project, as_of=time_before(question), statuses=(Status.ACTIVE,))
+            findings = await store.store.search(question.text, filters, MAX_RESULTS, mode=mode, embedding_wait=60.0)
+            return [hit.memory.id for hit in findings.hits][:MAX_RESULTS]
 
-        return found
+        return search_store
 
-    def product(depth: Depth) -> Search:
-        async def found(question: Question) -> list[str]:
-            request = SearchRequest(query=question.text, depth=depth, as_of=before(question), k=WANTED)
+    def search_product(depth: Depth) -> Search:
+        async def search_answer(question: RecallQuery) -> list[str]:
+            request = SearchRequest(query=question.text, depth=depth, as_of=time_before(question), k=MAX_RESULTS)
             answer = await store.searching.search(request, project)
             if answer["status"] == "degraded":  # an incomplete search must not be measured
                 raise Unavailable(f"the search is incomplete: {'; '.join(answer['degraded'])}")
             return [result["id"] for result in answer["results"]]
 
-        return found
+        return search_answer
 
     return {
-        "BM25 alone": bm25,
-        "full-text index alone": alone("lexical"),
-        "embeddings alone": alone("dense"),
-        "hunchd, shallow": product("shallow"),
-        "hunchd, deep": product("deep"),
+        "BM25 alone": search_bm25,
+        "full-text index alone": search_one_mode("lexical"),
+        "embeddings alone": search_one_mode("dense"),
+        "hunchd, shallow": search_product("shallow"),
+        "hunchd, deep": search_product("deep"),
     }
 
 
-def before(question: Question) -> datetime:
+def time_before(question: RecallQuery) -> datetime:
     """Return the last second before the question was asked."""
-    return question.asked.at - timedelta(seconds=1)
+    return question.episode.at - timedelta(seconds=1)
 
 
-Rows = dict[str, list[tuple[float, ...]]]  # by search method: a row of FIGURES for each question
+RowsByMethod = dict[str, list[tuple[float, ...]]]  # by search method: a row of FIGURES for each question
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -166,101 +166,101 @@ def run(options: argparse.Namespace) -> int:
     with tempfile.TemporaryDirectory(prefix="hd-") as temporary, ExitStack() as files:
         try:
             dump = files.enter_context(options.dump.open("w", encoding="utf-8")) if options.dump else None
-            found = asyncio.run(measured(options, options.folder or Path(temporary), dump))
+            results = asyncio.run(measure_repositories(options, options.folder or Path(temporary), dump))
         except (HunchError, OSError) as error:
             print(f"hunch: {error}", file=sys.stderr)
             return 1
     if options.json:
-        print(json.dumps([as_json(*one) for one in found], indent=1))
-    elif len(found) > 1:
-        together: Rows = defaultdict(list)
-        for _, _, rows in found:
+        print(json.dumps([results_to_json(*one) for one in results], indent=1))
+    elif len(results) > 1:
+        all_rows: RowsByMethod = defaultdict(list)
+        for _, _, rows in results:
             for way, figures in rows.items():
-                together[way] += figures
-        print(f"\nall {len(found)} together\n{table(together)}")
+                all_rows[way] += figures
+        print(f"\nall {len(results)} together\n{format_table(all_rows)}")
     return 0
 
 
-async def measured(options: argparse.Namespace, folder: Path, dump: IO[str] | None) -> list[tuple[str, int, Rows]]:
+async def measure_repositories(options: argparse.Namespace, folder: Path, dump: IO[str] | None) -> list[tuple[str, int, RowsByMethod]]:
     """Return name, number of episodes and results by repository."""
-    found = []
-    async with opened(folder) as store:
+    results = []
+    async with open_search_store(folder) as store:
         for path in options.repo:
             try:
-                found.append(await of_repository(store, Path(path), options, dump))
+                results.append(await measure_repository(store, Path(path), options, dump))
             except HunchError as error:
                 raise InvalidInput(f"{path}: {error.message}") from error
             if not options.json:
-                name, episodes, rows = found[-1]
-                asked = len(next(iter(rows.values()), ()))
-                print(f"\n{name}: {episodes:,} episodes, {asked} questions\n{table(rows)}", flush=True)
-    return found
+                name, episodes, rows = results[-1]
+                query_count = len(next(iter(rows.values()), ()))
+                print(f"\n{name}: {episodes:,} episodes, {query_count} questions\n{format_table(rows)}", flush=True)
+    return results
 
 
-async def of_repository(
-    store: Opened, path: Path, options: argparse.Namespace, dump: IO[str] | None
-) -> tuple[str, int, Rows]:
+async def measure_repository(
+    store: SearchStore, path: Path, options: argparse.Namespace, dump: IO[str] | None
+) -> tuple[str, int, RowsByMethod]:
     """Measure the rankings of one repository."""
     project = re.sub(r"\W+", "-", str(path.resolve()).strip("/"))[-60:]
-    units = list(history.units(Git(str(path))))
-    episodes = [episode(unit, project, now=NOW) for unit in units]
-    asked = questions_of(units, episodes)
-    drawn = random.Random(options.seed).sample(asked, min(options.questions, len(asked)))
-    asked = sorted(drawn, key=lambda one: one.asked.at)
+    units = list(history.iter_units(Git(str(path))))
+    episodes = [build_episode(unit, project, now=NOW) for unit in units]
+    queries = derive_queries(units, episodes)
+    sample = random.Random(options.seed).sample(queries, min(options.questions, len(queries)))
+    queries = sorted(sample, key=lambda one: one.episode.at)
     if options.titles:
-        asked = [Question(one.asked.title, one.gold, one.asked) for one in asked]
-    rows: Rows = {}
-    if not asked:
+        queries = [RecallQuery(one.episode.title, one.gold, one.episode) for one in queries]
+    rows: RowsByMethod = {}
+    if not queries:
         return path.resolve().name, len(episodes), rows
-    await store.keep(project, episodes, at_hand=False, waiting=Progress(path.resolve().name, len(episodes)))
-    for way, search in searches(store, project, episodes).items():
-        rows[way] = []
-        for question in asked:
-            found, gold = await search(question), question.gold
-            figures = (share_found(gold, found, 5), share_found(gold, found, 10), reciprocal(gold, found))
-            rows[way].append(figures)
+    await store.store_memories(project, episodes, also_cached=False, on_pending=ProgressPrinter(path.resolve().name, len(episodes)))
+    for method, search in build_searches(store, project, episodes).items():
+        rows[method] = []
+        for question in queries:
+            ranked_ids, gold = await search(question), question.gold
+            figures = (compute_recall(gold, ranked_ids, 5), compute_recall(gold, ranked_ids, 10), compute_reciprocal_rank(gold, ranked_ids))
+            rows[method].append(figures)
             if dump is not None:
-                told = {"repo": path.resolve().name, "query_id": question.asked.id, "way": way, "gold": sorted(gold)}
-                dump.write(json.dumps({**told, "ranked": found, **dict(zip(FIGURES, figures, strict=True))}) + "\n")
+                dump_line = {"repo": path.resolve().name, "query_id": question.episode.id, "way": method, "gold": sorted(gold)}
+                dump.write(json.dumps({**dump_line, "ranked": ranked_ids, **dict(zip(METRIC_NAMES, figures, strict=True))}) + "\n")
     return path.resolve().name, len(episodes), rows
 
 
-class Progress:
+class ProgressPrinter:
     """Reporter that prints the progress of embedding every few seconds."""
 
     def __init__(self, name: str, every: int) -> None:
-        self._name, self._every = name, every
-        self._told = time.monotonic()
+        self._name, self._total = name, every
+        self._printed_at = time.monotonic()
 
     def __call__(self, waiting: int) -> None:
-        if time.monotonic() - self._told >= SECONDS_BETWEEN:
-            self._told = time.monotonic()
-            print(f"{self._name}: {self._every - waiting:,} of {self._every:,} embedded", file=sys.stderr, flush=True)
+        if time.monotonic() - self._printed_at >= PROGRESS_INTERVAL:
+            self._printed_at = time.monotonic()
+            print(f"{self._name}: {self._total - waiting:,} of {self._total:,} embedded", file=sys.stderr, flush=True)
 
 
-def table(rows: Rows) -> str:
+def format_table(rows: RowsByMethod) -> str:
     """Format means with their 95 % bootstrap intervals as a table."""
     if not rows:
         return "No commit refers to an earlier one."
-    lines = ["| ranking | " + " | ".join(FIGURES) + " |", "| --- |" + " --- |" * len(FIGURES)]
+    lines = ["| ranking | " + " | ".join(METRIC_NAMES) + " |", "| --- |" + " --- |" * len(METRIC_NAMES)]
     for way, figures in rows.items():
-        told = (f"{mean:.3f} ({low:.3f}–{high:.3f})" for mean, (low, high) in _means(figures))
-        lines.append(f"| {way} | " + " | ".join(told) + " |")
+        cells = (f"{mean:.3f} ({low:.3f}–{high:.3f})" for mean, (low, high) in _compute_means(figures))
+        lines.append(f"| {way} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 
-def as_json(name: str, episodes: int, rows: Rows) -> dict[str, Any]:
+def results_to_json(name: str, episodes: int, rows: RowsByMethod) -> dict[str, Any]:
     """Convert the figures of one repository to a JSON object."""
     ways = {
         way: {
             figure: {"mean": mean, "interval": list(between)}
-            for figure, (mean, between) in zip(FIGURES, _means(figures), strict=True)
+            for figure, (mean, between) in zip(METRIC_NAMES, _compute_means(figures), strict=True)
         }
         for way, figures in rows.items()
     }
     return {"repo": name, "episodes": episodes, "questions": len(next(iter(rows.values()), ())), "rankings": ways}
 
 
-def _means(figures: Sequence[tuple[float, ...]]) -> list[tuple[float, tuple[float, float]]]:
+def _compute_means(figures: Sequence[tuple[float, ...]]) -> list[tuple[float, tuple[float, float]]]:
     columns = np.array(figures).T
-    return [(float(column.mean()), interval(column)) for column in columns]
+    return [(float(column.mean()), compute_interval(column)) for column in columns]

@@ -15,8 +15,8 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from hunchd.bench.tracebacks import Case
-from hunchd.ingestion.errors import understood
+from hunchd.bench.tracebacks import ErrorCase
+from hunchd.ingestion.errors import parse_error
 
 _LINE = re.compile(r'(", line |\.\w{1,4}:)(\d+)')
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
@@ -28,9 +28,9 @@ _NAME = re.compile(r"[A-Za-z_][\w.]*(?:\(\))?")
 _MESSAGE = re.compile(r"^(?:E  .*|[\w.]+(?:Error|Exception)\b.*)$", re.MULTILINE)
 
 
-def told(cases: Sequence[Case], *, as_json: bool = False, seed: int = 0) -> str:
+def format_results(cases: Sequence[ErrorCase], *, as_json: bool = False, seed: int = 0) -> str:
     """Format the results as a table or as JSON."""
-    figures = measured(cases, seed=seed)
+    figures = measure_recurrence(cases, seed=seed)
     if as_json:
         return json.dumps({"task": "recurrence", **figures}, indent=1)
     lines = [
@@ -42,109 +42,109 @@ def told(cases: Sequence[Case], *, as_json: bool = False, seed: int = 0) -> str:
     return "\n".join(lines)
 
 
-def measured(cases: Sequence[Case], *, seed: int = 0) -> dict[str, Any]:
+def measure_recurrence(cases: Sequence[ErrorCase], *, seed: int = 0) -> dict[str, Any]:
     """Measure recall of variants, precision and false alarms.
 
     Recall is given by kind of variant and over all but renamed tests.
     """
-    prints = [(case, understood(case.text)) for case in cases]
-    stored: dict[tuple[str, str], set[str]] = {}
-    for case, error in prints:
-        stored.setdefault((case.repository, error.fingerprint), set()).add(_function(case))
-    found: dict[str, list[bool]] = {}
-    right = wrong = 0
-    for case, error in prints:
-        drawn = random.Random(f"{seed}:{case.unit}:{case.test}")
-        for name, text in variants(case.text, drawn):
-            answer = stored.get((case.repository, understood(text).fingerprint), set())
-            again = understood(text).fingerprint == error.fingerprint
-            found.setdefault(name, []).append(again)
-            if name != RENAMED:
-                right += again
-                wrong += bool(answer) and not again
-    alarms = [bool(stored[case.repository, error.fingerprint] - {_function(case)}) for case, error in prints]
-    wrong += sum(alarms)
-    held = [again for name, several in found.items() if name != RENAMED for again in several]
+    understood_cases = [(case, parse_error(case.text)) for case in cases]
+    tests_by_fingerprint: dict[tuple[str, str], set[str]] = {}
+    for case, error in understood_cases:
+        tests_by_fingerprint.setdefault((case.repository, error.fingerprint), set()).add(_get_function_name(case))
+    hits_by_variant: dict[str, list[bool]] = {}
+    true_answers = false_answers = 0
+    for case, error in understood_cases:
+        rng = random.Random(f"{seed}:{case.unit}:{case.test}")
+        for name, text in generate_variants(case.text, rng):
+            answer = tests_by_fingerprint.get((case.repository, parse_error(text).fingerprint), set())
+            is_recognised = parse_error(text).fingerprint == error.fingerprint
+            hits_by_variant.setdefault(name, []).append(is_recognised)
+            if name != RENAMED_TEST:
+                true_answers += is_recognised
+                false_answers += bool(answer) and not is_recognised
+    false_alarms = [bool(tests_by_fingerprint[case.repository, error.fingerprint] - {_get_function_name(case)}) for case, error in understood_cases]
+    false_answers += sum(false_alarms)
+    counted_hits = [is_recognised for name, several in hits_by_variant.items() if name != RENAMED_TEST for is_recognised in several]
     return {
         "errors": len(cases),
-        "pairs of one type": _pairs([(case, error.type) for case, error in prints]),
-        "recall": {**{name: _share(several) for name, several in found.items()}, "all but renamed": _share(held)},
-        "precision": right / max(right + wrong, 1),
-        "false alarms": _share(alarms),
+        "pairs of one type": _count_pairs([(case, error.type) for case, error in understood_cases]),
+        "recall": {**{name: _compute_share(several) for name, several in hits_by_variant.items()}, "all but renamed": _compute_share(counted_hits)},
+        "precision": true_answers / max(true_answers + false_answers, 1),
+        "false alarms": _compute_share(false_alarms),
     }
 
 
-RENAMED = "renamed test"
+RENAMED_TEST = "renamed test"
 
 
-def variants(text: str, drawn: random.Random) -> Iterator[tuple[str, str]]:
+def generate_variants(text: str, rng: random.Random) -> Iterator[tuple[str, str]]:
     """Yield variants of an error as it might recur.
 
     Those that leave the text unchanged are skipped.
     """
     kinds: dict[str, Callable[[str], str]] = {
-        "shifted lines": lambda text: _shifted(text, drawn),
-        "other paths": lambda text: _moved(text, drawn),
-        "other addresses": lambda text: _ADDRESS.sub(lambda _: hex(drawn.getrandbits(47)), text),
-        "other values": lambda text: _MESSAGE.sub(lambda line: _revalued(line[0], drawn), text),
-        RENAMED: lambda text: _TEST.sub(lambda name: f"{name[0]}_anew", text),
+        "shifted lines": lambda text: _shift_lines(text, rng),
+        "other paths": lambda text: _replace_roots(text, rng),
+        "other addresses": lambda text: _ADDRESS.sub(lambda _: hex(rng.getrandbits(47)), text),
+        "other values": lambda text: _MESSAGE.sub(lambda line: _replace_values(line[0], rng), text),
+        RENAMED_TEST: lambda text: _TEST.sub(lambda name: f"{name[0]}_anew", text),
     }
-    together = text
-    for name, changed in kinds.items():
-        variant = changed(text)
+    combined = text
+    for name, transform in kinds.items():
+        variant = transform(text)
         if variant != text:
             yield name, variant
-        if name != RENAMED:
-            together = changed(together)
-    yield "all of these", together
+        if name != RENAMED_TEST:
+            combined = transform(combined)
+    yield "all of these", combined
 
 
-def _shifted(text: str, drawn: random.Random) -> str:
-    step = drawn.randint(1, 400)
-    return _LINE.sub(lambda found: f"{found[1]}{int(found[2]) + step}", text)
+def _shift_lines(text: str, rng: random.Random) -> str:
+    step = rng.randint(1, 400)
+    return _LINE.sub(lambda match: f"{match[1]}{int(match[2]) + step}", text)
 
 
-def _moved(text: str, drawn: random.Random) -> str:
+def _replace_roots(text: str, rng: random.Random) -> str:
     """Simulate another checkout: replace the root of every absolute path."""
     folders = {folder for folder in _FOLDER.findall(text) if "/case-" in folder or "/env/" in folder}
     roots = {root[0] for folder in folders if (root := re.match(r".*?/case-\w+/[^/]+|.*?/env/[^/]+", folder))}
     for place in sorted(roots, key=len, reverse=True):
-        text = text.replace(place, f"/home/u{drawn.randint(1, 99)}/src/copy-{drawn.randint(1, 99)}")
+        text = text.replace(place, f"/home/u{rng.randint(1, 99)}/src/copy-{rng.randint(1, 99)}")
     return text
 
 
-def _revalued(line: str, drawn: random.Random) -> str:
+def _replace_values(line: str, rng: random.Random) -> str:
     """Replace numbers, and quoted texts that are not names."""
-    line = _NUMBER.sub(lambda _: str(drawn.randint(2, 9_999)), line)
+    line = _NUMBER.sub(lambda _: str(rng.randint(2, 9_999)), line)
     return _QUOTED.sub(
-        lambda found: f"'value {drawn.randint(2, 999)}'" if _is_value(line, found[0]) else found[0], line
+        lambda match: f"'value {rng.randint(2, 999)}'" if _is_value(line, match[0]) else match[0], line
     )
 
 
-def _is_value(line: str, quoted: str) -> bool:
+def _is_value(line: str, quoted_text: str) -> bool:
     """Return True for values of comparisons.
 
     Elsewhere a bare name is part of the error.
     """
-    return "assert " in line or not _NAME.fullmatch(quoted[1:-1])
+    return "assert " in line or not _NAME.fullmatch(quoted_text[1:-1])
 
 
-def _function(case: Case) -> str:
+def _get_function_name(case: ErrorCase) -> str:
     """Return the name of the test without its parameters."""
     return case.test.partition("[")[0]
 
 
-def _pairs(typed: Sequence[tuple[Case, str]]) -> int:
+def _count_pairs(typed: Sequence[tuple[ErrorCase, str]]) -> int:
     """Count pairs of errors of one type and repository.
 
     They come from different tests.
     """
     return sum(
-        a.repository == b.repository and kind == other and _function(a) != _function(b)
+        a.repository == b.repository and kind == other and _get_function_name(a) != _get_function_name(b)
         for place, (a, kind) in enumerate(typed)
         for b, other in typed[:place]
     )
 
 
-def _share(several: Sequence[bool]) -> float:
-    return sum(several) / max(len(several), 1)
+def _compute_share(flags: Sequence[bool]) -> float:
+    return sum(flags) / max(len(flags), 1)

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import IO, Any
 
 from hunchd.bench import baselines, episodes, metrics, plot, recurrence, report, tracebacks
-from hunchd.bench.outlines import Outlines
-from hunchd.bench.results import Results
-from hunchd.bench.tasks import TASKS, Question, questions
-from hunchd.bench.walk import Moment, Windows, walk
+from hunchd.bench.outlines import OutlineCache
+from hunchd.bench.results import ReplayResults
+from hunchd.bench.tasks import TASKS, ReplayQuery, generate_queries
+from hunchd.bench.walk import ReplayPoint, ReplayWindows, walk_history
 from hunchd.domain.context import Prediction
 from hunchd.domain.errors import HunchError, InvalidInput
 from hunchd.domain.history import Unit
@@ -26,10 +26,10 @@ from hunchd.prediction import weights
 from hunchd.prediction.predictor import Predictor
 from hunchd.repository.git import Git
 
-OURS = "hunch"
-K = 20
-OF_CASES = ("error", "recurrence")  # tasks that need cases beside a history
-ALL_TASKS = (*TASKS, *OF_CASES, "all")
+OUR_METHOD = "hunch"
+MAX_RANKED = 20
+CASE_TASKS = ("error", "recurrence")  # tasks that need cases beside a history
+ALL_TASKS = (*TASKS, *CASE_TASKS, "all")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -63,16 +63,16 @@ def run(options: argparse.Namespace) -> int:
     tasks = TASKS if not options.task or "all" in options.task else tuple(dict.fromkeys(options.task))
     cases = []
     try:
-        if (options.cases is None) == bool(set(tasks) & set(OF_CASES)):
+        if (options.cases is None) == bool(set(tasks) & set(CASE_TASKS)):
             raise InvalidInput("--cases is required for the tasks error and recurrence, and not allowed for others")
         if not options.repo and set(tasks) != {"recurrence"}:
             raise InvalidInput("--repo is required: the repository to replay")
-        cases = tracebacks.cases_in(options.cases) if options.cases else []
+        cases = tracebacks.load_cases(options.cases) if options.cases else []
     except HunchError as error:
         print(f"hunch: {error.message}", file=sys.stderr)
         return 2
     if "recurrence" in tasks:
-        print(recurrence.told(cases, as_json=options.json))
+        print(recurrence.format_results(cases, as_json=options.json))
     results = []
     with ExitStack() as open_files:
         dump = None
@@ -80,131 +80,131 @@ def run(options: argparse.Namespace) -> int:
             dump = open_files.enter_context(options.dump.open("w", encoding="utf-8"))
         for path in options.repo:
             try:
-                results.append(replayed(path, tasks, options, dump, cases))
+                results.append(replay_repository(path, tasks, options, dump, cases))
             except HunchError as error:
                 print(f"hunch: {path}: {error.message}", file=sys.stderr)
                 return 1
             if not options.json:
-                print(report.of_repository(results[-1]), flush=True)
+                print(report.format_repository(results[-1]), flush=True)
     if options.plot is not None:
-        plot.write(results, options.plot)
+        plot.write_chart(results, options.plot)
     if options.json:
-        print(json.dumps([report.as_json(result) for result in results], indent=1))
+        print(json.dumps([report.results_to_json(result) for result in results], indent=1))
     elif len(results) > 1:
-        print(report.of_all(results))
+        print(report.format_all(results))
     return 0
 
 
-def replayed(
+def replay_repository(
     path: str,
     tasks: Sequence[str],
     options: argparse.Namespace,
     dump: IO[str] | None,
-    cases: Sequence[tracebacks.Case] = (),
-) -> Results:
+    cases: Sequence[tracebacks.ErrorCase] = (),
+) -> ReplayResults:
     """Replay one repository and score its test window."""
     git = Git(path)
-    units = list(history.units(git, lines="memory" in tasks))
-    windows = Windows.of(len(units), options.test_units, options.development_units)
-    table = weights.loaded(options.weights) if options.weights else weights.shipped()
-    results = Results(name_of(path), units=len(units), provenance=str(table.provenance.get("trained", "")))
-    with Outlines(git, options.cache) as outlines:
-        if set(tasks) - {"memory", *OF_CASES}:
+    units = list(history.iter_units(git, lines="memory" in tasks))
+    windows = ReplayWindows.create(len(units), options.test_units, options.development_units)
+    table = weights.load_weights(options.weights) if options.weights else weights.load_shipped()
+    results = ReplayResults(get_repository_name(path), units=len(units), provenance=str(table.provenance.get("trained", "")))
+    with OutlineCache(git, options.cache) as outlines:
+        if set(tasks) - {"memory", *CASE_TASKS}:
             _replay_window(git, units, windows, outlines, tasks, options, dump, results, table)
         if "error" in tasks:
-            tracebacks.score(git, units, Predictor(table), outlines, cases, results, dump)
+            tracebacks.score_error_task(git, units, Predictor(table), outlines, cases, results, dump)
     if "memory" in tasks:
-        episodes.score(git, units, windows, results, options, table, dump)
+        episodes.score_memory_task(git, units, windows, results, options, table, dump)
     return results
 
 
 def _replay_window(
     git: Git,
     units: Sequence[Unit],
-    windows: Windows,
-    outlines: Outlines,
+    windows: ReplayWindows,
+    outlines: OutlineCache,
     tasks: Sequence[str],
     options: argparse.Namespace,
     dump: IO[str] | None,
-    results: Results,
-    table: weights.Weights,
+    results: ReplayResults,
+    table: weights.RankerWeights,
 ) -> None:
     predictor = Predictor(table)
-    learned = None if options.shuffled is None else shuffled(units, options.shuffled, options.seed)
-    created = []
-    for moment in walk(git, units, predictor, outlines, windows.start, learned=learned):
+    learned_units = None if options.shuffled is None else shuffle_units(units, options.shuffled, options.seed)
+    new_file_shares = []
+    for moment in walk_history(git, units, predictor, outlines, windows.start, learned_units=learned_units):
         if moment.gold and moment.position >= windows.test:
-            results.scored += 1
-            created.append(moment.unpredictable / len(moment.unit.changes))
-            for question in _asked(moment, tasks, options.seed):
-                _score(predictor, question, moment.unit, results, dump, with_baselines=not options.no_baselines)
-    results.created = sum(created) / max(len(created), 1)
+            results.scored_units += 1
+            new_file_shares.append(moment.unpredictable / len(moment.unit.changes))
+            for question in _iterate_queries(moment, tasks, options.seed):
+                _score_query(predictor, question, moment.unit, results, dump, with_baselines=not options.no_baselines)
+    results.new_file_share = sum(new_file_shares) / max(len(new_file_shares), 1)
 
 
-def shuffled(units: Sequence[Unit], what: str, seed: int) -> list[Unit]:
+def shuffle_units(units: Sequence[Unit], what: str, seed: int) -> list[Unit]:
     """Shuffle the history as a control.
 
     Each unit is learned with the words of another one, or with each changed file swapped for another. Additions,
     deletions and renames stay in place: the project keeps its shape.
     """
-    drawn = random.Random(seed)
+    rng = random.Random(seed)
     if what == "messages":
-        others = drawn.sample(units, len(units))
+        others = rng.sample(units, len(units))
         return [
             replace(unit, subject=other.subject, body=other.body, branch=other.branch)
             for unit, other in zip(units, others, strict=True)
         ]
     modified = [change for unit in units for change in unit.changes if change.status == "M"]
-    drawn.shuffle(modified)
-    swapped = iter(modified)
+    rng.shuffle(modified)
+    swapped_changes = iter(modified)
     return [
-        replace(unit, changes=tuple(next(swapped) if change.status == "M" else change for change in unit.changes))
+        replace(unit, changes=tuple(next(swapped_changes) if change.status == "M" else change for change in unit.changes))
         for unit in units
     ]
 
 
-def name_of(path: str) -> str:
+def get_repository_name(path: str) -> str:
     """Return a short name for a repository's folder: its last informative part."""
     parts = [part for part in Path(path).resolve().parts if part not in {"repo", ".git", "repo.git"}]
     return parts[-1].removesuffix(".git") if parts else path
 
 
-def _asked(moment: Moment, tasks: Sequence[str], seed: int) -> Iterator[Question]:
+def _iterate_queries(moment: ReplayPoint, tasks: Sequence[str], seed: int) -> Iterator[ReplayQuery]:
     for task in tasks:
         if task in TASKS and task != "memory":
-            yield from questions(moment.unit, moment.gold, task, seed)
+            yield from generate_queries(moment.unit, moment.gold, task, seed)
 
 
-def _score(
+def _score_query(
     predictor: Predictor,
-    question: Question,
+    question: ReplayQuery,
     unit: Unit,
-    results: Results,
+    results: ReplayResults,
     dump: IO[str] | None,
     *,
     with_baselines: bool,
 ) -> None:
     started = time.perf_counter()
-    prediction = predictor.predict(question.focus, now=unit.at, k=K, explain=False)
+    prediction = predictor.predict(question.focus, now=unit.at, k=MAX_RANKED, explain=False)
     results.milliseconds.append((time.perf_counter() - started) * 1e3)
-    ranked = [file.path for file in prediction.files]
-    right = bool(ranked) and ranked[0] in question.gold
-    results.confidences.setdefault(question.task, []).append((prediction.confidence, right, bool(question.gold)))
-    if question.following:
-        values = metrics.next_in_ten(ranked, question.gold, question.following)
+    ranking = [file.path for file in prediction.files]
+    is_first_right = bool(ranking) and ranking[0] in question.gold
+    results.confidences.setdefault(question.task, []).append((prediction.confidence, is_first_right, bool(question.gold)))
+    if question.next_file:
+        values = metrics.compute_next_in_ten(ranking, question.gold, question.next_file)
         results.following.setdefault(question.task, []).append((question.unit, values))
     if dump is not None:
-        dump.write(json.dumps(_line(question, prediction), ensure_ascii=False) + "\n")
+        dump.write(json.dumps(_build_dump_line(question, prediction), ensure_ascii=False) + "\n")
     if not question.gold or question.task == "silence":
         return
     by_method = results.rows.setdefault(question.task, {})
-    by_method.setdefault(OURS, []).append((question.unit, metrics.measured(ranked, question.gold)))
+    by_method.setdefault(OUR_METHOD, []).append((question.unit, metrics.compute_metrics(ranking, question.gold)))
     if with_baselines:
-        for name, others in baselines.rankings(predictor.state, question.focus).items():
-            by_method.setdefault(name, []).append((question.unit, metrics.measured(others, question.gold)))
+        for name, others in baselines.compute_rankings(predictor.state, question.focus).items():
+            by_method.setdefault(name, []).append((question.unit, metrics.compute_metrics(others, question.gold)))
 
 
-def _line(question: Question, prediction: Prediction) -> dict[str, Any]:
+def _build_dump_line(question: ReplayQuery, prediction: Prediction) -> dict[str, Any]:
     focus = question.focus
     line: dict[str, Any] = {"unit": question.unit, "task": question.task}
     if focus.file:
@@ -213,8 +213,8 @@ def _line(question: Question, prediction: Prediction) -> dict[str, Any]:
         line["seeds"] = list(focus.open_files)
     if focus.query or focus.branch:
         line["query"] = focus.query or focus.branch
-    if question.following:
-        line["next"] = question.following
+    if question.next_file:
+        line["next"] = question.next_file
     return line | {
         "gold": list(question.gold),
         "ranked": [file.path for file in prediction.files],

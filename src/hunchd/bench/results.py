@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass(slots=True)
-class Results:
+class ReplayResults:
     """Results of one repository, filled by the tasks and read by the report.
 
     Metric rows by task and method, confidences by task, milliseconds of each prediction.
@@ -19,6 +19,6 @@ class Results:
     milliseconds: list[float] = field(default_factory=list)
     learning: list[float] = field(default_factory=list)
     units: int = 0
-    scored: int = 0
-    created: float = 0.0  # mean share of a scored unit's files that it creates, which are unpredictable
+    scored_units: int = 0
+    new_file_share: float = 0.0  # mean share of a scored unit's files that it creates, which are unpredictable
     provenance: str = ""

@@ -11,26 +11,26 @@ from dataclasses import dataclass
 
 from hunchd.domain.context import Focus
 from hunchd.domain.history import Unit
-from hunchd.domain.work import plain_title
+from hunchd.domain.work import strip_issue_numbers
 from hunchd.prediction import words
-from hunchd.prediction.query import branch_words
+from hunchd.prediction.query import extract_branch_words
 from hunchd.text.stemming import stem_light
 
 TASKS = ("first-file", "growing", "growing-title", "title", "branch", "both", "silence", "memory")
-MOST_SEEDS = 3  # of one unit, drawn at random
-MOST_ORDERS = 3  # of one unit's files, drawn at random
-LARGEST_GOLD = 15  # files
-LONGEST_GROWING = 3  # files that are given
-PROJECT = "replayed"
+MAX_SEEDS = 3  # of one unit, drawn at random
+MAX_ORDERS = 3  # of one unit's files, drawn at random
+MAX_GOLD = 15  # files
+MAX_GIVEN_FILES = 3  # files that are given
+PROJECT_NAME = "replayed"
 
 # Branch names of only these words and numbers are not informative, nor is that of a fork's own `main`.
-EMPTY_WORDS = frozenset(
-    words.key(stem_light(word)) for word in ("patch", "issue", "fix", "bug", "feature", "pr", "branch", "dev", "wip")
+UNINFORMATIVE_KEYS = frozenset(
+    words.hash_word(stem_light(word)) for word in ("patch", "issue", "fix", "bug", "feature", "pr", "branch", "dev", "wip")
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class ReplayQuery:
     """Query with its expected files.
 
     `gold` should be predicted; `following` is the one of them that came next, if order matters.
@@ -40,67 +40,67 @@ class Question:
     unit: str
     focus: Focus
     gold: tuple[str, ...]
-    following: str = ""
+    next_file: str = ""
 
 
-def questions(unit: Unit, gold: tuple[str, ...], task: str, seed: int = 0) -> Iterator[Question]:
+def generate_queries(unit: Unit, gold: tuple[str, ...], task: str, seed: int = 0) -> Iterator[ReplayQuery]:
     """Yield the queries of `task` about a unit.
 
     `gold` are its predictable files.
     """
-    drawn = random.Random(f"{seed}:{unit.sha}")
+    rng = random.Random(f"{seed}:{unit.sha}")
     match task:
         case "first-file":
-            if 2 <= len(gold) <= LARGEST_GOLD:
-                for first in _drawn(gold, drawn):
-                    yield _question(task, unit, gold, file=first)
+            if 2 <= len(gold) <= MAX_GOLD:
+                for first in _draw_seeds(gold, rng):
+                    yield _build_query(task, unit, gold, file=first)
         case "silence":
-            if 1 <= len(gold) <= LARGEST_GOLD:
-                for first in _drawn(gold, drawn):
-                    yield _question(task, unit, gold, file=first)
+            if 1 <= len(gold) <= MAX_GOLD:
+                for first in _draw_seeds(gold, rng):
+                    yield _build_query(task, unit, gold, file=first)
         case "growing":
-            yield from _growing(unit, gold, drawn)
+            yield from _generate_growing(unit, gold, rng)
         case "growing-title":  # the same files in the same order, with the title of the work
-            if title := plain_title(unit.subject):
-                yield from _growing(unit, gold, drawn, title)
+            if title := strip_issue_numbers(unit.subject):
+                yield from _generate_growing(unit, gold, rng, title)
         case "title":
-            title = plain_title(unit.subject)
-            if 1 <= len(gold) <= LARGEST_GOLD and title:
-                yield _question(task, unit, gold, query=title)
+            title = strip_issue_numbers(unit.subject)
+            if 1 <= len(gold) <= MAX_GOLD and title:
+                yield _build_query(task, unit, gold, query=title)
         case "branch":
-            if 1 <= len(gold) <= LARGEST_GOLD and telling(unit.branch):
-                yield _question(task, unit, gold, branch=unit.branch)
+            if 1 <= len(gold) <= MAX_GOLD and is_branch_informative(unit.branch):
+                yield _build_query(task, unit, gold, branch=unit.branch)
         case "both":
-            title = plain_title(unit.subject)
-            if 2 <= len(gold) <= LARGEST_GOLD and title:
-                for first in _drawn(gold, drawn):
-                    yield _question(task, unit, gold, file=first, query=title)
+            title = strip_issue_numbers(unit.subject)
+            if 2 <= len(gold) <= MAX_GOLD and title:
+                for first in _draw_seeds(gold, rng):
+                    yield _build_query(task, unit, gold, file=first, query=title)
 
 
-def telling(branch: str) -> bool:
+def is_branch_informative(branch: str) -> bool:
     """Return True if a branch name is informative about its work."""
-    return any(key not in EMPTY_WORDS for key in words.keys_of_text(branch_words(branch)))
+    return any(key not in UNINFORMATIVE_KEYS for key in words.hash_text_words(extract_branch_words(branch)))
 
 
-def _drawn(gold: tuple[str, ...], drawn: random.Random) -> list[str]:
-    return drawn.sample(sorted(gold), min(MOST_SEEDS, len(gold)))
+def _draw_seeds(gold: tuple[str, ...], rng: random.Random) -> list[str]:
+    return rng.sample(sorted(gold), min(MAX_SEEDS, len(gold)))
 
 
-def _growing(unit: Unit, gold: tuple[str, ...], drawn: random.Random, title: str = "") -> Iterator[Question]:
-    if not 2 <= len(gold) <= LARGEST_GOLD:
+def _generate_growing(unit: Unit, gold: tuple[str, ...], rng: random.Random, title: str = "") -> Iterator[ReplayQuery]:
+    if not 2 <= len(gold) <= MAX_GOLD:
         return
-    orders = dict.fromkeys(tuple(drawn.sample(sorted(gold), len(gold))) for _ in range(MOST_ORDERS))
+    orders = dict.fromkeys(tuple(rng.sample(sorted(gold), len(gold))) for _ in range(MAX_ORDERS))
     for order in orders:
-        for given in range(1, min(LONGEST_GROWING, len(order) - 1) + 1):
+        for given_count in range(1, min(MAX_GIVEN_FILES, len(order) - 1) + 1):
             focus = Focus(
-                project=PROJECT, file=order[given - 1], open_files=order[:given], query=title, author=unit.email
+                project=PROJECT_NAME, file=order[given_count - 1], open_files=order[:given_count], query=title, author=unit.email
             )
-            task = f"growing-title-{given}" if title else f"growing-{given}"
-            yield Question(task, unit.sha, focus, order[given:], order[given])
+            task = f"growing-title-{given_count}" if title else f"growing-{given_count}"
+            yield ReplayQuery(task, unit.sha, focus, order[given_count:], order[given_count])
 
 
-def _question(
+def _build_query(
     task: str, unit: Unit, gold: tuple[str, ...], *, file: str | None = None, query: str = "", branch: str = ""
-) -> Question:
-    focus = Focus(project=PROJECT, file=file, query=query, branch=branch, author=unit.email)
-    return Question(task, unit.sha, focus, tuple(path for path in gold if path != file))
+) -> ReplayQuery:
+    focus = Focus(project=PROJECT_NAME, file=file, query=query, branch=branch, author=unit.email)
+    return ReplayQuery(task, unit.sha, focus, tuple(path for path in gold if path != file))

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from hunchd.bench.outlines import Outlines
+from hunchd.bench.outlines import OutlineCache
 from hunchd.domain.history import Unit
-from hunchd.domain.work import existing_paths, is_work, plain_title
+from hunchd.domain.work import list_existing_paths, is_work, strip_issue_numbers
 from hunchd.prediction.predictor import Predictor
 from hunchd.repository.git import Git
 
-STRETCH = 100  # units whose blobs are fetched at once
+BLOB_BATCH = 100  # units whose blobs are fetched at once
 
 
 @dataclass(frozen=True, slots=True)
-class Windows:
+class ReplayWindows:
     """Positions of units.
 
     Development is `start` to `test`, the test window `test` to `end`.
@@ -26,7 +26,7 @@ class Windows:
     end: int
 
     @classmethod
-    def of(cls, total: int, test_units: int, development_units: int) -> Windows:
+    def create(cls, total: int, test_units: int, development_units: int) -> ReplayWindows:
         """Return windows with the last `test_units` for testing.
 
         These are at most 45 % of a short history.
@@ -36,7 +36,7 @@ class Windows:
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class ReplayPoint:
     """State just before a unit.
 
     The predictor has learned all earlier units and their contents. `gold` are the unit's predictable files by their
@@ -49,51 +49,51 @@ class Moment:
     unpredictable: int  # files the unit creates
 
 
-def walk(
+def walk_history(
     git: Git,
     units: Sequence[Unit],
     predictor: Predictor,
-    outlines: Outlines,
+    outlines: OutlineCache,
     start: int,
     *,
-    learned: Sequence[Unit] | None = None,
-) -> Iterator[Moment]:
+    learned_units: Sequence[Unit] | None = None,
+) -> Iterator[ReplayPoint]:
     """Learn everything before `start`, then yield before each unit.
 
     The files of that time are read too. `learned` replaces what is learned of each unit, for controls; the queries
     stay.
     """
-    lessons = units if learned is None else learned
-    seen: set[str] = set()
+    lessons = units if learned_units is None else learned_units
+    seen_titles: set[str] = set()
     for unit, lesson in zip(units[:start], lessons[:start], strict=True):
-        predictor.learn(lesson)
-        seen.add(plain_title(unit.subject))
+        predictor.learn_unit(lesson)
+        seen_titles.add(strip_issue_numbers(unit.subject))
     if start:
-        _place_tree(git, units[start - 1].sha, predictor, outlines)
+        _index_tree(git, units[start - 1].sha, predictor, outlines)
     for position in range(start, len(units)):
-        if (position - start) % STRETCH == 0:
-            stretch = units[position : position + STRETCH]
-            outlines.prepare((change.path, change.new_blob) for unit in stretch for change in unit.changes)
+        if (position - start) % BLOB_BATCH == 0:
+            batch = units[position : position + BLOB_BATCH]
+            outlines.prepare((change.path, change.new_blob) for unit in batch for change in unit.changes)
         unit = units[position]
-        title = plain_title(unit.subject)
-        gold = _gold(unit, predictor) if is_work(unit) and title not in seen else ()
-        yield Moment(position, unit, gold, sum(change.status in "AC" for change in unit.changes))
-        predictor.learn(lessons[position])
-        seen.add(title)
+        title = strip_issue_numbers(unit.subject)
+        gold = _list_gold(unit, predictor) if is_work(unit) and title not in seen_titles else ()
+        yield ReplayPoint(position, unit, gold, sum(change.status in "AC" for change in unit.changes))
+        predictor.learn_unit(lessons[position])
+        seen_titles.add(title)
         for change in unit.changes:
-            if change.status != "D" and (outline := outlines.of(change.path, change.new_blob)) is not None:
-                predictor.place(outline)
+            if change.status != "D" and (outline := outlines.get_outline(change.path, change.new_blob)) is not None:
+                predictor.update_content(outline)
 
 
-def _gold(unit: Unit, predictor: Predictor) -> tuple[str, ...]:
-    hubs = predictor.hubs()
-    return tuple(path for path in existing_paths(unit) if path not in hubs and predictor.has(path))
+def _list_gold(unit: Unit, predictor: Predictor) -> tuple[str, ...]:
+    hubs = predictor.list_hubs()
+    return tuple(path for path in list_existing_paths(unit) if path not in hubs and predictor.has_file(path))
 
 
-def _place_tree(git: Git, sha: str, predictor: Predictor, outlines: Outlines) -> None:
-    tree = git.tree(sha)
+def _index_tree(git: Git, sha: str, predictor: Predictor, outlines: OutlineCache) -> None:
+    tree = git.list_tree(sha)
     outlines.prepare(tree.items())
     for path, blob in tree.items():
-        outline = outlines.of(path, blob)
+        outline = outlines.get_outline(path, blob)
         if outline is not None:
-            predictor.place(outline)
+            predictor.update_content(outline)

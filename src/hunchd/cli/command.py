@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 GROUPS: Final = ("What comes next", "What is known", "Projects", "Editors, agents, git", "The daemon", "Your data")
-NEXT, KNOWN, PROJECTS, TOOLS, DAEMON, DATA = GROUPS
-RUN: Final = "hunchd.cli"  # package of the functions
+NEXT_GROUP, KNOWLEDGE_GROUP, PROJECTS_GROUP, TOOLS_GROUP, DAEMON_GROUP, DATA_GROUP = GROUPS
+COMMANDS_PACKAGE: Final = "hunchd.cli"  # package of the functions
 
 
 class Command(NamedTuple):

@@ -6,12 +6,12 @@ from argparse import ArgumentParser
 from typing import Final
 
 from hunchd.cli.agent_commands import AGENT_COMMANDS
-from hunchd.cli.command import DAEMON, DATA, KNOWN, NEXT, PROJECTS, RUN, Command
+from hunchd.cli.command import DAEMON_GROUP, DATA_GROUP, KNOWLEDGE_GROUP, NEXT_GROUP, PROJECTS_GROUP, COMMANDS_PACKAGE, Command
 from hunchd.cli.knowledge_commands import KNOWLEDGE_COMMANDS
 from hunchd.cli.routine_commands import ROUTINE_COMMANDS
 from hunchd.cli.session_commands import SESSION_COMMANDS
 from hunchd.cli.system_commands import SYSTEM_COMMANDS
-from hunchd.cli.values import count, positive, seconds, share
+from hunchd.cli.values import parse_count, parse_positive, parse_seconds, parse_fraction
 
 ACTIVITIES: Final = ("coding", "debugging", "new_feature", "reviewing")
 ROLES: Final = ("source", "test", "docs", "example", "generated", "vendored", "config", "changelog")
@@ -20,20 +20,20 @@ CATEGORIES: Final = ("identity", "preference", "constraint", "instruction", "dec
 LEVELS: Final = ("full", "summary", "compressed", "index")
 
 
-def _context(parser: ArgumentParser) -> None:
+def _add_context_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "file", nargs="?", metavar="FILE", help="the file you open; without it: your uncommitted change"
     )
-    parser.add_argument("--budget", type=positive, metavar="TOKENS", help="at most this many tokens (default 8000)")
+    parser.add_argument("--budget", type=parse_positive, metavar="TOKENS", help="at most this many tokens (default 8000)")
     parser.add_argument("--activity", choices=ACTIVITIES, help="what you are doing; shifts the budget between tiers")
     parser.add_argument("--branch", help="as if this branch were checked out")
     parser.add_argument("--query", metavar="TEXT", help="what you are looking for")
-    parser.add_argument("--wait", type=seconds, default=8.0, metavar="SECONDS", help="for a new project (default 8)")
+    parser.add_argument("--wait", type=parse_seconds, default=8.0, metavar="SECONDS", help="for a new project (default 8)")
 
 
-def _predict(parser: ArgumentParser) -> None:
+def _add_predict_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("file", nargs="?", metavar="FILE", help="the file you open; may be left out with --query")
-    parser.add_argument("-k", type=positive, default=10, metavar="N", help="how many files (default 10)")
+    parser.add_argument("-k", type=parse_positive, default=10, metavar="N", help="how many files (default 10)")
     parser.add_argument("--query", metavar="TEXT", help="what you are looking for")
     parser.add_argument("--branch", help="as if this branch were checked out")
 
@@ -42,11 +42,11 @@ def _review(parser: ArgumentParser) -> None:
     parser.add_argument("--base", metavar="REV", help="what was committed since REV is part of the change")
 
 
-def _project_option(parser: ArgumentParser) -> None:
+def _add_project_option(parser: ArgumentParser) -> None:
     parser.add_argument("--project", metavar="DIR", help="the project (default: the one you are in)")
 
 
-def _remember(parser: ArgumentParser) -> None:
+def _add_remember_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("text", metavar="TEXT", help="what to keep; - reads it from standard input")
     parser.add_argument("--kind", choices=KINDS, default="fact", help="default: fact")
     parser.add_argument("--title", help="one line; default: the beginning of TEXT")
@@ -54,7 +54,7 @@ def _remember(parser: ArgumentParser) -> None:
     parser.add_argument("--key", help="of a fact: one key has one value, a new one replaces it")
     parser.add_argument("--value", help="of a fact with a key; default: TEXT")
     parser.add_argument("--tag", action="append", default=[], metavar="TAG", help="may be given several times")
-    parser.add_argument("--importance", type=share, metavar="0..1", help="default 0.5")
+    parser.add_argument("--importance", type=parse_fraction, metavar="0..1", help="default 0.5")
     parser.add_argument("--branch", help="matters on this branch only")
     parser.add_argument("--ref", metavar="NAME", help="your own key: repeating it does not store it twice")
     whose = parser.add_mutually_exclusive_group()
@@ -62,9 +62,9 @@ def _remember(parser: ArgumentParser) -> None:
     whose.add_argument("--everywhere", action="store_true", help="about you, in every project")
 
 
-def _search(parser: ArgumentParser) -> None:
+def _add_search_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("query", nargs="+", metavar="WORD", help="what to look for")
-    parser.add_argument("-k", type=positive, default=5, metavar="N", help="how many results (default 5)")
+    parser.add_argument("-k", type=parse_positive, default=5, metavar="N", help="how many results (default 5)")
     parser.add_argument("--depth", choices=("shallow", "deep", "specific"), default="shallow", help="default: shallow")
     kinds = ("code", *KINDS)
     parser.add_argument("--kind", action="append", choices=kinds, default=[], help="may be given several times")
@@ -73,15 +73,15 @@ def _search(parser: ArgumentParser) -> None:
     parser.add_argument("--role", action="append", choices=ROLES, default=[], help="only code in files of this role")
     parser.add_argument("--language", action="append", default=[], metavar="NAME", help="only code in this language")
     parser.add_argument("--as-of", metavar="DATE", help="what was valid then, e.g. 2026-03-01")
-    _project_option(parser)
+    _add_project_option(parser)
 
 
-def _id(parser: ArgumentParser) -> None:
+def _add_id_argument(parser: ArgumentParser) -> None:
     parser.add_argument("id", metavar="ID|PATH", help="of a memory, as `hunch search` prints it, or of a document")
 
 
-def _edit(parser: ArgumentParser) -> None:
-    _id(parser)
+def _add_edit_arguments(parser: ArgumentParser) -> None:
+    _add_id_argument(parser)
     parser.add_argument("--content", metavar="TEXT", help="the new text; - reads it from standard input")
     parser.add_argument("--title", help="one line")
     parser.add_argument("--category", choices=CATEGORIES, help="of a fact")
@@ -89,54 +89,54 @@ def _edit(parser: ArgumentParser) -> None:
     parser.add_argument("--value", help="of a fact")
     parser.add_argument("--branch", help="of a fact: valid on this branch only")
     parser.add_argument("--tag", action="append", metavar="TAG", help="replaces the tags; may be given several times")
-    parser.add_argument("--importance", type=share, metavar="0..1", help="from 0.5 on it is shown in contexts")
+    parser.add_argument("--importance", type=parse_fraction, metavar="0..1", help="from 0.5 on it is shown in contexts")
 
 
-def _forget(parser: ArgumentParser) -> None:
+def _add_forget_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("ids", nargs="+", metavar="ID|PATH", help="of a memory, or of a document")
 
 
-def _why(parser: ArgumentParser) -> None:
+def _add_why_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "subject", metavar="ID|FILE|PATH", help="a memory, a file (explains its context), or a document"
     )
 
 
-def _expand(parser: ArgumentParser) -> None:
+def _add_expand_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("subject", metavar="TOPIC|ID", help="a topic from the end of a bundle, or a memory")
     parser.add_argument("--level", choices=LEVELS, default="full", help="how much of it (default: full)")
-    _project_option(parser)
+    _add_project_option(parser)
 
 
-def _add(parser: ArgumentParser) -> None:
+def _add_add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("path", nargs="?", default=".", metavar="DIR", help="default: where you are")
     parser.add_argument("--wait", action="store_true", help="wait until everything is indexed")
 
 
-def _remove(parser: ArgumentParser) -> None:
+def _add_remove_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("project", nargs="?", default=".", metavar="DIR|ID", help="default: where you are")
     parser.add_argument("--yes", action="store_true", help="do not ask")
 
 
-def _start(parser: ArgumentParser) -> None:
+def _add_start_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--foreground", action="store_true", help="stay in this terminal; Ctrl-C stops it")
 
 
-def _logs(parser: ArgumentParser) -> None:
+def _add_logs_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("-f", "--follow", action="store_true", help="print new lines as they come; Ctrl-C ends")
-    parser.add_argument("-n", "--lines", type=count, default=50, metavar="N", help="how many lines (default 50)")
+    parser.add_argument("-n", "--lines", type=parse_count, default=50, metavar="N", help="how many lines (default 50)")
 
 
-def _doctor(parser: ArgumentParser) -> None:
+def _add_doctor_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--fix", action="store_true", help="apply safe fixes: permissions, stale files")
 
 
-def _export(parser: ArgumentParser) -> None:
+def _add_export_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("file", nargs="?", metavar="FILE", help="default: standard output")
     parser.add_argument("--project", metavar="DIR|ID", help="this project only")
 
 
-def _import(parser: ArgumentParser) -> None:
+def _add_import_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="JSON Lines from `hunch export`; - reads standard input")
     parser.add_argument("--colleague", metavar="NAME", help="the export is by somebody else, of one project")
     parser.add_argument(
@@ -144,18 +144,18 @@ def _import(parser: ArgumentParser) -> None:
     )
 
 
-def _erase(parser: ArgumentParser) -> None:
+def _add_erase_arguments(parser: ArgumentParser) -> None:
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--project", metavar="DIR|ID", help="everything stored about this project")
     what.add_argument("--everything", action="store_true", help="every file of hunchd, settings included")
     parser.add_argument("--yes", action="store_true", help="do not ask")
 
 
-def _nothing(_: ArgumentParser) -> None:
+def _add_no_arguments(_: ArgumentParser) -> None:
     """Add no arguments."""
 
 
-def _bench(parser: ArgumentParser) -> None:
+def _add_bench_arguments(parser: ArgumentParser) -> None:
     from hunchd.cli.benchmarks import add_arguments
 
     add_arguments(parser)
@@ -164,13 +164,13 @@ def _bench(parser: ArgumentParser) -> None:
 COMMANDS: Final = (
     Command(
         "context",
-        NEXT,
+        NEXT_GROUP,
         "what you need to know when you open FILE",
         "Prints what a developer who opens FILE most likely needs next: recent errors and decisions, related files\n"
         "with their signatures, earlier changes, and topics to expand. Each item states its reasons. The repository\n"
         "is added the first time; while it is being indexed, the result is the best so far.",
-        f"{RUN}.answers:context",
-        _context,
+        f"{COMMANDS_PACKAGE}.answers:context",
+        _add_context_arguments,
         (
             "hunch context src/app.py",
             "hunch context src/app.py --activity debugging --budget 4000",
@@ -179,53 +179,53 @@ COMMANDS: Final = (
     ),
     Command(
         "predict",
-        NEXT,
+        NEXT_GROUP,
         "which files come next after FILE, or for a task",
         "Prints the files you will most likely touch after FILE, or for the task that --query says in words,\n"
         "each with its probability and the reasons.",
-        f"{RUN}.answers:predict",
-        _predict,
+        f"{COMMANDS_PACKAGE}.answers:predict",
+        _add_predict_arguments,
         ("hunch predict src/app.py -k 3", 'hunch predict --query "sign the session cookie"'),
     ),
     Command(
         "review",
-        NEXT,
+        NEXT_GROUP,
         "what your uncommitted change still lacks",
         "Prints the files that usually change with those that you changed, and are not among them: the test, the\n"
         "lock file, the change log, each with its probability and what it is known from. Prints nothing where nothing\n"
         "seems to be missing.",
-        f"{RUN}.answers:review",
+        f"{COMMANDS_PACKAGE}.answers:review",
         _review,
         ("hunch review", "hunch review --base main"),
     ),
     Command(
         "expand",
-        NEXT,
+        NEXT_GROUP,
         "the full text behind a topic or a pointer",
         "Bundles end with topics and pointers of one word each. This prints the full text of one.",
-        f"{RUN}.memories:expand",
-        _expand,
+        f"{COMMANDS_PACKAGE}.memories:expand",
+        _add_expand_arguments,
         ("hunch expand testing",),
     ),
     Command(
         "why",
-        NEXT,
+        NEXT_GROUP,
         "why something was shown, and where it comes from",
         "For a file: every item of its context with its reasons, its score and its tokens.\n"
         "For a memory: its source, its trust, its history and how often it helped.",
-        f"{RUN}.memories:why",
-        _why,
+        f"{COMMANDS_PACKAGE}.memories:why",
+        _add_why_arguments,
         ("hunch why src/app.py",),
     ),
     Command(
         "remember",
-        KNOWN,
+        KNOWLEDGE_GROUP,
         "store a fact, a decision, a note",
         "Stores TEXT as your own words; secrets in it are masked first. It is searchable at once.\n"
         "A plain statement is interpreted by rules, and the result is shown. A key has one value: another one\n"
         "replaces it, and the old one stays in the history.",
-        f"{RUN}.memories:remember",
-        _remember,
+        f"{COMMANDS_PACKAGE}.memories:remember",
+        _add_remember_arguments,
         (
             'hunch remember "we use pnpm, not npm"',
             'hunch remember "sessions stay signed cookies: server side costs operations" --category decision',
@@ -235,120 +235,120 @@ COMMANDS: Final = (
     ),
     Command(
         "search",
-        KNOWN,
+        KNOWLEDGE_GROUP,
         "search code, memories and history in words",
         "Searches the code of the current project and its memories: decisions, past work, workflows, documents.\n"
         "Code is printed as path:lines with its signature.\n"
         "shallow is fast, deep follows links and expands the query, specific looks for one exact name: a path, an id,\n"
         "a key. With - as WORD a long text, such as an issue with its traceback, is read from standard input.",
-        f"{RUN}.memories:search",
-        _search,
+        f"{COMMANDS_PACKAGE}.memories:search",
+        _add_search_arguments,
         ("hunch search where are cookies signed", "hunch search tests for the session --kind code -k 3"),
     ),
-    Command("show", KNOWN, "one memory in full", "Prints one memory in full.", f"{RUN}.memories:show", _id),
+    Command("show", KNOWLEDGE_GROUP, "one memory in full", "Prints one memory in full.", f"{COMMANDS_PACKAGE}.memories:show", _add_id_argument),
     Command(
         "edit",
-        KNOWN,
+        KNOWLEDGE_GROUP,
         "change a memory",
         "Changes a memory, or the document at a PATH such as /profile/preferences; a document need not exist yet.\n"
         "Without options its text opens in $VISUAL or $EDITOR. The previous version is kept: `hunch undo`.",
-        f"{RUN}.memories:edit",
-        _edit,
+        f"{COMMANDS_PACKAGE}.memories:edit",
+        _add_edit_arguments,
         ('hunch edit 01J9Z --title "Sessions stay cookies" --importance 0.9', "hunch edit /profile/preferences"),
     ),
     Command(
         "forget",
-        KNOWN,
+        KNOWLEDGE_GROUP,
         "delete memories",
         "Deletes memories for good. A deleted memory is not shown any more once this returns.",
-        f"{RUN}.memories:forget",
-        _forget,
+        f"{COMMANDS_PACKAGE}.memories:forget",
+        _add_forget_arguments,
     ),
     Command(
         "add",
-        PROJECTS,
+        PROJECTS_GROUP,
         "watch a repository or folder",
         "Registers the repository (or plain folder): its history and code are indexed and its files watched.\n"
         "Safe to repeat. `hunch context FILE` does it automatically.",
-        f"{RUN}.projects:add",
-        _add,
+        f"{COMMANDS_PACKAGE}.projects:add",
+        _add_add_arguments,
         ("hunch add", "hunch add ~/src/flask --wait"),
     ),
     Command(
         "remove",
-        PROJECTS,
+        PROJECTS_GROUP,
         "stop watching, erase the project's data",
         "Stops watching a project and erases everything stored about it. The repository itself is not touched.",
-        f"{RUN}.projects:remove",
-        _remove,
+        f"{COMMANDS_PACKAGE}.projects:remove",
+        _add_remove_arguments,
     ),
     Command(
         "projects",
-        PROJECTS,
+        PROJECTS_GROUP,
         "list the watched projects",
         "Lists the registered projects.",
-        f"{RUN}.projects:listing",
-        _nothing,
+        f"{COMMANDS_PACKAGE}.projects:listing",
+        _add_no_arguments,
     ),
     *AGENT_COMMANDS,
     Command(
         "start",
-        DAEMON,
+        DAEMON_GROUP,
         "start it, if it is not running",
         "Starts the daemon in the background and returns when it answers.",
-        f"{RUN}.lifecycle:start",
-        _start,
+        f"{COMMANDS_PACKAGE}.lifecycle:start",
+        _add_start_arguments,
         asks_daemon=False,
     ),
     Command(
         "stop",
-        DAEMON,
+        DAEMON_GROUP,
         "stop it",
         "Stops the daemon. Nothing that was accepted is lost; the next command starts it again.",
-        f"{RUN}.lifecycle:stop",
-        _nothing,
+        f"{COMMANDS_PACKAGE}.lifecycle:stop",
+        _add_no_arguments,
         asks_daemon=False,
     ),
     Command(
         "restart",
-        DAEMON,
+        DAEMON_GROUP,
         "stop and start it",
         "Stops the daemon, even one that hangs, and starts a new one.",
-        f"{RUN}.lifecycle:restart",
-        _nothing,
+        f"{COMMANDS_PACKAGE}.lifecycle:restart",
+        _add_no_arguments,
         asks_daemon=False,
     ),
     Command(
         "status",
-        DAEMON,
+        DAEMON_GROUP,
         "show what it is doing and what it costs",
         "Shows projects and how far they are indexed, the store, what is queued, memory, and what is degraded.",
-        f"{RUN}.status:status",
-        _nothing,
+        f"{COMMANDS_PACKAGE}.status:status",
+        _add_no_arguments,
     ),
     Command(
         "logs",
-        DAEMON,
+        DAEMON_GROUP,
         "show its log",
         "Prints the end of the daemon's log. Works when the daemon does not. With --json each line is an object: at,\n"
         "level, part and message; only message, if the line continues the previous entry.",
-        f"{RUN}.logs:logs",
-        _logs,
+        f"{COMMANDS_PACKAGE}.logs:logs",
+        _add_logs_arguments,
         ("hunch logs -f", "hunch logs --json -n 1000"),
         asks_daemon=False,
     ),
     Command(
         "doctor",
-        DAEMON,
+        DAEMON_GROUP,
         "find out what is wrong, and how to fix it",
         "Checks everything hunchd depends on, says what is wrong and how to fix it. Works when the daemon does not.",
-        f"{RUN}.doctor:doctor",
-        _doctor,
+        f"{COMMANDS_PACKAGE}.doctor:doctor",
+        _add_doctor_arguments,
         asks_daemon=False,
     ),
     Command(
         "bench",
-        DAEMON,
+        DAEMON_GROUP,
         "measure predictions and search on a real history",
         "replay walks a repository's own history and scores the predictions against what really happened next.\n"
         "recall searches for the past work that later commits mention, compared with BM25.\n"
@@ -356,8 +356,8 @@ COMMANDS: Final = (
         "bundle measures how much of a real change the context of one of its files names, and reviews of its halves.\n"
         "code searches repositories for a file of questions and scores the files found, compared with BM25.\n"
         "None needs a daemon or changes anything.",
-        f"{RUN}.benchmarks:run",
-        _bench,
+        f"{COMMANDS_PACKAGE}.benchmarks:run",
+        _add_bench_arguments,
         ("hunch bench replay --repo . --task first-file --test-units 100",),
         asks_daemon=False,
         prints_data=False,
@@ -368,30 +368,30 @@ COMMANDS: Final = (
     *ROUTINE_COMMANDS,
     Command(
         "export",
-        DATA,
+        DATA_GROUP,
         "write everything stored, as JSON Lines",
         "Writes everything stored, one JSON object per line. The file is readable by you only.",
-        f"{RUN}.transfer:export",
-        _export,
+        f"{COMMANDS_PACKAGE}.transfer:export",
+        _add_export_arguments,
         ("hunch export hunchd.jsonl", "hunch export --project . | wc -l"),
     ),
     Command(
         "import",
-        DATA,
+        DATA_GROUP,
         "import an export",
         "Imports an export. Known entries are skipped. With --colleague, somebody else's export of a project is\n"
         "imported as their statements, beside yours; conflicts become contradictions.",
-        f"{RUN}.transfer:import_",
-        _import,
+        f"{COMMANDS_PACKAGE}.transfer:import_",
+        _add_import_arguments,
         ("hunch import hunchd.jsonl", "hunch import ada.jsonl --colleague Ada"),
     ),
     Command(
         "erase",
-        DATA,
+        DATA_GROUP,
         "delete a project's data, or everything",
         "Deletes for good. --everything stops the daemon and deletes every file of hunchd.",
-        f"{RUN}.transfer:erase",
-        _erase,
+        f"{COMMANDS_PACKAGE}.transfer:erase",
+        _add_erase_arguments,
         ("hunch erase --project .", "hunch erase --everything"),
     ),
 )

@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from hunchd.cli.commands import COMMANDS
-from hunchd.cli.parser import parser_of
+from hunchd.cli.parser import build_parser
 
 
-class Offer(NamedTuple):
+class CommandCompletions(NamedTuple):
     """Completions of one command. `values` are the fixed values of its options."""
 
     name: str
@@ -23,22 +23,22 @@ class Offer(NamedTuple):
     words: tuple[str, ...]  # allowed values of its arguments
     files: bool  # its arguments are files or folders
     values: tuple[tuple[str, tuple[str, ...]], ...]  # option, allowed values
-    taking: tuple[str, ...]  # options with a value
+    value_options: tuple[str, ...]  # options with a value
 
 
 def completion(arguments: Namespace) -> int:
-    print({"bash": bash, "zsh": zsh, "fish": fish}[arguments.shell](tuple(offers())), end="")
+    print({"bash": render_bash, "zsh": render_zsh, "fish": render_fish}[arguments.shell](tuple(list_completions())), end="")
     return 0
 
 
-def offers() -> Iterator[Offer]:
+def list_completions() -> Iterator[CommandCompletions]:
     for command in COMMANDS:
         options: list[tuple[str, str]] = []
         values: list[tuple[str, tuple[str, ...]]] = []
         words: list[str] = []
-        taking: list[str] = []
+        value_options: list[str] = []
         files = False
-        for action in parser_of(command)._actions:
+        for action in build_parser(command)._actions:
             if isinstance(action, argparse._SubParsersAction):
                 words += list(action.choices)
             elif not action.option_strings:
@@ -47,27 +47,27 @@ def offers() -> Iterator[Offer]:
             elif action.help is not argparse.SUPPRESS:
                 options += [(option, (action.help or "").split(";")[0]) for option in action.option_strings]
                 if action.nargs != 0:
-                    taking += action.option_strings
+                    value_options += action.option_strings
                     if action.choices:
-                        fixed = tuple(str(choice) for choice in action.choices)
-                        values += [(option, fixed) for option in action.option_strings]
-        yield Offer(command.name, command.summary, tuple(options), tuple(words), files, tuple(values), tuple(taking))
+                        choices = tuple(str(choice) for choice in action.choices)
+                        values += [(option, choices) for option in action.option_strings]
+        yield CommandCompletions(command.name, command.summary, tuple(options), tuple(words), files, tuple(values), tuple(value_options))
 
 
 def _is_path(metavar: object) -> bool:
     return any(word in str(metavar) for word in ("FILE", "DIR", "PATH"))
 
 
-def bash(found: tuple[Offer, ...]) -> str:
+def render_bash(completions: tuple[CommandCompletions, ...]) -> str:
     cases = []
-    for offer in found:
+    for offer in completions:
         inner = [
-            f"            {option}) COMPREPLY=($(compgen -W '{' '.join(fixed)}' -- \"$word\")); return ;;"
-            for option, fixed in offer.values
+            f"            {option}) COMPREPLY=($(compgen -W '{' '.join(choices)}' -- \"$word\")); return ;;"
+            for option, choices in offer.values
         ]
-        fixed = {option for option, _ in offer.values}
-        if free := [option for option in offer.taking if option not in fixed]:
-            inner.append(f'            {" | ".join(free)}) COMPREPLY=($(compgen -f -- "$word")); return ;;')
+        choices = {option for option, _ in offer.values}
+        if unrestricted := [option for option in offer.value_options if option not in choices]:
+            inner.append(f'            {" | ".join(unrestricted)}) COMPREPLY=($(compgen -f -- "$word")); return ;;')
         options = " ".join(option for option, _ in offer.options)
         follows = ["        case $before in", *inner, "        esac"] if inner else []
         cases += [
@@ -83,7 +83,7 @@ def bash(found: tuple[Offer, ...]) -> str:
             "    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} options='' words='' files=0",
             "    COMPREPLY=()",
             "    if ((COMP_CWORD == 1)); then",
-            f"        COMPREPLY=($(compgen -W '{' '.join(offer.name for offer in found)}' -- \"$word\"))",
+            f"        COMPREPLY=($(compgen -W '{' '.join(offer.name for offer in completions)}' -- \"$word\"))",
             "        return",
             "    fi",
             "    case ${COMP_WORDS[1]} in",
@@ -106,19 +106,19 @@ def bash(found: tuple[Offer, ...]) -> str:
     )
 
 
-def zsh(found: tuple[Offer, ...]) -> str:
-    listed = [f"        {_single(f'{offer.name}:{offer.summary}')}" for offer in found]
+def render_zsh(completions: tuple[CommandCompletions, ...]) -> str:
+    command_lines = [f"        {_quote_single(f'{offer.name}:{offer.summary}')}" for offer in completions]
     cases = []
-    for offer in found:
+    for offer in completions:
         specs = []
-        for option, told in offer.options:
-            about = told.replace("[", "(").replace("]", ")").replace(":", ",")
-            fixed = next((values for name, values in offer.values if name == option), None)
-            value = f":value:({' '.join(fixed)})" if fixed else ":value:_files" if option in offer.taking else ""
-            specs.append(_single(f"{option}[{about}]{value}"))
+        for option, help_text in offer.options:
+            description = help_text.replace("[", "(").replace("]", ")").replace(":", ",")
+            choices = next((values for name, values in offer.values if name == option), None)
+            value = f":value:({' '.join(choices)})" if choices else ":value:_files" if option in offer.value_options else ""
+            specs.append(_quote_single(f"{option}[{description}]{value}"))
         if offer.words:
-            specs.append(_single(f"1:what:({' '.join(offer.words)})"))
-        specs.append(_single("*:file:_files" if offer.files else "*:: :"))
+            specs.append(_quote_single(f"1:what:({' '.join(offer.words)})"))
+        specs.append(_quote_single("*:file:_files" if offer.files else "*:: :"))
         cases.append(f"        {offer.name}) _arguments " + " \\\n            ".join(specs) + " ;;")
     return "\n".join(
         (
@@ -126,7 +126,7 @@ def zsh(found: tuple[Offer, ...]) -> str:
             "# `hunch completion zsh` wrote this.",
             "_hunch() {",
             "    local -a commands=(",
-            *listed,
+            *command_lines,
             "    )",
             "    if ((CURRENT == 2)); then",
             "        _describe command commands",
@@ -145,26 +145,26 @@ def zsh(found: tuple[Offer, ...]) -> str:
     )
 
 
-def fish(found: tuple[Offer, ...]) -> str:
+def render_fish(completions: tuple[CommandCompletions, ...]) -> str:
     lines = ["# `hunch completion fish` wrote this.", "complete -c hunch -f"]
-    for offer in found:
-        lines.append(f"complete -c hunch -n __fish_use_subcommand -a {offer.name} -d {_fish(offer.summary)}")
-        given = f"-n '__fish_seen_subcommand_from {offer.name}'"
-        for option, told in offer.options:
+    for offer in completions:
+        lines.append(f"complete -c hunch -n __fish_use_subcommand -a {offer.name} -d {_quote_fish(offer.summary)}")
+        condition = f"-n '__fish_seen_subcommand_from {offer.name}'"
+        for option, help_text in offer.options:
             flag = f"-l {option[2:]}" if option.startswith("--") else f"-s {option[1:]}"
-            fixed = next((values for name, values in offer.values if name == option), None)
-            value = f" -x -a {_fish(' '.join(fixed))}" if fixed else " -r" if option in offer.taking else ""
-            lines.append(f"complete -c hunch {given} {flag}{value} -d {_fish(told)}")
+            choices = next((values for name, values in offer.values if name == option), None)
+            value = f" -x -a {_quote_fish(' '.join(choices))}" if choices else " -r" if option in offer.value_options else ""
+            lines.append(f"complete -c hunch {condition} {flag}{value} -d {_quote_fish(help_text)}")
         if offer.words:
-            lines.append(f"complete -c hunch {given} -a {_fish(' '.join(offer.words))}")
+            lines.append(f"complete -c hunch {condition} -a {_quote_fish(' '.join(offer.words))}")
         if offer.files:
-            lines.append(f"complete -c hunch {given} -F")
+            lines.append(f"complete -c hunch {condition} -F")
     return "\n".join((*lines, ""))
 
 
-def _single(text: str) -> str:
+def _quote_single(text: str) -> str:
     return "'" + text.replace("'", "'\\''") + "'"
 
 
-def _fish(text: str) -> str:
+def _quote_fish(text: str) -> str:
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

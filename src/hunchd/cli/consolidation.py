@@ -8,17 +8,17 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from hunchd.cli.client import Client, part
+from hunchd.cli.client import Client, quote_segment
 from hunchd.cli.errors import CommandError, WrongUsage
 from hunchd.cli.launching import connect
-from hunchd.cli.output import BOLD, DIM, ago, clean, coloured, line, note, number, print_json, table
-from hunchd.cli.targets import items, root_or_none
+from hunchd.cli.output import BOLD, DIM, format_age, strip_controls, colourize, format_line, print_note, format_number, print_json, format_table
+from hunchd.cli.targets import get_items, find_project_root_or_none
 
-LOOK: Final = 0.3  # seconds between two checks of a run
-PATIENCE: Final = 900.0  # seconds
-MOST_ROWS: Final = 60  # changes printed
-FEWEST_ROWS: Final = 5  # … of each step
-_COUNTS: Final = {
+POLL_INTERVAL_SECONDS: Final = 0.3  # seconds between two checks of a run
+REQUEST_TIMEOUT_SECONDS: Final = 900.0  # seconds
+MAX_ROWS: Final = 60  # changes printed
+MIN_ROWS_PER_STEP: Final = 5  # … of each step
+_COUNT_LABELS: Final = {
     "deduped": "merged",
     "contradictions_found": "contradictions found",
     "contradictions_closed": "contradictions closed",
@@ -41,71 +41,71 @@ _COUNTS: Final = {
 def consolidate(arguments: Namespace) -> int:
     client = connect(start=not arguments.no_start)
     if arguments.undo:
-        return _undo(client, arguments)
+        return _undo_run(client, arguments)
     if arguments.change is not None:
         raise WrongUsage("--change belongs to --undo RUN.")
     if arguments.listing:
-        return _runs(client, arguments)
+        return _list_runs(client, arguments)
     if arguments.show:
-        return _printed(client.get(_address(arguments.show)), arguments)
+        return _print_run(client.get(_run_path(arguments.show)), arguments)
     if arguments.stop:
-        return _stop(client, arguments)
+        return _stop_run(client, arguments)
     question = {
         "dry_run": arguments.dry_run,
         "steps": arguments.step or None,
-        "project": root_or_none(arguments.project) if arguments.project else None,
+        "project": find_project_root_or_none(arguments.project) if arguments.project else None,
         "wait": False,
     }
-    asked = {name: value for name, value in question.items() if value is not None}
+    body = {name: value for name, value in question.items() if value is not None}
     if arguments.dry_run:
-        answer = _patient(client).post("/consolidate", asked | {"wait": True})
+        answer = _with_long_timeout(client).post("/consolidate", body | {"wait": True})
     else:
-        answer = _followed(client, client.post("/consolidate", asked), quiet=arguments.json)
-    code = _printed(answer, arguments)
+        answer = _follow_run(client, client.post("/consolidate", body), quiet=arguments.json)
+    code = _print_run(answer, arguments)
     return 1 if answer["status"] in ("rolled_back", "interrupted") else code
 
 
-def _followed(client: Client, begun: dict[str, Any], *, quiet: bool) -> dict[str, Any]:
+def _follow_run(client: Client, started: dict[str, Any], *, quiet: bool) -> dict[str, Any]:
     """Wait for the end of the run and print its progress."""
-    told = ""
+    last_shown = ""
     while True:
-        answer: dict[str, Any] = client.get(_address(begun["run"]))
+        answer: dict[str, Any] = client.get(_run_path(started["run"]))
         if answer["status"] != "running":
             return answer
         step = f"{answer.get('project') or 'yours'}: {answer.get('step')}, {answer.get('total')} changes"
-        if answer.get("step") and not quiet and step != told:
-            note(clean(step))
-            told = step
-        time.sleep(LOOK)
+        if answer.get("step") and not quiet and step != last_shown:
+            print_note(strip_controls(step))
+            last_shown = step
+        time.sleep(POLL_INTERVAL_SECONDS)
 
 
-def _printed(answer: dict[str, Any], arguments: Namespace) -> int:
+def _print_run(answer: dict[str, Any], arguments: Namespace) -> int:
     if arguments.json:
         print_json(answer)
         return 0
     dry = answer["status"] == "dry_run"
-    heading = "would change" if dry else f"run {clean(answer['run'])}: {clean(answer['status']).replace('_', ' ')}"
-    print(coloured(f"{heading}: {done(answer) or 'nothing'}", BOLD))
+    heading = "would change" if dry else f"run {strip_controls(answer['run'])}: {strip_controls(answer['status']).replace('_', ' ')}"
+    print(colourize(f"{heading}: {summarize_run(answer) or 'nothing'}", BOLD))
     for loss in answer.get("lost", ())[:10]:
-        told = f"{line(loss['probe'], 60)} → {clean(loss['lost'])}"
-        print(f"  lost: {told}, by {clean(loss['step'])}: {line(loss['change'], 70)}")
+        description = f"{format_line(loss['probe'], 60)} → {strip_controls(loss['lost'])}"
+        print(f"  lost: {description}, by {strip_controls(loss['step'])}: {format_line(loss['change'], 70)}")
     rows = [
-        (str(each["change"]), clean(each["step"]), line(each["what"], 76), line(each["why"], 44))
-        for each in _of_each_step(answer.get("changes", ()))
+        (str(each["change"]), strip_controls(each["step"]), format_line(each["what"], 76), format_line(each["why"], 44))
+        for each in _select_changes(answer.get("changes", ()))
     ]
     if rows:
-        print(table(("no", "step", "what", "why"), rows, right=(0,)))
+        print(format_table(("no", "step", "what", "why"), rows, right=(0,)))
     total = answer.get("total") or len(answer.get("changes", ())) + answer.get("more", 0)
     if total > len(rows):
-        note(f"and {number(total - len(rows))} more; --json prints the first {'100 of each step' if dry else '500'}.")
+        print_note(f"and {format_number(total - len(rows))} more; --json prints the first {'100 of each step' if dry else '500'}.")
     if answer["status"] == "done" and total:
-        run = clean(answer["run"])
-        gone = " except erasures" if answer.get("erased") else ""
-        note(f"hunch consolidate --undo {run} undoes all of it{gone}; --undo {run} --change NO undoes one change.")
+        run = strip_controls(answer["run"])
+        exception = " except erasures" if answer.get("erased") else ""
+        print_note(f"hunch consolidate --undo {run} undoes all of it{exception}; --undo {run} --change NO undoes one change.")
     return 0
 
 
-def _of_each_step(changes: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+def _select_changes(changes: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """Select the changes to print.
 
     All of a short run, and the first of each step of a long one. Otherwise the last steps, such as archiving, would
@@ -113,58 +113,58 @@ def _of_each_step(changes: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]
     shown.
     """
     steps = Counter(change["step"] for change in changes)
-    most = MOST_ROWS if len(changes) <= MOST_ROWS else max(FEWEST_ROWS, MOST_ROWS // len(steps))
-    shown = Counter[str]()
+    max_per_step = MAX_ROWS if len(changes) <= MAX_ROWS else max(MIN_ROWS_PER_STEP, MAX_ROWS // len(steps))
+    shown_counts = Counter[str]()
     for change in changes:
-        shown[change["step"]] += 1
-        if shown[change["step"]] <= most:
+        shown_counts[change["step"]] += 1
+        if shown_counts[change["step"]] <= max_per_step:
             yield change
 
 
-def done(run: Mapping[str, Any]) -> str:
+def summarize_run(run: Mapping[str, Any]) -> str:
     """Summarize what a run did, or would do; "" if nothing."""
-    return ", ".join(f"{number(run[name])} {said}" for name, said in _COUNTS.items() if run.get(name))
+    return ", ".join(f"{format_number(run[name])} {label}" for name, label in _COUNT_LABELS.items() if run.get(name))
 
 
-def _undo(client: Client, arguments: Namespace) -> int:
+def _undo_run(client: Client, arguments: Namespace) -> int:
     body = {} if arguments.change is None else {"change": arguments.change}
-    answer = _patient(client).post(f"{_address(arguments.undo)}/undo", body)
+    answer = _with_long_timeout(client).post(f"{_run_path(arguments.undo)}/undo", body)
     if arguments.json:
         print_json(answer)
         return 0
-    print(f"{clean(arguments.undo)}: {number(answer['undone'])} changes undone.")
+    print(f"{strip_controls(arguments.undo)}: {format_number(answer['undone'])} changes undone.")
     if answer["left"]:
-        note(f"{number(answer['left'])} not undone, because the memories have been changed since.")
+        print_note(f"{format_number(answer['left'])} not undone, because the memories have been changed since.")
     return 0
 
 
-def _stop(client: Client, arguments: Namespace) -> int:
-    running = [run for run in items(client.get("/consolidate")) if run["status"] == "running"]
+def _stop_run(client: Client, arguments: Namespace) -> int:
+    running = [run for run in get_items(client.get("/consolidate")) if run["status"] == "running"]
     if not running:
         raise CommandError("no run is in progress.")
-    return _printed(client.post(f"{_address(running[0]['run'])}/stop", {}), arguments)
+    return _print_run(client.post(f"{_run_path(running[0]['run'])}/stop", {}), arguments)
 
 
-def _runs(client: Client, arguments: Namespace) -> int:
+def _list_runs(client: Client, arguments: Namespace) -> int:
     answer = client.get("/consolidate")
     if arguments.json:
         print_json(answer)
         return 0
-    for run in items(answer):
-        status = clean(run["status"]).replace("_", " ")
-        print(f"{clean(run['run'])}  {ago(run['began'])}  {status}  {coloured(done(run), DIM)}")
+    for run in get_items(answer):
+        status = strip_controls(run["status"]).replace("_", " ")
+        print(f"{strip_controls(run['run'])}  {format_age(run['began'])}  {status}  {colourize(summarize_run(run), DIM)}")
     if not answer["items"]:
-        note("no runs yet.")
+        print_note("no runs yet.")
     return 0
 
 
-def _patient(client: Client) -> Client:
+def _with_long_timeout(client: Client) -> Client:
     """Return a client with a long timeout.
 
     For requests that take minutes without progress reports.
     """
-    return Client(client.daemon, timeout=PATIENCE)
+    return Client(client.daemon, timeout=REQUEST_TIMEOUT_SECONDS)
 
 
-def _address(run: str) -> str:
-    return f"/consolidate/{part(run)}"
+def _run_path(run: str) -> str:
+    return f"/consolidate/{quote_segment(run)}"

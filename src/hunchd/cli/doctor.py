@@ -7,12 +7,12 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Final
 
-from hunchd.cli.checks import Check, all_checks
-from hunchd.cli.output import DIM, GREEN, RED, YELLOW, clean, coloured, print_json
-from hunchd.cli.surroundings import surroundings
-from hunchd.config.places import places
+from hunchd.cli.checks import Check, run_checks
+from hunchd.cli.output import DIM, GREEN, RED, YELLOW, strip_controls, colourize, print_json
+from hunchd.cli.surroundings import run_environment_checks
+from hunchd.config.places import resolve_app_paths
 
-_SIGNS: Final = {"ok": ("✓", GREEN), "note": ("•", YELLOW), "bad": ("✗", RED)}
+_VERDICT_SIGNS: Final = {"ok": ("✓", GREEN), "note": ("•", YELLOW), "bad": ("✗", RED)}
 
 
 def doctor(arguments: Namespace) -> int:
@@ -20,45 +20,45 @@ def doctor(arguments: Namespace) -> int:
 
     Exit code 0 if nothing is wrong (any more), else 1.
     """
-    where = places()
-    findings = [mended(check) if arguments.fix else check for check in (*all_checks(where), *surroundings(where))]
+    paths = resolve_app_paths()
+    findings = [apply_fix(check) if arguments.fix else check for check in (*run_checks(paths), *run_environment_checks(paths))]
     if arguments.json:
         print_json(
             [{name: getattr(check, name) for name in ("name", "verdict", "finding", "advice")} for check in findings]
         )
     else:
         for check in findings:
-            _tell(check)
-        if not arguments.fix and any(check.mend and check.verdict == "bad" for check in findings):
+            _print_check(check)
+        if not arguments.fix and any(check.fix and check.verdict == "bad" for check in findings):
             print("\nhunch doctor --fix applies the safe fixes.")
     return 1 if any(check.verdict == "bad" for check in findings) else 0
 
 
-def mended(check: Check) -> Check:
+def apply_fix(check: Check) -> Check:
     """Apply the fix of a check, if it has one.
 
     Returns the resulting check.
     """
-    if check.mend is None:
+    if check.fix is None:
         return check
     try:
-        check.mend()
+        check.fix()
     except OSError as error:
         return check._replace(advice=f"{check.advice} (tried: {error.strerror})")
     return Check(check.name, "ok", f"fixed: {check.finding}")
 
 
-def _tell(check: Check) -> None:
-    sign, colour = _SIGNS[check.verdict]
-    print(f"{coloured(sign, colour)} {check.name:<10}{_masked(check.finding)}")
+def _print_check(check: Check) -> None:
+    sign, colour = _VERDICT_SIGNS[check.verdict]
+    print(f"{colourize(sign, colour)} {check.name:<10}{_mask_home(check.finding)}")
     if check.advice:
-        print(coloured(f"  {'':<10}→ {_masked(check.advice)}", DIM))
+        print(colourize(f"  {'':<10}→ {_mask_home(check.advice)}", DIM))
 
 
-def _masked(text: str) -> str:
+def _mask_home(text: str) -> str:
     """Remove the user's name from a text.
 
     It may be pasted into a public report.
     """
     home = str(Path.home())
-    return clean(text).replace(home + os.sep, "~" + os.sep) if len(home) > 1 else clean(text)
+    return strip_controls(text).replace(home + os.sep, "~" + os.sep) if len(home) > 1 else strip_controls(text)

@@ -12,57 +12,57 @@ from typing import Any
 from urllib.parse import quote
 
 from hunchd.cli.client import Client
-from hunchd.cli.errors import Refused
+from hunchd.cli.errors import RequestRejected
 from hunchd.cli.launching import connect
-from hunchd.cli.output import ago, clean, line, note, print_json, size, table
-from hunchd.cli.targets import items
+from hunchd.cli.output import format_age, strip_controls, format_line, print_note, print_json, format_size, format_table
+from hunchd.cli.targets import get_items
 
 # Template of a new document, because an empty editor is unhelpful.
-_BLANK = "# {title}\n\n- \n"
+_NEW_DOCUMENT = "# {title}\n\n- \n"
 
 
 def is_document(identity: str) -> bool:
     return identity.startswith("/")
 
 
-def address_of(path: str) -> str:
+def document_address(path: str) -> str:
     return f"/documents/{quote(os.fsencode(path.strip('/')))}"
 
 
 def show_document(client: Client, arguments: Namespace) -> int:
-    page = client.get(address_of(arguments.id))
+    page = client.get(document_address(arguments.id))
     if arguments.json:
         print_json(page)
     else:
-        print(clean(page["content"]).rstrip("\n"))
+        print(strip_controls(page["content"]).rstrip("\n"))
     return 0
 
 
-def edit_document(client: Client, arguments: Namespace, changes: dict[str, Any], edited: Callable[[str], str]) -> int:
+def edit_document(client: Client, arguments: Namespace, changes: dict[str, Any], edit_text: Callable[[str], str]) -> int:
     """Store what the options state, or the editor's result.
 
     Create a document that does not exist yet.
     """
     try:
-        page = client.get(address_of(arguments.id))
-    except Refused as refusal:
+        page = client.get(document_address(arguments.id))
+    except RequestRejected as refusal:
         if refusal.status != 404:
             raise
-        page = {"content": _BLANK.format(title=arguments.id.rpartition("/")[2]), "tags": [], "metadata": {}}
-    content = changes.get("content") if changes else edited(page["content"])
+        page = {"content": _NEW_DOCUMENT.format(title=arguments.id.rpartition("/")[2]), "tags": [], "metadata": {}}
+    content = changes.get("content") if changes else edit_text(page["content"])
     if not changes and content == page["content"]:
-        note("nothing changed.")
+        print_note("nothing changed.")
         return 0
     body = {
         "content": content if content is not None else page["content"],
         "tags": changes.get("tags", page["tags"]),
         "metadata": page["metadata"],
     }
-    kept = client.put(address_of(arguments.id), body)
+    saved = client.put(document_address(arguments.id), body)
     if arguments.json:
-        print_json(kept)
+        print_json(saved)
     else:
-        print(f"{clean(kept['path'])}: saved.")
+        print(f"{strip_controls(saved['path'])}: saved.")
     return 0
 
 
@@ -74,11 +74,11 @@ def documents(arguments: Namespace) -> int:
         print_json(answer)
         return 0
     rows = [
-        (clean(page["path"]), line(page["title"], 50), size(page["size"]), ago(page["updated_at"]))
-        for page in items(answer)
+        (strip_controls(page["path"]), format_line(page["title"], 50), format_size(page["size"]), format_age(page["updated_at"]))
+        for page in get_items(answer)
     ]
     if rows:
-        print(table(("path", "title", "size", "changed"), rows, right=(2,)))
+        print(format_table(("path", "title", "size", "changed"), rows, right=(2,)))
     else:
-        note(f"no documents below {clean(arguments.prefix)}. Create one: hunch edit /profile/preferences")
+        print_note(f"no documents below {strip_controls(arguments.prefix)}. Create one: hunch edit /profile/preferences")
     return 0

@@ -23,7 +23,7 @@ class NoDaemon(CommandError):
     exit_code = 3
 
 
-class Refused(CommandError):
+class RequestRejected(CommandError):
     """Error response of the daemon.
 
     `status` is the HTTP status, `reason` the daemon's error code.

@@ -12,21 +12,21 @@ from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
 from hunchd.cli.errors import CommandError, WrongUsage
-from hunchd.cli.hook_scripts import BEFORE, EVENTS, block, has_block, is_own, is_shell, own_script, with_block
-from hunchd.cli.hook_scripts import without_block as stripped
-from hunchd.config.places import Places
-from hunchd.repository.layout import find
+from hunchd.cli.hook_scripts import BACKUP_SUFFIX, EVENTS, render_block, has_block, is_own, is_shell, render_own_script, add_block
+from hunchd.cli.hook_scripts import remove_block as stripped
+from hunchd.config.places import AppPaths
+from hunchd.repository.layout import find_repository
 
-State = Literal["installed", "outdated", "missing", "not installed", "tracked", "switched off"]
+HookState = Literal["installed", "outdated", "missing", "not installed", "tracked", "switched off"]
 
 # Suffixes by which other tools rename a hook.
-_MOVED_BY_OTHERS: Final = (".legacy", ".old")
-_PATIENCE: Final = 10.0  # seconds for a git command
+_SUFFIXES_OF_OTHER_TOOLS: Final = (".legacy", ".old")
+_GIT_TIMEOUT_SECONDS: Final = 10.0  # seconds for a git command
 _EXCLUDE_BEGIN: Final = b"# >>> hunch: its own hooks are nobody else's business >>>\n"
 _EXCLUDE_END: Final = b"# <<< hunch <<<\n"
 
 
-class HookPlace(NamedTuple):
+class HooksFolder(NamedTuple):
     """Hooks folder of one repository.
 
     `folder` is where git looks, `inside` True if it is part of the working tree, `shared` True if it serves other
@@ -36,160 +36,160 @@ class HookPlace(NamedTuple):
     root: Path
     folder: Path
     common_dir: Path
-    inside: bool
-    shared: bool
+    is_in_worktree: bool
+    is_shared: bool
 
 
-class Hook(NamedTuple):
+class GitHook(NamedTuple):
     """Git hook with its state."""
 
     event: str
     file: Path
-    state: State
+    state: HookState
     note: str = ""
 
-    def json(self) -> dict[str, str]:
+    def to_json(self) -> dict[str, str]:
         return {"event": self.event, "file": str(self.file), "state": self.state, "note": self.note}
 
 
-def place_of(path: Path) -> HookPlace:
+def find_hooks_folder(path: Path) -> HooksFolder:
     """Return the hooks folder of the repository that contains `path`.
 
     Raises WrongUsage if no hook would ever run.
     """
-    layout = find(path)
+    layout = find_repository(path)
     if layout is None or layout.common_dir is None:
         raise WrongUsage(f"{str(path)!r} is not in a git repository.")
-    if layout.trouble:
-        raise CommandError(f"{layout.root}: {layout.trouble}")
+    if layout.problem:
+        raise CommandError(f"{layout.root}: {layout.problem}")
     if layout.bare and not (layout.common_dir / "worktrees").is_dir():
         raise WrongUsage(
             f"{layout.root} is a bare repository without working trees: these hooks would never run.",
             hint="Install them where you work. A bare repository with linked working trees is fine.",
         )
-    told = _git(layout.root, "rev-parse", "--git-path", "hooks")
-    folder = Path(os.path.normpath(layout.root / os.fsdecode(told)))
+    git_path = _git_output(layout.root, "rev-parse", "--git-path", "hooks")
+    folder = Path(os.path.normpath(layout.root / os.fsdecode(git_path)))
     common = Path(os.path.realpath(layout.common_dir))
     real = Path(os.path.realpath(folder))
     in_git = real.is_relative_to(common)
-    inside = not in_git and not layout.bare and real.is_relative_to(layout.root)
-    return HookPlace(layout.root, folder, common, inside=inside, shared=not in_git and not inside)
+    is_in_worktree = not in_git and not layout.bare and real.is_relative_to(layout.root)
+    return HooksFolder(layout.root, folder, common, is_in_worktree=is_in_worktree, is_shared=not in_git and not is_in_worktree)
 
 
-def look(place: HookPlace, where: Places) -> list[Hook]:
+def list_hooks(hooks_folder: HooksFolder, paths: AppPaths) -> list[GitHook]:
     """Return the state of each hook."""
-    if place.folder.exists() and not place.folder.is_dir():
-        note = f"core.hooksPath is {place.folder}, which is not a folder"
-        return [Hook(event, place.folder, "switched off", note) for event in EVENTS]
-    return [_look(place, event, where) for event in EVENTS]
+    if hooks_folder.folder.exists() and not hooks_folder.folder.is_dir():
+        note = f"core.hooksPath is {hooks_folder.folder}, which is not a folder"
+        return [GitHook(event, hooks_folder.folder, "switched off", note) for event in EVENTS]
+    return [_inspect_hook(hooks_folder, event, paths) for event in EVENTS]
 
 
-def _look(place: HookPlace, event: str, where: Places) -> Hook:
-    file = place.folder / event
-    content = _content(file)
+def _inspect_hook(hooks_folder: HooksFolder, event: str, paths: AppPaths) -> GitHook:
+    file = hooks_folder.folder / event
+    content = _read_content(file)
     if content is not None and has_block(content):
-        wanted = block(event, spool=where.spool, rendezvous=where.rendezvous_file)
-        same = _core(wanted) in content
-        note = "beside yours" if not is_own(content) else "calls yours" if _before(file).exists() else ""
-        return Hook(event, file, "installed" if same else "outdated", note)
-    if _before(file).exists() or _before(file).is_symlink():
-        return Hook(event, file, "missing", "another tool has rewritten this file")
-    for ending in _MOVED_BY_OTHERS:
-        other = _content(file.with_name(event + ending))
-        if other is not None and is_own(other):
-            called = ending == ".legacy"  # pre-commit calls the hook it found
-            note = f"moved to {event}{ending} by another tool" + (", which calls it" if called else "")
-            return Hook(event, file, "installed" if called else "missing", note)
-    if content is not None and place.inside and _is_tracked(place, file):
-        return Hook(event, file, "tracked", "this file is tracked by the repository and not changed")
-    return Hook(event, file, "not installed")
+        expected = render_block(event, spool=paths.spool, rendezvous=paths.rendezvous_file)
+        is_current = _core_lines(expected) in content
+        note = "beside yours" if not is_own(content) else "calls yours" if _backup_path(file).exists() else ""
+        return GitHook(event, file, "installed" if is_current else "outdated", note)
+    if _backup_path(file).exists() or _backup_path(file).is_symlink():
+        return GitHook(event, file, "missing", "another tool has rewritten this file")
+    for ending in _SUFFIXES_OF_OTHER_TOOLS:
+        moved_content = _read_content(file.with_name(event + ending))
+        if moved_content is not None and is_own(moved_content):
+            is_called = ending == ".legacy"  # pre-commit calls the hook it found
+            note = f"moved to {event}{ending} by another tool" + (", which calls it" if is_called else "")
+            return GitHook(event, file, "installed" if is_called else "missing", note)
+    if content is not None and hooks_folder.is_in_worktree and _is_tracked(hooks_folder, file):
+        return GitHook(event, file, "tracked", "this file is tracked by the repository and not changed")
+    return GitHook(event, file, "not installed")
 
 
-def put(place: HookPlace, event: str, where: Places) -> None:
+def install_hook(hooks_folder: HooksFolder, event: str, paths: AppPaths) -> None:
     """Install one hook beside whatever exists.
 
     Never change a file that git tracks.
     """
-    hook = _look(place, event, where)
+    hook = _inspect_hook(hooks_folder, event, paths)
     if hook.state in ("installed", "tracked"):
         return
-    file, content = hook.file, _content(hook.file)
-    told = {"spool": where.spool, "rendezvous": where.rendezvous_file}
+    file, content = hook.file, _read_content(hook.file)
+    script_paths = {"spool": paths.spool, "rendezvous": paths.rendezvous_file}
     if content is not None and has_block(content):  # of another version, or for another home
-        content = take_out(place, event)
+        content = uninstall_hook(hooks_folder, event)
     if content is None and not os.path.lexists(file):
-        _write(file, own_script(event, **told), 0o755)
-        if place.inside and not _is_ignored(place, file):
-            _exclude(place, file)
+        _replace_file(file, render_own_script(event, **script_paths), 0o755)
+        if hooks_folder.is_in_worktree and not _is_ignored(hooks_folder, file):
+            _exclude_from_git(hooks_folder, file)
         return
-    plain = not file.is_symlink() and os.access(file, os.X_OK)
-    if content is not None and plain and is_shell(content):
-        _write(file, with_block(content, event, **told), stat.S_IMODE(file.stat().st_mode))
+    is_plain = not file.is_symlink() and os.access(file, os.X_OK)
+    if content is not None and is_plain and is_shell(content):
+        _replace_file(file, add_block(content, event, **script_paths), stat.S_IMODE(file.stat().st_mode))
         return
-    _before(file).parent.joinpath(BEFORE).mkdir(exist_ok=True)
-    link = _link(file)
-    if os.path.lexists(_before(file)):
-        raise CommandError(f"{_before(file)} exists already.", hint="hunch hooks uninstall restores the previous hook.")
-    file.rename(_before(file))
+    _backup_path(file).parent.joinpath(BACKUP_SUFFIX).mkdir(exist_ok=True)
+    link = _backup_link(file)
+    if os.path.lexists(_backup_path(file)):
+        raise CommandError(f"{_backup_path(file)} exists already.", hint="hunch hooks uninstall restores the previous hook.")
+    file.rename(_backup_path(file))
     if not os.path.lexists(link):
-        link.symlink_to(Path("..") / _before(file).name)
-    _write(file, own_script(event, **told, chained=file), 0o755)
+        link.symlink_to(Path("..") / _backup_path(file).name)
+    _replace_file(file, render_own_script(event, **script_paths, chained_file=file), 0o755)
 
 
-def take_out(place: HookPlace, event: str) -> bytes | None:
+def uninstall_hook(hooks_folder: HooksFolder, event: str) -> bytes | None:
     """Uninstall one hook and restore the previous one.
 
     Returns the file's content, None if there is no file.
     """
-    file = place.folder / event
-    for other in (file, *(file.with_name(event + ending) for ending in _MOVED_BY_OTHERS)):
-        content = _content(other)
+    file = hooks_folder.folder / event
+    for other in (file, *(file.with_name(event + ending) for ending in _SUFFIXES_OF_OTHER_TOOLS)):
+        content = _read_content(other)
         if content is None or not has_block(content) or (other != file and not is_own(content)):
             continue
         rest = stripped(content)
         if rest is not None:
-            _write(other, rest, stat.S_IMODE(other.stat().st_mode))
+            _replace_file(other, rest, stat.S_IMODE(other.stat().st_mode))
             continue
         other.unlink()
-        if other == file and os.path.lexists(_before(file)):
-            _before(file).rename(file)
-    if not os.path.lexists(_before(file)):
-        _link(file).unlink(missing_ok=True)
-        _remove_if_empty(place.folder / BEFORE)
-    return _content(file)
+        if other == file and os.path.lexists(_backup_path(file)):
+            _backup_path(file).rename(file)
+    if not os.path.lexists(_backup_path(file)):
+        _backup_link(file).unlink(missing_ok=True)
+        _remove_if_empty(hooks_folder.folder / BACKUP_SUFFIX)
+    return _read_content(file)
 
 
-def clear_exclusions(place: HookPlace) -> None:
+def clear_exclusions(hooks_folder: HooksFolder) -> None:
     """Remove hunchd's lines from the repository's own exclude file."""
-    file = place.common_dir / "info" / "exclude"
-    content = _content(file) or b""
+    file = hooks_folder.common_dir / "info" / "exclude"
+    content = _read_content(file) or b""
     if content.startswith(_EXCLUDE_BEGIN) and _EXCLUDE_END in content:
         rest = content.partition(_EXCLUDE_END)[2]
         if rest:
-            _write(file, rest, stat.S_IMODE(file.stat().st_mode))
+            _replace_file(file, rest, stat.S_IMODE(file.stat().st_mode))
         else:
             file.unlink()
             _remove_if_empty(file.parent)
 
 
-def _exclude(place: HookPlace, hook: Path) -> None:
+def _exclude_from_git(hooks_folder: HooksFolder, hook: Path) -> None:
     """Hide a hook file in the working tree from `git status`."""
-    file = place.common_dir / "info" / "exclude"
-    content = _content(file) or b""
+    file = hooks_folder.common_dir / "info" / "exclude"
+    content = _read_content(file) or b""
     mode = stat.S_IMODE(file.stat().st_mode) if content else 0o644
-    line = b"/" + os.fsencode(hook.resolve().relative_to(place.root)) + b"\n"
+    line = b"/" + os.fsencode(hook.resolve().relative_to(hooks_folder.root)) + b"\n"
     if content.startswith(_EXCLUDE_BEGIN):
-        ours, _, rest = content.partition(_EXCLUDE_END)
-        if line in ours:
+        own_lines, _, rest = content.partition(_EXCLUDE_END)
+        if line in own_lines:
             return
-        content = ours + line + _EXCLUDE_END + rest
+        content = own_lines + line + _EXCLUDE_END + rest
     else:
         content = _EXCLUDE_BEGIN + line + _EXCLUDE_END + content
     file.parent.mkdir(exist_ok=True)
-    _write(file, content, mode)
+    _replace_file(file, content, mode)
 
 
-def _core(lines: bytes) -> bytes:
+def _core_lines(lines: bytes) -> bytes:
     """Return hunchd's lines that do not depend on the installation.
 
     The first line depends on how they were added; other parts are optional.
@@ -197,31 +197,31 @@ def _core(lines: bytes) -> bytes:
     return lines[lines.index(b"\n(\n") : lines.index(b"\n) >/dev/null")]
 
 
-def _before(file: Path) -> Path:
-    return file.with_name(f"{file.name}.{BEFORE}")
+def _backup_path(file: Path) -> Path:
+    return file.with_name(f"{file.name}.{BACKUP_SUFFIX}")
 
 
-def _link(file: Path) -> Path:
+def _backup_link(file: Path) -> Path:
     """Return the link by which hunchd's hook calls an earlier one.
 
     Some hooks check the name they are called by.
     """
-    return file.parent / BEFORE / file.name
+    return file.parent / BACKUP_SUFFIX / file.name
 
 
-def _content(file: Path) -> bytes | None:
+def _read_content(file: Path) -> bytes | None:
     try:
         return file.read_bytes()
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
         return None
 
 
-def _write(file: Path, content: bytes, mode: int) -> None:
+def _replace_file(file: Path, content: bytes, mode: int) -> None:
     """Replace the file atomically, because git may be about to run it."""
     draft = file.with_name(f".{file.name}.hunch")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0), 0o600)
-    with os.fdopen(descriptor, "wb") as opened:
-        opened.write(content)
+    with os.fdopen(descriptor, "wb") as stream:
+        stream.write(content)
     draft.chmod(mode)
     draft.replace(file)
 
@@ -231,34 +231,34 @@ def _remove_if_empty(folder: Path) -> None:
         folder.rmdir()
 
 
-def _is_tracked(place: HookPlace, file: Path) -> bool:
-    return _asked(place.root, "ls-files", "--error-unmatch", "--", os.path.realpath(file.parent) + f"/{file.name}")
+def _is_tracked(hooks_folder: HooksFolder, file: Path) -> bool:
+    return _git_succeeds(hooks_folder.root, "ls-files", "--error-unmatch", "--", os.path.realpath(file.parent) + f"/{file.name}")
 
 
-def _is_ignored(place: HookPlace, file: Path) -> bool:
-    return _asked(place.root, "check-ignore", "--quiet", "--", os.path.realpath(file.parent) + f"/{file.name}")
+def _is_ignored(hooks_folder: HooksFolder, file: Path) -> bool:
+    return _git_succeeds(hooks_folder.root, "check-ignore", "--quiet", "--", os.path.realpath(file.parent) + f"/{file.name}")
 
 
-def _git(root: Path, *arguments: str) -> bytes:
+def _git_output(root: Path, *arguments: str) -> bytes:
     try:
-        done = _run(root, *arguments)
-        done.check_returncode()
+        result = _run_git(root, *arguments)
+        result.check_returncode()
     except (OSError, subprocess.SubprocessError) as error:
         raise CommandError(f"git {arguments[0]} failed in {root}: {error}") from error
-    return done.stdout.removesuffix(b"\n")
+    return result.stdout.removesuffix(b"\n")
 
 
-def _asked(root: Path, *arguments: str) -> bool:
-    return _run(root, *arguments).returncode == 0
+def _git_succeeds(root: Path, *arguments: str) -> bool:
+    return _run_git(root, *arguments).returncode == 0
 
 
-def _run(root: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+def _run_git(root: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
     """Run git without programs that the repository's own settings could make it start."""
     return subprocess.run(
         ["git", "-C", str(root), "-c", "core.fsmonitor=false", *arguments],
         capture_output=True,
         check=False,
-        timeout=_PATIENCE,
+        timeout=_GIT_TIMEOUT_SECONDS,
         stdin=subprocess.DEVNULL,
         env={name: value for name, value in os.environ.items() if name not in ("GIT_DIR", "GIT_WORK_TREE")},
     )

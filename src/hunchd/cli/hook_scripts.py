@@ -13,11 +13,11 @@ from typing import Final
 
 EVENTS: Final = ("post-commit", "post-checkout", "post-merge", "post-rewrite")
 # Suffix of an earlier hook that is not a shell script; hunchd's hook calls it.
-BEFORE: Final = "before-hunch"
+BACKUP_SUFFIX: Final = "before-hunch"
 SHEBANG: Final = b"#!/bin/sh\n"
 
 # Shell code of each event, indented as in the template.
-_TOLD: Final = {
+_EVENT_CODE: Final = {
     "post-commit": """\
     look
     rebasing || tell commit "\\"sha\\":\\"$sha\\""
@@ -45,8 +45,8 @@ _TOLD: Final = {
 """,
 }
 # git's standard input is read once, and restored for the rest of the script.
-_READ: Final = "hunch_rewritten=$(cat)\n"
-_GIVEN_BACK: Final = """\
+_READ_INPUT: Final = "hunch_rewritten=$(cat)\n"
+_RESTORE_INPUT: Final = """\
 if [ -n "$hunch_rewritten" ]; then
     exec <<HUNCH
 $hunch_rewritten
@@ -56,34 +56,34 @@ else
 fi
 """
 # The guard stops hooks that call each other in a circle.
-_CHAINED: Final = """\
+_CALL_PREVIOUS: Final = """\
 hunch_file=@FILE@
 case "|$HUNCH_CHAINED|" in *"|$hunch_file|"*) exit 0 ;; esac
 [ -x "${0%/*}/@BEFORE@/@EVENT@" ] || exit 0
 HUNCH_CHAINED="$HUNCH_CHAINED|$hunch_file" exec "${0%/*}/@BEFORE@/@EVENT@" "$@"
 """
-_MADE: Final = " (a file of hunch)"
-_BARE: Final = " (added a line end)"
+_CREATED_NOTE: Final = " (a file of hunch)"
+_LINE_END_NOTE: Final = " (added a line end)"
 
 _BLOCK: Final = re.compile(
     rb"# >>> hunch (?P<event>[a-z-]+)(?P<note>[^:\n]*):[^\n]*\n(?:.*?\n)?# <<< hunch <<<\n", re.DOTALL
 )
-_SHELL: Final = re.compile(
+_SHELL_SHEBANG: Final = re.compile(
     rb"#! ?/(?:usr/)?(?:local/)?bin/(?:env (?:-S )?)?(?:sh|bash|dash|ksh|ash)(?: -[A-Za-z]+)*\s*$"
 )
 
 
-def block(event: str, *, spool: Path, rendezvous: Path, note: str = "", chained: Path | None = None) -> bytes:
+def render_block(event: str, *, spool: Path, rendezvous: Path, note: str = "", chained_file: Path | None = None) -> bytes:
     """Return the lines for one event, for a script that sh runs.
 
     `chained` is the file that contains them, if they must call an earlier hook.
     """
-    rewrite = event == "post-rewrite"
-    text = _template()
+    is_rewrite = event == "post-rewrite"
+    text = _load_template()
     for name, value in (
-        ("TOLD", _TOLD[event].rstrip("\n")),
-        ("BEFORE", _READ if rewrite else ""),
-        ("AFTER", (_GIVEN_BACK if rewrite else "") + (_chain(chained) if chained is not None else "")),
+        ("TOLD", _EVENT_CODE[event].rstrip("\n")),
+        ("BEFORE", _READ_INPUT if is_rewrite else ""),
+        ("AFTER", (_RESTORE_INPUT if is_rewrite else "") + (_render_chain_call(chained_file) if chained_file is not None else "")),
         ("EVENT", event),
         ("NOTE", note),
         ("SPOOL", shlex.quote(str(spool))),
@@ -93,29 +93,29 @@ def block(event: str, *, spool: Path, rendezvous: Path, note: str = "", chained:
     return text.encode("utf-8", "surrogateescape")
 
 
-def own_script(event: str, *, spool: Path, rendezvous: Path, chained: Path | None = None) -> bytes:
+def render_own_script(event: str, *, spool: Path, rendezvous: Path, chained_file: Path | None = None) -> bytes:
     """Return a hook that contains only hunchd's lines."""
-    return SHEBANG + block(event, spool=spool, rendezvous=rendezvous, note=_MADE, chained=chained)
+    return SHEBANG + render_block(event, spool=spool, rendezvous=rendezvous, note=_CREATED_NOTE, chained_file=chained_file)
 
 
-def with_block(script: bytes, event: str, *, spool: Path, rendezvous: Path) -> bytes:
+def add_block(script: bytes, event: str, *, spool: Path, rendezvous: Path) -> bytes:
     """Insert hunchd's lines after the first line of a shell script."""
     first, end, rest = script.partition(b"\n")
-    return first + b"\n" + block(event, spool=spool, rendezvous=rendezvous, note="" if end else _BARE) + rest
+    return first + b"\n" + render_block(event, spool=spool, rendezvous=rendezvous, note="" if end else _LINE_END_NOTE) + rest
 
 
-def without_block(script: bytes) -> bytes | None:
+def remove_block(script: bytes) -> bytes | None:
     """Return the script without hunchd's lines.
 
     Returns None if it was created by hunchd.
     """
-    found = _BLOCK.search(script)
-    if found is None:
+    match = _BLOCK.search(script)
+    if match is None:
         return script
-    before, rest = script[: found.start()], script[found.end() :]
-    if found["note"] == _MADE.encode() and before == SHEBANG and not rest:
+    before, rest = script[: match.start()], script[match.end() :]
+    if match["note"] == _CREATED_NOTE.encode() and before == SHEBANG and not rest:
         return None
-    return before.removesuffix(b"\n") if found["note"] == _BARE.encode() else before + rest
+    return before.removesuffix(b"\n") if match["note"] == _LINE_END_NOTE.encode() else before + rest
 
 
 def has_block(script: bytes) -> bool:
@@ -124,18 +124,18 @@ def has_block(script: bytes) -> bool:
 
 def is_own(script: bytes) -> bool:
     """Return True if the script contains hunchd's lines only."""
-    return has_block(script) and without_block(script) is None
+    return has_block(script) and remove_block(script) is None
 
 
 def is_shell(script: bytes) -> bool:
     """Return True if lines of sh can be inserted into the script."""
-    return _SHELL.match(script.partition(b"\n")[0]) is not None and b"\0" not in script
+    return _SHELL_SHEBANG.match(script.partition(b"\n")[0]) is not None and b"\0" not in script
 
 
-def _chain(file: Path) -> str:
-    return _CHAINED.replace("@BEFORE@", BEFORE).replace("@FILE@", shlex.quote(str(file)))
+def _render_chain_call(file: Path) -> str:
+    return _CALL_PREVIOUS.replace("@BEFORE@", BACKUP_SUFFIX).replace("@FILE@", shlex.quote(str(file)))
 
 
 @cache
-def _template() -> str:
+def _load_template() -> str:
     return (Path(__file__).parent / "shell" / "hook.sh").read_text(encoding="utf-8")

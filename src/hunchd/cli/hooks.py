@@ -12,120 +12,120 @@ from pathlib import Path
 from typing import Any, Final
 
 from hunchd.cli.errors import CommandError
-from hunchd.cli.hook_files import HookPlace, clear_exclusions, look, place_of, put, take_out
+from hunchd.cli.hook_files import HooksFolder, clear_exclusions, list_hooks, find_hooks_folder, install_hook, uninstall_hook
 from hunchd.cli.hook_scripts import EVENTS
-from hunchd.cli.output import clean, note, print_json, table
-from hunchd.config.places import Places, make_private, places
+from hunchd.cli.output import strip_controls, print_note, print_json, format_table
+from hunchd.config.places import AppPaths, ensure_private_folder, resolve_app_paths
 
-_SHARED: Final = "core.hooksPath is shared with other repositories; the hooks report events of all of them."
-_TRACKED: Final = "The daemon notices commits itself while it runs, and others at its next start."
+_SHARED_NOTE: Final = "core.hooksPath is shared with other repositories; the hooks report events of all of them."
+_TRACKED_NOTE: Final = "The daemon notices commits itself while it runs, and others at its next start."
 
 
 def hooks(arguments: Namespace) -> int:
-    where = places()
+    paths = resolve_app_paths()
     if arguments.action == "uninstall" and arguments.everywhere:
-        return _uninstall_everywhere(where, as_json=arguments.json)
-    place = place_of(Path(arguments.path))
+        return _uninstall_everywhere(paths, as_json=arguments.json)
+    hooks_folder = find_hooks_folder(Path(arguments.path))
     if arguments.action == "install":
-        _install(place, where)
+        _install_hooks(hooks_folder, paths)
     elif arguments.action == "uninstall":
-        uninstall(place, where)
-    return _show(place, where, as_json=arguments.json)
+        uninstall_hooks(hooks_folder, paths)
+    return _print_hooks(hooks_folder, paths, as_json=arguments.json)
 
 
-def _install(place: HookPlace, where: Places) -> None:
-    if place.folder.exists() and not place.folder.is_dir():
-        raise CommandError(f"hooks are disabled here: core.hooksPath is {place.folder}.")
-    make_private(where.spool)  # hooks write nothing without it, so they stop with the daemon's data
-    made = not place.folder.exists()
-    place.folder.mkdir(parents=True, exist_ok=True)
-    _record(where, place.folder, {"root": str(place.root), "made": made})
+def _install_hooks(hooks_folder: HooksFolder, paths: AppPaths) -> None:
+    if hooks_folder.folder.exists() and not hooks_folder.folder.is_dir():
+        raise CommandError(f"hooks are disabled here: core.hooksPath is {hooks_folder.folder}.")
+    ensure_private_folder(paths.spool)  # hooks write nothing without it, so they stop with the daemon's data
+    is_created = not hooks_folder.folder.exists()
+    hooks_folder.folder.mkdir(parents=True, exist_ok=True)
+    _save_record(paths, hooks_folder.folder, {"root": str(hooks_folder.root), "made": is_created})
     for event in EVENTS:
-        put(place, event, where)
+        install_hook(hooks_folder, event, paths)
 
 
-def uninstall(place: HookPlace, where: Places) -> None:
+def uninstall_hooks(hooks_folder: HooksFolder, paths: AppPaths) -> None:
     """Uninstall the hooks and restore the previous ones."""
-    if place.folder.is_dir():
+    if hooks_folder.folder.is_dir():
         for event in EVENTS:
-            take_out(place, event)
-    clear_exclusions(place)
-    known = recorded(where).get(str(place.folder), {})
-    if known.get("made") and place.folder.is_dir() and not any(place.folder.iterdir()):
-        place.folder.rmdir()
-    _record(where, place.folder, None)
+            uninstall_hook(hooks_folder, event)
+    clear_exclusions(hooks_folder)
+    record = load_records(paths).get(str(hooks_folder.folder), {})
+    if record.get("made") and hooks_folder.folder.is_dir() and not any(hooks_folder.folder.iterdir()):
+        hooks_folder.folder.rmdir()
+    _save_record(paths, hooks_folder.folder, None)
 
 
-def uninstall_all(where: Places) -> list[str]:
+def uninstall_all_hooks(paths: AppPaths) -> list[str]:
     """Uninstall the hooks from every repository; return the roots."""
     roots = []
-    for folder, told in recorded(where).items():
-        root = Path(told["root"])
+    for folder, record in load_records(paths).items():
+        root = Path(record["root"])
         roots.append(str(root))
         if root.is_dir():
             try:
-                uninstall(place_of(root), where)
+                uninstall_hooks(find_hooks_folder(root), paths)
             except CommandError as error:  # the repository was removed, and its hooks with it
-                note(error.message)
-        _record(where, Path(folder), None)
+                print_note(error.message)
+        _save_record(paths, Path(folder), None)
     return roots
 
 
-def recorded(where: Places) -> dict[str, dict[str, Any]]:
+def load_records(paths: AppPaths) -> dict[str, dict[str, Any]]:
     """Return the folders with installed hooks: repository root, and whether hunchd created the folder."""
     try:
-        told = json.loads(_file(where).read_bytes())
+        records = json.loads(_records_file(paths).read_bytes())
     except (FileNotFoundError, ValueError):
         return {}
-    return told if isinstance(told, dict) else {}
+    return records if isinstance(records, dict) else {}
 
 
-def _uninstall_everywhere(where: Places, *, as_json: bool) -> int:
-    roots = uninstall_all(where)
+def _uninstall_everywhere(paths: AppPaths, *, as_json: bool) -> int:
+    roots = uninstall_all_hooks(paths)
     if as_json:
         print_json({"uninstalled": roots})
         return 0
     for root in roots:
-        print(f"{clean(root)}: uninstalled")
+        print(f"{strip_controls(root)}: uninstalled")
     if not roots:
-        note("no hooks are installed.")
+        print_note("no hooks are installed.")
     return 0
 
 
-def _record(where: Places, folder: Path, told: dict[str, Any] | None) -> None:
-    known = recorded(where)
-    before = known.pop(str(folder), None)
-    if told is None and before is None:
+def _save_record(paths: AppPaths, folder: Path, record: dict[str, Any] | None) -> None:
+    records = load_records(paths)
+    previous = records.pop(str(folder), None)
+    if record is None and previous is None:
         return
-    if told is not None:
-        known[str(folder)] = {**told, "made": told["made"] or bool(before and before.get("made"))}
-    make_private(where.data)
-    draft = _file(where).with_suffix(".new")
+    if record is not None:
+        records[str(folder)] = {**record, "made": record["made"] or bool(previous and previous.get("made"))}
+    ensure_private_folder(paths.data)
+    draft = _records_file(paths).with_suffix(".new")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "w") as file:
-        json.dump(known, file, indent=1)
-    draft.replace(_file(where))
+        json.dump(records, file, indent=1)
+    draft.replace(_records_file(paths))
 
 
-def _file(where: Places) -> Path:
-    return where.data / "hooks.json"
+def _records_file(paths: AppPaths) -> Path:
+    return paths.data / "hooks.json"
 
 
-def _show(place: HookPlace, where: Places, *, as_json: bool) -> int:
-    found = look(place, where)
+def _print_hooks(hooks_folder: HooksFolder, paths: AppPaths, *, as_json: bool) -> int:
+    hooks_found = list_hooks(hooks_folder, paths)
     if as_json:
-        told = {"folder": str(place.folder), "shared": place.shared, "hooks": [hook.json() for hook in found]}
-        print_json(told)
+        report = {"folder": str(hooks_folder.folder), "shared": hooks_folder.is_shared, "hooks": [hook.to_json() for hook in hooks_found]}
+        print_json(report)
         return 0
-    print(f"{clean(place.root)}: hooks in {clean(place.folder)}")
-    print(table(("hook", "state", ""), [(hook.event, hook.state, clean(hook.note)) for hook in found]))
-    if place.shared:
-        note(_SHARED)
-    if any(hook.state == "tracked" for hook in found):
-        note(_TRACKED)
-    was_installed = str(place.folder) in recorded(where)
+    print(f"{strip_controls(hooks_folder.root)}: hooks in {strip_controls(hooks_folder.folder)}")
+    print(format_table(("hook", "state", ""), [(hook.event, hook.state, strip_controls(hook.note)) for hook in hooks_found]))
+    if hooks_folder.is_shared:
+        print_note(_SHARED_NOTE)
+    if any(hook.state == "tracked" for hook in hooks_found):
+        print_note(_TRACKED_NOTE)
+    was_installed = str(hooks_folder.folder) in load_records(paths)
     if any(
-        hook.state in ("outdated", "missing") or (hook.state == "not installed" and was_installed) for hook in found
+        hook.state in ("outdated", "missing") or (hook.state == "not installed" and was_installed) for hook in hooks_found
     ):
-        note("another tool, or another installation, has rewritten these hooks; hunch hooks install restores them.")
+        print_note("another tool, or another installation, has rewritten these hooks; hunch hooks install restores them.")
     return 0

@@ -15,8 +15,8 @@ from typing import BinaryIO, Final, NamedTuple
 
 from hunchd.config.places import is_private
 
-_LINE: Final = 65_536  # bytes: longest header line
-_HEADERS: Final = 100  # lines
+_MAX_LINE_BYTES: Final = 65_536  # bytes: longest header line
+_MAX_HEADERS: Final = 100  # lines
 
 Body = bytes | Iterable[bytes]
 
@@ -29,11 +29,11 @@ class Address(NamedTuple):
     port: int
 
 
-class Malformed(OSError):
+class MalformedResponse(OSError):
     """The data received is not a complete HTTP response."""
 
 
-class Response:
+class HttpResponse:
     """Response whose body is not read yet.
 
     Close it, or read it to its end.
@@ -49,47 +49,47 @@ class Response:
         self._stream.close()
         self._connection.close()
 
-    def read(self) -> bytes:
+    def read_body(self) -> bytes:
         """Read the whole body. Raises Malformed if it is cut short."""
-        return b"".join(self.pieces())
+        return b"".join(self.iterate_pieces())
 
-    def lines(self) -> Iterator[bytes]:
+    def iterate_lines(self) -> Iterator[bytes]:
         """Yield the lines of the body with their newlines, as they arrive."""
-        rest = b""
-        for piece in self.pieces():
-            *whole, rest = (rest + piece).split(b"\n")
-            for line in whole:
+        partial_line = b""
+        for piece in self.iterate_pieces():
+            *complete, partial_line = (partial_line + piece).split(b"\n")
+            for line in complete:
                 yield line + b"\n"
-        if rest:
-            yield rest
+        if partial_line:
+            yield partial_line
 
-    def pieces(self) -> Iterator[bytes]:
+    def iterate_pieces(self) -> Iterator[bytes]:
         """Yield the body in pieces, as they arrive."""
         try:
             if self._headers.get("transfer-encoding", "").lower() == "chunked":
-                yield from self._chunks()
+                yield from self._iterate_chunks()
             elif "content-length" in self._headers:
-                yield self._exactly(int(self._headers["content-length"]))
+                yield self._read_exactly(int(self._headers["content-length"]))
             elif self.status not in (204, 304):
                 yield self._stream.read()
         except ValueError as error:
-            raise Malformed(f"invalid length in the response: {error}") from error
+            raise MalformedResponse(f"invalid length in the response: {error}") from error
         finally:
             self.close()
 
-    def _chunks(self) -> Iterator[bytes]:
-        while length := int(self._stream.readline(_LINE).split(b";")[0], 16):
-            yield self._exactly(length)
-            self._stream.readline(_LINE)
+    def _iterate_chunks(self) -> Iterator[bytes]:
+        while length := int(self._stream.readline(_MAX_LINE_BYTES).split(b";")[0], 16):
+            yield self._read_exactly(length)
+            self._stream.readline(_MAX_LINE_BYTES)
 
-    def _exactly(self, length: int) -> bytes:
+    def _read_exactly(self, length: int) -> bytes:
         content = self._stream.read(length)
         if len(content) < length:
-            raise Malformed("the response ended early")
+            raise MalformedResponse("the response ended early")
         return content
 
 
-def request(
+def send_request(
     address: Address,
     method: str,
     target: str,
@@ -97,7 +97,7 @@ def request(
     headers: Mapping[str, str],
     body: Body | None = None,
     timeout: float,
-) -> Response:
+) -> HttpResponse:
     """Send a request and wait for the head of the response.
 
     `timeout` (seconds) applies to each wait. Raises OSError.
@@ -105,17 +105,17 @@ def request(
     connection = connect(address, timeout=timeout)
     try:
         try:
-            _send(connection, method, target, headers, body)
+            _write_request(connection, method, target, headers, body)
         except (BrokenPipeError, ConnectionResetError):
             # A server may reject a request before it has read the whole body; its response has the reason.
             if body is None:
                 raise
         stream = connection.makefile("rb")
-        status, told = _head(stream)
+        status, response_headers = _read_head(stream)
     except BaseException:
         connection.close()
         raise
-    return Response(status, told, stream, connection)
+    return HttpResponse(status, response_headers, stream, connection)
 
 
 def connect(address: Address, *, timeout: float) -> socket.socket:
@@ -133,7 +133,7 @@ def connect(address: Address, *, timeout: float) -> socket.socket:
     return connection
 
 
-def _send(
+def _write_request(
     connection: socket.socket,
     method: str,
     target: str,
@@ -155,19 +155,19 @@ def _send(
         connection.sendall(b"0\r\n\r\n")
 
 
-def _head(stream: BinaryIO) -> tuple[int, dict[str, str]]:
+def _read_head(stream: BinaryIO) -> tuple[int, dict[str, str]]:
     """Read the status and the headers, with lower-case names."""
-    first = stream.readline(_LINE)
+    first = stream.readline(_MAX_LINE_BYTES)
     if not first:
-        raise Malformed("the connection was closed without a response")
+        raise MalformedResponse("the connection was closed without a response")
     version, _, rest = first.partition(b" ")
     if not version.startswith(b"HTTP/1.") or not rest[:3].isdigit():
-        raise Malformed("the response is not HTTP")
+        raise MalformedResponse("the response is not HTTP")
     headers: dict[str, str] = {}
-    for _ in range(_HEADERS):
-        line = stream.readline(_LINE).strip()
+    for _ in range(_MAX_HEADERS):
+        line = stream.readline(_MAX_LINE_BYTES).strip()
         if not line:
             return int(rest[:3]), headers
         name, _, value = line.decode("latin-1").partition(":")
         headers[name.strip().lower()] = value.strip()
-    raise Malformed("the response has too many headers")
+    raise MalformedResponse("the response has too many headers")

@@ -8,26 +8,26 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from typing import Final
 
-from hunchd.cli.command import KNOWN, RUN, Command
+from hunchd.cli.command import KNOWLEDGE_GROUP, COMMANDS_PACKAGE, Command
 from hunchd.protocol.steps import STEPS
 
 
-def _documents(parser: ArgumentParser) -> None:
+def _add_documents_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("prefix", nargs="?", default="/", metavar="PREFIX", help="such as /profile/ (default: all)")
 
 
-def _history(parser: ArgumentParser) -> None:
+def _add_history_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("subject", metavar="KEY|ID|PATH", help="the key of a fact, a memory, or a document")
     whose = parser.add_mutually_exclusive_group()
     whose.add_argument("--project", metavar="DIR", help="the project (default: the one you are in)")
     whose.add_argument("--everywhere", action="store_true", help="about you, in every project")
 
 
-def _undo(parser: ArgumentParser) -> None:
+def _add_undo_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("id", metavar="ID|PATH", help="a memory, a document, or a resolved contradiction")
 
 
-def _contradictions(parser: ArgumentParser) -> None:
+def _add_contradictions_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("action", nargs="?", choices=("resolve", "open"), help="resolve a contradiction, or report one")
     parser.add_argument("id", nargs="?", metavar="ID", help="as `hunch contradictions` prints it; for open a memory")
     parser.add_argument(
@@ -38,7 +38,7 @@ def _contradictions(parser: ArgumentParser) -> None:
     parser.add_argument("--all", action="store_true", help="resolved ones too")
 
 
-def _share(parser: ArgumentParser) -> None:
+def _add_share_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("names", nargs="*", metavar="ID|KEY", help="what to share; without any: a list")
     parser.add_argument("--all", action="store_true", help="everything shareable that you stated yourself")
     parser.add_argument("--list", action="store_true", help="what is shared, and what could be")
@@ -46,13 +46,13 @@ def _share(parser: ArgumentParser) -> None:
     parser.add_argument("--project", metavar="DIR", help="the repository (default: the one you are in)")
 
 
-def _unshare(parser: ArgumentParser) -> None:
+def _add_unshare_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("names", nargs="+", metavar="FILE|KEY", help="as `hunch share --list` shows it")
     parser.add_argument("--dry-run", action="store_true", help="show what would be removed, remove nothing")
     parser.add_argument("--project", metavar="DIR", help="the repository (default: the one you are in)")
 
 
-def _consolidate(parser: ArgumentParser) -> None:
+def _add_consolidate_arguments(parser: ArgumentParser) -> None:
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--dry-run", action="store_true", help="show what it would change, change nothing")
     what.add_argument("--undo", metavar="RUN", help="undo a run")
@@ -67,42 +67,42 @@ def _consolidate(parser: ArgumentParser) -> None:
 KNOWLEDGE_COMMANDS: Final = (
     Command(
         "documents",
-        KNOWN,
+        KNOWLEDGE_GROUP,
         "list documents by path: profile, reference, …",
         "Lists the documents of the knowledge base. `hunch edit PATH` opens one in your editor, new or not;\n"
         "`hunch show`, `history`, `undo` and `forget` take paths too.",
-        f"{RUN}.documents:documents",
-        _documents,
+        f"{COMMANDS_PACKAGE}.documents:documents",
+        _add_documents_arguments,
         ("hunch documents /profile/", "hunch edit /profile/preferences"),
     ),
     Command(
         "history",
-        KNOWN,
+        KNOWLEDGE_GROUP,
         "show when something changed, from what to what",
         "For the key of a fact: every value it had, since when, and its source. For a memory or a document:\n"
         "its earlier versions.",
-        f"{RUN}.past:history",
-        _history,
+        f"{COMMANDS_PACKAGE}.past:history",
+        _add_history_arguments,
         ('hunch history "package manager"', "hunch history /profile/preferences"),
     ),
     Command(
         "undo",
-        KNOWN,
+        KNOWLEDGE_GROUP,
         "undo the last change of a memory",
         "Restores a memory or a document as it was before its last change, or reopens a resolved contradiction.\n"
         "The undone version stays in the history. A forgotten memory cannot be restored.",
-        f"{RUN}.past:undo",
-        _undo,
+        f"{COMMANDS_PACKAGE}.past:undo",
+        _add_undo_arguments,
         ("hunch undo /profile/preferences",),
     ),
     Command(
         "contradictions",
-        KNOWN,
+        KNOWLEDGE_GROUP,
         "list and resolve contradictions",
         "Lists facts on which two equally trusted sources disagree. `resolve` decides which is right; the other stays\n"
         "in the history. `open` reports that two memories contradict each other.",
-        f"{RUN}.past:contradictions",
-        _contradictions,
+        f"{COMMANDS_PACKAGE}.past:contradictions",
+        _add_contradictions_arguments,
         (
             "hunch contradictions",
             'hunch contradictions resolve x01J9Z a --note "CI says so"',
@@ -111,24 +111,24 @@ KNOWLEDGE_COMMANDS: Final = (
     ),
     Command(
         "consolidate",
-        KNOWN,
+        KNOWLEDGE_GROUP,
         "condense, assess and forget memories",
         "Merges duplicates, shortens old episodes, links, doubts statements about removed code, and archives what was\n"
         "not used for three months. Runs every night. A run that makes search results worse is rolled back.",
-        f"{RUN}.consolidation:consolidate",
-        _consolidate,
+        f"{COMMANDS_PACKAGE}.consolidation:consolidate",
+        _add_consolidate_arguments,
         ("hunch consolidate --dry-run", "hunch consolidate", "hunch consolidate --undo r20260301030000ab12"),
     ),
     Command(
         "share",
-        KNOWN,
+        KNOWLEDGE_GROUP,
         "share facts, decisions, workflows with colleagues",
         "Writes the named memories as small text files below .hunch/ in the repository: review and commit them\n"
         "like code. Colleagues' daemons read them after a pull, as statements of the project, never as their own.\n"
         "Only what belongs to the project is shared: nothing private, nothing about people, no sessions; secrets\n"
         "are masked again.",
-        f"{RUN}.sharing:share",
-        _share,
+        f"{COMMANDS_PACKAGE}.sharing:share",
+        _add_share_arguments,
         (
             "hunch share --list",
             'hunch share "package manager" --dry-run',
@@ -137,12 +137,12 @@ KNOWLEDGE_COMMANDS: Final = (
     ),
     Command(
         "unshare",
-        KNOWN,
+        KNOWLEDGE_GROUP,
         "delete a shared file from the repository",
         "Deletes shared files, yours or others'. Your own memories stay; colleagues lose theirs when they pull the\n"
         "deletion.",
-        f"{RUN}.sharing:unshare",
-        _unshare,
+        f"{COMMANDS_PACKAGE}.sharing:unshare",
+        _add_unshare_arguments,
         ('hunch unshare "package manager"', "hunch unshare .hunch/decisions/session-storage.md"),
         asks_daemon=False,
     ),

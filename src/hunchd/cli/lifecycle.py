@@ -6,25 +6,25 @@ import os
 from argparse import Namespace
 
 from hunchd.cli.errors import NoDaemon
-from hunchd.cli.launching import DAEMON, end, holder, launch, running
+from hunchd.cli.launching import DAEMON_COMMAND, stop_process, find_lock_holder, launch_daemon, find_running
 from hunchd.cli.output import print_json
 from hunchd.protocol.rendezvous import Rendezvous
 
 
 def start(arguments: Namespace) -> int:
-    daemon = running()
+    daemon = find_running()
     if daemon is not None:
-        return _told(arguments, daemon, is_new=False)
+        return _print_daemon(arguments, daemon, is_new=False)
     if arguments.foreground:
-        os.execv(DAEMON[0], (*DAEMON, "--log-to-stderr"))  # this process becomes the daemon
-    return _told(arguments, launch(), is_new=True)
+        os.execv(DAEMON_COMMAND[0], (*DAEMON_COMMAND, "--log-to-stderr"))  # this process becomes the daemon
+    return _print_daemon(arguments, launch_daemon(), is_new=True)
 
 
 def stop(arguments: Namespace) -> int:
-    pid = holder()
+    pid = find_lock_holder()
     if pid is None:
         raise NoDaemon("no daemon is running.")
-    end(pid)
+    stop_process(pid)
     if arguments.json:
         print_json({"stopped": pid})
     else:
@@ -33,13 +33,13 @@ def stop(arguments: Namespace) -> int:
 
 
 def restart(arguments: Namespace) -> int:
-    pid = holder()
+    pid = find_lock_holder()
     if pid is not None:
-        end(pid)
-    return _told(arguments, launch(), is_new=True)
+        stop_process(pid)
+    return _print_daemon(arguments, launch_daemon(), is_new=True)
 
 
-def _told(arguments: Namespace, daemon: Rendezvous, *, is_new: bool) -> int:
+def _print_daemon(arguments: Namespace, daemon: Rendezvous, *, is_new: bool) -> int:
     """Print which daemon runs, without its token."""
     if arguments.json:
         print_json({"started": is_new, "pid": daemon.pid, "version": daemon.version, "url": daemon.url})

@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from hunchd.cli.errors import CommandError
-from hunchd.cli.output import clean
-from hunchd.config.places import places
+from hunchd.cli.output import strip_controls
+from hunchd.config.places import resolve_app_paths
 
-_LOOK: Final = 0.25  # seconds between two checks of a followed log
-_BLOCK: Final = 65_536  # bytes read at a time from the end
+_POLL_INTERVAL_SECONDS: Final = 0.25  # seconds between two checks of a followed log
+_BLOCK_BYTES: Final = 65_536  # bytes read at a time from the end
 # Format of the daemon's log, set in its `main`.
 _ENTRY: Final = re.compile(
     r"(?P<at>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}) (?P<level>[A-Z]+) (?P<part>[\w.]+): (?P<message>.*)"
@@ -29,23 +29,23 @@ _ENTRY: Final = re.compile(
 
 
 def logs(arguments: Namespace) -> int:
-    path = places().log_file
+    path = resolve_app_paths().log_file
     try:
         file = path.open("rb")
     except FileNotFoundError:
         raise CommandError(f"there is no log yet: {path}.", hint="hunch start starts the daemon.") from None
     with file:
-        shown = as_json if arguments.json else clean
-        for line in last_lines(file, arguments.lines):
-            print(shown(line))
+        format_line = to_json_line if arguments.json else strip_controls
+        for line in read_last_lines(file, arguments.lines):
+            print(format_line(line))
         sys.stdout.flush()  # a pipe is block-buffered: without this nothing appears until there is more
         if not arguments.follow:
             return 0
-        _follow(path, file, shown)
+        _follow_log(path, file, format_line)
     return 0
 
 
-def as_json(line: str) -> str:
+def to_json_line(line: str) -> str:
     """Convert a log line to a JSON object: time, level, logger and message.
 
     A line that continues the previous entry, as in a traceback, has only a message.
@@ -54,11 +54,11 @@ def as_json(line: str) -> str:
     if entry is None:
         return json.dumps({"message": line}, ensure_ascii=False)
     at = datetime.strptime(entry["at"], "%Y-%m-%d %H:%M:%S,%f").astimezone(UTC)  # the log is in local time
-    told = entry.groupdict() | {"at": at.isoformat().replace("+00:00", "Z")}
-    return json.dumps(told, ensure_ascii=False)
+    fields = entry.groupdict() | {"at": at.isoformat().replace("+00:00", "Z")}
+    return json.dumps(fields, ensure_ascii=False)
 
 
-def last_lines(file: BinaryIO, count: int) -> list[str]:
+def read_last_lines(file: BinaryIO, count: int) -> list[str]:
     """Return the last `count` lines.
 
     Reads from the end, so that a long log costs no more than a short one.
@@ -66,7 +66,7 @@ def last_lines(file: BinaryIO, count: int) -> list[str]:
     position = file.seek(0, os.SEEK_END)
     tail = b""
     while position > 0 and tail.count(b"\n") <= count:
-        start = max(0, position - _BLOCK)
+        start = max(0, position - _BLOCK_BYTES)
         file.seek(start)
         tail = file.read(position - start) + tail
         position = start
@@ -75,16 +75,16 @@ def last_lines(file: BinaryIO, count: int) -> list[str]:
     return lines[-count:] if count else []
 
 
-def _follow(path: Path, file: BinaryIO, shown: Callable[[str], str]) -> None:
+def _follow_log(path: Path, file: BinaryIO, format_line: Callable[[str], str]) -> None:
     """Print appended lines forever; follow a rotated log into its new file."""
     while True:
         for line in file:
-            print(shown(line.decode(errors="replace").rstrip("\n")), flush=True)
-        time.sleep(_LOOK)
+            print(format_line(line.decode(errors="replace").rstrip("\n")), flush=True)
+        time.sleep(_POLL_INTERVAL_SECONDS)
         try:
             rotated = path.stat().st_ino != os.fstat(file.fileno()).st_ino
         except FileNotFoundError:
             continue
         if rotated:
-            with path.open("rb") as newer:
-                return _follow(path, newer, shown)
+            with path.open("rb") as new_file:
+                return _follow_log(path, new_file, format_line)

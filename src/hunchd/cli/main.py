@@ -28,7 +28,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     _open_standard_streams()
     words = sys.argv[1:] if argv is None else argv
     if words[:2] == ["run", "--"] and len(words) > 2:
-        return _run_at_once(words[2:], alone=argv is None)
+        return _run_wrapped_command(words[2:], is_own_process=argv is None)
     from hunchd.cli.errors import CommandError
     from hunchd.domain.errors import HunchError
 
@@ -37,13 +37,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     try:
-        code = _run(words)
+        code = _run_command(words)
         sys.stdout.flush()
     except CommandError as error:
-        _say(error)
+        _print_error(error)
         return error.exit_code
     except HunchError as error:
-        _say(error)
+        _print_error(error)
         return 1
     except BrokenPipeError:
         # The reader has gone; Python would report it again when it flushes at exit.
@@ -52,7 +52,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except OSError as error:
-        _say(CommandError(_told(error), hint=_advice(error)))
+        _print_error(CommandError(_describe_os_error(error), hint=_suggest_fix(error)))
         return 1
     return code
 
@@ -67,7 +67,7 @@ def _open_standard_streams() -> None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115
 
 
-def _told(error: OSError) -> str:
+def _describe_os_error(error: OSError) -> str:
     if isinstance(error, FileNotFoundError) and error.filename is None:
         try:
             os.getcwd()  # noqa: PTH109 - pathlib is not loaded here
@@ -76,24 +76,24 @@ def _told(error: OSError) -> str:
     return f"{error.filename or 'system'}: {error.strerror or error}"
 
 
-def _advice(error: OSError) -> str | None:
+def _suggest_fix(error: OSError) -> str | None:
     if not isinstance(error, PermissionError) or not os.environ.get("HUNCHD_HOME") or os.name != "posix":
         return None
     from pathlib import Path
 
-    from hunchd.config.places import expanded, hint_of_foreign
+    from hunchd.config.places import expand_path, format_foreign_folder_hint
 
-    home, met = expanded(os.environ["HUNCHD_HOME"]).absolute(), Path(str(error.filename)).absolute()
-    if not met.is_relative_to(home):
+    home, path = expand_path(os.environ["HUNCHD_HOME"]).absolute(), Path(str(error.filename)).absolute()
+    if not path.is_relative_to(home):
         return None
     try:
         is_own = home.lstat().st_uid == os.geteuid()
     except OSError:  # in an inaccessible folder
         is_own = False
-    return f"chmod -R u+rwX {home}" if is_own else hint_of_foreign(home)
+    return f"chmod -R u+rwX {home}" if is_own else format_foreign_folder_hint(home)
 
 
-def _run_at_once(words: Sequence[str], *, alone: bool) -> int:
+def _run_wrapped_command(words: Sequence[str], *, is_own_process: bool) -> int:
     """Run `hunch run -- WORDS` without loading anything it does not need.
 
     The caller waits for the command. With `alone`, the process exits without cleaning up.
@@ -105,29 +105,29 @@ def _run_at_once(words: Sequence[str], *, alone: bool) -> int:
     except KeyboardInterrupt:
         code = INTERRUPTED
     except OSError as error:
-        os.write(2, f"hunch: {_told(error)}\n".encode("utf-8", "replace"))
+        os.write(2, f"hunch: {_describe_os_error(error)}\n".encode("utf-8", "replace"))
         code = 1
-    if alone:
+    if is_own_process:
         os._exit(code)
     return code
 
 
-def _run(argv: Sequence[str]) -> int:
+def _run_command(argv: Sequence[str]) -> int:
     if argv[:1] == ["agent-hook"] and len(argv) == 2 and not argv[1].startswith("-"):
         from hunchd.cli.agents.hook import answer_hook
 
         return answer_hook(argv[1])  # an agent is waiting: do not import the table of all commands
     from importlib import import_module
 
-    from hunchd.cli.parser import parse
+    from hunchd.cli.parser import parse_arguments
 
-    arguments = parse(argv)
+    arguments = parse_arguments(argv)
     module, _, function = arguments.runs.partition(":")
     command: Callable[[Namespace], int] = getattr(import_module(module), function)
     return command(arguments)
 
 
-def _say(error: HunchError) -> None:
+def _print_error(error: HunchError) -> None:
     print(f"hunch: {error.message}", file=sys.stderr)
     if error.hint:
         print(f"       {error.hint}", file=sys.stderr)

@@ -15,11 +15,11 @@ import time
 from argparse import Namespace
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
-from hunchd.cli.errors import NoDaemon, Refused, WrongUsage
+from hunchd.cli.errors import NoDaemon, RequestRejected, WrongUsage
 from hunchd.domain.errors import HunchError
 from hunchd.protocol.mcp import wire
-from hunchd.protocol.mcp.asking import Answer, Ask, Conversation, Pause, Trouble
-from hunchd.protocol.mcp.focus import Focus
+from hunchd.protocol.mcp.asking import Result, DaemonRequest, Conversation, Pause, RequestFailed
+from hunchd.protocol.mcp.focus import ProjectResolver
 
 # The client and the repository search are imported with the first call: an agent starts its servers and waits for
 # their list of tools long before it calls one.
@@ -27,48 +27,48 @@ if TYPE_CHECKING:
     from hunchd.cli.client import Client
 
 # After end of input, pending responses are still sent for this long.
-_LAST_ANSWERS: Final = 10.0  # seconds
+_SHUTDOWN_SECONDS: Final = 10.0  # seconds
 # Concurrent requests to the daemon, which bounds the requests of all its clients.
-_AT_ONCE: Final = 4
+_MAX_CONCURRENT_REQUESTS: Final = 4
 # The project's folder, set by agents that start servers in another folder.
-_PLACE_VARIABLE: Final = "CLAUDE_PROJECT_DIR"
+_PROJECT_VARIABLE: Final = "CLAUDE_PROJECT_DIR"
 
 
 def serve(arguments: Namespace) -> int:
     """Serve until standard input ends."""
-    place = os.path.realpath(arguments.project or os.environ.get(_PLACE_VARIABLE) or ".")
-    if not os.path.isdir(place):  # noqa: PTH112 - pathlib is not loaded here
-        raise WrongUsage(f"no such folder: {place!r}.")
+    folder = os.path.realpath(arguments.project or os.environ.get(_PROJECT_VARIABLE) or ".")
+    if not os.path.isdir(folder):  # noqa: PTH112 - pathlib is not loaded here
+        raise WrongUsage(f"no such folder: {folder!r}.")
     # Stray output must not mix with the messages, so it goes to standard error.
-    answers, sys.stdout = sys.stdout.buffer, sys.stderr
-    server = StdioServer(Focus(place, root_of), Daemon(start=not arguments.no_start), answers)
-    server.read(sys.stdin.buffer)
+    output, sys.stdout = sys.stdout.buffer, sys.stderr
+    server = StdioServer(ProjectResolver(folder, find_root), ConversationDriver(start=not arguments.no_start), output)
+    server.serve(sys.stdin.buffer)
     return 0
 
 
-def root_of(path: str) -> str | None:
+def find_root(path: str) -> str | None:
     """Return the root of the repository that contains a path."""
     from pathlib import Path
 
-    from hunchd.repository.layout import find
+    from hunchd.repository.layout import find_repository
 
-    layout = find(Path(path))
-    return str(layout.root) if layout is not None and not layout.trouble else None
+    layout = find_repository(Path(path))
+    return str(layout.root) if layout is not None and not layout.problem else None
 
 
-class Daemon:
+class ConversationDriver:
     """Driver of conversations, with whichever daemon runs at the moment."""
 
     def __init__(self, *, start: bool) -> None:
         self._start = start
         self._client: Client | None = None
 
-    def hold(self, conversation: Conversation[Answer]) -> Answer:
+    def drive(self, conversation: Conversation[Result]) -> Result:
         """Drive the conversation to its result.
 
         Blocks; several threads may drive one each.
         """
-        step: Ask | Pause
+        step: DaemonRequest | Pause
         try:
             step = next(conversation)
             while True:
@@ -77,50 +77,50 @@ class Daemon:
                     step = conversation.send(None)
                     continue
                 try:
-                    told = self.ask(step)
-                except Trouble as trouble:
+                    result = self.send(step)
+                except RequestFailed as trouble:
                     step = conversation.throw(trouble)
                 else:
-                    step = conversation.send(told)
-        except StopIteration as done:
-            outcome: Answer = done.value
+                    step = conversation.send(result)
+        except StopIteration as stop:
+            outcome: Result = stop.value
             return outcome
 
-    def ask(self, ask: Ask) -> Any:
+    def send(self, request: DaemonRequest) -> Any:
         """Return the daemon's response.
 
         Reconnect once if the daemon is gone or has another token.
         """
-        known = self._client
-        if known is not None:
+        client_before = self._client
+        if client_before is not None:
             try:
-                return _sent(known, ask)
+                return _send_request(client_before, request)
             except NoDaemon:
                 self._client = None
-            except Refused as refused:
-                if refused.status != 401:
-                    raise _trouble(refused) from refused
+            except RequestRejected as rejection:
+                if rejection.status != 401:
+                    raise _to_request_failed(rejection) from rejection
                 self._client = None
         from hunchd.cli.launching import connect
 
         try:
             self._client = client = connect(start=self._start)
-            return _sent(client, ask)
-        except Refused as refused:
-            raise _trouble(refused) from refused
+            return _send_request(client, request)
+        except RequestRejected as rejection:
+            raise _to_request_failed(rejection) from rejection
         except (HunchError, OSError) as error:
-            raise Trouble(
+            raise RequestFailed(
                 f"hunchd is unavailable: {error}",
                 hint="continue without it, nothing else depends on it; `hunch doctor` shows the user the cause",
             ) from error
 
 
-def _sent(client: Client, ask: Ask) -> Any:
-    return client.get(ask.path) if ask.body is None else client.post(ask.path, ask.body)
+def _send_request(client: Client, request: DaemonRequest) -> Any:
+    return client.get(request.path) if request.body is None else client.post(request.path, request.body)
 
 
-def _trouble(refused: Refused) -> Trouble:
-    return Trouble(refused.message, hint=refused.hint, status=refused.status)
+def _to_request_failed(rejection: RequestRejected) -> RequestFailed:
+    return RequestFailed(rejection.message, hint=rejection.hint, status=rejection.status)
 
 
 class StdioServer:
@@ -130,75 +130,75 @@ class StdioServer:
     answered.
     """
 
-    def __init__(self, focus: Focus, daemon: Daemon, answers: BinaryIO) -> None:
-        self._focus = focus
-        self._daemon = daemon
-        self._answers = answers
-        self._writing = threading.Lock()
-        self._slots = threading.BoundedSemaphore(_AT_ONCE)
-        self._running: dict[str, threading.Thread] = {}
+    def __init__(self, resolver: ProjectResolver, driver: ConversationDriver, output: BinaryIO) -> None:
+        self._resolver = resolver
+        self._driver = driver
+        self._output = output
+        self._write_lock = threading.Lock()
+        self._slots = threading.BoundedSemaphore(_MAX_CONCURRENT_REQUESTS)
+        self._threads: dict[str, threading.Thread] = {}
 
-    def read(self, messages: BinaryIO) -> None:
+    def serve(self, messages: BinaryIO) -> None:
         for line in messages:
             if line.strip():
-                self._take(line)
-        deadline = time.monotonic() + _LAST_ANSWERS
-        for thread in list(self._running.values()):
+                self._handle_line(line)
+        deadline = time.monotonic() + _SHUTDOWN_SECONDS
+        for thread in list(self._threads.values()):
             thread.join(max(0.0, deadline - time.monotonic()))
 
-    def _take(self, line: bytes) -> None:
+    def _handle_line(self, line: bytes) -> None:
         try:
             message = json.loads(line)
         except (ValueError, RecursionError):
-            self._write(wire.error(None, wire.Refusal(wire.PARSE_ERROR, "a line is one message in JSON")))
+            self._write_response(wire.error_response(None, wire.JsonRpcError(wire.PARSE_ERROR, "a line is one message in JSON")))
             return
         if wire.is_request(message):
-            self._begin(message)
+            self._start_request(message)
         elif wire.is_notification(message):
             if message["method"] == "notifications/cancelled":
-                self._running.pop(_key(message.get("params", {}).get("requestId")), None)
+                self._threads.pop(_request_key(message.get("params", {}).get("requestId")), None)
         elif not (isinstance(message, dict) and ("result" in message or "error" in message)):
-            refusal = wire.Refusal(wire.INVALID_REQUEST, "a message is one JSON-RPC 2.0 request or notification")
-            self._write(wire.error(message.get("id") if isinstance(message, dict) else None, refusal))
+            refusal = wire.JsonRpcError(wire.INVALID_REQUEST, "a message is one JSON-RPC 2.0 request or notification")
+            self._write_response(wire.error_response(message.get("id") if isinstance(message, dict) else None, refusal))
 
-    def _begin(self, request: dict[str, Any]) -> None:
+    def _start_request(self, request: dict[str, Any]) -> None:
         """Start a request.
 
         Answer at once, in order, if it needs no daemon.
         """
-        conversation = wire.answer(request, self._focus, stateless=wire.is_stateless(request))
-        key = _key(request["id"])
-        if request["method"] not in wire.ASKS_DAEMON:
-            self._write(self._daemon.hold(conversation))
+        conversation = wire.answer_request(request, self._resolver, stateless=wire.is_stateless(request))
+        key = _request_key(request["id"])
+        if request["method"] not in wire.DAEMON_METHODS:
+            self._write_response(self._driver.drive(conversation))
             return
-        thread = threading.Thread(target=self._finish, args=(request["id"], conversation), daemon=True)
-        self._running[key] = thread
+        thread = threading.Thread(target=self._finish_request, args=(request["id"], conversation), daemon=True)
+        self._threads[key] = thread
         thread.start()
 
-    def _finish(self, identifier: Any, conversation: Conversation[dict[str, Any]]) -> None:
+    def _finish_request(self, identifier: Any, conversation: Conversation[dict[str, Any]]) -> None:
         try:
             with self._slots:
-                response = self._daemon.hold(conversation)
+                response = self._driver.drive(conversation)
         except Exception:  # a bug must not leave the agent without a response
             import logging  # its import takes a tenth of each start
 
             logging.getLogger(__name__).exception("a request to hunch mcp failed")
-            response = wire.error(identifier, wire.Refusal(wire.INTERNAL_ERROR, "internal error in hunchd"))
-        key = _key(identifier)
-        if self._running.get(key) is threading.current_thread():  # otherwise it was cancelled
-            self._write(response)
-            self._running.pop(key, None)
+            response = wire.error_response(identifier, wire.JsonRpcError(wire.INTERNAL_ERROR, "internal error in hunchd"))
+        key = _request_key(identifier)
+        if self._threads.get(key) is threading.current_thread():  # otherwise it was cancelled
+            self._write_response(response)
+            self._threads.pop(key, None)
 
-    def _write(self, response: dict[str, Any]) -> None:
+    def _write_response(self, response: dict[str, Any]) -> None:
         line = json.dumps(response, separators=(",", ":")).encode("ascii") + b"\n"
-        with self._writing:
+        with self._write_lock:
             try:
-                self._answers.write(line)
-                self._answers.flush()
+                self._output.write(line)
+                self._output.flush()
             except (BrokenPipeError, ValueError):
                 os._exit(0)  # the reader has gone, and the main thread would keep reading
 
 
-def _key(identifier: Any) -> str:
+def _request_key(identifier: Any) -> str:
     """Return a key that distinguishes the ids 1 and "1"."""
     return repr(identifier)

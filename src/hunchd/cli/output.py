@@ -21,7 +21,7 @@ GREEN: Final = "32"
 YELLOW: Final = "33"
 
 # Everything that could move the cursor, retitle the window or reverse the text; tab and newline stay.
-_CONTROLS: Final = {
+_CONTROL_CHARACTERS: Final = {
     **dict.fromkeys((*range(9), *range(11, 32), *range(127, 160))),
     **dict.fromkeys((0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))),
 }
@@ -31,21 +31,21 @@ def print_json(value: Any) -> None:
     print(json.dumps(value, indent=2, ensure_ascii=False))
 
 
-def clean(text: object) -> str:
+def strip_controls(text: object) -> str:
     """Remove characters that control a terminal.
 
     The text may come from anybody's repository.
     """
-    return str(text).translate(_CONTROLS)
+    return str(text).translate(_CONTROL_CHARACTERS)
 
 
-def line(text: object, width: int = 100) -> str:
+def format_line(text: object, width: int = 100) -> str:
     """Return `text` on one line of at most `width` characters."""
-    flat = " ".join(clean(text).split())
+    flat = " ".join(strip_controls(text).split())
     return flat if len(flat) <= width else flat[: width - 1].rstrip() + "…"
 
 
-def coloured(text: str, colour: str, stream: TextIO | None = None) -> str:
+def colourize(text: str, colour: str, stream: TextIO | None = None) -> str:
     return f"\033[{colour}m{text}\033[0m" if wants_colour(stream or sys.stdout) else text
 
 
@@ -53,7 +53,7 @@ def wants_colour(stream: TextIO) -> bool:
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
-def table(header: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()) -> str:
+def format_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()) -> str:
     """Format aligned columns; those with an index in `right` are right-aligned."""
     cells = [tuple(header), *(tuple(" ".join(cell.splitlines()) for cell in row) for row in rows)]
     widths = [max(len(row[column]) for row in cells) for column in range(len(header))]
@@ -64,16 +64,16 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequen
         ).rstrip()
         for row in cells
     ]
-    return "\n".join((coloured(lines[0], BOLD), *lines[1:]))
+    return "\n".join((colourize(lines[0], BOLD), *lines[1:]))
 
 
-def number(value: object) -> str:
+def format_number(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def size(count: float) -> str:
+def format_size(count: float) -> str:
     """Format a number of bytes for people."""
     for unit in ("B", "kB", "MB", "GB"):
         if count < 1000:
@@ -82,7 +82,7 @@ def size(count: float) -> str:
     return f"{count:.1f} TB"
 
 
-def span(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """Format a duration for people."""
     for length, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
         if seconds >= length:
@@ -90,38 +90,38 @@ def span(seconds: float) -> str:
     return f"{seconds:.0f} s"
 
 
-def ago(moment: str | None, *, now: datetime | None = None) -> str:
+def format_age(time: str | None, *, now: datetime | None = None) -> str:
     """Format how long ago an ISO 8601 time was.
 
     Returns an unreadable one unchanged.
     """
-    if not moment:
+    if not time:
         return "never"
     try:
-        then = datetime.fromisoformat(moment)
+        parsed = datetime.fromisoformat(time)
     except ValueError:
-        return clean(moment)
-    if then.tzinfo is None:
-        then = then.replace(tzinfo=UTC)
-    seconds = ((now or datetime.now(UTC)) - then).total_seconds()
-    return f"{span(seconds)} ago" if seconds >= 1 else "now"
+        return strip_controls(time)
+    if parsed.tzinfo is None:
+        parsed = parsed.replace(tzinfo=UTC)
+    seconds = ((now or datetime.now(UTC)) - parsed).total_seconds()
+    return f"{format_duration(seconds)} ago" if seconds >= 1 else "now"
 
 
-def note(text: str) -> None:
+def print_note(text: str) -> None:
     """Print a remark that is not part of the result to standard error."""
-    print(coloured(f"hunch: {text}", DIM, sys.stderr), file=sys.stderr)
+    print(colourize(f"hunch: {text}", DIM, sys.stderr), file=sys.stderr)
 
 
-def confirm(question: str, *, yes: bool, otherwise: str) -> None:
+def require_confirmation(question: str, *, is_confirmed: bool, otherwise: str) -> None:
     """Ask for confirmation unless `yes`.
 
     Raises CommandError with the message `otherwise` if it is denied.
     """
-    if not yes and not _confirmed(question):
+    if not is_confirmed and not _ask_user(question):
         raise CommandError(otherwise, hint="Answer yes, or use --yes.")
 
 
-def _confirmed(question: str) -> bool:
+def _ask_user(question: str) -> bool:
     """Return True if the user at the terminal confirms.
 
     Returns False without a terminal.

@@ -15,47 +15,47 @@ from hunchd.cli.commands import COMMANDS
 from hunchd.cli.errors import WrongUsage
 
 
-class Parser(argparse.ArgumentParser):
+class CommandParser(argparse.ArgumentParser):
     """Parser that raises errors, for `main` to print like every other error."""
 
     def error(self, message: str) -> NoReturn:
-        raise WrongUsage(self._with_choices(message), hint=f"{self.prog} --help shows what it takes.")
+        raise WrongUsage(self._add_choices(message), hint=f"{self.prog} --help shows what it takes.")
 
-    def _with_choices(self, message: str) -> str:
+    def _add_choices(self, message: str) -> str:
         """Add the allowed values to a message about required arguments."""
         head, required, names = message.partition("are required: ")
         choices = {str(each.metavar or each.dest): each.choices for each in self._actions if not each.option_strings}
-        told = [
-            f"{name} ({', '.join(map(str, may))})" if (may := choices.get(name)) else name for name in names.split(", ")
+        described = [
+            f"{name} ({', '.join(map(str, allowed))})" if (allowed := choices.get(name)) else name for name in names.split(", ")
         ]
-        return f"{head}{required}{', '.join(told)}"
+        return f"{head}{required}{', '.join(described)}"
 
 
-def parse(argv: Sequence[str]) -> argparse.Namespace:
+def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
     """Parse the arguments.
 
     `runs` names the function to call. `--help` and `--version` print and exit.
     """
     if not argv:
-        print(overview())
+        print(render_overview())
         raise SystemExit(0)
     name = argv[0]
     if name in ("-h", "--help", "help"):
         if name == "help" and len(argv) > 1:
-            return parse([argv[1], "--help"])
-        print(overview())
+            return parse_arguments([argv[1], "--help"])
+        print(render_overview())
         raise SystemExit(0)
     if name in ("-V", "--version"):
         print(f"hunch {__version__}")
         raise SystemExit(0)
     command = next((each for each in COMMANDS if each.name == name), None)
     if command is None:
-        raise WrongUsage(_unknown(name), hint="hunch --help lists the commands.")
-    return parser_of(command).parse_args(argv[1:], argparse.Namespace(runs=command.runs))
+        raise WrongUsage(_describe_unknown(name), hint="hunch --help lists the commands.")
+    return build_parser(command).parse_args(argv[1:], argparse.Namespace(runs=command.runs))
 
 
-def parser_of(command: Command) -> argparse.ArgumentParser:
-    parser = Parser(
+def build_parser(command: Command) -> argparse.ArgumentParser:
+    parser = CommandParser(
         prog=f"hunch {command.name}",
         description=command.description,
         epilog="\n".join(("examples:", *(f"  {example}" for example in command.examples)))
@@ -72,7 +72,7 @@ def parser_of(command: Command) -> argparse.ArgumentParser:
     return parser
 
 
-def overview() -> str:
+def render_overview() -> str:
     """Return the text that `hunch` alone prints: one line per command, by group."""
     width = max(len(command.name) for command in COMMANDS) + 2
     lines = [
@@ -90,10 +90,10 @@ def overview() -> str:
     return "\n".join(lines)
 
 
-def _unknown(name: str) -> str:
+def _describe_unknown(name: str) -> str:
     if name.startswith("-"):
         return f"options come after the command: hunch COMMAND {name}"
     import difflib  # only mistakes need it
 
-    near = difflib.get_close_matches(name, [command.name for command in COMMANDS], n=1)
-    return f"unknown command {name!r}." + (f" Did you mean {near[0]!r}?" if near else "")
+    matches = difflib.get_close_matches(name, [command.name for command in COMMANDS], n=1)
+    return f"unknown command {name!r}." + (f" Did you mean {matches[0]!r}?" if matches else "")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import Any
 
-from hunchd.cli.client import Client, part
-from hunchd.cli.documents import address_of, is_document
-from hunchd.cli.errors import Refused, WrongUsage
+from hunchd.cli.client import Client, quote_segment
+from hunchd.cli.documents import document_address, is_document
+from hunchd.cli.errors import RequestRejected, WrongUsage
 from hunchd.cli.launching import connect
-from hunchd.cli.output import BOLD, DIM, ago, clean, coloured, line, note, print_json
-from hunchd.cli.targets import items, root_or_none
+from hunchd.cli.output import BOLD, DIM, format_age, strip_controls, colourize, format_line, print_note, print_json
+from hunchd.cli.targets import get_items, find_project_root_or_none
 
 RESOLUTIONS = {"a": "a_wins", "b": "b_wins", "both": "both_valid", "merged": "merged"}
 
@@ -21,45 +21,45 @@ def undo(arguments: Namespace) -> int:
     Reopens a contradiction if that was resolved.
     """
     client = connect(start=not arguments.no_start)
-    identity = _identity(client, arguments.id)
-    memory = client.post(f"/memories/{part(identity)}/undo", {})
+    identity = _resolve_id(client, arguments.id)
+    memory = client.post(f"/memories/{quote_segment(identity)}/undo", {})
     if arguments.json:
         print_json(memory)
     else:
-        said = memory.get("title") if is_document(arguments.id) else memory.get("content")
-        gone = "removed" if memory.get("status") == "archived" else line(said)
-        print(f"{clean(arguments.id)}: restored: {gone}")
+        text = memory.get("title") if is_document(arguments.id) else memory.get("content")
+        result = "removed" if memory.get("status") == "archived" else format_line(text)
+        print(f"{strip_controls(arguments.id)}: restored: {result}")
     return 0
 
 
 def history(arguments: Namespace) -> int:
     """Print the changes of a key, or versions of a memory."""
     client = connect(start=not arguments.no_start)
-    question = {"key": arguments.subject, "project": None if arguments.everywhere else root_or_none(arguments.project)}
+    question = {"key": arguments.subject, "project": None if arguments.everywhere else find_project_root_or_none(arguments.project)}
     try:
-        told = client.get("/facts", **{name: value for name, value in question.items() if value is not None})
-    except Refused as refusal:
+        fact = client.get("/facts", **{name: value for name, value in question.items() if value is not None})
+    except RequestRejected as refusal:
         if refusal.status != 404:
             raise
-        return _versions(client, arguments)
+        return _print_versions(client, arguments)
     if arguments.json:
-        print_json(told)
+        print_json(fact)
         return 0
-    for change in told["changes"]:
+    for change in fact["changes"]:
         before, after = change["from"] or "–", change["to"] or "–"
         print(
-            f"{clean(change['at'][:10])}  {clean(before)} → {coloured(clean(after), BOLD)}  {_origin(change['source'])}"
+            f"{strip_controls(change['at'][:10])}  {strip_controls(before)} → {colourize(strip_controls(after), BOLD)}  {_format_origin(change['source'])}"
         )
-    for claim in told["rejected"]:
-        print(coloured(f"rejected: {line(claim['value'])}  {_origin(claim['source'])}", DIM))
+    for claim in fact["rejected"]:
+        print(colourize(f"rejected: {format_line(claim['value'])}  {_format_origin(claim['source'])}", DIM))
     return 0
 
 
-def _versions(client: Client, arguments: Namespace) -> int:
+def _print_versions(client: Client, arguments: Namespace) -> int:
     try:
-        identity = _identity(client, arguments.subject)
-        versions = items(client.get(f"/memories/{part(identity)}/history"))
-    except Refused as refusal:
+        identity = _resolve_id(client, arguments.subject)
+        versions = get_items(client.get(f"/memories/{quote_segment(identity)}/history"))
+    except RequestRejected as refusal:
         if refusal.status != 404:
             raise
         raise WrongUsage(f"{arguments.subject!r} is neither a key, a memory nor a document.") from refusal
@@ -67,7 +67,7 @@ def _versions(client: Client, arguments: Namespace) -> int:
         print_json(versions)
         return 0
     for version in versions:
-        print(f"{ago(version.get('valid_from') or version['at'])}: {line(version.get('value') or version['content'])}")
+        print(f"{format_age(version.get('valid_from') or version['at'])}: {format_line(version.get('value') or version['content'])}")
     return 0
 
 
@@ -76,66 +76,66 @@ def contradictions(arguments: Namespace) -> int:
     client = connect(start=not arguments.no_start)
     match arguments.action:
         case "resolve":
-            return _resolve(client, arguments)
+            return _resolve_contradiction(client, arguments)
         case "open":
-            return _open(client, arguments)
+            return _report_contradiction(client, arguments)
     status = "all" if arguments.all else "open"
     answer = client.get("/contradictions", status=status)
     if arguments.json:
         print_json(answer)
         return 0
-    projects = {project["id"]: project["name"] for project in items(client.get("/projects"))}
-    for found in items(answer):
-        owner = projects.get(found["a"].get("project"))
-        where = f" · {clean(owner)}" if owner and len(projects) > 1 else ""
-        settled = f" · {found['resolution']}" if found.get("resolution") else ""
-        print(coloured(f"{clean(found['id'])}  {line(found['reason'])}{where}{settled}", BOLD))
+    projects = {project["id"]: project["name"] for project in get_items(client.get("/projects"))}
+    for contradiction in get_items(answer):
+        owner = projects.get(contradiction["a"].get("project"))
+        project_note = f" · {strip_controls(owner)}" if owner and len(projects) > 1 else ""
+        resolution = f" · {contradiction['resolution']}" if contradiction.get("resolution") else ""
+        print(colourize(f"{strip_controls(contradiction['id'])}  {format_line(contradiction['reason'])}{project_note}{resolution}", BOLD))
         for name in ("a", "b"):
-            side = found[name]
-            print(f"    {name}: {line(side.get('title'))}  {_origin(side.get('source', {}))}, {ago(side.get('at'))}")
+            side = contradiction[name]
+            print(f"    {name}: {format_line(side.get('title'))}  {_format_origin(side.get('source', {}))}, {format_age(side.get('at'))}")
     if not answer["items"]:
-        note("no open contradictions." if status == "open" else "no contradictions.")
+        print_note("no open contradictions." if status == "open" else "no contradictions.")
     return 0
 
 
-def _resolve(client: Client, arguments: Namespace) -> int:
+def _resolve_contradiction(client: Client, arguments: Namespace) -> int:
     if not arguments.id or not arguments.other:
         raise WrongUsage("which is right? hunch contradictions resolve ID a|b|both|merged")
     resolution = RESOLUTIONS.get(arguments.other, arguments.other)
     if resolution not in RESOLUTIONS.values():
         raise WrongUsage(f"the resolution must be a, b, both or merged; got {arguments.other!r}.")
     body = {"resolution": resolution, "note": arguments.note, "value": arguments.value}
-    address = f"/contradictions/{part(arguments.id)}/resolve"
-    settled = client.post(address, {name: value for name, value in body.items() if value})
+    address = f"/contradictions/{quote_segment(arguments.id)}/resolve"
+    resolved = client.post(address, {name: value for name, value in body.items() if value})
     if arguments.json:
-        print_json(settled)
+        print_json(resolved)
     else:
-        print(f"{clean(arguments.id)}: resolved. hunch undo {clean(arguments.id)} reopens it.")
+        print(f"{strip_controls(arguments.id)}: resolved. hunch undo {strip_controls(arguments.id)} reopens it.")
     return 0
 
 
-def _open(client: Client, arguments: Namespace) -> int:
+def _report_contradiction(client: Client, arguments: Namespace) -> int:
     if not arguments.id or not arguments.other:
         raise WrongUsage("which two? hunch contradictions open ID ID")
-    told = client.post("/contradictions", {"a": arguments.id, "b": arguments.other, "note": arguments.note or ""})
+    contradiction = client.post("/contradictions", {"a": arguments.id, "b": arguments.other, "note": arguments.note or ""})
     if arguments.json:
-        print_json(told)
-    elif told["status"] == "open":
+        print_json(contradiction)
+    elif contradiction["status"] == "open":
         print(
-            f"{clean(told['id'])}: open. hunch contradictions resolve {clean(told['id'])} a|b|both|merged resolves it."
+            f"{strip_controls(contradiction['id'])}: open. hunch contradictions resolve {strip_controls(contradiction['id'])} a|b|both|merged resolves it."
         )
     else:
-        print(f"{clean(told['id'])}: already resolved ({clean(told['resolution'])}).")
+        print(f"{strip_controls(contradiction['id'])}: already resolved ({strip_controls(contradiction['resolution'])}).")
     return 0
 
 
-def _identity(client: Client, subject: str) -> str:
+def _resolve_id(client: Client, subject: str) -> str:
     """Return the id of a memory, or of the document at a path."""
-    return str(client.get(address_of(subject))["id"]) if is_document(subject) else subject
+    return str(client.get(document_address(subject))["id"]) if is_document(subject) else subject
 
 
-def _origin(source: dict[str, Any]) -> str:
-    asked = "an agent" if source.get("client") == "mcp" else "you"
-    said = asked if source.get("type") == "client" else source.get("type")
-    told = source.get("path") or (f"commit {str(source['sha'])[:8]}" if source.get("sha") else said)
-    return coloured(f"({clean(told)})", DIM) if told else ""
+def _format_origin(source: dict[str, Any]) -> str:
+    client_name = "an agent" if source.get("client") == "mcp" else "you"
+    source_name = client_name if source.get("type") == "client" else source.get("type")
+    description = source.get("path") or (f"commit {str(source['sha'])[:8]}" if source.get("sha") else source_name)
+    return colourize(f"({strip_controls(description)})", DIM) if description else ""

@@ -12,50 +12,50 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any, Final
 
-from hunchd.cli.answers import known_first
+from hunchd.cli.answers import request_in_project
 from hunchd.cli.client import Client
 from hunchd.cli.errors import CommandError, WrongUsage
 from hunchd.cli.launching import connect
-from hunchd.cli.output import BOLD, DIM, clean, coloured, line, note, print_json
-from hunchd.cli.running.letter import readable
-from hunchd.cli.targets import folder, root_of
+from hunchd.cli.output import BOLD, DIM, strip_controls, colourize, format_line, print_note, print_json
+from hunchd.cli.running.letter import to_screen_text
+from hunchd.cli.targets import resolve_folder, find_project_root
 
-_LONGEST: Final = 48 * 1024  # characters, from the end: a long trace
-_DIFF_LINES: Final = 14
-_HISTORY: Final = 1.0  # seconds that the search of the history usually takes
-_AGAIN: Final = 0.1  # seconds between two checks
+_MAX_CHARACTERS: Final = 48 * 1024  # characters, from the end: a long trace
+_MAX_DIFF_LINES: Final = 14
+_HISTORY_WAIT_SECONDS: Final = 1.0  # seconds that the search of the history usually takes
+_POLL_INTERVAL_SECONDS: Final = 0.1  # seconds between two checks
 
 
 def error(arguments: Namespace) -> int:
     """Store the pasted error as a signal, and print what is known about it."""
-    text = _text(arguments.file)
+    text = _read_error_text(arguments.file)
     client = connect(start=not arguments.no_start)
-    root = root_of(folder(arguments.project or "."), client)
+    root = find_project_root(resolve_folder(arguments.project or "."), client)
     signal = {"kind": "error", "project": root, "text": text, "source": "pasted"}
-    asked = {"project": root, "error": text, "k": 5}
-    predicted = known_first(client, root, lambda: client.post("/context/predict", asked))
+    predict_body = {"project": root, "error": text, "k": 5}
+    prediction = request_in_project(client, root, lambda: client.post("/context/predict", predict_body))
     answer = client.post("/signals", {"signals": [signal]})
     if answer["rejected"]:
         raise CommandError(str(answer["rejected"][0]["error"]["message"]))
-    told = _told(client, root) | {"files": predicted["predicted_files"]}
+    report = _request_report(client, root) | {"files": prediction["predicted_files"]}
     if arguments.json:
-        print_json(told)
+        print_json(report)
     else:
-        _print(told)
+        _print_report(report)
     return 0
 
 
-def _text(file: str | None) -> str:
+def _read_error_text(file: str | None) -> str:
     if file in (None, "-"):
         if sys.stdin.isatty():
-            note("paste the error, then Ctrl-D")
-        given = sys.stdin.buffer.read()
+            print_note("paste the error, then Ctrl-D")
+        content = sys.stdin.buffer.read()
     else:
         try:
-            given = Path(str(file)).read_bytes()
-        except OSError as trouble:
-            raise WrongUsage(f"{file!r} cannot be read: {trouble.strerror}.") from trouble
-    text = readable(_in_utf8(given))[-_LONGEST:]
+            content = Path(str(file)).read_bytes()
+        except OSError as os_error:
+            raise WrongUsage(f"{file!r} cannot be read: {os_error.strerror}.") from os_error
+    text = to_screen_text(_in_utf8(content))[-_MAX_CHARACTERS:]
     if not text.strip():
         raise WrongUsage("the error text is empty.", hint="hunch error FILE, or paste it, then Ctrl-D")
     return text
@@ -75,14 +75,14 @@ def _in_utf8(given: bytes) -> bytes:
     return given
 
 
-def _told(client: Client, root: str) -> dict[str, Any]:
+def _request_report(client: Client, root: str) -> dict[str, Any]:
     """Return the newest error with its fix, if any.
 
     Wait briefly, because the history is searched meanwhile.
     """
-    patience = time.monotonic() + _HISTORY
-    while not (newest := _newest(client, root))["source"].get("fix") and time.monotonic() < patience:
-        time.sleep(_AGAIN)
+    deadline = time.monotonic() + _HISTORY_WAIT_SECONDS
+    while not (newest := _find_newest_error(client, root))["source"].get("fix") and time.monotonic() < deadline:
+        time.sleep(_POLL_INTERVAL_SECONDS)
     fix = newest["source"].get("fix")
     return {
         "error": client.get(f"/memories/{newest['id']}"),
@@ -92,31 +92,31 @@ def _told(client: Client, root: str) -> dict[str, Any]:
     }
 
 
-def _newest(client: Client, root: str) -> dict[str, Any]:
+def _find_newest_error(client: Client, root: str) -> dict[str, Any]:
     bundle = client.get("/context", project=root)
-    seen = [item for item in bundle["items"] if item["kind"] == "error"]
-    if not seen:
+    errors = [item for item in bundle["items"] if item["kind"] == "error"]
+    if not errors:
         raise CommandError("the daemon did not store the error.", hint="hunch doctor looks for the cause.")
-    return dict(max(seen, key=lambda item: str(item["source"].get("last", ""))))
+    return dict(max(errors, key=lambda item: str(item["source"].get("last", ""))))
 
 
-def _print(told: dict[str, Any]) -> None:
-    source = told["source"]
+def _print_report(report: dict[str, Any]) -> None:
+    source = report["source"]
     place = f" ({source['path']}:{source['line']})" if source.get("path") and source.get("line") else ""
-    print(coloured(clean(told["error"]["title"]), BOLD) + clean(place))
-    if told["fixed"]:
-        print(f"  {clean(told['fixed'])}")
-        fix = told["fix"] or {}
+    print(colourize(strip_controls(report["error"]["title"]), BOLD) + strip_controls(place))
+    if report["fixed"]:
+        print(f"  {strip_controls(report['fixed'])}")
+        fix = report["fix"] or {}
         if subject := (fix.get("source") or {}).get("subject"):
-            print(f"  {line(subject)}")
+            print(f"  {format_line(subject)}")
         change = str(fix.get("content", "")).partition("\n\n")[2].splitlines()
-        for part in change[:_DIFF_LINES]:
-            print(f"    {line(part)}")
+        for part in change[:_MAX_DIFF_LINES]:
+            print(f"    {format_line(part)}")
     elif source.get("candidates"):
         print("  its last line matches several errors:")
         for candidate in source["candidates"]:
-            print(f"    {line(candidate)}")
+            print(f"    {format_line(candidate)}")
     else:
-        print(coloured("  no earlier fix is known", DIM))
-    for file in told["files"]:
-        print(f"{file['confidence']:6.0%}  {clean(file['path'])}")
+        print(colourize("  no earlier fix is known", DIM))
+    for file in report["files"]:
+        print(f"{file['confidence']:6.0%}  {strip_controls(file['path'])}")

@@ -10,7 +10,7 @@ from hunchd.cli.output import wants_colour
 
 
 @contextmanager
-def watched(stream: TextIO) -> Iterator[Callable[[str], None]]:
+def show_progress(stream: TextIO) -> Iterator[Callable[[str], None]]:
     """Yield a function that shows its text as the current state.
 
     It does nothing without a terminal.

@@ -7,44 +7,44 @@ import time
 from argparse import Namespace
 from typing import Final
 
-from hunchd.cli.answers import progress_of
+from hunchd.cli.answers import format_progress
 from hunchd.cli.client import Client
 from hunchd.cli.launching import connect
-from hunchd.cli.output import clean, confirm, note, print_json
-from hunchd.cli.progress import watched
-from hunchd.cli.status import projects_table
-from hunchd.cli.targets import folder, items, known_project
+from hunchd.cli.output import strip_controls, require_confirmation, print_note, print_json
+from hunchd.cli.progress import show_progress
+from hunchd.cli.status import format_projects_table
+from hunchd.cli.targets import resolve_folder, get_items, find_registered_project
 
-_LOOK: Final = 0.2  # seconds between two checks of the progress
+_POLL_INTERVAL_SECONDS: Final = 0.2  # seconds between two checks of the progress
 
 
 def add(arguments: Namespace) -> int:
-    path = folder(arguments.path)
+    path = resolve_folder(arguments.path)
     client = connect(start=not arguments.no_start)
     project = client.post("/projects", {"path": path})
     if arguments.wait:
-        project = _indexed(client, project["id"])
+        project = _wait_until_indexed(client, project["id"])
     if arguments.json:
         print_json(project)
     else:
-        print(f"{clean(project['name'])}: {project['state']}, {clean(project['path'])}")
+        print(f"{strip_controls(project['name'])}: {project['state']}, {strip_controls(project['path'])}")
     return 0
 
 
-def _indexed(client: Client, identity: str) -> dict[str, object]:
+def _wait_until_indexed(client: Client, identity: str) -> dict[str, object]:
     """Wait until the project is indexed; print each problem once."""
-    told: set[str] = set()
-    with watched(sys.stderr) as show:
+    shown_errors: set[str] = set()
+    with show_progress(sys.stderr) as show_line:
         while True:
-            project = known_project(client, identity)
-            wrong = clean(project.get("index_error", ""))
-            if wrong and wrong not in told:
-                told.add(wrong)
-                note(f"{clean(project['name'])}: {wrong}")
+            project = find_registered_project(client, identity)
+            index_error = strip_controls(project.get("index_error", ""))
+            if index_error and index_error not in shown_errors:
+                shown_errors.add(index_error)
+                print_note(f"{strip_controls(project['name'])}: {index_error}")
             if project["state"] != "indexing":
                 return project
-            show(progress_of(project))
-            time.sleep(_LOOK)
+            show_line(format_progress(project))
+            time.sleep(_POLL_INTERVAL_SECONDS)
 
 
 def remove(arguments: Namespace) -> int:
@@ -54,10 +54,10 @@ def remove(arguments: Namespace) -> int:
 
 def erase_project(client: Client, argument: str, *, yes: bool, as_json: bool) -> int:
     """Erase everything stored about one project, after a confirmation."""
-    project = known_project(client, argument)
-    name, path = clean(project["name"]), clean(project["path"])
+    project = find_registered_project(client, argument)
+    name, path = strip_controls(project["name"]), strip_controls(project["path"])
     question = f"Erase everything stored about {name} ({path})? The repository is not touched."
-    confirm(question, yes=yes, otherwise="nothing was erased.")
+    require_confirmation(question, is_confirmed=yes, otherwise="nothing was erased.")
     answer = client.delete(f"/projects/{project['id']}")
     if as_json:
         print_json(answer)
@@ -66,15 +66,15 @@ def erase_project(client: Client, argument: str, *, yes: bool, as_json: bool) ->
     return 0
 
 
-def listing(arguments: Namespace) -> int:
+def list_projects(arguments: Namespace) -> int:
     client = connect(start=not arguments.no_start)
     answer = client.get("/projects")
     if arguments.json:
         print_json(answer)
         return 0
-    projects = items(answer)
+    projects = get_items(answer)
     if projects:
-        print(projects_table(projects))
+        print(format_projects_table(projects))
     else:
-        note("no projects yet: run `hunch context FILE` or `hunch add` in a repository.")
+        print_note("no projects yet: run `hunch context FILE` or `hunch add` in a repository.")
     return 0

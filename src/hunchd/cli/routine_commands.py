@@ -5,15 +5,15 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from typing import Final
 
-from hunchd.cli.command import DATA, KNOWN, RUN, Command
+from hunchd.cli.command import DATA_GROUP, KNOWLEDGE_GROUP, COMMANDS_PACKAGE, Command
 
 
-def _workflows(parser: ArgumentParser) -> None:
+def _add_workflows_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--project", metavar="DIR", help="the project (default: the one you are in)")
     parser.add_argument("--purpose", metavar="WORD", help="only with this purpose: test, lint, build, release, docs, …")
 
 
-def _import_history(parser: ArgumentParser) -> None:
+def _add_import_history_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("source", metavar="bash|zsh|fish|FILE", help="a shell, or its history file")
     parser.add_argument("--project", metavar="DIR", help="the project (default: the one you are in)")
     parser.add_argument(
@@ -26,23 +26,23 @@ def _import_history(parser: ArgumentParser) -> None:
 ROUTINE_COMMANDS: Final = (
     Command(
         "workflows",
-        KNOWN,
+        KNOWLEDGE_GROUP,
         "list workflows, step by step",
         "Lists recurring commands, as reported by your shell (hunch shell-init), and workflows from CI files,\n"
         "makefiles, package scripts and hooks. hunch show ID prints the steps of one.",
-        f"{RUN}.routines:workflows",
-        _workflows,
+        f"{COMMANDS_PACKAGE}.routines:workflows",
+        _add_workflows_arguments,
         ("hunch workflows", "hunch workflows --purpose release"),
     ),
     Command(
         "import-history",
-        DATA,
+        DATA_GROUP,
         "learn from your shell's history",
         "Reads a shell's history file and imports the commands that were run in this project, so that workflows are\n"
         "known at once. Shells do not record the folder: it is derived from the `cd` before. Nothing is read unless\n"
         "you run this; secrets are masked before anything is stored; known commands are skipped.",
-        f"{RUN}.routines:import_history",
-        _import_history,
+        f"{COMMANDS_PACKAGE}.routines:import_history",
+        _add_import_history_arguments,
         ("hunch import-history zsh --dry-run", "hunch import-history ~/.bash_history --all --yes"),
     ),
 )

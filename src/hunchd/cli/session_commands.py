@@ -5,29 +5,29 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from typing import Final
 
-from hunchd.cli.command import DATA, KNOWN, RUN, Command
-from hunchd.cli.values import date, positive
+from hunchd.cli.command import DATA_GROUP, KNOWLEDGE_GROUP, COMMANDS_PACKAGE, Command
+from hunchd.cli.values import parse_date, parse_positive
 
 AGENTS: Final = ("claude-code", "codex", "gemini", "cursor", "aider")
 ACTIONS: Final = ("list", "show", "end", "delete", "compile")
 
 
-def _sessions(parser: ArgumentParser) -> None:
+def _add_sessions_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("action", choices=ACTIONS, help="what to do")
     parser.add_argument("id", nargs="?", metavar="ID", help="of the session; list takes none")
     parser.add_argument("message", nargs="?", default="", metavar="MESSAGE", help="compile: the user's new message")
     parser.add_argument("--project", metavar="DIR", help="list: of this project only")
-    parser.add_argument("--limit", type=positive, default=20, metavar="N", help="list: how many (default 20)")
+    parser.add_argument("--limit", type=parse_positive, default=20, metavar="N", help="list: how many (default 20)")
     parser.add_argument("--full", action="store_true", help="show: whole messages instead of a line each")
-    parser.add_argument("--budget", type=positive, default=32_000, metavar="TOKENS", help="compile: default 32000")
+    parser.add_argument("--budget", type=parse_positive, default=32_000, metavar="TOKENS", help="compile: default 32000")
     parser.add_argument("--yes", action="store_true", help="delete: do not ask")
 
 
-def _import_transcripts(parser: ArgumentParser) -> None:
+def _add_import_transcripts_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("file", nargs="*", metavar="FILE", help="read these files instead of the agents' own folders")
     parser.add_argument("--from", dest="agents", action="append", choices=AGENTS, default=[], help="of this agent only")
     parser.add_argument("--project", metavar="DIR", help="only sessions in this project")
-    parser.add_argument("--since", type=date, metavar="DATE", help="only sessions that began on this day or later")
+    parser.add_argument("--since", type=parse_date, metavar="DATE", help="only sessions that began on this day or later")
     parser.add_argument("--all", action="store_true", help="sessions of unknown projects too, as your own")
     parser.add_argument("--dry-run", action="store_true", help="show what would be imported, send nothing")
 
@@ -35,23 +35,23 @@ def _import_transcripts(parser: ArgumentParser) -> None:
 SESSION_COMMANDS: Final = (
     Command(
         "sessions",
-        KNOWN,
+        KNOWLEDGE_GROUP,
         "sessions of agents: list, show, end, delete, compile",
         "Sessions reported by agents and plugins. Their logs are stored verbatim until you delete them; older turns\n"
         "are condensed only in the prompts compiled from them.",
-        f"{RUN}.sessions:sessions",
-        _sessions,
+        f"{COMMANDS_PACKAGE}.sessions:sessions",
+        _add_sessions_arguments,
         ("hunch sessions list --project .", "hunch sessions show 3f2b8c1e", "hunch sessions delete 3f2b8c1e --yes"),
     ),
     Command(
         "import-transcripts",
-        DATA,
+        DATA_GROUP,
         "import earlier sessions of agents",
         "Reads the transcripts of coding agents on this machine (Claude Code, Codex, Gemini CLI, Cursor, aider) and\n"
         "imports them as sessions, so that memory does not start empty. Nothing is read unless you run this; secrets\n"
         "are removed before anything is stored; known sessions are skipped.",
-        f"{RUN}.transcripts:import_transcripts",
-        _import_transcripts,
+        f"{COMMANDS_PACKAGE}.transcripts:import_transcripts",
+        _add_import_transcripts_arguments,
         ("hunch import-transcripts --dry-run", "hunch import-transcripts --from claude-code --project ."),
     ),
 )

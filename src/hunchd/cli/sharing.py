@@ -14,28 +14,28 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from hunchd.cli.answers import known_first
+from hunchd.cli.answers import request_in_project
 from hunchd.cli.client import Client
 from hunchd.cli.errors import CommandError, WrongUsage
 from hunchd.cli.launching import connect
-from hunchd.cli.output import BOLD, DIM, GREEN, RED, clean, coloured, line, note, print_json
-from hunchd.cli.targets import folder, root_of
+from hunchd.cli.output import BOLD, DIM, GREEN, RED, strip_controls, colourize, format_line, print_note, print_json
+from hunchd.cli.targets import resolve_folder, find_project_root
 from hunchd.domain.errors import InvalidInput
-from hunchd.domain.facts import normal_key
-from hunchd.domain.sharing import FOLDER, FOLDERS, WORKFLOWS
-from hunchd.protocol.shared import LARGEST, SharedFile, is_shared_path, parsed, stem_of
+from hunchd.domain.facts import normalize_key
+from hunchd.domain.sharing import SHARED_FOLDER, CATEGORY_FOLDERS, WORKFLOWS_FOLDER
+from hunchd.protocol.shared import MAX_FILE_BYTES, SharedFile, is_shared_path, parse_shared_file, get_stem
 from hunchd.repository.ignore import IgnoreRules
 from hunchd.repository.reading import read_file
 
-_MOST: Final = 2_000  # files listed per folder
-_README: Final = f"{FOLDER}/README.md"
-_ABOUT: Final = """\
+_MAX_FILES: Final = 2_000  # files listed per folder
+_README_PATH: Final = f"{SHARED_FOLDER}/README.md"
+_README_TEXT: Final = """\
 Facts, decisions and workflows that the people of this project share, one a file. The daemon hunchd reads them, and so
 may anyone else. Edit, review and delete them like any other file.
 """
 
 
-class Found(NamedTuple):
+class SharedEntry(NamedTuple):
     """File below the shared folder.
 
     Has its parsed content, or why it could not be parsed.
@@ -43,8 +43,8 @@ class Found(NamedTuple):
 
     path: str
     content: bytes
-    stated: SharedFile | None
-    trouble: str = ""
+    parsed_file: SharedFile | None
+    problem: str = ""
 
 
 def share(arguments: Namespace) -> int:
@@ -52,232 +52,232 @@ def share(arguments: Namespace) -> int:
 
     Writes files into the repository; without names lists what is and what could be shared.
     """
-    root = Path(_root(arguments))
+    root = Path(_get_root(arguments))
     if not (arguments.names or arguments.all) and not arguments.list:
-        note("no names given, listing instead; hunch share ID writes one, --all everything you stated yourself.")
+        print_note("no names given, listing instead; hunch share ID writes one, --all everything you stated yourself.")
     client = connect(start=not arguments.no_start)
-    told = _asked(client, root, [] if arguments.list else arguments.names)
+    response = _request_shared(client, root, [] if arguments.list else arguments.names)
     if arguments.list or not (arguments.names or arguments.all):
-        return _list(root, told["files"], as_json=arguments.json)
-    wanted = told["files"] if arguments.names else [one for one in told["files"] if one["trust"] == "user"]
-    found = {one.path: one for one in found_below(root)}
-    files = [{**one, "path": _place(one, found)} for one in wanted]
-    changed = [one for one in files if _before(one, found) != one["content"].encode()]
+        return _print_list(root, response["files"], as_json=arguments.json)
+    selected = response["files"] if arguments.names else [one for one in response["files"] if one["trust"] == "user"]
+    existing = {one.path: one for one in list_shared_files(root)}
+    files = [{**one, "path": _choose_path(one, existing)} for one in selected]
+    changed_files = [one for one in files if _existing_content(one, existing) != one["content"].encode()]
     if not arguments.dry_run:
-        _write_all(root, changed)
+        _write_all(root, changed_files)
     if arguments.json:
-        done = {"root": str(root), "written": [] if arguments.dry_run else [one["path"] for one in changed]}
-        print_json({**done, "files": files, "refused": told["refused"]})
+        result = {"root": str(root), "written": [] if arguments.dry_run else [one["path"] for one in changed_files]}
+        print_json({**result, "files": files, "refused": response["refused"]})
     else:
-        for one in told["refused"]:
-            note(f"{clean(one['name'])} is not shared: {clean(one['reason'])}.")
-        if files or not told["refused"]:
-            _tell(root, files, changed, found, dry=arguments.dry_run)
-    return 1 if told["refused"] else 0
+        for one in response["refused"]:
+            print_note(f"{strip_controls(one['name'])} is not shared: {strip_controls(one['reason'])}.")
+        if files or not response["refused"]:
+            _print_written(root, files, changed_files, existing, is_dry_run=arguments.dry_run)
+    return 1 if response["refused"] else 0
 
 
 def unshare(arguments: Namespace) -> int:
     """Delete shared files; the memories stay in the local store."""
-    root = Path(_root(arguments))
-    found = list(found_below(root))
-    gone: list[Found] = []
+    root = Path(_get_root(arguments))
+    existing = list(list_shared_files(root))
+    removed: list[SharedEntry] = []
     for name in arguments.names:
-        meant = [one for one in found if _is_meant(one, name, root)]
-        if not meant:
+        matching = [one for one in existing if _matches_name(one, name, root)]
+        if not matching:
             raise WrongUsage(f"nothing is shared as {name!r}.", hint="hunch share --list shows the shared files.")
-        gone += [one for one in meant if one not in gone]
-    for one in gone:
+        removed += [one for one in matching if one not in removed]
+    for one in removed:
         if not arguments.dry_run:
-            (_checked(root, one.path)).unlink()
+            (_resolve_without_links(root, one.path)).unlink()
     if arguments.json:
-        print_json({"root": str(root), "removed": [one.path for one in gone]})
+        print_json({"root": str(root), "removed": [one.path for one in removed]})
         return 0
-    for one in gone:
-        print(f"{clean(one.path)}: {'would be ' if arguments.dry_run else ''}removed.")
-    if gone and not arguments.dry_run:
-        note("your own memories stay. Colleagues lose theirs when they pull your next commit.")
+    for one in removed:
+        print(f"{strip_controls(one.path)}: {'would be ' if arguments.dry_run else ''}removed.")
+    if removed and not arguments.dry_run:
+        print_note("your own memories stay. Colleagues lose theirs when they pull your next commit.")
     return 0
 
 
-def found_below(root: Path) -> Iterator[Found]:
+def list_shared_files(root: Path) -> Iterator[SharedEntry]:
     """Yield the shared files of a working tree.
 
     They are in path order, and read as the daemon reads them.
     """
-    for name in (*FOLDERS, WORKFLOWS):
-        place = root / FOLDER / name
-        if place.is_symlink() or not place.is_dir():
+    for name in (*CATEGORY_FOLDERS, WORKFLOWS_FOLDER):
+        folder_path = root / SHARED_FOLDER / name
+        if folder_path.is_symlink() or not folder_path.is_dir():
             continue
-        for path in sorted(f"{FOLDER}/{name}/{entry.name}" for entry in place.iterdir())[:_MOST]:
-            yield _read(root, path)
+        for path in sorted(f"{SHARED_FOLDER}/{name}/{entry.name}" for entry in folder_path.iterdir())[:_MAX_FILES]:
+            yield _read_shared_file(root, path)
 
 
-def _read(root: Path, path: str) -> Found:
+def _read_shared_file(root: Path, path: str) -> SharedEntry:
     if not is_shared_path(path):
-        return Found(path, b"", None, "its name must consist of lower-case letters, digits and -, and end in .md")
-    content = read_file(root, path, limit=LARGEST)
+        return SharedEntry(path, b"", None, "its name must consist of lower-case letters, digits and -, and end in .md")
+    content = read_file(root, path, limit=MAX_FILE_BYTES)
     if content is None:
-        return Found(path, b"", None, f"it is not a plain file of at most {LARGEST // 1024} kB")
+        return SharedEntry(path, b"", None, f"it is not a plain file of at most {MAX_FILE_BYTES // 1024} kB")
     try:
-        return Found(path, content, parsed(path, content))
+        return SharedEntry(path, content, parse_shared_file(path, content))
     except InvalidInput as error:
-        return Found(path, content, None, error.message)
+        return SharedEntry(path, content, None, error.message)
 
 
-def _root(arguments: Namespace) -> str:
-    return root_of(folder(arguments.project) if arguments.project else str(Path.cwd()))
+def _get_root(arguments: Namespace) -> str:
+    return find_project_root(resolve_folder(arguments.project) if arguments.project else str(Path.cwd()))
 
 
-def _asked(client: Client, root: Path, names: list[str]) -> Any:
-    body = {"project": str(root), "names": names, "by": _user(root)}
-    return known_first(client, str(root), lambda: client.post("/share", body))
+def _request_shared(client: Client, root: Path, names: list[str]) -> Any:
+    body = {"project": str(root), "names": names, "by": _get_git_user(root)}
+    return request_in_project(client, str(root), lambda: client.post("/share", body))
 
 
-def _user(root: Path) -> str:
+def _get_git_user(root: Path) -> str:
     """Return the user's name from git's settings.
 
     It is in each commit anyway.
     """
     command = ["git", "-C", str(root), "-c", "core.fsmonitor=false", "config", "user.name"]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=5, stdin=subprocess.DEVNULL)
+        result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=5, stdin=subprocess.DEVNULL)
     except (OSError, subprocess.SubprocessError):
         return ""
-    return done.stdout.strip()
+    return result.stdout.strip()
 
 
-def _place(told: dict[str, Any], found: dict[str, Found]) -> str:
+def _choose_path(entry: dict[str, Any], existing: dict[str, SharedEntry]) -> str:
     """Return the path of a memory's file.
 
     A shared one keeps its file even if its title has changed.
     """
-    for one in found.values():
-        if one.stated is not None and one.stated.id and one.stated.id == told["id"]:
+    for one in existing.values():
+        if one.parsed_file is not None and one.parsed_file.id and one.parsed_file.id == entry["id"]:
             return one.path
-    return str(told["path"])
+    return str(entry["path"])
 
 
-def _before(told: dict[str, Any], found: dict[str, Found]) -> bytes | None:
-    known = found.get(told["path"])
-    return known.content if known is not None else None
+def _existing_content(entry: dict[str, Any], existing: dict[str, SharedEntry]) -> bytes | None:
+    matching = existing.get(entry["path"])
+    return matching.content if matching is not None else None
 
 
 def _write_all(root: Path, files: list[dict[str, Any]]) -> None:
     for one in files:
-        _write(root, one["path"], one["content"])
-    if files and not (root / _README).exists() and not (root / _README).is_symlink():
-        _write(root, _README, _ABOUT)
+        _write_file(root, one["path"], one["content"])
+    if files and not (root / _README_PATH).exists() and not (root / _README_PATH).is_symlink():
+        _write_file(root, _README_PATH, _README_TEXT)
 
 
-def _write(root: Path, path: str, content: str) -> None:
+def _write_file(root: Path, path: str, content: str) -> None:
     """Write a file atomically, never through a symlink."""
-    if path != _README and not is_shared_path(path):
+    if path != _README_PATH and not is_shared_path(path):
         raise CommandError(f"{path!r} is not a path for a shared file.")
-    place = _checked(root, path)
-    place.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, draft = tempfile.mkstemp(dir=place.parent, prefix=".hunch-")
+    target = _resolve_without_links(root, path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, draft = tempfile.mkstemp(dir=target.parent, prefix=".hunch-")
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
             file.write(content)
         Path(draft).chmod(0o644)  # like files that git checks out
-        Path(draft).replace(place)
+        Path(draft).replace(target)
     except OSError:
         Path(draft).unlink(missing_ok=True)
         raise
 
 
-def _checked(root: Path, path: str) -> Path:
+def _resolve_without_links(root: Path, path: str) -> Path:
     """Return the path of a file below the root.
 
     Raises CommandError if a symlink leads away from it.
     """
-    place = root
+    target = root
     for part in path.split("/"):
-        place = place / part
-        if place.is_symlink():
+        target = target / part
+        if target.is_symlink():
             raise CommandError(
-                f"{place} is a symlink; files are not written through symlinks.", hint="Remove it first."
+                f"{target} is a symlink; files are not written through symlinks.", hint="Remove it first."
             )
-    return place
+    return target
 
 
-def _tell(
-    root: Path, files: list[dict[str, Any]], changed: list[dict[str, Any]], found: dict[str, Found], *, dry: bool
+def _print_written(
+    root: Path, files: list[dict[str, Any]], changed_files: list[dict[str, Any]], existing: dict[str, SharedEntry], *, is_dry_run: bool
 ) -> None:
     for one in files:
-        if one not in changed:
-            print(f"{clean(one['path'])}: unchanged.")
+        if one not in changed_files:
+            print(f"{strip_controls(one['path'])}: unchanged.")
             continue
-        print(f"{coloured(clean(one['path']), BOLD)}: {'would be ' if dry else ''}written.")
-        if dry:
-            _show_difference(_before(one, found) or b"", one["content"])
+        print(f"{colourize(strip_controls(one['path']), BOLD)}: {'would be ' if is_dry_run else ''}written.")
+        if is_dry_run:
+            _print_diff(_existing_content(one, existing) or b"", one["content"])
     if not files:
-        note("nothing to share: hunch share --list shows what could be.")
-    if changed and not dry:
-        note(f"git add {FOLDER} && git commit shares it; review it first: everybody with the repository can read it.")
+        print_note("nothing to share: hunch share --list shows what could be.")
+    if changed_files and not is_dry_run:
+        print_note(f"git add {SHARED_FOLDER} && git commit shares it; review it first: everybody with the repository can read it.")
     rules = IgnoreRules.load(root)
-    if any(rules.reason(one["path"]) for one in changed):
-        note(f"but this repository ignores {FOLDER}: git will not add it.")
+    if any(rules.get_reason(one["path"]) for one in changed_files):
+        print_note(f"but this repository ignores {SHARED_FOLDER}: git will not add it.")
 
 
-def _show_difference(before: bytes, after: str) -> None:
+def _print_diff(before: bytes, after: str) -> None:
     old = before.decode("utf-8", "replace").splitlines()
     for number, each in enumerate(difflib.unified_diff(old, after.splitlines(), lineterm="", n=1)):
         if number > 1 and not each.startswith("@@"):
-            print("    " + coloured(clean(each), {"+": GREEN, "-": RED}.get(each[0], DIM)))
+            print("    " + colourize(strip_controls(each), {"+": GREEN, "-": RED}.get(each[0], DIM)))
 
 
-def _list(root: Path, told: list[dict[str, Any]], *, as_json: bool) -> int:
-    found = list(found_below(root))
-    own = {_place(one, {each.path: each for each in found}): one for one in told}
-    shared = [_shown(one, own.get(one.path)) for one in found if one.stated is not None]
-    there = {one.path for one in found}
-    could = [
-        {name: one[name] for name in ("id", "path", "title", "trust")} for path, one in own.items() if path not in there
+def _print_list(root: Path, candidates: list[dict[str, Any]], *, as_json: bool) -> int:
+    existing = list(list_shared_files(root))
+    own_by_path = {_choose_path(one, {each.path: each for each in existing}): one for one in candidates}
+    shared = [_describe_shared(one, own_by_path.get(one.path)) for one in existing if one.parsed_file is not None]
+    existing_paths = {one.path for one in existing}
+    shareable = [
+        {name: one[name] for name in ("id", "path", "title", "trust")} for path, one in own_by_path.items() if path not in existing_paths
     ]
-    unread = [{"path": one.path, "reason": one.trouble} for one in found if one.stated is None]
+    unreadable = [{"path": one.path, "reason": one.problem} for one in existing if one.parsed_file is None]
     if as_json:
-        print_json({"root": str(root), "shared": shared, "could_be": could, "unreadable": unread})
+        print_json({"root": str(root), "shared": shared, "could_be": shareable, "unreadable": unreadable})
         return 0
     for one in shared:
-        by = f" · {clean(one['by'])}" if one["by"] else ""
+        author = f" · {strip_controls(one['by'])}" if one["by"] else ""
         state = {"same": "", "differs": " · differs from yours", "theirs": ""}[one["state"]]
-        print(f"{coloured(line(one['title'], 80), BOLD)}  {coloured(clean(one['path']) + by + state, DIM)}")
-    if could:
-        print(coloured("could be shared:", DIM))
-    for one in could:
+        print(f"{colourize(format_line(one['title'], 80), BOLD)}  {colourize(strip_controls(one['path']) + author + state, DIM)}")
+    if shareable:
+        print(colourize("could be shared:", DIM))
+    for one in shareable:
         own_words = "" if one["trust"] == "user" else "  (not in your own words)"
-        print(f"  {clean(one['id'])}  {line(one['title'], 90)}{coloured(own_words, DIM)}")
-    for one in unread:
-        note(f"{clean(one['path'])} is skipped: {clean(one['reason'])}.")
-    if not (shared or could):
-        note("nothing is shared or could be; hunch remember stores something first.")
+        print(f"  {strip_controls(one['id'])}  {format_line(one['title'], 90)}{colourize(own_words, DIM)}")
+    for one in unreadable:
+        print_note(f"{strip_controls(one['path'])} is skipped: {strip_controls(one['reason'])}.")
+    if not (shared or shareable):
+        print_note("nothing is shared or could be; hunch remember stores something first.")
     return 0
 
 
-def _shown(found: Found, own: dict[str, Any] | None) -> dict[str, Any]:
-    stated = found.stated
-    assert stated is not None
-    title = f"{stated.key}: {stated.value}" if stated.key else stated.title
+def _describe_shared(entry: SharedEntry, own_entry: dict[str, Any] | None) -> dict[str, Any]:
+    parsed_file = entry.parsed_file
+    assert parsed_file is not None
+    title = f"{parsed_file.key}: {parsed_file.value}" if parsed_file.key else parsed_file.title
     state = "theirs"
-    if own is not None:
-        state = "same" if own["content"].encode() == found.content or _says_the_same(own, stated) else "differs"
-    return {"path": found.path, "title": title, "by": stated.by, "state": state}
+    if own_entry is not None:
+        state = "same" if own_entry["content"].encode() == entry.content or _has_same_statement(own_entry, parsed_file) else "differs"
+    return {"path": entry.path, "title": title, "by": parsed_file.by, "state": state}
 
 
-def _says_the_same(own: dict[str, Any], stated: SharedFile) -> bool:
-    mine = parsed(stated.path, own["content"].encode())
-    return (mine.value, mine.value or mine.content) == (stated.value, stated.value or stated.content)
+def _has_same_statement(own_entry: dict[str, Any], parsed_file: SharedFile) -> bool:
+    own_file = parse_shared_file(parsed_file.path, own_entry["content"].encode())
+    return (own_file.value, own_file.value or own_file.content) == (parsed_file.value, parsed_file.value or parsed_file.content)
 
 
-def _is_meant(found: Found, name: str, root: Path) -> bool:
-    given = name.removeprefix("./")
-    if given in (found.path, stem_of(found.path), str(root / found.path)):
+def _matches_name(entry: SharedEntry, name: str, root: Path) -> bool:
+    path_name = name.removeprefix("./")
+    if path_name in (entry.path, get_stem(entry.path), str(root / entry.path)):
         return True
-    if Path(name).exists() and Path(name).resolve() == (root / found.path).resolve():
+    if Path(name).exists() and Path(name).resolve() == (root / entry.path).resolve():
         return True
-    stated = found.stated
-    return stated is not None and (
-        (bool(stated.key) and normal_key(stated.key or "") == normal_key(name))
-        or (bool(stated.id) and stated.id == name)
+    parsed_file = entry.parsed_file
+    return parsed_file is not None and (
+        (bool(parsed_file.key) and normalize_key(parsed_file.key or "") == normalize_key(name))
+        or (bool(parsed_file.id) and parsed_file.id == name)
     )

@@ -7,30 +7,30 @@ import shlex
 from argparse import Namespace
 from pathlib import Path
 
-from hunchd.config.loading import load
-from hunchd.config.places import Places, expanded, make_private, places
+from hunchd.config.loading import load_settings
+from hunchd.config.places import AppPaths, expand_path, ensure_private_folder, resolve_app_paths
 
 
 def shell_init(arguments: Namespace) -> int:
-    where = places()
-    make_private(where.spool)
-    print(script(arguments.shell, where, load(where.config_file).shell.private_folders), end="")
+    paths = resolve_app_paths()
+    ensure_private_folder(paths.spool)
+    print(render_script(arguments.shell, paths, load_settings(paths.config_file).shell.private_folders), end="")
     return 0
 
 
-def script(shell: str, where: Places, private: tuple[str, ...]) -> str:
+def render_script(shell: str, paths: AppPaths, private_folders: tuple[str, ...]) -> str:
     """Return the code for `shell` to evaluate at its start."""
-    quoted = _quoted_for_fish if shell == "fish" else shlex.quote
-    folders = [os.path.realpath(expanded(folder)) for folder in private]
+    quote = _quote_fish if shell == "fish" else shlex.quote
+    folders = [os.path.realpath(expand_path(folder)) for folder in private_folders]
     text = (Path(__file__).parent / "shell" / f"init.{shell}").read_text(encoding="utf-8")
     for name, value in (
-        ("PRIVATE", " ".join(quoted(folder) for folder in folders)),
-        ("LINES", quoted(str(where.spool / "lines"))),
-        ("DAEMON", quoted(str(where.rendezvous_file))),
+        ("PRIVATE", " ".join(quote(folder) for folder in folders)),
+        ("LINES", quote(str(paths.spool / "lines"))),
+        ("DAEMON", quote(str(paths.rendezvous_file))),
     ):
         text = text.replace(f"@{name}@", value)
     return text
 
 
-def _quoted_for_fish(text: str) -> str:
+def _quote_fish(text: str) -> str:
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

@@ -6,51 +6,51 @@ from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hunchd.cli.answers import heard_of
-from hunchd.cli.consolidation import done
+from hunchd.cli.answers import format_last_report
+from hunchd.cli.consolidation import summarize_run
 from hunchd.cli.launching import connect
-from hunchd.cli.output import BOLD, GREEN, YELLOW, ago, clean, coloured, number, print_json, size, span, table
+from hunchd.cli.output import BOLD, GREEN, YELLOW, format_age, strip_controls, colourize, format_number, print_json, format_size, format_duration, format_table
 
-SPANS = {"day": "last day", "week": "last week"}  # periods of the prefetch metrics
+PERIODS = {"day": "last day", "week": "last week"}  # periods of the prefetch metrics
 
 
 def status(arguments: Namespace) -> int:
     client = connect(start=not arguments.no_start)
-    told = client.get("/status")
+    report = client.get("/status")
     daemon = client.daemon
     if arguments.json:
-        print_json(told)
+        print_json(report)
         return 0
-    reasons = [clean(reason) for reason in told.get("degraded", ())]
-    verdict = coloured("degraded", YELLOW) if reasons else coloured("healthy", GREEN)
-    print(" · ".join((coloured(f"hunchd {daemon.version}", BOLD), f"pid {daemon.pid}", verdict, *_life(told))))
+    reasons = [strip_controls(reason) for reason in report.get("degraded", ())]
+    verdict = colourize("degraded", YELLOW) if reasons else colourize("healthy", GREEN)
+    print(" · ".join((colourize(f"hunchd {daemon.version}", BOLD), f"pid {daemon.pid}", verdict, *_format_uptime(report))))
     for reason in reasons:
-        print(f"  {coloured('!', YELLOW)} {reason}")
-    if told.get("projects"):
+        print(f"  {colourize('!', YELLOW)} {reason}")
+    if report.get("projects"):
         print()
-        print(projects_table(told["projects"]))
-        for line in readings(told["projects"]):
+        print(format_projects_table(report["projects"]))
+        for line in format_index_reports(report["projects"]):
             print(line)
-    prefetch = told.get("prefetch") or {}
-    if any((prefetch.get(name) or {}).get("opened") for name in SPANS):
+    prefetch = report.get("prefetch") or {}
+    if any((prefetch.get(name) or {}).get("opened") for name in PERIODS):
         print()
-        print(scoreboard(prefetch))
-    told["resources"] = {name: value for name, value in (told.get("resources") or {}).items() if name != "pid"}
-    rest = [(name, described(told[name])) for name in ("queues", "store", "language", "resources") if told.get(name)]
-    rest.insert(0, ("answers", _answers(prefetch)))
-    if run := told.get("consolidation"):
-        rest.append(("last night" if run.get("trigger") == "nightly" else "last run", _run(run)))
-    if patterns := _patterns(told.get("projects", ())):
-        rest.append(("patterns", patterns))
-    rest.append(("tasks", _tasks(told.get("tasks", ()))))
+        print(format_prefetch_metrics(prefetch))
+    report["resources"] = {name: value for name, value in (report.get("resources") or {}).items() if name != "pid"}
+    sections = [(name, format_value(report[name])) for name in ("queues", "store", "language", "resources") if report.get(name)]
+    sections.insert(0, ("answers", _summarize_responses(prefetch)))
+    if run := report.get("consolidation"):
+        sections.append(("last night" if run.get("trigger") == "nightly" else "last run", _summarize_run(run)))
+    if patterns := _summarize_patterns(report.get("projects", ())):
+        sections.append(("patterns", patterns))
+    sections.append(("tasks", _summarize_tasks(report.get("tasks", ()))))
     print()
-    width = max(len(name) for name, _ in rest) + 2
-    for name, text in rest:
+    width = max(len(name) for name, _ in sections) + 2
+    for name, text in sections:
         print(f"{name:<{width}}{text}")
     return 0
 
 
-def scoreboard(prefetch: Mapping[str, Any]) -> str:
+def format_prefetch_metrics(prefetch: Mapping[str, Any]) -> str:
     """Format the prefetch metrics.
 
     Of the opened files: how many were expected, and how long before. Of the files expected with confidence: how
@@ -58,120 +58,120 @@ def scoreboard(prefetch: Mapping[str, Any]) -> str:
     opened. Of the requested bundles: how many were ready.
     """
     rows = []
-    for name, said in SPANS.items():
-        told = prefetch.get(name) or {}
-        rates = [_rate(told.get(rate)) for rate in ("hit_rate", "precision", "warm_rate")]
-        lead = told.get("lead_seconds")
+    for name, label in PERIODS.items():
+        metrics = prefetch.get(name) or {}
+        rates = [_format_rate(metrics.get(rate)) for rate in ("hit_rate", "precision", "warm_rate")]
+        lead = metrics.get("lead_seconds")
         rows.append(
             (
-                said,
-                number(told.get("opened", 0)),
+                label,
+                format_number(metrics.get("opened", 0)),
                 *rates[:2],
-                span(lead) if lead is not None else "–",
+                format_duration(lead) if lead is not None else "–",
                 rates[2],
-                size(told.get("wasted_bytes", 0)),
+                format_size(metrics.get("wasted_bytes", 0)),
             )
         )
     header = ("foresight", "opened", "expected", "precision", "ahead by", "ready", "wasted")
-    return table(header, rows, right=(1, 2, 3, 4, 5, 6))
+    return format_table(header, rows, right=(1, 2, 3, 4, 5, 6))
 
 
-def _rate(share: float | None) -> str:
+def _format_rate(share: float | None) -> str:
     return "–" if share is None else f"{share:.0%}"
 
 
-def _answers(prefetch: Mapping[str, Any]) -> str:
+def _summarize_responses(prefetch: Mapping[str, Any]) -> str:
     """Summarize the responses of this daemon process."""
     if not prefetch.get("answers"):
         return "none requested yet"
-    words = [f"{number(prefetch.get('answers', 0))} sent", f"{_rate(prefetch.get('hit_rate'))} were ready"]
-    words += [f"{clean(name)} {value:.1f} ms" for name, value in (prefetch.get("answer_ms") or {}).items()]
-    return " · ".join([*words, f"{number(prefetch.get('depth', 0))} likely files kept ready"])
+    words = [f"{format_number(prefetch.get('answers', 0))} sent", f"{_format_rate(prefetch.get('hit_rate'))} were ready"]
+    words += [f"{strip_controls(name)} {value:.1f} ms" for name, value in (prefetch.get("answer_ms") or {}).items()]
+    return " · ".join([*words, f"{format_number(prefetch.get('depth', 0))} likely files kept ready"])
 
 
-def _run(run: Mapping[str, Any]) -> str:
-    status = clean(run["status"]).replace("_", " ")
-    return " · ".join((ago(run.get("began")), status, done(run) or "no changes"))
+def _summarize_run(run: Mapping[str, Any]) -> str:
+    status = strip_controls(run["status"]).replace("_", " ")
+    return " · ".join((format_age(run.get("began")), status, summarize_run(run) or "no changes"))
 
 
-def _tasks(tasks: Sequence[Mapping[str, Any]]) -> str:
+def _summarize_tasks(tasks: Sequence[Mapping[str, Any]]) -> str:
     """Count the healthy tasks, and name the others with their state."""
-    troubled = [task for task in tasks if task.get("state") not in ("running", "done", "ended")]
-    words = [f"{len(tasks) - len(troubled)} healthy"]
-    words += [f"{task['name']} {task['state']}" for task in troubled]
-    return " · ".join(clean(word) for word in words)
+    unhealthy = [task for task in tasks if task.get("state") not in ("running", "done", "ended")]
+    words = [f"{len(tasks) - len(unhealthy)} healthy"]
+    words += [f"{task['name']} {task['state']}" for task in unhealthy]
+    return " · ".join(strip_controls(word) for word in words)
 
 
-def _patterns(projects: Sequence[Mapping[str, Any]]) -> str:
+def _summarize_patterns(projects: Sequence[Mapping[str, Any]]) -> str:
     """Summarize the code patterns of each project.
 
     Shows the progress while they are being searched for.
     """
     words = []
     for project in projects:
-        told, progress = project.get("patterns") or {}, (project.get("progress") or {}).get("patterns") or {}
-        if told.get("state") == "mining":
+        patterns, progress = project.get("patterns") or {}, (project.get("progress") or {}).get("patterns") or {}
+        if patterns.get("state") == "mining":
             words.append(f"{project['name']} {progress.get('done', 0)} of {progress.get('total', 0)} files searched")
-        elif told.get("known"):
-            words.append(f"{project['name']} {told['known']}")
-    return " · ".join(clean(word) for word in words)
+        elif patterns.get("known"):
+            words.append(f"{project['name']} {patterns['known']}")
+    return " · ".join(strip_controls(word) for word in words)
 
 
-def _life(told: Mapping[str, Any]) -> list[str]:
-    seconds = told.get("uptime_seconds")
-    return [f"up {span(seconds)}"] if isinstance(seconds, (int, float)) else []
+def _format_uptime(report: Mapping[str, Any]) -> list[str]:
+    seconds = report.get("uptime_seconds")
+    return [f"up {format_duration(seconds)}"] if isinstance(seconds, (int, float)) else []
 
 
-def described(value: Any) -> str:
+def format_value(value: Any) -> str:
     """Format a small JSON value for people.
 
     The suffix of a name gives the unit.
     """
     if isinstance(value, Mapping):
-        return " · ".join(_part(str(name), part) for name, part in value.items() if part not in (None, [], {}, ""))
+        return " · ".join(_format_field(str(name), part) for name, part in value.items() if part not in (None, [], {}, ""))
     if isinstance(value, list):
-        return ", ".join(described(part) for part in value)
-    return clean(number(value))
+        return ", ".join(format_value(part) for part in value)
+    return strip_controls(format_number(value))
 
 
-def _part(name: str, value: Any) -> str:
-    plain = clean(name.removesuffix("_bytes").removesuffix("_seconds").removesuffix("_percent").replace("_", " "))
+def _format_field(name: str, value: Any) -> str:
+    label = strip_controls(name.removesuffix("_bytes").removesuffix("_seconds").removesuffix("_percent").replace("_", " "))
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         if name.endswith("bytes"):
-            return f"{plain} {size(value)}"
+            return f"{label} {format_size(value)}"
         if name.endswith("_seconds"):
-            return f"{plain} {span(value)}"
+            return f"{label} {format_duration(value)}"
         if name.endswith("_percent"):
-            return f"{plain} {value:.1f} %"
+            return f"{label} {value:.1f} %"
     if isinstance(value, Mapping):
-        return f"{plain} ({described(value)})"
-    return f"{plain} {described(value)}"
+        return f"{label} ({format_value(value)})"
+    return f"{label} {format_value(value)}"
 
 
-def projects_table(projects: list[dict[str, object]]) -> str:
+def format_projects_table(projects: list[dict[str, object]]) -> str:
     rows = [
         (
-            clean(project["name"]),
-            clean(project.get("branch") or "–"),
+            strip_controls(project["name"]),
+            strip_controls(project.get("branch") or "–"),
             str(project["state"]),
-            *(_share(project, what) for what in ("commits", "files", "embeddings")),
-            clean(project["path"]),
+            *(_format_progress(project, stage) for stage in ("commits", "files", "embeddings")),
+            strip_controls(project["path"]),
         )
         for project in projects
     ]
-    return table(("project", "branch", "state", "commits", "files", "embeddings", "folder"), rows, right=(3, 4, 5))
+    return format_table(("project", "branch", "state", "commits", "files", "embeddings", "folder"), rows, right=(3, 4, 5))
 
 
-def readings(projects: Sequence[Mapping[str, Any]]) -> list[str]:
+def format_index_reports(projects: Sequence[Mapping[str, Any]]) -> list[str]:
     """List the last progress report of each project that is being indexed."""
-    return [f"  indexing {clean(project['name'])}: {heard}" for project in projects if (heard := heard_of(project))]
+    return [f"  indexing {strip_controls(project['name'])}: {last_report}" for project in projects if (last_report := format_last_report(project))]
 
 
-def _share(project: dict[str, object], what: str) -> str:
+def _format_progress(project: dict[str, object], stage: str) -> str:
     """Format "1,200 of 15,000", or just the total when all is done."""
     progress = project["progress"]
-    told = progress.get(what) if isinstance(progress, dict) else None
-    if not told:
+    counts = progress.get(stage) if isinstance(progress, dict) else None
+    if not counts:
         return "–"
-    done, total = told["done"], told["total"]
-    return number(done) if done >= total else f"{number(done)} of {number(total)}"
+    done_count, total = counts["done"], counts["total"]
+    return format_number(done_count) if done_count >= total else f"{format_number(done_count)} of {format_number(total)}"

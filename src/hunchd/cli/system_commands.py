@@ -8,13 +8,13 @@ from __future__ import annotations
 from argparse import REMAINDER, ArgumentParser
 from typing import Final
 
-from hunchd.cli.command import DAEMON, RUN, TOOLS, Command
+from hunchd.cli.command import DAEMON_GROUP, COMMANDS_PACKAGE, TOOLS_GROUP, Command
 
 SHELLS: Final = ("bash", "zsh", "fish")
 MANAGERS: Final = ("systemd", "launchd")
 
 
-def _hooks(parser: ArgumentParser) -> None:
+def _add_hooks_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("action", choices=("install", "uninstall", "status"), help="what to do")
     parser.add_argument(
         "path", nargs="?", default=".", metavar="DIR", help="the repository (default: the current folder)"
@@ -22,21 +22,21 @@ def _hooks(parser: ArgumentParser) -> None:
     parser.add_argument("--everywhere", action="store_true", help="uninstall: from every repository that has them")
 
 
-def _run(parser: ArgumentParser) -> None:
+def _add_run_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("words", nargs=REMAINDER, metavar="COMMAND", help="with its arguments")
 
 
-def _shell(parser: ArgumentParser) -> None:
+def _add_shell_argument(parser: ArgumentParser) -> None:
     parser.add_argument("shell", choices=SHELLS, help="your shell")
 
 
-def _service(parser: ArgumentParser) -> None:
+def _add_service_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("action", choices=("install", "uninstall", "status"), help="what to do")
     parser.add_argument("--dry-run", action="store_true", help="install: print what would be written, change nothing")
     parser.add_argument("--manager", choices=MANAGERS, help="default: the one this system has")
 
 
-def _error(parser: ArgumentParser) -> None:
+def _add_error_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("file", nargs="?", metavar="FILE", help="with the error's text (default: standard input)")
     parser.add_argument("--project", metavar="DIR", help="the project (default: the one you are in)")
 
@@ -44,50 +44,50 @@ def _error(parser: ArgumentParser) -> None:
 SYSTEM_COMMANDS: Final = (
     Command(
         "hooks",
-        TOOLS,
+        TOOLS_GROUP,
         "let git report commits, checkouts, merges, rewrites",
         "Adds a few lines of shell to four of the repository's hooks, beside existing ones: git then reports events\n"
         "to hunchd, even while no daemon runs. They take milliseconds and never stop git. core.hooksPath, husky,\n"
         "pre-commit, lefthook, linked working trees and submodules are supported; a file that the repository itself\n"
         "tracks is not changed. uninstall restores every file.",
-        f"{RUN}.hooks:hooks",
-        _hooks,
+        f"{COMMANDS_PACKAGE}.hooks:hooks",
+        _add_hooks_arguments,
         ("hunch hooks install", "hunch hooks status ~/src/flask", "hunch hooks uninstall --everywhere"),
         asks_daemon=False,
     ),
     Command(
         "run",
-        TOOLS,
+        TOOLS_GROUP,
         "run a command; if it fails, record its error",
         "Runs a command transparently: same output, exit code, terminal, signals. When it fails, the end of its\n"
         "output is recorded as an error that appears in your context; when it passes again, the error is cleared and\n"
         "the changes in between are recorded as its fix. No daemon is needed or started meanwhile.\n"
         "All output is the command's own; there is nothing to print as JSON. `hunch search` finds the error.",
-        f"{RUN}.running.run:run",
-        _run,
+        f"{COMMANDS_PACKAGE}.running.run:run",
+        _add_run_arguments,
         ("hunch run -- pytest -x", "hunch run -- cargo test"),
         prints_data=False,
         asks_daemon=False,
     ),
     Command(
         "error",
-        TOOLS,
+        TOOLS_GROUP,
         "show what is known about a pasted error",
         "Reads an error's text, from a file or standard input, records it, and prints what it is, what fixed it\n"
         "before, and the files it most likely concerns.",
-        f"{RUN}.pasted:error",
-        _error,
+        f"{COMMANDS_PACKAGE}.pasted:error",
+        _add_error_arguments,
         ("hunch error trace.txt",),
     ),
     Command(
         "shell-init",
-        TOOLS,
+        TOOLS_GROUP,
         "let your shell report which commands failed",
         "Prints shell code that reports each command that ended: the command line, its exit code, duration and\n"
         "folder. No output is read. Only commands inside git working trees are reported, while the daemon runs; one\n"
         "that begins with a space is not, nor those below [shell] private_folders.",
-        f"{RUN}.shells:shell_init",
-        _shell,
+        f"{COMMANDS_PACKAGE}.shells:shell_init",
+        _add_shell_argument,
         (
             'hunch shell-init bash  # in ~/.bashrc:  eval "$(hunch shell-init bash)"',
             "hunch shell-init fish  # in config.fish:  hunch shell-init fish | source",
@@ -97,11 +97,11 @@ SYSTEM_COMMANDS: Final = (
     ),
     Command(
         "completion",
-        TOOLS,
+        TOOLS_GROUP,
         "complete hunch's own commands with Tab",
         "Prints the completion of every command and option for a shell.",
-        f"{RUN}.completion:completion",
-        _shell,
+        f"{COMMANDS_PACKAGE}.completion:completion",
+        _add_shell_argument,
         (
             "hunch completion bash  # > ~/.local/share/bash-completion/completions/hunch",
             "hunch completion zsh   # > ~/.zfunc/_hunch, with that folder in $fpath",
@@ -112,12 +112,12 @@ SYSTEM_COMMANDS: Final = (
     ),
     Command(
         "service",
-        DAEMON,
+        DAEMON_GROUP,
         "let the system start and supervise it",
         "With systemd: a user unit that is started on the first request (and at login) and restarted when it hangs.\n"
         "With launchd: an agent. Optional: any command starts the daemon anyway.",
-        f"{RUN}.service:service",
-        _service,
+        f"{COMMANDS_PACKAGE}.service:service",
+        _add_service_arguments,
         ("hunch service install", "hunch service install --dry-run", "hunch service status"),
         asks_daemon=False,
     ),

@@ -11,26 +11,26 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from hunchd.cli.client import Client, part
-from hunchd.cli.errors import Refused, WrongUsage
+from hunchd.cli.client import Client, quote_segment
+from hunchd.cli.errors import RequestRejected, WrongUsage
 from hunchd.cli.launching import connect
-from hunchd.cli.output import clean, line, note, number, print_json, table
+from hunchd.cli.output import strip_controls, format_line, print_note, format_number, print_json, format_table
 from hunchd.cli.session_commands import AGENTS
-from hunchd.cli.targets import items, known_project
+from hunchd.cli.targets import get_items, find_registered_project
 from hunchd.ingestion.transcripts import aider, claude_code, codex, cursor, gemini
 from hunchd.ingestion.transcripts.transcript import Transcript
-from hunchd.repository.layout import find
+from hunchd.repository.layout import find_repository
 
 READERS: Final = dict(zip(AGENTS, (claude_code, codex, gemini, cursor, aider), strict=True))
-BATCH: Final = 200  # messages a request
+BATCH_SIZE: Final = 200  # messages a request
 BATCH_BYTES: Final = 2 * 1024 * 1024  # total size of their texts
 # An agent that wrote this recently may still be active: its session is imported, but not ended.
-AT_WORK: Final = 15 * 60.0  # seconds
-PATIENCE: Final = 120.0  # seconds to wait for a daemon that cannot keep up
+ACTIVE_SECONDS: Final = 15 * 60.0  # seconds
+RETRY_SECONDS: Final = 120.0  # seconds to wait for a daemon that cannot keep up
 
 
 @dataclass
-class Tally:
+class ImportTally:
     """Result of an import."""
 
     sessions: list[dict[str, Any]] = field(default_factory=list)
@@ -41,51 +41,51 @@ class Tally:
 
 def import_transcripts(arguments: Namespace) -> int:
     client = connect(start=not arguments.no_start)
-    projects = items(client.get("/projects"))
-    wanted = known_project(client, arguments.project) if arguments.project else None
-    chosen = wanted["id"] if wanted else None
+    projects = get_items(client.get("/projects"))
+    selected_project = find_registered_project(client, arguments.project) if arguments.project else None
+    selected_id = selected_project["id"] if selected_project else None
     agents = tuple(dict.fromkeys(arguments.agents)) or AGENTS
-    tally = Tally()
-    owners = _Owners(projects)
-    for transcript in _transcripts(agents, arguments.file, projects, tally):
-        if arguments.since is not None and (transcript.began is None or transcript.began < arguments.since):
+    tally = ImportTally()
+    owners = _ProjectLookup(projects)
+    for transcript in _read_transcripts(agents, arguments.file, projects, tally):
+        if arguments.since is not None and (transcript.started_at is None or transcript.started_at < arguments.since):
             continue
-        project = owners.of(transcript.project)
-        if chosen is not None and (project is None or project["id"] != chosen):
+        project = owners.find_project(transcript.project)
+        if selected_id is not None and (project is None or project["id"] != selected_id):
             continue
         if project is None and not arguments.all:
-            place = transcript.project or "no folder"
-            tally.unknown[place] = tally.unknown.get(place, 0) + 1
+            folder = transcript.project or "no folder"
+            tally.unknown[folder] = tally.unknown.get(folder, 0) + 1
             continue
-        accepted = 0 if arguments.dry_run else _sent(client, transcript, project)
-        tally.sessions.append(_told(transcript, project, accepted))
-    _say(tally, arguments)
+        accepted_count = 0 if arguments.dry_run else _upload_session(client, transcript, project)
+        tally.sessions.append(_to_report(transcript, project, accepted_count))
+    _print_tally(tally, arguments)
     return 1 if (tally.unreadable or (arguments.file and tally.unknown_forms)) and not tally.sessions else 0
 
 
-class _Owners:
+class _ProjectLookup:
     """Map from folders to registered projects."""
 
     def __init__(self, projects: Sequence[dict[str, Any]]) -> None:
         self._by_path = {path: one for one in projects for path in (one["path"], *one.get("worktrees", ()))}
         by_path = dict(self._by_path)
-        for name in (gemini.folder_hash, cursor.folder_name):
+        for name in (gemini.hash_folder, cursor.folder_name):
             self._by_path |= {name(path): one for path, one in by_path.items()}
 
-    def of(self, folder: str | None) -> dict[str, Any] | None:
+    def find_project(self, folder: str | None) -> dict[str, Any] | None:
         if folder is None or folder in self._by_path:
             return self._by_path.get(folder or "")
-        layout = find(Path(folder)) if Path(folder).is_absolute() else None
+        layout = find_repository(Path(folder)) if Path(folder).is_absolute() else None
         return self._by_path.get(str(layout.root)) if layout is not None else None
 
 
-def _transcripts(
-    agents: Iterable[str], named: Sequence[str], projects: Sequence[Mapping[str, Any]], tally: Tally
+def _read_transcripts(
+    agents: Iterable[str], file_names: Sequence[str], projects: Sequence[Mapping[str, Any]], tally: ImportTally
 ) -> Iterator[Transcript]:
     """Yield every session of every file; record unreadable files and continue."""
     for agent in agents:
         reader = READERS[agent]
-        for file in _files(agent, named, projects):
+        for file in _list_files(agent, file_names, projects):
             found = 0
             try:
                 for transcript in reader.read(file):
@@ -98,21 +98,21 @@ def _transcripts(
                 tally.unreadable.append(f"{file}: {error}")
 
 
-def _files(agent: str, named: Sequence[str], projects: Sequence[Mapping[str, Any]]) -> Iterator[Path]:
-    if named:
-        for name in named:
+def _list_files(agent: str, file_names: Sequence[str], projects: Sequence[Mapping[str, Any]]) -> Iterator[Path]:
+    if file_names:
+        for name in file_names:
             if not Path(name).is_file():
                 raise WrongUsage(f"no such file: {name!r}.")
-            if _written_by(Path(name)) == agent:
+            if _detect_agent(Path(name)) == agent:
                 yield Path(name).resolve()
         return
     yield from READERS[agent].files(Path.home(), os.environ)
     if agent == "aider":
-        found = (Path(project["path"]) / aider.HISTORY for project in projects)
-        yield from (file for file in found if file.is_file())
+        candidates = (Path(project["path"]) / aider.HISTORY for project in projects)
+        yield from (file for file in candidates if file.is_file())
 
 
-def _written_by(file: Path) -> str:
+def _detect_agent(file: Path) -> str:
     """Return the agent that wrote a transcript, judged by its file name."""
     if file.name.endswith(".md"):
         return "aider"
@@ -125,39 +125,39 @@ def _written_by(file: Path) -> str:
     return "codex" if file.name.startswith("rollout-") else "claude-code"
 
 
-def _sent(client: Client, transcript: Transcript, project: Mapping[str, Any] | None) -> int:
+def _upload_session(client: Client, transcript: Transcript, project: Mapping[str, Any] | None) -> int:
     """Upload the session.
 
     Returns the number of new messages. End it unless its agent may still be active.
     """
-    path = f"/sessions/{part(transcript.session)}"
-    accepted = 0
-    for batch in _batches(transcript.messages):
+    path = f"/sessions/{quote_segment(transcript.session)}"
+    accepted_count = 0
+    for batch in _split_batches(transcript.messages):
         body = {"messages": batch} | ({"project": project["id"]} if project is not None else {})
-        accepted += int(_patiently(client, f"{path}/messages", body)["accepted"])
-    if accepted and time.time() - transcript.file.stat().st_mtime > AT_WORK:
-        _patiently(client, f"{path}/end", {})
-    return accepted
+        accepted_count += int(_post_with_retry(client, f"{path}/messages", body)["accepted"])
+    if accepted_count and time.time() - transcript.file.stat().st_mtime > ACTIVE_SECONDS:
+        _post_with_retry(client, f"{path}/end", {})
+    return accepted_count
 
 
-def _patiently(client: Client, path: str, body: Mapping[str, Any]) -> Any:
+def _post_with_retry(client: Client, path: str, body: Mapping[str, Any]) -> Any:
     """Send a request, retrying while the daemon is overloaded."""
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + RETRY_SECONDS
     while True:
         try:
             return client.post(path, body)
-        except Refused as refusal:
+        except RequestRejected as refusal:
             if refusal.status not in (429, 503) or time.monotonic() > deadline:
                 raise
             time.sleep(1.0)
 
 
-def _batches(messages: Sequence[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]]]:
+def _split_batches(messages: Sequence[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]]]:
     batch: list[Mapping[str, Any]] = []
     size = 0
     for message in messages:
         length = len(str(message.get("content") or message.get("event_data")))
-        if batch and (len(batch) >= BATCH or size + length > BATCH_BYTES):
+        if batch and (len(batch) >= BATCH_SIZE or size + length > BATCH_BYTES):
             yield batch
             batch, size = [], 0
         batch.append(message)
@@ -166,18 +166,18 @@ def _batches(messages: Sequence[Mapping[str, Any]]) -> Iterator[list[Mapping[str
         yield batch
 
 
-def _told(transcript: Transcript, project: Mapping[str, Any] | None, accepted: int) -> dict[str, Any]:
+def _to_report(transcript: Transcript, project: Mapping[str, Any] | None, accepted_count: int) -> dict[str, Any]:
     return {
         "agent": transcript.agent,
         "session": transcript.session,
         "project": project["path"] if project is not None else None,
-        "began": transcript.began.isoformat() if transcript.began is not None else None,
+        "began": transcript.started_at.isoformat() if transcript.started_at is not None else None,
         "messages": len(transcript.messages),
-        "accepted": accepted,
+        "accepted": accepted_count,
     }
 
 
-def _say(tally: Tally, arguments: Namespace) -> None:
+def _print_tally(tally: ImportTally, arguments: Namespace) -> None:
     if arguments.json:
         print_json(
             {
@@ -189,22 +189,22 @@ def _say(tally: Tally, arguments: Namespace) -> None:
         )
         return
     rows = [
-        (one["agent"], clean(one["session"])[:36], number(one["messages"]), number(one["accepted"]), _where(one))
+        (one["agent"], strip_controls(one["session"])[:36], format_number(one["messages"]), format_number(one["accepted"]), _format_project(one))
         for one in tally.sessions
     ]
     if rows:
-        print(table(("agent", "session", "messages", "new", "project"), rows, right=(2, 3)))
-    messages, new = sum(one["messages"] for one in tally.sessions), sum(one["accepted"] for one in tally.sessions)
-    told = f"{number(len(rows))} sessions with {number(messages)} messages"
-    note(f"{told} would be imported; nothing was sent" if arguments.dry_run else f"{told}, {number(new)} of them new")
+        print(format_table(("agent", "session", "messages", "new", "project"), rows, right=(2, 3)))
+    messages, new_count = sum(one["messages"] for one in tally.sessions), sum(one["accepted"] for one in tally.sessions)
+    summary = f"{format_number(len(rows))} sessions with {format_number(messages)} messages"
+    print_note(f"{summary} would be imported; nothing was sent" if arguments.dry_run else f"{summary}, {format_number(new_count)} of them new")
     for folder, times in sorted(tally.unknown.items()):
         hint = f"hunch add {folder}" if folder.startswith("/") else "--all imports them as your own"
-        note(f"{number(times)} sessions in {line(folder, 60)} were skipped: {line(hint, 80)}")
+        print_note(f"{format_number(times)} sessions in {format_line(folder, 60)} were skipped: {format_line(hint, 80)}")
     for agent, files in sorted(tally.unknown_forms.items()):
-        note(f"{number(len(files))} files of {agent} hold no message that hunchd understands: {line(files[0], 100)}")
-    for trouble in tally.unreadable:
-        note(f"not read: {line(trouble, 100)}")
+        print_note(f"{format_number(len(files))} files of {agent} hold no message that hunchd understands: {format_line(files[0], 100)}")
+    for problem in tally.unreadable:
+        print_note(f"not read: {format_line(problem, 100)}")
 
 
-def _where(one: Mapping[str, Any]) -> str:
-    return clean(one["project"] or "-")
+def _format_project(one: Mapping[str, Any]) -> str:
+    return strip_controls(one["project"] or "-")

@@ -15,36 +15,36 @@ from typing import Any, BinaryIO, Final
 from urllib.parse import urlencode
 
 from hunchd.cli.errors import CommandError, WrongUsage
-from hunchd.cli.launching import connect, end, holder
-from hunchd.cli.output import clean, confirm, note, number, print_json
+from hunchd.cli.launching import connect, stop_process, find_lock_holder
+from hunchd.cli.output import strip_controls, require_confirmation, print_note, format_number, print_json
 from hunchd.cli.projects import erase_project
-from hunchd.cli.targets import known_project
-from hunchd.config.places import Places, places
+from hunchd.cli.targets import find_registered_project
+from hunchd.config.places import AppPaths, resolve_app_paths
 
-_BLOCK: Final = 65_536  # bytes sent at a time
-_TAKEN: Final = ("projects", "memories", "signals", "known", "contradictions")
-_SHOWN: Final = 10  # rejected lines that are listed
-_LINES: Final = "application/x-ndjson"
+_BLOCK_BYTES: Final = 65_536  # bytes sent at a time
+_IMPORTED_COUNTS: Final = ("projects", "memories", "signals", "known", "contradictions")
+_MAX_LISTED: Final = 10  # rejected lines that are listed
+_LINES_TYPE: Final = "application/x-ndjson"
 
 
 def export(arguments: Namespace) -> int:
     client = connect(start=not arguments.no_start)
-    project = known_project(client, arguments.project)["id"] if arguments.project else None
-    lines = client.lines("/export", project=project)
+    project = find_registered_project(client, arguments.project)["id"] if arguments.project else None
+    lines = client.iterate_lines("/export", project=project)
     if arguments.file is None:
         for line in lines:
             sys.stdout.buffer.write(line)
         sys.stdout.buffer.flush()
         return 0
-    count = _written_whole(Path(arguments.file), lines)
+    count = _write_atomically(Path(arguments.file), lines)
     if arguments.json:
         print_json({"file": arguments.file, "lines": count})
     else:
-        note(f"{number(count)} lines in {arguments.file}")
+        print_note(f"{format_number(count)} lines in {arguments.file}")
     return 0
 
 
-def _written_whole(path: Path, lines: Iterator[bytes]) -> int:
+def _write_atomically(path: Path, lines: Iterator[bytes]) -> int:
     """Write the lines to a private file that appears only when complete.
 
     Returns their number.
@@ -71,22 +71,22 @@ def _written_whole(path: Path, lines: Iterator[bytes]) -> int:
 
 
 def import_(arguments: Namespace) -> int:
-    with ExitStack() as opened:
-        file = sys.stdin.buffer if arguments.file == "-" else opened.enter_context(_readable(arguments.file))
+    with ExitStack() as stack:
+        file = sys.stdin.buffer if arguments.file == "-" else stack.enter_context(_open_input(arguments.file))
         client = connect(start=not arguments.no_start)
-        of = ""
+        query = ""
         if arguments.colleague:
-            asked = {"colleague": arguments.colleague, "project": known_project(client, arguments.project)["path"]}
-            of = f"?{urlencode(asked)}"
-        answer = client.upload(f"/import{of}", iter(lambda: file.read(_BLOCK), b""), kind=_LINES)
+            parameters = {"colleague": arguments.colleague, "project": find_registered_project(client, arguments.project)["path"]}
+            query = f"?{urlencode(parameters)}"
+        answer = client.upload(f"/import{query}", iter(lambda: file.read(_BLOCK_BYTES), b""), kind=_LINES_TYPE)
     if arguments.json:
         print_json(answer)
     else:
         counts = {name: count for name, count in answer.items() if isinstance(count, int) and name != "complete"}
-        print(", ".join(f"{name} {number(count)}" for name, count in counts.items()))
-        for told in [*_refusals(answer.get("rejected", ()))[:_SHOWN], *map(clean, answer.get("warnings", ()))]:
-            note(told)
-    if answer.get("refused") and not any(answer.get(name) for name in _TAKEN):
+        print(", ".join(f"{name} {format_number(count)}" for name, count in counts.items()))
+        for message in [*_summarize_rejections(answer.get("rejected", ()))[:_MAX_LISTED], *map(strip_controls, answer.get("warnings", ()))]:
+            print_note(message)
+    if answer.get("refused") and not any(answer.get(name) for name in _IMPORTED_COUNTS):
         raise CommandError(
             "the file contains no export that this hunchd can read.", hint="`hunch export FILE` writes one."
         )
@@ -97,18 +97,18 @@ def import_(arguments: Namespace) -> int:
     return 0
 
 
-def _refusals(rejected: Iterable[Mapping[str, Any]]) -> list[str]:
+def _summarize_rejections(entries: Iterable[Mapping[str, Any]]) -> list[str]:
     """List the reasons for rejected lines, each once."""
     lines = defaultdict[str, list[int]](list)
-    for one in rejected:
-        lines[clean(one["error"]["message"])].append(one["index"] + 1)
+    for one in entries:
+        lines[strip_controls(one["error"]["message"])].append(one["index"] + 1)
     return [
-        f"line {number(which[0])}{f' and {number(len(which) - 1)} more' if len(which) > 1 else ''}: {why}"
-        for why, which in lines.items()
+        f"line {format_number(line_numbers[0])}{f' and {format_number(len(line_numbers) - 1)} more' if len(line_numbers) > 1 else ''}: {reason}"
+        for reason, line_numbers in lines.items()
     ]
 
 
-def _readable(name: str) -> BinaryIO:
+def _open_input(name: str) -> BinaryIO:
     try:
         return Path(name).open("rb")
     except OSError as error:
@@ -119,47 +119,47 @@ def erase(arguments: Namespace) -> int:
     if arguments.project:
         client = connect(start=not arguments.no_start)
         return erase_project(client, arguments.project, yes=arguments.yes, as_json=arguments.json)
-    from hunchd.cli.hooks import recorded, uninstall_all
-    from hunchd.cli.service import installed, uninstall, wanted_files
+    from hunchd.cli.hooks import load_records, uninstall_all_hooks
+    from hunchd.cli.service import find_installed_manager, uninstall_service, build_service_files
 
-    where = places()
-    folders = [folder for folder in everything(where) if folder.exists()]
+    paths = resolve_app_paths()
+    folders = [folder for folder in list_data_folders(paths) if folder.exists()]
     if not folders:
-        _tell_erased(folders, as_json=arguments.json)
+        _print_erased(folders, as_json=arguments.json)
         return 0
     print("hunchd keeps its files in:", *(f"  {folder}" for folder in folders), sep="\n", file=sys.stderr)
-    manager, hooked = installed(where), list(recorded(where))
-    if manager or hooked:
+    manager, hook_folders = find_installed_manager(paths), list(load_records(paths))
+    if manager or hook_folders:
         print(f"and has {'a service of ' + manager if manager else ''}", end="", file=sys.stderr)
-        print(f"{' and ' if manager and hooked else ''}{'git hooks in:' if hooked else ''}", file=sys.stderr)
-        print(*(f"  {clean(folder)}" for folder in hooked), sep="\n", file=sys.stderr)
+        print(f"{' and ' if manager and hook_folders else ''}{'git hooks in:' if hook_folders else ''}", file=sys.stderr)
+        print(*(f"  {strip_controls(folder)}" for folder in hook_folders), sep="\n", file=sys.stderr)
     question = "Stop the daemon, uninstall those and delete these folders?"
-    confirm(question, yes=arguments.yes, otherwise="nothing was erased.")
+    require_confirmation(question, is_confirmed=arguments.yes, otherwise="nothing was erased.")
     if manager:
-        uninstall(manager, wanted_files(manager, where, os.environ))
-    uninstall_all(where)
-    if (pid := holder(where)) is not None:
-        end(pid)
+        uninstall_service(manager, build_service_files(manager, paths, os.environ))
+    uninstall_all_hooks(paths)
+    if (pid := find_lock_holder(paths)) is not None:
+        stop_process(pid)
     for folder in folders:
         shutil.rmtree(folder, ignore_errors=False)
     _remove_empty_home()
-    _tell_erased(folders, as_json=arguments.json)
+    _print_erased(folders, as_json=arguments.json)
     return 0
 
 
-def _tell_erased(folders: Sequence[Path], *, as_json: bool) -> None:
+def _print_erased(folders: Sequence[Path], *, as_json: bool) -> None:
     if as_json:
         print_json({"erased": [str(folder) for folder in folders]})
     else:
         print("Everything was erased." if folders else "Nothing to erase.")
 
 
-def everything(where: Places) -> tuple[Path, ...]:
+def list_data_folders(paths: AppPaths) -> tuple[Path, ...]:
     """Return the folders that hunchd writes to.
 
     None is inside another; the one with the rendezvous file comes first.
     """
-    folders = dict.fromkeys((where.runtime, where.cache, where.state, where.data, where.config))
+    folders = dict.fromkeys((paths.runtime, paths.cache, paths.state, paths.data, paths.config))
     return tuple(folder for folder in folders if not any(other in folder.parents for other in folders))
 
 

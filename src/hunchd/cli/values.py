@@ -5,47 +5,47 @@ from __future__ import annotations
 from argparse import ArgumentTypeError
 from datetime import datetime
 
-LONGEST_WAIT = 3600  # seconds
+MAX_WAIT_SECONDS = 3600  # seconds
 
 
-def positive(text: str) -> int:
-    return _whole(text, 1, "a whole number above 0")
+def parse_positive(text: str) -> int:
+    return _parse_integer(text, 1, "a whole number above 0")
 
 
-def count(text: str) -> int:
-    return _whole(text, 0, "a whole number, 0 or more")
+def parse_count(text: str) -> int:
+    return _parse_integer(text, 0, "a whole number, 0 or more")
 
 
-def seconds(text: str) -> float:
-    return _between(text, LONGEST_WAIT, f"a number of seconds, at most {LONGEST_WAIT}")
+def parse_seconds(text: str) -> float:
+    return _parse_between(text, MAX_WAIT_SECONDS, f"a number of seconds, at most {MAX_WAIT_SECONDS}")
 
 
-def share(text: str) -> float:
-    return _between(text, 1, "a number from 0 to 1")
+def parse_fraction(text: str) -> float:
+    return _parse_between(text, 1, "a number from 0 to 1")
 
 
-def date(text: str) -> datetime:
+def parse_date(text: str) -> datetime:
     try:
         return datetime.fromisoformat(text).astimezone()
     except (ValueError, OverflowError):  # the first and the last day overflow in some time zones
         raise ArgumentTypeError(f"must be a date like 2026-03-01; got {text!r}") from None
 
 
-def _whole(text: str, least: int, wanted: str) -> int:
+def _parse_integer(text: str, minimum: int, expected: str) -> int:
     try:
         number = int(text)
     except ValueError:
-        number = least - 1
-    if number < least:
-        raise ArgumentTypeError(f"must be {wanted}; got {text!r}")
+        number = minimum - 1
+    if number < minimum:
+        raise ArgumentTypeError(f"must be {expected}; got {text!r}")
     return number
 
 
-def _between(text: str, most: float, wanted: str) -> float:
+def _parse_between(text: str, maximum: float, expected: str) -> float:
     try:
         number = float(text)
     except ValueError:
         number = -1.0
-    if not 0 <= number <= most:  # rejects "nan" too
-        raise ArgumentTypeError(f"must be {wanted}; got {text!r}")
+    if not 0 <= number <= maximum:  # rejects "nan" too
+        raise ArgumentTypeError(f"must be {expected}; got {text!r}")
     return number

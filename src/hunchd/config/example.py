@@ -22,39 +22,39 @@ _HEAD = """\
 """
 
 
-def example() -> str:
+def render_example() -> str:
     """Render each section with its purpose, each key with its default and reason.
 
     The reasons are the comments in `settings.py`.
     """
     source = inspect.getsource(settings)
     classes = {node.name: node for node in ast.parse(source).body if isinstance(node, ast.ClassDef)}
-    sections = [_section(section.name, section.type, classes, source.splitlines()) for section in fields(Settings)]
+    sections = [_render_section(section.name, section.type, classes, source.splitlines()) for section in fields(Settings)]
     return "\n".join((_HEAD, *sections))
 
 
-def _section(name: str, kind: Any, classes: dict[str, ast.ClassDef], lines: list[str]) -> str:
+def _render_section(name: str, kind: Any, classes: dict[str, ast.ClassDef], lines: list[str]) -> str:
     """Render one section; `kind` is the name of its class.
 
     Annotations of that module are not evaluated.
     """
     node = classes[kind]
     default = getattr(Settings(), name)
-    keys = [_key(key, getattr(default, key), comment) for key, comment in _comments(node, lines)]
+    keys = [_render_key(key, getattr(default, key), comment) for key, comment in _iter_comments(node, lines)]
     return "\n".join((f"# {ast.get_docstring(node)}", f"[{name}]", *keys, ""))
 
 
-def _comments(node: ast.ClassDef, lines: list[str]) -> Iterator[tuple[str, str]]:
+def _iter_comments(node: ast.ClassDef, lines: list[str]) -> Iterator[tuple[str, str]]:
     for statement in node.body:
         if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
             _, _, comment = lines[(statement.end_lineno or statement.lineno) - 1].partition("  # ")
             yield statement.target.id, comment
 
 
-def _key(name: str, value: object, comment: str) -> str:
-    shown = list(value) if isinstance(value, tuple) else value
-    return f"# {comment}\n{name} = {json.dumps(shown)}"
+def _render_key(name: str, value: object, comment: str) -> str:
+    rendered = list(value) if isinstance(value, tuple) else value
+    return f"# {comment}\n{name} = {json.dumps(rendered)}"
 
 
 if __name__ == "__main__":
-    sys.stdout.write(example())
+    sys.stdout.write(render_example())

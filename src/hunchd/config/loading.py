@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 from urllib.parse import urlsplit
 
-from hunchd.config.places import expanded
+from hunchd.config.places import expand_path
 from hunchd.config.settings import Settings
 from hunchd.domain.errors import ConfigError
 
@@ -68,7 +68,7 @@ _RANGES: Mapping[str, tuple[float, float]] = {
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
-def load(path: Path) -> Settings:
+def load_settings(path: Path) -> Settings:
     """Load the settings from `path`; a missing file yields the defaults.
 
     Raises ConfigError if the file cannot be read or a value is not allowed.
@@ -83,25 +83,25 @@ def load(path: Path) -> Settings:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path}: is not valid TOML: {error}") from error
-    return settings_from(table, file=path.name)
+    return build_settings(table, file=path.name)
 
 
-def settings_from(table: Mapping[str, Any], *, file: str) -> Settings:
+def build_settings(table: Mapping[str, Any], *, file: str) -> Settings:
     """Build settings from a parsed TOML table; missing keys take their defaults."""
     sections = get_type_hints(Settings)
-    _known(table, sections, where=f"{file}: there is no section", kind="It has")
-    built = {}
+    _reject_unknown_keys(table, sections, where=f"{file}: there is no section", kind="It has")
+    section_values = {}
     for name, content in table.items():
         if not isinstance(content, Mapping):
             raise ConfigError(f"{file}: '{name}' is a section; write [{name}]")
-        built[name] = _section(sections[name], name, content, file)
-    settings = Settings(**built)
+        section_values[name] = _build_section(sections[name], name, content, file)
+    settings = Settings(**section_values)
     if settings.serving.host not in _LOOPBACK:
         raise ConfigError(f"{file}: [serving] host must be a loopback address: {', '.join(_LOOPBACK)}")
-    if not _is_safe(settings.language.base_url):
+    if not _is_secure_url(settings.language.base_url):
         raise ConfigError(f"{file}: [language] base_url must begin with https:// (http:// on this machine only)")
     for folder in settings.shell.private_folders:
-        if not expanded(folder).is_absolute():  # an unexpanded ~ matches no folder, so nothing would be private
+        if not expand_path(folder).is_absolute():  # an unexpanded ~ matches no folder, so nothing would be private
             raise ConfigError(
                 f"{file}: [shell] private_folders must be absolute, or begin with ~ or ~NAME of a user, not {folder!r}"
             )
@@ -110,31 +110,31 @@ def settings_from(table: Mapping[str, Any], *, file: str) -> Settings:
     return settings
 
 
-def _is_safe(url: str) -> bool:
+def _is_secure_url(url: str) -> bool:
     """Return True if data sent to `url`, such as a key, cannot be intercepted."""
     try:
-        told = urlsplit(url)
+        parts = urlsplit(url)
     except ValueError:
         return False
-    return bool(told.hostname) if told.scheme == "https" else told.scheme == "http" and told.hostname in _LOOPBACK
+    return bool(parts.hostname) if parts.scheme == "https" else parts.scheme == "http" and parts.hostname in _LOOPBACK
 
 
-def _section(section: type, name: str, content: Mapping[str, Any], file: str) -> Any:
+def _build_section(section: type, name: str, content: Mapping[str, Any], file: str) -> Any:
     hints = get_type_hints(section)
-    known = {field.name: hints[field.name] for field in fields(section)}
-    _known(content, known, where=f"{file}: [{name}] has no setting", kind="It has")
-    return section(**{key: _value(known[key], f"{name}.{key}", value, file) for key, value in content.items()})
+    field_types = {field.name: hints[field.name] for field in fields(section)}
+    _reject_unknown_keys(content, field_types, where=f"{file}: [{name}] has no setting", kind="It has")
+    return section(**{key: _convert_value(field_types[key], f"{name}.{key}", value, file) for key, value in content.items()})
 
 
-def _known(given: Mapping[str, Any], known: Mapping[str, Any], *, where: str, kind: str) -> None:
-    for key in given:
-        if key not in known:
-            near = difflib.get_close_matches(key, known, 1)
+def _reject_unknown_keys(entries: Mapping[str, Any], allowed: Mapping[str, Any], *, where: str, kind: str) -> None:
+    for key in entries:
+        if key not in allowed:
+            near = difflib.get_close_matches(key, allowed, 1)
             suggestion = f" Did you mean '{near[0]}'?" if near else ""
-            raise ConfigError(f"{where} '{key}'.{suggestion} {kind}: {', '.join(known)}.")
+            raise ConfigError(f"{where} '{key}'.{suggestion} {kind}: {', '.join(allowed)}.")
 
 
-def _value(hint: Any, key: str, value: Any, file: str) -> Any:
+def _convert_value(hint: Any, key: str, value: Any, file: str) -> Any:
     """Convert `value` to the setting's type.
 
     Raises ConfigError with the allowed values.
@@ -151,11 +151,11 @@ def _value(hint: Any, key: str, value: Any, file: str) -> Any:
         return tuple(value)
     if get_origin(hint) in (Union, types.UnionType):
         raise TypeError(f"{key}: settings are of one type each")
-    wanted = {bool: "true or false", int: "a whole number", float: "a number", str: "a string"}[hint]
+    type_description = {bool: "true or false", int: "a whole number", float: "a number", str: "a string"}[hint]
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
     if type(value) is not hint:
-        raise ConfigError(f"{where} must be {wanted}, not {value!r}")
+        raise ConfigError(f"{where} must be {type_description}, not {value!r}")
     if key in _RANGES:
         low, high = _RANGES[key]
         if not low <= value <= high:

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 # sockaddr_un holds 108 bytes on Linux and 104 elsewhere, including the terminating zero.
-LONGEST_SOCKET_PATH = 103  # bytes
+MAX_SOCKET_PATH_BYTES = 103  # bytes
 
 
-class Places(NamedTuple):  # NamedTuple: used by every command, faster to load than a dataclass
+class AppPaths(NamedTuple):  # NamedTuple: used by every command, faster to load than a dataclass
     """Folders of one user.
 
     With HUNCHD_HOME all of them are below that folder.
@@ -52,38 +52,38 @@ class Places(NamedTuple):  # NamedTuple: used by every command, faster to load t
         return self.runtime / "daemon.json"
 
 
-def places(environment: dict[str, str] | None = None) -> Places:
+def resolve_app_paths(environment: dict[str, str] | None = None) -> AppPaths:
     """Return the folders for `environment` (default: this process's); create nothing."""
     variables = os.environ if environment is None else environment
-    if home := absolute_home(variables).get("HUNCHD_HOME"):
+    if home := get_absolute_home(variables).get("HUNCHD_HOME"):
         base = Path(home)
         runtime = base / "run"
-        socket = _socket_in(runtime, variables.get("XDG_RUNTIME_DIR"))
-        return Places(base / "config", base / "data", base / "state", base / "cache", runtime, socket)
+        socket = _choose_socket_path(runtime, variables.get("XDG_RUNTIME_DIR"))
+        return AppPaths(base / "config", base / "data", base / "state", base / "cache", runtime, socket)
     from platformdirs import PlatformDirs  # not loaded where HUNCHD_HOME decides
 
     ask = PlatformDirs("hunchd", appauthor=False)
-    runtime = _runtime(variables.get("XDG_RUNTIME_DIR"), ask)
-    return Places(
+    runtime = _resolve_runtime_dir(variables.get("XDG_RUNTIME_DIR"), ask)
+    return AppPaths(
         config=ask.user_config_path,
         data=ask.user_data_path,
         state=ask.user_state_path,
         cache=ask.user_cache_path,
         runtime=runtime,
-        socket_file=_socket_in(runtime, variables.get("XDG_RUNTIME_DIR")),
+        socket_file=_choose_socket_path(runtime, variables.get("XDG_RUNTIME_DIR")),
     )
 
 
-def absolute_home(environment: Mapping[str, str] | None = None) -> dict[str, str]:
+def get_absolute_home(environment: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return HUNCHD_HOME as an absolute path, if it is set.
 
     For a process that runs in another folder: the variable may be relative to this one.
     """
     home = (os.environ if environment is None else environment).get("HUNCHD_HOME")
-    return {"HUNCHD_HOME": str(expanded(home).absolute())} if home else {}
+    return {"HUNCHD_HOME": str(expand_path(home).absolute())} if home else {}
 
 
-def _runtime(xdg: str | None, ask: PlatformDirs) -> Path:
+def _resolve_runtime_dir(xdg: str | None, ask: PlatformDirs) -> Path:
     if os.name == "posix" and xdg and Path(xdg).is_dir():
         return Path(xdg) / "hunchd"
     if os.name == "posix" and "darwin" not in os.uname().sysname.lower():
@@ -91,27 +91,27 @@ def _runtime(xdg: str | None, ask: PlatformDirs) -> Path:
     return ask.user_runtime_path
 
 
-def _socket_in(runtime: Path, xdg: str | None) -> Path:
+def _choose_socket_path(runtime: Path, xdg: str | None) -> Path:
     """Return the path of the daemon's socket for this runtime folder.
 
     A fallback folder with a short path is shared by several homes, so the socket is named after the runtime folder.
     Callers must check first that the folder belongs to this user: anybody can create one in /tmp.
     """
     usual = runtime / "hunchd.sock"
-    if os.name != "posix" or _fits(usual):
+    if os.name != "posix" or _fits_socket_path(usual):
         return usual
     import hashlib  # rarely needed
 
     name = f"{hashlib.blake2b(os.fsencode(runtime), digest_size=8).hexdigest()}.sock"
     in_session = Path(xdg) / "hunchd" / name if xdg and Path(xdg).is_dir() else None
-    return in_session if in_session and _fits(in_session) else Path(f"/tmp/hunchd-{os.getuid()}") / name
+    return in_session if in_session and _fits_socket_path(in_session) else Path(f"/tmp/hunchd-{os.getuid()}") / name
 
 
-def _fits(socket: Path) -> bool:
-    return len(os.fsencode(socket)) <= LONGEST_SOCKET_PATH
+def _fits_socket_path(socket: Path) -> bool:
+    return len(os.fsencode(socket)) <= MAX_SOCKET_PATH_BYTES
 
 
-def expanded(path: str) -> Path:
+def expand_path(path: str) -> Path:
     """Expand ~ and ~NAME in a path.
 
     The path is unchanged if no such user exists or the system knows no home folder.
@@ -119,7 +119,7 @@ def expanded(path: str) -> Path:
     return Path(os.path.expanduser(path))  # noqa: PTH111 - Path.expanduser raises RuntimeError then
 
 
-def hint_of_foreign(folder: Path) -> str:
+def format_foreign_folder_hint(folder: Path) -> str:
     """Return the hint for a folder that belongs to another user."""
     return f"If it is yours: sudo chown -R {os.getuid()} {folder}. Set HUNCHD_HOME to use another folder."
 
@@ -132,14 +132,14 @@ def is_private(folder: Path) -> bool:
     if os.name != "posix":
         return True
     try:
-        found = folder.lstat()
+        file_stat = folder.lstat()
     except FileNotFoundError:
         return True
-    ours = stat.S_ISDIR(found.st_mode) and found.st_uid in (0, os.getuid())
-    return ours and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    ours = stat.S_ISDIR(file_stat.st_mode) and file_stat.st_uid in (0, os.getuid())
+    return ours and not file_stat.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
-def make_private(folder: Path) -> Path:
+def ensure_private_folder(folder: Path) -> Path:
     """Create `folder` for this user alone (0700), or restrict an existing one.
 
     Raises ConfigError if that is not possible.
@@ -147,30 +147,30 @@ def make_private(folder: Path) -> Path:
     for missing in reversed([parent for parent in folder.parents if not parent.exists()]):
         missing.mkdir(mode=0o700, exist_ok=True)
     folder.mkdir(mode=0o700, exist_ok=True)
-    found = folder.lstat()
-    if stat.S_ISLNK(found.st_mode):
+    folder_stat = folder.lstat()
+    if stat.S_ISLNK(folder_stat.st_mode):
         raise ConfigError(f"{folder} is a symbolic link; hunchd keeps private data in real folders only")
     if os.name == "posix":
-        if found.st_uid != os.getuid():
+        if folder_stat.st_uid != os.getuid():
             raise ConfigError(
-                f"{folder} belongs to another user (uid {found.st_uid})",
-                hint=hint_of_foreign(folder),
+                f"{folder} belongs to another user (uid {folder_stat.st_uid})",
+                hint=format_foreign_folder_hint(folder),
             )
-        if stat.S_IMODE(found.st_mode) & 0o022:
+        if stat.S_IMODE(folder_stat.st_mode) & 0o022:
             raise ConfigError(f"{folder} can be written by others; run: chmod 700 {folder}")
-        if stat.S_IMODE(found.st_mode) != 0o700:
+        if stat.S_IMODE(folder_stat.st_mode) != 0o700:
             folder.chmod(0o700)
-        _refuse_foreign(folder.parent)
+        _check_parent_safe(folder.parent)
     return folder
 
 
-def _refuse_foreign(above: Path) -> None:
+def _check_parent_safe(above: Path) -> None:
     """Check that no other user can replace a folder inside `above`.
 
     Its owner, and anybody who can write there, could. Raises ConfigError.
     """
-    found = above.stat()
-    if found.st_uid not in (0, os.getuid()):
-        raise ConfigError(f"{above} belongs to another user (uid {found.st_uid})")
-    if found.st_mode & 0o002 and not found.st_mode & stat.S_ISVTX:
+    parent_stat = above.stat()
+    if parent_stat.st_uid not in (0, os.getuid()):
+        raise ConfigError(f"{above} belongs to another user (uid {parent_stat.st_uid})")
+    if parent_stat.st_mode & 0o002 and not parent_stat.st_mode & stat.S_ISVTX:
         raise ConfigError(f"{above} can be written by everybody; run: chmod o-w {above}")

@@ -85,7 +85,7 @@ class EmbeddingSettings:
     contradictions: bool = True  # false: contradictions are found by rules alone, which miss most free wording
 
     @property
-    def reads_pairs(self) -> bool:
+    def judges_pairs(self) -> bool:
         """True if a model judges pairs of statements that the rules cannot decide."""
         return self.enabled and self.contradictions
 

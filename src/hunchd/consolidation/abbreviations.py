@@ -30,42 +30,42 @@ GLOSSARY: Final[Mapping[str, str]] = {
     "transactions": "txns", "utilities": "utils", "variable": "var", "variables": "vars", "version": "ver",
     "versions": "vers",
 }  # fmt: skip
-_LONG: Final = {short: word for word, short in GLOSSARY.items()}
+_EXPANSIONS: Final = {short: word for word, short in GLOSSARY.items()}
 # A stretch that must not change: code in backticks, quotations, and anything that looks like a name or a path.
-_EXACT = re.compile(r"`[^`\n]*`|\"[^\"\n]*\"|\S*[/\\_@#:.=<>(){}\[\]$&|~+*^%\d]\S*\w|\S*[a-z][A-Z]\S*")
+_PROTECTED = re.compile(r"`[^`\n]*`|\"[^\"\n]*\"|\S*[/\\_@#:.=<>(){}\[\]$&|~+*^%\d]\S*\w|\S*[a-z][A-Z]\S*")
 _WORD = re.compile(r"(?<![\w'/-])[a-z]+(?![\w'/-])")
-_FORM = re.compile(
-    r"(?<![\w'/-])(?:" + "|".join(map(re.escape, sorted(_LONG, key=len, reverse=True))) + r")(?![\w'/-])"
+_SHORT_FORM = re.compile(
+    r"(?<![\w'/-])(?:" + "|".join(map(re.escape, sorted(_EXPANSIONS, key=len, reverse=True))) + r")(?![\w'/-])"
 )
 
 
-def shortened(text: str) -> str:
+def abbreviate(text: str) -> str:
     """Abbreviate lower-case words of prose by the glossary.
 
     A short form that the text already contains is not used.
     """
-    said = set(_FORM.findall(text))
+    used_forms = set(_SHORT_FORM.findall(text))
 
-    def short(word: re.Match[str]) -> str:
+    def abbreviate_word(word: re.Match[str]) -> str:
         form = GLOSSARY.get(word[0])
-        return form if form is not None and form not in said else word[0]
+        return form if form is not None and form not in used_forms else word[0]
 
-    return _in_prose(text, lambda prose: _WORD.sub(short, prose))
+    return _map_prose(text, lambda prose: _WORD.sub(abbreviate_word, prose))
 
 
-def forms_in(shorter: str, text: str) -> dict[str, str]:
+def find_abbreviations(shorter: str, text: str) -> dict[str, str]:
     """Return the abbreviations in `shorter` that `text` spells out.
 
     The result maps short form to word.
     """
-    there = set(_FORM.findall(text))
-    return {form: _LONG[form] for form in dict.fromkeys(_FORM.findall(shorter)) if form not in there}
+    used_forms = set(_SHORT_FORM.findall(text))
+    return {form: _EXPANSIONS[form] for form in dict.fromkeys(_SHORT_FORM.findall(shorter)) if form not in used_forms}
 
 
-def _in_prose(text: str, change: Callable[[str], str]) -> str:
+def _map_prose(text: str, change: Callable[[str], str]) -> str:
     parts, at = list[str](), 0
-    for exact in _EXACT.finditer(text):
-        parts += [change(text[at : exact.start()]), exact[0]]
-        at = exact.end()
+    for protected in _PROTECTED.finditer(text):
+        parts += [change(text[at : protected.start()]), protected[0]]
+        at = protected.end()
     parts.append(change(text[at:]))
     return "".join(parts)

@@ -9,71 +9,71 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from hunchd.config.settings import ConsolidationSettings
-from hunchd.consolidation.condensing import Vocabulary, levels_of
-from hunchd.consolidation.plan import Planned, Step
+from hunchd.consolidation.condensing import Vocabulary, build_levels
+from hunchd.consolidation.plan import PlannedChange, ConsolidationStep
 from hunchd.domain.facts import is_over
 from hunchd.domain.filters import paths_of
 from hunchd.domain.memory import Kind, Memory, Status, Trust
-from hunchd.domain.work import plain_title
+from hunchd.domain.work import strip_issue_numbers
 
 SHOWN_AS: Final = "shown_as"  # source field: the longest level that is shown without a request from now on
-ARCHIVED: Final = "archived"  # source field: when and why it was archived
-GOES_AFTER: Final = "goes_after"  # … and when it will be erased
+ARCHIVE_REASON: Final = "archived"  # source field: when and why it was archived
+ERASE_AFTER: Final = "goes_after"  # … and when it will be erased
 # Only memories that were recorded automatically are forgotten automatically.
-FORGETTABLE: Final = frozenset({Kind.EPISODE, Kind.ERROR, Kind.PATTERN, Kind.WORKFLOW})
-SHORTENED: Final = frozenset({Kind.EPISODE})
+FORGETTABLE_KINDS: Final = frozenset({Kind.EPISODE, Kind.ERROR, Kind.PATTERN, Kind.WORKFLOW})
+SHORTENED_KINDS: Final = frozenset({Kind.EPISODE})
 # Important memories are kept longer: a release, a decision, a session with an outcome.
-LASTING: Final = 0.7  # importance
+MIN_LASTING_IMPORTANCE: Final = 0.7  # importance
 # A summary of a text that is hardly longer adds nothing.
-WORTH_SUMMARISING: Final = 1.3  # minimum length of the text, in lengths of its summary
+MIN_SUMMARY_RATIO: Final = 1.3  # minimum length of the text, in lengths of its summary
 
 
-def summarised(
+def plan_summaries(
     memories: Iterable[Memory], vocabulary: Vocabulary, settings: ConsolidationSettings, now: datetime
-) -> Iterator[Planned]:
+) -> Iterator[PlannedChange]:
     """Plan summaries of episodes older than `summarise_days`.
 
     From then on the summary is shown. Episodes older than `compress_days` are left to `plan_compression`, which writes
     a summary too.
     """
-    older = timedelta(days=settings.compress_days)
-    for memory in _episodes_older(memories, timedelta(days=settings.summarise_days), now):
-        if memory.source.get(SHOWN_AS) in ("summary", "compressed") or now - memory.at >= older:
+    compress_age = timedelta(days=settings.compress_days)
+    for memory in _iter_older_episodes(memories, timedelta(days=settings.summarise_days), now):
+        if memory.source.get(SHOWN_AS) in ("summary", "compressed") or now - memory.at >= compress_age:
             continue
         levels = memory.levels
         if not levels.summary:
-            written = _written(memory, vocabulary)
-            if len(memory.content) < WORTH_SUMMARISING * len(written.summary):
-                written = replace(written, summary=" ".join(memory.content.split()))
-            levels = replace(written, compressed=levels.compressed or written.compressed, index=written.index)
-        after = _shown_as(replace(memory, levels=levels), "summary")
-        why = f"{_days(now - memory.at)} old"
-        yield Planned(Step.SUMMARISE, "summarised", f"summarise {memory.title!r}", why, (memory,), (after,))
+            new_levels = _write_levels(memory, vocabulary)
+            if len(memory.content) < MIN_SUMMARY_RATIO * len(new_levels.summary):
+                new_levels = replace(new_levels, summary=" ".join(memory.content.split()))
+            levels = replace(new_levels, compressed=levels.compressed or new_levels.compressed, index=new_levels.index)
+        after = _set_shown_level(replace(memory, levels=levels), "summary")
+        why = f"{_format_days(now - memory.at)} old"
+        yield PlannedChange(ConsolidationStep.SUMMARISE, "summarised", f"summarise {memory.title!r}", why, (memory,), (after,))
 
 
-def compressed(
+def plan_compression(
     memories: Iterable[Memory], vocabulary: Vocabulary, settings: ConsolidationSettings, now: datetime
-) -> Iterator[Planned]:
+) -> Iterator[PlannedChange]:
     """Plan one line for each episode older than `compress_days`.
 
     The line keeps the words that distinguish the episode within its project.
     """
-    for memory in _episodes_older(memories, timedelta(days=settings.compress_days), now):
+    for memory in _iter_older_episodes(memories, timedelta(days=settings.compress_days), now):
         if memory.source.get(SHOWN_AS) == "compressed":
             continue
-        written = _written(memory, vocabulary)
+        new_levels = _write_levels(memory, vocabulary)
         levels = replace(
             memory.levels,
-            summary=memory.levels.summary or written.summary,
-            compressed=written.compressed,
-            index=memory.levels.index or written.index,
+            summary=memory.levels.summary or new_levels.summary,
+            compressed=new_levels.compressed,
+            index=memory.levels.index or new_levels.index,
         )
-        after = _shown_as(replace(memory, levels=levels), "compressed")
-        why = f"{_days(now - memory.at)} old"
-        yield Planned(Step.COMPRESS, "compressed", f"compress {memory.title!r}", why, (memory,), (after,))
+        after = _set_shown_level(replace(memory, levels=levels), "compressed")
+        why = f"{_format_days(now - memory.at)} old"
+        yield PlannedChange(ConsolidationStep.COMPRESS, "compressed", f"compress {memory.title!r}", why, (memory,), (after,))
 
 
-def retired(memories: Mapping[str, Memory], now: datetime) -> Iterator[Planned]:
+def plan_retirement(memories: Mapping[str, Memory], now: datetime) -> Iterator[PlannedChange]:
     """Plan the end of replaced memories and of expired ones."""
     successors = {
         memory.supersedes: memory
@@ -91,56 +91,56 @@ def retired(memories: Mapping[str, Memory], now: datetime) -> Iterator[Planned]:
             after, why = replace(memory, status=Status.SUPERSEDED), f"it was valid until {memory.valid_to:%Y-%m-%d}"
         else:
             continue
-        yield Planned(Step.RETIRE, "retired", f"retire {memory.title!r}", why, (memory,), (after,))
+        yield PlannedChange(ConsolidationStep.RETIRE, "retired", f"retire {memory.title!r}", why, (memory,), (after,))
 
 
-def forgotten(memories: Mapping[str, Memory], settings: ConsolidationSettings, now: datetime) -> Iterator[Planned]:
+def plan_forgetting(memories: Mapping[str, Memory], settings: ConsolidationSettings, now: datetime) -> Iterator[PlannedChange]:
     """Plan the archiving of unused memories, least useful first.
 
     At most the share `forget_share` of all active memories is archived in one run.
     """
     active = [memory for memory in memories.values() if memory.status is Status.ACTIVE]
-    most = int(len(active) * settings.forget_share)
-    kept = set(_needed_by_others(active))
-    stale = [memory for memory in active if memory.id not in kept and is_unused(memory, settings, now)]
-    stale += [memory for memory in memories.values() if _is_replaced_for_good(memory, settings, now)]
-    stale.sort(key=lambda memory: (memory.importance, last_use(memory), memory.id))
+    limit = int(len(active) * settings.forget_share)
+    needed_ids = set(_iter_needed_ids(active))
+    stale = [memory for memory in active if memory.id not in needed_ids and is_unused(memory, settings, now)]
+    stale += [memory for memory in memories.values() if _is_long_superseded(memory, settings, now)]
+    stale.sort(key=lambda memory: (memory.importance, get_last_use(memory), memory.id))
     until = now + timedelta(days=settings.restore_days)
-    for memory in stale[:most]:
-        idle = _days(now - last_use(memory))
-        source = {**memory.source, ARCHIVED: f"not used for {idle}", GOES_AFTER: until.isoformat()}
+    for memory in stale[:limit]:
+        idle = _format_days(now - get_last_use(memory))
+        source = {**memory.source, ARCHIVE_REASON: f"not used for {idle}", ERASE_AFTER: until.isoformat()}
         after = replace(memory, status=Status.ARCHIVED, source=source)
         why = f"not used for {idle}; comes back until {until:%Y-%m-%d}"
-        yield Planned(Step.FORGET, "forgotten", f"archive {memory.title!r}", why, (memory,), (after,))
+        yield PlannedChange(ConsolidationStep.FORGET, "forgotten", f"archive {memory.title!r}", why, (memory,), (after,))
 
 
-def erasable(memories: Iterable[Memory], now: datetime) -> Iterator[Memory]:
+def iter_erasable(memories: Iterable[Memory], now: datetime) -> Iterator[Memory]:
     """Yield archived memories whose time to be restored has passed."""
     for memory in memories:
-        if memory.status is Status.ARCHIVED and (goes := _goes_after(memory)) is not None and goes <= now:
+        if memory.status is Status.ARCHIVED and (erase_at := _parse_erase_time(memory)) is not None and erase_at <= now:
             yield memory
 
 
-def _goes_after(memory: Memory) -> datetime | None:
+def _parse_erase_time(memory: Memory) -> datetime | None:
     """Return the time of erasure.
 
     Returns None if it is missing or, in imported data, malformed.
     """
     try:
-        goes = datetime.fromisoformat(str(memory.source.get(GOES_AFTER)))
+        erase_at = datetime.fromisoformat(str(memory.source.get(ERASE_AFTER)))
     except ValueError:
         return None
-    return goes if goes.tzinfo is not None else None
+    return erase_at if erase_at.tzinfo is not None else None
 
 
-def restored(memory: Memory) -> Memory | None:
+def restore(memory: Memory) -> Memory | None:
     """Return an archived memory as it was.
 
     Returns None if it was not archived for lack of use.
     """
-    if memory.status is not Status.ARCHIVED or GOES_AFTER not in memory.source:
+    if memory.status is not Status.ARCHIVED or ERASE_AFTER not in memory.source:
         return None
-    source = {name: told for name, told in memory.source.items() if name not in (ARCHIVED, GOES_AFTER)}
+    source = {name: value for name, value in memory.source.items() if name not in (ARCHIVE_REASON, ERASE_AFTER)}
     return replace(memory, status=Status.SUPERSEDED if memory.superseded_by else Status.ACTIVE, source=source)
 
 
@@ -150,18 +150,18 @@ def is_unused(memory: Memory, settings: ConsolidationSettings, now: datetime) ->
     It was recorded automatically, never cited, and not used for `forget_days`.
     """
     return (
-        memory.kind in FORGETTABLE
+        memory.kind in FORGETTABLE_KINDS
         and memory.trust is not Trust.USER
         and not memory.usage.cited
         and not memory.usage.missed
-        and memory.importance < LASTING
+        and memory.importance < MIN_LASTING_IMPORTANCE
         and memory.category != "history"
         and "conversation" not in memory.tags
-        and now - last_use(memory) >= timedelta(days=settings.forget_days)
+        and now - get_last_use(memory) >= timedelta(days=settings.forget_days)
     )
 
 
-def _is_replaced_for_good(memory: Memory, settings: ConsolidationSettings, now: datetime) -> bool:
+def _is_long_superseded(memory: Memory, settings: ConsolidationSettings, now: datetime) -> bool:
     """Return True if a memory was superseded more than `forget_days` ago.
 
     By then nobody undoes that. What the user said, and earlier values of facts, are kept.
@@ -169,14 +169,14 @@ def _is_replaced_for_good(memory: Memory, settings: ConsolidationSettings, now: 
     return (
         memory.status is Status.SUPERSEDED
         and memory.superseded_by is not None
-        and memory.kind in FORGETTABLE
+        and memory.kind in FORGETTABLE_KINDS
         and memory.trust is not Trust.USER
         and memory.valid_to is not None
         and now - memory.valid_to >= timedelta(days=settings.forget_days)
     )
 
 
-def last_use(memory: Memory) -> datetime:
+def get_last_use(memory: Memory) -> datetime:
     """Return when the memory was last stored, shown or used.
 
     A wrong clock makes no memory older than it is.
@@ -184,7 +184,7 @@ def last_use(memory: Memory) -> datetime:
     return max(memory.created, memory.at, memory.usage.last or memory.created)
 
 
-def _needed_by_others(active: Sequence[Memory]) -> Iterator[str]:
+def _iter_needed_ids(active: Sequence[Memory]) -> Iterator[str]:
     """Yield the ids to which kept memories link.
 
     Examples are the error of a fix and the fix of a recent error.
@@ -194,28 +194,28 @@ def _needed_by_others(active: Sequence[Memory]) -> Iterator[str]:
             yield from (link["ref"] for link in memory.links if "ref" in link)
 
 
-def _written(memory: Memory, vocabulary: Vocabulary) -> Any:
+def _write_levels(memory: Memory, vocabulary: Vocabulary) -> Any:
     when = f"{memory.at:%Y-%m}"
-    return levels_of(memory.title, _prose(memory), vocabulary, when=when, paths=paths_of(memory))
+    return build_levels(memory.title, _extract_prose(memory), vocabulary, when=when, paths=paths_of(memory))
 
 
-def _prose(memory: Memory) -> str:
+def _extract_prose(memory: Memory) -> str:
     """Return an episode's text without title and list of files.
 
     The files are artifacts of the episode already.
     """
     first, _, rest = memory.content.partition("\n")
-    named = memory.title in (first.strip(), plain_title(first))
-    return _FILES.sub("", rest if named else memory.content)
+    starts_with_title = memory.title in (first.strip(), strip_issue_numbers(first))
+    return _FILE_LINE.sub("", rest if starts_with_title else memory.content)
 
 
-_FILES = re.compile(r"^[AMDRTC] \S.*$", re.MULTILINE)
+_FILE_LINE = re.compile(r"^[AMDRTC] \S.*$", re.MULTILINE)
 
 
-def _episodes_older(memories: Iterable[Memory], age: timedelta, now: datetime) -> Iterator[Memory]:
+def _iter_older_episodes(memories: Iterable[Memory], age: timedelta, now: datetime) -> Iterator[Memory]:
     for memory in memories:
         if (
-            memory.kind in SHORTENED
+            memory.kind in SHORTENED_KINDS
             and memory.status is Status.ACTIVE
             and memory.category != "history"
             and "conversation" not in memory.tags
@@ -224,9 +224,9 @@ def _episodes_older(memories: Iterable[Memory], age: timedelta, now: datetime) -
             yield memory
 
 
-def _shown_as(memory: Memory, level: str) -> Memory:
+def _set_shown_level(memory: Memory, level: str) -> Memory:
     return replace(memory, source={**memory.source, SHOWN_AS: level})
 
 
-def _days(age: timedelta) -> str:
+def _format_days(age: timedelta) -> str:
     return f"{age.days} days" if age.days != 1 else "a day"

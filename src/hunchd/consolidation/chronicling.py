@@ -15,185 +15,185 @@ from hashlib import blake2b
 from typing import Final
 
 from hunchd.config.settings import ConsolidationSettings
-from hunchd.consolidation.bumps import Series, bumps_of, manifests_of, series_in, series_of
-from hunchd.consolidation.condensing import INDEX, Vocabulary
+from hunchd.consolidation.bumps import UpdateSeries, parse_updates, list_manifests, parse_series, iter_series
+from hunchd.consolidation.condensing import MAX_INDEX_CHARACTERS, Vocabulary
 from hunchd.consolidation.merging import MERGED_FROM
-from hunchd.consolidation.plan import Planned, Step
+from hunchd.consolidation.plan import PlannedChange, ConsolidationStep
 from hunchd.domain.filters import paths_of
 from hunchd.domain.memory import Artifact, Kind, Levels, Memory, Scope, Status, Trust
-from hunchd.ingestion.prose import cut
+from hunchd.ingestion.prose import shorten
 
-HISTORY: Final = "history"  # category of a history
+HISTORY_CATEGORY: Final = "history"  # category of a history
 PART_OF: Final = "part_of"  # type of the link from an episode to the history that tells of it
 # Lines of one history; older ones become a count for each year. With 400, one in twenty of the episodes that a busy
 # project needed again after two years had no line left.
-MOST_LINES: Final = 2_000
-LINE: Final = 110  # characters
-TOLD_AT_ONCE: Final = 32  # episodes added by one change, while a history is short
+MAX_LINES: Final = 2_000
+MAX_LINE_CHARACTERS: Final = 110  # characters
+MIN_EPISODES_PER_CHANGE: Final = 32  # episodes added by one change, while a history is short
 # Each change writes the whole history: into a long one, episodes worth this share of its lines are added at once.
-TOLD_OF_LONG: Final = 1 / 16
-DEEPEST: Final = 3  # folder levels that make a module
-WHOLE: Final = "."  # module of episodes without a common folder
-MOST_FILES: Final = 20  # an episode with more files belongs to no module
+CHANGE_SHARE: Final = 1 / 16
+MAX_DEPTH: Final = 3  # folder levels that make a module
+WHOLE_PROJECT: Final = "."  # module of episodes without a common folder
+MAX_FILES: Final = 20  # an episode with more files belongs to no module
 # Share of the time after which unused episodes are archived: by then they are in a history.
-TOLD_WITHIN: Final = 2 / 3
-NAMED: Final = 5  # episodes in the summary
-UPDATES: Final = ":updates"  # stands in for a module, for automated updates; no folder has this name
+LATE_SHARE: Final = 2 / 3
+SUMMARY_EPISODES: Final = 5  # episodes in the summary
+UPDATES_MODULE: Final = ":updates"  # stands in for a module, for automated updates; no folder has this name
 UPDATES_TITLE: Final = "history of dependency bumps and automated updates"
-MOST_MANIFESTS: Final = 20  # files listed as artifacts of the history of updates
-OF_MACHINES: Final = 0.3  # importance: users search for it by name
+MAX_MANIFESTS: Final = 20  # files listed as artifacts of the history of updates
+UPDATES_IMPORTANCE: Final = 0.3  # importance: users search for it by name
 
 # Returns a history extended by some episodes; the last argument is what its summary is made of.
-Telling = Callable[[Memory | None, Sequence[Memory], Sequence[Memory]], Memory]
+HistoryBuilder = Callable[[Memory | None, Sequence[Memory], Sequence[Memory]], Memory]
 
 
-def histories(
+def plan_histories(
     memories: Mapping[str, Memory], vocabulary: Vocabulary, settings: ConsolidationSettings, now: datetime
-) -> Iterator[Planned]:
+) -> Iterator[PlannedChange]:
     """Plan a new or updated history for each module with old episodes.
 
     Episodes of modules with too few for a history of their own go into that of the folder around them before they are
     old enough to be forgotten: everything forgotten has a line in some history.
     """
-    old, late = (timedelta(days=days) for days in (settings.compress_days, settings.forget_days * TOLD_WITHIN))
+    min_age, late_age = (timedelta(days=days) for days in (settings.compress_days, settings.forget_days * LATE_SHARE))
     modules: dict[tuple[str | None, str], list[Memory]] = defaultdict(list)
-    bumped: dict[str | None, list[Memory]] = defaultdict(list)
+    updates: dict[str | None, list[Memory]] = defaultdict(list)
     for memory in memories.values():
-        if now - memory.at >= old and _tells(memory, memories):
-            if bumps_of(memory):
-                bumped[memory.project].append(memory)
+        if now - memory.at >= min_age and _is_missing_from_history(memory, memories):
+            if parse_updates(memory):
+                updates[memory.project].append(memory)
             else:
-                modules[memory.project, module_of(memory)].append(memory)
-    for project, episodes in sorted(bumped.items(), key=lambda one: one[0] or ""):
-        if any(now - memory.at >= late for memory in episodes):  # not a few each night: each change rewrites one memory
-            known = memories.get(history_id(project, UPDATES))
-            yield from _chronicle("dependencies and chores", episodes, known, partial(_updates, project, now))
-    for depth in range(DEEPEST, -1, -1):
-        of_depth = sorted((one for one in modules if _depth(one[1]) == depth), key=lambda one: (one[0] or "", one[1]))
-        for project, module in of_depth:
+                modules[memory.project, find_module(memory)].append(memory)
+    for project, episodes in sorted(updates.items(), key=lambda one: one[0] or ""):
+        if any(now - memory.at >= late_age for memory in episodes):  # not a few each night: each change rewrites one memory
+            history = memories.get(make_history_id(project, UPDATES_MODULE))
+            yield from _plan_additions("dependencies and chores", episodes, history, partial(_extend_update_history, project, now))
+    for depth in range(MAX_DEPTH, -1, -1):
+        depth_modules = sorted((one for one in modules if _count_levels(one[1]) == depth), key=lambda one: (one[0] or "", one[1]))
+        for project, module in depth_modules:
             episodes = modules.pop((project, module))
-            known = memories.get(history_id(project, module))
-            if known is None and len(episodes) < settings.history_from:
-                episodes = [memory for memory in episodes if now - memory.at >= late]
-                if module != WHOLE:
+            history = memories.get(make_history_id(project, module))
+            if history is None and len(episodes) < settings.history_from:
+                episodes = [memory for memory in episodes if now - memory.at >= late_age]
+                if module != WHOLE_PROJECT:
                     if episodes:
-                        modules[project, _around(module)] += episodes
+                        modules[project, _find_parent(module)] += episodes
                     continue
-            yield from _chronicle(module, episodes, known, partial(_module, project, module, vocabulary, now))
+            yield from _plan_additions(module, episodes, history, partial(_extend_module_history, project, module, vocabulary, now))
 
 
-def history_id(project: str | None, module: str) -> str:
-    told = f"{project or ''}:{HISTORY}:{module}".encode("utf-8", "surrogatepass")
-    return "m" + blake2b(told, digest_size=10).hexdigest()
+def make_history_id(project: str | None, module: str) -> str:
+    identity = f"{project or ''}:{HISTORY_CATEGORY}:{module}".encode("utf-8", "surrogatepass")
+    return "m" + blake2b(identity, digest_size=10).hexdigest()
 
 
-def module_of(memory: Memory) -> str:
+def find_module(memory: Memory) -> str:
     """Return the deepest folder with at least half of an episode's files.
 
     Returns WHOLE_PROJECT if there is none.
     """
-    folders = [_folder(path) for path in paths_of(memory)]
-    if not 0 < len(folders) <= MOST_FILES:
-        return WHOLE
-    for depth in range(DEEPEST, 0, -1):
-        cut_off = ("/".join(folder.split("/")[:depth]) for folder in folders)
-        folder, count = min(Counter(cut_off).items(), key=lambda one: (-one[1], one[0]))
+    folders = [_truncate_folder(path) for path in paths_of(memory)]
+    if not 0 < len(folders) <= MAX_FILES:
+        return WHOLE_PROJECT
+    for depth in range(MAX_DEPTH, 0, -1):
+        truncated = ("/".join(folder.split("/")[:depth]) for folder in folders)
+        folder, count = min(Counter(truncated).items(), key=lambda one: (-one[1], one[0]))
         if count * 2 >= len(folders):
             return folder
-    return WHOLE
+    return WHOLE_PROJECT
 
 
-def _depth(module: str) -> int:
-    return 0 if module == WHOLE else module.count("/") + 1
+def _count_levels(module: str) -> int:
+    return 0 if module == WHOLE_PROJECT else module.count("/") + 1
 
 
-def _around(module: str) -> str:
-    return module.rpartition("/")[0] or WHOLE
+def _find_parent(module: str) -> str:
+    return module.rpartition("/")[0] or WHOLE_PROJECT
 
 
-def _chronicle(module: str, episodes: Sequence[Memory], known: Memory | None, telling: Telling) -> Iterator[Planned]:
+def _plan_additions(module: str, episodes: Sequence[Memory], history: Memory | None, build: HistoryBuilder) -> Iterator[PlannedChange]:
     """Plan the addition of episodes to a history, a few at a time.
 
     A change is applied in one go, and nobody should wait for a long one.
     """
-    told = _refs(known)
-    fresh = sorted((one for one in episodes if one.id not in told), key=lambda one: (one.at, one.id))
-    left = fresh
-    while left:
-        many = max(TOLD_AT_ONCE, int(len(_lines(known)) * TOLD_OF_LONG))
-        some, left = left[:many], left[many:]
-        after = telling(known, some, some if left else fresh)
+    known_ids = _list_episode_ids(history)
+    new_episodes = sorted((one for one in episodes if one.id not in known_ids), key=lambda one: (one.at, one.id))
+    remaining = new_episodes
+    while remaining:
+        batch_size = max(MIN_EPISODES_PER_CHANGE, int(len(_parse_lines(history)) * CHANGE_SHARE))
+        batch, remaining = remaining[:batch_size], remaining[batch_size:]
+        after = build(history, batch, batch if remaining else new_episodes)
         link = {"type": PART_OF, "ref": after.id}
-        alone = (link,)  # shared by all without other links: a tuple for each takes a megabyte
-        links = ((*(known for known in one.links if known != link), link) if one.links else alone for one in some)
-        parts = tuple(replace(one, links=those) for one, those in zip(some, links, strict=True))
-        what = f"tell {len(some)} episodes of {module} in one"
+        only_link = (link,)  # shared by all without other links: a tuple for each takes a megabyte
+        links = ((*(history for history in one.links if history != link), link) if one.links else only_link for one in batch)
+        parts = tuple(replace(one, links=episode_links) for one, episode_links in zip(batch, links, strict=True))
+        what = f"tell {len(batch)} episodes of {module} in one"
         why = f"older than a month, all in {module}"
-        before = (*((known,) if known is not None else ()), *some)
-        yield Planned(Step.HISTORY, "histories", what, why, before, (after, *parts))
-        known = after
+        before = (*((history,) if history is not None else ()), *batch)
+        yield PlannedChange(ConsolidationStep.HISTORY, "histories", what, why, before, (after, *parts))
+        history = after
 
 
-def _module(
+def _extend_module_history(
     project: str | None,
     module: str,
     vocabulary: Vocabulary,
     now: datetime,
-    known: Memory | None,
+    history: Memory | None,
     fresh: Sequence[Memory],
-    gist_of: Sequence[Memory],
+    summary_episodes: Sequence[Memory],
 ) -> Memory:
     """Return a module's history extended by the episodes `fresh`, oldest first."""
-    lines = _bounded([*_lines(known), *map(_line, fresh)])
-    told = _told(project, module, f"history of {_named(module)}", lines, known, fresh, now)
-    count = told.content.count("\n")
-    gist = f"{_named(module)}, {_span(told)}, {count} changes: {_gist(gist_of, vocabulary)}"
-    return replace(told, levels=_levels(told, gist))
+    lines = _limit_lines([*_parse_lines(history), *map(_format_line, fresh)])
+    extended = _build_history(project, module, f"history of {_format_module(module)}", lines, history, fresh, now)
+    count = extended.content.count("\n")
+    gist = f"{_format_module(module)}, {_format_span(extended)}, {count} changes: {_join_best_titles(summary_episodes, vocabulary)}"
+    return replace(extended, levels=_build_levels(extended, gist))
 
 
-def _updates(
-    project: str | None, now: datetime, known: Memory | None, fresh: Sequence[Memory], _: Sequence[Memory]
+def _extend_update_history(
+    project: str | None, now: datetime, history: Memory | None, fresh: Sequence[Memory], _: Sequence[Memory]
 ) -> Memory:
     """Return the history of automated updates with `fresh` added.
 
     It has one line for each series, the most recent first.
     """
-    counted, every = Counter[str](), dict[str, Series]()
-    for line in _lines(known):
-        if (year := _counted(line)) is not None:
-            counted.update(dict([year]))
-        elif (series := series_in(line)) is not None:
-            every[series.key] = series
-    for one in (step for memory in fresh for step in series_of(memory)):
-        every[one.key] = every[one.key].followed_by(one) if one.key in every else one
-    newest = sorted(every.values(), key=lambda one: (one.last, one.key), reverse=True)
-    for one in newest[MOST_LINES:]:
-        counted[one.last[:4]] += one.count
-    lines = [*(one.line for one in newest[:MOST_LINES]), *_years(counted)]
-    told = _told(project, UPDATES, UPDATES_TITLE, lines, known, fresh, now)
-    files = (one for memory in fresh for one in manifests_of(memory))
-    most = sorted(newest, key=lambda one: (-one.count, one.key))[:NAMED]
-    gist = f"dependencies, {_span(told)}, {len(newest)} of them; most often {', '.join(one.what for one in most)}"
+    year_counts, series_by_key = Counter[str](), dict[str, UpdateSeries]()
+    for line in _parse_lines(history):
+        if (year := _parse_year_count(line)) is not None:
+            year_counts.update(dict([year]))
+        elif (series := parse_series(line)) is not None:
+            series_by_key[series.key] = series
+    for one in (step for memory in fresh for step in iter_series(memory)):
+        series_by_key[one.key] = series_by_key[one.key].merge(one) if one.key in series_by_key else one
+    newest = sorted(series_by_key.values(), key=lambda one: (one.last_day, one.key), reverse=True)
+    for one in newest[MAX_LINES:]:
+        year_counts[one.last_day[:4]] += one.count
+    lines = [*(one.line for one in newest[:MAX_LINES]), *_format_year_counts(year_counts)]
+    extended = _build_history(project, UPDATES_MODULE, UPDATES_TITLE, lines, history, fresh, now)
+    files = (one for memory in fresh for one in list_manifests(memory))
+    most_frequent = sorted(newest, key=lambda one: (-one.count, one.key))[:SUMMARY_EPISODES]
+    gist = f"dependencies, {_format_span(extended)}, {len(newest)} of them; most often {', '.join(one.subject for one in most_frequent)}"
     return replace(
-        told,
-        artifacts=tuple(dict.fromkeys((*(known.artifacts if known else ()), *files)))[:MOST_MANIFESTS],
-        importance=known.importance if known is not None else OF_MACHINES,
-        levels=_levels(told, gist),
+        extended,
+        artifacts=tuple(dict.fromkeys((*(history.artifacts if history else ()), *files)))[:MAX_MANIFESTS],
+        importance=history.importance if history is not None else UPDATES_IMPORTANCE,
+        levels=_build_levels(extended, gist),
     )
 
 
-def _told(
+def _build_history(
     project: str | None,
     module: str,
     title: str,
     lines: Sequence[str],
-    known: Memory | None,
+    history: Memory | None,
     fresh: Sequence[Memory],
     now: datetime,
 ) -> Memory:
-    base = known or Memory(
-        id=history_id(project, module), kind=Kind.EPISODE, title=title, content="", at=fresh[-1].at, created=now,
-        updated=now, project=project, category=HISTORY, scope=Scope.PROJECT, importance=0.5,
+    base = history or Memory(
+        id=make_history_id(project, module), kind=Kind.EPISODE, title=title, content="", at=fresh[-1].at, created=now,
+        updated=now, project=project, category=HISTORY_CATEGORY, scope=Scope.PROJECT, importance=0.5,
         ref=f"history:{module}", artifacts=(Artifact("file", module),), valid_from=fresh[0].at,
     )  # fmt: skip
     return replace(
@@ -201,24 +201,24 @@ def _told(
         content="\n".join((f"{title}:", *lines)),
         at=max(base.at, fresh[-1].at),
         valid_from=min(base.valid_from or fresh[0].at, fresh[0].at),
-        trust=_least([*((known.trust,) if known is not None else ()), *(one.trust for one in fresh)]),
-        source={"type": "consolidation", "told": [*sorted(_refs(known)), *(one.id for one in fresh)][-MOST_LINES:]},
+        trust=_find_lowest_trust([*((history.trust,) if history is not None else ()), *(one.trust for one in fresh)]),
+        source={"type": "consolidation", "told": [*sorted(_list_episode_ids(history)), *(one.id for one in fresh)][-MAX_LINES:]},
     )
 
 
-def _levels(history: Memory, summary: str) -> Levels:
-    return Levels(summary, cut(summary, 150), cut(history.title, INDEX))
+def _build_levels(history: Memory, summary: str) -> Levels:
+    return Levels(summary, shorten(summary, 150), shorten(history.title, MAX_INDEX_CHARACTERS))
 
 
-def _span(history: Memory) -> str:
+def _format_span(history: Memory) -> str:
     return f"{history.valid_from:%Y-%m} to {history.at:%Y-%m}"
 
 
-def _named(module: str) -> str:
-    return "the whole project" if module == WHOLE else module
+def _format_module(module: str) -> str:
+    return "the whole project" if module == WHOLE_PROJECT else module
 
 
-def quoting(memory: Memory) -> tuple[str, ...]:
+def list_quoted_ids(memory: Memory) -> tuple[str, ...]:
     """Return the ids of memories merged into `memory` or part of it.
 
     Whoever forgets the memory means them too, as far as each still `repeats` it.
@@ -227,80 +227,80 @@ def quoting(memory: Memory) -> tuple[str, ...]:
     return tuple(dict.fromkeys(refs))
 
 
-def says_it(other: Memory, memory: Memory) -> bool:
+def repeats(other: Memory, memory: Memory) -> bool:
     """Return True if `other` still repeats `memory`.
 
     That includes a memory that was merged into it and has not been active again since.
     """
-    merged = {"type": MERGED_FROM, "ref": other.id} in memory.links
-    return not merged or other.status in (Status.SUPERSEDED, Status.ARCHIVED)
+    is_merged = {"type": MERGED_FROM, "ref": other.id} in memory.links
+    return not is_merged or other.status in (Status.SUPERSEDED, Status.ARCHIVED)
 
 
-def _tells(memory: Memory, memories: Mapping[str, Memory]) -> bool:
+def _is_missing_from_history(memory: Memory, memories: Mapping[str, Memory]) -> bool:
     """Return True if an episode is missing from its module's history."""
     return (
         memory.kind is Kind.EPISODE
         and memory.status is Status.ACTIVE
-        and memory.category != HISTORY
+        and memory.category != HISTORY_CATEGORY
         and "conversation" not in memory.tags
         and not any(link.get("type") == PART_OF and link.get("ref") in memories for link in memory.links)
     )
 
 
-def _lines(known: Memory | None) -> list[str]:
+def _parse_lines(history: Memory | None) -> list[str]:
     """Return the lines of a history without its title."""
-    return known.content.splitlines()[1:] if known is not None else []
+    return history.content.splitlines()[1:] if history is not None else []
 
 
-def _line(memory: Memory) -> str:
+def _format_line(memory: Memory) -> str:
     sha = next((f" [{one.ref[:8]}]" for one in memory.artifacts if one.type == "commit"), "")
-    return f"{memory.at:%Y-%m-%d} {cut(memory.title, LINE)}{sha}"
+    return f"{memory.at:%Y-%m-%d} {shorten(memory.title, MAX_LINE_CHARACTERS)}{sha}"
 
 
-def _bounded(lines: Sequence[str]) -> list[str]:
+def _limit_lines(lines: Sequence[str]) -> list[str]:
     """Keep the newest MAX_LINES lines and count the others by year."""
-    counted, told = Counter[str](), list[str]()
+    year_counts, kept_lines = Counter[str](), list[str]()
     for line in dict.fromkeys(lines):
-        if (year := _counted(line)) is not None:
-            counted.update(dict([year]))
+        if (year := _parse_year_count(line)) is not None:
+            year_counts.update(dict([year]))
         else:
-            told.append(line)
-    told.sort(reverse=True)
-    counted.update(line[:4] for line in told[MOST_LINES:])
-    return [*told[:MOST_LINES], *_years(counted)]
+            kept_lines.append(line)
+    kept_lines.sort(reverse=True)
+    year_counts.update(line[:4] for line in kept_lines[MAX_LINES:])
+    return [*kept_lines[:MAX_LINES], *_format_year_counts(year_counts)]
 
 
-def _years(counted: Mapping[str, int]) -> list[str]:
-    return [f"~{count} more changes in {year}" for year, count in sorted(counted.items())]
+def _format_year_counts(year_counts: Mapping[str, int]) -> list[str]:
+    return [f"~{count} more changes in {year}" for year, count in sorted(year_counts.items())]
 
 
-def _counted(line: str) -> tuple[str, int] | None:
+def _parse_year_count(line: str) -> tuple[str, int] | None:
     """Parse the year and the count from a summary line, or None."""
     count, _, year = line.partition(" more changes in ")
     return (year, int(count[1:])) if year and line.startswith("~") else None
 
 
-def _gist(episodes: Iterable[Memory], vocabulary: Vocabulary) -> str:
+def _join_best_titles(episodes: Iterable[Memory], vocabulary: Vocabulary) -> str:
     """Join the most informative titles: important, cited, and with rare words."""
 
-    def worth(memory: Memory) -> float:
-        words = vocabulary.telling(memory.title, 4)
-        return memory.importance + sum(vocabulary.weight(word) for word in words) / 8 + memory.usage.cited
+    def score(memory: Memory) -> float:
+        words = vocabulary.pick_distinctive(memory.title, 4)
+        return memory.importance + sum(vocabulary.weigh(word) for word in words) / 8 + memory.usage.cited
 
-    best = sorted(episodes, key=lambda one: (-worth(one), one.id))[:NAMED]
-    return "; ".join(cut(one.title, 70).rstrip(".") for one in sorted(best, key=lambda one: (one.at, one.id)))
-
-
-def _refs(known: Memory | None) -> set[str]:
-    told = known.source.get("told") if known is not None else None
-    return {str(one) for one in told} if isinstance(told, list | tuple) else set()
+    best = sorted(episodes, key=lambda one: (-score(one), one.id))[:SUMMARY_EPISODES]
+    return "; ".join(shorten(one.title, 70).rstrip(".") for one in sorted(best, key=lambda one: (one.at, one.id)))
 
 
-def _least(trusts: Iterable[Trust]) -> Trust:
+def _list_episode_ids(history: Memory | None) -> set[str]:
+    episode_ids = history.source.get("told") if history is not None else None
+    return {str(one) for one in episode_ids} if isinstance(episode_ids, list | tuple) else set()
+
+
+def _find_lowest_trust(trusts: Iterable[Trust]) -> Trust:
     order = tuple(Trust)
     return max((*trusts, Trust.DERIVED), key=order.index)
 
 
-def _folder(path: str) -> str:
+def _truncate_folder(path: str) -> str:
     parts = path.split("/")[:-1]
-    return "/".join(parts[:DEEPEST]) or WHOLE
+    return "/".join(parts[:MAX_DEPTH]) or WHOLE_PROJECT

@@ -14,23 +14,23 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from hunchd.consolidation.abbreviations import shortened
+from hunchd.consolidation.abbreviations import abbreviate
 from hunchd.domain.memory import Levels
-from hunchd.ingestion.prose import cut, joined, sentences
-from hunchd.ingestion.whereabouts import names_of, places_of
+from hunchd.ingestion.prose import shorten, join_sentences, split_sentences
+from hunchd.ingestion.whereabouts import summarize_file_names, summarize_paths
 from hunchd.text.words import terms
 
-SUMMARY: Final = 320  # characters: two or three sentences
-COMPRESSED: Final = 150  # characters: one line
-INDEX: Final = 60
-TELLING: Final = 3  # words: "because of it" gives no reason
-SHORTEST_SENTENCE: Final = 12
-LONGEST_SENTENCE: Final = 400  # a longer one is a list or a trace
-DECIDES: Final = 2.0  # weights, beside a salience between 0 and 1
-REASONS: Final = 1.5
-CONCLUDES: Final = 1.0
-BEGINS: Final = 0.6  # the first sentence names the subject of a text
-_COMMON: Final = 0.35  # share of a project's texts from which a word has no weight
+MAX_SUMMARY_CHARACTERS: Final = 320  # characters: two or three sentences
+MAX_COMPRESSED_CHARACTERS: Final = 150  # characters: one line
+MAX_INDEX_CHARACTERS: Final = 60
+MIN_REASON_WORDS: Final = 3  # words: "because of it" gives no reason
+MIN_SENTENCE_CHARACTERS: Final = 12
+MAX_SENTENCE_CHARACTERS: Final = 400  # a longer one is a list or a trace
+DECISION_WEIGHT: Final = 2.0  # weights, beside a salience between 0 and 1
+REASON_WEIGHT: Final = 1.5
+OUTCOME_WEIGHT: Final = 1.0
+FIRST_SENTENCE_WEIGHT: Final = 0.6  # the first sentence names the subject of a text
+_COMMON_SHARE: Final = 0.35  # share of a project's texts from which a word has no weight
 
 _DECISION = re.compile(
     r"\b(?:decid\w+|decision|chose|chosen|agreed|instead of|rather than|in favou?r of|switch(?:ed|es)? (?:to|from)|"
@@ -54,117 +54,117 @@ _OUTCOME = re.compile(
 class Vocabulary:
     """Document frequency of the words of a project; rare words distinguish texts."""
 
-    texts: int = 0
+    text_count: int = 0
     counts: Counter[str] = field(default_factory=Counter)
 
     def learn(self, text: str) -> None:
-        self.texts += 1
+        self.text_count += 1
         self.counts.update(set(terms(text)))
 
-    def weight(self, word: str) -> float:
+    def weigh(self, word: str) -> float:
         """Return the weight of a word, from 0 to 1.
 
         It is 0 if the word is in every text and 1 if it is in one only.
         """
-        if not self.texts:
+        if not self.text_count:
             return 0.5
-        share = self.counts.get(word, 1) / self.texts
-        if share >= _COMMON and self.texts > 10:
+        share = self.counts.get(word, 1) / self.text_count
+        if share >= _COMMON_SHARE and self.text_count > 10:
             return 0.0
-        return min(1.0, math.log(1.0 / min(share, 1.0)) / math.log(self.texts + 1.0)) if self.texts > 1 else 0.5
+        return min(1.0, math.log(1.0 / min(share, 1.0)) / math.log(self.text_count + 1.0)) if self.text_count > 1 else 0.5
 
-    def telling(self, text: str, most: int) -> list[str]:
+    def pick_distinctive(self, text: str, limit: int) -> list[str]:
         """Return the `limit` most distinctive words of a text, in its own order."""
         words = terms(text)
-        best = set(sorted(words, key=lambda word: (-self.weight(word), -len(word), word))[:most])
+        best = set(sorted(words, key=lambda word: (-self.weigh(word), -len(word), word))[:limit])
         return [word for word in words if word in best]
 
 
 @dataclass(frozen=True, slots=True)
-class Gist:
+class ExtractedGist:
     """Sentences selected from a text, each verbatim."""
 
     subject: str
     decision: str = ""
     reason: str = ""
-    said: tuple[str, ...] = ()  # in the order of the text
-    best: tuple[str, ...] = ()  # most informative first: decision, reason, then what else distinguishes the text
+    sentences: tuple[str, ...] = ()  # in the order of the text
+    ranked_sentences: tuple[str, ...] = ()  # most informative first: decision, reason, then what else distinguishes the text
 
 
-def gist_of(title: str, text: str, vocabulary: Vocabulary) -> Gist:
+def extract_gist(title: str, text: str, vocabulary: Vocabulary) -> ExtractedGist:
     """Select the subject, decision, reason and most distinctive sentences of a text."""
-    named = set(terms(title))
-    read = [(one, terms(one)) for one in sentences(text) if _speaks(one)]
-    found = [(one, words) for one, words in read if not _says_the_same(words, named)]
-    scored = [(_score(one, words, at, vocabulary), -at, one) for at, (one, words) in enumerate(found)]
+    title_words = set(terms(title))
+    tokenized = [(one, terms(one)) for one in split_sentences(text) if _is_self_contained(one)]
+    candidates = [(one, words) for one, words in tokenized if not _repeats_title(words, title_words)]
+    scored = [(_score(one, words, at, vocabulary), -at, one) for at, (one, words) in enumerate(candidates)]
     decisions = [one for one in scored if _DECISION.search(one[2])]
     decision = max(decisions)[2] if decisions else ""
     reasons = [one for one in scored if _REASON.search(one[2]) and one[2] != decision]
     reason = "" if _REASON.search(decision) else max(reasons)[2] if reasons else ""
     rest = (one[2] for one in sorted(scored, reverse=True))
-    best = dict.fromkeys(one for one in (decision, reason, *rest) if one)
-    return Gist(title, decision, reason, tuple(one for one, _ in found), tuple(best))
+    ranked = dict.fromkeys(one for one in (decision, reason, *rest) if one)
+    return ExtractedGist(title, decision, reason, tuple(one for one, _ in candidates), tuple(ranked))
 
 
-def levels_of(title: str, text: str, vocabulary: Vocabulary, *, when: str = "", paths: Sequence[str] = ()) -> Levels:
+def build_levels(title: str, text: str, vocabulary: Vocabulary, *, when: str = "", paths: Sequence[str] = ()) -> Levels:
     """Return the summary, compressed and index levels of a text.
 
     No level contains a name or a number that the text does not contain.
     """
-    gist = gist_of(title, text, vocabulary)
-    room = SUMMARY - len(gist.subject)
-    told = set(gist.best[:1])
-    for sentence in gist.best:
+    gist = extract_gist(title, text, vocabulary)
+    room = MAX_SUMMARY_CHARACTERS - len(gist.subject)
+    selected = set(gist.ranked_sentences[:1])
+    for sentence in gist.ranked_sentences:
         room -= len(sentence) + 2
         if room < 0:
             break
-        told.add(sentence)
-    what = cut(joined([sentence for sentence in gist.said if sentence in told]), SUMMARY)
-    where = f"In {places_of(paths)}" if paths else ""
-    summary = joined([part for part in (gist.subject, what, where) if part])
-    return Levels(summary, compressed_of(gist, when=when, paths=paths), cut(gist.subject, INDEX))
+        selected.add(sentence)
+    body = shorten(join_sentences([sentence for sentence in gist.sentences if sentence in selected]), MAX_SUMMARY_CHARACTERS)
+    place = f"In {summarize_paths(paths)}" if paths else ""
+    summary = join_sentences([part for part in (gist.subject, body, place) if part])
+    return Levels(summary, build_compressed(gist, when=when, paths=paths), shorten(gist.subject, MAX_INDEX_CHARACTERS))
 
 
-def compressed_of(gist: Gist, *, when: str = "", paths: Sequence[str] = ()) -> str:
+def build_compressed(gist: ExtractedGist, *, when: str = "", paths: Sequence[str] = ()) -> str:
     """Return one abbreviated line with date, subject, reason and place."""
-    line = " ".join(part for part in (when, shortened(gist.subject.rstrip(". "))) if part)
-    clause = _clause(gist.reason or gist.decision, room=COMPRESSED - len(line))
-    line = f"{line}: {shortened(clause)}" if clause else line
-    return cut(line, COMPRESSED) + (f" ({names_of(paths)})" if paths else "")
+    line = " ".join(part for part in (when, abbreviate(gist.subject.rstrip(". "))) if part)
+    clause = _extract_clause(gist.reason or gist.decision, room=MAX_COMPRESSED_CHARACTERS - len(line))
+    line = f"{line}: {abbreviate(clause)}" if clause else line
+    return shorten(line, MAX_COMPRESSED_CHARACTERS) + (f" ({summarize_file_names(paths)})" if paths else "")
 
 
 def _score(sentence: str, words: Sequence[str], at: int, vocabulary: Vocabulary) -> float:
-    salience = sum(sorted((vocabulary.weight(word) for word in words), reverse=True)[:6]) / 6 if words else 0.0
+    salience = sum(sorted((vocabulary.weigh(word) for word in words), reverse=True)[:6]) / 6 if words else 0.0
     return (
         salience
-        + DECIDES * bool(_DECISION.search(sentence))
-        + REASONS * bool(_REASON.search(sentence))
-        + CONCLUDES * bool(_OUTCOME.search(sentence))
-        + BEGINS * (at == 0)
+        + DECISION_WEIGHT * bool(_DECISION.search(sentence))
+        + REASON_WEIGHT * bool(_REASON.search(sentence))
+        + OUTCOME_WEIGHT * bool(_OUTCOME.search(sentence))
+        + FIRST_SENTENCE_WEIGHT * (at == 0)
         - 0.002 * max(0, len(sentence) - 160)
     )
 
 
-def _clause(sentence: str, *, room: int) -> str:
+def _extract_clause(sentence: str, *, room: int) -> str:
     """Return the sentence if it fits, else its reason.
 
     Returns "" if the reason does not fit or makes no sense alone.
     """
-    whole = sentence.rstrip(".:; ")
-    if len(whole) < room:
-        return whole
-    found = _BECAUSE.search(whole)
-    clause = whole[found.start() :] if found else ""
-    return clause if len(clause) < room and len(terms(clause)) >= TELLING else ""
+    stripped = sentence.rstrip(".:; ")
+    if len(stripped) < room:
+        return stripped
+    match = _BECAUSE.search(stripped)
+    clause = stripped[match.start() :] if match else ""
+    return clause if len(clause) < room and len(terms(clause)) >= MIN_REASON_WORDS else ""
 
 
-def _speaks(sentence: str) -> bool:
+def _is_self_contained(sentence: str) -> bool:
     """Return True if a sentence can stand alone.
 
     One that ends in a colon introduces another.
     """
-    return SHORTEST_SENTENCE <= len(sentence) <= LONGEST_SENTENCE and not sentence.endswith(":")
+    return MIN_SENTENCE_CHARACTERS <= len(sentence) <= MAX_SENTENCE_CHARACTERS and not sentence.endswith(":")
 
 
-def _says_the_same(words: Sequence[str], named: Collection[str]) -> bool:
-    return bool(words) and sum(word in named for word in words) >= 0.9 * len(words)
+def _repeats_title(words: Sequence[str], title_words: Collection[str]) -> bool:
+    return bool(words) and sum(word in title_words for word in words) >= 0.9 * len(words)

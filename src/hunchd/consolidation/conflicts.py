@@ -9,30 +9,30 @@ from hashlib import blake2b
 from typing import Any, Final
 
 from hunchd.domain.errors import Conflict, InvalidInput
-from hunchd.domain.facts import Change, place_of, revised, same_value, undone, voice_of
+from hunchd.domain.facts import MemoryChange, slot_of, revise_fact, is_same_value, undo_last_step, get_source_name
 from hunchd.domain.memory import Artifact, Kind, Levels, Memory, Status, Trust
 from hunchd.domain.sharing import is_shared
-from hunchd.protocol.answers import iso
-from hunchd.protocol.memories import memory_from_json, memory_json
-from hunchd.protocol.requests import Resolution
+from hunchd.protocol.answers import format_iso
+from hunchd.protocol.memories import memory_from_json, memory_to_json
+from hunchd.protocol.requests import ResolutionRequest
 
 # Confidence if two sources are equally sure of different values of one key: one is wrong, or the value has changed.
-SAME_KEY: Final = 0.9
+SAME_KEY_CONFIDENCE: Final = 0.9
 OVERTAKEN: Final = "one side says something else by now"
 # Sides that hold after each resolution; where both hold, their status does not change.
 _WINNERS: Final = {"a_wins": "a", "b_wins": "b", "merged": ""}
 
 
-def conflict_of(a: Memory, b: Memory, now: datetime, *, reason: str = "", confidence: float = SAME_KEY) -> Memory:
+def create_contradiction(a: Memory, b: Memory, now: datetime, *, reason: str = "", confidence: float = SAME_KEY_CONFIDENCE) -> Memory:
     """Create the record of a contradiction between `a` and `b`, the newer one.
 
     It quotes both and is deleted with either. The same two statements always have the same id, in whichever order they
     came: nobody is asked about them twice.
     """
-    told = chr(31).join(sorted(map(_told, (a, b))))
-    line = f"{_said(a)} / {_said(b)}"
+    identity = chr(31).join(sorted(map(_make_identity, (a, b))))
+    line = f"{_format_claim(a)} / {_format_claim(b)}"
     return Memory(
-        id="x" + blake2b(told.encode("utf-8", "surrogatepass"), digest_size=10).hexdigest(),
+        id="x" + blake2b(identity.encode("utf-8", "surrogatepass"), digest_size=10).hexdigest(),
         kind=Kind.CONTRADICTION,
         title=f"contradiction: {line}"[:200],
         content=line,
@@ -47,40 +47,40 @@ def conflict_of(a: Memory, b: Memory, now: datetime, *, reason: str = "", confid
         confidence=confidence,
         importance=max(a.importance, b.importance),
         links=({"type": "a", "ref": a.id}, {"type": "b", "ref": b.id}),
-        artifacts=tuple(dict.fromkeys((*_files(a), *_files(b)))),
+        artifacts=tuple(dict.fromkeys((*_list_files(a), *_list_files(b)))),
         # It quotes both and is shown at the top: statements of a colleague are marked as untrusted.
         trust=Trust.UNTRUSTED if is_shared(a) or is_shared(b) else max(a.trust, b.trust, key=tuple(Trust).index),
         source={
             "type": "contradiction",
             "reason": reason or f"two sources say something else of '{b.key}'",
-            "a": memory_json(a),
-            "b": memory_json(b),
+            "a": memory_to_json(a),
+            "b": memory_to_json(b),
         },
     )
 
 
-def conflict_json(conflict: Memory) -> dict[str, Any]:
+def contradiction_to_json(contradiction: Memory) -> dict[str, Any]:
     """Return a contradiction in the JSON form of the API."""
-    source = conflict.source
+    source = contradiction.source
     optional = {
         "resolved_at": source.get("resolved_at"),
         "resolution": source.get("resolution"),
         "note": source.get("note"),
     }
     return {
-        "id": conflict.id,
-        "status": "open" if conflict.status is Status.ACTIVE else "resolved",
-        "a": _side(source, "a"),
-        "b": _side(source, "b"),
+        "id": contradiction.id,
+        "status": "open" if contradiction.status is Status.ACTIVE else "resolved",
+        "a": _side_to_json(source, "a"),
+        "b": _side_to_json(source, "b"),
         "reason": source["reason"],
-        "confidence": conflict.confidence,
-        "detected_at": iso(conflict.created),
-        "project": conflict.project,
-        **{name: told for name, told in optional.items() if told is not None},
+        "confidence": contradiction.confidence,
+        "detected_at": format_iso(contradiction.created),
+        "project": contradiction.project,
+        **{name: value for name, value in optional.items() if value is not None},
     }
 
 
-def _side(source: Mapping[str, Any], side: str) -> dict[str, Any]:
+def _side_to_json(source: Mapping[str, Any], side: str) -> dict[str, Any]:
     """Return a memory as it was when the contradiction was found.
 
     In a resolved contradiction, its status says whether it holds by the resolution.
@@ -91,201 +91,201 @@ def _side(source: Mapping[str, Any], side: str) -> dict[str, Any]:
     return {**source[side], "status": str(Status.ACTIVE if side in wins else Status.SUPERSEDED)}
 
 
-def sides(conflict: Memory) -> tuple[Memory, Memory]:
+def parse_sides(contradiction: Memory) -> tuple[Memory, Memory]:
     """Return both memories as they were when the contradiction was found."""
-    return memory_from_json(conflict.source["a"]), memory_from_json(conflict.source["b"])
+    return memory_from_json(contradiction.source["a"]), memory_from_json(contradiction.source["b"])
 
 
-def of_one_place(conflict: Memory) -> bool:
+def is_about_one_key(contradiction: Memory) -> bool:
     """Return True if both sides have one key and scope.
 
     Then only one of them can be kept.
     """
-    a, b = map(place_of, sides(conflict))
+    a, b = map(slot_of, parse_sides(contradiction))
     return a is not None and a == b
 
 
-def settled(conflict: Memory, asked: Resolution, present: dict[str, Memory], now: datetime) -> tuple[Memory, Change]:
+def resolve_contradiction(contradiction: Memory, request: ResolutionRequest, present: dict[str, Memory], now: datetime) -> tuple[Memory, MemoryChange]:
     """Return the resolved contradiction and all changes that follow.
 
     The record contains how to undo them. `present` maps the ids of both sides to the current memories. Raises Conflict
     if it is resolved already.
     """
-    if conflict.status is not Status.ACTIVE:
-        raise Conflict(f"'{conflict.id}' is already resolved", hint=f"undo {conflict.id} first")
-    a, b = sides(conflict)
-    place = place_of(b) if of_one_place(conflict) else None
-    effect = _on_place(a, b, place, asked, present, now) if place is not None else _on_two(a, b, asked, present, now)
-    before = [memory_json(present[one.id]) for one in effect.memories if one.id in present]
-    before += [memory_json(present[identifier]) for identifier in effect.deletions if identifier in present]
+    if contradiction.status is not Status.ACTIVE:
+        raise Conflict(f"'{contradiction.id}' is already resolved", hint=f"undo {contradiction.id} first")
+    a, b = parse_sides(contradiction)
+    place = slot_of(b) if is_about_one_key(contradiction) else None
+    effect = _resolve_key(a, b, place, request, present, now) if place is not None else _resolve_memories(a, b, request, present, now)
+    before = [memory_to_json(present[one.id]) for one in effect.memories if one.id in present]
+    before += [memory_to_json(present[identifier]) for identifier in effect.deletions if identifier in present]
     source = {
-        **conflict.source,
-        "resolution": asked.resolution,
-        "resolved_at": iso(now),
+        **contradiction.source,
+        "resolution": request.resolution,
+        "resolved_at": format_iso(now),
         "before": before,
         "made": [one.id for one in effect.memories if one.id not in present],
-        "left": {one.id: iso(one.updated) for one in effect.memories},
-    } | ({"note": asked.note} if asked.note else {})
-    closed = replace(conflict, status=Status.SUPERSEDED, valid_to=now, updated=now, source=source)
-    return closed, Change((*effect.memories, closed), effect.deletions, conflict.project)
+        "left": {one.id: format_iso(one.updated) for one in effect.memories},
+    } | ({"note": request.note} if request.note else {})
+    closed = replace(contradiction, status=Status.SUPERSEDED, valid_to=now, updated=now, source=source)
+    return closed, MemoryChange((*effect.memories, closed), effect.deletions, contradiction.project)
 
 
-def reopened(conflict: Memory, present: dict[str, Memory], now: datetime) -> tuple[Memory, Change]:
+def reopen_contradiction(contradiction: Memory, present: dict[str, Memory], now: datetime) -> tuple[Memory, MemoryChange]:
     """Return the contradiction reopened, and everything as it was before.
 
     Raises Conflict if it is not resolved, or if one of its memories was changed since.
     """
-    source = dict(conflict.source)
-    if conflict.status is Status.ACTIVE or "before" not in source:
-        raise Conflict(f"'{conflict.id}' is not resolved; there is nothing to undo")
+    source = dict(contradiction.source)
+    if contradiction.status is Status.ACTIVE or "before" not in source:
+        raise Conflict(f"'{contradiction.id}' is not resolved; there is nothing to undo")
     for identifier, updated in source["left"].items():
-        if identifier not in present or iso(present[identifier].updated) != updated:
+        if identifier not in present or format_iso(present[identifier].updated) != updated:
             raise Conflict(f"'{identifier}' was changed after the resolution; undo that change first")
-    before = [replace(memory_from_json(told), updated=now) for told in source.pop("before")]
-    made = tuple(source.pop("made"))
+    before = [replace(memory_from_json(data), updated=now) for data in source.pop("before")]
+    created_ids = tuple(source.pop("made"))
     for name in ("resolution", "resolved_at", "note", "left"):
         source.pop(name, None)
-    opened = replace(conflict, status=Status.ACTIVE, valid_to=None, updated=now, source=source)
-    return opened, Change((*before, opened), made, conflict.project)
+    reopened_record = replace(contradiction, status=Status.ACTIVE, valid_to=None, updated=now, source=source)
+    return reopened_record, MemoryChange((*before, reopened_record), created_ids, contradiction.project)
 
 
-def ended(conflict: Memory, present: dict[str, Memory], now: datetime) -> Memory | None:
+def close_if_inactive(contradiction: Memory, present: dict[str, Memory], now: datetime) -> Memory | None:
     """Close a contradiction if one of its memories is not active.
 
     Returns None while both are active.
     """
-    a, b = (present.get(side.id) for side in sides(conflict))
-    if conflict.status is not Status.ACTIVE or of_one_place(conflict):
+    a, b = (present.get(side.id) for side in parse_sides(contradiction))
+    if contradiction.status is not Status.ACTIVE or is_about_one_key(contradiction):
         return None
     a_holds, b_holds = (side is not None and side.status is Status.ACTIVE for side in (a, b))
     if a_holds and b_holds:
         return None
-    told = {
+    outcome = {
         "resolution": "a_wins" if a_holds else "b_wins",
-        "resolved_at": iso(now),
+        "resolved_at": format_iso(now),
         "note": "the other side holds no more",
     }
-    return replace(conflict, status=Status.SUPERSEDED, valid_to=now, updated=now, source={**conflict.source, **told})
+    return replace(contradiction, status=Status.SUPERSEDED, valid_to=now, updated=now, source={**contradiction.source, **outcome})
 
 
-def overtaken(conflict: Memory, said: Memory, now: datetime, *, undone: Memory | None = None) -> tuple[Memory, ...]:
+def close_overtaken(contradiction: Memory, new_claim: Memory, now: datetime, *, withdrawn: Memory | None = None) -> tuple[Memory, ...]:
     """Close a contradiction about one key after a source changed its claim.
 
     `new_claim` is the new claim of that source; `withdrawn` is the claim that it withdrew, if it did. If the new claim
     contradicts the other side as well, the new contradiction is returned too. Returns () if the contradiction still
     stands.
     """
-    if conflict.status is not Status.ACTIVE or not of_one_place(conflict):
+    if contradiction.status is not Status.ACTIVE or not is_about_one_key(contradiction):
         return ()
-    told = {"resolved_at": iso(now), "note": OVERTAKEN}
-    closed = replace(conflict, status=Status.SUPERSEDED, valid_to=now, updated=now, source={**conflict.source, **told})
-    a, b = sides(conflict)
-    if undone is not None and _is_said_again(undone, b) and same_value(said, a):
+    outcome = {"resolved_at": format_iso(now), "note": OVERTAKEN}
+    closed = replace(contradiction, status=Status.SUPERSEDED, valid_to=now, updated=now, source={**contradiction.source, **outcome})
+    a, b = parse_sides(contradiction)
+    if withdrawn is not None and _is_same_claim(withdrawn, b) and is_same_value(new_claim, a):
         return (closed,)
     for side, other in ((a, b), (b, a)):
-        if voice_of(said) == voice_of(side):
-            if same_value(said, side):
+        if get_source_name(new_claim) == get_source_name(side):
+            if is_same_value(new_claim, side):
                 return ()
-            if same_value(said, other):
+            if is_same_value(new_claim, other):
                 return (closed,)
-            why = str(conflict.source["reason"])
-            return closed, conflict_of(other, said, now, reason=why, confidence=conflict.confidence)
+            why = str(contradiction.source["reason"])
+            return closed, create_contradiction(other, new_claim, now, reason=why, confidence=contradiction.confidence)
     return ()
 
 
-def is_asked_or_answered(conflict: Memory) -> bool:
+def needs_no_question(contradiction: Memory) -> bool:
     """Return True if the user need not be asked again.
 
     A contradiction that was only overtaken was not answered.
     """
-    return conflict.status is Status.ACTIVE or conflict.source.get("note") != OVERTAKEN
+    return contradiction.status is Status.ACTIVE or contradiction.source.get("note") != OVERTAKEN
 
 
-def _is_said_again(one: Memory, other: Memory) -> bool:
-    return same_value(one, other) and voice_of(one) == voice_of(other)
+def _is_same_claim(one: Memory, other: Memory) -> bool:
+    return is_same_value(one, other) and get_source_name(one) == get_source_name(other)
 
 
-def lapsed(conflict: Memory, now: datetime) -> Change:
+def close_lapsed(contradiction: Memory, now: datetime) -> MemoryChange:
     """Close a contradiction because one side is no longer claimed.
 
     A claim that was only kept for the contradiction is deleted with it.
     """
-    told = {"resolution": "a_wins", "resolved_at": iso(now), "note": "the other side is said no more"}
-    closed = replace(conflict, status=Status.SUPERSEDED, valid_to=now, updated=now, source={**conflict.source, **told})
-    claims = tuple(side.id for side in sides(conflict) if side.status is Status.ARCHIVED)
-    return Change((closed,), claims, conflict.project)
+    outcome = {"resolution": "a_wins", "resolved_at": format_iso(now), "note": "the other side is said no more"}
+    closed = replace(contradiction, status=Status.SUPERSEDED, valid_to=now, updated=now, source={**contradiction.source, **outcome})
+    claims = tuple(side.id for side in parse_sides(contradiction) if side.status is Status.ARCHIVED)
+    return MemoryChange((closed,), claims, contradiction.project)
 
 
-def _on_place(a: Memory, b: Memory, place: str, asked: Resolution, present: dict[str, Memory], now: datetime) -> Change:
+def _resolve_key(a: Memory, b: Memory, place: str, request: ResolutionRequest, present: dict[str, Memory], now: datetime) -> MemoryChange:
     """Resolve a contradiction about one key, which has one value."""
     head = present.get(place)
     if head is None or head.status is not Status.ACTIVE:
-        return Change(project=b.project)
-    match asked.resolution:
+        return MemoryChange(project=b.project)
+    match request.resolution:
         case "a_wins":
-            if same_value(head, a):
-                return Change(project=b.project)
-            if head.supersedes == a.id and a.id in present and same_value(head, b):
-                return undone(head, present[a.id], now)[1]
-            return _says(head, a.value or "", a, now)
+            if is_same_value(head, a):
+                return MemoryChange(project=b.project)
+            if head.supersedes == a.id and a.id in present and is_same_value(head, b):
+                return undo_last_step(head, present[a.id], now)[1]
+            return _set_value(head, a.value or "", a, now)
         case "b_wins":
-            return Change(project=b.project) if same_value(head, b) else _says(head, b.value or "", b, now)
+            return MemoryChange(project=b.project) if is_same_value(head, b) else _set_value(head, b.value or "", b, now)
         case "merged":
-            if not (asked.value or asked.note):
+            if not (request.value or request.note):
                 raise InvalidInput("'value' is required to merge: the statement that replaces both", field="value")
-            return _says(head, asked.value or asked.note, head, now)
+            return _set_value(head, request.value or request.note, head, now)
         case _:
-            return _says(head, f"{a.value}; {b.value}", head, now)
+            return _set_value(head, f"{a.value}; {b.value}", head, now)
 
 
-def _on_two(a: Memory, b: Memory, asked: Resolution, present: dict[str, Memory], now: datetime) -> Change:
+def _resolve_memories(a: Memory, b: Memory, request: ResolutionRequest, present: dict[str, Memory], now: datetime) -> MemoryChange:
     """Resolve a contradiction between two separate memories: the loser is superseded."""
     a, b = present.get(a.id, a), present.get(b.id, b)
     memories: tuple[Memory, ...] = ()
-    instead = asked.value or asked.note
-    match asked.resolution:
+    replacement = request.value or request.note
+    match request.resolution:
         case "a_wins":
-            memories = (_lost(b, a, now),)
+            memories = (_supersede(b, a, now),)
         case "b_wins":
-            memories = (_lost(a, b, now),)
+            memories = (_supersede(a, b, now),)
         case "merged":
-            if not instead:
+            if not replacement:
                 raise InvalidInput("'value' is required to merge: the statement that replaces both", field="value")
-            told = replace(b, title=instead[:120], content=instead, levels=Levels())
-            change = _says(b, instead, b, now) if place_of(b) is not None else revised(b, told, now)
-            memories = (*change.memories, _lost(a, b, now))
-    return Change(tuple(one for one in memories if one.id in present or "." in one.id), project=b.project)
+            merged = replace(b, title=replacement[:120], content=replacement, levels=Levels())
+            change = _set_value(b, replacement, b, now) if slot_of(b) is not None else revise_fact(b, merged, now)
+            memories = (*change.memories, _supersede(a, b, now))
+    return MemoryChange(tuple(one for one in memories if one.id in present or "." in one.id), project=b.project)
 
 
-def _says(head: Memory, value: str, by: Memory, now: datetime) -> Change:
+def _set_value(head: Memory, value: str, source_memory: Memory, now: datetime) -> MemoryChange:
     line = f"{head.key}: {value}"
-    told = replace(
+    updated = replace(
         head,
         value=value,
         title=line,
         content=line,
         levels=Levels(summary=line, compressed=line, index=head.key or ""),
-        confidence=max(head.confidence, by.confidence),
-        trust=by.trust,
-        source=by.source,
+        confidence=max(head.confidence, source_memory.confidence),
+        trust=source_memory.trust,
+        source=source_memory.source,
     )
-    return revised(head, told, now)
+    return revise_fact(head, updated, now)
 
 
-def _lost(loser: Memory, winner: Memory, now: datetime) -> Memory:
+def _supersede(loser: Memory, winner: Memory, now: datetime) -> Memory:
     return replace(loser, status=Status.SUPERSEDED, superseded_by=winner.id, valid_to=now, updated=now)
 
 
-def _told(memory: Memory) -> str:
-    return chr(30).join((memory.id.partition(".")[0], memory.value or memory.content, voice_of(memory)))
+def _make_identity(memory: Memory) -> str:
+    return chr(30).join((memory.id.partition(".")[0], memory.value or memory.content, get_source_name(memory)))
 
 
-def _said(memory: Memory) -> str:
-    told = f"{memory.key}: {memory.value}" if memory.key and memory.value else memory.levels.summary or memory.title
+def _format_claim(memory: Memory) -> str:
+    claim = f"{memory.key}: {memory.value}" if memory.key and memory.value else memory.levels.summary or memory.title
     source = memory.source
     origin = source.get("path") or ("you" if memory.trust is Trust.USER else source.get("type"))
-    return f"{told} ({origin}, {memory.at:%Y-%m})" if origin else told
+    return f"{claim} ({origin}, {memory.at:%Y-%m})" if origin else claim
 
 
-def _files(memory: Memory) -> tuple[Artifact, ...]:
+def _list_files(memory: Memory) -> tuple[Artifact, ...]:
     return tuple(one for one in memory.artifacts if one.type == "file")

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Protocol
 
 
-class Ground(Protocol):
+class CodePresence(Protocol):
     """Interface that answers which files and symbols exist in a project."""
 
     @property
-    def known(self) -> bool:
+    def is_complete(self) -> bool:
         """Return True if the project was indexed completely.
 
         Only then is a missing file gone.
@@ -20,15 +20,15 @@ class Ground(Protocol):
 
     def has_folder(self, path: str) -> bool: ...
 
-    def defined_in(self, name: str) -> tuple[str, ...]:
+    def find_definitions(self, name: str) -> tuple[str, ...]:
         """Return the files that define `name`, in their order."""
 
 
 @dataclass(frozen=True, slots=True)
-class NoGround:
+class UnknownCode:
     """Null implementation for memories without a readable project: nothing counts as gone."""
 
-    known: bool = False
+    is_complete: bool = False
 
     def has_file(self, path: str) -> bool:
         return False
@@ -36,5 +36,5 @@ class NoGround:
     def has_folder(self, path: str) -> bool:
         return False
 
-    def defined_in(self, name: str) -> tuple[str, ...]:
+    def find_definitions(self, name: str) -> tuple[str, ...]:
         return ()

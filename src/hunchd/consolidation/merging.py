@@ -10,32 +10,32 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
-from hunchd.consolidation.plan import Planned, Step
+from hunchd.consolidation.plan import PlannedChange, ConsolidationStep
 from hunchd.domain.memory import Memory, Status, Trust, Usage
 
 MERGED_FROM: Final = "merged_from"  # type of the link from what stays to what it stands for
-MOST_LINKS: Final = 100
+MAX_LINKS: Final = 100
 
 
-def merged(memories: Mapping[str, Memory], groups: Sequence[Sequence[str]], now: datetime) -> Iterator[Planned]:
+def plan_merges(memories: Mapping[str, Memory], groups: Sequence[Sequence[str]], now: datetime) -> Iterator[PlannedChange]:
     """Plan one change for each group of ids that say the same."""
     for group in groups:
         present = [memories[one] for one in group if one in memories and memories[one].status is Status.ACTIVE]
         if len(present) < 2 or len({one.project for one in present}) > 1:
             continue
-        keeper = max(present, key=_claim)
+        keeper = max(present, key=_keeper_sort_key)
         others = [one for one in present if one is not keeper]
-        after = _enriched(keeper, others)
-        gone = tuple(
+        after = _absorb_duplicates(keeper, others)
+        superseded = tuple(
             replace(one, status=Status.SUPERSEDED, superseded_by=keeper.id, valid_to=one.valid_to or now)
             for one in others
         )
         why = f"{len(others)} more {'say' if len(others) > 1 else 'says'} the same"
         what = f"merge {', '.join(one.title[:60] for one in others[:3])} into {keeper.title[:60]!r}"
-        yield Planned(Step.DUPLICATES, "deduped", what, why, (keeper, *others), (after, *gone))
+        yield PlannedChange(ConsolidationStep.DUPLICATES, "deduped", what, why, (keeper, *others), (after, *superseded))
 
 
-def _claim(memory: Memory) -> tuple[object, ...]:
+def _keeper_sort_key(memory: Memory) -> tuple[object, ...]:
     """Return the sort key for which memory of a group stays.
 
     In order: trust, usage, a key of its own, importance, confidence, length.
@@ -53,7 +53,7 @@ def _claim(memory: Memory) -> tuple[object, ...]:
     )
 
 
-def _enriched(keeper: Memory, others: Sequence[Memory]) -> Memory:
+def _absorb_duplicates(keeper: Memory, others: Sequence[Memory]) -> Memory:
     """Return the memory that stays, with usage and provenance of the others.
 
     A copy of lower trust adds only these, and nothing that is shown.
@@ -62,16 +62,16 @@ def _enriched(keeper: Memory, others: Sequence[Memory]) -> Memory:
     order = tuple(Trust)
     peers = [other for other in others if order.index(other.trust) <= order.index(keeper.trust)]
     for other in others:
-        usage = _sum(usage, other.usage)
+        usage = _add_usage(usage, other.usage)
         links.append({"type": MERGED_FROM, "ref": other.id})
     for other in peers:
         links += [dict(link) for link in other.links if link.get("ref") != keeper.id]
     unique = list({(link.get("type"), link.get("ref")): link for link in links}.values())
-    origins = [*keeper.source.get("also", ()), *(_origin(other) for other in others)]
+    origins = [*keeper.source.get("also", ()), *(_describe_origin(other) for other in others)]
     return replace(
         keeper,
         usage=usage,
-        links=tuple(unique[:MOST_LINKS]),
+        links=tuple(unique[:MAX_LINKS]),
         tags=tuple(dict.fromkeys((*keeper.tags, *(tag for other in peers for tag in other.tags)))),
         artifacts=tuple(dict.fromkeys((*keeper.artifacts, *(one for other in peers for one in other.artifacts)))),
         importance=max(one.importance for one in (keeper, *peers)),
@@ -79,12 +79,12 @@ def _enriched(keeper: Memory, others: Sequence[Memory]) -> Memory:
     )
 
 
-def _origin(memory: Memory) -> dict[str, str]:
-    told = {name: str(memory.source[name]) for name in ("type", "path", "sha", "author") if memory.source.get(name)}
-    return {"id": memory.id, "at": memory.at.isoformat(), **told}
+def _describe_origin(memory: Memory) -> dict[str, str]:
+    fields = {name: str(memory.source[name]) for name in ("type", "path", "sha", "author") if memory.source.get(name)}
+    return {"id": memory.id, "at": memory.at.isoformat(), **fields}
 
 
-def _sum(one: Usage, other: Usage) -> Usage:
+def _add_usage(one: Usage, other: Usage) -> Usage:
     last = max((each for each in (one.last, other.last) if each is not None), default=None)
     return Usage(
         one.retrieved + other.retrieved,

@@ -16,14 +16,14 @@ from hashlib import blake2b
 from typing import Any, Final
 
 from hunchd.domain.memory import Memory
-from hunchd.protocol.memories import memory_from_json, memory_json
+from hunchd.protocol.memories import memory_from_json, memory_to_json
 
 Json = dict[str, Any]
-USUAL: Final = 2_000  # characters of a typical memory in a change
+TYPICAL_CHARACTERS: Final = 2_000  # characters of a typical memory in a change
 _ABSENT: Final = None  # an optional field that is left out; none is ever null
 
 
-class Step(StrEnum):
+class ConsolidationStep(StrEnum):
     """Steps of a consolidation run, in their order.
 
     Memories are judged before they are condensed, and condensed before they are forgotten.
@@ -45,7 +45,7 @@ class Step(StrEnum):
 
 
 # Counters in the result of a run.
-COUNTS: Final = (
+COUNTERS: Final = (
     "deduped",
     "summarised",
     "compressed",
@@ -66,16 +66,16 @@ COUNTS: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class PlannedChange:
     """Change that is applied as a whole or not at all.
 
     `counter` names the counter it adds to.
     """
 
-    step: Step
-    counts: str
-    what: str
-    why: str
+    step: ConsolidationStep
+    counter: str
+    description: str
+    reason: str
     before: tuple[Memory, ...] = ()
     after: tuple[Memory, ...] = ()
 
@@ -88,67 +88,67 @@ class Edit:
     """
 
     id: str
-    was: Mapping[str, Any] | None
-    now: Mapping[str, Any] | None
-    had: str  # digest of the whole before; "" for none
-    has: str  # … and after
+    fields_before: Mapping[str, Any] | None
+    fields_after: Mapping[str, Any] | None
+    digest_before: str  # digest of the whole before; "" for none
+    digest_after: str  # … and after
 
-    def json(self) -> Json:
-        return {"id": self.id, "was": self.was, "now": self.now, "had": self.had, "has": self.has}
+    def to_json(self) -> Json:
+        return {"id": self.id, "was": self.fields_before, "now": self.fields_after, "had": self.digest_before, "has": self.digest_after}
 
     @classmethod
-    def of_json(cls, told: Mapping[str, Any]) -> Edit:
-        return cls(told["id"], told["was"], told["now"], told["had"], told["has"])
+    def from_json(cls, data: Mapping[str, Any]) -> Edit:
+        return cls(data["id"], data["was"], data["now"], data["had"], data["has"])
 
     @property
     def inverse(self) -> Edit:
-        return Edit(self.id, self.now, self.was, self.has, self.had)
+        return Edit(self.id, self.fields_after, self.fields_before, self.digest_after, self.digest_before)
 
-    def after(self, present: Memory | None) -> Memory | None:
+    def apply(self, present: Memory | None) -> Memory | None:
         """Return `present` after the edit.
 
         It must be in the state before.
         """
-        if self.now is None:
+        if self.fields_after is None:
             return None
-        told = dict(memory_json(present)) if present is not None and self.was is not None else {}
-        told |= self.now
-        return memory_from_json({name: value for name, value in told.items() if value is not _ABSENT})
+        data = dict(memory_to_json(present)) if present is not None and self.fields_before is not None else {}
+        data |= self.fields_after
+        return memory_from_json({name: value for name, value in data.items() if value is not _ABSENT})
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ChangeEntry:
     """Planned change as a run stores it.
 
     `project` owns all of its memories. `project` owns all of its memories.
     """
 
-    step: Step
-    counts: str
-    what: str
-    why: str
+    step: ConsolidationStep
+    counter: str
+    description: str
+    reason: str
     project: str | None
     edits: tuple[Edit, ...]
 
-    def json(self) -> Json:
+    def to_json(self) -> Json:
         return {
             "step": str(self.step),
-            "counts": self.counts,
-            "what": self.what,
-            "why": self.why,
+            "counts": self.counter,
+            "what": self.description,
+            "why": self.reason,
             "project": self.project,
-            "edits": [edit.json() for edit in self.edits],
+            "edits": [edit.to_json() for edit in self.edits],
         }
 
     @classmethod
-    def of_json(cls, told: Mapping[str, Any]) -> Entry:
+    def from_json(cls, data: Mapping[str, Any]) -> ChangeEntry:
         return cls(
-            Step(told["step"]),
-            told["counts"],
-            told["what"],
-            told["why"],
-            told["project"],
-            tuple(Edit.of_json(edit) for edit in told["edits"]),
+            ConsolidationStep(data["step"]),
+            data["counts"],
+            data["what"],
+            data["why"],
+            data["project"],
+            tuple(Edit.from_json(edit) for edit in data["edits"]),
         )
 
     @property
@@ -156,97 +156,97 @@ class Entry:
         return tuple(edit.id for edit in self.edits)
 
     @property
-    def inverse(self) -> Entry:
-        return Entry(self.step, self.counts, self.what, self.why, self.project, tuple(e.inverse for e in self.edits))
+    def inverse(self) -> ChangeEntry:
+        return ChangeEntry(self.step, self.counter, self.description, self.reason, self.project, tuple(e.inverse for e in self.edits))
 
 
-def in_batches(entries: Iterable[Entry], most: int) -> Iterator[list[Entry]]:
+def split_into_batches(entries: Iterable[ChangeEntry], max_weight: int) -> Iterator[list[ChangeEntry]]:
     """Group changes, in order, into batches of weight `max_weight`.
 
     A larger change is a batch of its own. A text as long as those of several memories counts as several.
     """
-    batch: list[Entry] = []
+    batch: list[ChangeEntry] = []
     size = 0
     for entry in entries:
-        more = weight(entry)
-        if batch and size + more > most:
+        entry_weight = weigh(entry)
+        if batch and size + entry_weight > max_weight:
             yield batch
             batch, size = [], 0
         batch.append(entry)
-        size += more
+        size += entry_weight
     if batch:
         yield batch
 
 
-def weight(entry: Entry) -> int:
+def weigh(entry: ChangeEntry) -> int:
     """Return the weight of a change.
 
     Each memory counts one, and each TYPICAL_CHARACTERS of text one more.
     """
-    sides = (side for edit in entry.edits for side in (edit.was, edit.now) if side is not None)
-    return len(entry.edits) + sum(len(side.get("content", "")) for side in sides) // USUAL
+    sides = (side for edit in entry.edits for side in (edit.fields_before, edit.fields_after) if side is not None)
+    return len(entry.edits) + sum(len(side.get("content", "")) for side in sides) // TYPICAL_CHARACTERS
 
 
-def entry_of(planned: Planned, project: str | None) -> Entry:
+def make_entry(change: PlannedChange, project: str | None) -> ChangeEntry:
     """Reduce a planned change to the fields that differ."""
-    before = {memory.id: memory for memory in planned.before}
-    after = {memory.id: memory for memory in planned.after}
-    edits = [_edit(identifier, before.get(identifier), after.get(identifier)) for identifier in {**before, **after}]
-    kept = tuple(edit for edit in edits if edit.had != edit.has)
-    return Entry(planned.step, planned.counts, planned.what, planned.why, project, kept)
+    before = {memory.id: memory for memory in change.before}
+    after = {memory.id: memory for memory in change.after}
+    edits = [_make_edit(identifier, before.get(identifier), after.get(identifier)) for identifier in {**before, **after}]
+    effective_edits = tuple(edit for edit in edits if edit.digest_before != edit.digest_after)
+    return ChangeEntry(change.step, change.counter, change.description, change.reason, project, effective_edits)
 
 
-def applies(entry: Entry, present: Mapping[str, Memory]) -> bool:
+def is_applicable(entry: ChangeEntry, present: Mapping[str, Memory]) -> bool:
     """Return True if all memories are in the state before the change."""
-    return all(_digest_of(present.get(edit.id)) == edit.had for edit in entry.edits)
+    return all(_digest_or_empty(present.get(edit.id)) == edit.digest_before for edit in entry.edits)
 
 
-def applied(entry: Entry, present: Mapping[str, Memory]) -> bool:
+def is_applied(entry: ChangeEntry, present: Mapping[str, Memory]) -> bool:
     """Return True if all memories are in the state after the change."""
-    return all(_digest_of(present.get(edit.id)) == edit.has for edit in entry.edits)
+    return all(_digest_or_empty(present.get(edit.id)) == edit.digest_after for edit in entry.edits)
 
 
-def remaining(entry: Entry, present: Mapping[str, Memory]) -> tuple[Entry, bool]:
+def find_remaining(entry: ChangeEntry, present: Mapping[str, Memory]) -> tuple[ChangeEntry, bool]:
     """Return the part of a change that still applies.
 
     The second value is True if that is all of it. Of a memory that somebody else has changed, only the fields in the
     state before the change remain.
     """
-    found = [_remaining(edit, present.get(edit.id)) for edit in entry.edits]
-    return replace(entry, edits=tuple(rest for rest, _ in found if rest is not None)), all(whole for _, whole in found)
+    parts = [_find_remaining_edit(edit, present.get(edit.id)) for edit in entry.edits]
+    return replace(entry, edits=tuple(rest for rest, _ in parts if rest is not None)), all(whole for _, whole in parts)
 
 
-def _remaining(edit: Edit, memory: Memory | None) -> tuple[Edit | None, bool]:
-    found = _digest_of(memory)
-    if found in (edit.had, edit.has):
-        return (edit if found == edit.had else None), True
-    if memory is None or edit.was is None or edit.now is None:
+def _find_remaining_edit(edit: Edit, memory: Memory | None) -> tuple[Edit | None, bool]:
+    current_digest = _digest_or_empty(memory)
+    if current_digest in (edit.digest_before, edit.digest_after):
+        return (edit if current_digest == edit.digest_before else None), True
+    if memory is None or edit.fields_before is None or edit.fields_after is None:
         return None, False
-    told = memory_json(memory)
-    names = [name for name in edit.now if name != "updated"]  # set by whoever changed the memory, whatever it was
-    fields = {name: _field_after(told.get(name), edit.was.get(name), edit.now.get(name)) for name in names}
-    now = {name: after for name, (after, _) in fields.items() if after != told.get(name)}
+    current = memory_to_json(memory)
+    names = [name for name in edit.fields_after if name != "updated"]  # set by whoever changed the memory, whatever it was
+    fields = {name: _merge_field(current.get(name), edit.fields_before.get(name), edit.fields_after.get(name)) for name in names}
+    now = {name: after for name, (after, _) in fields.items() if after != current.get(name)}
     whole = all(whole for _, whole in fields.values())
     if not now:
         return None, whole
-    rest = Edit(edit.id, {name: told.get(name) for name in now}, now, found, "")
-    return replace(rest, has=_digest_of(rest.after(memory))), whole
+    rest = Edit(edit.id, {name: current.get(name) for name in now}, now, current_digest, "")
+    return replace(rest, digest_after=_digest_or_empty(rest.apply(memory))), whole
 
 
-def _field_after(told: Any, was: Any, now: Any) -> tuple[Any, bool]:
+def _merge_field(current: Any, was: Any, now: Any) -> tuple[Any, bool]:
     """Return a field's value after a change.
 
     The second value is True if the change is fully applied. A mapping, such as the source, is merged name by name.
     """
-    if told in (was, now):
+    if current in (was, now):
         return now, True
-    if not all(isinstance(side, Mapping) for side in (told, was, now)):
-        return told, False
-    after, whole = dict(told), True
+    if not all(isinstance(side, Mapping) for side in (current, was, now)):
+        return current, False
+    after, whole = dict(current), True
     for name in {**was, **now}:
         if was.get(name) == now.get(name):
             continue
-        if told.get(name) not in (was.get(name), now.get(name)):
+        if current.get(name) not in (was.get(name), now.get(name)):
             whole = False
         elif name in now:
             after[name] = now[name]
@@ -255,35 +255,35 @@ def _field_after(told: Any, was: Any, now: Any) -> tuple[Any, bool]:
     return after, whole
 
 
-def outcome(entry: Entry, present: Mapping[str, Memory]) -> tuple[tuple[Memory, ...], tuple[str, ...]]:
+def compute_outcome(entry: ChangeEntry, present: Mapping[str, Memory]) -> tuple[tuple[Memory, ...], tuple[str, ...]]:
     """Return the memories to write and the ids to remove.
 
     Valid only if the change `is_applicable`. Valid only if the change `is_applicable`.
     """
-    after = [(edit.id, edit.after(present.get(edit.id))) for edit in entry.edits]
-    written = tuple(memory for _, memory in after if memory is not None)
-    return written, tuple(identifier for identifier, memory in after if memory is None)
+    after = [(edit.id, edit.apply(present.get(edit.id))) for edit in entry.edits]
+    memories = tuple(memory for _, memory in after if memory is not None)
+    return memories, tuple(identifier for identifier, memory in after if memory is None)
 
 
-def digest(memory: Memory) -> str:
+def compute_digest(memory: Memory) -> str:
     """Return a digest of all fields of a memory."""
-    return _digest(memory_json(memory))
+    return _digest_json(memory_to_json(memory))
 
 
-def _digest_of(memory: Memory | None) -> str:
-    return "" if memory is None else digest(memory)
+def _digest_or_empty(memory: Memory | None) -> str:
+    return "" if memory is None else compute_digest(memory)
 
 
-def _digest(told: Mapping[str, Any]) -> str:
-    text = json.dumps(told, sort_keys=True, ensure_ascii=False, default=str)
+def _digest_json(data: Mapping[str, Any]) -> str:
+    text = json.dumps(data, sort_keys=True, ensure_ascii=False, default=str)
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=10).hexdigest()
 
 
-def _edit(identifier: str, before: Memory | None, after: Memory | None) -> Edit:
-    was = memory_json(before) if before is not None else None
-    now = memory_json(after) if after is not None else None
-    had, has = (_digest(told) if told is not None else "" for told in (was, now))
+def _make_edit(identifier: str, before: Memory | None, after: Memory | None) -> Edit:
+    was = memory_to_json(before) if before is not None else None
+    now = memory_to_json(after) if after is not None else None
+    had, has = (_digest_json(data) if data is not None else "" for data in (was, now))
     if was is not None and now is not None:
         names = [name for name in {**was, **now} if was.get(name) != now.get(name)]
-        was, now = ({name: told.get(name) for name in names} for told in (was, now))
+        was, now = ({name: data.get(name) for name in names} for data in (was, now))
     return Edit(identifier, was, now, had, has)

@@ -13,42 +13,42 @@ from hashlib import blake2b
 from typing import Any, Final, TypeVar
 
 from hunchd.config.settings import ConsolidationSettings
-from hunchd.consolidation.aging import SHOWN_AS, compressed, erasable, forgotten, retired, summarised
-from hunchd.consolidation.chronicling import histories
+from hunchd.consolidation.aging import SHOWN_AS, plan_compression, iter_erasable, plan_forgetting, plan_retirement, plan_summaries
+from hunchd.consolidation.chronicling import plan_histories
 from hunchd.consolidation.condensing import Vocabulary
-from hunchd.consolidation.contradictions.readings import Readings
-from hunchd.consolidation.contradictions.scanning import contradictions, newly_read, statement
-from hunchd.consolidation.doubting import cascaded
-from hunchd.consolidation.duplicates.scanning import same_groups
-from hunchd.consolidation.ground import Ground, NoGround
-from hunchd.consolidation.linking import linked
-from hunchd.consolidation.merging import merged
-from hunchd.consolidation.plan import Entry, Planned, Step, entry_of
-from hunchd.consolidation.probing import drawn
-from hunchd.consolidation.usefulness import Tally, counted
+from hunchd.consolidation.contradictions.readings import EntailmentCache
+from hunchd.consolidation.contradictions.scanning import plan_contradictions, plan_newly_read, extract_statement
+from hunchd.consolidation.doubting import plan_staleness
+from hunchd.consolidation.duplicates.scanning import group_duplicates
+from hunchd.consolidation.ground import CodePresence, UnknownCode
+from hunchd.consolidation.linking import plan_links
+from hunchd.consolidation.merging import plan_merges
+from hunchd.consolidation.plan import ChangeEntry, PlannedChange, ConsolidationStep, make_entry
+from hunchd.consolidation.probing import draw_queries
+from hunchd.consolidation.usefulness import UsageTally, plan_usage
 from hunchd.domain.memory import Kind, Levels, Memory, Status
 
-Shared = TypeVar("Shared")
+SharedT = TypeVar("SharedT")
 
 # Sessions are condensed elsewhere, and documents belong to the user: both are skipped.
-LEFT_ALONE: Final = frozenset({Kind.MESSAGE, Kind.DOCUMENT})
-LEARNT_OF: Final = 1_500  # characters of a text: its beginning names its subject
+SKIPPED_KINDS: Final = frozenset({Kind.MESSAGE, Kind.DOCUMENT})
+MAX_LEARNED_CHARACTERS: Final = 1_500  # characters of a text: its beginning names its subject
 # Names of authors recur, digests of commits do not: looking these up would cost more than they weigh.
-OFTEN_SAID: Final = 40  # characters
-_SAID_OF_MANY: Final = frozenset({"type", SHOWN_AS})
+MAX_SHARED_CHARACTERS: Final = 40  # characters
+_COMMON_FIELDS: Final = frozenset({"type", SHOWN_AS})
 _NO_LEVELS: Final = Levels()
 # Steps that produce plans; the store executes the others itself.
-PLANNED: Final = (
-    Step.USE,
-    Step.DUPLICATES,
-    Step.CONTRADICTIONS,
-    Step.RETIRE,
-    Step.CASCADE,
-    Step.SUMMARISE,
-    Step.COMPRESS,
-    Step.HISTORY,
-    Step.LINKS,
-    Step.FORGET,
+PLANNED_STEPS: Final = (
+    ConsolidationStep.USE,
+    ConsolidationStep.DUPLICATES,
+    ConsolidationStep.CONTRADICTIONS,
+    ConsolidationStep.RETIRE,
+    ConsolidationStep.CASCADE,
+    ConsolidationStep.SUMMARISE,
+    ConsolidationStep.COMPRESS,
+    ConsolidationStep.HISTORY,
+    ConsolidationStep.LINKS,
+    ConsolidationStep.FORGET,
 )
 
 
@@ -56,75 +56,75 @@ class Planner:
     """Planner of the steps of a run, holding the memories."""
 
     def __init__(
-        self, project: str | None, settings: ConsolidationSettings, now: datetime, ground: Ground | None = None
+        self, project: str | None, settings: ConsolidationSettings, now: datetime, code: CodePresence | None = None
     ) -> None:
         self._project = project
         self._settings = settings
         self.now = now  # advanced by benchmarks that replay years
-        self._ground = ground or NoGround()
+        self._code = code or UnknownCode()
         self._memories: dict[str, Memory] = {}
         self._vectors: dict[str, bytes] = {}
         self._shared: dict[Any, Any] = {}
-        self._before: Memory | None = None  # the memory loaded last
+        self._previous: Memory | None = None  # the memory loaded last
         self._vocabulary = Vocabulary()
-        self.compared: frozenset[str] = frozenset()  # compared by earlier runs, see `iter_comparison_keys`
-        self.readings: Readings | None = None  # entailment results; None: no model is available
+        self.compared_keys: frozenset[str] = frozenset()  # compared by earlier runs, see `iter_comparison_keys`
+        self.entailment_cache: EntailmentCache | None = None  # entailment results; None: no model is available
         # True if a language model has said that both statements can hold; None: it is not consulted.
-        self.denied: Callable[[Memory, Memory], bool] | None = None
+        self.is_denied: Callable[[Memory, Memory], bool] | None = None
 
     def __len__(self) -> int:
         return len(self._memories)
 
-    def take(self, memories: Iterable[Memory], vectors: Mapping[str, bytes] | None = None) -> None:
+    def load(self, memories: Iterable[Memory], vectors: Mapping[str, bytes] | None = None) -> None:
         """Load some of the memories, with their vectors by id."""
         for memory in memories:
-            if memory.kind in LEFT_ALONE:
+            if memory.kind in SKIPPED_KINDS:
                 continue
-            self._memories[memory.id] = self._sparing(memory)
-            self._vocabulary.learn(f"{memory.title}\n{memory.content[:LEARNT_OF]}")
+            self._memories[memory.id] = self._share_values(memory)
+            self._vocabulary.learn(f"{memory.title}\n{memory.content[:MAX_LEARNED_CHARACTERS]}")
         self._vectors.update(vectors or {})
 
-    def _sparing(self, memory: Memory) -> Memory:
+    def _share_values(self, memory: Memory) -> Memory:
         """Return the memory with values shared among equal ones.
 
         This saves three quarters of its size. Files, numbers and provenance are shared. Times are only compared with
         those of the memory before: most differ.
         """
-        created = _same_of(memory.created, memory.at, self._before.created if self._before is not None else None)
-        updated = _same_of(memory.updated, created, self._before.updated if self._before is not None else None)
-        self._before = replace(
+        created = _share_moment(memory.created, memory.at, self._previous.created if self._previous is not None else None)
+        updated = _share_moment(memory.updated, created, self._previous.updated if self._previous is not None else None)
+        self._previous = replace(
             memory,
-            project=self._once(memory.project),
-            artifacts=tuple(one if one.type == "commit" else self._once(one) for one in memory.artifacts),
-            usage=self._once(memory.usage),
+            project=self._share(memory.project),
+            artifacts=tuple(one if one.type == "commit" else self._share(one) for one in memory.artifacts),
+            usage=self._share(memory.usage),
             created=created,
             updated=updated,
-            importance=self._once(memory.importance),
-            confidence=self._once(memory.confidence),
+            importance=self._share(memory.importance),
+            confidence=self._share(memory.confidence),
             levels=memory.levels if any(astuple(memory.levels)) else _NO_LEVELS,
-            source=self._once_of_source(memory.source),
+            source=self._share_source(memory.source),
         )
-        return self._before
+        return self._previous
 
-    def _once_of_source(self, source: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _share_source(self, source: Mapping[str, Any]) -> Mapping[str, Any]:
         """Share the texts of a source.
 
         A source with common fields only is shared as a whole.
         """
-        if source.keys() <= _SAID_OF_MANY:
+        if source.keys() <= _COMMON_FIELDS:
             shared: Mapping[str, Any] = self._shared.setdefault((dict, repr(source)), source)
             return shared
         return {
-            self._once(name): self._once(told) if isinstance(told, str) and len(told) < OFTEN_SAID else told
-            for name, told in source.items()
+            self._share(name): self._share(value) if isinstance(value, str) and len(value) < MAX_SHARED_CHARACTERS else value
+            for name, value in source.items()
         }
 
-    def _once(self, value: Shared) -> Shared:
+    def _share(self, value: SharedT) -> SharedT:
         """Return the first of equal values of one type.
 
         1 and 1.0 are equal but written differently.
         """
-        shared: Shared = self._shared.setdefault((type(value), value), value)
+        shared: SharedT = self._shared.setdefault((type(value), value), value)
         return shared
 
     @property
@@ -132,94 +132,94 @@ class Planner:
         """Return the memories as the plans so far would leave them."""
         return self._memories
 
-    def leave(self, identifiers: Iterable[str]) -> None:
+    def remove(self, identifiers: Iterable[str]) -> None:
         """Drop memories that no longer exist."""
         for identifier in identifiers:
             self._memories.pop(identifier, None)
 
-    def probes(self, most: int, seed: str) -> list[tuple[str, str]]:
+    def draw_probes(self, limit: int, seed: str) -> list[tuple[str, str]]:
         """Return queries made from memories that must stay.
 
         Each comes with the id that it must find.
         """
-        return drawn(self._memories, self._vocabulary, most=most, seed=seed, now=self.now)
+        return draw_queries(self._memories, self._vocabulary, limit=limit, seed=seed, now=self.now)
 
-    def plan(self, step: Step, tallies: Mapping[str, Tally] | None = None) -> Iterator[Entry]:
+    def plan(self, step: ConsolidationStep, tallies: Mapping[str, UsageTally] | None = None) -> Iterator[ChangeEntry]:
         """Yield the changes of one step; each counts as applied."""
-        return self._done(self._planned(step, tallies or {}))
+        return self._apply(self._plan_step(step, tallies or {}))
 
-    def unread(self, most: int) -> list[tuple[str, str, str]]:
+    def list_unread_pairs(self, limit: int) -> list[tuple[str, str, str]]:
         """Return pairs for an entailment model: a name and both statements each.
 
         They are left open by the contradiction step.
         """
-        pairs = self.readings.unread(most) if self.readings is not None else []
-        return [(name, statement(a), statement(b)) for name, a, b in pairs]
+        pairs = self.entailment_cache.list_unread(limit) if self.entailment_cache is not None else []
+        return [(name, extract_statement(a), extract_statement(b)) for name, a, b in pairs]
 
-    def read(self, said: Mapping[str, float | None]) -> Iterator[Entry]:
+    def plan_read_pairs(self, probabilities: Mapping[str, float | None]) -> Iterator[ChangeEntry]:
         """Yield the changes that follow from the probabilities, by pair name.
 
         A probability says that both cannot hold; None: no model could read the pair.
         """
-        if self.readings is None:
+        if self.entailment_cache is None:
             return iter(())
-        return self._done(newly_read(self.readings, said, self._memories, self.now))
+        return self._apply(plan_newly_read(self.entailment_cache, probabilities, self._memories, self.now))
 
-    def _done(self, changes: Iterable[Planned]) -> Iterator[Entry]:
-        for planned in changes:
-            entry = entry_of(planned, self._project)
+    def _apply(self, changes: Iterable[PlannedChange]) -> Iterator[ChangeEntry]:
+        for change in changes:
+            entry = make_entry(change, self._project)
             if entry.edits:
-                for memory in planned.before:
+                for memory in change.before:
                     self._memories.pop(memory.id, None)
-                self._memories.update({memory.id: self._sparing(memory) for memory in planned.after})
+                self._memories.update({memory.id: self._share_values(memory) for memory in change.after})
                 yield entry
 
-    def erasable(self) -> list[str]:
+    def list_erasable_ids(self) -> list[str]:
         """Return the ids of archived memories that are due for erasure."""
-        return [memory.id for memory in erasable(self._memories.values(), self.now)]
+        return [memory.id for memory in iter_erasable(self._memories.values(), self.now)]
 
-    def comparable(self) -> Iterator[str]:
+    def iter_comparison_keys(self) -> Iterator[str]:
         """Yield each active memory's id and digest of compared fields."""
-        return (f"{one.id} {_compared_by(one)}" for one in self._memories.values() if one.status is Status.ACTIVE)
+        return (f"{one.id} {_digest_compared_fields(one)}" for one in self._memories.values() if one.status is Status.ACTIVE)
 
-    def titles(self, identifiers: Sequence[str]) -> dict[str, str]:
+    def get_titles(self, identifiers: Sequence[str]) -> dict[str, str]:
         return {one: self._memories[one].title for one in identifiers if one in self._memories}
 
-    def _planned(self, step: Step, tallies: Mapping[str, Tally]) -> Iterator[Planned]:
+    def _plan_step(self, step: ConsolidationStep, tallies: Mapping[str, UsageTally]) -> Iterator[PlannedChange]:
         memories = dict(self._memories)
         settings, now = self._settings, self.now
         match step:
-            case Step.USE:
-                return counted(memories, tallies, settings)
-            case Step.DUPLICATES:
-                return merged(memories, self._same(memories), now)
-            case Step.CONTRADICTIONS:
-                return contradictions(memories, now, readings=self.readings, denied=self.denied)
-            case Step.RETIRE:
-                return retired(memories, now)
-            case Step.CASCADE:
-                return cascaded(memories, self._ground, now)
-            case Step.SUMMARISE:
-                return summarised(memories.values(), self._vocabulary, settings, now)
-            case Step.COMPRESS:
-                return compressed(memories.values(), self._vocabulary, settings, now)
-            case Step.HISTORY:
-                return histories(memories, self._vocabulary, settings, now)
-            case Step.LINKS:
-                return linked(memories, self._ground)
-            case Step.FORGET:
-                return forgotten(memories, settings, now)
+            case ConsolidationStep.USE:
+                return plan_usage(memories, tallies, settings)
+            case ConsolidationStep.DUPLICATES:
+                return plan_merges(memories, self._group_duplicates(memories), now)
+            case ConsolidationStep.CONTRADICTIONS:
+                return plan_contradictions(memories, now, cache=self.entailment_cache, is_denied=self.is_denied)
+            case ConsolidationStep.RETIRE:
+                return plan_retirement(memories, now)
+            case ConsolidationStep.CASCADE:
+                return plan_staleness(memories, self._code, now)
+            case ConsolidationStep.SUMMARISE:
+                return plan_summaries(memories.values(), self._vocabulary, settings, now)
+            case ConsolidationStep.COMPRESS:
+                return plan_compression(memories.values(), self._vocabulary, settings, now)
+            case ConsolidationStep.HISTORY:
+                return plan_histories(memories, self._vocabulary, settings, now)
+            case ConsolidationStep.LINKS:
+                return plan_links(memories, self._code)
+            case ConsolidationStep.FORGET:
+                return plan_forgetting(memories, settings, now)
         return iter(())
 
-    def _same(self, memories: Mapping[str, Memory]) -> list[list[str]]:
-        known = {told.partition(" ")[0] for told in self.comparable() if told in self.compared} if self.compared else ()
-        groups = same_groups(memories, self._vectors, settled=known, least=self._settings.duplicate_similarity)
+    def _group_duplicates(self, memories: Mapping[str, Memory]) -> list[list[str]]:
+        settled_ids = {key.partition(" ")[0] for key in self.iter_comparison_keys() if key in self.compared_keys} if self.compared_keys else ()
+        groups = group_duplicates(memories, self._vectors, settled_ids=settled_ids, min_similarity=self._settings.duplicate_similarity)
         self._vectors.clear()  # not needed by any other step
         gc.collect()  # before any long-lived objects are made: fragmentation would keep all of that memory
         return groups
 
 
-def _same_of(moment: datetime, *others: datetime | None) -> datetime:
+def _share_moment(moment: datetime, *others: datetime | None) -> datetime:
     """Return the equal one of `others`, else `moment` itself.
 
     It must be in the same time zone.
@@ -227,6 +227,6 @@ def _same_of(moment: datetime, *others: datetime | None) -> datetime:
     return next((one for one in others if one == moment and one is not None and one.tzinfo == moment.tzinfo), moment)
 
 
-def _compared_by(memory: Memory) -> str:
-    told = (memory.title, memory.content, memory.key, memory.branch, memory.kind, memory.scope, memory.artifacts)
-    return blake2b(repr(told).encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
+def _digest_compared_fields(memory: Memory) -> str:
+    fields = (memory.title, memory.content, memory.key, memory.branch, memory.kind, memory.scope, memory.artifacts)
+    return blake2b(repr(fields).encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()

@@ -11,20 +11,20 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from hunchd.consolidation.aging import FORGETTABLE, last_use
-from hunchd.consolidation.chronicling import HISTORY, PART_OF
+from hunchd.consolidation.aging import FORGETTABLE_KINDS, get_last_use
+from hunchd.consolidation.chronicling import HISTORY_CATEGORY, PART_OF
 from hunchd.consolidation.condensing import Vocabulary
-from hunchd.consolidation.plan import Entry
+from hunchd.consolidation.plan import ChangeEntry
 from hunchd.domain.facts import is_over
 from hunchd.domain.memory import Memory, Status, Trust
 
-WORDS: Final = 6  # of a query made from a memory
-FOUND: Final = 5  # rank within which it is found before the run
-FOUND_AFTER: Final = 10  # and after: the number of results that are shown by default, so that ties may change places
+QUERY_WORDS: Final = 6  # of a query made from a memory
+MAX_RANK_BEFORE: Final = 5  # rank within which it is found before the run
+MAX_RANK_AFTER: Final = 10  # and after: the number of results that are shown by default, so that ties may change places
 # A memory shown or used this recently is needed, whatever the settings say.
-LATELY: Final = timedelta(days=14)
+RECENT_USE: Final = timedelta(days=14)
 
-Touched = tuple[str, str]  # step and description
+LastChange = tuple[str, str]  # step and description
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,76 +37,76 @@ class Probe:
 
     query: str
     project: str | None
-    wanted: tuple[str, ...]
-    asked: bool = False  # by a user; otherwise generated from a memory
+    expected_ids: tuple[str, ...]
+    is_from_user: bool = False  # by a user; otherwise generated from a memory
 
-    def json(self) -> dict[str, Any]:
-        return {"query": self.query, "project": self.project, "wanted": list(self.wanted), "asked": self.asked}
+    def to_json(self) -> dict[str, Any]:
+        return {"query": self.query, "project": self.project, "wanted": list(self.expected_ids), "asked": self.is_from_user}
 
     @classmethod
-    def of_json(cls, told: Mapping[str, Any]) -> Probe:
-        return cls(told["query"], told["project"], tuple(told["wanted"]), told["asked"])
+    def from_json(cls, data: Mapping[str, Any]) -> Probe:
+        return cls(data["query"], data["project"], tuple(data["wanted"]), data["asked"])
 
 
 @dataclass(frozen=True, slots=True)
-class Trace:
+class RunTrace:
     """Effects of a run on the expected memories.
 
     `last_changes`: the last change of each expected id. `replacements`: superseded id → the memory that replaces it.
     `created_ids`: new ids.
     """
 
-    touched: Mapping[str, Touched]
-    heirs: Mapping[str, str]
-    made: frozenset[str]
+    last_changes: Mapping[str, LastChange]
+    replacements: Mapping[str, str]
+    created_ids: frozenset[str]
 
-    def heir(self, identifier: str) -> str:
+    def find_replacement(self, identifier: str) -> str:
         """Follow replacements from an id to the memory that says the same now."""
-        seen = {identifier}
-        while (following := self.heirs.get(identifier)) is not None and following not in seen:
-            seen.add(following)
+        visited = {identifier}
+        while (following := self.replacements.get(identifier)) is not None and following not in visited:
+            visited.add(following)
             identifier = following
         return identifier
 
 
 @dataclass(frozen=True, slots=True)
-class Loss:
+class LostResult:
     """Result that is no longer found.
 
     `step` is the one that changed it last, if one did.
     """
 
     query: str
-    wanted: str
+    expected_id: str
     step: str
-    what: str
+    change: str
 
-    def json(self) -> dict[str, Any]:
-        return {"probe": self.query, "lost": self.wanted, "step": self.step, "change": self.what}
+    def to_json(self) -> dict[str, Any]:
+        return {"probe": self.query, "lost": self.expected_id, "step": self.step, "change": self.change}
 
 
 @dataclass(slots=True)
-class Verdict:
+class GateVerdict:
     """Result of the gate: answers found before the run, and those lost."""
 
-    answers: int = 0  # results found before the run
-    losses: list[Loss] = field(default_factory=list)
+    result_count: int = 0  # results found before the run
+    losses: list[LostResult] = field(default_factory=list)
 
     @property
-    def share(self) -> float:
-        return len(self.losses) / self.answers if self.answers else 0.0
+    def loss_share(self) -> float:
+        return len(self.losses) / self.result_count if self.result_count else 0.0
 
-    def json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         return {
-            "answers": self.answers,
+            "answers": self.result_count,
             "lost": len(self.losses),
-            "share": round(self.share, 4),
-            "losses": [loss.json() for loss in self.losses[:20]],
+            "share": round(self.loss_share, 4),
+            "losses": [loss.to_json() for loss in self.losses[:20]],
         }
 
 
-def drawn(
-    memories: Mapping[str, Memory], vocabulary: Vocabulary, *, most: int, seed: str, now: datetime
+def draw_queries(
+    memories: Mapping[str, Memory], vocabulary: Vocabulary, *, limit: int, seed: str, now: datetime
 ) -> list[tuple[str, str]]:
     """Draw queries from memories that must not be lost.
 
@@ -114,9 +114,9 @@ def drawn(
     """
     needed = [memory for memory in memories.values() if must_stay(memory, now)]
     needed.sort(key=lambda memory: memory.id)
-    chosen = random.Random(seed).sample(needed, min(most, len(needed)))
-    made = [(question(memory, vocabulary), memory.id) for memory in chosen]
-    return [(query, identifier) for query, identifier in made if query]
+    sample = random.Random(seed).sample(needed, min(limit, len(needed)))
+    queries = [(make_query(memory, vocabulary), memory.id) for memory in sample]
+    return [(query, identifier) for query, identifier in queries if query]
 
 
 def must_stay(memory: Memory, now: datetime) -> bool:
@@ -130,63 +130,63 @@ def must_stay(memory: Memory, now: datetime) -> bool:
         return False
     return (
         memory.trust is Trust.USER
-        or memory.kind not in FORGETTABLE
+        or memory.kind not in FORGETTABLE_KINDS
         or memory.usage.cited > 0
-        or memory.category == HISTORY
-        or now - last_use(memory) < LATELY
+        or memory.category == HISTORY_CATEGORY
+        or now - get_last_use(memory) < RECENT_USE
     )
 
 
-def question(memory: Memory, vocabulary: Vocabulary) -> str:
+def make_query(memory: Memory, vocabulary: Vocabulary) -> str:
     """Return the most distinctive words of a memory as a query."""
     text = " ".join(filter(None, (memory.title, memory.key, memory.value, memory.content[:2_000])))
-    return " ".join(vocabulary.telling(text, WORDS))
+    return " ".join(vocabulary.pick_distinctive(text, QUERY_WORDS))
 
 
-def compared(
+def compare_results(
     probes: Sequence[Probe],
-    found: Iterable[Sequence[str]],
-    trace: Trace,
-    changed: Container[str] = (),
-    removed: Container[str] = (),
-) -> Verdict:
+    results: Iterable[Sequence[str]],
+    trace: RunTrace,
+    changed_ids: Container[str] = (),
+    removed_ids: Container[str] = (),
+) -> GateVerdict:
     """Compare the `results` after the run with those before it.
 
     Does not count what others changed and the run did not touch, nor what they removed, which no run does. The same
     applies to the memory into which a result was merged.
     """
-    verdict = Verdict()
-    for probe, now in zip(probes, found, strict=True):
-        there = set(now)
-        for wanted in probe.wanted:
-            heir = trace.heir(wanted)
-            found_again = wanted in there or heir in there
-            theirs = heir in changed and (heir != wanted or wanted not in trace.touched)
-            if not found_again and (theirs or heir in removed):
+    verdict = GateVerdict()
+    for probe, now in zip(probes, results, strict=True):
+        result_ids = set(now)
+        for expected_id in probe.expected_ids:
+            replacement = trace.find_replacement(expected_id)
+            found_again = expected_id in result_ids or replacement in result_ids
+            changed_by_others = replacement in changed_ids and (replacement != expected_id or expected_id not in trace.last_changes)
+            if not found_again and (changed_by_others or replacement in removed_ids):
                 continue
-            verdict.answers += 1
+            verdict.result_count += 1
             if found_again:
                 continue
-            step, what = trace.touched.get(wanted, ("ranking", "others came before it"))
-            verdict.losses.append(Loss(probe.query, wanted, step, what))
+            step, what = trace.last_changes.get(expected_id, ("ranking", "others came before it"))
+            verdict.losses.append(LostResult(probe.query, expected_id, step, what))
     return verdict
 
 
-def traced(entries: Iterable[Entry], wanted: Container[str]) -> Trace:
+def trace_changes(entries: Iterable[ChangeEntry], expected_ids: Container[str]) -> RunTrace:
     """Collect the effects of changes on the expected ids."""
-    touched: dict[str, Touched] = {}
-    heirs: dict[str, str] = {}
-    made: set[str] = set()
+    last_changes: dict[str, LastChange] = {}
+    replacements: dict[str, str] = {}
+    created_ids: set[str] = set()
     for entry in entries:
         for edit in entry.edits:
-            if edit.id in wanted:
-                touched[edit.id] = (str(entry.step), entry.what)
-            if edit.was is None:
-                made.add(edit.id)
-            now = edit.now or {}
+            if edit.id in expected_ids:
+                last_changes[edit.id] = (str(entry.step), entry.description)
+            if edit.fields_before is None:
+                created_ids.add(edit.id)
+            now = edit.fields_after or {}
             if now.get("superseded_by"):
-                heirs[edit.id] = str(now["superseded_by"])
+                replacements[edit.id] = str(now["superseded_by"])
             for link in now.get("links") or ():
                 if link.get("type") == PART_OF:
-                    heirs.setdefault(edit.id, str(link["ref"]))
-    return Trace(touched, heirs, frozenset(made))
+                    replacements.setdefault(edit.id, str(link["ref"]))
+    return RunTrace(last_changes, replacements, frozenset(created_ids))

@@ -6,18 +6,18 @@ import re
 import shlex
 from typing import Final
 
-_REVERTS: Final = re.compile(r"\b[Rr]everts? (?:commit )?([0-9a-f]{7,40})\b")
+_REVERT_LINE: Final = re.compile(r"\b[Rr]everts? (?:commit )?([0-9a-f]{7,40})\b")
 _STAGED: Final = frozenset({"--staged", "-S"})
 _GIT_OPTIONS_WITH_VALUE: Final = frozenset({"-C", "-c", "--git-dir", "--work-tree"})
-EVERYTHING: Final = "."
+WHOLE_TREE: Final = "."
 
 
-def reverted_commits(message: str) -> list[str]:
+def find_reverted_commits(message: str) -> list[str]:
     """Return the commits, full or abbreviated, that a commit message reverts."""
-    return _REVERTS.findall(message)
+    return _REVERT_LINE.findall(message)
 
 
-def thrown_away(command: str) -> tuple[str, ...]:
+def find_discarded_paths(command: str) -> tuple[str, ...]:
     """Return the paths whose changes a successful command discarded, as written.
 
     "." stands for the whole working tree.
@@ -26,20 +26,20 @@ def thrown_away(command: str) -> tuple[str, ...]:
         words = shlex.split(command)
     except ValueError:  # unbalanced quotes
         return ()
-    words = _after_git(words)
+    words = _strip_git(words)
     match words[:1]:
         case ["restore"]:
-            return () if _STAGED.intersection(words) and "--worktree" not in words else _paths(words[1:])
+            return () if _STAGED.intersection(words) and "--worktree" not in words else _normalize_paths(words[1:])
         case ["checkout"]:
-            return _paths(words[words.index("--") + 1 :]) if "--" in words else _everything(words[1:] == ["."])
+            return _normalize_paths(words[words.index("--") + 1 :]) if "--" in words else _whole_tree_if(words[1:] == ["."])
         case ["reset"]:
-            return _everything("--hard" in words)
+            return _whole_tree_if("--hard" in words)
         case ["stash"]:
-            return _everything(words[1:2] == ["drop"])
+            return _whole_tree_if(words[1:2] == ["drop"])
     return ()
 
 
-def _after_git(words: list[str]) -> list[str]:
+def _strip_git(words: list[str]) -> list[str]:
     """Return the git subcommand and its arguments; [] for another program."""
     if not words or words[0].rpartition("/")[2] != "git":
         return []
@@ -49,9 +49,9 @@ def _after_git(words: list[str]) -> list[str]:
     return words[at:]
 
 
-def _paths(words: list[str]) -> tuple[str, ...]:
-    return tuple(word.removeprefix("./") or EVERYTHING for word in words if not word.startswith("-"))
+def _normalize_paths(words: list[str]) -> tuple[str, ...]:
+    return tuple(word.removeprefix("./") or WHOLE_TREE for word in words if not word.startswith("-"))
 
 
-def _everything(really: bool) -> tuple[str, ...]:
-    return (EVERYTHING,) if really else ()
+def _whole_tree_if(applies: bool) -> tuple[str, ...]:
+    return (WHOLE_TREE,) if applies else ()

@@ -18,59 +18,59 @@ from typing import Final, Self
 
 logger = logging.getLogger(__name__)
 
-LONGEST: Final = 20.0  # seconds of CPU time for one file, after which a signal kills the process
-FATAL: Final = 2  # crashes over a file, after which it is not parsed again
+MAX_CPU_SECONDS: Final = 20.0  # seconds of CPU time for one file, after which a signal kills the process
+MAX_CRASHES: Final = 2  # crashes over a file, after which it is not parsed again
 _numbers = count()
 
 
-class Attempts:
+class ParseCrashGuard:
     """Crash guard of one parsing run.
 
     Its note lies beside the cache that the run fills.
     """
 
     def __init__(self, cache: Path) -> None:
-        self._own = cache.with_name(f"{cache.name}.parsing-{os.getpid()}-{next(_numbers)}")
-        self._before = dict(_left_behind(cache))
-        self.fatal = frozenset(blob for blob, times in self._before.items() if times >= FATAL)
+        self._note = cache.with_name(f"{cache.name}.parsing-{os.getpid()}-{next(_numbers)}")
+        self._crash_counts = dict(_read_stale_notes(cache))
+        self.crashing_blobs = frozenset(blob for blob, times in self._crash_counts.items() if times >= MAX_CRASHES)
         cache.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self._file = os.open(self._own, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
+        self._file = os.open(self._note, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         os.close(self._file)
-        self._own.unlink(missing_ok=True)
+        self._note.unlink(missing_ok=True)
 
     @contextmanager
-    def at(self, blob: str) -> Iterator[None]:
+    def guard_blob(self, blob: str) -> Iterator[None]:
         """Mark the blob as being parsed for the duration of the block."""
-        os.pwrite(self._file, f"{blob} {self._before.get(blob, 0) + 1}".encode().ljust(80), 0)
-        _alarm(LONGEST)
+        os.pwrite(self._file, f"{blob} {self._crash_counts.get(blob, 0) + 1}".encode().ljust(80), 0)
+        _set_cpu_timer(MAX_CPU_SECONDS)
         try:
             yield
         finally:
-            _alarm(0.0)
+            _set_cpu_timer(0.0)
             os.ftruncate(self._file, 0)
 
 
-def _left_behind(cache: Path) -> Iterator[tuple[str, int]]:
+def _read_stale_notes(cache: Path) -> Iterator[tuple[str, int]]:
     """Yield the blobs that dead processes were parsing, and how often in a row."""
-    own = f".parsing-{os.getpid()}-"
+    own_marker = f".parsing-{os.getpid()}-"
     for note in cache.parent.glob(f"{cache.name}.parsing-*"):
-        if own in note.name:
+        if own_marker in note.name:
             continue
-        blob, _, told = note.read_bytes().decode("ascii", "replace").strip().partition(" ")
+        blob, _, count_text = note.read_bytes().decode("ascii", "replace").strip().partition(" ")
         note.unlink(missing_ok=True)
-        times = int(told) if told.isdecimal() else 1
-        if blob and times >= FATAL:
+        times = int(count_text) if count_text.isdecimal() else 1
+        if blob and times >= MAX_CRASHES:
             logger.warning("parsing blob %s crashed the process repeatedly; storing it without an outline", blob)
         if blob:
             yield blob, times
 
 
-def _alarm(seconds: float) -> None:
+def _set_cpu_timer(seconds: float) -> None:
     """Set the CPU timer.
 
     The default action of SIGPROF kills the process even inside C code.

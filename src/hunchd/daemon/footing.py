@@ -10,30 +10,30 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-LOOK = 2.0  # seconds between two checks; each costs a few microseconds
-SETTLED = 0.5  # seconds: usually the other files are deleted right after the first
+CHECK_INTERVAL_SECONDS = 2.0  # seconds between two checks; each costs a few microseconds
+SETTLE_SECONDS = 0.5  # seconds: usually the other files are deleted right after the first
 
 
-async def until_lost(files: Iterable[Path]) -> list[Path]:
+async def wait_for_lost_files(files: Iterable[Path]) -> list[Path]:
     """Wait until any of `files` is deleted or replaced; return those."""
-    known = {file: file.lstat() for file in files if os.path.lexists(file)}
-    while not _lost(known):
-        await asyncio.sleep(LOOK)
-    await asyncio.sleep(SETTLED)
-    return _lost(known)
+    original = {file: file.lstat() for file in files if os.path.lexists(file)}
+    while not _find_lost(original):
+        await asyncio.sleep(CHECK_INTERVAL_SECONDS)
+    await asyncio.sleep(SETTLE_SECONDS)
+    return _find_lost(original)
 
 
-def _lost(known: dict[Path, os.stat_result]) -> list[Path]:
-    return [file for file, found in known.items() if not _is_there(file, found)]
+def _find_lost(original: dict[Path, os.stat_result]) -> list[Path]:
+    return [file for file, status in original.items() if not _is_same_file(file, status)]
 
 
-def _is_there(file: Path, known: os.stat_result) -> bool:
+def _is_same_file(file: Path, original: os.stat_result) -> bool:
     """Return True if the file is still the same.
 
     A file that cannot be checked counts as the same: the disk may respond again.
     """
     try:
-        return os.path.samestat(file.lstat(), known)
+        return os.path.samestat(file.lstat(), original)
     except (FileNotFoundError, NotADirectoryError):
         return False
     except OSError:

@@ -10,21 +10,21 @@ import sys
 from typing import Any, Final
 
 from hunchd.language import claude
-from hunchd.language.asking import Access, Question, outcome_json
+from hunchd.language.asking import ModelEndpoint, ModelRequest, outcome_to_json
 from hunchd.protocol.helper import serve
 
-IDLE_AFTER: Final = 30.0  # seconds
+IDLE_SECONDS: Final = 30.0  # seconds
 
 
 def main() -> int:
     """Serve until the pipe closes."""
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
-    serve({"ask": answered}, idle_after=IDLE_AFTER)
+    serve({"ask": handle_ask}, idle_seconds=IDLE_SECONDS)
     return 0
 
 
-async def answered(asked: dict[str, Any]) -> dict[str, Any]:
-    return outcome_json(await claude.asked(Question(**asked["question"]), Access(**asked["access"])))
+async def handle_ask(params: dict[str, Any]) -> dict[str, Any]:
+    return outcome_to_json(await claude.send_request(ModelRequest(**params["question"]), ModelEndpoint(**params["access"])))
 
 
 if __name__ == "__main__":

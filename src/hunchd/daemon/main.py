@@ -18,19 +18,19 @@ import time
 from pathlib import Path
 
 from hunchd import __version__
-from hunchd.config.loading import load
-from hunchd.config.places import Places, make_private, places
+from hunchd.config.loading import load_settings
+from hunchd.config.places import AppPaths, ensure_private_folder, resolve_app_paths
 from hunchd.config.settings import Settings
-from hunchd.daemon.notify import keep_watchdog_fed, notify
+from hunchd.daemon.notify import ping_watchdog, notify_manager
 from hunchd.domain.errors import HunchError
-from hunchd.protocol.allocating import bound
-from hunchd.protocol.rendezvous import read
-from hunchd.protocol.threads import one_thread_each
+from hunchd.protocol.allocating import limit_malloc
+from hunchd.protocol.rendezvous import read_rendezvous
+from hunchd.protocol.threads import limit_to_one_thread
 
 logger = logging.getLogger(__name__)
 
-STOP_WITHIN = 2.0  # seconds from SIGTERM to the end, whatever hangs
-OLD_LOGS = 3
+STOP_TIMEOUT_SECONDS = 2.0  # seconds from SIGTERM to the end, whatever hangs
+LOG_BACKUPS = 3
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -45,13 +45,13 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--log-to-stderr", action="store_true", help="log to standard error instead of the log file")
     arguments = parser.parse_args(argv)
     os.umask(0o077)
-    bound()
-    where = places()
+    limit_malloc()
+    paths = resolve_app_paths()
     try:
-        settings = load(where.config_file)
-        for folder in (where.data, where.state, where.runtime):
-            make_private(folder)
-        lock = take_lock(_lock_file(where))
+        settings = load_settings(paths.config_file)
+        for folder in (paths.data, paths.state, paths.runtime):
+            ensure_private_folder(folder)
+        lock = take_lock(_get_lock_file(paths))
     except HunchError as error:
         print(f"hunchd: {error.message}", file=sys.stderr)  # noqa: T201 - the log is not open yet
         return 2
@@ -61,9 +61,9 @@ def main(argv: list[str] | None = None) -> int:
     if isinstance(lock, int):
         print(f"hunchd: another daemon is running (pid {lock})", file=sys.stderr)  # noqa: T201
         return 3
-    _log_to(where, settings, to_stderr=arguments.log_to_stderr)
+    _configure_logging(paths, settings, to_stderr=arguments.log_to_stderr)
     try:
-        asyncio.run(run(where, settings))
+        asyncio.run(run_daemon(paths, settings))
     except HunchError as error:
         logger.error("hunchd failed: %s", error.message)
         return 1
@@ -75,62 +75,62 @@ def main(argv: list[str] | None = None) -> int:
     return 0
 
 
-async def run(where: Places, settings: Settings) -> None:
+async def run_daemon(paths: AppPaths, settings: Settings) -> None:
     """Serve until SIGTERM, SIGINT, or the idle timeout if one is set."""
     # Imported here so that a second daemon is turned away before the heavy part of the start.
-    with one_thread_each():
-        from hunchd.daemon.footing import until_lost
-        from hunchd.daemon.wiring import assembled, until_idle
-        from hunchd.protocol.pipe import GIVE_WAY_AFTER
+    with limit_to_one_thread():
+        from hunchd.daemon.footing import wait_for_lost_files
+        from hunchd.daemon.wiring import run_components, wait_until_idle
+        from hunchd.protocol.pipe import SWITCH_INTERVAL_SECONDS
 
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    async with assembled(where, settings) as engine:
-        sys.setswitchinterval(GIVE_WAY_AFTER)
+    async with run_components(paths, settings) as engine:
+        sys.setswitchinterval(SWITCH_INTERVAL_SECONDS)
         gc.freeze()  # objects made at start are permanent: the collector need not scan them again
-        notify("READY=1\nSTATUS=answering")
-        watchdog = asyncio.create_task(keep_watchdog_fed(), name="watchdog")
-        lost = asyncio.create_task(until_lost(_footing(where)), name="footing")
-        idle = asyncio.create_task(until_idle(engine, settings.daemon.idle_exit_minutes), name="idle-exit")
-        asked = asyncio.create_task(stop.wait(), name="stop")
-        await asyncio.wait([asked, idle, lost], return_when=asyncio.FIRST_COMPLETED)
-        notify("STOPPING=1")
-        if lost.done():
-            _without_footing(where, lost.result())
-        for task in (watchdog, idle, lost):
+        notify_manager("READY=1\nSTATUS=answering")
+        watchdog = asyncio.create_task(ping_watchdog(), name="watchdog")
+        lost_files = asyncio.create_task(wait_for_lost_files(_list_required_files(paths)), name="footing")
+        idle_task = asyncio.create_task(wait_until_idle(engine, settings.daemon.idle_exit_minutes), name="idle-exit")
+        stop_request = asyncio.create_task(stop.wait(), name="stop")
+        await asyncio.wait([stop_request, idle_task, lost_files], return_when=asyncio.FIRST_COMPLETED)
+        notify_manager("STOPPING=1")
+        if lost_files.done():
+            _handle_lost_files(paths, lost_files.result())
+        for task in (watchdog, idle_task, lost_files):
             task.cancel()
         logger.info("hunchd is stopping")
-        loop.call_later(STOP_WITHIN, _end_now)
-    notify("STATUS=stopped")
+        loop.call_later(STOP_TIMEOUT_SECONDS, _exit_now)
+    notify_manager("STATUS=stopped")
 
 
-def _footing(where: Places) -> list[Path]:
+def _list_required_files(paths: AppPaths) -> list[Path]:
     """Return the files that the daemon depends on.
 
     These are its data, its log folder, and the files by which clients find it.
     """
-    told = read(where.rendezvous_file)
-    socket = [Path(told.socket)] if told is not None and told.socket else []
-    return [_lock_file(where), where.spool, where.rendezvous_file, *socket]
+    published = read_rendezvous(paths.rendezvous_file)
+    socket = [Path(published.socket)] if published is not None and published.socket else []
+    return [_get_lock_file(paths), paths.spool, paths.rendezvous_file, *socket]
 
 
-def _without_footing(where: Places, lost: list[Path]) -> None:
+def _handle_lost_files(paths: AppPaths, lost_files: list[Path]) -> None:
     """Handle the loss of own files.
 
     No client finds this daemon, and any command starts another. If the data folder is gone, exit at once: further
     writes
     would get in the way of whoever deleted it, or of the next daemon.
     """
-    logger.warning("%s was deleted or replaced; stopping, any command starts a new daemon", lost[0])
-    if _lock_file(where) in lost:
+    logger.warning("%s was deleted or replaced; stopping, any command starts a new daemon", lost_files[0])
+    if _get_lock_file(paths) in lost_files:
         logging.shutdown()
         os._exit(0)  # the helpers end with it
 
 
-def _lock_file(where: Places) -> Path:
-    return where.data / "daemon.lock"
+def _get_lock_file(paths: AppPaths) -> Path:
+    return paths.data / "daemon.lock"
 
 
 def take_lock(file: Path) -> int | _Lock:
@@ -143,7 +143,7 @@ def take_lock(file: Path) -> int | _Lock:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         try:
-            return _holder(descriptor)
+            return _read_holder_pid(descriptor)
         finally:
             os.close(descriptor)
     os.ftruncate(descriptor, 0)
@@ -151,14 +151,14 @@ def take_lock(file: Path) -> int | _Lock:
     return _Lock(descriptor)
 
 
-def _holder(descriptor: int) -> int:
+def _read_holder_pid(descriptor: int) -> int:
     """Return the pid that the lock's holder writes into the file.
 
     Returns 0 if it does not within a second.
     """
     for _ in range(50):
-        if (told := os.pread(descriptor, 32, 0).strip()).isdigit():
-            return int(told)
+        if (content := os.pread(descriptor, 32, 0).strip()).isdigit():
+            return int(content)
         time.sleep(0.02)
     return 0
 
@@ -171,23 +171,23 @@ class _Lock:
         os.close(self._descriptor)
 
 
-def _log_to(where: Places, settings: Settings, *, to_stderr: bool) -> None:
+def _configure_logging(paths: AppPaths, settings: Settings, *, to_stderr: bool) -> None:
     handler: logging.Handler = logging.StreamHandler()
     if not to_stderr:
         handler = logging.handlers.RotatingFileHandler(
-            where.log_file, maxBytes=settings.daemon.log_mib * 1024 * 1024, backupCount=OLD_LOGS
+            paths.log_file, maxBytes=settings.daemon.log_mib * 1024 * 1024, backupCount=LOG_BACKUPS
         )
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(level=settings.daemon.log_level.upper(), handlers=[handler], force=True)
     logging.captureWarnings(True)
 
 
-def _end_now() -> None:
+def _exit_now() -> None:
     """Exit although something hangs.
 
     Accepted signals are in the journal and are recovered at the next start.
     """
-    logger.error("stopping took more than %.0f s; ending now", STOP_WITHIN)
+    logger.error("stopping took more than %.0f s; ending now", STOP_TIMEOUT_SECONDS)
     logging.shutdown()
     os._exit(0)
 

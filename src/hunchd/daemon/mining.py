@@ -11,33 +11,33 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from hunchd.daemon.attempts import Attempts
-from hunchd.daemon.models import history_of
+from hunchd.daemon.attempts import ParseCrashGuard
+from hunchd.daemon.models import open_repository
 from hunchd.domain.errors import RepositoryError
-from hunchd.domain.history import Unit, unit_from
+from hunchd.domain.history import Unit, unit_from_fields
 from hunchd.domain.work import is_work
-from hunchd.ingestion.history import units
-from hunchd.ingestion.languages import language_of
-from hunchd.ingestion.naming import may_be_named
+from hunchd.ingestion.history import iter_units
+from hunchd.ingestion.languages import detect_language
+from hunchd.ingestion.naming import is_reportable_path
 from hunchd.ingestion.parsing import blob_id
-from hunchd.patterns.companions import NEWEST_UNITS, Head, added_by
-from hunchd.patterns.identity import with_files_changed, with_known_keys
-from hunchd.patterns.mining import Made, mined, with_history
-from hunchd.patterns.pattern import Pattern, pattern_from
+from hunchd.patterns.companions import MAX_UNITS, FirstLine, find_adding_commits
+from hunchd.patterns.identity import update_changed_files, reuse_known_keys
+from hunchd.patterns.mining import CachedTemplate, mine_patterns, add_history
+from hunchd.patterns.pattern import CodePattern, json_to_pattern
 from hunchd.patterns.queries import QUERIES
-from hunchd.patterns.shapes import shape_from, shapes_of
+from hunchd.patterns.shapes import row_to_shape, extract_shapes
 from hunchd.patterns.templates import Template
 from hunchd.repository.git import Git
 from hunchd.repository.ignore import IgnoreRules
-from hunchd.repository.reading import read_file, stamp_of
-from hunchd.store.shapes import Kept, ShapeCache
+from hunchd.repository.reading import read_file, make_stamp
+from hunchd.store.shapes import ShapeEntry, ShapeCache
 
-BATCH: Final = 100  # files put into the cache at once
-MOST_FILES: Final = 20_000  # per project
+BATCH_SIZE: Final = 100  # files put into the cache at once
+MAX_FILES: Final = 20_000  # per project
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Quarry:
+class MiningRequest:
     """Mining request for one project, as the front sends it."""
 
     root: Path
@@ -45,61 +45,61 @@ class Quarry:
     extra_ignore: tuple[str, ...] = ()
 
 
-def mine(quarry: Quarry, paths: Sequence[str] | None = None) -> Iterator[dict[str, Any]]:
+def mine_project(request: MiningRequest, paths: Sequence[str] | None = None) -> Iterator[dict[str, Any]]:
     """Yield progress by file, then `{"patterns": […]}`.
 
     Covers the whole tree, or updates the patterns after changes of `paths`.
     """
-    with ShapeCache(quarry.cache) as cache:
-        touched: set[str] = set()
-        for done, total, fresh in _shaped(quarry, cache, paths):
-            touched.update(fresh)
-            yield {"done": done, "total": total}
-        git = history_of(quarry.root)
+    with ShapeCache(request.cache) as cache:
+        changed_paths: set[str] = set()
+        for done_count, total, changed in _update_cache(request, cache, paths):
+            changed_paths.update(changed)
+            yield {"done": done_count, "total": total}
+        git = open_repository(request.root)
         head = git.resolve("HEAD") if git is not None and git.exists() else ""
-        before = [pattern_from(told) for told in cache.recall("patterns") or ()]
-        moved = cache.recall("head") != head
-        if not before or moved or (touched and paths is None):
-            patterns = _found(quarry, cache, before, git, head)
-        elif touched:
-            shapes = [shape_from(kept.path, kept.language, row) for kept in cache.some(touched) for row in kept.rows]
-            patterns = with_files_changed(before, touched, shapes)
-            cache.keep("patterns", [pattern.json() for pattern in patterns])
+        previous = [json_to_pattern(stored) for stored in cache.load_value("patterns") or ()]
+        has_new_head = cache.load_value("head") != head
+        if not previous or has_new_head or (changed_paths and paths is None):
+            patterns = _group_all_shapes(request, cache, previous, git, head)
+        elif changed_paths:
+            shapes = [row_to_shape(cached.path, cached.language, row) for cached in cache.load_entries(changed_paths) for row in cached.rows]
+            patterns = update_changed_files(previous, changed_paths, shapes)
+            cache.store_value("patterns", [pattern.to_json() for pattern in patterns])
         else:
-            patterns = before
-        yield {"patterns": [pattern.json() for pattern in patterns]}
+            patterns = previous
+        yield {"patterns": [pattern.to_json() for pattern in patterns]}
 
 
-def _found(
-    quarry: Quarry, cache: ShapeCache, before: Sequence[Pattern], git: Git | None, head: str
-) -> Sequence[Pattern]:
+def _group_all_shapes(
+    request: MiningRequest, cache: ShapeCache, previous: Sequence[CodePattern], git: Git | None, head: str
+) -> Sequence[CodePattern]:
     """Group all shapes from scratch."""
-    shapes = (shape_from(kept.path, kept.language, row) for kept in cache.all() for row in kept.rows)
-    made = {
-        key: Made(tuple(digests), Template(**template)) for key, digests, template in cache.recall("templates") or ()
+    shapes = (row_to_shape(cached.path, cached.language, row) for cached in cache.iterate_entries() for row in cached.rows)
+    templates = {
+        key: CachedTemplate(tuple(digests), Template(**template)) for key, digests, template in cache.load_value("templates") or ()
     }
 
-    def read(path: str) -> bytes | None:
-        return read_file(quarry.root, path)
+    def read_source(path: str) -> bytes | None:
+        return read_file(request.root, path)
 
-    patterns = with_known_keys(mined(shapes, read, made), before)
+    patterns = reuse_known_keys(mine_patterns(shapes, read_source, templates), previous)
     if git is not None and head:
-        past = Past(git, cache, head)
+        history = InstanceHistory(git, cache, head)
 
-        def there(path: str) -> bool:
-            return (quarry.root / path).exists()
+        def file_exists(path: str) -> bool:
+            return (request.root / path).exists()
 
         # Without old contents (a partial or damaged clone) the current code still shows its repetitions.
         with contextlib.suppress(RepositoryError):
-            patterns = with_history(patterns, read, past.added, past.units, there, past.changed())
-            past.keep()
-    cache.keep("templates", [(key, one.digests, asdict(one.template)) for key, one in made.items()])
-    cache.keep("patterns", [pattern.json() for pattern in patterns])
-    cache.keep("head", head)
+            patterns = add_history(patterns, read_source, history.find_adding_units, history.get_units, file_exists, history.list_changed_paths())
+            history.save()
+    cache.store_value("templates", [(key, one.digests, asdict(one.template)) for key, one in templates.items()])
+    cache.store_value("patterns", [pattern.to_json() for pattern in patterns])
+    cache.store_value("head", head)
     return patterns
 
 
-class Past:
+class InstanceHistory:
     """Cached history of instances.
 
     Says which unit added a line, and what else that unit changed.
@@ -109,116 +109,116 @@ class Past:
         self._git = git
         self._cache = cache
         self._head = head
-        told = cache.recall("past") or {"head": "", "added": [], "units": []}
-        self._before = str(told["head"])
-        self._changed: list[list[str]] = told.get("changed") or []
-        self._changed_until = self._before if "changed" in told else ""  # a commit
-        self._added: dict[Head, str] = {(path, line): sha for path, line, sha in told["added"]}  # "": unknown
-        self._units = {one["sha"]: unit_from(one) for one in told["units"]}
+        stored = cache.load_value("past") or {"head": "", "added": [], "units": []}
+        self._previous_head = str(stored["head"])
+        self._changed_paths: list[list[str]] = stored.get("changed") or []
+        self._changed_until = self._previous_head if "changed" in stored else ""  # a commit
+        self._adding_units: dict[FirstLine, str] = {(path, line): sha for path, line, sha in stored["added"]}  # "": unknown
+        self._units = {one["sha"]: unit_from_fields(one) for one in stored["units"]}
 
-    def added(self, heads: set[Head]) -> dict[Head, str]:
+    def find_adding_units(self, heads: set[FirstLine]) -> dict[FirstLine, str]:
         """Return the unit that added each line, where known."""
-        if self._before != self._head:
-            open_ones = {head for head in heads if self._added.get(head) == ""}
-            known = self._before and self._git.exists(self._before)
-            self._added |= added_by(self._git, open_ones, since=self._before if known else "")
-        unasked = heads - self._added.keys()
-        self._added |= dict.fromkeys(unasked, "") | added_by(self._git, unasked)
-        self._added = {head: self._added[head] for head in heads}
-        return {head: sha for head, sha in self._added.items() if sha}
+        if self._previous_head != self._head:
+            unknown_heads = {head for head in heads if self._adding_units.get(head) == ""}
+            is_known = self._previous_head and self._git.exists(self._previous_head)
+            self._adding_units |= find_adding_commits(self._git, unknown_heads, since=self._previous_head if is_known else "")
+        unresolved = heads - self._adding_units.keys()
+        self._adding_units |= dict.fromkeys(unresolved, "") | find_adding_commits(self._git, unresolved)
+        self._adding_units = {head: self._adding_units[head] for head in heads}
+        return {head: sha for head, sha in self._adding_units.items() if sha}
 
-    def units(self, shas: set[str]) -> dict[str, Unit]:
+    def get_units(self, shas: set[str]) -> dict[str, Unit]:
         """Return those of the units that are among the newest."""
         if not shas <= self._units.keys():
-            self._read()
+            self._read_history()
         self._units = {sha: unit for sha, unit in self._units.items() if sha in shas}
         return self._units
 
-    def changed(self) -> list[list[str]]:
+    def list_changed_paths(self) -> list[list[str]]:
         """Return the paths changed by each of the newest units.
 
         Only units of work, newest first; deleted files are left out.
         """
         if self._changed_until != self._head:
             if self._changed_until and self._git.exists(self._changed_until):
-                fresh = units(self._git, newest=NEWEST_UNITS, since=self._changed_until, newest_first=True)
-                self._changed = [*_paths(fresh), *self._changed][:NEWEST_UNITS]
+                new_units = iter_units(self._git, newest=MAX_UNITS, since=self._changed_until, newest_first=True)
+                self._changed_paths = [*_list_paths(new_units), *self._changed_paths][:MAX_UNITS]
                 self._changed_until = self._head
             else:
-                self._read()
-        return self._changed
+                self._read_history()
+        return self._changed_paths
 
-    def _read(self) -> None:
-        found = list(units(self._git, newest=NEWEST_UNITS, newest_first=True))
-        self._units = {unit.sha: unit for unit in found}
-        self._changed, self._changed_until = _paths(found), self._head
+    def _read_history(self) -> None:
+        newest = list(iter_units(self._git, newest=MAX_UNITS, newest_first=True))
+        self._units = {unit.sha: unit for unit in newest}
+        self._changed_paths, self._changed_until = _list_paths(newest), self._head
 
-    def keep(self) -> None:
-        added = [(path, line, sha) for (path, line), sha in self._added.items()]
-        told = [asdict(unit) for unit in self._units.values()]
-        self._cache.keep("past", {"head": self._head, "added": added, "units": told, "changed": self._changed})
-
-
-def _paths(found: Iterable[Unit]) -> list[list[str]]:
-    return [[change.path for change in unit.changes if change.status != "D"] for unit in found if is_work(unit)]
+    def save(self) -> None:
+        adding_units = [(path, line, sha) for (path, line), sha in self._adding_units.items()]
+        stored_units = [asdict(unit) for unit in self._units.values()]
+        self._cache.store_value("past", {"head": self._head, "added": adding_units, "units": stored_units, "changed": self._changed_paths})
 
 
-def _shaped(quarry: Quarry, cache: ShapeCache, paths: Sequence[str] | None) -> Iterator[tuple[int, int, Sequence[str]]]:
+def _list_paths(commits: Iterable[Unit]) -> list[list[str]]:
+    return [[change.path for change in unit.changes if change.status != "D"] for unit in commits if is_work(unit)]
+
+
+def _update_cache(request: MiningRequest, cache: ShapeCache, paths: Sequence[str] | None) -> Iterator[tuple[int, int, Sequence[str]]]:
     """Parse and cache the files that differ between cache and working tree.
 
     Yields the number of files done, the total, and the paths that were new, changed or removed.
     """
-    rules = IgnoreRules.load(quarry.root, quarry.extra_ignore)
-    blobs, stamps = cache.blobs(), cache.stamps()
+    rules = IgnoreRules.load(request.root, request.extra_ignore)
+    blobs, stamps = cache.load_blob_ids(), cache.load_stamps()
     if paths is None:
-        found = ((path, stat) for path, stat in rules.walk() if language_of(path) in QUERIES and may_be_named(path))
-        wanted = {path: stamp_of(stat) for path, stat in found}
-        wanted = dict(sorted(wanted.items())[:MOST_FILES])
-        gone = [path for path in blobs if path not in wanted]
-        waiting = [path for path, stamp in wanted.items() if not stamp or stamps.get(path) != stamp]
+        candidates = ((path, stat) for path, stat in rules.walk() if detect_language(path) in QUERIES and is_reportable_path(path))
+        stamps_by_path = {path: make_stamp(stat) for path, stat in candidates}
+        stamps_by_path = dict(sorted(stamps_by_path.items())[:MAX_FILES])
+        removed = [path for path in blobs if path not in stamps_by_path]
+        pending = [path for path, stamp in stamps_by_path.items() if not stamp or stamps.get(path) != stamp]
     else:
-        fitting = [path for path in paths if language_of(path) in QUERIES]
-        wanted = {path: 0 for path in fitting if not rules.reason(path) and may_be_named(path)}
-        gone = [path for path in fitting if path not in wanted and path in blobs]
-        waiting = list(wanted)
-    cache.remove(gone)
-    total, done = len(wanted), len(wanted) - len(waiting)
-    yield done, total, gone
-    with Attempts(cache.path) as attempts:
-        for start in range(0, len(waiting), BATCH):
-            batch = waiting[start : start + BATCH]
-            done += len(batch)
-            yield done, total, _kept(quarry.root, batch, cache, blobs, wanted, attempts)
+        supported = [path for path in paths if detect_language(path) in QUERIES]
+        stamps_by_path = {path: 0 for path in supported if not rules.get_reason(path) and is_reportable_path(path)}
+        removed = [path for path in supported if path not in stamps_by_path and path in blobs]
+        pending = list(stamps_by_path)
+    cache.remove(removed)
+    total, done_count = len(stamps_by_path), len(stamps_by_path) - len(pending)
+    yield done_count, total, removed
+    with ParseCrashGuard(cache.path) as attempts:
+        for start in range(0, len(pending), BATCH_SIZE):
+            batch = pending[start : start + BATCH_SIZE]
+            done_count += len(batch)
+            yield done_count, total, _shape_batch(request.root, batch, cache, blobs, stamps_by_path, attempts)
 
 
-def _kept(
+def _shape_batch(
     root: Path,
     batch: Sequence[str],
     cache: ShapeCache,
     blobs: dict[str, str],
     stamps: dict[str, int],
-    attempts: Attempts,
+    attempts: ParseCrashGuard,
 ) -> list[str]:
     """Cache the shapes of a batch.
 
     Returns the paths that were new, changed or removed.
     """
-    fresh: list[Kept] = []
-    same: dict[str, int] = {}
-    lost: list[str] = []
+    shaped: list[ShapeEntry] = []
+    unchanged: dict[str, int] = {}
+    unreadable: list[str] = []
     for path in batch:
         source = read_file(root, path)
         if source is None:
-            lost.append(path)
+            unreadable.append(path)
         elif blobs.get(path) == (blob := blob_id(source)):
-            same[path] = stamps[path]
-        elif blob in attempts.fatal:
-            fresh.append(Kept(path, blob, "", []))
+            unchanged[path] = stamps[path]
+        elif blob in attempts.crashing_blobs:
+            shaped.append(ShapeEntry(path, blob, "", []))
         else:
-            with attempts.at(blob):
-                shapes = shapes_of(path, source)
-            fresh.append(Kept(path, blob, shapes[0].language if shapes else "", [shape.row() for shape in shapes]))
-    cache.put(fresh, stamps)
-    cache.restamp(same)
-    cache.remove(path for path in lost if path in blobs)
-    return [*(one.path for one in fresh), *(path for path in lost if path in blobs)]
+            with attempts.guard_blob(blob):
+                shapes = extract_shapes(path, source)
+            shaped.append(ShapeEntry(path, blob, shapes[0].language if shapes else "", [shape.to_row() for shape in shapes]))
+    cache.put(shaped, stamps)
+    cache.update_stamps(unchanged)
+    cache.remove(path for path in unreadable if path in blobs)
+    return [*(one.path for one in shaped), *(path for path in unreadable if path in blobs)]

@@ -15,16 +15,16 @@ from pathlib import Path
 from typing import Any, Final
 
 from hunchd.domain.errors import InvalidInput, RepositoryError
-from hunchd.ingestion.history import units
+from hunchd.ingestion.history import iter_units
 from hunchd.prediction.learner import Learner
 from hunchd.repository import layout
 from hunchd.repository.git import Git
 
-FIRST: Final = 150  # units in the first model, built in 0.2 s
+FIRST_MODEL_UNITS: Final = 150  # units in the first model, built in 0.2 s
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scope:
+class IndexRequest:
     """Index request for one project, as the front sends it.
 
     `newest` units are read first, `most` in all; files with more than `largest` bytes are listed but not parsed.
@@ -34,38 +34,38 @@ class Scope:
     code_cache: Path
     project: str
     model: Path | None
-    newest: int
-    most: int
-    full: bool
+    newest_units: int
+    max_units: int
+    is_full: bool
     extra_ignore: tuple[str, ...]
-    largest: int
+    max_file_bytes: int
     episodes_after: str
     now: datetime
 
 
-def first_model(scope: Scope) -> Iterator[dict[str, Any]]:
+def build_first_model(scope: IndexRequest) -> Iterator[dict[str, Any]]:
     """Build a model of the newest commits only, to answer with at once.
 
     Yield nothing without commits.
     """
     learner = Learner()
-    if (git := history_of(scope.root)) is not None:
+    if (git := open_repository(scope.root)) is not None:
         with contextlib.suppress(RepositoryError):  # the full index reports what is wrong
-            for unit in units(git, newest=min(FIRST, scope.most)):
-                learner.learn(unit)
+            for unit in iter_units(git, newest=min(FIRST_MODEL_UNITS, scope.max_units)):
+                learner.learn_unit(unit)
     if len(learner):
-        yield saved(learner, scope)
+        yield save_model(learner, scope)
 
 
-def history_of(root: Path) -> Git | None:
+def open_repository(root: Path) -> Git | None:
     """Return the repository at `root`, or None for a plain folder."""
-    found = layout.find(root)
-    if found is None or found.git_dir is None or found.trouble:
+    repository = layout.find_repository(root)
+    if repository is None or repository.git_dir is None or repository.problem:
         return None
     return Git(root)
 
 
-def saved(learner: Learner, scope: Scope) -> dict[str, Any]:
+def save_model(learner: Learner, scope: IndexRequest) -> dict[str, Any]:
     """Save the model where the front expects it.
 
     Returns the step that announces it.
@@ -74,4 +74,4 @@ def saved(learner: Learner, scope: Scope) -> dict[str, Any]:
         raise InvalidInput("an index needs a place for its model", field="model_path")
     scope.model.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     learner.save(scope.model)
-    return {"stage": "model", "model": str(scope.model), "learnt": learner.newest() or ""}
+    return {"stage": "model", "model": str(scope.model), "learnt": learner.get_newest_id() or ""}

@@ -10,22 +10,22 @@ from apscheduler.schedulers.asyncio import AsyncIOScheduler
 from apscheduler.triggers.cron import CronTrigger
 
 # A laptop that slept through the night catches up when it wakes, once, however many nights it missed.
-CATCH_UP = 20 * 3600  # seconds
+CATCH_UP_SECONDS = 20 * 3600  # seconds
 
 
-async def every_night(work: Callable[[], Awaitable[None]], hour: int) -> None:
+async def run_every_night(work: Callable[[], Awaitable[None]], hour: int) -> None:
     """Run `work` each night at `hour`, local time, one at a time, until cancelled.
 
     Raises what `work` raises. The scheduler's clock jumps with the system's.
     """
     due = asyncio.Event()
 
-    async def ring() -> None:
+    async def signal_due() -> None:
         due.set()
 
-    trigger = _each_night(hour)
+    trigger = _nightly_trigger(hour)
     scheduler = AsyncIOScheduler(timezone=trigger.timezone)
-    scheduler.add_job(ring, trigger, misfire_grace_time=CATCH_UP, coalesce=True, max_instances=1)
+    scheduler.add_job(signal_due, trigger, misfire_grace_time=CATCH_UP_SECONDS, coalesce=True, max_instances=1)
     scheduler.start()
     try:
         while True:
@@ -36,7 +36,7 @@ async def every_night(work: Callable[[], Awaitable[None]], hour: int) -> None:
         scheduler.shutdown(wait=False)
 
 
-def _each_night(hour: int) -> CronTrigger:
+def _nightly_trigger(hour: int) -> CronTrigger:
     """Return the trigger in local time.
 
     If TZ is not a named zone (`GMT+3` is allowed and is none), it uses the current offset from UTC.

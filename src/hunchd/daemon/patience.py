@@ -11,15 +11,15 @@ from typing import Final
 NICENESS: Final = 10
 
 
-def patient_threads(count: int, name: str) -> ThreadPoolExecutor:
+def create_low_priority_pool(count: int, name: str) -> ThreadPoolExecutor:
     """Return a pool of at most `count` low-priority threads.
 
     The priority is normal where the system has none per thread.
     """
-    return ThreadPoolExecutor(count, thread_name_prefix=name, initializer=_step_back)
+    return ThreadPoolExecutor(count, thread_name_prefix=name, initializer=_lower_thread_priority)
 
 
-def _step_back() -> None:
+def _lower_thread_priority() -> None:
     """Lower the priority of the calling thread.
 
     On Linux each thread has its own niceness.

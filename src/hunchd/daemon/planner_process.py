@@ -18,33 +18,33 @@ from pathlib import Path
 from typing import Any, Final
 
 from hunchd.config.settings import ConsolidationSettings
-from hunchd.consolidation.contradictions.readings import Readings
-from hunchd.consolidation.ground import Ground, NoGround
-from hunchd.consolidation.plan import Step, in_batches
+from hunchd.consolidation.contradictions.readings import EntailmentCache
+from hunchd.consolidation.ground import CodePresence, UnknownCode
+from hunchd.consolidation.plan import ConsolidationStep, split_into_batches
 from hunchd.consolidation.planner import Planner
-from hunchd.consolidation.usefulness import Tally
-from hunchd.daemon.stepping import in_thread
+from hunchd.consolidation.usefulness import UsageTally
+from hunchd.daemon.stepping import iterate_in_thread
 from hunchd.domain.errors import InvalidInput
-from hunchd.engine.learning.verdicts import Verdicts
-from hunchd.protocol.allocating import bound, give_memory_back
+from hunchd.engine.learning.verdicts import VerdictCache
+from hunchd.protocol.allocating import limit_malloc, release_free_memory
 from hunchd.protocol.helper import Handler, serve
 from hunchd.store.code import CodeCache
 from hunchd.store.database.tables import memory_from_plain
-from hunchd.store.files import Files, private_folder, replace_file
+from hunchd.store.files import FileOperations, create_private_folder, replace_file
 
 logger = logging.getLogger(__name__)
 
-IDLE_AFTER: Final = 5.0  # seconds without a call; a run keeps the process alive with `hold`
+IDLE_SECONDS: Final = 5.0  # seconds without a call; a run keeps the process alive with `hold`
 NICENESS: Final = 10
-PLANNED_AT_ONCE: Final = 256  # memories per batch of changes
-COMPARED: Final = "compared"  # file beside the code cache: memories already compared
-DRAFT: Final = ".next"  # suffix of a file that is not in effect yet
-READ: Final = "read"  # file beside it: the model's judgements of pairs
+PLAN_BATCH_SIZE: Final = 256  # memories per batch of changes
+COMPARED_FILE: Final = "compared"  # file beside the code cache: memories already compared
+DRAFT_SUFFIX: Final = ".next"  # suffix of a file that is not in effect yet
+JUDGEMENTS_FILE: Final = "read"  # file beside it: the model's judgements of pairs
 # Which words are rare changes with the memories, so everything is compared again now and then.
-COMPARED_FOR: Final = 30 * 86_400.0  # seconds
+COMPARED_MAX_AGE_SECONDS: Final = 30 * 86_400.0  # seconds
 
 
-class Planning:
+class PlannerService:
     """Handlers of one plan at a time.
 
     Opening another discards the one before.
@@ -52,7 +52,7 @@ class Planning:
 
     def __init__(self) -> None:
         self._planner: Planner | None = None
-        self._compared: Path | None = None
+        self._compared_file: Path | None = None
 
     @property
     def handlers(self) -> dict[str, Handler]:
@@ -62,11 +62,11 @@ class Planning:
             "take": self._take,
             "probes": self._probes,
             "plan": self._plan,
-            "erasable": self._erasable,
-            "compared": self._remember_compared,
-            "unread": self._unread,
-            "read": self._read,
-            "keep_read": self._keep_read,
+            "erasable": self._list_erasable,
+            "compared": self._save_compared,
+            "unread": self._list_unread,
+            "read": self._apply_judgements,
+            "keep_read": self._save_judgements,
         }
 
     async def _hold(self) -> AsyncIterator[dict[str, Any]]:
@@ -77,103 +77,103 @@ class Planning:
         finally:
             self._planner = None
 
-    async def _open(self, asked: dict[str, Any]) -> dict[str, Any]:
-        settings = ConsolidationSettings(**asked["settings"])
-        now = datetime.fromisoformat(asked["now"])
-        ground: Ground = NoGround()
-        if asked.get("root") and asked.get("code_cache"):
-            ground = ProjectGround(
-                Path(asked["root"]), CodeCache(Path(asked["code_cache"])), known=bool(asked["known"])
+    async def _open(self, params: dict[str, Any]) -> dict[str, Any]:
+        settings = ConsolidationSettings(**params["settings"])
+        now = datetime.fromisoformat(params["now"])
+        ground: CodePresence = UnknownCode()
+        if params.get("root") and params.get("code_cache"):
+            ground = ProjectCode(
+                Path(params["root"]), CodeCache(Path(params["code_cache"])), known=bool(params["known"])
             )
-        self._planner = Planner(asked["project"], settings, now, ground)
-        self._compared = Path(asked["code_cache"]).with_name(COMPARED) if asked.get("code_cache") else None
-        if self._compared is not None:
-            _, self._planner.compared = _compared_in(self._compared)
-            if asked.get("reads"):
-                self._planner.readings = Readings(_lines_of(self._compared.with_name(READ)))
-        if asked.get("verdicts"):
-            self._planner.denied = Verdicts(Path(asked["verdicts"])).denied
+        self._planner = Planner(params["project"], settings, now, ground)
+        self._compared_file = Path(params["code_cache"]).with_name(COMPARED_FILE) if params.get("code_cache") else None
+        if self._compared_file is not None:
+            _, self._planner.compared_keys = _load_compared(self._compared_file)
+            if params.get("reads"):
+                self._planner.entailment_cache = EntailmentCache(_load_lines(self._compared_file.with_name(JUDGEMENTS_FILE)))
+        if params.get("verdicts"):
+            self._planner.is_denied = VerdictCache(Path(params["verdicts"])).is_denied
         return {}
 
-    async def _take(self, asked: dict[str, Any]) -> dict[str, Any]:
-        planner = self._opened
-        memories = [memory_from_plain(row) for row in asked["memories"]]
-        vectors = {name: base64.b85decode(vector) for name, vector in asked.get("vectors", {}).items()}
-        await asyncio.to_thread(planner.take, memories, vectors)
+    async def _take(self, params: dict[str, Any]) -> dict[str, Any]:
+        planner = self._open_planner
+        memories = [memory_from_plain(row) for row in params["memories"]]
+        vectors = {name: base64.b85decode(vector) for name, vector in params.get("vectors", {}).items()}
+        await asyncio.to_thread(planner.load, memories, vectors)
         return {"taken": len(planner)}
 
-    async def _probes(self, asked: dict[str, Any]) -> dict[str, Any]:
-        return {"probes": await asyncio.to_thread(self._opened.probes, int(asked["most"]), str(asked["seed"]))}
+    async def _probes(self, params: dict[str, Any]) -> dict[str, Any]:
+        return {"probes": await asyncio.to_thread(self._open_planner.draw_probes, int(params["most"]), str(params["seed"]))}
 
-    async def _plan(self, asked: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
+    async def _plan(self, params: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
         """Yield the changes of one step in batches."""
-        planner, step = self._opened, Step(asked["step"])
-        tallies = {name: tally_of(told) for name, told in asked.get("tallies", {}).items()}
+        planner, step = self._open_planner, ConsolidationStep(params["step"])
+        tallies = {name: parse_tally(tally) for name, tally in params.get("tallies", {}).items()}
 
         def batches() -> Iterator[dict[str, Any]]:
-            for batch in in_batches(planner.plan(step, tallies), PLANNED_AT_ONCE):
-                yield {"entries": [entry.json() for entry in batch]}
+            for batch in split_into_batches(planner.plan(step, tallies), PLAN_BATCH_SIZE):
+                yield {"entries": [entry.to_json() for entry in batch]}
 
-        async for one in in_thread(batches):
+        async for one in iterate_in_thread(batches):
             yield one
-        give_memory_back()  # a step may have read all texts; the next one needs less
+        release_free_memory()  # a step may have read all texts; the next one needs less
 
-    async def _unread(self, asked: dict[str, Any]) -> dict[str, Any]:
+    async def _list_unread(self, params: dict[str, Any]) -> dict[str, Any]:
         """Return pairs of statements for a model to judge, after the step `contradictions`."""
-        return {"pairs": await asyncio.to_thread(self._opened.unread, int(asked["most"]))}
+        return {"pairs": await asyncio.to_thread(self._open_planner.list_unread_pairs, int(params["most"]))}
 
-    async def _read(self, asked: dict[str, Any]) -> dict[str, Any]:
+    async def _apply_judgements(self, params: dict[str, Any]) -> dict[str, Any]:
         """Return the changes that follow from the model's judgements."""
-        said = {str(name): None if told is None else float(told) for name, told in asked["said"].items()}
-        return {"entries": [entry.json() for entry in self._opened.read(said)]}
+        judgements = {str(name): None if probability is None else float(probability) for name, probability in params["said"].items()}
+        return {"entries": [entry.to_json() for entry in self._open_planner.plan_read_pairs(judgements)]}
 
-    async def _keep_read(self, _: dict[str, Any]) -> dict[str, Any]:
+    async def _save_judgements(self, _: dict[str, Any]) -> dict[str, Any]:
         """Store the model's judgements so that no pair is judged twice."""
-        readings = self._opened.readings
-        if readings is not None and self._compared is not None:
-            await asyncio.to_thread(_keep_lines, self._compared.with_name(READ), readings.lines())
+        readings = self._open_planner.entailment_cache
+        if readings is not None and self._compared_file is not None:
+            await asyncio.to_thread(_write_lines, self._compared_file.with_name(JUDGEMENTS_FILE), readings.dump_lines())
         return {}
 
-    async def _erasable(self, _: dict[str, Any]) -> dict[str, Any]:
-        return {"ids": self._opened.erasable()}
+    async def _list_erasable(self, _: dict[str, Any]) -> dict[str, Any]:
+        return {"ids": self._open_planner.list_erasable_ids()}
 
-    async def _remember_compared(self, _: dict[str, Any]) -> dict[str, Any]:
+    async def _save_compared(self, _: dict[str, Any]) -> dict[str, Any]:
         """Write the file of compared memories as a `draft`.
 
         It takes effect once the changes are carried out.
         """
-        if self._compared is None:
+        if self._compared_file is None:
             return {}
-        draft = self._compared.with_suffix(DRAFT)
-        await asyncio.to_thread(_keep_compared, self._compared, draft, self._opened.comparable())
+        draft = self._compared_file.with_suffix(DRAFT_SUFFIX)
+        await asyncio.to_thread(_write_compared, self._compared_file, draft, self._open_planner.iter_comparison_keys())
         return {"draft": str(draft)}
 
     @property
-    def _opened(self) -> Planner:
+    def _open_planner(self) -> Planner:
         if self._planner is None:
             raise InvalidInput("no plan is open; call 'open' first")
         return self._planner
 
 
-class ProjectGround:
+class ProjectCode:
     """Ground of a project: its working tree and its parsed symbols."""
 
     def __init__(self, root: Path, cache: CodeCache, *, known: bool) -> None:
         self._root = root
         self._cache = cache
-        self.known = known and root.is_dir() and bool(cache.blobs())
-        self._defined = lru_cache(maxsize=20_000)(self._look_up)
+        self.is_complete = known and root.is_dir() and bool(cache.load_blob_ids())
+        self._cached_lookup = lru_cache(maxsize=20_000)(self._find_definitions)
 
     def has_file(self, path: str) -> bool:
-        return self._is_there(path)  # the code cache may lag behind
+        return self._exists(path)  # the code cache may lag behind
 
     def has_folder(self, path: str) -> bool:
-        return self._is_there(path)
+        return self._exists(path)
 
-    def defined_in(self, name: str) -> tuple[str, ...]:
-        return self._defined(name)
+    def find_definitions(self, name: str) -> tuple[str, ...]:
+        return self._cached_lookup(name)
 
-    def _is_there(self, path: str) -> bool:
+    def _exists(self, path: str) -> bool:
         if path.startswith(("/", "~")) or ".." in path.split("/") or "\0" in path:
             return False
         try:
@@ -181,35 +181,35 @@ class ProjectGround:
         except OSError:
             return False
 
-    def _look_up(self, name: str) -> tuple[str, ...]:
+    def _find_definitions(self, name: str) -> tuple[str, ...]:
         return tuple(dict.fromkeys(path for path, _ in self._cache.find_symbol(name)))
 
 
-def _compared_in(path: Path) -> tuple[float, frozenset[str]]:
+def _load_compared(path: Path) -> tuple[float, frozenset[str]]:
     """Return the time of the last full comparison, and what was compared.
 
     Returns now and nothing if the file is missing or older than COMPARED_FOR.
     """
     now = time.time()
     try:
-        began, *lines = path.read_text(encoding="utf-8").splitlines()
-        if lines and 0 <= now - float(began) < COMPARED_FOR:
-            return float(began), frozenset(lines)
+        compared_at, *lines = path.read_text(encoding="utf-8").splitlines()
+        if lines and 0 <= now - float(compared_at) < COMPARED_MAX_AGE_SECONDS:
+            return float(compared_at), frozenset(lines)
     except (OSError, ValueError):
         pass
     return now, frozenset()
 
 
-def _keep_compared(path: Path, draft: Path, lines: Iterable[str]) -> None:
+def _write_compared(path: Path, draft: Path, lines: Iterable[str]) -> None:
     """Write what was compared.
 
     Adds the time of the last full comparison, which `path` states.
     """
-    began, _ = _compared_in(path)
-    _keep_lines(draft, (str(began), *lines))
+    compared_at, _ = _load_compared(path)
+    _write_lines(draft, (str(compared_at), *lines))
 
 
-def _lines_of(path: Path) -> list[str]:
+def _load_lines(path: Path) -> list[str]:
     """Return the stored lines; none if the file cannot be read."""
     try:
         return path.read_text(encoding="utf-8").splitlines()
@@ -217,24 +217,24 @@ def _lines_of(path: Path) -> list[str]:
         return []
 
 
-def _keep_lines(path: Path, lines: Iterable[str]) -> None:
+def _write_lines(path: Path, lines: Iterable[str]) -> None:
     try:
-        private_folder(path.parent)
-        replace_file(Files(), path, "\n".join(lines).encode("utf-8"))
+        create_private_folder(path.parent)
+        replace_file(FileOperations(), path, "\n".join(lines).encode("utf-8"))
     except OSError as error:  # everything is compared again next time
         logger.warning("the list of compared memories could not be saved: %s", error)
 
 
-def tally_of(told: dict[str, Any]) -> Tally:
-    last = told.get("last")
-    return Tally(**told | {"last": datetime.fromisoformat(last) if last else None})
+def parse_tally(stored: dict[str, Any]) -> UsageTally:
+    last = stored.get("last")
+    return UsageTally(**stored | {"last": datetime.fromisoformat(last) if last else None})
 
 
 def main() -> int:
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
     os.nice(NICENESS)
-    bound()
-    serve(Planning().handlers, idle_after=IDLE_AFTER)
+    limit_malloc()
+    serve(PlannerService().handlers, idle_seconds=IDLE_SECONDS)
     return 0
 
 

@@ -10,25 +10,25 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, TypeVar
 
-_END: Final = object()
+_END_OF_ITEMS: Final = object()
 
 Item = TypeVar("Item")
 
 
-async def in_thread(make: Callable[[], Iterator[Item]]) -> AsyncIterator[Item]:
+async def iterate_in_thread(create: Callable[[], Iterator[Item]]) -> AsyncIterator[Item]:
     """Yield the items of a blocking iterator from its own thread.
 
     Other calls are served in between, and a lower priority, which Linux assigns per thread, applies to this work
     alone.
     """
-    items = make()
+    items = create()
     loop, thread = asyncio.get_running_loop(), ThreadPoolExecutor(1, "steps")
     step: asyncio.Future[Any] | None = None
     try:
         while True:
-            step = loop.run_in_executor(thread, next, items, _END)
+            step = loop.run_in_executor(thread, next, items, _END_OF_ITEMS)
             item = await asyncio.shield(step)
-            if item is _END:
+            if item is _END_OF_ITEMS:
                 return
             yield item
     finally:
@@ -42,31 +42,31 @@ async def in_thread(make: Callable[[], Iterator[Item]]) -> AsyncIterator[Item]:
         thread.shutdown(wait=False)
 
 
-class Urgent:
+class UrgentTasks:
     """Set of urgent tasks.
 
     Other work yields to them between two of its steps.
     """
 
     def __init__(self) -> None:
-        self._under_way: set[object] = set()
-        self._none = asyncio.Event()
-        self._none.set()
+        self._pending: set[object] = set()
+        self._idle = asyncio.Event()
+        self._idle.set()
 
     def begin(self) -> object:
         """Register an urgent task; return the handle for `end`."""
-        work = object()
-        self._under_way.add(work)
-        self._none.clear()
-        return work
+        task = object()
+        self._pending.add(task)
+        self._idle.clear()
+        return task
 
-    def end(self, work: object) -> None:
+    def end(self, task: object) -> None:
         """Mark the task as no longer urgent; may be called twice."""
-        self._under_way.discard(work)
-        if not self._under_way:
-            self._none.set()
+        self._pending.discard(task)
+        if not self._pending:
+            self._idle.set()
 
-    async def give_way(self, own: object | None = None) -> None:
+    async def wait_for_turn(self, task: object | None = None) -> None:
         """Wait until nothing is urgent, unless `own` is urgent itself."""
-        if own not in self._under_way:
-            await self._none.wait()
+        if task not in self._pending:
+            await self._idle.wait()

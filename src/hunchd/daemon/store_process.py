@@ -17,18 +17,18 @@ from pathlib import Path
 from typing import Final
 
 from hunchd.daemon.store_service import StoreService
-from hunchd.daemon.store_upkeep import Upkeep
+from hunchd.daemon.store_upkeep import StoreMaintenance
 from hunchd.domain.errors import Conflict
-from hunchd.embedding.embedder import Embedder, Late, LazyEmbedder, Reader
+from hunchd.embedding.embedder import Embedder, LazyModel, LazyEmbedder, ContradictionModel
 from hunchd.protocol.helper import serve
-from hunchd.store.database.lance import new_session
-from hunchd.store.files import private_folder
+from hunchd.store.database.lance import create_session
+from hunchd.store.files import create_private_folder
 from hunchd.store.journal.folder_lock import FolderLock
 
 # The store process of a front that was just killed ends as soon as it notices; it may be in the middle of a write.
-LOCK_PATIENCE: Final = 5.0  # seconds
+LOCK_TIMEOUT_SECONDS: Final = 5.0  # seconds
 # Statements arrive in bursts; between them the contradiction model would occupy 40 MB for nothing.
-READER_IDLE_AFTER: Final = 60.0  # seconds
+READER_IDLE_SECONDS: Final = 60.0  # seconds
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -42,57 +42,57 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--model", default="minilm-int8")
     parser.add_argument("--model-idle-after", type=float, default=600.0)
     parser.add_argument("--no-embedding", action="store_true")
-    asked = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
-    lock = FolderLock(private_folder(asked.data) / "store.lock")
+    lock = FolderLock(create_private_folder(options.data) / "store.lock")
     try:
-        _take(lock)
+        _acquire_lock(lock)
     except Conflict as error:
         logging.getLogger(__name__).error("%s", error.message)
         return 1
-    _keep_drafts_in(asked.data / "tmp")
+    _use_temporary_folder(options.data / "tmp")
     model = reader = None
-    if not asked.no_embedding:
-        model = LazyEmbedder(asked.model, _loader(asked.model), idle_after=asked.model_idle_after)
-        reader = Late("reader of pairs", _reader, idle_after=min(asked.model_idle_after, READER_IDLE_AFTER))
-    service = StoreService(asked.data, new_session(), model, reader)
-    upkeep = Upkeep(service, model)
+    if not options.no_embedding:
+        model = LazyEmbedder(options.model, _make_loader(options.model), idle_after=options.model_idle_after)
+        reader = LazyModel("reader of pairs", _load_reader, idle_after=min(options.model_idle_after, READER_IDLE_SECONDS))
+    service = StoreService(options.data, create_session(), model, reader)
+    upkeep = StoreMaintenance(service, model)
     gc.freeze()  # the libraries' objects are permanent: scanning them again would delay a query by 0.1 s
-    serve(upkeep.beside(service.handlers), idle_after=asked.idle_after, busy=lambda: upkeep.busy)
+    serve(upkeep.wrap_handlers(service.handlers), idle_seconds=options.idle_after, is_busy=lambda: upkeep.is_busy)
     return 0
 
 
-def _loader(name: str) -> Callable[[], Embedder]:
-    def load() -> Embedder:
+def _make_loader(name: str) -> Callable[[], Embedder]:
+    def load_model() -> Embedder:
         from hunchd.embedding import fast  # one second and 200 MB, not needed without queries
 
-        model = fast.load(name)
+        model = fast.load_embedder(name)
         gc.freeze()
         return model
 
-    return load
+    return load_model
 
 
-def _reader() -> Reader:
+def _load_reader() -> ContradictionModel:
     from hunchd.embedding import fast
 
-    return fast.load_reader()
+    return fast.load_contradiction_model()
 
 
-def _keep_drafts_in(folder: Path) -> None:
+def _use_temporary_folder(folder: Path) -> None:
     """Set the folder for temporary files of the database.
 
     It spills vectors there while it builds an index. Emptied at each start.
     """
     shutil.rmtree(folder, ignore_errors=True)
-    os.environ["TMPDIR"] = str(private_folder(folder))
+    os.environ["TMPDIR"] = str(create_private_folder(folder))
 
 
-def _take(lock: FolderLock) -> None:
-    deadline = time.monotonic() + LOCK_PATIENCE
+def _acquire_lock(lock: FolderLock) -> None:
+    deadline = time.monotonic() + LOCK_TIMEOUT_SECONDS
     while True:
         try:
-            return lock.take()
+            return lock.acquire()
         except Conflict:
             if time.monotonic() > deadline:
                 raise

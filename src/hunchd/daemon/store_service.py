@@ -10,21 +10,21 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-from hunchd.daemon.patience import patient_threads
-from hunchd.daemon.store_finding import Finding
-from hunchd.daemon.store_reading import Reading
+from hunchd.daemon.patience import create_low_priority_pool
+from hunchd.daemon.store_finding import StoreSearch
+from hunchd.daemon.store_reading import PairReader
 from hunchd.domain.errors import StoreClosed
-from hunchd.embedding.embedder import Late, LazyEmbedder, ModelUnavailable, Reader
-from hunchd.protocol.allocating import give_memory_back
+from hunchd.embedding.embedder import LazyModel, LazyEmbedder, ModelUnavailable, ContradictionModel
+from hunchd.protocol.allocating import release_free_memory
 from hunchd.protocol.helper import Handler
-from hunchd.protocol.pipe import Json
-from hunchd.store.client import filters_of, findings_json
+from hunchd.protocol.pipe import SerializedJson
+from hunchd.store.client import filters_from_json, hits_to_json
 from hunchd.store.database.collection import Collection
-from hunchd.store.database.collections import Collections
-from hunchd.store.database.tables import SIGNALS, Row, plain_of, signal_of, signal_row, stored
+from hunchd.store.database.collections import CollectionRegistry
+from hunchd.store.database.tables import SIGNALS, Row, get_plain, signal_from_row, signal_to_row, build_row
 
-EXPORTED_AT_ONCE: Final = 200  # memories
-SCANNED_AT_ONCE: Final = 50  # memories: the front forwards a batch between two responses, in a few milliseconds
+EXPORT_BATCH_SIZE: Final = 200  # memories
+SCAN_BATCH_SIZE: Final = 50  # memories: the front forwards a batch between two responses, in a few milliseconds
 
 
 class StoreService:
@@ -34,22 +34,22 @@ class StoreService:
     """
 
     def __init__(
-        self, data: Path, session: Any, model: LazyEmbedder | None, reader: Late[Reader] | None = None
+        self, data: Path, session: Any, model: LazyEmbedder | None, reader: LazyModel[ContradictionModel] | None = None
     ) -> None:
-        self.collections = Collections(data, session, self._count_waiting)
-        self._finding = Finding(self.collections, model)
+        self.collections = CollectionRegistry(data, session, self._count_pending_embeddings)
+        self._search_service = StoreSearch(self.collections, model)
         self._model = model
-        self._answering = 0  # requests in progress
-        self.reading = Reading(reader, lambda: self._answering > 0) if reader is not None else None
-        self._patient = patient_threads(1, "embedding texts")
+        self._active_requests = 0  # requests in progress
+        self.pair_reader = PairReader(reader, lambda: self._active_requests > 0) if reader is not None else None
+        self._patient = create_low_priority_pool(1, "embedding texts")
         self.last_request = time.monotonic()
         self.last_question = float("-inf")
-        self.pending = 0  # memories without a vector, as far as known
+        self.pending_embeddings = 0  # memories without a vector, as far as known
 
     @property
     def handlers(self) -> dict[str, Handler]:
         """Handlers by method name, as `store.client` calls them."""
-        answering: dict[str, Callable[[dict[str, Any]], Awaitable[dict[str, Any] | Json]]] = {
+        request_handlers: dict[str, Callable[[dict[str, Any]], Awaitable[dict[str, Any] | SerializedJson]]] = {
             "put": self._put,
             "put_signals": self._put_signals,
             "get": self._get,
@@ -66,74 +66,74 @@ class StoreService:
             "snapshot": self._snapshot,
         }
         # These do not count as requests: polling the statistics must not hold off the background work they report.
-        unnoticed: dict[str, Handler] = {
+        background_handlers: dict[str, Handler] = {
             "stats": self._stats,
             "export": self._export,
             "scan": self._scan,
-            "signals": self._signals,
+            "signals": self._export_signals,
             "contradict": self._contradict,
             "embed": self._embed,
         }
-        return {name: self._noticing(answer) for name, answer in answering.items()} | unnoticed
+        return {name: self._track_requests(answer) for name, answer in request_handlers.items()} | background_handlers
 
     @property
     def model_name(self) -> str:
         return self._model.name if self._model is not None else ""
 
-    async def _count_waiting(self, collection: Collection) -> None:
+    async def _count_pending_embeddings(self, collection: Collection) -> None:
         if self._model is not None:
-            self.pending += len(await collection.without_vector(self._model.name, 1))
+            self.pending_embeddings += len(await collection.load_unembedded(self._model.name, 1))
 
-    async def _put(self, asked: dict[str, Any]) -> dict[str, Any]:
+    async def _put(self, params: dict[str, Any]) -> dict[str, Any]:
         rows: dict[str | None, list[Row]] = {}
-        for raw in asked["memories"]:
-            rows.setdefault(raw["project"], []).append(stored(raw))
-        written = [await (await self.collections.of(project)).put(batch) for project, batch in rows.items()]
+        for raw in params["memories"]:
+            rows.setdefault(raw["project"], []).append(build_row(raw))
+        results = [await (await self.collections.get_collection(project)).put(batch) for project, batch in rows.items()]
         if self._model is not None:
-            self.pending += sum(one.added + one.changed for one in written)
-        return {"stats": {"pending_embeddings": self.pending}}
+            self.pending_embeddings += sum(one.added + one.changed for one in results)
+        return {"stats": {"pending_embeddings": self.pending_embeddings}}
 
-    async def _put_signals(self, asked: dict[str, Any]) -> dict[str, Any]:
+    async def _put_signals(self, params: dict[str, Any]) -> dict[str, Any]:
         rows: dict[str | None, list[Row]] = {}
-        for signal in asked["signals"]:
-            rows.setdefault(signal.get("project"), []).append(signal_row(signal))
-        written = [
-            await (await self.collections.of(project)).put(batch, into=SIGNALS) for project, batch in rows.items()
+        for signal in params["signals"]:
+            rows.setdefault(signal.get("project"), []).append(signal_to_row(signal))
+        results = [
+            await (await self.collections.get_collection(project)).put(batch, into=SIGNALS) for project, batch in rows.items()
         ]
-        return {"added": sum(one.added for one in written)}
+        return {"added": sum(one.added for one in results)}
 
-    async def _get(self, asked: dict[str, Any]) -> dict[str, Any]:
-        if not self.collections.has(asked["project"]):
+    async def _get(self, params: dict[str, Any]) -> dict[str, Any]:
+        if not self.collections.has_collection(params["project"]):
             return {"memories": []}
-        rows = await (await self.collections.of(asked["project"])).get(asked["ids"])
-        return {"memories": [plain_of(row) for row in rows]}
+        rows = await (await self.collections.get_collection(params["project"])).get(params["ids"])
+        return {"memories": [get_plain(row) for row in rows]}
 
-    async def _list(self, asked: dict[str, Any]) -> dict[str, Any]:
-        filters, limit = filters_of(asked["filters"]), int(asked["limit"])
-        if not self.collections.has(filters.project):
+    async def _list(self, params: dict[str, Any]) -> dict[str, Any]:
+        filters, limit = filters_from_json(params["filters"]), int(params["limit"])
+        if not self.collections.has_collection(filters.project):
             return {"memories": [], "next": None, "total": 0}
-        after = tuple(asked["after"]) if asked["after"] else None
-        rows, total = await (await self.collections.of(filters.project)).page(filters, limit, after)
+        after = tuple(params["after"]) if params["after"] else None
+        rows, total = await (await self.collections.get_collection(filters.project)).load_page(filters, limit, after)
         last = rows[-1] if len(rows) == limit else None
         return {
-            "memories": [plain_of(row) for row in rows],
+            "memories": [get_plain(row) for row in rows],
             "next": [last["at"], last["id"]] if last else None,
             "total": total,
         }
 
-    async def _search(self, asked: dict[str, Any]) -> dict[str, Any] | Json:
+    async def _search(self, params: dict[str, Any]) -> dict[str, Any] | SerializedJson:
         self.last_question = time.monotonic()
-        hits, degraded = await self._finding.found(asked)
-        return findings_json(hits, {"degraded": degraded, "stats": {"pending_embeddings": self.pending}})
+        hits, degraded = await self._search_service.search(params)
+        return hits_to_json(hits, {"degraded": degraded, "stats": {"pending_embeddings": self.pending_embeddings}})
 
-    async def _answer(self, asked: dict[str, Any]) -> dict[str, Any]:
+    async def _answer(self, params: dict[str, Any]) -> dict[str, Any]:
         self.last_question = time.monotonic()
-        results, degraded = await self._finding.results(asked)
-        return {"results": results, "degraded": degraded, "stats": {"pending_embeddings": self.pending}}
+        results, degraded = await self._search_service.search_ranked(params)
+        return {"results": results, "degraded": degraded, "stats": {"pending_embeddings": self.pending_embeddings}}
 
     async def _vector(self, asked: dict[str, Any]) -> dict[str, Any]:
         """The vector of a question; null where none can be made in time."""
-        vector, degraded = await self._finding.vector(asked["query"], float(asked["patience"]))
+        vector, degraded = await self._search_service.vector(asked["query"], float(asked["patience"]))
         return {"vector": _text(vector) if vector is not None else None, "degraded": degraded}
 
     async def _embed(self, asked: dict[str, Any]) -> dict[str, Any]:
@@ -143,132 +143,132 @@ class StoreService:
         model, texts = self._model, [str(text) for text in asked["texts"]]
         try:
             vectors = await asyncio.get_running_loop().run_in_executor(
-                self._patient, lambda: model.model().embed(texts)
+                self._patient, lambda: model.get_model().embed(texts)
             )
         except ModelUnavailable:
             return {"vectors": None}
         return {"vectors": [_text(vector) for vector in vectors]}
 
-    async def _delete(self, asked: dict[str, Any]) -> dict[str, Any]:
-        if not self.collections.has(asked["project"]):
+    async def _delete(self, params: dict[str, Any]) -> dict[str, Any]:
+        if not self.collections.has_collection(params["project"]):
             return {"deleted": 0}
-        return {"deleted": await (await self.collections.of(asked["project"])).delete(asked["ids"])}
+        return {"deleted": await (await self.collections.get_collection(params["project"])).delete(params["ids"])}
 
-    async def _delete_signals(self, asked: dict[str, Any]) -> dict[str, Any]:
-        if self.collections.has(asked["project"]):
-            await (await self.collections.of(asked["project"])).delete_signals(asked["ids"])
+    async def _delete_signals(self, params: dict[str, Any]) -> dict[str, Any]:
+        if self.collections.has_collection(params["project"]):
+            await (await self.collections.get_collection(params["project"])).delete_signals(params["ids"])
         return {}
 
-    async def _signals(self, asked: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
-        if self.collections.has(asked["project"]):
-            collection = await self.collections.of(asked["project"])
-            async for rows in _batches(collection.rows(SIGNALS)):
-                yield {"signals": [signal_of(row) for row in rows]}
+    async def _export_signals(self, params: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
+        if self.collections.has_collection(params["project"]):
+            collection = await self.collections.get_collection(params["project"])
+            async for rows in _collect_batches(collection.iterate_rows(SIGNALS)):
+                yield {"signals": [signal_from_row(row) for row in rows]}
 
-    async def _forget_signals(self, asked: dict[str, Any]) -> dict[str, Any]:
-        await self.collections.each(lambda collection: collection.forget_signals(asked["before"]))
+    async def _forget_signals(self, params: dict[str, Any]) -> dict[str, Any]:
+        await self.collections.map_collections(lambda collection: collection.delete_signals_before(params["before"]))
         return {}
 
-    async def _purge(self, asked: dict[str, Any]) -> dict[str, Any]:
-        if self.collections.has(asked["project"]):
-            await (await self.collections.of(asked["project"])).purge()
+    async def _purge(self, params: dict[str, Any]) -> dict[str, Any]:
+        if self.collections.has_collection(params["project"]):
+            await (await self.collections.get_collection(params["project"])).purge()
         return {}
 
-    async def _erase(self, asked: dict[str, Any]) -> dict[str, Any]:
-        await self.collections.erase(asked["project"])
+    async def _erase(self, params: dict[str, Any]) -> dict[str, Any]:
+        await self.collections.erase(params["project"])
         return {}
 
-    async def _export(self, asked: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
-        projects = [asked["project"]] if asked["project"] is not None else self.collections.projects
+    async def _export(self, params: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
+        projects = [params["project"]] if params["project"] is not None else self.collections.projects
         for project in projects:
-            if not self.collections.has(project):
+            if not self.collections.has_collection(project):
                 continue
             with suppress(StoreClosed):  # skip a project that is erased meanwhile
-                collection = await self.collections.of(project)
-                async for rows in _batches(collection.rows()):
-                    yield {"memories": [plain_of(row) for row in rows], "signals": []}
-                async for rows in _batches(collection.rows(SIGNALS)):
-                    yield {"memories": [], "signals": [signal_of(row) for row in rows]}
+                collection = await self.collections.get_collection(project)
+                async for rows in _collect_batches(collection.iterate_rows()):
+                    yield {"memories": [get_plain(row) for row in rows], "signals": []}
+                async for rows in _collect_batches(collection.iterate_rows(SIGNALS)):
+                    yield {"memories": [], "signals": [signal_from_row(row) for row in rows]}
 
-    async def _scan(self, asked: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
+    async def _scan(self, params: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
         """Yield the memories of one owner with short vectors.
 
         The owner is the user if `project` is None.
         """
-        if self.collections.has(asked["project"]):
-            collection = await self.collections.of(asked["project"])
-            async for rows in _batches(collection.rows(), SCANNED_AT_ONCE):
-                vectors = collection.looking.short_vectors([row["id"] for row in rows], self.model_name)
-                told = {one: base64.b85encode(vector).decode("ascii") for one, vector in vectors.items()}
-                yield {"memories": [plain_of(row) for row in rows], "vectors": told}
+        if self.collections.has_collection(params["project"]):
+            collection = await self.collections.get_collection(params["project"])
+            async for rows in _collect_batches(collection.iterate_rows(), SCAN_BATCH_SIZE):
+                vectors = collection.queries.load_short_vectors([row["id"] for row in rows], self.model_name)
+                encoded = {one: base64.b85encode(vector).decode("ascii") for one, vector in vectors.items()}
+                yield {"memories": [get_plain(row) for row in rows], "vectors": encoded}
 
     async def _stats(self, _: dict[str, Any]) -> dict[str, Any]:
-        states = await self.collections.each(
-            lambda collection: collection.state(self.model_name), list(self.collections.opened)
+        states = await self.collections.map_collections(
+            lambda collection: collection.load_state(self.model_name), list(self.collections.open_collections)
         )
         if self._model is not None:
-            self.pending = sum(state["rows"] - state["embedded"] for state in states.values())
+            self.pending_embeddings = sum(state["rows"] - state["embedded"] for state in states.values())
         total = {
             name: sum(state[name] for state in states.values()) for name in ("rows", "embedded", "bytes", "versions")
         }
         return {
             "stats": total
             | {
-                "pending_embeddings": self.pending,
-                "degraded": self._degraded(),
+                "pending_embeddings": self.pending_embeddings,
+                "degraded": self._list_problems(),
                 "projects": {project or "user": state for project, state in states.items()},
             }
         }
 
     async def _optimise(self, _: dict[str, Any]) -> dict[str, Any]:
-        await self.collections.each(lambda collection: collection.optimise(force=True))
-        give_memory_back()
+        await self.collections.map_collections(lambda collection: collection.optimise(force=True))
+        release_free_memory()
         return {}
 
-    async def _snapshot(self, asked: dict[str, Any]) -> dict[str, Any]:
-        await self.collections.each(lambda collection: collection.snapshot(keep=int(asked["keep"])))
+    async def _snapshot(self, params: dict[str, Any]) -> dict[str, Any]:
+        await self.collections.map_collections(lambda collection: collection.snapshot(keep=int(params["keep"])))
         return {}
 
-    async def _contradict(self, asked: dict[str, Any]) -> dict[str, Any]:
+    async def _contradict(self, params: dict[str, Any]) -> dict[str, Any]:
         """Return the probability of each pair that both cannot hold.
 
         Returns null without a model.
         """
-        pairs = [(str(a), str(b)) for a, b in asked["pairs"]]
-        said = await self.reading.contradict(pairs) if self.reading is not None else None
-        return {"probabilities": said, "stats": {"degraded": self._degraded()}}
+        pairs = [(str(a), str(b)) for a, b in params["pairs"]]
+        probabilities = await self.pair_reader.rate_pairs(pairs) if self.pair_reader is not None else None
+        return {"probabilities": probabilities, "stats": {"degraded": self._list_problems()}}
 
-    def _noticing(self, answer: Callable[[dict[str, Any]], Awaitable[dict[str, Any] | Json]]) -> Handler:
-        async def noticed(asked: dict[str, Any]) -> dict[str, Any] | Json:
+    def _track_requests(self, handler: Callable[[dict[str, Any]], Awaitable[dict[str, Any] | SerializedJson]]) -> Handler:
+        async def tracked(params: dict[str, Any]) -> dict[str, Any] | SerializedJson:
             self.last_request = time.monotonic()
-            self._answering += 1
+            self._active_requests += 1
             try:
-                return await answer(asked)
+                return await handler(params)
             finally:
-                self._answering -= 1
+                self._active_requests -= 1
                 self.last_request = time.monotonic()
 
-        return noticed
+        return tracked
 
-    def _degraded(self) -> list[str]:
+    def _list_problems(self) -> list[str]:
         """Describe what is broken."""
-        found = [
+        problems = [
             f"{project or 'user'}: {complaint}"
-            for project, collection in self.collections.opened.items()
-            for complaint in collection.complaints()
+            for project, collection in self.collections.open_collections.items()
+            for complaint in collection.list_problems()
         ]
         if self._model is not None and self._model.failure:
-            found.append(f"search by words only: {self._model.failure}")
-        if self.reading is not None and self.reading.failure:
-            found.append(f"contradictions by rules only: {self.reading.failure}")
-        return found
+            problems.append(f"search by words only: {self._model.failure}")
+        if self.pair_reader is not None and self.pair_reader.failure:
+            problems.append(f"contradictions by rules only: {self.pair_reader.failure}")
+        return problems
 
 
 def _text(vector: bytes) -> str:
     return base64.b64encode(vector).decode("ascii")
 
 
-async def _batches(rows: AsyncIterator[Row], size: int = EXPORTED_AT_ONCE) -> AsyncIterator[list[Row]]:
+async def _collect_batches(rows: AsyncIterator[Row], size: int = EXPORT_BATCH_SIZE) -> AsyncIterator[list[Row]]:
     batch: list[Row] = []
     async for row in rows:
         batch.append(row)

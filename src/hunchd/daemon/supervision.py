@@ -11,22 +11,22 @@ from dataclasses import dataclass
 
 logger = logging.getLogger(__name__)
 
-FIRST_PAUSE = 0.5  # seconds before a failed task is started again; doubled each time
-LONGEST_PAUSE = 60.0  # seconds
-HEALTHY_AFTER = 120.0  # seconds of running after which a failure counts as the first one again
+FIRST_RESTART_DELAY = 0.5  # seconds before a failed task is started again; doubled each time
+MAX_RESTART_DELAY = 60.0  # seconds
+HEALTHY_SECONDS = 120.0  # seconds of running after which a failure counts as the first one again
 
 Work = Callable[[], Awaitable[None]]
 
 
 @dataclass(slots=True)
-class Watched:
+class SupervisedTask:
     """State of one supervised task."""
 
     name: str
     task: asyncio.Task[None] | None = None
     failures: int = 0
     last_error: str = ""
-    resting: bool = False  # failed, waiting for its restart
+    is_restarting: bool = False  # failed, waiting for its restart
 
 
 class Supervisor:
@@ -36,7 +36,7 @@ class Supervisor:
     """
 
     def __init__(self) -> None:
-        self._watched: dict[str, Watched] = {}
+        self._tasks: dict[str, SupervisedTask] = {}
 
     def start(self, name: str, work: Work) -> None:
         """Run `work` until it returns, restarting it each time it fails.
@@ -44,56 +44,56 @@ class Supervisor:
         Replace a running task of that name.
         """
         self.end(name)
-        watched = Watched(name)
-        watched.task = asyncio.create_task(self._keep_running(watched, work), name=name)
-        self._watched[name] = watched
-        watched.task.add_done_callback(lambda _: self._forget(watched))
+        supervised = SupervisedTask(name)
+        supervised.task = asyncio.create_task(self._keep_running(supervised, work), name=name)
+        self._tasks[name] = supervised
+        supervised.task.add_done_callback(lambda _: self._forget(supervised))
 
     def end(self, name: str) -> None:
         """Cancel the task of that name, if there is one."""
-        if (watched := self._watched.pop(name, None)) and watched.task is not None:
-            watched.task.cancel()
+        if (supervised := self._tasks.pop(name, None)) and supervised.task is not None:
+            supervised.task.cancel()
 
     def status(self) -> list[dict[str, object]]:
         """List the tasks: name, state, failures, last error."""
         return [
             {
-                "name": watched.name,
-                "state": "restarting" if watched.resting else "running",
-                "failures": watched.failures,
-                "last_error": watched.last_error,
+                "name": supervised.name,
+                "state": "restarting" if supervised.is_restarting else "running",
+                "failures": supervised.failures,
+                "last_error": supervised.last_error,
             }
-            for watched in self._watched.values()
+            for supervised in self._tasks.values()
         ]
 
     async def close(self) -> None:
         """End all tasks, newest first, and wait for them."""
-        tasks = [watched.task for watched in reversed(self._watched.values()) if watched.task is not None]
+        tasks = [supervised.task for supervised in reversed(self._tasks.values()) if supervised.task is not None]
         for task in tasks:
             task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await asyncio.gather(*tasks, return_exceptions=True)
 
-    def _forget(self, watched: Watched) -> None:
-        if self._watched.get(watched.name) is watched:
-            del self._watched[watched.name]
+    def _forget(self, supervised: SupervisedTask) -> None:
+        if self._tasks.get(supervised.name) is supervised:
+            del self._tasks[supervised.name]
 
-    async def _keep_running(self, watched: Watched, work: Work) -> None:
-        pause = FIRST_PAUSE
+    async def _keep_running(self, supervised: SupervisedTask, work: Work) -> None:
+        delay = FIRST_RESTART_DELAY
         while True:
-            started = time.monotonic()
+            started_at = time.monotonic()
             try:
                 return await work()
             except Exception as error:  # the one place that keeps a task's bug from stopping the daemon
-                watched.failures += 1
-                before, watched.last_error = watched.last_error, f"{type(error).__name__}: {error}"
-                if time.monotonic() - started > HEALTHY_AFTER:
-                    pause = FIRST_PAUSE
-                if watched.last_error == before:  # the traceback is in the log already
-                    logger.warning("%s failed again: %s; retrying in %.1f s", watched.name, before, pause)
+                supervised.failures += 1
+                previous_error, supervised.last_error = supervised.last_error, f"{type(error).__name__}: {error}"
+                if time.monotonic() - started_at > HEALTHY_SECONDS:
+                    delay = FIRST_RESTART_DELAY
+                if supervised.last_error == previous_error:  # the traceback is in the log already
+                    logger.warning("%s failed again: %s; retrying in %.1f s", supervised.name, previous_error, delay)
                 else:
-                    logger.exception("%s failed; retrying in %.1f s", watched.name, pause)
-            watched.resting = True
-            await asyncio.sleep(pause)
-            watched.resting = False
-            pause = min(pause * 2, LONGEST_PAUSE)
+                    logger.exception("%s failed; retrying in %.1f s", supervised.name, delay)
+            supervised.is_restarting = True
+            await asyncio.sleep(delay)
+            supervised.is_restarting = False
+            delay = min(delay * 2, MAX_RESTART_DELAY)

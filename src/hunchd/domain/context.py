@@ -97,7 +97,7 @@ Tier = Literal[1, 2, 3, 4]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Piece:
+class ContextCandidate:
     """Candidate for a bundle: one content at decreasing levels of detail, longest first."""
 
     id: str
@@ -108,12 +108,12 @@ class Piece:
     reasons: tuple[str, ...] = ()
     source: Mapping[str, Any] = field(default_factory=dict)
     trust: Trust = Trust.PROJECT
-    about: tuple[str, ...] = ()  # paths it is about, so that duplicates are not both selected
+    paths: tuple[str, ...] = ()  # paths it is about, so that duplicates are not both selected
     rank: int = 0  # rank among its kind, as a tie-breaker
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Item:
+class ContextItem:
     """Candidate that was selected, at the level that fitted the budget."""
 
     id: str
@@ -138,7 +138,7 @@ class Bundle:
     token_count: int
     budget: int
     tiers: Mapping[int, int]  # tokens by tier, 1..4
-    items: tuple[Item, ...]
+    items: tuple[ContextItem, ...]
     degraded: tuple[str, ...] = ()
     prefetched: bool = False
     etag: str = ""

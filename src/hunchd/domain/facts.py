@@ -24,17 +24,17 @@ OWN_ROOTS: Final = ("/profile/", "/reference/", "/insights/")  # documents that 
 ABOUT_USER: Final = ("identity", "preference")  # categories of facts that hold in every project
 CATEGORIES: Final = ("identity", "preference", "constraint", "instruction", "decision", "convention")
 # Facts below these limits are discarded as guesses or trivia.
-LEAST_CONFIDENCE: Final = 0.4
-LEAST_IMPORTANCE: Final = 0.2
-_SAME: Final = 1e-9  # tolerance when comparing confidences
-_VERSION: Final = re.compile(r"(?:>=\s*)?v?(\d+(?:\.\d+)*)(?:\+|\s+or newer)?")
-_CLOCK_WRONG: Final = timedelta(hours=1)  # more than clocks of one machine can drift apart
-_ENDED: Final = "ended_otherwise"  # source field: values of `valid_to` before cuts, newest last
-_MOVED: Final = "moved_from"  # link type: from a moved memory to its former slot
-_WITHDRAWN: Final = "withdrawn"  # source field: the value was withdrawn without a replacement
+MIN_CONFIDENCE: Final = 0.4
+MIN_IMPORTANCE: Final = 0.2
+_CONFIDENCE_TOLERANCE: Final = 1e-9  # tolerance when comparing confidences
+_VERSION_PATTERN: Final = re.compile(r"(?:>=\s*)?v?(\d+(?:\.\d+)*)(?:\+|\s+or newer)?")
+_MAX_CLOCK_DRIFT: Final = timedelta(hours=1)  # more than clocks of one machine can drift apart
+_PREVIOUS_ENDS_FIELD: Final = "ended_otherwise"  # source field: values of `valid_to` before cuts, newest last
+_MOVED_FROM_LINK: Final = "moved_from"  # link type: from a moved memory to its former slot
+_WITHDRAWN_FIELD: Final = "withdrawn"  # source field: the value was withdrawn without a replacement
 
 
-class Verdict(StrEnum):
+class ClaimOutcome(StrEnum):
     """Outcome of a claim."""
 
     NEW = "new"
@@ -46,7 +46,7 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class MemoryChange:
     """Atomic set of memories to write and ids to delete, all of one project."""
 
     memories: tuple[Memory, ...] = ()
@@ -56,33 +56,33 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Ruling:
+class ClaimResolution:
     """Result of resolving a claim.
 
     `memory` is the claim as it is stored; `compared_with` the value that it was compared with, if that differs.
     """
 
-    verdict: Verdict
+    verdict: ClaimOutcome
     memory: Memory
-    change: Change
-    against: Memory | None = None
+    change: MemoryChange
+    compared_with: Memory | None = None
     conflicting: bool = False  # same confidence, other source: a person should decide
 
 
-def place_id(*, project: str | None, scope: Scope, category: str | None, key: str, branch: str | None = None) -> str:
+def slot_id(*, project: str | None, scope: Scope, category: str | None, key: str, branch: str | None = None) -> str:
     """Return the id under which the value of a slot is stored."""
-    place = "\x1f".join((project or "", "fact", str(scope), category or "", normal_key(key), branch or ""))
+    place = "\x1f".join((project or "", "fact", str(scope), category or "", normalize_key(key), branch or ""))
     return "m" + blake2b(place.encode("utf-8", "surrogatepass"), digest_size=10).hexdigest()
 
 
-def place_of(memory: Memory) -> str | None:
+def slot_of(memory: Memory) -> str | None:
     """Return the slot id of a memory.
 
     Returns None if it is not a fact with a key.
     """
     if memory.kind is not Kind.FACT or not memory.key:
         return None
-    return place_id(
+    return slot_id(
         project=memory.project,
         scope=memory.scope,
         category=memory.category,
@@ -91,12 +91,12 @@ def place_of(memory: Memory) -> str | None:
     )
 
 
-def normal_key(key: str) -> str:
+def normalize_key(key: str) -> str:
     """Normalize a key: ignore case, white space and the Unicode form of accents."""
     return " ".join(unicodedata.normalize("NFC", key.casefold()).split())
 
 
-def same_value(one: Memory, other: Memory) -> bool:
+def is_same_value(one: Memory, other: Memory) -> bool:
     """Return True if two facts state the same value.
 
     Case and white space are ignored. A fact without a value is compared by its text.
@@ -106,27 +106,27 @@ def same_value(one: Memory, other: Memory) -> bool:
 
 
 # Keys of a choice between two values: they can be reversed.
-_CHOICES: Final = ("in place of ", "name of ")
+_CHOICE_PREFIXES: Final = ("in place of ", "name of ")
 
 
-def turned_round(claim: Memory) -> Memory | None:
+def reverse_choice(claim: Memory) -> Memory | None:
     """Return the reverse of a choice.
 
     Returns None if `claim` is not a choice. The reverse of "pnpm in place of npm" is "npm in place of pnpm", without
     anything else that the claim says. It can no longer hold.
     """
-    head = next((head for head in _CHOICES if (claim.key or "").startswith(head)), None)
+    head = next((head for head in _CHOICE_PREFIXES if (claim.key or "").startswith(head)), None)
     if head is None or not claim.key or not claim.value:
         return None
     return replace(claim, key=f"{head}{claim.value}", value=claim.key.removeprefix(head))
 
 
-def since(memory: Memory) -> datetime:
+def get_valid_from(memory: Memory) -> datetime:
     """Return the time at which a memory began to be valid."""
     return memory.valid_from or memory.at
 
 
-def voice_of(memory: Memory) -> str:
+def get_source_name(memory: Memory) -> str:
     """Return the source that states a memory: the user, one file, or the history.
 
     A source may change its statement without contradicting anybody.
@@ -139,18 +139,18 @@ def voice_of(memory: Memory) -> str:
     return str(source.get("type") or "")
 
 
-def valid_at(memory: Memory, moment: datetime) -> bool:
-    return since(memory) <= moment and (memory.valid_to is None or moment < memory.valid_to)
+def is_valid_at(memory: Memory, moment: datetime) -> bool:
+    return get_valid_from(memory) <= moment and (memory.valid_to is None or moment < memory.valid_to)
 
 
-class Lasting(Protocol):
+class HasValidTo(Protocol):
     """Memory, or a view of one, that has an end of validity."""
 
     @property
     def valid_to(self) -> datetime | None: ...
 
 
-def is_over(memory: Lasting, now: datetime) -> bool:
+def is_over(memory: HasValidTo, now: datetime) -> bool:
     """Return True if its validity has ended.
 
     The status may say otherwise until the next nightly run.
@@ -173,71 +173,71 @@ def is_shown_in_projects(memory: Memory) -> bool:
     return memory.kind is Kind.DOCUMENT and (memory.key or "").startswith(OWN_ROOTS)
 
 
-def is_told(memory: Memory, now: datetime) -> bool:
+def is_presentable(memory: Memory, now: datetime) -> bool:
     """Return True if the memory may be presented as valid at `now`.
 
     It must not be over, and must not have been stated for a future time. A statement recorded while a clock ran
     ahead (a
     committer's or ours) counts from the time that clock showed.
     """
-    return not is_over(memory, now) and since(memory) <= max(now, memory.at, memory.updated)
+    return not is_over(memory, now) and get_valid_from(memory) <= max(now, memory.at, memory.updated)
 
 
-def holding(family: Iterable[Memory], moment: datetime) -> Memory | None:
+def find_valid_version(family: Iterable[Memory], moment: datetime) -> Memory | None:
     """Return the value of a slot that was valid at `moment`, or None."""
-    stated = (one for one in family if one.status in (Status.ACTIVE, Status.SUPERSEDED) and valid_at(one, moment))
-    return max(stated, key=since, default=None)
+    valid = (one for one in family if one.status in (Status.ACTIVE, Status.SUPERSEDED) and is_valid_at(one, moment))
+    return max(valid, key=get_valid_from, default=None)
 
 
-def ruled(claim: Memory, head: Memory | None, earlier: Sequence[Memory], now: datetime) -> Ruling:
+def resolve_claim(claim: Memory, head: Memory | None, earlier: Sequence[Memory], now: datetime) -> ClaimResolution:
     """Resolve `claim` against `head`, the current value of its slot.
 
     The id of `claim` is that of its slot. `earlier` are the values before the head, in any order; they matter only
     to a
     claim about the time before it.
     """
-    begins = since(claim) if claim.valid_to is None else min(since(claim), claim.valid_to)  # it ended before
+    begins = get_valid_from(claim) if claim.valid_to is None else min(get_valid_from(claim), claim.valid_to)  # it ended before
     claim = replace(claim, valid_from=begins, status=Status.ACTIVE, supersedes=None, superseded_by=None)
     if head is None:
-        return Ruling(Verdict.NEW, claim, Change((claim,), project=claim.project))
+        return ClaimResolution(ClaimOutcome.NEW, claim, MemoryChange((claim,), project=claim.project))
     if head.status is Status.ARCHIVED:
-        aside = replace(head, id=version_id(head, "undone", now.isoformat()), ref=None)
-        return Ruling(Verdict.NEW, claim, Change((aside, claim), project=claim.project))
-    head = _not_ahead(head, claim, now)
-    if since(claim) < since(head):
-        return _inserted(claim, head, earlier, now)
-    if not _holds_at(head, since(claim)):
-        return _succeeded(Verdict.NEW, claim, head, now)
-    if same_value(claim, head):
-        return _confirmed(claim, head, now)
-    if claim.confidence < head.confidence - _SAME:
-        return _rejected(claim, head, now)
-    if claim.valid_to is not None and claim.valid_to <= now and _holds_at(head, now):
-        return _between(claim, head, claim.valid_to, now)
-    equal = abs(claim.confidence - head.confidence) <= _SAME
-    conflicting = equal and voice_of(claim) != voice_of(head) and not _agree(claim, head)
-    return replace(_succeeded(Verdict.REPLACED, claim, head, now), conflicting=conflicting)
+        archived = replace(head, id=version_id(head, "undone", now.isoformat()), ref=None)
+        return ClaimResolution(ClaimOutcome.NEW, claim, MemoryChange((archived, claim), project=claim.project))
+    head = _clamp_future_start(head, claim, now)
+    if get_valid_from(claim) < get_valid_from(head):
+        return _resolve_inserted(claim, head, earlier, now)
+    if not _is_active_at(head, get_valid_from(claim)):
+        return _resolve_succeeded(ClaimOutcome.NEW, claim, head, now)
+    if is_same_value(claim, head):
+        return _resolve_confirmed(claim, head, now)
+    if claim.confidence < head.confidence - _CONFIDENCE_TOLERANCE:
+        return _resolve_rejected(claim, head, now)
+    if claim.valid_to is not None and claim.valid_to <= now and _is_active_at(head, now):
+        return _resolve_between(claim, head, claim.valid_to, now)
+    equal = abs(claim.confidence - head.confidence) <= _CONFIDENCE_TOLERANCE
+    conflicting = equal and get_source_name(claim) != get_source_name(head) and not _is_same_version(claim, head)
+    return replace(_resolve_succeeded(ClaimOutcome.REPLACED, claim, head, now), conflicting=conflicting)
 
 
-def _agree(one: Memory, other: Memory) -> bool:
+def _is_same_version(one: Memory, other: Memory) -> bool:
     """Return True if two values name the same version, as exact or minimum."""
-    versions = [_VERSION.fullmatch((fact.value or "").strip()) for fact in (one, other)]
-    named = {version[1] if version else None for version in versions}
-    return None not in named and len(named) == 1
+    versions = [_VERSION_PATTERN.fullmatch((fact.value or "").strip()) for fact in (one, other)]
+    version_names = {version[1] if version else None for version in versions}
+    return None not in version_names and len(version_names) == 1
 
 
-def _not_ahead(head: Memory, claim: Memory, now: datetime) -> Memory:
+def _clamp_future_start(head: Memory, claim: Memory, now: datetime) -> Memory:
     """Return `head` with its start moved back if it lies in the future.
 
     A value recorded while the clock ran ahead holds until the next claim, not until the clock reaches that time.
     """
-    if head.created - now < _CLOCK_WRONG:
+    if head.created - now < _MAX_CLOCK_DRIFT:
         return head
-    begins = since(claim) if now - since(claim) < _CLOCK_WRONG else now
-    return replace(head, valid_from=min(since(head), begins))
+    begins = get_valid_from(claim) if now - get_valid_from(claim) < _MAX_CLOCK_DRIFT else now
+    return replace(head, valid_from=min(get_valid_from(head), begins))
 
 
-def moved(memory: Memory, changed: Memory, head: Memory | None, now: datetime) -> tuple[Memory, Change]:
+def move_fact(memory: Memory, replacement: Memory, head: Memory | None, now: datetime) -> tuple[Memory, MemoryChange]:
     """Move `memory` to the slot of `replacement`, where `head` is stored.
 
     The owner stated where it belongs, so it holds there however confident `head` is. It is a step of its own even
@@ -245,117 +245,117 @@ def moved(memory: Memory, changed: Memory, head: Memory | None, now: datetime) -
     `head` says the same, so that it can be undone. Returns the new value and the change.
     """
     ends = now if memory.valid_to is None else min(now, memory.valid_to)
-    old = _cut(replace(memory, status=Status.SUPERSEDED, superseded_by=changed.id, ref=None, updated=now), ends)
-    surest = max(changed.confidence, head.confidence if head is not None else 0.0)
-    links = (*memory.links, {"type": _MOVED, "ref": memory.id})
-    claim = replace(changed, confidence=surest, valid_from=now, created=now, links=links, supersedes=None)
-    if head is not None and head.status is not Status.ARCHIVED and same_value(claim, head):
-        there = _succeeded(Verdict.REPLACED, claim, head, now)
+    old = _cut_validity(replace(memory, status=Status.SUPERSEDED, superseded_by=replacement.id, ref=None, updated=now), ends)
+    surest = max(replacement.confidence, head.confidence if head is not None else 0.0)
+    links = (*memory.links, {"type": _MOVED_FROM_LINK, "ref": memory.id})
+    claim = replace(replacement, confidence=surest, valid_from=now, created=now, links=links, supersedes=None)
+    if head is not None and head.status is not Status.ARCHIVED and is_same_value(claim, head):
+        there = _resolve_succeeded(ClaimOutcome.REPLACED, claim, head, now)
     else:
-        there = ruled(claim, head, (), now)
-    return there.memory, Change((old, *there.change.memories), project=memory.project)
+        there = resolve_claim(claim, head, (), now)
+    return there.memory, MemoryChange((old, *there.change.memories), project=memory.project)
 
 
-def moved_from(head: Memory) -> str | None:
+def find_origin_id(head: Memory) -> str | None:
     """Return the id from which `head` was last moved to its slot, or None."""
-    return next((link["ref"] for link in reversed(head.links) if link.get("type") == _MOVED), None)
+    return next((link["ref"] for link in reversed(head.links) if link.get("type") == _MOVED_FROM_LINK), None)
 
 
-def moved_back(old: Memory, head: Memory, before: Memory | None, now: datetime) -> Memory | None:
+def undo_move(old: Memory, head: Memory, before: Memory | None, now: datetime) -> Memory | None:
     """Restore `old` if the last step in the slot of `head` moved it there.
 
     `before` is the value that `head` followed. Returns None if the last step was something else.
     """
-    if old.superseded_by != head.id or old.id != moved_from(head):
+    if old.superseded_by != head.id or old.id != find_origin_id(head):
         return None
-    if before is not None and old.valid_to is not None and since(before) >= old.valid_to:
+    if before is not None and old.valid_to is not None and get_valid_from(before) >= old.valid_to:
         return None
-    return brought_back(replace(old, ref=head.ref), now)
+    return reactivate(replace(old, ref=head.ref), now)
 
 
-def brought_back(old: Memory, now: datetime) -> Memory:
+def reactivate(old: Memory, now: datetime) -> Memory:
     """Reactivate a superseded memory with its original end of validity."""
-    return _uncut(replace(old, status=Status.ACTIVE, superseded_by=None, updated=now))
+    return _restore_validity(replace(old, status=Status.ACTIVE, superseded_by=None, updated=now))
 
 
-def contested(claim: Memory, head: Memory, now: datetime) -> Ruling:
+def resolve_as_conflict(claim: Memory, head: Memory, now: datetime) -> ClaimResolution:
     """Store `claim` beside the current value as a conflict, whatever its confidence."""
-    claim = replace(claim, valid_from=since(claim), supersedes=None, superseded_by=None)
-    return replace(_rejected(claim, head, now), conflicting=True)
+    claim = replace(claim, valid_from=get_valid_from(claim), supersedes=None, superseded_by=None)
+    return replace(_resolve_rejected(claim, head, now), conflicting=True)
 
 
-def revised(head: Memory, changed: Memory, now: datetime) -> Change:
+def revise_fact(head: Memory, replacement: Memory, now: datetime) -> MemoryChange:
     """Replace the content of `head` with `replacement` and keep the old version.
 
     The old version is stored with its validity period.
     """
-    stated = changed.valid_from if changed.valid_from != head.valid_from else None
-    begins = stated or max(now, since(head))
-    if changed.valid_to is not None and changed.valid_to <= begins:  # over by now, so it describes the past period
-        begins = since(head)
-    before = retired(head, max(begins, since(head)), now)
-    after = replace(changed, id=head.id, supersedes=before.id, superseded_by=None, valid_from=begins, updated=now)
-    return Change((before, after), project=head.project)
+    stated_start = replacement.valid_from if replacement.valid_from != head.valid_from else None
+    begins = stated_start or max(now, get_valid_from(head))
+    if replacement.valid_to is not None and replacement.valid_to <= begins:  # over by now, so it describes the past period
+        begins = get_valid_from(head)
+    before = retire_version(head, max(begins, get_valid_from(head)), now)
+    after = replace(replacement, id=head.id, supersedes=before.id, superseded_by=None, valid_from=begins, updated=now)
+    return MemoryChange((before, after), project=head.project)
 
 
-def undone(head: Memory, before: Memory | None, now: datetime) -> tuple[Memory, Change]:
+def undo_last_step(head: Memory, before: Memory | None, now: datetime) -> tuple[Memory, MemoryChange]:
     """Undo the last step of `head`: the value before it holds again.
 
     Without an earlier value, nothing holds. What is undone is kept as archived, for later inspection.
     """
-    if head.source.get(_WITHDRAWN):
-        restored = _uncut(replace(head, status=Status.ACTIVE, updated=now))
-        source = {name: told for name, told in restored.source.items() if name != _WITHDRAWN}
-        restored = replace(restored, source=source)
-        return restored, Change((restored,), project=head.project)
+    if head.source.get(_WITHDRAWN_FIELD):
+        result = _restore_validity(replace(head, status=Status.ACTIVE, updated=now))
+        source = {name: field_value for name, field_value in result.source.items() if name != _WITHDRAWN_FIELD}
+        result = replace(result, source=source)
+        return result, MemoryChange((result,), project=head.project)
     if before is None:
-        nothing = replace(head, status=Status.ARCHIVED, valid_to=since(head), updated=now)
-        return nothing, Change((nothing,), project=head.project)
+        nothing = replace(head, status=Status.ARCHIVED, valid_to=get_valid_from(head), updated=now)
+        return nothing, MemoryChange((nothing,), project=head.project)
     if not _is_version(before, head):  # an independent memory with its own id
-        gone = replace(head, status=Status.ARCHIVED, supersedes=None, valid_to=since(head), updated=now)
-        back = brought_back(before, now)
-        return back, Change((gone, back), project=head.project)
-    aside = replace(
+        archived = replace(head, status=Status.ARCHIVED, supersedes=None, valid_to=get_valid_from(head), updated=now)
+        back = reactivate(before, now)
+        return back, MemoryChange((archived, back), project=head.project)
+    archived = replace(
         head,
         id=version_id(head, "undone", now.isoformat()),
         ref=None,
         status=Status.ARCHIVED,
         supersedes=None,
         superseded_by=None,
-        valid_to=since(head),
+        valid_to=get_valid_from(head),
         links=(*head.links, {"type": "undone", "ref": head.id}),
         updated=now,
     )
-    was_cut = before.valid_to == since(head)
-    status = Status.SUPERSEDED if before.source.get(_WITHDRAWN) else Status.ACTIVE
-    restored = replace(before, id=head.id, ref=head.ref, status=status, superseded_by=None, updated=now)
+    was_cut = before.valid_to == get_valid_from(head)
+    status = Status.SUPERSEDED if before.source.get(_WITHDRAWN_FIELD) else Status.ACTIVE
+    result = replace(before, id=head.id, ref=head.ref, status=status, superseded_by=None, updated=now)
     if was_cut:
-        restored = _uncut(restored)
-    return restored, Change((aside, restored), (before.id,), head.project)
+        result = _restore_validity(result)
+    return result, MemoryChange((archived, result), (before.id,), head.project)
 
 
-def withdrawn(head: Memory, now: datetime) -> Change:
+def withdraw_fact(head: Memory, now: datetime) -> MemoryChange:
     """End the validity of `head` now: no source states it any more."""
-    gone = _cut(replace(head, status=Status.SUPERSEDED, updated=now), max(now, since(head)))
-    gone = replace(gone, source={**gone.source, _WITHDRAWN: True})
-    return Change((gone,), project=head.project)
+    ended_head = _cut_validity(replace(head, status=Status.SUPERSEDED, updated=now), max(now, get_valid_from(head)))
+    ended_head = replace(ended_head, source={**ended_head.source, _WITHDRAWN_FIELD: True})
+    return MemoryChange((ended_head,), project=head.project)
 
 
-def retired(memory: Memory, ends: datetime, now: datetime) -> Memory:
+def retire_version(memory: Memory, ends: datetime, now: datetime) -> Memory:
     """Return a memory as an old version that ends at `ends`.
 
     It gets an id of its own.
     """
-    kept = replace(
+    old_version = replace(
         memory,
         id=version_id(memory),
         ref=None,
         status=memory.status if memory.status is Status.ARCHIVED else Status.SUPERSEDED,
         superseded_by=memory.id,
-        valid_from=since(memory),
+        valid_from=get_valid_from(memory),
         updated=now,
     )
-    return kept if memory.valid_to is not None and memory.valid_to < ends else _cut(kept, ends)
+    return old_version if memory.valid_to is not None and memory.valid_to < ends else _cut_validity(old_version, ends)
 
 
 def version_id(memory: Memory, *more: str) -> str:
@@ -364,8 +364,8 @@ def version_id(memory: Memory, *more: str) -> str:
     The hash covers the content and its start of validity, so the same version has the same id.
     """
     place = memory.id.partition(".")[0]
-    told = (since(memory).isoformat(), memory.updated.isoformat(), memory.value or "", memory.content, *more)
-    return f"{place}.{blake2b(chr(31).join(told).encode('utf-8', 'surrogatepass'), digest_size=6).hexdigest()}"
+    hash_parts = (get_valid_from(memory).isoformat(), memory.updated.isoformat(), memory.value or "", memory.content, *more)
+    return f"{place}.{blake2b(chr(31).join(hash_parts).encode('utf-8', 'surrogatepass'), digest_size=6).hexdigest()}"
 
 
 def _is_version(one: Memory, head: Memory) -> bool:
@@ -376,76 +376,76 @@ def _is_version(one: Memory, head: Memory) -> bool:
     return one.id.partition(".")[0] == head.id.partition(".")[0]
 
 
-def chain(head: Memory, family: Mapping[str, Memory]) -> list[Memory]:
+def list_versions(head: Memory, family: Mapping[str, Memory]) -> list[Memory]:
     """Return the head and its earlier versions, newest first."""
-    versions, seen = [head], {head.id}
-    while (before := versions[-1].supersedes) is not None and before in family and before not in seen:
-        seen.add(before)
+    versions, seen_ids = [head], {head.id}
+    while (before := versions[-1].supersedes) is not None and before in family and before not in seen_ids:
+        seen_ids.add(before)
         versions.append(family[before])
     return versions
 
 
-def without(head: Memory, family: Mapping[str, Memory], gone: Container[str], now: datetime) -> Change | None:
+def remove_versions(head: Memory, family: Mapping[str, Memory], removed_ids: Container[str], now: datetime) -> MemoryChange | None:
     """Remove the versions with ids in `removed_ids` from the history of `head`.
 
     The result is as if nobody had stated them: each remaining version follows the one before it, and the newest
     becomes
     current if the current one goes. Returns None if that changes nothing.
     """
-    versions = chain(head, family)
-    left = [place for place, one in enumerate(versions) if one.id not in gone]
-    if not left or len(left) == len(versions):
+    versions = list_versions(head, family)
+    remaining = [place for place, one in enumerate(versions) if one.id not in removed_ids]
+    if not remaining or len(remaining) == len(versions):
         return None
-    newest, moved = versions[left[0]], left[0] > 0
-    told: list[Memory] = []
-    for place in left:
-        one, newer = versions[place], told[-1] if told else None
-        if place and versions[place - 1].id in gone:
-            one = _followed(one, versions[place - 1], newer)
+    newest, has_head_moved = versions[remaining[0]], remaining[0] > 0
+    relinked: list[Memory] = []
+    for place in remaining:
+        one, newer = versions[place], relinked[-1] if relinked else None
+        if place and versions[place - 1].id in removed_ids:
+            one = _relink_follower(one, versions[place - 1], newer)
         if newer is None:
-            one = replace(one, id=head.id, superseded_by=None if moved else one.superseded_by)
+            one = replace(one, id=head.id, superseded_by=None if has_head_moved else one.superseded_by)
         else:
-            told[-1] = replace(newer, supersedes=one.id)
-            if one.superseded_by is None or one.superseded_by in gone or one.superseded_by == newest.id:
+            relinked[-1] = replace(newer, supersedes=one.id)
+            if one.superseded_by is None or one.superseded_by in removed_ids or one.superseded_by == newest.id:
                 one = replace(one, superseded_by=head.id)
-        told.append(one)
-    told[-1] = replace(told[-1], supersedes=None)
-    changed = tuple(replace(one, updated=now) for one in told if one != family.get(one.id))
-    return Change(changed, (newest.id,) if moved else (), head.project)
+        relinked.append(one)
+    relinked[-1] = replace(relinked[-1], supersedes=None)
+    changed_memories = tuple(replace(one, updated=now) for one in relinked if one != family.get(one.id))
+    return MemoryChange(changed_memories, (newest.id,) if has_head_moved else (), head.project)
 
 
-def _followed(memory: Memory, gone: Memory, newer: Memory | None) -> Memory:
+def _relink_follower(memory: Memory, removed: Memory, newer: Memory | None) -> Memory:
     """Return `memory` as if `newer` had followed it instead of `removed`.
 
     `newer` None means that nothing followed it.
     """
-    withdrawn = bool(memory.source.get(_WITHDRAWN))
-    if memory.valid_to == since(gone) and not withdrawn:
-        memory = _uncut(memory)
-        if newer is not None and (memory.valid_to is None or memory.valid_to >= since(newer)):
-            memory = _cut(memory, since(newer))
-    if newer is None and memory.status is Status.SUPERSEDED and not withdrawn:
+    is_withdrawn = bool(memory.source.get(_WITHDRAWN_FIELD))
+    if memory.valid_to == get_valid_from(removed) and not is_withdrawn:
+        memory = _restore_validity(memory)
+        if newer is not None and (memory.valid_to is None or memory.valid_to >= get_valid_from(newer)):
+            memory = _cut_validity(memory, get_valid_from(newer))
+    if newer is None and memory.status is Status.SUPERSEDED and not is_withdrawn:
         return replace(memory, status=Status.ACTIVE)
     return memory
 
 
-def _holds_at(head: Memory, moment: datetime) -> bool:
+def _is_active_at(head: Memory, moment: datetime) -> bool:
     return head.status is Status.ACTIVE and (head.valid_to is None or moment < head.valid_to)
 
 
-def _confirmed(claim: Memory, head: Memory, now: datetime) -> Ruling:
+def _resolve_confirmed(claim: Memory, head: Memory, now: datetime) -> ClaimResolution:
     """Resolve a claim that states the current value again.
 
     A more confident source is quoted from then on: a manifest instead of an old commit.
     """
-    surer_voice = claim.confidence > head.confidence + _SAME
-    says_more = claim.content != head.content and (voice_of(claim) == voice_of(head) or surer_voice)
-    if claim.confidence <= head.confidence + _SAME and not (says_more and claim.confidence >= head.confidence):
-        return Ruling(Verdict.SAME, head, Change(project=head.project), head)
+    surer_voice = claim.confidence > head.confidence + _CONFIDENCE_TOLERANCE
+    says_more = claim.content != head.content and (get_source_name(claim) == get_source_name(head) or surer_voice)
+    if claim.confidence <= head.confidence + _CONFIDENCE_TOLERANCE and not (says_more and claim.confidence >= head.confidence):
+        return ClaimResolution(ClaimOutcome.SAME, head, MemoryChange(project=head.project), head)
     surer = replace(head, confidence=claim.confidence, importance=max(head.importance, claim.importance), updated=now)
     if not says_more:
-        return Ruling(Verdict.CONFIRMED, surer, Change((surer,), project=head.project), head)
-    retold = replace(
+        return ClaimResolution(ClaimOutcome.CONFIRMED, surer, MemoryChange((surer,), project=head.project), head)
+    reworded = replace(
         surer,
         content=claim.content,
         title=claim.title,
@@ -454,78 +454,78 @@ def _confirmed(claim: Memory, head: Memory, now: datetime) -> Ruling:
         trust=claim.trust,
         artifacts=claim.artifacts,
     )
-    change = revised(head, retold, now)
-    return Ruling(Verdict.CONFIRMED, change.memories[-1], change, head)
+    change = revise_fact(head, reworded, now)
+    return ClaimResolution(ClaimOutcome.CONFIRMED, change.memories[-1], change, head)
 
 
-def _succeeded(verdict: Verdict, claim: Memory, head: Memory, now: datetime) -> Ruling:
-    before = retired(head, since(claim), now)
+def _resolve_succeeded(verdict: ClaimOutcome, claim: Memory, head: Memory, now: datetime) -> ClaimResolution:
+    before = retire_version(head, get_valid_from(claim), now)
     after = replace(claim, supersedes=before.id)
-    return Ruling(verdict, after, Change((before, after), project=claim.project), before)
+    return ClaimResolution(verdict, after, MemoryChange((before, after), project=claim.project), before)
 
 
-def _rejected_id(claim: Memory) -> str:
+def _build_rejected_id(claim: Memory) -> str:
     """Return an id that is the same for a repeated claim of one source."""
-    told = chr(31).join(("rejected", voice_of(claim), claim.value or "", claim.content))
-    return f"{claim.id}.{blake2b(told.encode('utf-8', 'surrogatepass'), digest_size=6).hexdigest()}"
+    hash_input = chr(31).join(("rejected", get_source_name(claim), claim.value or "", claim.content))
+    return f"{claim.id}.{blake2b(hash_input.encode('utf-8', 'surrogatepass'), digest_size=6).hexdigest()}"
 
 
-def _rejected(claim: Memory, against: Memory, now: datetime) -> Ruling:
-    kept = replace(
+def _resolve_rejected(claim: Memory, against: Memory, now: datetime) -> ClaimResolution:
+    rejected_claim = replace(
         claim,
-        id=_rejected_id(claim),
+        id=_build_rejected_id(claim),
         ref=None,
         status=Status.ARCHIVED,
         links=(*claim.links, {"type": "rejected_for", "ref": against.id}),
         updated=now,
     )
-    return Ruling(Verdict.REJECTED, kept, Change((kept,), project=claim.project), against)
+    return ClaimResolution(ClaimOutcome.REJECTED, rejected_claim, MemoryChange((rejected_claim,), project=claim.project), against)
 
 
-def _inserted(claim: Memory, head: Memory, earlier: Sequence[Memory], now: datetime) -> Ruling:
+def _resolve_inserted(claim: Memory, head: Memory, earlier: Sequence[Memory], now: datetime) -> ClaimResolution:
     """Insert a claim about the time before the head.
 
     It takes what is left of that time, if its confidence suffices.
     """
-    versions = chain(head, {one.id: one for one in earlier})
-    place = next(index for index in range(len(versions)) if _is_last_after(versions, index, since(claim)))
-    following = versions[place]
-    covering = versions[place + 1] if place + 1 < len(versions) else None
-    covered = covering is not None and covering.status is not Status.ARCHIVED and valid_at(covering, since(claim))
-    covered = covered and claim.valid_to != since(claim)  # a claim with an empty period replaces nothing
-    if covering is not None and covered:
-        if same_value(claim, covering):
-            return Ruling(Verdict.SAME, covering, Change(project=claim.project), covering)
-        if claim.confidence < covering.confidence - _SAME:
-            return _rejected(claim, covering, now)
-    ends = since(following)
-    if covering is not None and covered and covering.valid_to is not None:
-        ends = min(ends, covering.valid_to)
+    versions = list_versions(head, {one.id: one for one in earlier})
+    place = next(index for index in range(len(versions)) if _is_last_after(versions, index, get_valid_from(claim)))
+    next_version = versions[place]
+    previous_version = versions[place + 1] if place + 1 < len(versions) else None
+    is_covered = previous_version is not None and previous_version.status is not Status.ARCHIVED and is_valid_at(previous_version, get_valid_from(claim))
+    is_covered = is_covered and claim.valid_to != get_valid_from(claim)  # a claim with an empty period replaces nothing
+    if previous_version is not None and is_covered:
+        if is_same_value(claim, previous_version):
+            return ClaimResolution(ClaimOutcome.SAME, previous_version, MemoryChange(project=claim.project), previous_version)
+        if claim.confidence < previous_version.confidence - _CONFIDENCE_TOLERANCE:
+            return _resolve_rejected(claim, previous_version, now)
+    ends = get_valid_from(next_version)
+    if previous_version is not None and is_covered and previous_version.valid_to is not None:
+        ends = min(ends, previous_version.valid_to)
     own = replace(
         claim,
         id=version_id(claim),
         ref=None,
         status=Status.SUPERSEDED,
-        supersedes=covering.id if covering is not None else None,
-        superseded_by=following.id,
+        supersedes=previous_version.id if previous_version is not None else None,
+        superseded_by=next_version.id,
     )
-    own = own if own.valid_to is not None and own.valid_to < ends else _cut(own, ends)
-    changed = [own, replace(following, supersedes=own.id, updated=now)]
-    if covering is not None:
-        behind = replace(covering, superseded_by=own.id, updated=now)
-        if covered:
-            ended_by_itself = covering.valid_to != since(following)
-            behind = _cut(behind, since(claim)) if ended_by_itself else replace(behind, valid_to=since(claim))
-        changed.append(behind)
-    return Ruling(Verdict.EARLIER, own, Change(tuple(changed), project=claim.project), covering)
+    own = own if own.valid_to is not None and own.valid_to < ends else _cut_validity(own, ends)
+    changed_memories = [own, replace(next_version, supersedes=own.id, updated=now)]
+    if previous_version is not None:
+        behind = replace(previous_version, superseded_by=own.id, updated=now)
+        if is_covered:
+            ended_by_itself = previous_version.valid_to != get_valid_from(next_version)
+            behind = _cut_validity(behind, get_valid_from(claim)) if ended_by_itself else replace(behind, valid_to=get_valid_from(claim))
+        changed_memories.append(behind)
+    return ClaimResolution(ClaimOutcome.EARLIER, own, MemoryChange(tuple(changed_memories), project=claim.project), previous_version)
 
 
-def _between(claim: Memory, head: Memory, ends: datetime, now: datetime) -> Ruling:
+def _resolve_between(claim: Memory, head: Memory, ends: datetime, now: datetime) -> ClaimResolution:
     """Insert a claim about a past period that began after the head did.
 
     The current value held before and after that period.
     """
-    before = retired(head, since(claim), now)
+    before = retire_version(head, get_valid_from(claim), now)
     own = replace(
         claim,
         id=version_id(claim),
@@ -535,28 +535,28 @@ def _between(claim: Memory, head: Memory, ends: datetime, now: datetime) -> Ruli
         superseded_by=head.id,
     )
     again = replace(head, valid_from=ends, supersedes=own.id, updated=now)
-    return Ruling(Verdict.EARLIER, own, Change((before, own, again), project=claim.project), head)
+    return ClaimResolution(ClaimOutcome.EARLIER, own, MemoryChange((before, own, again), project=claim.project), head)
 
 
 def _is_last_after(versions: Sequence[Memory], index: int, moment: datetime) -> bool:
     """Return True if this version is the first to begin after `moment`."""
-    return index + 1 == len(versions) or since(versions[index + 1]) <= moment
+    return index + 1 == len(versions) or get_valid_from(versions[index + 1]) <= moment
 
 
-def _cut(memory: Memory, ends: datetime) -> Memory:
+def _cut_validity(memory: Memory, ends: datetime) -> Memory:
     """End a memory at `ends` and record its former end.
 
     So the cut can be undone.
     """
     if memory.valid_to is None:
         return replace(memory, valid_to=ends)
-    ended = (*memory.source.get(_ENDED, ()), memory.valid_to.isoformat())
-    return replace(memory, valid_to=ends, source={**memory.source, _ENDED: list(ended)})
+    previous_ends = (*memory.source.get(_PREVIOUS_ENDS_FIELD, ()), memory.valid_to.isoformat())
+    return replace(memory, valid_to=ends, source={**memory.source, _PREVIOUS_ENDS_FIELD: list(previous_ends)})
 
 
-def _uncut(memory: Memory) -> Memory:
+def _restore_validity(memory: Memory) -> Memory:
     """Restore the end of validity from before the last cut."""
-    ended = [str(one) for one in memory.source.get(_ENDED, ())]
-    last, rest = (ended[-1], ended[:-1]) if ended else (None, [])
-    source = {name: told for name, told in memory.source.items() if name != _ENDED} | ({_ENDED: rest} if rest else {})
+    previous_ends = [str(one) for one in memory.source.get(_PREVIOUS_ENDS_FIELD, ())]
+    last, rest = (previous_ends[-1], previous_ends[:-1]) if previous_ends else (None, [])
+    source = {name: field_value for name, field_value in memory.source.items() if name != _PREVIOUS_ENDS_FIELD} | ({_PREVIOUS_ENDS_FIELD: rest} if rest else {})
     return replace(memory, valid_to=None if last is None else datetime.fromisoformat(last), source=source)

@@ -47,12 +47,12 @@ def matches(memory: Memory, filters: Filters) -> bool:
         and (filters.path_prefix is None or any(path.startswith(filters.path_prefix) for path in paths_of(memory)))
         and (filters.since is None or memory.at >= filters.since)
         and (filters.until is None or memory.at <= filters.until)
-        and (filters.as_of is None or _valid_at(memory, filters.as_of))
-        and (filters.family is None or of_family(memory.id, filters.family))
+        and (filters.as_of is None or _is_valid_at(memory, filters.as_of))
+        and (filters.family is None or is_in_family(memory.id, filters.family))
     )
 
 
-def of_family(identifier: str, family: str) -> bool:
+def is_in_family(identifier: str, family: str) -> bool:
     """Return True if an id is `family` or is stored under it."""
     return identifier == family or identifier.startswith(f"{family}.")
 
@@ -66,6 +66,6 @@ def paths_of(memory: Memory) -> tuple[str, ...]:
     return own + tuple([artifact.ref for artifact in memory.artifacts if artifact.type == "file"])
 
 
-def _valid_at(memory: Memory, moment: datetime) -> bool:
+def _is_valid_at(memory: Memory, moment: datetime) -> bool:
     begins = memory.valid_from or memory.at
     return begins <= moment and (memory.valid_to is None or moment < memory.valid_to)

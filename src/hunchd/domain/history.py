@@ -12,7 +12,7 @@ LATEST: Final = 4_102_444_800  # seconds since the epoch: the year 2100, the lat
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class PathChange:
     """Change of one path in a unit.
 
     `old_path` is set for a rename or a copy.
@@ -38,13 +38,13 @@ class Unit:
     at: int  # author time, seconds since the epoch (UTC)
     subject: str
     body: str = ""
-    changes: tuple[Change, ...] = ()
+    changes: tuple[PathChange, ...] = ()
     tags: tuple[str, ...] = ()
     branch: str = ""  # name of the merged branch, if the subject contains it
     coauthors: tuple[str, ...] = ()
 
 
-def likely(at: int) -> int:
+def clamp_author_time(at: int) -> int:
     """Clamp an author time to the valid range.
 
     Clocks of authors may be wrong, and git stores any number.
@@ -52,7 +52,7 @@ def likely(at: int) -> int:
     return min(max(at, 0), LATEST)
 
 
-def unit_from(told: Mapping[str, Any]) -> Unit:
+def unit_from_fields(raw: Mapping[str, Any]) -> Unit:
     """Build a unit from its fields, as sent between processes."""
-    lists = {name: tuple(told[name]) for name in ("parents", "tags", "coauthors")}
-    return Unit(**{**told, **lists, "changes": tuple(Change(**change) for change in told["changes"])})
+    lists = {name: tuple(raw[name]) for name in ("parents", "tags", "coauthors")}
+    return Unit(**{**raw, **lists, "changes": tuple(PathChange(**change) for change in raw["changes"])})

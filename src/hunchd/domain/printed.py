@@ -7,16 +7,16 @@ from typing import Final
 
 # Runs without blanks from this length on are shortened: no path is as long, but encoded data and minified code are.
 LONGEST_RUN: Final = 400
-_RUN = re.compile(rf"(?<!\S)\S{{{LONGEST_RUN},}}")
-_GAP = re.compile(r"[^\S\n]{100,}")
-_BLANK = re.compile(r"\n(?:[^\S\n]*\n)+")
+_RUN_PATTERN = re.compile(rf"(?<!\S)\S{{{LONGEST_RUN},}}")
+_GAP_PATTERN = re.compile(r"[^\S\n]{100,}")
+_BLANK_LINES_PATTERN = re.compile(r"\n(?:[^\S\n]*\n)+")
 
 
-def shortened(text: str) -> str:
+def shorten_runs(text: str) -> str:
     """Shorten parts of `text` on which a regular expression backtracks quadratically.
 
     Keeps one of several blank lines, and both ends of a run of characters that is longer than any path.
     """
     half = LONGEST_RUN // 2
-    ends = _RUN.sub(lambda run: f"{run[0][:half]} … {run[0][-half:]}", _BLANK.sub("\n\n", text))
-    return _GAP.sub("  ", ends)
+    ends = _RUN_PATTERN.sub(lambda run: f"{run[0][:half]} … {run[0][-half:]}", _BLANK_LINES_PATTERN.sub("\n\n", text))
+    return _GAP_PATTERN.sub("  ", ends)

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Any, Literal
 
 
-class Event(StrEnum):
+class MessageType(StrEnum):
     """Type of a session's message."""
 
     USER = "user_message"
@@ -25,7 +25,7 @@ class Message:
 
     number: int  # position in the log, from 1
     id: str  # of its memory
-    event: Event
+    event: MessageType
     text: str
     at: datetime
     tokens: int
@@ -46,7 +46,7 @@ class Turn:
 
     @property
     def by_user(self) -> bool:
-        return self.messages[0].event is Event.USER
+        return self.messages[0].event is MessageType.USER
 
     @property
     def tokens(self) -> int:
@@ -58,18 +58,18 @@ def message_ref(session: str, number: int) -> str:
     return f"session:{session}:{number}"
 
 
-def refs_beside(ref: str | None, reach: int) -> list[str]:
+def neighbour_refs(ref: str | None, reach: int) -> list[str]:
     """Return the refs of up to `reach` messages before and after a message.
 
     Empty if `ref` is not the ref of a message.
     """
-    if (place := place_in_session(ref)) is None:
+    if (place := parse_message_ref(ref)) is None:
         return []
     session, at = place
-    return [f"{session}:{other}" for other in around(at, reach) if other != at]
+    return [f"{session}:{other}" for other in neighbour_numbers(at, reach) if other != at]
 
 
-def around(number: int, reach: int) -> range:
+def neighbour_numbers(number: int, reach: int) -> range:
     """Return the message numbers within `reach` of `number`, itself included.
 
     Numbers start at 1.
@@ -77,7 +77,7 @@ def around(number: int, reach: int) -> range:
     return range(max(1, number - reach), number + reach + 1)
 
 
-def place_in_session(ref: str | None) -> tuple[str, int] | None:
+def parse_message_ref(ref: str | None) -> tuple[str, int] | None:
     """Parse the ref of a message into session prefix and number.
 
     Returns None for any other ref.
@@ -88,24 +88,24 @@ def place_in_session(ref: str | None) -> tuple[str, int] | None:
     return session, int(number)
 
 
-def begins_turn(before: Message | None, message: Message) -> bool:
+def starts_turn(before: Message | None, message: Message) -> bool:
     """Return True if `message` starts a new turn.
 
     Each user message does, and each step of the assistant that follows a user or the results of the step before.
     """
-    if before is None or message.event is Event.USER:
+    if before is None or message.event is MessageType.USER:
         return True
-    if message.event is Event.ASSISTANT:
+    if message.event is MessageType.ASSISTANT:
         return True
-    return message.event is Event.CALL and before.event in (Event.USER, Event.RESULT, Event.SYSTEM)
+    return message.event is MessageType.CALL and before.event in (MessageType.USER, MessageType.RESULT, MessageType.SYSTEM)
 
 
-def turns_of(messages: Iterable[Message]) -> tuple[Turn, ...]:
+def group_into_turns(messages: Iterable[Message]) -> tuple[Turn, ...]:
     """Group messages into turns; none is left out."""
     turns: list[list[Message]] = []
     before: Message | None = None
     for message in messages:
-        if begins_turn(before, message):
+        if starts_turn(before, message):
             turns.append([])
         turns[-1].append(message)
         before = message
@@ -137,14 +137,14 @@ class Digest:
     points: tuple[Point, ...]
     tokens: int  # of the original turns
 
-    def joined(self, other: Digest) -> Digest:
+    def join(self, other: Digest) -> Digest:
         """Merge this digest with the one of the turns that follow."""
         return Digest(self.first, other.last, self.points + other.points, self.tokens + other.tokens)
 
 
-def joined(digests: Sequence[Digest]) -> Digest:
+def join_digests(digests: Sequence[Digest]) -> Digest:
     """Merge digests of consecutive turns into one."""
     whole = digests[0]
     for digest in digests[1:]:
-        whole = whole.joined(digest)
+        whole = whole.join(digest)
     return whole

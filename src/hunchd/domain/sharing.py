@@ -11,36 +11,36 @@ from typing import Final
 from hunchd.domain.facts import is_over
 from hunchd.domain.memory import Kind, Memory, Scope, Status, Trust
 
-FOLDER: Final = ".hunch"  # folder at the root of the repository
-SHARED: Final = "shared"  # source type of memories read from there
-KINDS: Final = (Kind.FACT, Kind.WORKFLOW)
+SHARED_FOLDER: Final = ".hunch"  # folder at the root of the repository
+SHARED_SOURCE: Final = "shared"  # source type of memories read from there
+SHARED_KINDS: Final = (Kind.FACT, Kind.WORKFLOW)
 # Subfolder of `SHARED_FOLDER` → category of its facts.
-FOLDERS: Final[dict[str, str | None]] = {
+CATEGORY_FOLDERS: Final[dict[str, str | None]] = {
     "decisions": "decision",
     "conventions": "convention",
     "constraints": "constraint",
     "instructions": "instruction",
     "facts": None,
 }
-WORKFLOWS: Final = "workflows"
-_PERSONAL: Final = ("identity", "preference")  # categories about a person
+WORKFLOWS_FOLDER: Final = "workflows"
+_PERSONAL_CATEGORIES: Final = ("identity", "preference")  # categories about a person
 
 
 def is_shared(memory: Memory) -> bool:
     """Return True if a memory was read from the repository's shared files."""
-    return memory.source.get("type") == SHARED
+    return memory.source.get("type") == SHARED_SOURCE
 
 
-def why_not(memory: Memory, *, project: str, branch: str | None, now: datetime) -> str:
+def explain_not_shared(memory: Memory, *, project: str, branch: str | None, now: datetime) -> str:
     """Return the reason why a memory is not shared with `project`, or ""."""
     source = memory.source
-    if memory.kind not in KINDS:
+    if memory.kind not in SHARED_KINDS:
         return f"its kind is {memory.kind}; only facts, decisions and workflows are shared"
     if memory.project is None or memory.scope is not Scope.PROJECT:
         return "it belongs to you, not to the project"
     if memory.project != project:
         return "it belongs to another project"
-    if memory.category in _PERSONAL:
+    if memory.category in _PERSONAL_CATEGORIES:
         return f"its category is {memory.category}, which is personal"
     if memory.status is not Status.ACTIVE or "." in memory.id or is_over(memory, now):
         return "it is no longer valid"

@@ -10,7 +10,7 @@ BY_AGENT: Final = "agent"  # source of signals from agent hooks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Event:
+class SignalBase:
     """Fields common to every signal.
 
     `project` is the absolute path of a working tree, `at` is aware (UTC).
@@ -23,29 +23,29 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FileOpened(Event):
+class FileOpened(SignalBase):
     path: str  # relative to the project root, with "/"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FileSaved(Event):
+class FileSaved(SignalBase):
     path: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FileClosed(Event):
+class FileClosed(SignalBase):
     path: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FileDeleted(Event):
+class FileDeleted(SignalBase):
     """File deletion; sent by the watcher only."""
 
     path: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FilesChanged(Event):
+class FilesChanged(SignalBase):
     """Change of many files at once: a checkout, a generator, a rescan.
 
     Sent by the watcher only. `complete` is False when there were too many to list: consumers must rescan the
@@ -58,30 +58,30 @@ class FilesChanged(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BranchCheckout(Event):
+class BranchCheckout(SignalBase):
     branch: str
     previous: str | None = None  # "from" on the wire
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Commit(Event):
+class Commit(SignalBase):
     sha: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Merge(Event):
+class Merge(SignalBase):
     sha: str | None = None
     branch: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rewrite(Event):
+class Rewrite(SignalBase):
     old: str
     new: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OperationBegan(Event):
+class OperationStarted(SignalBase):
     """Start of a rebase, merge, cherry-pick, revert or bisect.
 
     Moves of HEAD have no meaning until it ends.
@@ -91,7 +91,7 @@ class OperationBegan(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OperationEnded(Event):
+class OperationEnded(SignalBase):
     """Summary of a finished git operation.
 
     `old` and `new` are the branch's commits before and after (equal when it was aborted).
@@ -104,7 +104,7 @@ class OperationEnded(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ErrorSeen(Event):
+class ErrorReported(SignalBase):
     text: str
     command: str | None = None
     exit_code: int | None = None
@@ -113,37 +113,37 @@ class ErrorSeen(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ErrorCleared(Event):
+class ErrorCleared(SignalBase):
     text: str | None = None
     command: str | None = None
     file: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CommandFinished(Event):
+class CommandFinished(SignalBase):
     command: str
     exit_code: int
     duration_ms: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CollaboratorJoined(Event):
+class CollaboratorJoined(SignalBase):
     name: str
     email: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SessionStarted(Event):
+class SessionStarted(SignalBase):
     session: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SessionEnded(Event):
+class SessionEnded(SignalBase):
     session: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Used(Event):
+class ContextUsed(SignalBase):
     """Use of shown context: a path, or the id of a memory."""
 
     path: str | None = None
@@ -160,13 +160,13 @@ Signal = (
     | Commit
     | Merge
     | Rewrite
-    | OperationBegan
+    | OperationStarted
     | OperationEnded
-    | ErrorSeen
+    | ErrorReported
     | ErrorCleared
     | CommandFinished
     | CollaboratorJoined
     | SessionStarted
     | SessionEnded
-    | Used
+    | ContextUsed
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-SHORTEST_SUBJECT = 8  # characters; "fix", "wip" and "typo" are not descriptive
+MIN_SUBJECT_LENGTH = 8  # characters; "fix", "wip" and "typo" are not descriptive
 
 _MERGE = re.compile(
     r"merge (?:remote-tracking )?branch|merge tag|merge pull request #\d+ from|revert \"merge"
@@ -40,15 +40,15 @@ _EMPTY = re.compile(
     re.IGNORECASE,
 )
 _WORD = re.compile(r"[^\W\d_]{2,}")
-FEWEST_OF_SUBJECT = 2  # words, in scripts with spaces; a ticket number is not a word
+MIN_SUBJECT_WORDS = 2  # words, in scripts with spaces; a ticket number is not a word
 
 
-def tells(subject: str) -> bool:
+def is_descriptive(subject: str) -> bool:
     """Return True if a subject describes what was done.
 
     In scripts without spaces a single word counts as a sentence.
     """
-    if len(subject) < SHORTEST_SUBJECT or (subject.isascii() and len(_WORD.findall(subject)) < FEWEST_OF_SUBJECT):
+    if len(subject) < MIN_SUBJECT_LENGTH or (subject.isascii() and len(_WORD.findall(subject)) < MIN_SUBJECT_WORDS):
         return False
     return not any((_MERGE.match(subject), is_cosmetic(subject), _EMPTY.match(subject)))
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 from hunchd.domain.history import Unit
 from hunchd.domain.subjects import is_cosmetic
 
-LARGEST_UNIT = 30  # files; larger units are maintenance and have no predictive value
+MAX_UNIT_FILES = 30  # files; larger units are maintenance and have no predictive value
 SMALLEST_SWEEP = 6  # files; a smaller cosmetic change touches files that belong together
 
 _NUMBERS = re.compile(r"\s*(?:\((?:#|gh-|!)\d+\)|(?<!\w)(?:gh-|#|!)\d+)", re.IGNORECASE)
@@ -39,7 +39,7 @@ _FORWARD_PORT = re.compile(
 
 
 @lru_cache(maxsize=8)  # called several times for the same unit
-def plain_title(subject: str) -> str:
+def strip_issue_numbers(subject: str) -> str:
     """Strip the numbers of issues and pull requests: "Fix reload (#12)" is "Fix reload"."""
     shorter = _REFERENCE.sub("", subject)
     return re.sub(r"\s{2,}", " ", _NUMBERS.sub("", shorter)).strip(" :,-")
@@ -55,7 +55,7 @@ def is_bulk(unit: Unit) -> bool:
 
     Their files follow a schedule, not an intention.
     """
-    return bool(_BULK.search(plain_title(unit.subject)))
+    return bool(_BULK.search(strip_issue_numbers(unit.subject)))
 
 
 def is_forward_port(unit: Unit) -> bool:
@@ -63,7 +63,7 @@ def is_forward_port(unit: Unit) -> bool:
 
     Everything in it has happened before.
     """
-    return is_forward_port_subject(plain_title(unit.subject))
+    return is_forward_port_subject(strip_issue_numbers(unit.subject))
 
 
 def is_forward_port_subject(subject: str) -> bool:
@@ -73,16 +73,16 @@ def is_forward_port_subject(subject: str) -> bool:
 
 def is_work(unit: Unit) -> bool:
     """Return True if a person made this unit deliberately, with at most MAX_UNIT_FILES files."""
-    return 0 < len(unit.changes) <= LARGEST_UNIT and not (is_bot(unit) or is_bulk(unit) or is_forward_port(unit))
+    return 0 < len(unit.changes) <= MAX_UNIT_FILES and not (is_bot(unit) or is_bulk(unit) or is_forward_port(unit))
 
 
 def is_sweeping(unit: Unit) -> bool:
     """Return True if one thing was done to many files, so that their changing together means nothing."""
     changed = len(unit.changes)
-    return changed > LARGEST_UNIT or (changed >= SMALLEST_SWEEP and is_cosmetic(plain_title(unit.subject)))
+    return changed > MAX_UNIT_FILES or (changed >= SMALLEST_SWEEP and is_cosmetic(strip_issue_numbers(unit.subject)))
 
 
-def existing_paths(unit: Unit) -> tuple[str, ...]:
+def list_existing_paths(unit: Unit) -> tuple[str, ...]:
     """Return the unit's files that existed before it, under their names at that time."""
     olds = (change.old_path or change.path for change in unit.changes if change.status in "MDRT")
     return tuple(dict.fromkeys(olds))

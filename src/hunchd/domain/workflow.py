@@ -7,7 +7,7 @@ from typing import Literal
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class WorkflowStep:
     """Single command of a workflow.
 
     In the `template` values are placeholders (`git commit -m <msg>`); `command` is the last one given, or the one in a
@@ -21,7 +21,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class CommandRun:
     """Finished command with the circumstances in which it ran."""
 
     at: float  # seconds since the epoch
@@ -45,7 +45,7 @@ class Trigger:
     usual: float = 0.0  # share among all commands
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         match self.cause:
             case "after":
                 return f"after {self.value}"
@@ -71,7 +71,7 @@ class Workflow:
     """Steps that belong together: a script, or a habit that was observed `runs` times."""
 
     name: str
-    steps: tuple[Step, ...]
+    steps: tuple[WorkflowStep, ...]
     origin: Literal["habit", "script", "ci", "hook"]
     triggers: tuple[Trigger, ...] = ()
     path: str = ""  # of the defining file

@@ -7,5 +7,5 @@ from __future__ import annotations
 
 from typing import Final
 
-MODEL: Final = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"  # of the installed package
-ENTAILMENT: Final = "04013acba6f7777199218f30512aedf31a90a48710f04d219ca94bec8cc1a6a9"
+MODEL_DIGEST: Final = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"  # of the installed package
+ENTAILMENT_DIGEST: Final = "04013acba6f7777199218f30512aedf31a90a48710f04d219ca94bec8cc1a6a9"

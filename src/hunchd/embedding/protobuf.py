@@ -21,27 +21,27 @@ _NUMBERS: Final = {np.dtype(kind): number for number, kind in _TYPES.items()}
 _VARINT, _FIXED64, _LENGTH, _FIXED32 = 0, 1, 2, 5  # wire types
 
 
-def tensors_of(model: bytes) -> dict[str, Array]:
+def read_tensors(model: bytes) -> dict[str, Array]:
     """Return the initializers of an ONNX model by name.
 
     They are views of `model`. Raises ValueError if it is not an ONNX model.
     """
-    found: dict[str, Array] = {}
-    for number, graph in _fields(memoryview(model)):
+    tensors: dict[str, Array] = {}
+    for number, graph in _iterate_fields(memoryview(model)):
         if number == 7:
-            for inner, tensor in _fields(graph):
+            for inner, tensor in _iterate_fields(graph):
                 if inner == 5:
-                    name, array = _tensor(tensor)
-                    found[name] = array
-    return found
+                    name, array = _read_tensor(tensor)
+                    tensors[name] = array
+    return tensors
 
 
-def _tensor(message: memoryview) -> tuple[str, Array]:
+def _read_tensor(message: memoryview) -> tuple[str, Array]:
     dims: list[int] = []
     name, kind, raw = "", 0, memoryview(b"")
-    for number, value in _fields(message):
+    for number, value in _iterate_fields(message):
         if number == 1:
-            dims += [value] if isinstance(value, int) else _varints(value)
+            dims += [value] if isinstance(value, int) else _read_varints(value)
         elif number == 2:
             kind = int(value)
         elif number == 8:
@@ -54,17 +54,17 @@ def _tensor(message: memoryview) -> tuple[str, Array]:
     return name, array.reshape(dims) if array.size else array
 
 
-def _fields(message: memoryview) -> Iterator[tuple[int, Any]]:
+def _iterate_fields(message: memoryview) -> Iterator[tuple[int, Any]]:
     """Yield the number and value of each field: an integer, or bytes."""
     at = 0
     while at < len(message):
-        tag, at = _varint(message, at)
+        tag, at = _read_varint(message, at)
         number, wire = tag >> 3, tag & 7
         if wire == _VARINT:
-            value, at = _varint(message, at)
+            value, at = _read_varint(message, at)
             yield number, value
         elif wire in (_LENGTH, _FIXED64, _FIXED32):
-            size, at = _varint(message, at) if wire == _LENGTH else (8 if wire == _FIXED64 else 4, at)
+            size, at = _read_varint(message, at) if wire == _LENGTH else (8 if wire == _FIXED64 else 4, at)
             if at + size > len(message):
                 raise ValueError("the message ends in the middle of a field")
             yield number, message[at : at + size]
@@ -73,15 +73,15 @@ def _fields(message: memoryview) -> Iterator[tuple[int, Any]]:
             raise ValueError(f"no field has the wire type {wire}")
 
 
-def _varints(packed: memoryview) -> list[int]:
-    found, at = [], 0
-    while at < len(packed):
-        value, at = _varint(packed, at)
-        found.append(value)
-    return found
+def _read_varints(data: memoryview) -> list[int]:
+    values, at = [], 0
+    while at < len(data):
+        value, at = _read_varint(data, at)
+        values.append(value)
+    return values
 
 
-def _varint(message: memoryview, at: int) -> tuple[int, int]:
+def _read_varint(message: memoryview, at: int) -> tuple[int, int]:
     value = shift = 0
     while True:
         if at >= len(message):
@@ -94,77 +94,77 @@ def _varint(message: memoryview, at: int) -> tuple[int, int]:
         shift += 7
 
 
-class Graph:
+class GraphBuilder:
     """Builder of an ONNX graph."""
 
     def __init__(self) -> None:
-        self._parts: list[bytes] = []
-        self._nodes = 0
+        self._encoded_parts: list[bytes] = []
+        self._node_count = 0
 
-    def constant(self, name: str, array: Array) -> str:
+    def add_constant(self, name: str, array: Array) -> str:
         """Add a constant tensor; return its name."""
-        tensor = b"".join(_number(1, size) for size in array.shape) + _number(2, _NUMBERS[array.dtype])
-        self._parts.append(_bytes(5, tensor + _text(8, name) + _bytes(9, np.ascontiguousarray(array).tobytes())))
+        tensor = b"".join(_encode_number(1, size) for size in array.shape) + _encode_number(2, _NUMBERS[array.dtype])
+        self._encoded_parts.append(_encode_bytes(5, tensor + _encode_text(8, name) + _encode_bytes(9, np.ascontiguousarray(array).tobytes())))
         return name
 
-    def add(self, kind: str, *inputs: str, domain: str = "", outputs: int = 1, **attributes: float) -> list[str]:
+    def add_node(self, kind: str, *inputs: str, domain: str = "", outputs: int = 1, **attributes: float) -> list[str]:
         """Append a node and return the names of its outputs.
 
         An attribute is encoded as an integer or a float according to its type.
         """
-        self._nodes += 1
-        made = [f"{kind}_{self._nodes}_{number}" for number in range(outputs)]
-        node = b"".join(_text(1, name) for name in inputs) + b"".join(_text(2, name) for name in made)
-        node += _text(4, kind) + (_text(7, domain) if domain else b"")
-        node += b"".join(_bytes(5, _attribute(name, value)) for name, value in attributes.items())
-        self._parts.append(_bytes(1, node))
-        return made
+        self._node_count += 1
+        output_names = [f"{kind}_{self._node_count}_{number}" for number in range(outputs)]
+        node = b"".join(_encode_text(1, name) for name in inputs) + b"".join(_encode_text(2, name) for name in output_names)
+        node += _encode_text(4, kind) + (_encode_text(7, domain) if domain else b"")
+        node += b"".join(_encode_bytes(5, _encode_attribute(name, value)) for name, value in attributes.items())
+        self._encoded_parts.append(_encode_bytes(1, node))
+        return output_names
 
-    def model(self, inputs: Mapping[str, tuple[int, Sequence[str | int]]], output: str, given: str) -> bytes:
+    def build_model(self, inputs: Mapping[str, tuple[int, Sequence[str | int]]], output: str, exported_name: str) -> bytes:
         """Return the model with typed inputs and one output.
 
         `output` is exported as `given`.
         """
-        self._parts.append(_bytes(1, _text(1, output) + _text(2, given) + _text(4, "Identity")))
-        parts = [*self._parts, _text(2, "hunchd")]
-        parts += [_bytes(11, _value(name, kind, shape)) for name, (kind, shape) in inputs.items()]
-        parts.append(_bytes(12, _text(1, given) + _bytes(2, _bytes(1, _number(1, FLOAT)))))
-        operators = [_bytes(8, _text(1, domain) + _number(2, v)) for domain, v in (("", 17), (MICROSOFT, 1))]
+        self._encoded_parts.append(_encode_bytes(1, _encode_text(1, output) + _encode_text(2, exported_name) + _encode_text(4, "Identity")))
+        parts = [*self._encoded_parts, _encode_text(2, "hunchd")]
+        parts += [_encode_bytes(11, _encode_value_info(name, kind, shape)) for name, (kind, shape) in inputs.items()]
+        parts.append(_encode_bytes(12, _encode_text(1, exported_name) + _encode_bytes(2, _encode_bytes(1, _encode_number(1, FLOAT)))))
+        operators = [_encode_bytes(8, _encode_text(1, domain) + _encode_number(2, v)) for domain, v in (("", 17), (MICROSOFT, 1))]
         # Joined once: the weights are 23 MB.
-        size = _encoded(7 << 3 | _LENGTH) + _encoded(sum(map(len, parts)))
-        return b"".join((_number(1, 8), *operators, size, *parts))
+        size = _encode_varint(7 << 3 | _LENGTH) + _encode_varint(sum(map(len, parts)))
+        return b"".join((_encode_number(1, 8), *operators, size, *parts))
 
 
 MICROSOFT: Final = "com.microsoft"
 
 
-def _attribute(name: str, value: float) -> bytes:
+def _encode_attribute(name: str, value: float) -> bytes:
     if isinstance(value, int):
-        return _text(1, name) + _number(3, value) + _number(20, 2)
-    return _text(1, name) + _encoded(2 << 3 | _FIXED32) + np.float32(value).tobytes() + _number(20, 1)
+        return _encode_text(1, name) + _encode_number(3, value) + _encode_number(20, 2)
+    return _encode_text(1, name) + _encode_varint(2 << 3 | _FIXED32) + np.float32(value).tobytes() + _encode_number(20, 1)
 
 
-def _value(name: str, kind: int, shape: Sequence[str | int]) -> bytes:
-    sizes = b"".join(_bytes(1, _text(2, one) if isinstance(one, str) else _number(1, one)) for one in shape)
-    return _text(1, name) + _bytes(2, _bytes(1, _number(1, kind) + _bytes(2, sizes)))
+def _encode_value_info(name: str, kind: int, shape: Sequence[str | int]) -> bytes:
+    sizes = b"".join(_encode_bytes(1, _encode_text(2, one) if isinstance(one, str) else _encode_number(1, one)) for one in shape)
+    return _encode_text(1, name) + _encode_bytes(2, _encode_bytes(1, _encode_number(1, kind) + _encode_bytes(2, sizes)))
 
 
-def _text(number: int, text: str) -> bytes:
-    return _bytes(number, text.encode())
+def _encode_text(number: int, text: str) -> bytes:
+    return _encode_bytes(number, text.encode())
 
 
-def _bytes(number: int, content: bytes) -> bytes:
-    return _encoded(number << 3 | _LENGTH) + _encoded(len(content)) + content
+def _encode_bytes(number: int, content: bytes) -> bytes:
+    return _encode_varint(number << 3 | _LENGTH) + _encode_varint(len(content)) + content
 
 
-def _number(number: int, value: int) -> bytes:
-    return _encoded(number << 3 | _VARINT) + _encoded(value & 0xFFFF_FFFF_FFFF_FFFF)
+def _encode_number(number: int, value: int) -> bytes:
+    return _encode_varint(number << 3 | _VARINT) + _encode_varint(value & 0xFFFF_FFFF_FFFF_FFFF)
 
 
-def _encoded(value: int) -> bytes:
-    encoded = bytearray()
+def _encode_varint(value: int) -> bytes:
+    result = bytearray()
     while value > 0x7F:
-        encoded.append(value & 0x7F | 0x80)
+        result.append(value & 0x7F | 0x80)
         value >>= 7
-    encoded.append(value)
-    return bytes(encoded)
+    result.append(value)
+    return bytes(result)

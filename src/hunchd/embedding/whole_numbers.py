@@ -14,12 +14,12 @@ from typing import Final
 
 import numpy as np
 
-from hunchd.embedding.protobuf import INT32, INT64, MICROSOFT, Array, Graph, tensors_of
+from hunchd.embedding.protobuf import INT32, INT64, MICROSOFT, Array, GraphBuilder, read_tensors
 
 HEADS: Final = 12
 LAYERS: Final = 6
 _EPSILON: Final = 1e-12
-_MIDDLE: Final = 128  # zero point of an unsigned byte
+_ZERO_POINT: Final = 128  # zero point of an unsigned byte
 _WEIGHT = re.compile(r"val_(\d+)_q")
 PARTS: Final = ("query", "key", "value", "output", "up", "down")  # matrices of each layer, in the order of the file
 EMBEDDINGS: Final = "inner.embeddings"
@@ -33,34 +33,34 @@ _BIASES: Final = {
 }
 
 
-def with_whole_numbers(model: bytes, *, signed: bool) -> bytes:
+def build_integer_model(model: bytes, *, signed: bool) -> bytes:
     """Build an integer version of the shipped ONNX model.
 
     `signed` weights are faster, and wrong if the processor overflows when it multiplies them (see `fast`). Raises
     ValueError or KeyError for another model.
     """
-    bert = Bert(tensors_of(model), signed=signed)
-    return bert.model(bert.states(), "last_hidden_state")
+    bert = BertBuilder(read_tensors(model), signed=signed)
+    return bert.build_model(bert.add_encoder(), "last_hidden_state")
 
 
-def matrices_of(tensors: Mapping[str, Array]) -> dict[tuple[int, str], str]:
+def list_matrices(tensors: Mapping[str, Array]) -> dict[tuple[int, str], str]:
     """Return the base name of each matrix by layer and part.
 
     Raises ValueError for another model.
     """
-    numbers = sorted(int(found[1]) for name in tensors if (found := _WEIGHT.fullmatch(name)))
+    numbers = sorted(int(match[1]) for name in tensors if (match := _WEIGHT.fullmatch(name)))
     places = [(layer, part) for layer in range(LAYERS) for part in PARTS]
     if len(numbers) != len(places):
         raise ValueError(f"{len(numbers)} matrices are not those of a model with {LAYERS} layers")
     return {place: f"val_{number}" for place, number in zip(places, numbers, strict=True)}
 
 
-def bias_of(layer: int, part: str) -> str:
+def name_bias(layer: int, part: str) -> str:
     """Return the name of the bias of a matrix."""
     return f"{LAYER}.{layer}.{_BIASES[part]}.bias"
 
 
-class Bert:
+class BertBuilder:
     """Builder of the model.
 
     Call `states`, then `model` with the output computed from them in `graph`.
@@ -69,62 +69,62 @@ class Bert:
     def __init__(self, tensors: Mapping[str, Array], *, signed: bool) -> None:
         self._tensors = tensors
         self._signed = signed
-        self._matrices = matrices_of(tensors)
-        self.graph = Graph()
+        self._matrices = list_matrices(tensors)
+        self.graph = GraphBuilder()
 
-    def states(self, *, pairs: bool = False) -> str:
+    def add_encoder(self, *, pairs: bool = False) -> str:
         """Add the encoder and return the name of its states.
 
         There is a vector for each word piece. `pairs` is for two sentences that are read together.
         """
-        x = self._embedded(pairs)
-        [mask] = self.graph.add("Cast", "attention_mask", to=INT32)
+        x = self._add_embeddings(pairs)
+        [mask] = self.graph.add_node("Cast", "attention_mask", to=INT32)
         for layer in range(LAYERS):
-            x = self._layer(layer, x, mask)
+            x = self._add_layer(layer, x, mask)
         return x
 
-    def model(self, output: str, given: str) -> bytes:
+    def build_model(self, output: str, exported_name: str) -> bytes:
         """Return the whole model, which exports `output` as `given`."""
         shape = (INT64, ("batch", "sequence"))
         inputs = dict.fromkeys(("input_ids", "attention_mask", "token_type_ids"), shape)
-        return self.graph.model(inputs, output, given)
+        return self.graph.build_model(inputs, output, exported_name)
 
-    def _embedded(self, pairs: bool) -> str:
+    def _add_embeddings(self, pairs: bool) -> str:
         """Add the sum of word, position and sentence embeddings.
 
         Without `pairs` all words belong to the first sentence.
         """
         graph, tensors, name = self.graph, self._tensors, EMBEDDINGS
-        words = graph.constant("words", tensors[f"{name}.word_embeddings.weight_q"])
-        scales = graph.constant("word_scales", tensors[f"{name}.word_embeddings.weight_scale"])
+        words = graph.add_constant("words", tensors[f"{name}.word_embeddings.weight_q"])
+        scales = graph.add_constant("word_scales", tensors[f"{name}.word_embeddings.weight_scale"])
         scaled = tensors[f"{name}.position_embeddings.weight_q"].astype(np.float32)
         scaled = scaled * tensors[f"{name}.position_embeddings.weight_scale"]
         types = tensors[SENTENCES]
-        places = graph.constant("places", scaled if pairs else scaled + types[0])
-        [word] = graph.add("Gather", words, "input_ids")
-        [word] = graph.add("Cast", word, to=1)
-        [scale] = graph.add("Gather", scales, "input_ids")
-        [word] = graph.add("Mul", word, scale)
-        [shape] = graph.add("Shape", "input_ids")
-        [length] = graph.add("Gather", shape, graph.constant("one", np.array([1])))
-        [place] = graph.add("Slice", places, graph.constant("zero", np.array([0])), length, "zero")
-        [both] = graph.add("Add", word, place)
+        places = graph.add_constant("places", scaled if pairs else scaled + types[0])
+        [word] = graph.add_node("Gather", words, "input_ids")
+        [word] = graph.add_node("Cast", word, to=1)
+        [scale] = graph.add_node("Gather", scales, "input_ids")
+        [word] = graph.add_node("Mul", word, scale)
+        [shape] = graph.add_node("Shape", "input_ids")
+        [length] = graph.add_node("Gather", shape, graph.add_constant("one", np.array([1])))
+        [place] = graph.add_node("Slice", places, graph.add_constant("zero", np.array([0])), length, "zero")
+        [both] = graph.add_node("Add", word, place)
         if pairs:
-            [sentence] = graph.add("Gather", graph.constant("sentences", types), "token_type_ids")
-            [both] = graph.add("Add", both, sentence)
-        return graph.add("LayerNormalization", both, *self._normal(f"{name}.LayerNorm"), axis=-1, epsilon=_EPSILON)[0]
+            [sentence] = graph.add_node("Gather", graph.add_constant("sentences", types), "token_type_ids")
+            [both] = graph.add_node("Add", both, sentence)
+        return graph.add_node("LayerNormalization", both, *self._add_norm_constants(f"{name}.LayerNorm"), axis=-1, epsilon=_EPSILON)[0]
 
-    def _layer(self, layer: int, x: str, mask: str) -> str:
+    def _add_layer(self, layer: int, x: str, mask: str) -> str:
         graph, name = self.graph, f"{LAYER}.{layer}"
-        asked = self._product(layer, x, "query", "key", "value")
-        parts = graph.add("Split", asked, outputs=3, axis=2)
-        [seen] = graph.add("MultiHeadAttention", *parts, "", mask, domain=MICROSOFT, num_heads=HEADS)
-        seen = self._product(layer, seen, "output")
-        y = self._added(seen, x, f"{name}.attention.output.LayerNorm")
-        [inner] = graph.add("Gelu", self._product(layer, y, "up"), domain=MICROSOFT)
-        return self._added(self._product(layer, inner, "down"), y, f"{name}.output.LayerNorm")
+        projections = self._add_product(layer, x, "query", "key", "value")
+        parts = graph.add_node("Split", projections, outputs=3, axis=2)
+        [attention] = graph.add_node("MultiHeadAttention", *parts, "", mask, domain=MICROSOFT, num_heads=HEADS)
+        attention = self._add_product(layer, attention, "output")
+        y = self._add_residual(attention, x, f"{name}.attention.output.LayerNorm")
+        [inner] = graph.add_node("Gelu", self._add_product(layer, y, "up"), domain=MICROSOFT)
+        return self._add_residual(self._add_product(layer, inner, "down"), y, f"{name}.output.LayerNorm")
 
-    def _product(self, layer: int, x: str, *parts: str) -> str:
+    def _add_product(self, layer: int, x: str, *parts: str) -> str:
         """Add the product of `x` and some matrices, plus biases.
 
         The matrices of the parts are side by side.
@@ -134,24 +134,24 @@ class Bert:
         name = f"{layer}.{'.'.join(parts)}"
         weights = np.concatenate([self._tensors[f"{one}_q"] for one in names], axis=1)
         scales = np.concatenate([self._tensors[f"{one}_scale"].reshape(-1) for one in names])
-        biases = np.concatenate([self._tensors[bias_of(layer, part)] for part in parts])
+        biases = np.concatenate([self._tensors[name_bias(layer, part)] for part in parts])
         if not self._signed:
-            weights = (weights.astype(np.int16) + _MIDDLE).astype(np.uint8)
-        zeros = np.full(len(scales), 0 if self._signed else _MIDDLE, weights.dtype)
-        return graph.add(
+            weights = (weights.astype(np.int16) + _ZERO_POINT).astype(np.uint8)
+        zeros = np.full(len(scales), 0 if self._signed else _ZERO_POINT, weights.dtype)
+        return graph.add_node(
             "DynamicQuantizeMatMul",
             x,
-            graph.constant(f"{name}.weights", weights),
-            graph.constant(f"{name}.scales", scales),
-            graph.constant(f"{name}.zeros", zeros),
-            graph.constant(f"{name}.biases", biases),
+            graph.add_constant(f"{name}.weights", weights),
+            graph.add_constant(f"{name}.scales", scales),
+            graph.add_constant(f"{name}.zeros", zeros),
+            graph.add_constant(f"{name}.biases", biases),
             domain=MICROSOFT,
         )[0]
 
-    def _added(self, change: str, x: str, norm: str) -> str:
+    def _add_residual(self, change: str, x: str, norm: str) -> str:
         # "Add" would be fused with the next operator, into one that takes four times as long.
-        [both] = self.graph.add("Sum", change, x)
-        return self.graph.add("LayerNormalization", both, *self._normal(norm), axis=-1, epsilon=_EPSILON)[0]
+        [both] = self.graph.add_node("Sum", change, x)
+        return self.graph.add_node("LayerNormalization", both, *self._add_norm_constants(norm), axis=-1, epsilon=_EPSILON)[0]
 
-    def _normal(self, name: str) -> list[str]:
-        return [self.graph.constant(f"{name}.{part}", self._tensors[f"{name}.{part}"]) for part in ("weight", "bias")]
+    def _add_norm_constants(self, name: str) -> list[str]:
+        return [self.graph.add_constant(f"{name}.{part}", self._tensors[f"{name}.{part}"]) for part in ("weight", "bias")]

@@ -9,55 +9,55 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from hunchd.assembly.tokens import count
+from hunchd.assembly.tokens import count_tokens
 from hunchd.codesearch.query import parse_query
-from hunchd.consolidation.chronicling import quoting, says_it
+from hunchd.consolidation.chronicling import list_quoted_ids, repeats
 from hunchd.domain.context import Bundle
 from hunchd.domain.errors import NotFound
-from hunchd.domain.facts import OWN_ROOTS, Change, is_shown_in_projects
+from hunchd.domain.facts import OWN_ROOTS, MemoryChange, is_shown_in_projects
 from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Kind, Memory
-from hunchd.engine.answering.answers import Answers
+from hunchd.engine.answering.answers import ContextService
 from hunchd.engine.answering.code_searching import CodeSearching, with_code
-from hunchd.engine.answering.expanding import expanded, memory_at
-from hunchd.engine.answering.line_reading import LineReading
+from hunchd.engine.answering.expanding import expand, expand_memory
+from hunchd.engine.answering.line_reading import BlameReader
 from hunchd.engine.answering.reviewing import PATIENCE, changed_files, review
-from hunchd.engine.answering.searching import Searching, joined, own_request
-from hunchd.engine.conversing.conversations import Conversations
-from hunchd.engine.conversing.reading import reading_of
-from hunchd.engine.conversing.sessions import Sessions
+from hunchd.engine.answering.searching import SearchService, joined, own_request
+from hunchd.engine.conversing.conversations import SessionService
+from hunchd.engine.conversing.reading import create_session_reader
+from hunchd.engine.conversing.sessions import SessionRegistry
 from hunchd.engine.conversing.spending import create_ledger
-from hunchd.engine.erasure import ProjectEraser
+from hunchd.engine.erasure import ProjectErasure
 from hunchd.engine.keeping.health import Health
-from hunchd.engine.keeping.memories import Memories
-from hunchd.engine.keeping.unfinished import Unfinished
-from hunchd.engine.keeping.writing import Writer
-from hunchd.engine.knowledge.contradictions import Contradictions
-from hunchd.engine.knowledge.knowledge import Knowledge
-from hunchd.engine.knowledge.transfer import Transfer
+from hunchd.engine.keeping.memories import MemoryService
+from hunchd.engine.keeping.unfinished import PendingErasures
+from hunchd.engine.keeping.writing import StoreWriter
+from hunchd.engine.knowledge.contradictions import ContradictionService
+from hunchd.engine.knowledge.knowledge import KnowledgeService
+from hunchd.engine.knowledge.transfer import MemoryTransfer
 from hunchd.engine.learning.code_cards import CodeCards
-from hunchd.engine.learning.contradicting import Contradicting
-from hunchd.engine.learning.fixing import Fixing
-from hunchd.engine.learning.habits import Habits
-from hunchd.engine.learning.indexing import Indexing
-from hunchd.engine.learning.judging import judging_of
-from hunchd.engine.learning.mining import Mining
-from hunchd.engine.learning.projects import Projects
-from hunchd.engine.learning.upkeep import Upkeep
-from hunchd.engine.logs import Logs
-from hunchd.engine.nightly.housekeeping import Housekeeping
+from hunchd.engine.learning.contradicting import ContradictionSearch
+from hunchd.engine.learning.fixing import FixLearner
+from hunchd.engine.learning.habits import HabitLearner
+from hunchd.engine.learning.indexing import ProjectIndexer
+from hunchd.engine.learning.judging import create_judge
+from hunchd.engine.learning.mining import PatternMiner
+from hunchd.engine.learning.projects import OpenProjects
+from hunchd.engine.learning.upkeep import ModelUpdater
+from hunchd.engine.logs import LogWatcher
+from hunchd.engine.nightly.housekeeping import Maintenance
 from hunchd.engine.recovery import Recovery
 from hunchd.engine.signal_intake import SignalIntake
 from hunchd.engine.state.activity import ActivityClock
-from hunchd.engine.state.events import Events
+from hunchd.engine.state.events import EventBus
 from hunchd.engine.state.feature import Features
-from hunchd.engine.state.parts import Parts
-from hunchd.engine.state.project import Project, Tree
+from hunchd.engine.state.parts import Dependencies
+from hunchd.engine.state.project import Project, WorkingTree
 from hunchd.engine.status import StatusReporter
-from hunchd.engine.watching import Watching
-from hunchd.protocol.answers import page_json
-from hunchd.protocol.memories import MemoryDraft, memory_json
-from hunchd.protocol.paths import relative_prefix
+from hunchd.engine.watching import ProjectWatcher
+from hunchd.protocol.answers import page_to_json
+from hunchd.protocol.memories import MemoryDraft, memory_to_json
+from hunchd.protocol.paths import to_relative_prefix
 from hunchd.protocol.requests import (
     ContextRequest,
     ExpandRequest,
@@ -67,7 +67,7 @@ from hunchd.protocol.requests import (
     SearchRequest,
 )
 
-SETTLE = 0.8  # seconds that a shutdown waits for the store
+DRAIN_TIMEOUT_SECONDS = 0.8  # seconds that a shutdown waits for the store
 
 
 class Engine:
@@ -76,48 +76,48 @@ class Engine:
     Signals and memories are durable once their call returns.
     """
 
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
+    def __init__(self, dependencies: Dependencies) -> None:
+        self._dependencies = dependencies
         self._features = features = Features()
         self._activity = ActivityClock()
-        self.events = Events()
-        store = parts.settings.store
-        self._writer = Writer(
-            parts.journal,
-            parts.hot,
-            parts.store,
-            batch=store.batch,
-            gather=store.commit_ms / 1_000,
-            most=parts.settings.signals.queue,
+        self.events = EventBus()
+        store = dependencies.settings.store
+        self._writer = StoreWriter(
+            dependencies.journal,
+            dependencies.memory_cache,
+            dependencies.store,
+            batch_size=store.batch,
+            gather_seconds=store.commit_ms / 1_000,
+            limit=dependencies.settings.signals.queue,
         )
         self._health = Health(self._writer)
-        self._memories = Memories(
-            parts.journal,
-            parts.hot,
-            parts.store,
+        self._memories = MemoryService(
+            dependencies.journal,
+            dependencies.memory_cache,
+            dependencies.store,
             self._writer,
-            now=parts.now,
-            unfinished=Unfinished(parts.places.data / "forgetting"),
+            now=dependencies.now,
+            unfinished=PendingErasures(dependencies.paths.data / "forgetting"),
             on_changed=self._on_memory_changed,
         )
-        self._indexing = Indexing(
-            parts.indexer, parts.store, self._memories, self.events, parts.settings.index, features
+        self._project_indexer = ProjectIndexer(
+            dependencies.indexer, dependencies.store, self._memories, self.events, dependencies.settings.index, features
         )
-        self._projects = Projects(parts, self._indexing, features)
+        self._projects = OpenProjects(dependencies, self._project_indexer, features)
         self._intake = SignalIntake(
             projects=self._projects,
-            hot=parts.hot,
+            memory_cache=dependencies.memory_cache,
             writer=self._writer,
             features=features,
             events=self.events,
             activity=self._activity,
-            now=parts.now,
+            now=dependencies.now,
         )
-        self._create_features(parts, features)
-        self._status = StatusReporter(parts, self._projects, self._writer, self._health, features)
-        self._eraser = ProjectEraser(parts, self._projects, self._writer, self._memories, features)
+        self._create_features(dependencies, features)
+        self._status = StatusReporter(dependencies, self._projects, self._writer, self._health, features)
+        self._eraser = ProjectErasure(dependencies, self._projects, self._writer, self._memories, features)
         self._recovery = Recovery(
-            journal=parts.journal,
+            journal=dependencies.journal,
             writer=self._writer,
             memories=self._memories,
             projects=self._projects,
@@ -125,7 +125,7 @@ class Engine:
             features=features,
         )
 
-    def _create_features(self, parts: Parts, features: Features) -> None:
+    def _create_features(self, parts: Dependencies, features: Features) -> None:
         """Create the features; the order is the one in which each of them hears of a change.
 
         Patterns and fixes compare a change with what their project still knows, hence they come before the projects.
@@ -133,64 +133,64 @@ class Engine:
         memories, projects = self._memories, self._projects
         ledger = create_ledger(parts)
         self._code = CodeSearching(parts.store, now=parts.now)
-        self._answers = Answers(
+        self._context_service = ContextService(
             parts.settings.context,
-            parts.hot,
+            parts.memory_cache,
             self.events,
             projects.own,
             secret=parts.secret,
             now=parts.now,
             list_problems=self._health.list_problems,
             features=features,
-            scoreboard_file=parts.places.state / "scoreboard.json",
+            scoreboard_file=parts.paths.state / "scoreboard.json",
             reorder=self._code.reorder,
         )
-        self._searching = Searching(parts.hot, parts.store, now=parts.now)
-        self._sessions = Sessions(
-            parts.journal, parts.hot, parts.store, self._writer, memories, now=parts.now, features=features
+        self._search_service = SearchService(parts.memory_cache, parts.store, now=parts.now)
+        self._session_registry = SessionRegistry(
+            parts.journal, parts.memory_cache, parts.store, self._writer, memories, now=parts.now, features=features
         )
-        reading = reading_of(parts, ledger, self._sessions, memories)
-        self.conversations = Conversations(
-            self._sessions,
+        reading = create_session_reader(parts, ledger, self._session_registry, memories)
+        self.conversations = SessionService(
+            self._session_registry,
             memories,
-            self._searching.search,
+            self._search_service.search,
             projects.standing,
             secret=parts.secret,
-            project_id=projects.id_of,
-            reading=reading,
+            find_project_id=projects.id_of,
+            reader=reading,
             now=parts.now,
         )
-        contradicting = Contradicting(
+        contradicting = ContradictionSearch(
             memories,
-            parts.hot,
+            parts.memory_cache,
             parts.store,
             now=parts.now,
-            judging=judging_of(parts, ledger),
-            reads=parts.settings.embedding.reads_pairs,
+            judge=create_judge(parts, ledger),
+            uses_model=parts.settings.embedding.judges_pairs,
         )
-        self._transfer = Transfer(projects, memories, parts.store, self._writer, now=parts.now)
-        self.contradictions = Contradictions(memories, projects, self._writer, contradicting, now=parts.now)
-        self.knowledge = Knowledge(memories, projects, self.contradictions.unresolve, now=parts.now)
-        self._housekeeping = Housekeeping(
-            parts, projects, memories, self._writer, self.events, self._indexing, self._activity
+        self._transfer = MemoryTransfer(projects, memories, parts.store, self._writer, now=parts.now)
+        self.contradictions = ContradictionService(memories, projects, self._writer, contradicting, now=parts.now)
+        self.knowledge = KnowledgeService(memories, projects, self.contradictions.unresolve, now=parts.now)
+        self._maintenance = Maintenance(
+            parts, projects, memories, self._writer, self.events, self._project_indexer, self._activity
         )
-        self.runs = self._housekeeping.runs
+        self.runs = self._maintenance.runs
         features.add(
-            Watching(parts, self._intake),
+            ProjectWatcher(parts, self._intake),
             self.conversations,
             *([reading] if reading is not None else []),
             contradicting,
-            Mining(memories, projects.known, parts, self.events),
-            Fixing(memories, projects.known, parts),
-            self._housekeeping,
-            self._answers,
+            PatternMiner(memories, projects.find_by_id, parts, self.events),
+            FixLearner(memories, projects.find_by_id, parts),
+            self._maintenance,
+            self._context_service,
             projects,
-            Habits(memories, projects.known, parts),
-            Upkeep(self._indexing, projects.known, features),
+            HabitLearner(memories, projects.find_by_id, parts),
+            ModelUpdater(self._project_indexer, projects.find_by_id, features),
             self._code,
-            CodeCards(parts.store, projects.known),
-            LineReading(),
-            Logs(parts.settings.signals.error_logs, projects.roots, self._intake.accept),
+            CodeCards(parts.store, projects.find_by_id),
+            BlameReader(),
+            LogWatcher(parts.settings.signals.error_logs, projects.list_roots, self._intake.accept),
         )
 
     @property
@@ -202,44 +202,44 @@ class Engine:
 
     def open(self) -> None:
         """Start the features; the daemon may answer from here on, while the journal is still being replayed."""
-        self._features.start(self._parts.tasks)
-        self._parts.tasks.start("warm-up", self._warm_up)
+        self._features.start(self._dependencies.tasks)
+        self._dependencies.tasks.start("warm-up", self._warm_up)
 
-    async def settle(self) -> None:
+    async def drain_writer(self) -> None:
         """Give queued writes a moment to reach the store, so that the next start has nothing to replay."""
-        if self._writer.pending and self._parts.store_process.pid is not None:
+        if self._writer.pending and self._dependencies.store_process.pid is not None:
             with suppress(TimeoutError):
-                async with asyncio.timeout(SETTLE):
-                    await self._writer.drained()
+                async with asyncio.timeout(DRAIN_TIMEOUT_SECONDS):
+                    await self._writer.drain()
 
     async def close(self) -> None:
         """Stop the features; accepted records are in the journal in any case."""
         await self._features.stop()
 
     async def _warm_up(self) -> None:
-        await self._eraser.finish()  # first, or what the journal holds of it would be stored again
+        await self._eraser.finish_pending()  # first, or what the journal holds of it would be stored again
         await self._recovery.replay()
-        self._parts.tasks.start("writer", self._writer.run)
-        await self._recovery.recall()  # before sessions: the first prompt already has profile and facts
-        await self._sessions.warm((None, *self._projects.ids))
-        await asyncio.to_thread(count, "the tokenizer's vocabulary is loaded before the first question needs it")
-        await self._eraser.finish_forgetting()
+        self._dependencies.tasks.start("writer", self._writer.run)
+        await self._recovery.load_memories()  # before sessions: the first prompt already has profile and facts
+        await self._session_registry.load_heads((None, *self._projects.ids))
+        await asyncio.to_thread(count_tokens, "the tokenizer's vocabulary is loaded before the first question needs it")
+        await self._eraser.finish_pending_memories()
 
-    async def nightly(self) -> None:
+    async def run_nightly(self) -> None:
         """Run the nightly maintenance."""
-        await self._housekeeping.nightly()
+        await self._maintenance.run_nightly()
 
     # Projects
 
     async def add_project(self, path: str) -> dict[str, Any]:
         """Register the project that contains `path` and return it."""
         project = self._projects.add(path)
-        self.events.tell("project", project=project.id, path=str(project.root))
-        return self._status.shown(project)
+        self.events.publish("project", project=project.id, path=str(project.root))
+        return self._status.project_to_json(project)
 
-    async def projects(self) -> list[dict[str, Any]]:
+    async def list_projects(self) -> list[dict[str, Any]]:
         """Return all projects."""
-        return [shown for _, shown in await self._status.projects()]
+        return [shown for _, shown in await self._status.list_projects()]
 
     async def remove_project(self, identifier: str) -> dict[str, Any]:
         """Erase a project, from disk too.
@@ -253,7 +253,7 @@ class Engine:
         await self._eraser.erase(project)
         return {"removed": project.id}
 
-    def refuse_unknown(self, project: str) -> None:
+    def require_project(self, project: str) -> None:
         """Raise NotFound if `project` names no project."""
         self._projects.find(project)
 
@@ -265,62 +265,62 @@ class Engine:
 
     # Read path
 
-    async def context(self, request: ContextRequest) -> Bundle:
+    async def get_context(self, request: ContextRequest) -> Bundle:
         """Return the bundle for a request."""
         self._activity.touch()
         project, tree = self._projects.find(request.project)
         if request.file is None and not (request.open_files or request.query):
             request = replace(request, changed=await changed_files(tree, within=PATIENCE))
-        return self._answers.context(request, project, tree)
+        return self._context_service.get_context(request, project, tree)
 
     async def predict(self, request: PredictRequest) -> dict[str, Any]:
         """Return the likely files and memories."""
         project, tree = self._projects.find(request.project)
-        return self._answers.predict(request, project, tree) | {"degraded": list(self._health.list_problems([project]))}
+        return self._context_service.predict(request, project, tree) | {"degraded": list(self._health.list_problems([project]))}
 
     async def review(self, request: ReviewRequest) -> dict[str, Any]:
         """Return what the uncommitted change still lacks."""
         project, tree = self._projects.find(request.project)
-        told = await review(request, project, tree, self._parts.now())
+        told = await review(request, project, tree, self._dependencies.now())
         return told | {"degraded": list(self._health.list_problems([project]))}
 
     async def search(self, request: SearchRequest) -> dict[str, Any]:
         """Search code and memories of a project, of a session's project, or memories of the user."""
         if request.project is None and request.session is not None:
-            request = replace(request, project=self.conversations.project_of(request.session))
+            request = replace(request, project=self.conversations.find_project_id(request.session))
         query = parse_query(request.query)
         request = replace(request, query=query.gist)  # memories are found by what a long text is about
         if request.project is None:
             facts = self._projects.own.facts.values()
-            found = await self.knowledge.with_moments(request, await self._searching.search(request, None), facts)
-            return self._housekeeping.found(request.query, None, found)
+            answer = await self.knowledge.add_fact_histories(request, await self._search_service.search(request, None), facts)
+            return self._maintenance.record_search(request.query, None, answer)
         project, tree = self._projects.find(request.project)
-        request = replace(request, path_prefix=relative_prefix(request.path_prefix, tree.root))
+        request = replace(request, path_prefix=to_relative_prefix(request.path_prefix, tree.root))
         began = time.perf_counter()
-        code, found = await asyncio.gather(
+        code, answer = await asyncio.gather(
             self._code.search(request, query, project, tree), self._search_memories(request, project, tree)
         )
-        found["took_ms"] = round((time.perf_counter() - began) * 1_000, 2)
+        answer["took_ms"] = round((time.perf_counter() - began) * 1_000, 2)
         if code.results or code.degraded:
-            found = with_code(found, code, query.intent, request.k)
+            answer = with_code(answer, code, query.intent, request.k)
         missing = self._health.list_problems([project])
-        if missing and not found["results"]:  # nothing yet is not nothing at all
-            found |= {"status": "degraded", "degraded": [*found["degraded"], *missing]}
-        return self._housekeeping.found(request.query, project.id, found)
+        if missing and not answer["results"]:  # nothing yet is not nothing at all
+            answer |= {"status": "degraded", "degraded": [*answer["degraded"], *missing]}
+        return self._maintenance.record_search(request.query, project.id, answer)
 
-    async def _search_memories(self, request: SearchRequest, project: Project, tree: Tree) -> dict[str, Any]:
+    async def _search_memories(self, request: SearchRequest, project: Project, tree: WorkingTree) -> dict[str, Any]:
         if not request.memories:
             return {"results": [], "status": "empty", "degraded": [], "took_ms": 0.0}
         found = await self._search_with_own(request, project, tree)
-        return await self.knowledge.with_moments(request, found, project.facts.values())
+        return await self.knowledge.add_fact_histories(request, found, project.facts.values())
 
-    async def _search_with_own(self, request: SearchRequest, project: Project, tree: Tree) -> dict[str, Any]:
+    async def _search_with_own(self, request: SearchRequest, project: Project, tree: WorkingTree) -> dict[str, Any]:
         """Search a project, and among the user's own memories what is of use in every project."""
         asked = own_request(request)
         if asked is None:
-            return await self._searching.search(request, project.id, tree.branch)
+            return await self._search_service.search(request, project.id, tree.branch)
         found, own = await asyncio.gather(
-            self._searching.search(request, project.id, tree.branch), self._searching.search(asked, None)
+            self._search_service.search(request, project.id, tree.branch), self._search_service.search(asked, None)
         )
         facts = self._projects.own.facts
 
@@ -338,48 +338,48 @@ class Engine:
             memory = await self._memories.get(request.id, [owner] if owner else self._projects.ids)
             if owner is not None and memory.project not in (owner, None):
                 raise NotFound(f"there is no memory '{request.id}' in this project", field="id")
-            return memory_at(memory, request.level)
+            return expand_memory(memory, request.level)
         if request.project is not None:
-            return await self._expanded(request, self._projects.find(request.project)[0])
-        return await self._expanded_where_known(request)
+            return await self._expand_in_project(request, self._projects.find(request.project)[0])
+        return await self._expand_without_project(request)
 
-    async def _expanded_where_known(self, request: ExpandRequest) -> dict[str, Any]:
+    async def _expand_without_project(self, request: ExpandRequest) -> dict[str, Any]:
         """Expand a pointer without a project, trying the projects most recently used first."""
         unknown = NotFound("there is no project to look this up in", hint="POST /projects (`hunch add`) first")
-        for number, project in enumerate(sorted(self._projects, key=lambda one: -one.asked)):
+        for number, project in enumerate(sorted(self._projects, key=lambda one: -one.last_request_at)):
             try:
-                return await self._expanded(request, project)
+                return await self._expand_in_project(request, project)
             except NotFound as error:
                 unknown = error if number == 0 else unknown
         raise unknown
 
-    async def _expanded(self, request: ExpandRequest, project: Project) -> dict[str, Any]:
-        found = await self._searching.search(
+    async def _expand_in_project(self, request: ExpandRequest, project: Project) -> dict[str, Any]:
+        answer = await self._search_service.search(
             SearchRequest(query=request.topic or request.id or "", project=project.id, k=5), project.id
         )
-        return expanded(request, project, found["results"])
+        return expand(request, project, answer["results"])
 
     # Memories
 
-    async def file(self, drafts: Sequence[MemoryDraft]) -> dict[str, Any]:
+    async def store_drafts(self, drafts: Sequence[MemoryDraft]) -> dict[str, Any]:
         """Store `drafts`; return their ids and how each was understood."""
         owners = [self._projects.find(draft.project)[0].id if draft.project else None for draft in drafts]
-        return await self.knowledge.file(drafts, owners)
+        return await self.knowledge.store_drafts(drafts, owners)
 
-    async def memories(self, filters: Filters, limit: int, cursor: str | None) -> dict[str, Any]:
+    async def list_memories(self, filters: Filters, limit: int, cursor: str | None) -> dict[str, Any]:
         """Return a page of the memories that match; those of all projects if none is named."""
         if filters.project is not None:
             project, tree = self._projects.find(filters.project)
-            prefix = relative_prefix(filters.path_prefix, tree.root)
+            prefix = to_relative_prefix(filters.path_prefix, tree.root)
             filters = replace(filters, project=project.id, path_prefix=prefix)
-        await self._writer.drained()
+        await self._writer.drain()
         if filters.project is None:
-            page = await self._parts.store.list_all((None, *self._projects.ids), filters, limit, cursor)
+            page = await self._dependencies.store.list_all((None, *self._projects.ids), filters, limit, cursor)
         else:
-            page = await self._parts.store.list(filters, limit, cursor)
-        return page_json([memory_json(memory) for memory in page.items], next_cursor=page.next, total=page.total)
+            page = await self._dependencies.store.list(filters, limit, cursor)
+        return page_to_json([memory_to_json(memory) for memory in page.items], next_cursor=page.next, total=page.total)
 
-    async def memory(self, identifier: str) -> Memory:
+    async def get_memory(self, identifier: str) -> Memory:
         """Return the memory with this id. Raises NotFound."""
         return await self._memories.get(identifier, self._projects.ids)
 
@@ -387,37 +387,37 @@ class Engine:
         """Change some fields of a memory."""
         return await self.knowledge.edit(identifier, patch)
 
-    async def memory_history(self, identifier: str) -> list[dict[str, Any]]:
+    async def get_memory_history(self, identifier: str) -> list[dict[str, Any]]:
         """Return a memory and its earlier versions, newest first."""
-        return [memory_json(memory) for memory in await self._memories.history(identifier, self._projects.ids)]
+        return [memory_to_json(memory) for memory in await self._memories.list_history(identifier, self._projects.ids)]
 
-    async def memory_usage(self, identifier: str) -> dict[str, Any]:
+    async def get_memory_usage(self, identifier: str) -> dict[str, Any]:
         """Return usage and consolidation history of a memory."""
-        return await self._housekeeping.told_of(await self.memory(identifier))
+        return await self._maintenance.get_memory_usage(await self.get_memory(identifier))
 
     async def forget(self, identifier: str) -> None:
         """Erase a memory and what quotes it, from disk too."""
-        memory = await self.memory(identifier)
-        others = await self._memories.known(quoting(memory), memory.project)
-        meant = [identifier, *(one.id for one in others.values() if says_it(one, memory))]
-        await self.conversations.retell(memory)
-        async with self._memories.unfinished.promised(meant, memory.project):
-            done = await asyncio.gather(*map(self.knowledge.forget, meant), return_exceptions=True)
-            await self._features.forget_memories(meant)
+        memory = await self.get_memory(identifier)
+        others = await self._memories.find(list_quoted_ids(memory), memory.project)
+        erased_ids = [identifier, *(one.id for one in others.values() if repeats(one, memory))]
+        await self.conversations.rewrite_summary_without(memory)
+        async with self._memories.pending_erasures.record(erased_ids, memory.project):
+            done = await asyncio.gather(*map(self.knowledge.forget, erased_ids), return_exceptions=True)
+            await self._features.forget_memories(erased_ids)
             for failure in done:
                 if isinstance(failure, BaseException) and not isinstance(failure, NotFound):  # already erased
                     raise failure
 
-    async def feedback(self, items: Sequence[FeedbackItem]) -> dict[str, Any]:
+    async def record_feedback(self, items: Sequence[FeedbackItem]) -> dict[str, Any]:
         """Count feedback; a predicted file (`file:path`) trains its project's predictor."""
-        known = await self._memories.used(
+        memories = await self._memories.record_feedback(
             [item for item in items if not item.id.startswith("file:")], self._projects.ids
         )
-        self._housekeeping.judged((item, known[item.id].project) for item in items if item.id in known)
-        unknown = [item.id for item in items if item.id not in known and not self._taught(item)]
+        self._maintenance.record_feedback((item, memories[item.id].project) for item in items if item.id in memories)
+        unknown = [item.id for item in items if item.id not in memories and not self._train_predictor(item)]
         return {"accepted": len(items) - len(unknown), "unknown": unknown}
 
-    def _taught(self, item: FeedbackItem) -> bool:
+    def _train_predictor(self, item: FeedbackItem) -> bool:
         """Train the predictor with feedback on a file.
 
         Return False if no project knows it.
@@ -425,15 +425,15 @@ class Engine:
         path = item.id.removeprefix("file:")
         if path == item.id:
             return False
-        named = item.project and self._projects.find(item.project)[0]
-        for project in [named] if named else sorted(self._projects, key=lambda one: -one.asked):
-            if project.predictor is not None and project.predictor.has(path):
-                project.predictor.outcome(path, used=item.outcome in ("cited", "missed"))
+        named_project = item.project and self._projects.find(item.project)[0]
+        for project in [named_project] if named_project else sorted(self._projects, key=lambda one: -one.last_request_at):
+            if project.predictor is not None and project.predictor.has_file(path):
+                project.predictor.record_outcome(path, was_used=item.outcome in ("cited", "missed"))
                 return True
         return False
 
-    def _on_memory_changed(self, change: Change) -> None:
-        self._features.on_memory_changed(change, self._projects.known(change.project))
+    def _on_memory_changed(self, change: MemoryChange) -> None:
+        self._features.on_memory_changed(change, self._projects.find_by_id(change.project))
 
     # Transfer and status
 
@@ -443,11 +443,11 @@ class Engine:
 
     async def import_lines(self, lines: AsyncIterator[dict[str, Any]]) -> dict[str, Any]:
         """Import exported lines."""
-        return await self._transfer.take(lines)
+        return await self._transfer.import_lines(lines)
 
-    async def import_of(self, colleague: str, lines: AsyncIterator[dict[str, Any]], project: str) -> dict[str, Any]:
+    async def import_from_colleague(self, colleague: str, lines: AsyncIterator[dict[str, Any]], project: str) -> dict[str, Any]:
         """Import a colleague's export of a project, beside one's own memories."""
-        return await self._transfer.merge(lines, name=colleague, project=project)
+        return await self._transfer.import_from_colleague(lines, name=colleague, project=project)
 
     async def status(self) -> dict[str, Any]:
         """Return the status of the daemon."""
@@ -455,7 +455,7 @@ class Engine:
 
     async def metrics(self) -> str:
         """Return the metrics as Prometheus text."""
-        return await self._status.metrics()
+        return await self._status.render_metrics()
 
     def subscribe(self) -> AsyncIterator[dict[str, Any]]:
         """Yield events from now on."""

@@ -11,59 +11,59 @@ from typing import Any, Final
 
 from hunchd.domain.errors import HunchError, NotFound
 from hunchd.domain.signal import Signal
-from hunchd.engine.keeping.writing import Write, Writer
-from hunchd.engine.learning.projects import Projects
-from hunchd.engine.state.absorbing import absorb, cleaned, event_id, signal_row, without_secrets_in
+from hunchd.engine.keeping.writing import PendingWrite, StoreWriter
+from hunchd.engine.learning.projects import OpenProjects
+from hunchd.engine.state.absorbing import apply_signal, redact_signal, derive_event_id, build_signal_row, redact_raw_signal
 from hunchd.engine.state.activity import ActivityClock
-from hunchd.engine.state.events import Events
+from hunchd.engine.state.events import EventBus
 from hunchd.engine.state.feature import AppliedSignal, Features
-from hunchd.engine.state.project import Project, Tree
-from hunchd.protocol.answers import rejection_json
-from hunchd.protocol.messages import parse_signal, signal_json
-from hunchd.protocol.paths import relative_path
-from hunchd.store.hot import HotTier
-from hunchd.store.journal.journal import Record
+from hunchd.engine.state.project import Project, WorkingTree
+from hunchd.protocol.answers import rejection_to_json
+from hunchd.protocol.messages import parse_signal, signal_to_json
+from hunchd.protocol.paths import to_relative_path
+from hunchd.store.hot import MemoryCache
+from hunchd.store.journal.journal import JournalRecord
 
-UNDERSTOOD_AT_ONCE: Final = 50  # signals parsed before yielding to other requests: about 5 ms
+PARSE_SLICE: Final = 50  # signals parsed before yielding to other requests: about 5 ms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignalIntake:
     """Service that accepts signals of clients and watchers."""
 
-    projects: Projects
-    hot: HotTier
-    writer: Writer
+    projects: OpenProjects
+    memory_cache: MemoryCache
+    writer: StoreWriter
     features: Features
-    events: Events
+    events: EventBus
     activity: ActivityClock
     now: Callable[[], datetime]
 
     async def accept(self, raw: Sequence[Any]) -> dict[str, Any]:
         """Accept valid signals and report invalid ones; return when they are durable."""
         self.activity.touch()
-        accepted: list[tuple[Signal, Project, Tree]] = []
+        accepted: list[tuple[Signal, Project, WorkingTree]] = []
         rejected = []
         for index, one in enumerate(raw):
-            if index % UNDERSTOOD_AT_ONCE == UNDERSTOOD_AT_ONCE - 1:
+            if index % PARSE_SLICE == PARSE_SLICE - 1:
                 await asyncio.sleep(0)
             try:
                 accepted.append(self._parse(one, f"signals[{index}]."))
             except HunchError as error:
-                rejected.append(rejection_json(index, error))
+                rejected.append(rejection_to_json(index, error))
         await self._persist(accepted)
         return {"accepted": len(accepted), "rejected": rejected}
 
-    def _parse(self, raw: Any, where: str) -> tuple[Signal, Project, Tree]:
+    def _parse(self, raw: Any, where: str) -> tuple[Signal, Project, WorkingTree]:
         signal = parse_signal(
-            without_secrets_in(raw), now=self.now(), place=self._relative_path, known=self.projects.find, where=where
+            redact_raw_signal(raw), now=self.now(), resolve_path=self._relative_path, lookup=self.projects.find, prefix=where
         )
         project, tree = self.projects.find(signal.project)
-        known = event_id(signal) if signal.source == "hook" else signal.id
+        known = derive_event_id(signal) if signal.source == "hook" else signal.id
         return replace(signal, id=known or signal.id or secrets.token_hex(8)), project, tree
 
     def _relative_path(self, raw: str, project: str, /, *, field: str) -> str:
-        return relative_path(raw, self.projects.find(project)[1].root, field=field)
+        return to_relative_path(raw, self.projects.find(project)[1].root, field=field)
 
     async def accept_observed(self, signals: Sequence[Signal]) -> None:
         """Accept signals of the watchers, on a par with those of clients."""
@@ -73,37 +73,37 @@ class SignalIntake:
                 project, tree = self.projects.find(signal.project)
             except NotFound:  # removed a moment ago
                 continue
-            if tree.look():
-                project.touch()
+            if tree.refresh_head():
+                project.bump_revision()
                 self.features.on_head_moved(project)
-            located.append((replace(cleaned(signal), id=event_id(signal) or secrets.token_hex(8)), project, tree))
+            located.append((replace(redact_signal(signal), id=derive_event_id(signal) or secrets.token_hex(8)), project, tree))
         await self._persist(located)
 
-    async def _persist(self, located: Sequence[tuple[Signal, Project, Tree]]) -> None:
-        accepted = [one for one in located if self.projects.known(one[1].id) is not None]  # removed a moment ago
+    async def _persist(self, located: Sequence[tuple[Signal, Project, WorkingTree]]) -> None:
+        accepted = [one for one in located if self.projects.find_by_id(one[1].id) is not None]  # removed a moment ago
         if not accepted:
             return
         at = self.now().timestamp()
         records = [
-            Record(id=signal.id, type="signal", project=project.id, data=signal_json(signal), at=at)
+            JournalRecord(id=signal.id, type="signal", project=project.id, data=signal_to_json(signal), at=at)
             for signal, project, _ in accepted
         ]
 
         def queue(sequences: list[int]) -> None:
             for sequence, record, (signal, project, tree) in zip(sequences, records, accepted, strict=True):
-                if not self.writer.knows(sequence):
+                if not self.writer.is_queued(sequence):
                     self.features.before_signal(signal, project, tree)
                 self.apply(sequence, record, signal, project, tree)
 
         await self.writer.accept(records, queue)
 
-    def apply(self, sequence: int, record: Record, signal: Signal, project: Project, tree: Tree) -> None:
+    def apply(self, sequence: int, record: JournalRecord, signal: Signal, project: Project, tree: WorkingTree) -> None:
         """Apply a durable signal, once."""
-        if self.writer.knows(sequence):  # duplicates count once
+        if self.writer.is_queued(sequence):  # duplicates count once
             return
-        effect = absorb(signal, project, tree)
+        effect = apply_signal(signal, project, tree)
         for memory in effect.memories:
-            self.hot.upsert(memory)
-        self.writer.add(Write(sequence, effect.memories, (signal_row(signal, record.data, project, effect),)))
+            self.memory_cache.upsert(memory)
+        self.writer.add(PendingWrite(sequence, effect.memories, (build_signal_row(signal, record.data, project, effect),)))
         self.features.on_signal(AppliedSignal(signal, effect, project, tree))
-        self.events.tell("signal", project=project.id, signal=record.data)
+        self.events.publish("signal", project=project.id, signal=record.data)

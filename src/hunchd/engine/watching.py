@@ -13,29 +13,29 @@ from hunchd.domain.errors import Overloaded, StorageFull, StoreError, Unavailabl
 from hunchd.domain.signal import FilesChanged
 from hunchd.engine.signal_intake import SignalIntake
 from hunchd.engine.state.feature import Feature
-from hunchd.engine.state.parts import Parts, Tasks
+from hunchd.engine.state.parts import Dependencies, TaskSupervisor
 from hunchd.engine.state.project import Project
 from hunchd.repository.ignore import IgnoreRules
 from hunchd.signals import spool
-from hunchd.signals.feed import Feed
+from hunchd.signals.feed import SignalQueue
 from hunchd.signals.files import FileWatcher, WatchOptions
 from hunchd.signals.git import GitWatcher
-from hunchd.signals.watching import WatchThread
+from hunchd.signals.watching import WatcherThread
 
 logger = logging.getLogger(__name__)
 
-AGAIN = 1.0  # seconds before a rejected batch is retried: watchers cannot be told to come back
-LETTERS = 200  # messages passed on at once, so that requests are served in between
+RETRY_SECONDS = 1.0  # seconds before a rejected batch is retried: watchers cannot be told to come back
+SPOOL_BATCH_SIZE = 200  # messages passed on at once, so that requests are served in between
 
 Kept = TypeVar("Kept")
 
 
-class Watching(Feature):
+class ProjectWatcher(Feature):
     """Feature that observes files, git and the spool, and passes what it finds to the signal intake."""
 
-    def __init__(self, parts: Parts, intake: SignalIntake) -> None:
-        settings = parts.settings.signals
-        self._parts = parts
+    def __init__(self, dependencies: Dependencies, intake: SignalIntake) -> None:
+        settings = dependencies.settings.signals
+        self._dependencies = dependencies
         self._intake = intake
         self._options = WatchOptions(
             burst=settings.burst_ms / 1_000,
@@ -43,31 +43,31 @@ class Watching(Feature):
             max_watches=settings.max_watched_directories,
             opens=settings.watch_opens,
         )
-        self._feed = Feed(settings.queue)
+        self._feed = SignalQueue(settings.queue)
         self._watchers: dict[str, tuple[FileWatcher | None, GitWatcher | None]] = {}
         self._projects: dict[str, Project] = {}
-        self._letters = asyncio.Event()
-        self._blind = asyncio.Event()  # set when the thread died
+        self._spool_changed = asyncio.Event()
+        self._thread_failed = asyncio.Event()  # set when the thread died
         self._loop = asyncio.get_running_loop()
-        self._thread, self._letterbox = self._eyes()
+        self._thread, self._spool_watcher = self._create_thread()
 
-    def _eyes(self) -> tuple[WatchThread, spool.SpoolWatcher]:
-        thread = WatchThread("hunchd-watch", failed=lambda: self._on_loop(self._blind.set))
-        return thread, spool.SpoolWatcher(self._parts.places.spool, self._news, thread=thread)
+    def _create_thread(self) -> tuple[WatcherThread, spool.SpoolWatcher]:
+        thread = WatcherThread("hunchd-watch", on_failure=lambda: self._call_on_loop(self._thread_failed.set))
+        return thread, spool.SpoolWatcher(self._dependencies.paths.spool, self._on_spool_changed, thread=thread)
 
-    def start(self, tasks: Tasks) -> None:
-        spool.prepare(self._parts.places.spool)
+    def start(self, tasks: TaskSupervisor) -> None:
+        spool.create_spool_folders(self._dependencies.paths.spool)
         self._thread.start()
-        self._letterbox.start()
-        tasks.start("eyes", self.keep_watching)
-        tasks.start("watching", self.take_in)
-        tasks.start("letterbox", self.empty_letterbox)
+        self._spool_watcher.start()
+        tasks.start("eyes", self.run_supervision)
+        tasks.start("watching", self.run_feed)
+        tasks.start("letterbox", self.run_spool)
 
     def on_project_opened(self, project: Project) -> None:
         """Start watching a project; a large tree is scanned in the background."""
         files, git = None, None
-        if self._parts.settings.signals.watch_files:
-            rules = IgnoreRules.load(project.root, self._parts.settings.index.ignore)
+        if self._dependencies.settings.signals.watch_files:
+            rules = IgnoreRules.load(project.root, self._dependencies.settings.index.ignore)
             files = FileWatcher(project.root, rules, self._feed.put, options=self._options, thread=self._thread)
             files.start()
         if project.main.layout.git_dir is not None:
@@ -83,63 +83,63 @@ class Watching(Feature):
             if watcher is not None:
                 watcher.stop()
 
-    async def keep_watching(self) -> None:
+    async def run_supervision(self) -> None:
         """Wait for the thread to fail, then raise Unavailable.
 
         When the supervisor restarts this task, everything is watched anew.
         """
-        if self._blind.is_set():
-            self._blind.clear()
-            self._thread, self._letterbox = self._eyes()
+        if self._thread_failed.is_set():
+            self._thread_failed.clear()
+            self._thread, self._spool_watcher = self._create_thread()
             self._thread.start()
-            self._letterbox.start()
+            self._spool_watcher.start()
             for project in list(self._projects.values()):
                 self.on_project_opened(project)
                 # What happened meanwhile nobody saw.
                 self._feed.put(FilesChanged(project=str(project.root), at=datetime.now(UTC), complete=False))
-        await self._blind.wait()
+        await self._thread_failed.wait()
         raise Unavailable("the watch thread ended; see the log for the cause")
 
-    async def take_in(self) -> None:
+    async def run_feed(self) -> None:
         """Pass observed signals on, forever."""
         while True:
-            batch = await self._feed.batch()
-            await self._until_kept(partial(self._intake.accept_observed, batch))
-            self._feed.done(len(batch))
+            batch = await self._feed.read_batch()
+            await self._retry_until_accepted(partial(self._intake.accept_observed, batch))
+            self._feed.mark_done(len(batch))
 
-    async def empty_letterbox(self) -> None:
+    async def run_spool(self) -> None:
         """Pass spool messages on, forever.
 
         A message is deleted once it is in the journal.
         """
         while True:
-            await self._letters.wait()
-            self._letters.clear()
-            drain = spool.drain(self._parts.places.spool)
+            await self._spool_changed.wait()
+            self._spool_changed.clear()
+            drain = spool.open_spool(self._dependencies.paths.spool)
             entries = await asyncio.to_thread(list, drain)
             letters = [{"event_id": f"spool:{entry.name}", **entry.raw} for entry in entries if entry.raw is not None]
-            for start in range(0, len(letters), LETTERS):
-                answer = await self._until_kept(partial(self._intake.accept, letters[start : start + LETTERS]))
-                for refused in answer["rejected"]:
+            for start in range(0, len(letters), SPOOL_BATCH_SIZE):
+                answer = await self._retry_until_accepted(partial(self._intake.accept, letters[start : start + SPOOL_BATCH_SIZE]))
+                for rejection in answer["rejected"]:
                     # Global shell and git hooks report unknown repositories too, which is normal.
-                    unknown = refused["error"].get("code") == "not_found"
-                    logger.log(logging.DEBUG if unknown else logging.WARNING, "spool message was rejected: %s", refused)
+                    unknown = rejection["error"].get("code") == "not_found"
+                    logger.log(logging.DEBUG if unknown else logging.WARNING, "spool message was rejected: %s", rejection)
             await asyncio.to_thread(drain.acknowledge)
 
-    async def _until_kept(self, keep: Callable[[], Awaitable[Kept]]) -> Kept:
+    async def _retry_until_accepted(self, accept: Callable[[], Awaitable[Kept]]) -> Kept:
         """Call `accept` until the journal accepts it.
 
         A full disk or queue is waited for.
         """
-        told = False
+        is_reported = False
         while True:
             try:
-                return await keep()
+                return await accept()
             except (Overloaded, StorageFull, StoreError) as error:
-                if not told:
+                if not is_reported:
                     logger.warning("observed signals have to wait: %s", error.message)
-                told = True
-            await asyncio.sleep(AGAIN)
+                is_reported = True
+            await asyncio.sleep(RETRY_SECONDS)
 
     def project_status(self, project: Project) -> dict[str, Any]:
         """Return how the project is watched."""
@@ -155,14 +155,14 @@ class Watching(Feature):
         return len(self._feed)
 
     async def stop(self) -> None:
-        self._letterbox.stop()
+        self._spool_watcher.stop()
         self._watchers.clear()
         self._thread.stop()
 
-    def _news(self) -> None:
+    def _on_spool_changed(self) -> None:
         """Wake the spool task; called on the watching thread."""
-        self._on_loop(self._letters.set)
+        self._call_on_loop(self._spool_changed.set)
 
-    def _on_loop(self, call: Callable[[], None]) -> None:
+    def _call_on_loop(self, call: Callable[[], None]) -> None:
         if not self._loop.is_closed():
             self._loop.call_soon_threadsafe(call)

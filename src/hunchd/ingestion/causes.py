@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hunchd.ingestion.error_places import Place
+from hunchd.ingestion.error_places import ErrorLocation
 
 _CAUSE = re.compile(
     r"^[ \t]*(?:Caused by:\s+|\[cause\]: )[\w.$]*?"
@@ -20,7 +20,7 @@ _FRAME = re.compile(r"^\s*(?:at .*|\.\.\. \d+ (?:more|common frames omitted).*|S
 
 
 @dataclass(frozen=True, slots=True)
-class Cause:
+class RootCause:
     """Root cause of a chained error.
 
     Each section of the chain but the last names its cause, so the last section is where the error started.
@@ -28,43 +28,43 @@ class Cause:
 
     type: str
     headline: str
-    starts: tuple[int, ...]  # offsets of the sections
+    section_starts: tuple[int, ...]  # offsets of the sections
     end: int  # offset of the end of the last section
 
-    def first(self, places: Sequence[tuple[int, Place]]) -> tuple[tuple[int, Place], ...]:
+    def order_places(self, places: Sequence[tuple[int, ErrorLocation]]) -> tuple[tuple[int, ErrorLocation], ...]:
         """Return the places ordered by section, those of the root cause first.
 
         A section may elide frames ("... 23 more"); the sections above it list them.
         """
-        return tuple(sorted(places, key=lambda place: -self._part(place[0])))
+        return tuple(sorted(places, key=lambda place: -self._section_of(place[0])))
 
-    def _part(self, position: int) -> int:
-        return -1 if position >= self.end else sum(start <= position for start in self.starts)
+    def _section_of(self, position: int) -> int:
+        return -1 if position >= self.end else sum(start <= position for start in self.section_starts)
 
 
-def root_cause(text: str) -> Cause | None:
+def find_root_cause(text: str) -> RootCause | None:
     """Return the last cause of the first chain in `text`."""
     if "Caused by" not in text and "[cause]" not in text:
         return None
-    found: list[re.Match[str]] = []
+    matches: list[re.Match[str]] = []
     for match in _CAUSE.finditer(text):
-        if found and not _is_trace(text[found[-1].end() : match.start()]):
+        if matches and not _has_only_frames(text[matches[-1].end() : match.start()]):
             break
-        found.append(match)
-    if not found:
+        matches.append(match)
+    if not matches:
         return None
-    root, rest = found[-1], text[found[-1].end() + 1 :]
+    root, rest = matches[-1], text[matches[-1].end() + 1 :]
     end = len(text) - len(rest)
     for line in rest.splitlines(keepends=True):
         if not _FRAME.match(line.rstrip()):
             break
         end += len(line)
-    said = (root["message"] or "").strip()
-    headline = f"{root['type']}: {said}" if said else root["type"]
-    return Cause(root["type"], headline, tuple(match.start() for match in found), end)
+    message = (root["message"] or "").strip()
+    headline = f"{root['type']}: {message}" if message else root["type"]
+    return RootCause(root["type"], headline, tuple(match.start() for match in matches), end)
 
 
-def _is_trace(between: str) -> bool:
+def _has_only_frames(between: str) -> bool:
     """Return True if only frames lie between two causes.
 
     A message may continue for a line or two.

@@ -11,28 +11,28 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final
 
-from hunchd.domain.facts import place_of
-from hunchd.domain.history import Unit, likely
+from hunchd.domain.facts import slot_of
+from hunchd.domain.history import Unit, clamp_author_time
 from hunchd.domain.memory import Artifact, Kind, Levels, Memory, Scope, Trust
 from hunchd.domain.work import is_bot
 from hunchd.ingestion.redaction import redact
-from hunchd.ingestion.statements import Stated, stated_in
-from hunchd.protocol.memories import title_of
+from hunchd.ingestion.statements import ExtractedStatement, extract_statements
+from hunchd.protocol.memories import derive_title
 
-INDEX: Final = 60  # characters
+MAX_INDEX: Final = 60  # characters
 _PARTS: Final = re.compile(r"[^\w-]+")
 
 
-def facts_of_unit(unit: Unit, project: str, *, now: datetime) -> list[Memory]:
+def extract_commit_facts(unit: Unit, project: str, *, now: datetime) -> list[Memory]:
     """Extract the claims of a commit's message; bots' commits yield none."""
     if is_bot(unit):
         return []
-    at = datetime.fromtimestamp(likely(unit.at), UTC)
+    at = datetime.fromtimestamp(clamp_author_time(unit.at), UTC)
     message = redact(f"{unit.subject}\n\n{unit.body}").text
-    return [_fact(stated, unit.sha, min(at, now), project, now) for stated in stated_in(message, "commit")]
+    return [_build_fact(stated, unit.sha, min(at, now), project, now) for stated in extract_statements(message, "commit")]
 
 
-def is_outlived(fact: Memory, names: Container[str]) -> bool:
+def is_obsolete_rename(fact: Memory, names: Container[str]) -> bool:
     """Return True if a rename fact no longer matches the code.
 
     That is so if the new name or its type is gone, or if the old name is in use again.
@@ -41,33 +41,33 @@ def is_outlived(fact: Memory, names: Container[str]) -> bool:
     """
     if fact.source.get("rule") != "renamed" or not fact.key or not fact.value:
         return False
-    *within, name = _parts(fact.value)
-    types = [part for part in within if part[0].isupper()]  # modules have no name in the code
-    return any(part not in names for part in (*types, name)) or _parts(fact.key)[-1] in names
+    *qualifiers, name = _split_name(fact.value)
+    types = [part for part in qualifiers if part[0].isupper()]  # modules have no name in the code
+    return any(part not in names for part in (*types, name)) or _split_name(fact.key)[-1] in names
 
 
-def _parts(name: str) -> list[str]:
+def _split_name(name: str) -> list[str]:
     return [part for part in _PARTS.split(name) if part] or [""]
 
 
-def levels_of(stated: Stated) -> Levels:
+def build_levels(stated: ExtractedStatement) -> Levels:
     """Build the display levels: `tests: pytest, not unittest (because …)`, then shorter."""
     short = stated.line.partition(" (because ")[0]
-    return Levels(summary=stated.line, compressed=short, index=stated.key[:INDEX])
+    return Levels(summary=stated.line, compressed=short, index=stated.key[:MAX_INDEX])
 
 
-def _fact(stated: Stated, sha: str, at: datetime, project: str, now: datetime) -> Memory:
-    told = {"instead_of": stated.instead_of, "reason": stated.reason}
+def _build_fact(stated: ExtractedStatement, sha: str, at: datetime, project: str, now: datetime) -> Memory:
+    details = {"instead_of": stated.instead_of, "reason": stated.reason}
     memory = Memory(
         id="",
         kind=Kind.FACT,
-        title=title_of(stated.line),
+        title=derive_title(stated.line),
         content=stated.text,
         at=at,
         created=now,
         updated=now,
         project=project,
-        levels=levels_of(stated),
+        levels=build_levels(stated),
         category=stated.category,
         key=stated.key,
         value=stated.value,
@@ -77,6 +77,6 @@ def _fact(stated: Stated, sha: str, at: datetime, project: str, now: datetime) -
         valid_from=at,
         artifacts=(Artifact("commit", sha),),
         trust=Trust.UNTRUSTED,
-        source={"type": "commit", "sha": sha, "rule": stated.rule} | {name: told[name] for name in told if told[name]},
+        source={"type": "commit", "sha": sha, "rule": stated.rule} | {name: details[name] for name in details if details[name]},
     )
-    return replace(memory, id=place_of(memory) or "")
+    return replace(memory, id=slot_of(memory) or "")

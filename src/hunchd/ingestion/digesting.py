@@ -11,17 +11,17 @@ from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 from typing import Any, Final
 
-from hunchd.domain.session import Digest, Event, Message, Point, PointKind, Turn
+from hunchd.domain.session import Digest, MessageType, Message, Point, PointKind, Turn
 from hunchd.ingestion.own_words import own_words
 from hunchd.ingestion.personal_data import holds_contact_data
 from hunchd.text.sentences import split_message
 
-LONGEST_SENTENCE: Final = 360  # characters; longer ones are lists or code
-FEWEST_WORDS: Final = 3
-MOST_SENTENCES: Final = 60  # per message: decisions are near its beginning or end, not inside a pasted file
+MAX_SENTENCE: Final = 360  # characters; longer ones are lists or code
+MIN_WORDS: Final = 3
+MAX_SENTENCES: Final = 60  # per message: decisions are near its beginning or end, not inside a pasted file
 
 # Weight by kind. A user's statement counts more than an assistant's because it is final.
-_WEIGHT: Final[dict[PointKind, tuple[float, float]]] = {  # (user, assistant)
+_WEIGHT_BY_KIND: Final[dict[PointKind, tuple[float, float]]] = {  # (user, assistant)
     "decision": (0.9, 0.7),
     "instruction": (0.85, 0.3),
     "preference": (0.8, 0.3),
@@ -29,11 +29,11 @@ _WEIGHT: Final[dict[PointKind, tuple[float, float]]] = {  # (user, assistant)
     "action": (0.4, 0.35),
     "question": (0.3, 0.1),
 }
-_REASONED: Final = 0.06  # bonus if the sentence gives a reason
-_EDITED: Final = 0.3
-_RAN: Final = 0.15
-_COMMITTED: Final = 0.5
-_FAILED: Final = 0.35
+_REASON_BONUS: Final = 0.06  # bonus if the sentence gives a reason
+_EDIT_WEIGHT: Final = 0.3
+_RUN_WEIGHT: Final = 0.15
+_COMMIT_WEIGHT: Final = 0.5
+_FAILURE_WEIGHT: Final = 0.35
 
 _CODE = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.DOTALL)
 _ABBREVIATION = re.compile(r"\b(?:e\.g|i\.e|etc|vs|cf|approx|no|fig)\.$", re.IGNORECASE)
@@ -74,24 +74,24 @@ _INSIGHT = re.compile(
     r"note that|the fix (?:is|was)|this explains|leaks?|race condition|regression)\b",
     re.IGNORECASE,
 )
-_DONE = (
+_PAST_ACTIONS = (
     "added|changed|created|updated|removed|deleted|fixed|renamed|moved|implemented|wrote|rewrote|refactored|installed|"
     "committed|merged|released|configured|extracted|replaced|reverted|bumped|tested|documented|split|verified|made|ran"
 )
 _ACTION = re.compile(
-    rf"^(?:(?:i|we)(?:'ve| have)?(?: now| also| just)? )?(?:{_DONE})\b"
-    rf"|\b(?:i|we)(?:'ve| have) (?:now |also )?(?:{_DONE})\b",
+    rf"^(?:(?:i|we)(?:'ve| have)?(?: now| also| just)? )?(?:{_PAST_ACTIONS})\b"
+    rf"|\b(?:i|we)(?:'ve| have) (?:now |also )?(?:{_PAST_ACTIONS})\b",
     re.IGNORECASE,
 )
 _FINISHED = re.compile(r"^(?:done|finished|completed|all set|ready)\s*[:,.!-]\s*(?=\S)", re.IGNORECASE)
-_ASKED = re.compile(
+_REQUEST = re.compile(
     r"^(?:please |now |next,? |then |also |can you |could you )*(?:add|fix|implement|write|create|remove|delete|rename|"
     r"move|update|change|refactor|extract|document|investigate|debug|make|support|bump|drop|replace|split|clean|deprecate|"
     r"allow|improve|handle|test|run|release|merge|revert|migrate|review|explain|find)\b",
     re.IGNORECASE,
 )
 _REASON = re.compile(r"\b(?:because|since|so that|due to|as it|otherwise|in order to|reason)\b", re.IGNORECASE)
-_HEDGED = re.compile(
+_HEDGE = re.compile(
     r"\b(?:maybe|perhaps|might|could we|should we|shall we|what if|would it|not sure|if we|wonder)\b|\?\s*$",
     re.IGNORECASE,
 )
@@ -102,92 +102,92 @@ _FAILURE = re.compile(
     re.MULTILINE,
 )
 _COMMIT_MESSAGE = re.compile(r"git commit\b.*?-m\s+(['\"])(?P<message>.+?)\1", re.DOTALL)
-_EDITING = re.compile(r"edit|write|update|patch|create|replace|insert|apply", re.IGNORECASE)
-_RUNNING = re.compile(r"bash|shell|run|exec|command|terminal|test", re.IGNORECASE)
-_PATHS = ("file_path", "path", "filePath", "file", "target_file", "notebook_path", "absolute_path", "relativePath")
+_EDIT_TOOL = re.compile(r"edit|write|update|patch|create|replace|insert|apply", re.IGNORECASE)
+_RUN_TOOL = re.compile(r"bash|shell|run|exec|command|terminal|test", re.IGNORECASE)
+_PATH_ARGUMENTS = ("file_path", "path", "filePath", "file", "target_file", "notebook_path", "absolute_path", "relativePath")
 
 
-def digested(turns: Sequence[Turn]) -> Digest:
+def digest_turns(turns: Sequence[Turn]) -> Digest:
     """Summarize `turns` (at least one) as a digest."""
     points: list[Point] = []
-    edited: dict[str, Point] = {}
+    edit_by_text: dict[str, Point] = {}
     for turn in turns:
         for message in turn.messages:
             match message.event:
-                case Event.USER | Event.ASSISTANT:
-                    points += points_of(message, turn.number)
-                case Event.CALL:
-                    if (done := _called(message, turn.number)) is not None and edited.get(done.text) is None:
-                        edited[done.text] = done  # repeated edits of a file count once
-                        points.append(done)
-                case Event.RESULT:
-                    points += _failure(message, turn.number)
+                case MessageType.USER | MessageType.ASSISTANT:
+                    points += extract_points(message, turn.number)
+                case MessageType.CALL:
+                    if (action := _summarize_call(message, turn.number)) is not None and edit_by_text.get(action.text) is None:
+                        edit_by_text[action.text] = action  # repeated edits of a file count once
+                        points.append(action)
+                case MessageType.RESULT:
+                    points += _extract_failure(message, turn.number)
     return Digest(turns[0].number, turns[-1].number, tuple(points), sum(turn.tokens for turn in turns))
 
 
-def points_of(message: Message, turn: int) -> Iterator[Point]:
+def extract_points(message: Message, turn: int) -> Iterator[Point]:
     """Yield the points of a message, one per sentence."""
-    by_user = message.event is Event.USER
-    for sentence in sentences(own_words(message.text) if by_user else message.text):
-        kind = kind_of(sentence, by_user=by_user)
+    by_user = message.event is MessageType.USER
+    for sentence in split_sentences(own_words(message.text) if by_user else message.text):
+        kind = classify_sentence(sentence, by_user=by_user)
         if kind is not None and not holds_contact_data(sentence):
-            weight = _WEIGHT[kind][0 if by_user else 1]
+            weight = _WEIGHT_BY_KIND[kind][0 if by_user else 1]
             if kind in ("decision", "instruction", "preference") and _REASON.search(sentence):
-                weight += _REASONED
+                weight += _REASON_BONUS
             yield Point(kind, sentence, turn, message.id, round(weight, 3), by_user)
 
 
-def kind_of(sentence: str, *, by_user: bool) -> PointKind | None:
+def classify_sentence(sentence: str, *, by_user: bool) -> PointKind | None:
     """Classify a sentence by its words.
 
     Returns None if it need not be kept.
     """
-    if _HEDGED.search(sentence):
+    if _HEDGE.search(sentence):
         return "question" if by_user and sentence.rstrip().endswith("?") else None
     if by_user:
-        if _PREFERENCE.search(sentence) and not _SAYS_DECIDED.search(sentence):
+        if _PREFERENCE.search(sentence) and not _SETTLED.search(sentence):
             return "preference"
-        if _INSTRUCTION.search(sentence) and not _SAYS_DECIDED.search(sentence):
+        if _INSTRUCTION.search(sentence) and not _SETTLED.search(sentence):
             return "instruction"
     if _DECISION.search(sentence):
         return "decision"
-    if _ACTION.search(sentence) or _FINISHED.search(sentence) or (by_user and _ASKED.search(sentence)):
+    if _ACTION.search(sentence) or _FINISHED.search(sentence) or (by_user and _REQUEST.search(sentence)):
         return "action"
     return "insight" if _INSIGHT.search(sentence) else None
 
 
-_SAYS_DECIDED = re.compile(r"\b(?:decided|decision|agreed|instead of|rather than|in favou?r of)\b", re.IGNORECASE)
+_SETTLED = re.compile(r"\b(?:decided|decision|agreed|instead of|rather than|in favou?r of)\b", re.IGNORECASE)
 
 
-def sentences(text: str) -> list[str]:
+def split_sentences(text: str) -> list[str]:
     """Split prose into sentences, without code and list marks.
 
     Each sentence is on one line. Of a long text only the first and last sentences are returned.
     """
-    found: list[str] = []
+    results: list[str] = []
     pending = ""
     for part in split_message(_CODE.sub("\n", text)):
-        plain = _LIST_MARK.sub("", f"{pending} {part}".strip() if pending else part)
-        if _ABBREVIATION.search(plain):
-            pending = plain
+        sentence = _LIST_MARK.sub("", f"{pending} {part}".strip() if pending else part)
+        if _ABBREVIATION.search(sentence):
+            pending = sentence
             continue
         pending = ""
-        plain = " ".join(plain.split()).replace("**", "")
-        if len(plain) <= LONGEST_SENTENCE and len(_WORD.findall(plain)) >= FEWEST_WORDS:
-            found.append(plain)
-    if len(found) <= MOST_SENTENCES:
-        return found
-    half = MOST_SENTENCES // 2
-    return [*found[:half], *found[-half:]]
+        sentence = " ".join(sentence.split()).replace("**", "")
+        if len(sentence) <= MAX_SENTENCE and len(_WORD.findall(sentence)) >= MIN_WORDS:
+            results.append(sentence)
+    if len(results) <= MAX_SENTENCES:
+        return results
+    half = MAX_SENTENCES // 2
+    return [*results[:half], *results[-half:]]
 
 
-def argument_of(message: Message) -> str:
+def get_main_argument(message: Message) -> str:
     """Return a tool call's main argument, preferably a path or command.
 
     The result is one line.
     """
-    inputs = _inputs(message)
-    for name in (*_PATHS, "command", "cmd", "query", "pattern", "url"):
+    inputs = _get_inputs(message)
+    for name in (*_PATH_ARGUMENTS, "command", "cmd", "query", "pattern", "url"):
         value = inputs.get(name)
         if isinstance(value, str) and value.strip():
             return " ".join(value.split())
@@ -196,33 +196,33 @@ def argument_of(message: Message) -> str:
     return " ".join(message.text.split())
 
 
-def _inputs(message: Message) -> dict[str, Any]:
-    told = message.data.get("input") or message.data.get("arguments") or message.data
-    return told if isinstance(told, dict) else {}
+def _get_inputs(message: Message) -> dict[str, Any]:
+    inputs = message.data.get("input") or message.data.get("arguments") or message.data
+    return inputs if isinstance(inputs, dict) else {}
 
 
-def _called(message: Message, turn: int) -> Point | None:
-    tool, told = message.name or "", argument_of(message)
-    if (commit := _COMMIT_MESSAGE.search(message.text) or _COMMIT_MESSAGE.search(told)) is not None:
-        said = " ".join(commit["message"].split("\n")[0].split())
-        return Point("action", f"committed: {said}", turn, message.id, _COMMITTED)
-    if _EDITING.search(tool) and told:
-        path = str(PurePosixPath(told[:300]))
-        return Point("action", f"edited {path}", turn, message.id, _EDITED)
-    if _RUNNING.search(tool) and told:
-        return Point("action", f"ran {told[:120]}", turn, message.id, _RAN)
+def _summarize_call(message: Message, turn: int) -> Point | None:
+    tool, argument = message.name or "", get_main_argument(message)
+    if (commit := _COMMIT_MESSAGE.search(message.text) or _COMMIT_MESSAGE.search(argument)) is not None:
+        subject = " ".join(commit["message"].split("\n")[0].split())
+        return Point("action", f"committed: {subject}", turn, message.id, _COMMIT_WEIGHT)
+    if _EDIT_TOOL.search(tool) and argument:
+        path = str(PurePosixPath(argument[:300]))
+        return Point("action", f"edited {path}", turn, message.id, _EDIT_WEIGHT)
+    if _RUN_TOOL.search(tool) and argument:
+        return Point("action", f"ran {argument[:120]}", turn, message.id, _RUN_WEIGHT)
     return None
 
 
-def _failure(message: Message, turn: int) -> Iterator[Point]:
+def _extract_failure(message: Message, turn: int) -> Iterator[Point]:
     """Yield the last line of a tool's result that reports failure.
 
     A summary of a test run counts as well. Results of tools that read files are skipped: code mentions failures
     without failing.
     """
-    if message.name and not _RUNNING.search(message.name):
+    if message.name and not _RUN_TOOL.search(message.name):
         return
     lines = _FAILURE.findall(message.text[-4_000:])
     if lines:
         line = " ".join(lines[-1].split())[:160]
-        yield Point("insight", f"{message.name or 'a tool'} said: {line}", turn, message.id, _FAILED)
+        yield Point("insight", f"{message.name or 'a tool'} said: {line}", turn, message.id, _FAILURE_WEIGHT)

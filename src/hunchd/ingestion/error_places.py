@@ -10,11 +10,11 @@ from typing import Final
 # Frames that name path, line and function: path:line is what compilers, linters and most traces write, pytest and Ruby
 # with the function behind it.
 _PYTHON_FRAME = re.compile(r'File "([^"\n]+)", line (\d+)(?:, in (\S+))?')
-_CALLED_AT = re.compile(
+_JS_FRAME = re.compile(
     r"^\s+at (?:async )?(?:new )?([\w.$<>]+)(?: \[as \w+\])? ?\(([^\s()]*\w\.\w{1,5}):(\d+)", re.MULTILINE
 )
 # Java before its own classes: "java.base/java.util.Objects.requireNonNull(Objects.java:235)".
-_IN_MODULE = re.compile(r"^\s+at [\w.]+(?:@[\w.]+)?/+([\w.$<>]+)\((\w+\.\w{1,6}):(\d+)\)", re.MULTILINE)
+_JAVA_MODULE_FRAME = re.compile(r"^\s+at [\w.]+(?:@[\w.]+)?/+([\w.$<>]+)\((\w+\.\w{1,6}):(\d+)\)", re.MULTILINE)
 # Go prints the function on the line above, indented in race reports.
 _GO_FRAME = re.compile(r"^ *([\w./*()-]{1,200}?)\([^()\n]*\)\n[\t ]+(\S{1,300}\.go):(\d+)", re.MULTILINE)
 # Sanitizers and gdb: "#1 0x55bf in fill /w/main.c:3", "#0  total (n=1) at main.c:5".
@@ -27,16 +27,16 @@ _VITEST_FRAME = re.compile(r"^ *❯ (?:([\w.$<>]+) )?([^\s:]+\.\w{2,4}):(\d+):\d
 _IN_FUNCTION = re.compile(r"(?::\d+)?: in (\S+)|:in [`'](?:[\w ()]+ in )?(?:[\w:]+[#.])?([^'\n]+)'")
 _ELIXIR_FUNCTION = re.compile(r": (?:anonymous fn/\d+ in )?((?:[A-Z]\w*\.)+\w+[?!]?)/\d")
 # Frames of Elixir's own libraries begin with their names.
-_OF_ELIXIR = re.compile(r"\((?:elixir|stdlib|kernel|ex_unit|mix|logger|iex) [\d.]+\) $")
-_DEFINED = re.compile(r"^\s*(?:async )?def (\w+)\(", re.MULTILINE)
+_ELIXIR_LIBRARY = re.compile(r"\((?:elixir|stdlib|kernel|ex_unit|mix|logger|iex) [\d.]+\) $")
+_PYTHON_DEFINITION = re.compile(r"^\s*(?:async )?def (\w+)\(", re.MULTILINE)
 _PATH_LINE = re.compile(
     r"(?<![\w@])((?:[A-Za-z]:)?[\w./\\@+-]*\w\.[A-Za-z]\w{0,5})(?::(\d+)(?:[:,]\d+)?|\((\d+)(?:,\d+)?\):)"
 )
 # Patterns with the numbers of their groups: path, line, function.
 _FRAMES: Final = (
     (_PYTHON_FRAME, 1, 2, 3),
-    (_CALLED_AT, 2, 3, 1),
-    (_IN_MODULE, 2, 3, 1),
+    (_JS_FRAME, 2, 3, 1),
+    (_JAVA_MODULE_FRAME, 2, 3, 1),
     (_GO_FRAME, 2, 3, 1),
     (_NATIVE_FRAME, 2, 3, 1),
     (_DOTNET_FRAME, 2, 3, 1),
@@ -46,7 +46,7 @@ _FRAMES: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ErrorLocation:
     """Source location that an error names, as written."""
 
     path: str
@@ -54,32 +54,32 @@ class Place:
     function: str = ""
 
 
-def places_in(text: str) -> tuple[tuple[int, Place], ...]:
+def find_locations(text: str) -> tuple[tuple[int, ErrorLocation], ...]:
     """Return all places with their offsets, in the order of the text."""
-    found: dict[int, Place] = {}
+    location_by_offset: dict[int, ErrorLocation] = {}
     for pattern, path, line, function in _FRAMES:
         for match in pattern.finditer(text):
-            place = Place(_plain(match[path]), int(match[line][:9]), match[function] or "")
-            found.setdefault(match.start(path), place)
-    found |= dict(_without_frames(text, found))
-    return tuple((start, found[start]) for start in sorted(found))
+            place = ErrorLocation(_normalize_path(match[path]), int(match[line][:9]), match[function] or "")
+            location_by_offset.setdefault(match.start(path), place)
+    location_by_offset |= dict(_find_path_lines(text, location_by_offset))
+    return tuple((start, location_by_offset[start]) for start in sorted(location_by_offset))
 
 
-def _without_frames(text: str, found: dict[int, Place]) -> Iterator[tuple[int, Place]]:
-    definitions = list(_DEFINED.finditer(text))
+def _find_path_lines(text: str, location_by_offset: dict[int, ErrorLocation]) -> Iterator[tuple[int, ErrorLocation]]:
+    definitions = list(_PYTHON_DEFINITION.finditer(text))
     for match in _PATH_LINE.finditer(text):
-        if match.start(1) in found or _OF_ELIXIR.search(text, max(match.start(1) - 40, 0), match.start(1)):
+        if match.start(1) in location_by_offset or _ELIXIR_LIBRARY.search(text, max(match.start(1) - 40, 0), match.start(1)):
             continue
         function = _IN_FUNCTION.match(text, match.end()) or _ELIXIR_FUNCTION.match(text, match.end())
-        name = function[function.lastindex or 1] if function else _defined_before(match.start(), definitions)
-        yield match.start(1), Place(_plain(match[1]), int((match[2] or match[3])[:9]), name)
+        name = function[function.lastindex or 1] if function else _find_enclosing_function(match.start(), definitions)
+        yield match.start(1), ErrorLocation(_normalize_path(match[1]), int((match[2] or match[3])[:9]), name)
 
 
-def _plain(path: str) -> str:
+def _normalize_path(path: str) -> str:
     return path.replace("\\", "/")
 
 
-def _defined_before(position: int, definitions: list[re.Match[str]]) -> str:
+def _find_enclosing_function(position: int, definitions: list[re.Match[str]]) -> str:
     """Return the last function defined before `position`.
 
     pytest prints a function down to the failing line, then its location.

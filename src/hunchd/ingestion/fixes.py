@@ -15,26 +15,26 @@ from typing import Any, Final
 from hunchd.domain.memory import Artifact, Kind, Levels, Memory, Scope, Status, Trust
 from hunchd.repository.working import FileChange
 
-TAG: Final = "fix"
-FIXES: Final = "fixes"  # type of the link from a fix to its error
-FIXED_BY: Final = "fixed_by"  # type of the reverse link
-PAST: Final = "history"  # tag of a fix from history that nobody has tried yet
-ABOUT_SYMBOL: Final = "about_symbol"  # type of the link to a fixed symbol, as `path#name`
+FIX_TAG: Final = "fix"
+FIXES_LINK: Final = "fixes"  # type of the link from a fix to its error
+FIXED_BY_LINK: Final = "fixed_by"  # type of the reverse link
+PAST_TAG: Final = "history"  # tag of a fix from history that nobody has tried yet
+ABOUT_SYMBOL_LINK: Final = "about_symbol"  # type of the link to a fixed symbol, as `path#name`
 
-MOST_PATHS: Final = 12  # in a larger change nobody could tell which part helped
-DIFF_LINES: Final = 80
-DIFF_CHARACTERS: Final = 6_000
-LINE_CHARACTERS: Final = 200
-CONTEXT: Final = 1  # lines around a change
-SHOWN_LINES: Final = 14  # of the diff shown beside an error
-SHOWN_PATHS: Final = 3
+MAX_PATHS: Final = 12  # in a larger change nobody could tell which part helped
+MAX_DIFF_LINES: Final = 80
+MAX_DIFF_CHARACTERS: Final = 6_000
+MAX_LINE_CHARACTERS: Final = 200
+CONTEXT_LINES: Final = 1  # lines around a change
+EXCERPT_LINES: Final = 14  # of the diff shown beside an error
+EXCERPT_PATHS: Final = 3
 # A fix that helped once in five trials is not worth showing.
-LEAST_CONFIDENCE: Final = 0.3
+MIN_CONFIDENCE: Final = 0.3
 # Fixes of similar errors rank below any fix that has helped.
-UNTRIED: Final = 0.2
+UNTRIED_CONFIDENCE: Final = 0.2
 IMPORTANCE, PAST_IMPORTANCE = 0.7, 0.3
 # Two changes are the same fix if they share at least half of their files and of their added lines.
-SAME: Final = 0.5
+MIN_OVERLAP: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +53,14 @@ class Fix:
     command: str | None = None  # command that failed before and passed after
     commit: str | None = None
     subject: str = ""  # of the commit
-    helped: int = 1
-    tried: int = 1
+    success_count: int = 1
+    trial_count: int = 1
     symbols: tuple[str, ...] = ()  # named by both the error and the commit
 
     @property
     def is_past(self) -> bool:
         """Return True if a similar past commit is the only evidence."""
-        return self.tried == 0
+        return self.trial_count == 0
 
     @property
     def confidence(self) -> float:
@@ -68,25 +68,25 @@ class Fix:
 
         A fix seen once is likely, not certain.
         """
-        return UNTRIED if self.is_past else (self.helped + 1) / (self.tried + 2)
+        return UNTRIED_CONFIDENCE if self.is_past else (self.success_count + 1) / (self.trial_count + 2)
 
     @property
-    def line(self) -> str:
+    def summary(self) -> str:
         """Describe the fix and its record in one line."""
-        names = ", ".join(self.paths[:SHOWN_PATHS])
-        more = f" and {len(self.paths) - SHOWN_PATHS} more" if len(self.paths) > SHOWN_PATHS else ""
+        names = ", ".join(self.paths[:EXCERPT_PATHS])
+        more = f" and {len(self.paths) - EXCERPT_PATHS} more" if len(self.paths) > EXCERPT_PATHS else ""
         if self.is_past:
             return f"commit {(self.commit or '')[:7]} fixed something like it in {names}{more}, {self.at:%Y-%m}"
         by = f"by {self.commit[:7]} " if self.commit else ""
-        return f"fixed before {by}in {names}{more}: helped {self.helped} of {self.tried}"
+        return f"fixed before {by}in {names}{more}: helped {self.success_count} of {self.trial_count}"
 
 
-def fix_of(
+def build_fix(
     changes: Sequence[FileChange],
     *,
     error: str,
     headline: str,
-    named: Collection[str],
+    named_paths: Collection[str],
     at: datetime,
     command: str | None,
 ) -> Fix | None:
@@ -94,17 +94,17 @@ def fix_of(
 
     Returns None if there are none or too many. `named`: paths that the error names.
     """
-    changed = [change for change in changes if (change.before or "").strip() != (change.after or "").strip()]
-    if not 0 < len(changed) <= MOST_PATHS:
+    real_changes = [change for change in changes if (change.before or "").strip() != (change.after or "").strip()]
+    if not 0 < len(real_changes) <= MAX_PATHS:
         return None
-    changed.sort(key=lambda change: (change.path not in named, change.path))
-    paths = tuple(change.path for change in changed)
-    diff = diff_of(changed)
-    known_by = hashlib.blake2b("\x1f".join((error, TAG, *sorted(paths), diff)).encode(), digest_size=10).hexdigest()
-    return Fix(f"m{known_by}", error, headline, paths, diff, at, command)
+    real_changes.sort(key=lambda change: (change.path not in named_paths, change.path))
+    paths = tuple(change.path for change in real_changes)
+    diff = render_diff(real_changes)
+    digest = hashlib.blake2b("\x1f".join((error, FIX_TAG, *sorted(paths), diff)).encode(), digest_size=10).hexdigest()
+    return Fix(f"m{digest}", error, headline, paths, diff, at, command)
 
 
-def diff_of(changes: Sequence[FileChange]) -> str:
+def render_diff(changes: Sequence[FileChange]) -> str:
     """Render the removed and added lines, file by file.
 
     The length is limited to what a reader looks at.
@@ -112,78 +112,78 @@ def diff_of(changes: Sequence[FileChange]) -> str:
     lines: list[str] = []
     for change in changes:
         before, after = (change.before or "").splitlines(), (change.after or "").splitlines()
-        told = difflib.unified_diff(before, after, lineterm="", n=CONTEXT)
-        body = [line[:LINE_CHARACTERS] for line in told if not line.startswith(("---", "+++"))]
+        diff_lines = difflib.unified_diff(before, after, lineterm="", n=CONTEXT_LINES)
+        body = [line[:MAX_LINE_CHARACTERS] for line in diff_lines if not line.startswith(("---", "+++"))]
         state = " (new)" if change.before is None else " (deleted)" if change.after is None else ""
         lines += [f"{change.path}{state}", *body]
-    if len(lines) > DIFF_LINES:
-        lines = [*lines[:DIFF_LINES], f"… {len(lines) - DIFF_LINES} more lines"]
-    return "\n".join(lines)[:DIFF_CHARACTERS]
+    if len(lines) > MAX_DIFF_LINES:
+        lines = [*lines[:MAX_DIFF_LINES], f"… {len(lines) - MAX_DIFF_LINES} more lines"]
+    return "\n".join(lines)[:MAX_DIFF_CHARACTERS]
 
 
-def same(one: Fix, other: Fix) -> bool:
+def is_same_fix(one: Fix, other: Fix) -> bool:
     """Return True if two changes are the same fix.
 
     They have the same files and mostly the same added lines. Removed lines are ignored, since the code may be
     broken in a different way each time.
     """
-    mine, others = set(one.paths), set(other.paths)
-    if len(mine & others) < SAME * len(mine | others):
+    one_paths, other_paths = set(one.paths), set(other.paths)
+    if len(one_paths & other_paths) < MIN_OVERLAP * len(one_paths | other_paths):
         return False
-    put, put_now = _lines(one.diff, "+"), _lines(other.diff, "+")
-    if not (put and put_now):
-        put, put_now = _lines(one.diff, "-"), _lines(other.diff, "-")
-    return len(put & put_now) >= SAME * min(len(put), len(put_now))
+    one_lines, other_lines = _marked_lines(one.diff, "+"), _marked_lines(other.diff, "+")
+    if not (one_lines and other_lines):
+        one_lines, other_lines = _marked_lines(one.diff, "-"), _marked_lines(other.diff, "-")
+    return len(one_lines & other_lines) >= MIN_OVERLAP * min(len(one_lines), len(other_lines))
 
 
-def _lines(diff: str, mark: str) -> set[str]:
+def _marked_lines(diff: str, mark: str) -> set[str]:
     lines = (" ".join(line[1:].split()) for line in diff.splitlines() if line.startswith(mark))
     return {line for line in lines if line}
 
 
-def helped(known: Sequence[Fix], found: Fix) -> list[Fix]:
+def record_success(known_fixes: Sequence[Fix], new_fix: Fix) -> list[Fix]:
     """Update the known fixes after `found` fixed the error.
 
     The fix that matches has helped once more; the others have one more failed trial.
     """
-    again = next((fix for fix in sorted(known, key=lambda fix: -fix.tried) if same(fix, found)), None)
-    others = [replace(fix, tried=fix.tried + 1) for fix in known if fix is not again]
-    if again is None:
-        return [found, *others]
-    renewed = replace(found, id=again.id, helped=again.helped + 1, tried=again.tried + 1)
-    return [renewed, *others]
+    matching_fix = next((fix for fix in sorted(known_fixes, key=lambda fix: -fix.trial_count) if is_same_fix(fix, new_fix)), None)
+    others = [replace(fix, trial_count=fix.trial_count + 1) for fix in known_fixes if fix is not matching_fix]
+    if matching_fix is None:
+        return [new_fix, *others]
+    updated_fix = replace(new_fix, id=matching_fix.id, success_count=matching_fix.success_count + 1, trial_count=matching_fix.trial_count + 1)
+    return [updated_fix, *others]
 
 
-def in_vain(known: Sequence[Fix], paths: Collection[str]) -> list[Fix]:
+def record_failures(known_fixes: Sequence[Fix], paths: Collection[str]) -> list[Fix]:
     """Count a failed trial for fixes that were applied again without success.
 
     The error came back after `paths` were changed. Past commits are not counted: editing their files does not
     repeat the commit.
     """
-    return [replace(fix, tried=fix.tried + 1) for fix in known if not fix.is_past and set(fix.paths) <= set(paths)]
+    return [replace(fix, trial_count=fix.trial_count + 1) for fix in known_fixes if not fix.is_past and set(fix.paths) <= set(paths)]
 
 
-def best(fixes: Sequence[Fix]) -> Fix | None:
+def select_best(fixes: Sequence[Fix]) -> Fix | None:
     """Return the fix to show: the most confident, then the newest.
 
     Past commits rank only where nothing has helped.
     """
-    likely = [fix for fix in fixes if fix.is_past or (fix.helped and fix.confidence >= LEAST_CONFIDENCE)]
-    return max(likely, key=lambda fix: (fix.confidence, fix.at), default=None)
+    candidates = [fix for fix in fixes if fix.is_past or (fix.success_count and fix.confidence >= MIN_CONFIDENCE)]
+    return max(candidates, key=lambda fix: (fix.confidence, fix.at), default=None)
 
 
-def excerpt(fix: Fix) -> str:
+def render_excerpt(fix: Fix) -> str:
     """Render the beginning of the diff for display beside the error."""
     lines = fix.diff.splitlines()
     subject = [f"{fix.commit[:7]} {fix.subject}"] if fix.commit and fix.subject else []
-    return "\n".join((*subject, *lines[:SHOWN_LINES], *(["…"] if len(lines) > SHOWN_LINES else [])))
+    return "\n".join((*subject, *lines[:EXCERPT_LINES], *(["…"] if len(lines) > EXCERPT_LINES else [])))
 
 
 def is_fix(memory: Memory) -> bool:
-    return memory.kind is Kind.ERROR and TAG in memory.tags and any(link.get("type") == FIXES for link in memory.links)
+    return memory.kind is Kind.ERROR and FIX_TAG in memory.tags and any(link.get("type") == FIXES_LINK for link in memory.links)
 
 
-def memory_of(fix: Fix, project: str, now: datetime, known: Memory | None = None) -> Memory:
+def fix_to_memory(fix: Fix, project: str, now: datetime, stored: Memory | None = None) -> Memory:
     """Convert a fix to a memory.
 
     `known` is the memory stored for it before.
@@ -193,22 +193,22 @@ def memory_of(fix: Fix, project: str, now: datetime, known: Memory | None = None
     memory = Memory(
         id=fix.id,
         kind=Kind.ERROR,
-        title=_title(fix),
-        content=f"{fix.headline}\n{_told(fix)} {names}\n\n{fix.diff}",
+        title=_make_title(fix),
+        content=f"{fix.headline}\n{_content_prefix(fix)} {names}\n\n{fix.diff}",
         at=fix.at,
-        created=known.created if known is not None else now,
+        created=stored.created if stored is not None else now,
         updated=now,
         project=project,
         ref=f"fix:{fix.id}",
-        levels=Levels(summary=f"{fix.headline}: {fix.line}", compressed=fix.line, index=f"fix in {fix.paths[0]}"),
-        value=f"{fix.helped}/{fix.tried}",
+        levels=Levels(summary=f"{fix.headline}: {fix.summary}", compressed=fix.summary, index=f"fix in {fix.paths[0]}"),
+        value=f"{fix.success_count}/{fix.trial_count}",
         scope=Scope.PROJECT,
         confidence=round(fix.confidence, 4),
         importance=PAST_IMPORTANCE if fix.is_past else IMPORTANCE,
-        tags=(TAG, PAST) if fix.is_past else (TAG,),
+        tags=(FIX_TAG, PAST_TAG) if fix.is_past else (FIX_TAG,),
         links=(
-            {"type": FIXES, "ref": fix.error},
-            *({"type": ABOUT_SYMBOL, "ref": f"{fix.paths[0]}#{name}"} for name in fix.symbols),
+            {"type": FIXES_LINK, "ref": fix.error},
+            *({"type": ABOUT_SYMBOL_LINK, "ref": f"{fix.paths[0]}#{name}"} for name in fix.symbols),
         ),
         artifacts=(*(Artifact("file", path) for path in fix.paths), *commit),
         trust=Trust.UNTRUSTED,
@@ -217,48 +217,48 @@ def memory_of(fix: Fix, project: str, now: datetime, known: Memory | None = None
             "headline": fix.headline,
             "command": fix.command,
             "subject": fix.subject,
-            "helped": fix.helped,
-            "tried": fix.tried,
+            "helped": fix.success_count,
+            "tried": fix.trial_count,
         },
     )
-    return memory if known is None else replace(memory, usage=known.usage)
+    return memory if stored is None else replace(memory, usage=stored.usage)
 
 
-def _title(fix: Fix) -> str:
-    told = f"{fix.subject} (for: {fix.headline})" if fix.is_past else f"fixed: {fix.headline}"
-    return told[:120]
+def _make_title(fix: Fix) -> str:
+    title = f"{fix.subject} (for: {fix.headline})" if fix.is_past else f"fixed: {fix.headline}"
+    return title[:120]
 
 
-def _told(fix: Fix) -> str:
+def _content_prefix(fix: Fix) -> str:
     if fix.is_past:
         return f"commit {fix.commit} of {fix.at:%Y-%m-%d} fixed something like it: {fix.subject}\nin"
     return "fixed in"
 
 
-def fix_from(memory: Memory) -> Fix | None:
+def memory_to_fix(memory: Memory) -> Fix | None:
     """Convert a stored memory to a fix.
 
     Returns None if it is no fix or no longer active.
     """
     if not is_fix(memory) or memory.status is not Status.ACTIVE:
         return None
-    told: Mapping[str, Any] = memory.source
+    source: Mapping[str, Any] = memory.source
     commit = next((artifact.ref for artifact in memory.artifacts if artifact.type == "commit"), None)
     paths = tuple(artifact.ref for artifact in memory.artifacts if artifact.type == "file")
-    error = next(link["ref"] for link in memory.links if link.get("type") == FIXES)
+    error = next(link["ref"] for link in memory.links if link.get("type") == FIXES_LINK)
     if not paths:
         return None
     return Fix(
         memory.id,
         error,
-        str(told.get("headline", memory.title)),
+        str(source.get("headline", memory.title)),
         paths,
         memory.content.partition("\n\n")[2],
         memory.at,
-        told.get("command"),
+        source.get("command"),
         commit,
-        str(told.get("subject", "")),
-        int(told.get("helped", 1)),
-        int(told.get("tried", 1)),
-        tuple(link["ref"].partition("#")[2] for link in memory.links if link.get("type") == ABOUT_SYMBOL),
+        str(source.get("subject", "")),
+        int(source.get("helped", 1)),
+        int(source.get("tried", 1)),
+        tuple(link["ref"].partition("#")[2] for link in memory.links if link.get("type") == ABOUT_SYMBOL_LINK),
     )

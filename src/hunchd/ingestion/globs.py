@@ -11,61 +11,61 @@ from collections.abc import Collection, Iterable, Sequence
 from fnmatch import fnmatchcase
 from typing import Final
 
-MOST: Final = 40  # globs per rule, each choice in braces counted; people write ten
-LONGEST: Final = 300  # characters of one
-LONGEST_LIST: Final = 8_000  # characters of a list
+MAX_GLOBS: Final = 40  # globs per rule, each choice in braces counted; people write ten
+MAX_GLOB_LENGTH: Final = 300  # characters of one
+MAX_LIST_LENGTH: Final = 8_000  # characters of a list
 
 EVERYWHERE: Final = "**"
-_ALL: Final = frozenset({"**", "**/*", "**/**", "**/*.*", "*/**"})
+_MATCH_ALL: Final = frozenset({"**", "**/*", "**/**", "**/*.*", "*/**"})
 _BRACES: Final = re.compile(r"\{([^{}]*)\}")  # innermost braces
 _ESCAPE: Final = re.compile(r"\\(?=[\[\](){}])")  # elsewhere a backslash separates folders
-_GLUED: Final = re.compile(r"(?<![^/])\*\*(?=[^/*])")  # `**.ts` means `**/*.ts`
+_MISSING_SLASH: Final = re.compile(r"(?<![^/])\*\*(?=[^/*])")  # `**.ts` means `**/*.ts`
 
 
-def listed(text: str) -> list[str]:
+def split_list(text: str) -> list[str]:
     """Split a comma-separated list of globs, with or without brackets and quotes.
 
     A comma inside braces belongs to the glob.
     """
-    text = text[:LONGEST_LIST].strip()
+    text = text[:MAX_LIST_LENGTH].strip()
     if text.startswith("[") and text.endswith("]") and ("," in text or text[1:2] in "\"']"):
         text = text[1:-1]
-    globs, depth, begin = list[str](), 0, 0
+    globs, depth, start = list[str](), 0, 0
     for at, character in enumerate(text):
         depth = max(0, depth + (character == "{") - (character == "}"))
         if character == "," and not depth:
-            globs.append(text[begin:at])
-            begin = at + 1
-    return [glob for each in (*globs, text[begin:]) if (glob := each.strip().strip("\"'").strip())]
+            globs.append(text[start:at])
+            start = at + 1
+    return [glob for each in (*globs, text[start:]) if (glob := each.strip().strip("\"'").strip())]
 
 
-def plain(globs: Iterable[str], *, names_anywhere: bool) -> tuple[str, ...]:
+def normalize_globs(globs: Iterable[str], *, names_anywhere: bool) -> tuple[str, ...]:
     """Expand braces and normalize globs, without duplicates.
 
     Empty if they match every file. `names_anywhere`: a glob without a slash matches files of that name in all folders.
     """
-    told: dict[str, None] = {}
+    normalized: dict[str, None] = {}
     for glob in globs:
-        for one in _unfolded(glob[:LONGEST]):
-            told[_anchored(one, names_anywhere=names_anywhere)] = None
-            if len(told) >= MOST:
+        for expanded in _expand_braces(glob[:MAX_GLOB_LENGTH]):
+            normalized[_anchor(expanded, names_anywhere=names_anywhere)] = None
+            if len(normalized) >= MAX_GLOBS:
                 break
-    return () if _ALL & told.keys() and not any(glob.startswith("!") for glob in told) else tuple(told)[:MOST]
+    return () if _MATCH_ALL & normalized.keys() and not any(glob.startswith("!") for glob in normalized) else tuple(normalized)[:MAX_GLOBS]
 
 
-def name(globs: Collection[str], path: str) -> bool:
+def matches_any(globs: Collection[str], path: str) -> bool:
     """Return True if normalized globs match the file.
 
     One positive glob must match, unless there are only exclusions, and no exclusion may match.
     """
     parts = path.split("/")
-    named = [glob for glob in globs if not glob.startswith("!")]
-    if named and not any(_matches(glob, parts) for glob in named):
+    positive_globs = [glob for glob in globs if not glob.startswith("!")]
+    if positive_globs and not any(_matches(glob, parts) for glob in positive_globs):
         return False
     return not any(_matches(glob[1:], parts) for glob in globs if glob.startswith("!"))
 
 
-def folder_of(glob: str) -> str:
+def common_folder(glob: str) -> str:
     """Return the folder that contains all matches of a normalized glob.
 
     Returns "" if there is none.
@@ -74,33 +74,33 @@ def folder_of(glob: str) -> str:
     return head.rpartition("/")[0]
 
 
-def _unfolded(glob: str) -> list[str]:
+def _expand_braces(glob: str) -> list[str]:
     """Expand the braces of a glob.
 
     Globs with more than MOST choices are left unexpanded and match nothing.
     """
-    done, waiting = list[str](), [_ESCAPE.sub("", glob).replace("\\", "/")]
-    while waiting and len(done) + len(waiting) < MOST:
-        one = waiting.pop()
-        found = _BRACES.search(one)
-        if found is None:
-            done.append(one)
+    expanded, pending = list[str](), [_ESCAPE.sub("", glob).replace("\\", "/")]
+    while pending and len(expanded) + len(pending) < MAX_GLOBS:
+        current = pending.pop()
+        match = _BRACES.search(current)
+        if match is None:
+            expanded.append(current)
         else:
-            choices = found[1].split(",")[:MOST]
-            waiting += [one[: found.start()] + choice.strip() + one[found.end() :] for choice in reversed(choices)]
-    return (done + waiting[::-1])[:MOST]
+            choices = match[1].split(",")[:MAX_GLOBS]
+            pending += [current[: match.start()] + choice.strip() + current[match.end() :] for choice in reversed(choices)]
+    return (expanded + pending[::-1])[:MAX_GLOBS]
 
 
-def _anchored(glob: str, *, names_anywhere: bool) -> str:
+def _anchor(glob: str, *, names_anywhere: bool) -> str:
     """Anchor a glob at the root and normalize its spelling."""
-    denied, glob = ("!", glob[1:]) if glob.startswith("!") else ("", glob)
+    negation, glob = ("!", glob[1:]) if glob.startswith("!") else ("", glob)
     from_root = glob.startswith("/")
     glob = glob.removeprefix("./").lstrip("/")
     if glob.endswith("/"):
         glob += "**"
     if names_anywhere and "/" not in glob and not from_root:
         glob = f"**/{glob}"
-    return denied + _GLUED.sub("**/*", glob).replace("[^", "[!")
+    return negation + _MISSING_SLASH.sub("**/*", glob).replace("[^", "[!")
 
 
 def _matches(glob: str, parts: Sequence[str]) -> bool:
@@ -108,39 +108,39 @@ def _matches(glob: str, parts: Sequence[str]) -> bool:
 
     After a mismatch the last `**` takes one more folder; backtracking further cannot help.
     """
-    wanted = glob.split("/")
-    at = here = taken = 0
-    again = -1  # index after the last `**`
-    while here < len(parts):
-        if at < len(wanted) and wanted[at] == "**":
-            at += 1
-            again, taken = at, here
-        elif at < len(wanted) and _fits(wanted[at], parts[here]):
-            at, here = at + 1, here + 1
-        elif again >= 0:
-            taken += 1
-            at, here = again, taken
+    glob_parts = glob.split("/")
+    glob_index = path_index = star_end = 0
+    star_index = -1  # index after the last `**`
+    while path_index < len(parts):
+        if glob_index < len(glob_parts) and glob_parts[glob_index] == "**":
+            glob_index += 1
+            star_index, star_end = glob_index, path_index
+        elif glob_index < len(glob_parts) and _matches_part(glob_parts[glob_index], parts[path_index]):
+            glob_index, path_index = glob_index + 1, path_index + 1
+        elif star_index >= 0:
+            star_end += 1
+            glob_index, path_index = star_index, star_end
         else:
             return False
-    return all(part == "**" for part in wanted[at:])
+    return all(part == "**" for part in glob_parts[glob_index:])
 
 
-def _fits(wanted: str, part: str) -> bool:
+def _matches_part(pattern: str, part: str) -> bool:
     """Return True if one part of a path matches.
 
     A name in brackets such as `[id]` is as often a literal folder as a set of letters.
     """
-    if wanted in ("*", part):
+    if pattern in ("*", part):
         return True
-    if "?" in wanted or "[" in wanted:
-        return fnmatchcase(part, wanted)
-    first, *middle = wanted.split("*")
+    if "?" in pattern or "[" in pattern:
+        return fnmatchcase(part, pattern)
+    first, *middle = pattern.split("*")
     if not middle or not part.startswith(first):
         return False
     at = len(first)
     for piece in middle[:-1]:
-        found = part.find(piece, at)
-        if found < 0:
+        position = part.find(piece, at)
+        if position < 0:
             return False
-        at = found + len(piece)
+        at = position + len(piece)
     return len(part) - len(middle[-1]) >= at and part.endswith(middle[-1])

@@ -20,12 +20,12 @@ class Grammar:
     function: str = "language"
     kinds: Mapping[str, str]  # node type of a definition → kind of symbol
     containers: frozenset[str] = frozenset()  # definitions whose members are definitions too
-    through: frozenset[str] = frozenset()  # nodes that only group definitions
-    bodies: frozenset[str] = frozenset()  # where a signature ends, for definitions without a `body` field
-    leading: frozenset[str] = frozenset()  # annotations in front of a definition: no part of its signature
-    ends_after: tuple[str, ...] = ()  # fields that end the signature, if bodies have no start node
+    transparent_nodes: frozenset[str] = frozenset()  # nodes that only group definitions
+    body_nodes: frozenset[str] = frozenset()  # where a signature ends, for definitions without a `body` field
+    annotation_nodes: frozenset[str] = frozenset()  # annotations in front of a definition: no part of its signature
+    signature_fields: tuple[str, ...] = ()  # fields that end the signature, if bodies have no start node
     query: str = ""  # captures @import, @module (a child module), @quiet (text that is no code)
-    embedded: str = ""  # node type whose braces hold source of the same language (Rust's item macros)
+    embedded_node: str = ""  # node type whose braces hold source of the same language (Rust's item macros)
 
 
 _PY_QUERY = """
@@ -95,10 +95,10 @@ _TS_KINDS = {
 }
 _JS_CONTAINERS = frozenset({"class_declaration", "class", "call_expression"})
 _TS_CONTAINERS = _JS_CONTAINERS | {"abstract_class_declaration", "interface_declaration", "internal_module", "module"}
-_JS_THROUGH = frozenset(
+_JS_TRANSPARENT = frozenset(
     {"program", "export_statement", "lexical_declaration", "variable_declaration", "class_body", "expression_statement"}
 )
-_TS_THROUGH = _JS_THROUGH | {"ambient_declaration", "interface_body", "object_type", "statement_block"}
+_TS_TRANSPARENT = _JS_TRANSPARENT | {"ambient_declaration", "interface_body", "object_type", "statement_block"}
 
 _C_KINDS = {
     "function_definition": "function",
@@ -118,7 +118,7 @@ _CPP_KINDS = {
     "concept_definition": "concept",
     "namespace_definition": "module",
 }
-_C_THROUGH = frozenset(
+_C_TRANSPARENT = frozenset(
     {
         "translation_unit",
         "preproc_ifdef",
@@ -141,7 +141,7 @@ GRAMMARS: Mapping[str, Grammar] = {
             "assignment": "variable",
         },
         containers=frozenset({"class_definition"}),
-        through=frozenset(
+        transparent_nodes=frozenset(
             {
                 "module",
                 "block",
@@ -162,9 +162,9 @@ GRAMMARS: Mapping[str, Grammar] = {
         module="tree_sitter_javascript",
         kinds=_JS_KINDS,
         containers=_JS_CONTAINERS,
-        through=_JS_THROUGH,
-        bodies=frozenset({"class_body", "statement_block"}),
-        leading=frozenset({"decorator"}),
+        transparent_nodes=_JS_TRANSPARENT,
+        body_nodes=frozenset({"class_body", "statement_block"}),
+        annotation_nodes=frozenset({"decorator"}),
         query=_JS_QUERY,
     ),
     "typescript": Grammar(
@@ -172,9 +172,9 @@ GRAMMARS: Mapping[str, Grammar] = {
         function="language_typescript",
         kinds=_TS_KINDS,
         containers=_TS_CONTAINERS,
-        through=_TS_THROUGH,
-        bodies=frozenset({"class_body", "interface_body", "enum_body", "statement_block"}),
-        leading=frozenset({"decorator"}),
+        transparent_nodes=_TS_TRANSPARENT,
+        body_nodes=frozenset({"class_body", "interface_body", "enum_body", "statement_block"}),
+        annotation_nodes=frozenset({"decorator"}),
         query=_JS_QUERY,
     ),
     "tsx": Grammar(
@@ -182,9 +182,9 @@ GRAMMARS: Mapping[str, Grammar] = {
         function="language_tsx",
         kinds=_TS_KINDS,
         containers=_TS_CONTAINERS,
-        through=_TS_THROUGH,
-        bodies=frozenset({"class_body", "interface_body", "enum_body", "statement_block"}),
-        leading=frozenset({"decorator"}),
+        transparent_nodes=_TS_TRANSPARENT,
+        body_nodes=frozenset({"class_body", "interface_body", "enum_body", "statement_block"}),
+        annotation_nodes=frozenset({"decorator"}),
         query=_JS_QUERY,
     ),
     "go": Grammar(
@@ -200,7 +200,7 @@ GRAMMARS: Mapping[str, Grammar] = {
             "field_declaration": "field",
         },
         containers=frozenset({"type_spec"}),
-        through=frozenset(
+        transparent_nodes=frozenset(
             {
                 "source_file",
                 "const_declaration",
@@ -212,7 +212,7 @@ GRAMMARS: Mapping[str, Grammar] = {
                 "field_declaration_list",
             }
         ),
-        bodies=frozenset({"field_declaration_list"}),
+        body_nodes=frozenset({"field_declaration_list"}),
         query="""[(comment) (interpreted_string_literal_content) (raw_string_literal_content)] @quiet
                  (import_spec path: (_) @import)""",
     ),
@@ -234,12 +234,12 @@ GRAMMARS: Mapping[str, Grammar] = {
             "field_declaration": "field",
         },
         containers=frozenset({"trait_item", "impl_item", "mod_item", "struct_item"}),
-        through=frozenset({"source_file", "declaration_list", "foreign_mod_item", "field_declaration_list"}),
-        bodies=frozenset({"macro_rule"}),
+        transparent_nodes=frozenset({"source_file", "declaration_list", "foreign_mod_item", "field_declaration_list"}),
+        body_nodes=frozenset({"macro_rule"}),
         query="""[(line_comment) (block_comment) (string_content)] @quiet
                  (use_declaration argument: (_) @import)
                  (mod_item name: (identifier) @module !body)""",
-        embedded="macro_invocation",
+        embedded_node="macro_invocation",
     ),
     "java": Grammar(
         module="tree_sitter_java",
@@ -254,24 +254,24 @@ GRAMMARS: Mapping[str, Grammar] = {
             "field_declaration": "field",
         },
         containers=frozenset({"class_declaration", "interface_declaration", "enum_declaration", "record_declaration"}),
-        through=frozenset({"program", "class_body", "interface_body", "enum_body", "enum_body_declarations"}),
-        leading=frozenset({"marker_annotation", "annotation"}),
+        transparent_nodes=frozenset({"program", "class_body", "interface_body", "enum_body", "enum_body_declarations"}),
+        annotation_nodes=frozenset({"marker_annotation", "annotation"}),
         query="[(line_comment) (block_comment) (string_fragment)] @quiet (import_declaration) @import",
     ),
     "c": Grammar(
         module="tree_sitter_c",
         kinds=_C_KINDS,
         containers=frozenset({"struct_specifier", "union_specifier"}),
-        through=_C_THROUGH,
-        leading=frozenset({"attribute_specifier"}),
+        transparent_nodes=_C_TRANSPARENT,
+        annotation_nodes=frozenset({"attribute_specifier"}),
         query=_C_QUERY,
     ),
     "cpp": Grammar(
         module="tree_sitter_cpp",
         kinds=_CPP_KINDS,
         containers=frozenset({"class_specifier", "struct_specifier", "union_specifier", "namespace_definition"}),
-        through=_C_THROUGH | {"template_declaration"},
-        leading=frozenset({"attribute_specifier", "attribute_declaration"}),
+        transparent_nodes=_C_TRANSPARENT | {"template_declaration"},
+        annotation_nodes=frozenset({"attribute_specifier", "attribute_declaration"}),
         query=_C_QUERY,
     ),
     "csharp": Grammar(
@@ -300,9 +300,9 @@ GRAMMARS: Mapping[str, Grammar] = {
                 "namespace_declaration",
             }
         ),
-        through=frozenset({"compilation_unit", "declaration_list", "preproc_if", "preproc_else"}),
-        bodies=frozenset({"accessor_list"}),
-        leading=frozenset({"attribute_list"}),
+        transparent_nodes=frozenset({"compilation_unit", "declaration_list", "preproc_if", "preproc_else"}),
+        body_nodes=frozenset({"accessor_list"}),
+        annotation_nodes=frozenset({"attribute_list"}),
         query="[(comment) (string_literal_content)] @quiet (using_directive) @import",
     ),
     "ruby": Grammar(
@@ -316,8 +316,8 @@ GRAMMARS: Mapping[str, Grammar] = {
             "call": "test",
         },
         containers=frozenset({"class", "module", "call"}),
-        through=frozenset({"program", "body_statement", "singleton_class", "if", "unless", "then", "else"}),
-        ends_after=("name", "parameters", "superclass"),
+        transparent_nodes=frozenset({"program", "body_statement", "singleton_class", "if", "unless", "then", "else"}),
+        signature_fields=("name", "parameters", "superclass"),
         query=_RUBY_QUERY,
     ),
     "php": Grammar(
@@ -343,7 +343,7 @@ GRAMMARS: Mapping[str, Grammar] = {
                 "namespace_definition",
             }
         ),
-        through=frozenset(
+        transparent_nodes=frozenset(
             {
                 "program",
                 "declaration_list",
@@ -353,33 +353,33 @@ GRAMMARS: Mapping[str, Grammar] = {
                 "const_declaration",
             }
         ),
-        leading=frozenset({"attribute_list"}),
+        annotation_nodes=frozenset({"attribute_list"}),
         query=_PHP_QUERY,
     ),
     "bash": Grammar(
         module="tree_sitter_bash",
         kinds={"function_definition": "function", "variable_assignment": "variable"},
-        through=frozenset({"program", "declaration_command", "if_statement", "list"}),
+        transparent_nodes=frozenset({"program", "declaration_command", "if_statement", "list"}),
         query=_BASH_QUERY,
     ),
     "json": Grammar(
         module="tree_sitter_json",
         kinds={"pair": "key"},
         containers=frozenset({"pair"}),
-        through=frozenset({"document", "object"}),
+        transparent_nodes=frozenset({"document", "object"}),
     ),
     "yaml": Grammar(
         module="tree_sitter_yaml",
         kinds={"block_mapping_pair": "key"},
         containers=frozenset({"block_mapping_pair"}),
-        through=frozenset({"stream", "document", "block_node", "block_mapping"}),
+        transparent_nodes=frozenset({"stream", "document", "block_node", "block_mapping"}),
         query="(comment) @quiet",
     ),
     "toml": Grammar(
         module="tree_sitter_toml",
         kinds={"table": "section", "table_array_element": "section", "pair": "key"},
         containers=frozenset({"table", "table_array_element"}),
-        through=frozenset({"document"}),
+        transparent_nodes=frozenset({"document"}),
         query="(comment) @quiet",
     ),
 }

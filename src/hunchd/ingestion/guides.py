@@ -10,15 +10,15 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from hunchd.ingestion import globs
-from hunchd.ingestion.front_matter import settings_in, value_of
-from hunchd.ingestion.headings import parted
+from hunchd.ingestion.front_matter import parse_settings, get_value
+from hunchd.ingestion.headings import split_front_matter
 
-MOST: Final = 60  # guides read, those nearest to the root first
-DEEPEST: Final = 4  # folders above a guide that applies to its own folder
-MOST_IMPORTS: Final = 20  # per guide
-DEEPEST_IMPORT: Final = 5  # from guide to guide
-LONGEST_DESCRIPTION: Final = 300  # characters
-AIDER: Final = ".aider.conf.yml"  # no guide itself: it lists guides
+MAX_GUIDES: Final = 60  # guides read, those nearest to the root first
+MAX_DEPTH: Final = 4  # folders above a guide that applies to its own folder
+MAX_IMPORTS: Final = 20  # per guide
+MAX_IMPORT_DEPTH: Final = 5  # from guide to guide
+MAX_DESCRIPTION: Final = 300  # characters
+AIDER_SETTINGS: Final = ".aider.conf.yml"  # no guide itself: it lists guides
 
 _CONTRIBUTORS = r"(?:\.github/|docs?/)?(?:AGENTS|CLAUDE|CONTRIBUTING|GEMINI)(?:\.(?:md|rst|txt))?"
 _BELOW = r"(?:[^/]+/)*[^/]+"
@@ -28,16 +28,16 @@ class _Format(NamedTuple):
     """File format for agent rules."""
 
     path: str  # path pattern below the folder to which it applies
-    globs: str = ""  # setting with the globs of the files to which it applies
+    globs_setting: str = ""  # setting with the globs of the files to which it applies
     names_anywhere: bool = False  # a glob without a slash matches in all folders
-    described: bool = False  # without globs, the description says when it applies
+    has_description: bool = False  # without globs, the description says when it applies
 
 
 _FORMATS: Final = tuple(
-    (re.compile(rf"((?:[^/]+/){{0,{DEEPEST}}}?)(?:{one.path})", re.IGNORECASE), one)
+    (re.compile(rf"((?:[^/]+/){{0,{MAX_DEPTH}}}?)(?:{one.path})", re.IGNORECASE), one)
     for one in (
-        _Format(rf"\.cursor/rules/{_BELOW}\.mdc", "globs", names_anywhere=True, described=True),
-        _Format(rf"\.github/instructions/{_BELOW}\.instructions\.md", "applyTo", described=True),
+        _Format(rf"\.cursor/rules/{_BELOW}\.mdc", "globs", names_anywhere=True, has_description=True),
+        _Format(rf"\.github/instructions/{_BELOW}\.instructions\.md", "applyTo", has_description=True),
         _Format(rf"\.windsurf/rules/{_BELOW}\.md", "globs", names_anywhere=True),
         _Format(rf"\.clinerules/(?!(?:workflows|hooks|skills)/){_BELOW}\.(?:md|txt)", "paths"),
         _Format(rf"\.claude/rules/{_BELOW}\.md", "paths"),
@@ -47,32 +47,32 @@ _FORMATS: Final = tuple(
         _Format(r"(?:AGENTS|CLAUDE|GEMINI)\.md"),
     )
 )
-_PLAIN: Final = _Format("")
-_AT_ROOT: Final = re.compile(rf"{_CONTRIBUTORS}|CONVENTIONS\.md", re.IGNORECASE)
-_NAMES: Final = ("agents", "claude", "contributing", "gemini", "conventions")
+_PLAIN_FORMAT: Final = _Format("")
+_ROOT_GUIDE: Final = re.compile(rf"{_CONTRIBUTORS}|CONVENTIONS\.md", re.IGNORECASE)
+_GUIDE_NAMES: Final = ("agents", "claude", "contributing", "gemini", "conventions")
 # Guides that are often symbolic links to one page for all agents.
-LINKED: Final = (
+LINKABLE_GUIDES: Final = (
     "AGENTS.md", "CLAUDE.md", "GEMINI.md", "CONVENTIONS.md", ".cursorrules", ".windsurfrules", ".clinerules",
     ".github/copilot-instructions.md", ".junie/guidelines.md",
 )  # fmt: skip
-_IMPORTING: Final = re.compile(r"(?:^|/)(?:CLAUDE|GEMINI)\.md$", re.IGNORECASE)
+_IMPORTING_GUIDE: Final = re.compile(r"(?:^|/)(?:CLAUDE|GEMINI)\.md$", re.IGNORECASE)
 _IMPORT: Final = re.compile(r"(?<!\S)@([\w.][^\s`]{0,200})")
-_SPAN: Final = re.compile(r"`[^`]*`")
+_CODE_SPAN: Final = re.compile(r"`[^`]*`")
 _READABLE: Final = re.compile(r"(?:^|/)(?:[^/.]+|[^/]+\.(?:md|mdc|markdown|txt|rst))$", re.IGNORECASE)
 _FOR_NEWCOMERS: Final = re.compile(r"(?:^|/)(?:CONTRIBUTING|README|CHANGELOG)(?:\.[^/]*)?$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class GuideScope:
     """Scope of a guide."""
 
     part: str = ""  # folder
     globs: tuple[str, ...] = ()  # files to which it applies; empty: all
     on_demand: bool = False  # shown only on request
-    about: str = ""  # when it applies, in the author's words
+    description: str = ""  # when it applies, in the author's words
 
     @property
-    def whole(self) -> bool:
+    def is_unrestricted(self) -> bool:
         """Return True if the guide always applies to the whole folder."""
         return not (self.globs or self.on_demand)
 
@@ -83,10 +83,10 @@ class Guide:
 
     path: str
     text: str
-    place: Place
+    scope: GuideScope
 
     @property
-    def for_agents(self) -> bool:
+    def is_for_agents(self) -> bool:
         """Return True unless the page is for first contributions."""
         return not _FOR_NEWCOMERS.search(self.path)
 
@@ -96,89 +96,89 @@ def is_guide(path: str) -> bool:
 
     Most paths are rejected by name or folder before a pattern is tried.
     """
-    named = path.rpartition("/")[2].lower().startswith(_NAMES)
-    return (named or path.startswith(".") or "/." in path) and _format(path) is not None
+    has_guide_name = path.rpartition("/")[2].lower().startswith(_GUIDE_NAMES)
+    return (has_guide_name or path.startswith(".") or "/." in path) and _detect_format(path) is not None
 
 
-def may_guide(path: str) -> bool:
+def may_define_guides(path: str) -> bool:
     """Return True for guides and aider's list of guides."""
-    return path == AIDER or is_guide(path)
+    return path == AIDER_SETTINGS or is_guide(path)
 
 
-class Found(NamedTuple):
+class GuideCollection(NamedTuple):
     """Guides of a project and their imports, existing or not."""
 
     guides: list[Guide]
-    named: frozenset[str]
+    imported_paths: frozenset[str]
 
 
-def guides(paths: Iterable[str], read: Callable[[str], str], links: Mapping[str, str]) -> Found:
+def find_guides(paths: Iterable[str], read: Callable[[str], str], links: Mapping[str, str]) -> GuideCollection:
     """Collect the guides and their imports, each once per scope.
 
     `links` maps guides that are symbolic links to their targets.
     """
-    known = sorted(paths, key=lambda path: (path.count("/"), path))
-    files = frozenset(known)
-    others = {*links.values(), *(_listed(read(AIDER)) if AIDER in files else ())}
-    waiting = deque[tuple[str, Place | None, int]]((path, None, 0) for path in known if is_guide(path))
-    waiting += ((path, Place(), 1) for path in sorted(others))
-    found: list[Guide] = []
-    seen: set[tuple[str, Place]] = set()
-    while waiting and len(found) < MOST:
-        path, place, depth = waiting.popleft()
-        if path not in files or (place is not None and (path, place) in seen):
+    sorted_paths = sorted(paths, key=lambda path: (path.count("/"), path))
+    files = frozenset(sorted_paths)
+    others = {*links.values(), *(_read_aider_list(read(AIDER_SETTINGS)) if AIDER_SETTINGS in files else ())}
+    queue = deque[tuple[str, GuideScope | None, int]]((path, None, 0) for path in sorted_paths if is_guide(path))
+    queue += ((path, GuideScope(), 1) for path in sorted(others))
+    collected: list[Guide] = []
+    visited: set[tuple[str, GuideScope]] = set()
+    while queue and len(collected) < MAX_GUIDES:
+        path, place, depth = queue.popleft()
+        if path not in files or (place is not None and (path, place) in visited):
             continue
-        guide = _guide(path, read(path), place)
-        seen.add((path, guide.place))
-        found.append(guide)
-        if depth < DEEPEST_IMPORT and (depth or _IMPORTING.search(path)):
-            imports = _imports(guide)
+        guide = _parse_guide(path, read(path), place)
+        visited.add((path, guide.scope))
+        collected.append(guide)
+        if depth < MAX_IMPORT_DEPTH and (depth or _IMPORTING_GUIDE.search(path)):
+            imports = _find_imports(guide)
             others |= {*imports}
-            waiting.extendleft((one, guide.place, depth + 1) for one in reversed(imports))
-    return Found(found, frozenset(others))
+            queue.extendleft((one, guide.scope, depth + 1) for one in reversed(imports))
+    return GuideCollection(collected, frozenset(others))
 
 
-def _guide(path: str, text: str, place: Place | None) -> Guide:
+def _parse_guide(path: str, text: str, place: GuideScope | None) -> Guide:
     """Parse a page.
 
     `place` overrides its scope if another page imports it.
     """
     text = text.replace("\r\n", "\n")
-    settings, page = parted(text)
-    told = settings_in(settings)
-    if told is None:  # it only looks like settings
-        page, told = text, {}
-    form, part = _format(path) or (_PLAIN, "")
-    return Guide(path, "".join(_without_comments(page)), place or _place(form, part, told))
+    settings, page = split_front_matter(text)
+    values = parse_settings(settings)
+    if values is None:  # it only looks like settings
+        page, values = text, {}
+    guide_format, part = _detect_format(path) or (_PLAIN_FORMAT, "")
+    return Guide(path, "".join(_strip_comments(page)), place or _read_scope(guide_format, part, values))
 
 
-def _format(path: str) -> tuple[_Format, str] | None:
+def _detect_format(path: str) -> tuple[_Format, str] | None:
     """Return the format of a guide and its folder."""
-    if _AT_ROOT.fullmatch(path):
-        return _PLAIN, ""
-    for pattern, form in _FORMATS:
-        if found := pattern.fullmatch(path):
-            return form, found[1].rstrip("/")
+    if _ROOT_GUIDE.fullmatch(path):
+        return _PLAIN_FORMAT, ""
+    for pattern, guide_format in _FORMATS:
+        if match := pattern.fullmatch(path):
+            return guide_format, match[1].rstrip("/")
     return None
 
 
-def _place(form: _Format, part: str, settings: Mapping[str, list[str]]) -> Place:
+def _read_scope(guide_format: _Format, part: str, settings: Mapping[str, list[str]]) -> GuideScope:
     """Read a rule's scope from its settings, in any of the formats."""
-    if not form.globs or not settings:
-        return Place(part)
-    when = (value_of(settings, "trigger") or value_of(settings, "inclusion")).lower()
-    applies = value_of(settings, "alwaysApply").lower()
-    if applies == "true" or when in ("always", "always_on"):
-        return Place(part)
-    given = globs.listed(",".join(settings.get(form.globs, ())))
-    about = value_of(settings, "description")[:LONGEST_DESCRIPTION]
-    unasked = given or not (form.described and (about or applies == "false"))
-    if when in ("manual", "model_decision", "auto") or not unasked:
-        return Place(part, on_demand=True, about=about)
-    return Place(part, globs.plain(given, names_anywhere=form.names_anywhere))
+    if not guide_format.globs_setting or not settings:
+        return GuideScope(part)
+    trigger = (get_value(settings, "trigger") or get_value(settings, "inclusion")).lower()
+    applies = get_value(settings, "alwaysApply").lower()
+    if applies == "true" or trigger in ("always", "always_on"):
+        return GuideScope(part)
+    patterns = globs.split_list(",".join(settings.get(guide_format.globs_setting, ())))
+    about = get_value(settings, "description")[:MAX_DESCRIPTION]
+    is_automatic = patterns or not (guide_format.has_description and (about or applies == "false"))
+    if trigger in ("manual", "model_decision", "auto") or not is_automatic:
+        return GuideScope(part, on_demand=True, description=about)
+    return GuideScope(part, globs.normalize_globs(patterns, names_anywhere=guide_format.names_anywhere))
 
 
-def _without_comments(page: str) -> Iterator[str]:
+def _strip_comments(page: str) -> Iterator[str]:
     at = 0
     while (begin := page.find("<!--", at)) >= 0 and (end := page.find("-->", begin)) >= 0:
         yield page[at:begin]
@@ -186,43 +186,43 @@ def _without_comments(page: str) -> Iterator[str]:
     yield page[at:]
 
 
-def _imports(guide: Guide) -> list[str]:
+def _find_imports(guide: Guide) -> list[str]:
     """Return the paths that a guide imports with `@`, outside of code.
 
     Paths are relative to the guide's folder; those outside the project are dropped.
     """
-    found: dict[str, None] = {}
+    import_paths: dict[str, None] = {}
     fenced = False
     for line in guide.text.splitlines():
         if line.lstrip().startswith(("```", "~~~")):
             fenced = not fenced
         elif not fenced and "@" in line:
-            for named in _IMPORT.findall(_SPAN.sub(" ", line)):
-                path = _inside(guide.path.rpartition("/")[0], named.rstrip(".,;:!?)"))
+            for name in _IMPORT.findall(_CODE_SPAN.sub(" ", line)):
+                path = _resolve_inside(guide.path.rpartition("/")[0], name.rstrip(".,;:!?)"))
                 if path and _READABLE.search(path):
-                    found[path] = None
-    return list(found)[:MOST_IMPORTS]
+                    import_paths[path] = None
+    return list(import_paths)[:MAX_IMPORTS]
 
 
-def _listed(settings: str) -> list[str]:
+def _read_aider_list(settings: str) -> list[str]:
     """Return the files that aider's settings list to be read."""
-    told = (settings_in(settings) or {}).get("read", ())
-    found = (_inside("", path) for path in globs.listed(",".join(told)))
-    return [path for path in found if path and _READABLE.search(path)][:MOST_IMPORTS]
+    read_setting = (parse_settings(settings) or {}).get("read", ())
+    resolved_paths = (_resolve_inside("", path) for path in globs.split_list(",".join(read_setting)))
+    return [path for path in resolved_paths if path and _READABLE.search(path)][:MAX_IMPORTS]
 
 
-def _inside(folder: str, named: str) -> str | None:
+def _resolve_inside(folder: str, name: str) -> str | None:
     """Resolve a path relative to a folder.
 
     Returns None if it is outside the project.
     """
-    path = posixpath.normpath(posixpath.join(folder, named))
+    path = posixpath.normpath(posixpath.join(folder, name))
     return None if path.startswith(("../", "/", "~")) or path in ("..", ".") else path
 
 
-def link_inside(link: str, target: str) -> str | None:
+def resolve_link(link: str, target: str) -> str | None:
     """Return the target path of a guide that is a symbolic link.
 
     Returns None if outside the project.
     """
-    return _inside(link.rpartition("/")[0], target)
+    return _resolve_inside(link.rpartition("/")[0], target)

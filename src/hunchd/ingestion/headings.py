@@ -23,7 +23,7 @@ _TOP = re.compile(r"^# \S", re.MULTILINE)
 _TITLE = re.compile(r"^title[ \t]*:[ \t]*(\S.*)$", re.MULTILINE)
 
 _DOCUMENT = re.compile(r"(?:^(?!---).*\n?)+", re.MULTILINE)
-_API = re.compile(r"^apiVersion:[ \t]*\S", re.MULTILINE)
+_API_VERSION = re.compile(r"^apiVersion:[ \t]*\S", re.MULTILINE)
 _KIND_OF = re.compile(r"^kind:[ \t]*[\"']?(\w+)", re.MULTILINE)
 _NAME_OF = re.compile(r"^metadata:[ \t]*\n(?:[ \t]+\S.*\n|[ \t]*\n)*?[ \t]+name:[ \t]*[\"']?([\w.-]+)", re.MULTILINE)
 
@@ -37,7 +37,7 @@ _GRAPHQL = re.compile(r"(?:extend\s+)?(?:type|interface|input|enum|union|scalar|
 _CMAKE = re.compile(r"\s*(?:function|macro|add_executable|add_library|add_custom_target)\s*\(\s*(\w+)", re.IGNORECASE)
 _TERRAFORM = re.compile(r"(?:resource|data|module|variable|output|provider)\s+(\"[^{\n]+?)\s*\{")
 _LABELS = re.compile(r"\"\s+\"")  # between the labels of a block, whose name in code is `type.name`
-_LINES: dict[str, tuple[tuple[re.Pattern[str], str], ...]] = {
+_PATTERNS_BY_LANGUAGE: dict[str, tuple[tuple[re.Pattern[str], str], ...]] = {
     "ini": ((re.compile(r"\[([^\]\n]+)\]\s*$"), "section"),),
     "make": ((re.compile(r"([A-Za-z0-9][\w./%-]*)\s*:(?!=)"), "target"),),
     "just": ((re.compile(r"@?([A-Za-z][\w-]*)(?:\s+[^:=\n]*)?:(?!=)"), "target"),),
@@ -52,12 +52,12 @@ _LINES: dict[str, tuple[tuple[re.Pattern[str], str], ...]] = {
     "terraform": ((_TERRAFORM, "block"),),
     "cmake": ((_CMAKE, "target"),),
 }
-_GENERIC = re.compile(
+_GENERIC_DEFINITION = re.compile(
     r"\s*(?:[a-z@]+\s+){0,5}?"
     r"(def|defp|defmodule|defn|defun|func|fun|fn|function|sub|proc|class|interface|trait|struct|enum|object|protocol|"
     r"extension|actor|module|record|mixin)\s+([A-Za-z_][\w.:]*)"
 )
-_KIND = {
+_KIND_BY_KEYWORD = {
     "interface": "interface",
     "protocol": "interface",
     "class": "class",
@@ -77,64 +77,64 @@ _CODE_WITHOUT_GRAMMAR = frozenset(
 )
 
 
-def headings(language: str, text: str) -> tuple[Symbol, ...]:
+def extract_headings(language: str, text: str) -> tuple[Symbol, ...]:
     """Extract the headings or definitions of `text`; empty for unknown languages."""
-    reader = _reader(language)
-    found: list[Symbol] = []
+    reader = _find_reader(language)
+    symbols: list[Symbol] = []
     for symbol in reader(text) if reader else ():
-        found.append(symbol)
-        if len(found) >= MAX_SYMBOLS:
+        symbols.append(symbol)
+        if len(symbols) >= MAX_SYMBOLS:
             break
-    return tuple(found)
+    return tuple(symbols)
 
 
-def resources(text: str) -> tuple[Symbol, ...]:
+def extract_kubernetes_resources(text: str) -> tuple[Symbol, ...]:
     """Extract the resources of Kubernetes manifests by kind and name.
 
     Their keys are the same in all manifests.
     """
-    found: list[Symbol] = []
+    symbols: list[Symbol] = []
     for document in _DOCUMENT.finditer(text):
-        kind, named = _KIND_OF.search(document[0]), _NAME_OF.search(document[0])
-        if kind and named and _API.search(document[0]):
-            begins = document.start() + kind.start()
-            line = text.count("\n", 0, begins) + 1
-            name = f"{kind[1]} {named[1]}"
-            found.append(Symbol(name, "resource", line, line, name))
-    return tuple(found[:MAX_SYMBOLS])
+        kind_match, name_match = _KIND_OF.search(document[0]), _NAME_OF.search(document[0])
+        if kind_match and name_match and _API_VERSION.search(document[0]):
+            start = document.start() + kind_match.start()
+            line = text.count("\n", 0, start) + 1
+            name = f"{kind_match[1]} {name_match[1]}"
+            symbols.append(Symbol(name, "resource", line, line, name))
+    return tuple(symbols[:MAX_SYMBOLS])
 
 
-def parted(text: str) -> tuple[str, str]:
+def split_front_matter(text: str) -> tuple[str, str]:
     """Split a page into its front matter and its text."""
-    front = _FRONT_MATTER.match(text)
-    return (front[1], text[front.end() :]) if front else ("", text)
+    match = _FRONT_MATTER.match(text)
+    return (match[1], text[match.end() :]) if match else ("", text)
 
 
-def title_in(settings: str) -> str:
+def get_title(settings: str) -> str:
     """Return the `title` setting of front matter.
 
     Returns "" if there is none.
     """
-    found = _TITLE.search(settings)
-    return found[1].strip().strip("\"'") if found else ""
+    match = _TITLE.search(settings)
+    return match[1].strip().strip("\"'") if match else ""
 
 
-def unmarked(heading: str) -> str:
+def strip_heading_marks(heading: str) -> str:
     """Strip trailing `#` marks from a heading."""
     return heading.rstrip().rstrip("#").rstrip() or heading.strip()
 
 
-def _reader(language: str) -> Callable[[str], Iterator[Symbol]] | None:
+def _find_reader(language: str) -> Callable[[str], Iterator[Symbol]] | None:
     if language == "markdown":
-        return _markdown
+        return _read_markdown
     if language == "rst":
-        return _rst
-    if language in _LINES:
-        return lambda text: _lines(text, _LINES[language])
-    return _definitions if language in _CODE_WITHOUT_GRAMMAR else None
+        return _read_rst
+    if language in _PATTERNS_BY_LANGUAGE:
+        return lambda text: _read_lines(text, _PATTERNS_BY_LANGUAGE[language])
+    return _read_definitions if language in _CODE_WITHOUT_GRAMMAR else None
 
 
-def _heading(title: str, line: int, level: int, above: list[tuple[int, str]]) -> Symbol:
+def _build_heading(title: str, line: int, level: int, above: list[tuple[int, str]]) -> Symbol:
     """Build a heading nested in the last one of a higher level.
 
     `above` is the open chain.
@@ -146,7 +146,7 @@ def _heading(title: str, line: int, level: int, above: list[tuple[int, str]]) ->
     return Symbol(title, "heading", line, line, f"{'#' * level} {title}", container)
 
 
-def _markdown(text: str) -> Iterator[Symbol]:
+def _read_markdown(text: str) -> Iterator[Symbol]:
     """Yield the headings of Markdown.
 
     The front matter's title stands for a page without one; the rest of the front matter is skipped.
@@ -154,28 +154,28 @@ def _markdown(text: str) -> Iterator[Symbol]:
     fence = ""
     before = ""
     above: list[tuple[int, str]] = []
-    settings, page = parted(text)
-    title = title_in(settings)
+    settings, page = split_front_matter(text)
+    title = get_title(settings)
     if title and not _TOP.search(page):
-        yield _heading(_plain(title), 1, 1, above)
-    begins = text.count("\n") - page.count("\n")
+        yield _build_heading(_strip_markup(title), 1, 1, above)
+    front_matter_lines = text.count("\n") - page.count("\n")
     for number, line in enumerate(text.splitlines(), 1):
-        if number <= begins:
+        if number <= front_matter_lines:
             continue
-        mark = _FENCE.match(line)
-        if mark:
-            fence = "" if fence == mark[1] else fence or mark[1]
+        fence_match = _FENCE.match(line)
+        if fence_match:
+            fence = "" if fence == fence_match[1] else fence or fence_match[1]
         elif not fence:
             atx = _ATX.match(line)
             underlined = before and _MARKDOWN_UNDERLINE.match(line) and "|" not in before
-            if atx and (told := _plain(unmarked(atx[2]))):
-                yield _heading(told, number, len(atx[1]), above)
-            elif underlined and (told := _plain(before)):
-                yield _heading(told, number - 1, 1 if line[0] == "=" else 2, above)
-        before = "" if mark or fence or line.startswith(("#", " ", "-", "*", ">")) else line.strip()
+            if atx and (heading := _strip_markup(strip_heading_marks(atx[2]))):
+                yield _build_heading(heading, number, len(atx[1]), above)
+            elif underlined and (heading := _strip_markup(before)):
+                yield _build_heading(heading, number - 1, 1 if line[0] == "=" else 2, above)
+        before = "" if fence_match or fence or line.startswith(("#", " ", "-", "*", ">")) else line.strip()
 
 
-def _rst(text: str) -> Iterator[Symbol]:
+def _read_rst(text: str) -> Iterator[Symbol]:
     levels: list[str] = []  # RST gives underlines their rank by first use
     above: list[tuple[int, str]] = []
     before = ""
@@ -184,34 +184,34 @@ def _rst(text: str) -> Iterator[Symbol]:
         if mark and before and len(line.rstrip()) >= len(before) - 2 and not _RST_UNDERLINE.match(before):
             if mark[1] not in levels:
                 levels.append(mark[1])
-            yield _heading(before, number - 1, levels.index(mark[1]) + 1, above)
+            yield _build_heading(before, number - 1, levels.index(mark[1]) + 1, above)
             before = ""
         else:
             before = line.rstrip() if line[:1].strip() else ""
 
 
-def _lines(text: str, patterns: tuple[tuple[re.Pattern[str], str], ...]) -> Iterator[Symbol]:
+def _read_lines(text: str, patterns: tuple[tuple[re.Pattern[str], str], ...]) -> Iterator[Symbol]:
     for number, line in enumerate(text.splitlines(), 1):
         for pattern, kind in patterns:
-            found = pattern.match(line)
-            if found and not found[1].startswith("."):
-                name = _LABELS.sub(".", found[1].strip().strip('"`'))
-                yield Symbol(name, kind, number, number, _one_line(line.rstrip(" {")) if kind != "section" else name)
+            match = pattern.match(line)
+            if match and not match[1].startswith("."):
+                name = _LABELS.sub(".", match[1].strip().strip('"`'))
+                yield Symbol(name, kind, number, number, _collapse_line(line.rstrip(" {")) if kind != "section" else name)
                 break
 
 
-def _definitions(text: str) -> Iterator[Symbol]:
+def _read_definitions(text: str) -> Iterator[Symbol]:
     for number, line in enumerate(text.splitlines(), 1):
-        found = _GENERIC.match(line)
-        if found:
-            yield Symbol(found[2], _KIND.get(found[1], "function"), number, number, _one_line(line.rstrip(" {:=")))
+        match = _GENERIC_DEFINITION.match(line)
+        if match:
+            yield Symbol(match[2], _KIND_BY_KEYWORD.get(match[1], "function"), number, number, _collapse_line(line.rstrip(" {:=")))
 
 
-def _plain(title: str) -> str:
+def _strip_markup(title: str) -> str:
     """Render a heading as text: links by their words, images removed."""
     words = _ESCAPED.sub(r"\1", _TAG.sub("", _LINK.sub(r"\1", _IMAGE.sub("", title[:LONGEST_HEADING]))))
     return " ".join(words.replace("`", "").split()).strip(" *#")[:120]
 
 
-def _one_line(line: str) -> str:
+def _collapse_line(line: str) -> str:
     return " ".join(line.split())[:200]

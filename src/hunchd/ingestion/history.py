@@ -13,21 +13,21 @@ from dataclasses import replace
 from itertools import islice
 
 from hunchd.domain.errors import RepositoryError
-from hunchd.domain.history import Change, ChangeStatus, Unit, likely
+from hunchd.domain.history import PathChange, ChangeStatus, Unit, clamp_author_time
 from hunchd.domain.work import is_forward_port_subject
-from hunchd.ingestion.naming import may_be_named
-from hunchd.ingestion.redaction import redact, redacted_name
+from hunchd.ingestion.naming import is_reportable_path
+from hunchd.ingestion.redaction import redact, redact_name
 from hunchd.repository.git import Git
 
-LONGEST_BODY = 4_000  # characters stored of a message
-LONGEST_MESSAGE = 5 * LONGEST_BODY  # characters redacted: a secret that begins in the body ends within
-RENAMES, EXACT_RENAMES = "-M50%", "-M100%"
+MAX_BODY = 4_000  # characters stored of a message
+MAX_MESSAGE = 5 * MAX_BODY  # characters redacted: a secret that begins in the body ends within
+SIMILAR_RENAMES, EXACT_RENAMES = "-M50%", "-M100%"
 RENAME_LIMIT = 400  # files per side; above it git compares by name only, which is enough for mass moves
 
 _HEADER = re.compile(rb"\n?\x01([0-9a-f]{40,64})\x1f")
 _FORMAT = "%x01%H%x1f%P%x1f%aN%x1f%aE%x1f%at%x1f%B"
 
-_LOG = (
+_LOG_COMMAND = (
     "log",
     "--first-parent",
     "--diff-merges=first-parent",
@@ -40,20 +40,20 @@ _LOG = (
     "--no-decorate",
     f"--format={_FORMAT}",
 )
-_COUNTS = "--numstat"
-_COUNTED = re.compile(rb"(\d+|-)\t(\d+|-)\t(.*)", re.DOTALL)
-_MISSING = re.compile(r"unable to read|missing blob|could not fetch|promisor", re.IGNORECASE)
+_NUMSTAT = "--numstat"
+_NUMSTAT_LINE = re.compile(rb"(\d+|-)\t(\d+|-)\t(.*)", re.DOTALL)
+_MISSING_CONTENT = re.compile(r"unable to read|missing blob|could not fetch|promisor", re.IGNORECASE)
 
-Writer = tuple[str, str]  # name and mail address
+Author = tuple[str, str]  # name and mail address
 
 _GITHUB_MERGE = re.compile(r"Merge pull request #(\d+) from [^/\s]+/(\S+)")
 _GITLAB_MERGE = re.compile(r"Merge (?:remote-tracking )?branch '([^']+)'(?: (?:of|into) .*)?$")
-_FROM_FORK = "Merge commit from fork"  # GitHub's merge of a private security fix
+_FORK_MERGE = "Merge commit from fork"  # GitHub's merge of a private security fix
 _GITLAB_NUMBER = re.compile(r"See merge request \S*!(\d+)")
 _COAUTHOR = re.compile(r"^co-authored-by:\s*(.+?)\s*$", re.IGNORECASE | re.MULTILINE)
 
 
-def units(
+def iter_units(
     git: Git,
     rev: str = "HEAD",
     *,
@@ -77,45 +77,45 @@ def units(
     revisions = [rev] if since is None else [rev, f"^{since}"]
     order = [] if newest_first else ["--reverse"]
     limit = [] if newest is None else [f"--max-count={newest}"]
-    counted = [_COUNTS] if lines else []
-    yield from _logged(git, [*counted, *order, *limit, *revisions, "--"])
+    count_options = [_NUMSTAT] if lines else []
+    yield from _read_log(git, [*count_options, *order, *limit, *revisions, "--"])
 
 
-def readable(git: Git, *, newest: int) -> int:
+def count_readable(git: Git, *, newest: int) -> int:
     """Count the newest units that can be read.
 
     A damaged repository has fewer than `newest`.
     """
-    read = 0
+    unit_count = 0
     try:
-        for _ in units(git, newest=newest, newest_first=True):
-            read += 1
+        for _ in iter_units(git, newest=newest, newest_first=True):
+            unit_count += 1
     except RepositoryError:
         pass
-    return read
+    return unit_count
 
 
-def _logged(git: Git, selection: list[str]) -> Iterator[Unit]:
+def _read_log(git: Git, selection: list[str]) -> Iterator[Unit]:
     """Yield the units, without line counts if contents are missing.
 
     Renames must then be exact. Renames by similarity and line counts need contents, which a partial clone may lack.
     """
-    tags = tags_by_commit(git)
-    selected = [word for word in selection if word != _COUNTS]
-    writers = _writers_of_merged(git, selected)
-    read = 0
+    tags = map_tags_by_commit(git)
+    selected = [word for word in selection if word != _NUMSTAT]
+    writers = _find_merge_authors(git, selected)
+    unit_count = 0
     try:
-        for unit in _parsed(git.stream(*_LOG, RENAMES, *selection), tags, writers):
+        for unit in _parse_records(git.stream(*_LOG_COMMAND, SIMILAR_RENAMES, *selection), tags, writers):
             yield unit
-            read += 1
+            unit_count += 1
     except RepositoryError as error:
-        if not _MISSING.search(error.message):
+        if not _MISSING_CONTENT.search(error.message):
             raise
-        again = _parsed(git.stream(*_LOG, EXACT_RENAMES, *selected), tags, writers)
-        yield from islice(again, read, None)
+        units = _parse_records(git.stream(*_LOG_COMMAND, EXACT_RENAMES, *selected), tags, writers)
+        yield from islice(units, unit_count, None)
 
 
-def _writers_of_merged(git: Git, selection: list[str]) -> dict[str, Writer]:
+def _find_merge_authors(git: Git, selection: list[str]) -> dict[str, Author]:
     """Map merges to the author of the last merged commit.
 
     Whoever merged wrote none of it. Merges of one long-lived branch into another are left out: they have many
@@ -131,17 +131,17 @@ def _writers_of_merged(git: Git, selection: list[str]) -> dict[str, Writer]:
                 tips[merge] = parents[1]
     if not tips:
         return {}
-    asked = "".join(f"{tip}\n" for tip in tips.values()).encode()
-    known = ("--no-walk=unsorted", "--ignore-missing", "--stdin", "--format=%H%x1f%aN%x1f%aE")
-    writers: dict[str, Writer] = {}
+    tip_lines = "".join(f"{tip}\n" for tip in tips.values()).encode()
+    log_options = ("--no-walk=unsorted", "--ignore-missing", "--stdin", "--format=%H%x1f%aN%x1f%aE")
+    writers: dict[str, Author] = {}
     with suppress(RepositoryError):
-        for told in filter(None, git.run("log", *known, stdin=asked).decode("utf-8", "replace").split("\n")):
-            sha, name, email = told.split("\x1f", 2)
+        for entry_line in filter(None, git.run("log", *log_options, stdin=tip_lines).decode("utf-8", "replace").split("\n")):
+            sha, name, email = entry_line.split("\x1f", 2)
             writers[sha] = name, email
     return {merge: writers[tip] for merge, tip in tips.items() if tip in writers}
 
 
-def tags_by_commit(git: Git) -> dict[str, tuple[str, ...]]:
+def map_tags_by_commit(git: Git) -> dict[str, tuple[str, ...]]:
     """Map commit ids to the names of their tags, annotated or not."""
     names: dict[str, tuple[str, ...]] = {}
     lines = git.run("for-each-ref", "--format=%(objectname) %(*objectname) %(refname:strip=2)", "refs/tags").decode(
@@ -151,38 +151,38 @@ def tags_by_commit(git: Git) -> dict[str, tuple[str, ...]]:
         direct, _, rest = line.partition(" ")
         peeled, _, name = rest.partition(" ")
         commit = peeled or direct
-        names[commit] = (*names.get(commit, ()), redacted_name(name))
+        names[commit] = (*names.get(commit, ()), redact_name(name))
     return names
 
 
-def _parsed(records: Iterator[bytes], tags: dict[str, tuple[str, ...]], writers: dict[str, Writer]) -> Iterator[Unit]:
+def _parse_records(records: Iterator[bytes], tags: dict[str, tuple[str, ...]], writers: dict[str, Author]) -> Iterator[Unit]:
     """Parse git's records to units.
 
     A header is followed by modes and blobs with paths for each change, then line counts.
     """
     header: bytes | None = None
-    changes: dict[str, Change] = {}
+    changes: dict[str, PathChange] = {}
     for record in records:
         meta = record.lstrip(b"\n")
         if meta.startswith(b":"):
-            changes.update((change.path, change) for change in _change(meta, records))
+            changes.update((change.path, change) for change in _parse_change(meta, records))
         elif _HEADER.match(record):
             if header is not None:
-                yield _unit(header, changes.values(), tags, writers)
+                yield _build_unit(header, changes.values(), tags, writers)
             header, changes = meta, {}
-        elif counted := _COUNTED.match(meta):
-            path = (counted[3] or [next(records), next(records)][1]).decode("utf-8", "replace")
+        elif count_match := _NUMSTAT_LINE.match(meta):
+            path = (count_match[3] or [next(records), next(records)][1]).decode("utf-8", "replace")
             if path in changes:
-                changes[path] = replace(changes[path], added=_number(counted[1]), deleted=_number(counted[2]))
+                changes[path] = replace(changes[path], added=_parse_count(count_match[1]), deleted=_parse_count(count_match[2]))
     if header is not None:
-        yield _unit(header, changes.values(), tags, writers)
+        yield _build_unit(header, changes.values(), tags, writers)
 
 
-def _number(raw: bytes) -> int:
+def _parse_count(raw: bytes) -> int:
     return int(raw) if raw.isdigit() else 0  # "-" for a binary file
 
 
-def _change(meta: bytes, records: Iterator[bytes]) -> Iterator[Change]:
+def _parse_change(meta: bytes, records: Iterator[bytes]) -> Iterator[PathChange]:
     old_mode, new_mode, old_blob, new_blob, status = meta[1:].split(b" ")
     kind = chr(status[0])
     path = next(records).decode("utf-8", "replace")
@@ -191,34 +191,34 @@ def _change(meta: bytes, records: Iterator[bytes]) -> Iterator[Change]:
         old_path, path = path, next(records).decode("utf-8", "replace")
     if b"160000" in (old_mode, new_mode) or kind not in "AMDRCT":  # a submodule, or an unmerged entry
         return
-    if old_path is not None and not may_be_named(old_path):
+    if old_path is not None and not is_reportable_path(old_path):
         kind, old_path = "A", None
-    if not may_be_named(path):
+    if not is_reportable_path(path):
         return
-    yield Change(_STATUS[kind], path, old_path, _blob(old_blob), _blob(new_blob))
+    yield PathChange(_STATUSES[kind], path, old_path, _parse_blob(old_blob), _parse_blob(new_blob))
 
 
-_KEPT_BREAK = r"\n\n"  # what `git commit -m 'title\n\nbody'` leaves in the first line
-_STATUS: dict[str, ChangeStatus] = {"A": "A", "M": "M", "D": "D", "R": "R", "C": "C", "T": "T"}
+_ESCAPED_BREAK = r"\n\n"  # what `git commit -m 'title\n\nbody'` leaves in the first line
+_STATUSES: dict[str, ChangeStatus] = {"A": "A", "M": "M", "D": "D", "R": "R", "C": "C", "T": "T"}
 
 
-def _blob(raw: bytes) -> str:
+def _parse_blob(raw: bytes) -> str:
     return "" if raw.strip(b"0") == b"" else raw.decode("ascii")
 
 
-def _unit(
-    header: bytes, changes: Iterable[Change], tags: dict[str, tuple[str, ...]], writers: dict[str, Writer]
+def _build_unit(
+    header: bytes, changes: Iterable[PathChange], tags: dict[str, tuple[str, ...]], writers: dict[str, Author]
 ) -> Unit:
     sha, parents, author, email, at, message = header[1:].decode("utf-8", "replace").split("\x1f", 5)
     author, email = writers.get(sha, (author, email))
-    message = redact(message[:LONGEST_MESSAGE]).text
-    subject, body, branch = _message(message)
+    message = redact(message[:MAX_MESSAGE]).text
+    subject, body, branch = _split_message(message)
     return Unit(
         sha=sha,
         parents=tuple(parents.split()),
-        author=redacted_name(author),
-        email=redacted_name(email),
-        at=likely(int(at)) if at.lstrip("-").isdigit() else 0,
+        author=redact_name(author),
+        email=redact_name(email),
+        at=clamp_author_time(int(at)) if at.lstrip("-").isdigit() else 0,
         subject=subject,
         body=body,
         changes=tuple(changes),
@@ -228,20 +228,20 @@ def _unit(
     )
 
 
-def _message(message: str) -> tuple[str, str, str]:
+def _split_message(message: str) -> tuple[str, str, str]:
     """Split a message into subject, body and branch.
 
     A merge without a message of its own takes the title of what it merged.
     """
-    if _KEPT_BREAK in message.partition("\n")[0]:
+    if _ESCAPED_BREAK in message.partition("\n")[0]:
         message = message.replace("\\n", "\n")
     first, _, rest = message.strip().partition("\n")
-    body = rest.strip()[:LONGEST_BODY]
+    body = rest.strip()[:MAX_BODY]
     if merge := _GITHUB_MERGE.match(first):
         title, _, more = body.partition("\n")
         number, branch = merge.groups()
         return (f"{title.strip()} (#{number})", more.strip(), branch) if title else (first, "", branch)
-    if first.strip() == _FROM_FORK and body.startswith("* "):
+    if first.strip() == _FORK_MERGE and body.startswith("* "):
         title, _, more = body.removeprefix("* ").partition("\n")
         return title.strip(), more.strip(), ""
     if merge := _GITLAB_MERGE.match(first):

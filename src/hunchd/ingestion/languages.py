@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 # Languages whose values may be secrets: their symbols show keys, never values.
-DATA = frozenset({"json", "yaml", "toml", "ini"})
+DATA_LANGUAGES = frozenset({"json", "yaml", "toml", "ini"})
 NOTEBOOK = "notebook"  # prose and code in cells
 
 _EXTENSIONS = {
@@ -122,7 +122,7 @@ _CPP_IN_HEADER = re.compile(
 )
 
 
-def language_of(path: str, source: bytes = b"") -> str:
+def detect_language(path: str, source: bytes = b"") -> str:
     """Return the language by file name, then by the first line.
 
     Returns "" if unknown.

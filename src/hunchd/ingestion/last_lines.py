@@ -9,39 +9,39 @@ import re
 from functools import lru_cache
 from typing import Final
 
-from hunchd.ingestion.errors import CONSEQUENCES, ErrorText, masked, without_values
-from hunchd.ingestion.past_fixes import named_by
+from hunchd.ingestion.errors import CONSEQUENCE_TYPES, ParsedError, mask_variable_parts, mask_quotations
+from hunchd.ingestion.past_fixes import extract_error_names
 
-MOST_LINES: Final = 4  # a message may continue below its first line
-_ENOUGH_WORDS: Final = 3  # few errors say "timed out waiting for the lock", many "list index out of range"
+MAX_LINES: Final = 4  # a message may continue below its first line
+_MIN_WORDS: Final = 3  # few errors say "timed out waiting for the lock", many "list index out of range"
 _QUALIFIED = re.compile(r"^(?:\w+\.)+(?=[A-Z]\w*(?:: |$))")
 _TYPE = re.compile(r"^[A-Z]\w*(?:: |:?$)")
 
 
-def is_last_line(read: ErrorText, text: str) -> bool:
+def is_last_line(error: ParsedError, text: str) -> bool:
     """Return True if `text` is only type and message.
 
     It has a few lines and names no place.
     """
-    return not read.nearest and 0 < sum(1 for line in text.splitlines() if line.strip()) <= MOST_LINES
+    return not error.nearest_places and 0 < sum(1 for line in text.splitlines() if line.strip()) <= MAX_LINES
 
 
 @lru_cache(maxsize=1024)  # the same errors are compared repeatedly
-def said_by(headline: str) -> str:
+def normalize_headline(headline: str) -> str:
     """Return the part of a headline that recurs unchanged.
 
     Names are kept: without frames they alone tell errors apart. "" if there is only a type.
     """
     headline = _QUALIFIED.sub("", headline)
-    return "" if not _TYPE.sub("", headline).strip() else masked(without_values(headline, names_stay=True))
+    return "" if not _TYPE.sub("", headline).strip() else mask_variable_parts(mask_quotations(headline, names_stay=True))
 
 
-def is_telling(read: ErrorText) -> bool:
+def is_distinctive(error: ParsedError) -> bool:
     """Return True if equal messages mean equal errors.
 
     The message must have a name or enough words. Names in assertions do not count, since the same values may be
     compared in many places.
     """
-    named = named_by(read, ())
-    names = () if read.type in CONSEQUENCES else named.symbols
-    return bool(names) or len(named.words) >= _ENOUGH_WORDS
+    error_names = extract_error_names(error, ())
+    names = () if error.type in CONSEQUENCE_TYPES else error_names.symbols
+    return bool(names) or len(error_names.words) >= _MIN_WORDS

@@ -12,7 +12,7 @@ from hunchd.repository.names import is_readable_name, is_secret_file
 
 
 @lru_cache(maxsize=1 << 16)
-def may_be_named(path: str) -> bool:
+def is_reportable_path(path: str) -> bool:
     """Return False for paths that must not be reported.
 
     These are files that hold secrets, names that contain one, and names that cannot be displayed. They are skipped

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from hunchd.domain.code import Symbol
-from hunchd.ingestion.headings import headings
+from hunchd.ingestion.headings import extract_headings
 
 _PROSE = "markdown"
 
@@ -20,47 +20,47 @@ class Notebook:
     code: str
 
 
-def notebook_of(text: str) -> Notebook | None:
+def parse_notebook(text: str) -> Notebook | None:
     """Parse a Jupyter notebook; None if the text is not one."""
     try:
         cells = json.loads(text)["cells"]
-        told = [(str(cell["cell_type"]), _source(cell["source"])) for cell in cells]
+        kinds_and_sources = [(str(cell["cell_type"]), _join_source(cell["source"])) for cell in cells]
     except (ValueError, TypeError, KeyError, RecursionError):
         return None
     return Notebook(
-        prose="\n\n".join(source for kind, source in told if kind == _PROSE),
-        code="\n\n".join(source for kind, source in told if kind == "code"),
+        prose="\n\n".join(source for kind, source in kinds_and_sources if kind == _PROSE),
+        code="\n\n".join(source for kind, source in kinds_and_sources if kind == "code"),
     )
 
 
-def chapters(notebook: Notebook, text: str) -> tuple[Symbol, ...]:
+def extract_notebook_headings(notebook: Notebook, text: str) -> tuple[Symbol, ...]:
     """Return the headings with their line numbers in the file.
 
     `text` is the file itself.
     """
-    prose, at = notebook.prose.splitlines(), _lines_of(text)
+    prose, at = notebook.prose.splitlines(), _map_lines(text)
     return tuple(
         replace(symbol, line=line, end_line=line)
-        for symbol in headings(_PROSE, notebook.prose)
-        for line in (at.get(_escaped(prose[symbol.line - 1]), 1),)
+        for symbol in extract_headings(_PROSE, notebook.prose)
+        for line in (at.get(_escape_line(prose[symbol.line - 1]), 1),)
     )
 
 
-def _source(source: str | Iterable[str]) -> str:
+def _join_source(source: str | Iterable[str]) -> str:
     """Join a cell's source, a text or a list of lines."""
     return source if isinstance(source, str) else "".join(source)
 
 
-def _lines_of(text: str) -> dict[str, int]:
+def _map_lines(text: str) -> dict[str, int]:
     """Map each line of a cell to its line number.
 
     All tools write one line of a cell per line of the file.
     """
-    found: dict[str, int] = {}
+    number_by_line: dict[str, int] = {}
     for number, line in enumerate(text.splitlines(), 1):
-        found.setdefault(line.strip().removesuffix(",").strip('"').removesuffix("\\n"), number)
-    return found
+        number_by_line.setdefault(line.strip().removesuffix(",").strip('"').removesuffix("\\n"), number)
+    return number_by_line
 
 
-def _escaped(line: str) -> str:
+def _escape_line(line: str) -> str:
     return json.dumps(line, ensure_ascii=False)[1:-1]

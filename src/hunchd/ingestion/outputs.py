@@ -12,7 +12,7 @@ TRACEBACK: Final = "Traceback (most recent call last)"
 _BOX = re.compile(r"^(?:[╷╵] *$\n?|│ ?)", re.MULTILINE)
 # Frame that Python draws around the exceptions of a group.
 _GROUP: Final = "Exception Group Traceback (most recent call last)"
-_AROUND = re.compile(r"^ *(?:\+-\+-+ \d+ -+|\+-+|[|+] ?)", re.MULTILINE)
+_GROUP_FRAME = re.compile(r"^ *(?:\+-\+-+ \d+ -+|\+-+|[|+] ?)", re.MULTILINE)
 
 # File URLs of browsers, bundlers and Node modules.
 _ADDRESSES: Final = (
@@ -24,25 +24,25 @@ _ADDRESSES: Final = (
     (re.compile(r"(\.(?:[cm]?[jt]sx?|vue|svelte))\?[\w=&.-]+(?=:\d)"), r"\1"),
 )
 # Captured logs and warnings that pytest shows beside an error.
-_LOGGED = re.compile(r"^(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) +[\w.]+:\w+\.py:\d+ .*\n?", re.MULTILINE)
-_WARNED = re.compile(r"^={3,} warnings summary.*\n(?:(?!={3,} ).*\n)*", re.MULTILINE)
+_CAPTURED_LOG = re.compile(r"^(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) +[\w.]+:\w+\.py:\d+ .*\n?", re.MULTILINE)
+_WARNINGS_SUMMARY = re.compile(r"^={3,} warnings summary.*\n(?:(?!={3,} ).*\n)*", re.MULTILINE)
 
 
-def as_printed(text: str) -> str:
+def normalize_output(text: str) -> str:
     """Normalize program output.
 
     Strips prefixes, turns URLs into paths, and drops what pytest only mentions.
     """
-    text = unprefixed(text)
+    text = strip_output_prefixes(text)
     if "://" in text:
         for pattern, path in _ADDRESSES:
             text = pattern.sub(path, text)
     if "warnings summary" in text:
-        text = _WARNED.sub("", text)
-    return _LOGGED.sub("", text) if "Captured log" in text else text
+        text = _WARNINGS_SUMMARY.sub("", text)
+    return _CAPTURED_LOG.sub("", text) if "Captured log" in text else text
 
 
-def unprefixed(text: str) -> str:
+def strip_output_prefixes(text: str) -> str:
     """Strip line prefixes and text overwritten by progress bars.
 
     Prefixes come from CI, containers and the like.
@@ -53,4 +53,4 @@ def unprefixed(text: str) -> str:
     text = strip_prefixes(text)
     if "╷" in text:
         text = _BOX.sub("", text)
-    return _AROUND.sub("", text).replace(_GROUP, TRACEBACK) if _GROUP in text else text
+    return _GROUP_FRAME.sub("", text).replace(_GROUP, TRACEBACK) if _GROUP in text else text

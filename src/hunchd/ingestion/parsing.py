@@ -21,20 +21,20 @@ from hunchd.domain.code import FileOutline, Symbol
 from hunchd.ingestion.definitions import (
     Definition,
     SyntaxNode,
-    definition,
-    doc_line,
-    docstring,
-    is_licence,
-    signature,
-    text_of,
+    read_definition,
+    extract_doc_line,
+    extract_docstring,
+    is_license_text,
+    render_signature,
+    get_node_text,
 )
 from hunchd.ingestion.grammars import GRAMMARS, Grammar
-from hunchd.ingestion.headings import headings, parted, resources
-from hunchd.ingestion.imports import written_imports
-from hunchd.ingestion.languages import DATA, NOTEBOOK, language_of
-from hunchd.ingestion.notebooks import chapters, notebook_of
-from hunchd.ingestion.screening import screened
-from hunchd.ingestion.words import counted, names_used, telling
+from hunchd.ingestion.headings import extract_headings, split_front_matter, extract_kubernetes_resources
+from hunchd.ingestion.imports import parse_imports
+from hunchd.ingestion.languages import DATA_LANGUAGES, NOTEBOOK, detect_language
+from hunchd.ingestion.notebooks import extract_notebook_headings, parse_notebook
+from hunchd.ingestion.screening import redact_source
+from hunchd.ingestion.words import count_words, list_used_names, select_informative_words
 
 logger = logging.getLogger(__name__)
 
@@ -50,13 +50,13 @@ EMBEDDED_ROUNDS = 3  # macros in macros
 _SAMPLES = 16  # nodes sampled to estimate the cost of a query
 _CHUNK = 16_384  # bytes passed to the parser at once; it checks the deadline in between
 
-_PROSE = frozenset({"markdown", "rst", "asciidoc", "text"})
+_PROSE_LANGUAGES = frozenset({"markdown", "rst", "asciidoc", "text"})
 _DEEP_YAML = re.compile(rb"^[ \t?:-]{100}", re.MULTILINE)
 _SCRIPT = re.compile(rb"<script\b[^>]*>(.*?)</script\s*>", re.DOTALL | re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class _Tongue:
+class _LoadedGrammar:
     """Loaded grammar of a language.
 
     Loading one costs up to 3 MB and 50 ms, so only those that occur are loaded.
@@ -68,12 +68,12 @@ class _Tongue:
 
 
 @dataclass(slots=True)
-class _Place:
+class _PendingNode:
     """Node on the stack with the context of its ancestors."""
 
     node: SyntaxNode
     container: str
-    inside: str  # kind of the enclosing definition
+    enclosing_kind: str  # kind of the enclosing definition
     depth: int  # of containers
     wrapper: SyntaxNode | None = None  # the statement around it whose words belong to the signature (export, const)
     comment: tuple[int, int] | None = None  # bytes of the comment right above
@@ -84,17 +84,17 @@ def blob_id(source: bytes) -> str:
     return hashlib.sha1(b"blob %d\0" % len(source) + source, usedforsecurity=False).hexdigest()
 
 
-def outline_of(path: str, source: bytes, blob: str = "") -> FileOutline:
+def parse_outline(path: str, source: bytes, blob: str = "") -> FileOutline:
     """Build the outline of one file.
 
     `blob` is its git blob id if the caller knows it already.
     """
-    bare = FileOutline(path, blob or blob_id(source), "", len(source), _line_count(source))
+    empty_outline = FileOutline(path, blob or blob_id(source), "", len(source), _count_lines(source))
     try:
-        return _outline(bare, source)
+        return _build_outline(empty_outline, source)
     except Exception:  # a grammar's bug must not stop an index of 50,000 files
         logger.exception("parsing %s failed; storing it without an outline", path)
-        return bare
+        return empty_outline
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,39 +108,39 @@ class Syntax:
     source: bytes  # without secrets: what the trees' offsets refer to
     trees: tuple[Tree, ...]
 
-    def captured(self, tree: Tree, query: str) -> list[tuple[str, Node]]:
+    def run_query(self, tree: Tree, query: str) -> list[tuple[str, Node]]:
         """Return the captures of `query` in one tree, in file order.
 
         Empty if the query would take too long.
         """
-        if _steps(tree) > QUERY_STEPS:
+        if _estimate_query_steps(tree) > QUERY_STEPS:
             return []
-        found = QueryCursor(_query(self.language, query)).captures(tree.root_node)
+        captures = QueryCursor(_compile_query(self.language, query)).captures(tree.root_node)
         return sorted(
-            ((name, node) for name, nodes in found.items() for node in nodes),
+            ((name, node) for name, nodes in captures.items() for node in nodes),
             key=lambda one: (one[1].start_byte, -one[1].end_byte),
         )
 
 
-def syntax_of(path: str, source: bytes, languages: Container[str]) -> Syntax | None:
+def parse_syntax(path: str, source: bytes, languages: Container[str]) -> Syntax | None:
     """Parse a file written by people in one of `languages`.
 
     None for other files, and if parsing takes too long.
     """
-    language = language_of(path, source[:MAX_BYTES])
-    if language not in languages or language not in GRAMMARS or not _written_by_people(path, source):
+    language = detect_language(path, source[:MAX_BYTES])
+    if language not in languages or language not in GRAMMARS or not _is_handwritten(path, source):
         return None
     text = source.decode("utf-8", "replace")
-    clean = screened(text)
+    clean = redact_source(text)
     if clean != text:
         source = clean.encode()
-    tongue = _tongue(language)
+    tongue = _load_grammar(language)
     tree = _parse(tongue, source, ())
     if tree is None:
         return None
     trees = [tree]
-    while tongue.grammar.embedded and len(trees) <= EMBEDDED_ROUNDS:
-        ranges = _definitions(trees[-1].root_node, source, language, tongue.grammar, [])
+    while tongue.grammar.embedded_node and len(trees) <= EMBEDDED_ROUNDS:
+        ranges = _collect_definitions(trees[-1].root_node, source, language, tongue.grammar, [])
         inner = _parse(tongue, source, ranges) if ranges else None
         if inner is None:
             break
@@ -149,70 +149,70 @@ def syntax_of(path: str, source: bytes, languages: Container[str]) -> Syntax | N
 
 
 @cache
-def _query(language: str, text: str) -> Query:
-    return Query(_tongue(language).language, text)
+def _compile_query(language: str, text: str) -> Query:
+    return Query(_load_grammar(language).language, text)
 
 
-def _outline(bare: FileOutline, source: bytes) -> FileOutline:
-    language = language_of(bare.path, source[:MAX_BYTES])
-    shown = "typescript" if language == "tsx" else language
+def _build_outline(empty_outline: FileOutline, source: bytes) -> FileOutline:
+    language = detect_language(empty_outline.path, source[:MAX_BYTES])
+    language_name = "typescript" if language == "tsx" else language
     if language == NOTEBOOK and len(source) <= MAX_BYTES:
-        return _notebook(replace(bare, language=language), source)
-    if language == "lock" or not _written_by_people(bare.path, source):
-        return replace(bare, language="" if b"\0" in source[:8192] else shown)
+        return _fill_from_notebook(replace(empty_outline, language=language), source)
+    if language == "lock" or not _is_handwritten(empty_outline.path, source):
+        return replace(empty_outline, language="" if b"\0" in source[:8192] else language_name)
     text = source.decode("utf-8", "replace")
-    clean = screened(text)
+    clean = redact_source(text)
     if clean != text:
         text, source = clean, clean.encode()
-    described = replace(bare, language=shown)
+    outline = replace(empty_outline, language=language_name)
     if language == "vue":
-        ranges = [_range(source, *found.span(1)) for found in _SCRIPT.finditer(source)]
-        return _code(described, source, "typescript", ranges, text) if ranges else _prose(described, text)
-    if language in GRAMMARS and _safe_to_parse(language, source):
-        return _code(described, source, language, [], text)
-    return _prose(described, text)
+        ranges = [_make_range(source, *match.span(1)) for match in _SCRIPT.finditer(source)]
+        return _fill_from_code(outline, source, "typescript", ranges, text) if ranges else _fill_from_prose(outline, text)
+    if language in GRAMMARS and _is_safe_to_parse(language, source):
+        return _fill_from_code(outline, source, language, [], text)
+    return _fill_from_prose(outline, text)
 
 
-def _prose(outline: FileOutline, text: str) -> FileOutline:
+def _fill_from_prose(outline: FileOutline, text: str) -> FileOutline:
     """Complete an outline without a grammar."""
     return replace(
         outline,
-        symbols=headings(outline.language, text),
-        words=telling(counted(text)),
-        doc=_prose_doc(text) if outline.language in _PROSE and not _is_licence_only(outline, text) else "",
+        symbols=extract_headings(outline.language, text),
+        words=select_informative_words(count_words(text)),
+        doc=_extract_prose_doc(text) if outline.language in _PROSE_LANGUAGES and not _is_license_only(outline, text) else "",
     )
 
 
-def _is_licence_only(outline: FileOutline, text: str) -> bool:
+def _is_license_only(outline: FileOutline, text: str) -> bool:
     """Return True for a text file that begins with a licence.
 
     A page with headings may say more.
     """
-    return outline.language == "text" and is_licence(text[:400])
+    return outline.language == "text" and is_license_text(text[:400])
 
 
-def _notebook(outline: FileOutline, source: bytes) -> FileOutline:
+def _fill_from_notebook(outline: FileOutline, source: bytes) -> FileOutline:
     """Complete a notebook's outline from its cells, without their outputs."""
-    text = screened(source.decode("utf-8", "replace"))
-    notebook = notebook_of(text)
+    text = redact_source(source.decode("utf-8", "replace"))
+    notebook = parse_notebook(text)
     if notebook is None:
         return outline
     return replace(
         outline,
-        symbols=chapters(notebook, text),
-        words=telling(counted(notebook.prose) + counted(notebook.code)),
-        doc=_prose_doc(notebook.prose),
+        symbols=extract_notebook_headings(notebook, text),
+        words=select_informative_words(count_words(notebook.prose) + count_words(notebook.code)),
+        doc=_extract_prose_doc(notebook.prose),
     )
 
 
-def _written_by_people(path: str, source: bytes) -> bool:
+def _is_handwritten(path: str, source: bytes) -> bool:
     """Return False for files that are too big, binary, minified or bundled."""
     if len(source) > MAX_BYTES or b"\0" in source or ".min." in path:
         return False
     return len(source) <= MAX_LINE or max(map(len, source.split(b"\n"))) <= MAX_LINE
 
 
-def _safe_to_parse(language: str, source: bytes) -> bool:
+def _is_safe_to_parse(language: str, source: bytes) -> bool:
     """Return False for deeply nested YAML.
 
     Its scanner writes past its buffer at 256 levels. A column adds two levels at most.
@@ -220,11 +220,11 @@ def _safe_to_parse(language: str, source: bytes) -> bool:
     return language != "yaml" or not _DEEP_YAML.search(source)
 
 
-def _line_count(source: bytes) -> int:
+def _count_lines(source: bytes) -> int:
     return source.count(b"\n") + (not source.endswith(b"\n") and bool(source))
 
 
-def _range(source: bytes, start: int, end: int) -> Range:
+def _make_range(source: bytes, start: int, end: int) -> Range:
     def point(at: int) -> tuple[int, int]:
         return source.count(b"\n", 0, at), at - (source.rfind(b"\n", 0, at) + 1)
 
@@ -232,14 +232,14 @@ def _range(source: bytes, start: int, end: int) -> Range:
 
 
 @cache
-def _tongue(name: str) -> _Tongue:
+def _load_grammar(name: str) -> _LoadedGrammar:
     grammar = GRAMMARS[name]
     wheel = importlib.import_module(grammar.module)
     language = Language(getattr(wheel, grammar.function)())
-    return _Tongue(language, Query(language, grammar.query) if grammar.query else None, grammar)
+    return _LoadedGrammar(language, Query(language, grammar.query) if grammar.query else None, grammar)
 
 
-def _parse(tongue: _Tongue, source: bytes, ranges: Sequence[Range]) -> Tree | None:
+def _parse(tongue: _LoadedGrammar, source: bytes, ranges: Sequence[Range]) -> Tree | None:
     """Parse the source; None after PARSE_SECONDS."""
     parser = Parser(tongue.language)
     if ranges:
@@ -254,61 +254,61 @@ def _parse(tongue: _Tongue, source: bytes, ranges: Sequence[Range]) -> Tree | No
         return None
 
 
-def _code(outline: FileOutline, source: bytes, language: str, ranges: list[Range], text: str) -> FileOutline:
-    tongue = _tongue(language)
+def _fill_from_code(outline: FileOutline, source: bytes, language: str, ranges: list[Range], text: str) -> FileOutline:
+    tongue = _load_grammar(language)
     tree = _parse(tongue, source, ranges)
     if tree is None:
         logger.info("parsing %s takes too long; indexing only its words", outline.path)
-        return replace(outline, words=telling(counted(text)))
+        return replace(outline, words=select_informative_words(count_words(text)))
     symbols: list[Symbol] = []
-    embedded = _definitions(tree.root_node, source, language, tongue.grammar, symbols)
-    imports, code_text, quiet = _imports_and_texts(tree, source, language, tongue.query)
+    embedded = _collect_definitions(tree.root_node, source, language, tongue.grammar, symbols)
+    imports, code_text, quiet = _extract_imports_and_texts(tree, source, language, tongue.query)
     for _ in range(EMBEDDED_ROUNDS):
         inner = _parse(tongue, source, embedded) if embedded else None
         if inner is None:
             break
-        embedded = _definitions(inner.root_node, source, language, tongue.grammar, symbols)
-        imports += _imports_and_texts(inner, source, language, tongue.query)[0]
+        embedded = _collect_definitions(inner.root_node, source, language, tongue.grammar, symbols)
+        imports += _extract_imports_and_texts(inner, source, language, tongue.query)[0]
     symbols.sort(key=lambda symbol: symbol.line)
     if language == "yaml":
-        symbols = list(resources(text)) or symbols
-    code = counted(code_text)
+        symbols = list(extract_kubernetes_resources(text)) or symbols
+    code = count_words(code_text)
     defined = frozenset(symbol.name for symbol in symbols)
     return replace(
         outline,
         symbols=tuple(symbols),
         imports=tuple(dict.fromkeys(imports))[:MAX_IMPORTS],
-        references=() if language in DATA else names_used(code, defined=defined),
-        words=telling(code + counted(quiet)),
-        doc=_file_doc(tree.root_node, source, language),
+        references=() if language in DATA_LANGUAGES else list_used_names(code, defined=defined),
+        words=select_informative_words(code + count_words(quiet)),
+        doc=_extract_file_doc(tree.root_node, source, language),
     )
 
 
-def _imports_and_texts(
+def _extract_imports_and_texts(
     tree: Tree, source: bytes, language: str, query: Query | None
 ) -> tuple[tuple[str, ...], str, str]:
     """Return the imports, the code without comments and strings, and these."""
-    if query is None or _steps(tree) > QUERY_STEPS:
+    if query is None or _estimate_query_steps(tree) > QUERY_STEPS:
         return (), source.decode("utf-8", "replace"), ""
-    found = QueryCursor(query).captures(tree.root_node)
+    captures = QueryCursor(query).captures(tree.root_node)
     imports: dict[str, None] = {}
-    for node in _in_order(found.get("import", [])):
-        imports.update(dict.fromkeys(name for name in written_imports(language, text_of(node, source)) if name))
-    for node in found.get("module", ()):
-        imports["mod::" + text_of(node, source)] = None
+    for node in _sort_by_position(captures.get("import", [])):
+        imports.update(dict.fromkeys(name for name in parse_imports(language, get_node_text(node, source)) if name))
+    for node in captures.get("module", ()):
+        imports["mod::" + get_node_text(node, source)] = None
     pieces: list[bytes] = []
-    quiet: list[bytes] = []
+    quiet_parts: list[bytes] = []
     at = 0
-    for node in _in_order(found.get("quiet", [])):
+    for node in _sort_by_position(captures.get("quiet", [])):
         if node.start_byte >= at:
             pieces.append(source[at : node.start_byte])
             at = node.end_byte
-            quiet.append(source[node.start_byte : at])
+            quiet_parts.append(source[node.start_byte : at])
     pieces.append(source[at:])
-    return tuple(imports), b" ".join(pieces).decode("utf-8", "replace"), b" ".join(quiet).decode("utf-8", "replace")
+    return tuple(imports), b" ".join(pieces).decode("utf-8", "replace"), b" ".join(quiet_parts).decode("utf-8", "replace")
 
 
-def _steps(tree: Tree) -> int:
+def _estimate_query_steps(tree: Tree) -> int:
     """Estimate the steps of a query over the tree.
 
     At each node the query looks for the next named sibling. Among thousands of brackets in a row, as in hostile and
@@ -326,12 +326,12 @@ def _steps(tree: Tree) -> int:
     return count * steps // _SAMPLES
 
 
-def _in_order(nodes: Sequence[Node]) -> list[Node]:
+def _sort_by_position(nodes: Sequence[Node]) -> list[Node]:
     """Sort captures by position, as their order is undefined."""
     return sorted(nodes, key=lambda node: node.start_byte)
 
 
-def _definitions(
+def _collect_definitions(
     root: SyntaxNode, source: bytes, language: str, grammar: Grammar, symbols: list[Symbol]
 ) -> list[Range]:
     """Append the definitions below `root`.
@@ -339,26 +339,26 @@ def _definitions(
     Return the ranges of macros that may define more.
     """
     embedded: list[Range] = []
-    depth = DATA_DEPTH if language in DATA else CODE_DEPTH
-    waiting = list(_children(_Place(root, "", "", 0), grammar))
-    waiting.reverse()
-    while waiting and len(symbols) < MAX_SYMBOLS:
-        place = waiting.pop()
+    depth = DATA_DEPTH if language in DATA_LANGUAGES else CODE_DEPTH
+    pending = list(_iter_children(_PendingNode(root, "", "", 0), grammar))
+    pending.reverse()
+    while pending and len(symbols) < MAX_SYMBOLS:
+        place = pending.pop()
         kind = grammar.kinds.get(place.node.type)
         if kind is None:
-            if place.node.type == grammar.embedded:
-                embedded.extend(_braces(place.node))
+            if place.node.type == grammar.embedded_node:
+                embedded.extend(_iter_macro_ranges(place.node))
             else:
-                waiting.extend(reversed(list(_children(place, grammar))))
+                pending.extend(reversed(list(_iter_children(place, grammar))))
             continue
-        found = definition(place.node, kind, place.inside, source)
-        if found is None:
+        found_definition = read_definition(place.node, kind, place.enclosing_kind, source)
+        if found_definition is None:
             continue
-        if not found.silent:
-            symbols.append(_symbol(place, found, source, language, grammar))
-        if found.body is not None and not found.leaf and place.node.type in grammar.containers and place.depth < depth:
-            inner = _Place(found.body, found.name, found.kind, place.depth + 1)
-            waiting.extend(reversed(list(_children(inner, grammar))))
+        if not found_definition.is_silent:
+            symbols.append(_build_symbol(place, found_definition, source, language, grammar))
+        if found_definition.body is not None and not found_definition.is_leaf and place.node.type in grammar.containers and place.depth < depth:
+            inner = _PendingNode(found_definition.body, found_definition.name, found_definition.kind, place.depth + 1)
+            pending.extend(reversed(list(_iter_children(inner, grammar))))
     return embedded
 
 
@@ -374,10 +374,10 @@ _WRAPPERS = frozenset(
         "var_declaration",
     }
 )
-_BETWEEN = frozenset({"attribute_item", "decorator", "inner_attribute_item"})
+_ANNOTATION_NODES = frozenset({"attribute_item", "decorator", "inner_attribute_item"})
 
 
-def _children(place: _Place, grammar: Grammar) -> Iterator[_Place]:
+def _iter_children(place: _PendingNode, grammar: Grammar) -> Iterator[_PendingNode]:
     """Yield the relevant children, each with the comment directly above it."""
     node = place.node
     wrapper = (place.wrapper or node) if node.type in _WRAPPERS else None
@@ -395,45 +395,45 @@ def _children(place: _Place, grammar: Grammar) -> Iterator[_Place]:
             last_row = child.end_point[0] - (child.end_point[1] == 0)  # some grammars count the newline in
             continue
         row_before = child.end_point[0]
-        if kind in grammar.kinds or kind in grammar.through or kind == grammar.embedded:
+        if kind in grammar.kinds or kind in grammar.transparent_nodes or kind == grammar.embedded_node:
             near = comment if comment and (child.start_point[0] <= last_row + 1 or last_row < 0) else None
-            yield _Place(child, place.container, place.inside, place.depth, wrapper, near)
-        elif kind in _BETWEEN:
+            yield _PendingNode(child, place.container, place.enclosing_kind, place.depth, wrapper, near)
+        elif kind in _ANNOTATION_NODES:
             last_row = child.end_point[0]
             continue
         comment = None
         last_row = -2
 
 
-def _braces(macro: SyntaxNode) -> Iterator[Range]:
+def _iter_macro_ranges(macro: SyntaxNode) -> Iterator[Range]:
     body = macro.named_children[-1] if macro.named_children else None
     if body is not None and body.type == "token_tree" and len(body.children) > 2 and body.children[0].type == "{":
         first, last = body.children[0], body.children[-1]
         yield Range(first.end_point, last.start_point, first.end_byte, last.start_byte)
 
 
-def _symbol(place: _Place, found: Definition, source: bytes, language: str, grammar: Grammar) -> Symbol:
+def _build_symbol(place: _PendingNode, definition: Definition, source: bytes, language: str, grammar: Grammar) -> Symbol:
     node = place.node
     if language == "python":
-        doc = docstring(found.body, source)
+        doc = extract_docstring(definition.body, source)
     else:
-        doc = doc_line(source[slice(*place.comment)].decode("utf-8", "replace")) if place.comment else ""
+        doc = extract_doc_line(source[slice(*place.comment)].decode("utf-8", "replace")) if place.comment else ""
     return Symbol(
-        name=found.name,
-        kind=found.kind,
+        name=definition.name,
+        kind=definition.kind,
         line=node.start_point[0] + 1,
         end_line=node.end_point[0] + (node.end_point[1] > 0),
-        signature=found.name if language in DATA else signature(node, found, place.wrapper, source, grammar),
-        container=place.container if found.container is None else found.container,
+        signature=definition.name if language in DATA_LANGUAGES else render_signature(node, definition, place.wrapper, source, grammar),
+        container=place.container if definition.container is None else definition.container,
         doc=doc,
     )
 
 
-def _file_doc(root: SyntaxNode, source: bytes, language: str) -> str:
+def _extract_file_doc(root: SyntaxNode, source: bytes, language: str) -> str:
     """Return the file's first documentation line: the docstring or the leading comments."""
     if language == "python":
-        return docstring(root, source)
-    if language in DATA or not root.named_children:
+        return extract_docstring(root, source)
+    if language in DATA_LANGUAGES or not root.named_children:
         return ""
     blocks: list[tuple[int, int]] = []
     last_row = -2
@@ -446,13 +446,13 @@ def _file_doc(root: SyntaxNode, source: bytes, language: str) -> str:
         blocks.append((start, end))
         last_row = child.end_point[0] - (child.end_point[1] == 0)
     texts = (source[start:end].decode("utf-8", "replace") for start, end in blocks)
-    return next((line for text in texts if not is_licence(text) and (line := doc_line(text))), "")
+    return next((line for text in texts if not is_license_text(text) and (line := extract_doc_line(text))), "")
 
 
-def _prose_doc(text: str) -> str:
+def _extract_prose_doc(text: str) -> str:
     """Return the first line that is neither a heading nor decoration."""
-    for line in parted(text)[1][:4000].splitlines():
-        plain = line.strip()
-        if len(plain) > 20 and plain[0].isalnum():
-            return plain[:160]
+    for line in split_front_matter(text)[1][:4000].splitlines():
+        stripped = line.strip()
+        if len(stripped) > 20 and stripped[0].isalnum():
+            return stripped[:160]
     return ""

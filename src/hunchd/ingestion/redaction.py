@@ -27,7 +27,7 @@ class Redacted:
     """Redacted text; `found` lists the kind of each removed secret, in order."""
 
     text: str
-    found: tuple[str, ...]
+    kinds: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -38,22 +38,22 @@ class _Span:
 
 
 # No secret with a known format is shorter than this; most lines have no such run and need no further checks.
-_RUN = re.compile(r"[A-Za-z0-9+/_=.~$:-]{16}")
+_LONG_RUN = re.compile(r"[A-Za-z0-9+/_=.~$:-]{16}")
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{20,65536}={0,2}")
 _WRAPPED_BASE64 = re.compile(
     r"(?:^[ \t+]{0,12}[A-Za-z0-9+/]{56,76}\r?$\n){1,2000}[ \t+]{0,12}[A-Za-z0-9+/]{1,76}={0,2}", re.MULTILINE
 )
 _ASCII_LOWER = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
 _MARK = "[redacted:"
-_PLACED = re.compile(r"\[redacted:([a-z0-9-]+)\]")
+_PLACEHOLDER_KIND = re.compile(r"\[redacted:([a-z0-9-]+)\]")
 # A private key block ends at its end mark; a truncated one ends with its last line that looks like a key.
-_LONGEST_KEY = 20_000  # characters: an RSA key of 16,384 bits has 13,000
+_MAX_KEY = 20_000  # characters: an RSA key of 16,384 bits has 13,000
 _KEY_END = re.compile(
     r"-----END[ A-Z0-9]{0,40}(?:PRIVATE KEY(?: BLOCK)?|Static key V\d)-----|Private-MAC: [0-9a-f]{20,80}"
 )
 _KEY_LINE = re.compile(r"(?:\\n|[\s+>|\"'-]){0,80}+[A-Za-z0-9+/=]{16,200}")
-_PASSES = 4
-_DEEPEST = 100  # levels of lists and objects in one value
+_MAX_PASSES = 4
+_MAX_DEPTH = 100  # levels of lists and objects in one value
 
 
 def redact(text: str) -> Redacted:
@@ -61,17 +61,17 @@ def redact(text: str) -> Redacted:
 
     Idempotent; linear in the length of the text.
     """
-    found: tuple[str, ...] = ()
-    for _ in range(_PASSES):  # a secret may be recognizable only after its neighbour is redacted
-        once = _redacted(text)
-        if not once.found:
+    kinds: tuple[str, ...] = ()
+    for _ in range(_MAX_PASSES):  # a secret may be recognizable only after its neighbour is redacted
+        redaction = _redact_once(text)
+        if not redaction.kinds:
             break
-        text, found = once.text, (*found, *once.found)
-    return Redacted(text, found)
+        text, kinds = redaction.text, (*kinds, *redaction.kinds)
+    return Redacted(text, kinds)
 
 
-def _redacted(text: str) -> Redacted:
-    spans = _merged(list(_spans(text)))
+def _redact_once(text: str) -> Redacted:
+    spans = _merge_spans(list(_find_spans(text)))
     if not spans:
         return Redacted(text, ())
     parts: list[str] = []
@@ -82,17 +82,17 @@ def _redacted(text: str) -> Redacted:
     return Redacted("".join((*parts, text[end:])), tuple(span.kind for span in spans))
 
 
-def taken_out(before: str, after: str) -> tuple[str, ...]:
+def find_new_redactions(before: str, after: str) -> tuple[str, ...]:
     """Return the kinds of secrets redacted only in `after`.
 
     `before` is the same text as sent.
     """
-    gone = Counter(_PLACED.findall(after)) - Counter(_PLACED.findall(before))
-    return tuple(gone)
+    new_counts = Counter(_PLACEHOLDER_KIND.findall(after)) - Counter(_PLACEHOLDER_KIND.findall(before))
+    return tuple(new_counts)
 
 
 @lru_cache(maxsize=1 << 14)
-def redacted_name(name: str) -> str:
+def redact_name(name: str) -> str:
     """Redact a recurring name, with a cache.
 
     For people, branches, tags and paths.
@@ -105,67 +105,67 @@ def redact_values(value: Any) -> tuple[Any, tuple[str, ...]]:
 
     A string under a key such as "password" is judged with its key.
     """
-    found: list[str] = []
-    return _value(value, "", found, 0), tuple(found)
+    kinds: list[str] = []
+    return _redact_value(value, "", kinds, 0), tuple(kinds)
 
 
-def _value(value: Any, key: str, found: list[str], depth: int) -> Any:
+def _redact_value(value: Any, key: str, kinds: list[str], depth: int) -> Any:
     if isinstance(value, str):
-        return _string(value, key, found)
-    if depth >= _DEEPEST and isinstance(value, (dict, list, tuple)):
-        found.append("too-deep")
+        return _redact_string(value, key, kinds)
+    if depth >= _MAX_DEPTH and isinstance(value, (dict, list, tuple)):
+        kinds.append("too-deep")
         return f"{_MARK}too-deep]"
     if isinstance(value, dict):
         return {
-            _string(str(name), "", found): _value(each, str(name), found, depth + 1) for name, each in value.items()
+            _redact_string(str(name), "", kinds): _redact_value(item, str(name), kinds, depth + 1) for name, item in value.items()
         }
     if isinstance(value, (list, tuple)):
-        return [_value(each, key, found, depth + 1) for each in value]
+        return [_redact_value(item, key, kinds, depth + 1) for item in value]
     return value
 
 
-def _string(text: str, key: str, found: list[str]) -> str:
-    if key and "\n" not in text and (kind := _announced_by(key)) and looks_secret(text, kind, quoted=True):
-        found.append(_placed(kind))
-        return f"{_MARK}{_placed(kind)}]"
-    redacted = redact(text)
-    found += redacted.found
-    return redacted.text
+def _redact_string(text: str, key: str, kinds: list[str]) -> str:
+    if key and "\n" not in text and (kind := _announced_kind(key)) and looks_secret(text, kind, quoted=True):
+        kinds.append(_placeholder_kind(kind))
+        return f"{_MARK}{_placeholder_kind(kind)}]"
+    redaction = redact(text)
+    kinds += redaction.kinds
+    return redaction.text
 
 
-def _announced_by(name: str) -> str:
+def _announced_kind(name: str) -> str:
     lower = name.translate(_ASCII_LOWER)
     for word in rules.ANNOUNCERS.finditer(lower):
-        if not rules.NAMES_SOMETHING_ELSE.search(lower[word.end() :].rpartition("_")[2].rpartition("-")[2]):
+        if not rules.OTHER_MEANING_SUFFIX.search(lower[word.end() :].rpartition("_")[2].rpartition("-")[2]):
             return str(word.lastgroup)
     return ""
 
 
-def _placed(kind: str) -> str:
+def _placeholder_kind(kind: str) -> str:
     """Return the placeholder's name for an announced secret."""
     return "secret" if kind == "key" else kind
 
 
-def _spans(text: str, *, decode: bool = True) -> Iterator[_Span]:
+def _find_spans(text: str, *, decode: bool = True) -> Iterator[_Span]:
     lower = text.lower()
     if len(lower) != len(text):  # some capitals have longer lower-case forms; positions must agree
         lower = text.translate(_ASCII_LOWER)
-    if _RUN.search(text):
-        yield from _by_format(text)
-        yield from _key_blocks(text)
+    if _LONG_RUN.search(text):
+        yield from _find_by_format(text)
+        yield from _find_key_blocks(text)
         if decode:
-            yield from _encoded(text)
+            yield from _find_in_base64(text)
     if "://" in text and "@" in text:
-        yield from _in_urls(text)
+        yield from _find_in_urls(text)
     if "authorization" in lower or "bearer" in lower or "basic " in lower:
-        yield from _in_headers(text)
+        yield from _find_in_headers(text)
     if rules.has_stem(lower):
-        yield from _announced(text, lower)
+        yield from _find_announced(text, lower)
     yield from (_Span(start, end, kind) for start, end, kind in find_in_commands(text, lower))
 
 
-def _by_format(text: str) -> Iterator[_Span]:
-    for row in dict.fromkeys([row for literal, row in rules.BY_LITERAL if literal in text]):
+def _find_by_format(text: str) -> Iterator[_Span]:
+    for row in dict.fromkeys([row for literal, row in rules.FORMATS_BY_LITERAL if literal in text]):
         for match in row.pattern.finditer(text):
             group = 1 if match.re.groups else 0
             secret = match.group(group)
@@ -175,30 +175,30 @@ def _by_format(text: str) -> Iterator[_Span]:
                 yield _Span(*match.span(group), row.kind)
 
 
-def _key_blocks(text: str) -> Iterator[_Span]:
+def _find_key_blocks(text: str) -> Iterator[_Span]:
     if "-----BEGIN" in text or "PuTTY-User-Key" in text:
         ends = [closing.end() for closing in _KEY_END.finditer(text)]
         end = 0
-        for begin in rules.PRIVATE_KEY.finditer(text):
-            if begin.start() >= end:
-                end = _end_of_key(text, begin.end(), ends)
-                if end > begin.end():
-                    yield _Span(begin.start(), end, "private-key")
+        for start_match in rules.PRIVATE_KEY.finditer(text):
+            if start_match.start() >= end:
+                end = _find_key_end(text, start_match.end(), ends)
+                if end > start_match.end():
+                    yield _Span(start_match.start(), end, "private-key")
     for match in rules.ENCODED_KEY.finditer(text):
         yield _Span(*match.span(), "private-key")
 
 
-def _end_of_key(text: str, start: int, ends: list[int]) -> int:
+def _find_key_end(text: str, start: int, ends: list[int]) -> int:
     following = bisect.bisect_right(ends, start)
-    if following < len(ends) and ends[following] - start <= _LONGEST_KEY:
+    if following < len(ends) and ends[following] - start <= _MAX_KEY:
         return ends[following]
     end = start
-    while line := _KEY_LINE.match(text, end, start + _LONGEST_KEY):
+    while line := _KEY_LINE.match(text, end, start + _MAX_KEY):
         end = line.end()
     return end
 
 
-def _in_urls(text: str) -> Iterator[_Span]:
+def _find_in_urls(text: str) -> Iterator[_Span]:
     for match in rules.URL_PASSWORD.finditer(text):
         password = match.group(1)
         if not (is_placeholder(password) or is_words(password) or password.isdigit()):
@@ -208,77 +208,77 @@ def _in_urls(text: str) -> Iterator[_Span]:
             yield _Span(*match.span(1), "url-token")
 
 
-def _in_headers(text: str) -> Iterator[_Span]:
+def _find_in_headers(text: str) -> Iterator[_Span]:
     for pattern in (rules.AUTHORIZATION, rules.BEARER):
         for match in pattern.finditer(text):
             if not is_placeholder(match.group(1)) and is_random(match.group(1), shortest=12):
                 yield _Span(*match.span(1), "authorization")
 
 
-def _announced(text: str, lower: str) -> Iterator[_Span]:
-    for match in rules.SAID_BEFORE.finditer(text):
+def _find_announced(text: str, lower: str) -> Iterator[_Span]:
+    for match in rules.VALUE_BEFORE_ANNOUNCER.finditer(text):
         if is_random(match.group(1)) and not is_placeholder(match.group(1)):
             yield _Span(*match.span(1), "secret")
     end = 0
     for word in rules.ANNOUNCERS.finditer(lower):
         if word.start() < end:
             continue
-        if span := _secret_after(text, word.end(), str(word.lastgroup)):
+        if span := _find_announced_secret(text, word.end(), str(word.lastgroup)):
             yield span
             end = span.end
 
 
-def _secret_after(text: str, position: int, kind: str) -> _Span | None:
+def _find_announced_secret(text: str, position: int, kind: str) -> _Span | None:
     """Return the secret announced before `position`, in an assignment or a sentence."""
     if match := rules.ASSIGNMENT.match(text, position):
-        span = _assigned(match, kind)
+        span = _find_assigned(match, kind)
         if span:
             return span
     if kind != "key" and (match := rules.SENTENCE.match(text, position)):
-        return _said(match, kind)
+        return _find_in_sentence(match, kind)
     return None
 
 
-def _assigned(match: re.Match[str], kind: str) -> _Span | None:
+def _find_assigned(match: re.Match[str], kind: str) -> _Span | None:
     rest = match.group("rest")
-    if rest and rules.NAMES_SOMETHING_ELSE.search(re.split(r"[_.-]", rest)[-1]):
+    if rest and rules.OTHER_MEANING_SUFFIX.search(re.split(r"[_.-]", rest)[-1]):
         return None
     group = "quoted" if match.group("quoted") is not None else "bare"
     if group == "bare" and match.group("after") in ("(", "["):
         return None
     if group == "bare":
-        return _bare(match, kind)
+        return _find_unquoted(match, kind)
     if not looks_secret(match.group(group), kind, quoted=True):
         return None
-    return _Span(*match.span(group), _placed(kind))
+    return _Span(*match.span(group), _placeholder_kind(kind))
 
 
-def _said(match: re.Match[str], kind: str) -> _Span | None:
+def _find_in_sentence(match: re.Match[str], kind: str) -> _Span | None:
     if match.group("sign") is None and not is_random(match.group("bare").rstrip(".:!?")):
         return None
-    return _bare(match, kind)
+    return _find_unquoted(match, kind)
 
 
-def _bare(match: re.Match[str], kind: str) -> _Span | None:
+def _find_unquoted(match: re.Match[str], kind: str) -> _Span | None:
     value = match.group("bare").rstrip(".:" if kind == "password" else ".:!?")
     if not looks_secret(value, kind, quoted=False):
         return None
     end = match.start("bare") + len(value)
     if end == match.end("bare") and (rest := rules.VALUE_END.match(match.string, end)):
         end = rest.end()
-    return _Span(match.start("bare"), end, _placed(kind))
+    return _Span(match.start("bare"), end, _placeholder_kind(kind))
 
 
-def _encoded(text: str) -> Iterator[_Span]:
+def _find_in_base64(text: str) -> Iterator[_Span]:
     for match in _WRAPPED_BASE64.finditer(text):
-        if kind := _kind_inside(re.sub(r"[\s+]*\n[\s+]*", "", match.group().strip(" \t+"))):
+        if kind := _find_encoded_kind(re.sub(r"[\s+]*\n[\s+]*", "", match.group().strip(" \t+"))):
             yield _Span(*match.span(), kind)
     for match in _BASE64.finditer(text):
-        if kind := _kind_inside(match.group()):
+        if kind := _find_encoded_kind(match.group()):
             yield _Span(*match.span(), kind)
 
 
-def _kind_inside(encoded: str) -> str:
+def _find_encoded_kind(encoded: str) -> str:
     """Return the kind of the first secret inside base64, "" for none."""
     body = encoded.rstrip("=").translate({ord("-"): "+", ord("_"): "/"})
     try:
@@ -287,20 +287,20 @@ def _kind_inside(encoded: str) -> str:
         return ""
     if not decoded.isascii():
         return ""
-    plain = decoded.decode("ascii")
-    if sum(character.isprintable() or character in "\t\r\n" for character in plain) < len(plain):
+    decoded_text = decoded.decode("ascii")
+    if sum(character.isprintable() or character in "\t\r\n" for character in decoded_text) < len(decoded_text):
         return ""
-    return next((span.kind for span in _spans(plain, decode=False)), "")
+    return next((span.kind for span in _find_spans(decoded_text, decode=False)), "")
 
 
-def _merged(spans: list[_Span]) -> list[_Span]:
+def _merge_spans(spans: list[_Span]) -> list[_Span]:
     """Merge overlapping spans in order; the longest one determines the kind."""
-    merged: list[_Span] = []
+    merged_spans: list[_Span] = []
     for span in sorted(spans):
-        last = merged[-1] if merged else None
+        last = merged_spans[-1] if merged_spans else None
         if last is None or span.start >= last.end:
-            merged.append(span)
+            merged_spans.append(span)
             continue
         kind = last.kind if last.end - last.start >= span.end - span.start else span.kind
-        merged[-1] = _Span(last.start, max(last.end, span.end), kind)
-    return merged
+        merged_spans[-1] = _Span(last.start, max(last.end, span.end), kind)
+    return merged_spans

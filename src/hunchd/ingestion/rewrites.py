@@ -10,19 +10,19 @@ from typing import Final, NamedTuple
 from hunchd.repository.git import Git
 
 # Longer rewrites are treated as a new history, which is indexed again.
-MOST: Final = 5_000  # commits
+MAX_COMMITS: Final = 5_000  # commits
 _SHA: Final = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
-_LOG: Final = (
+_LOG_COMMAND: Final = (
     "log",
     "--first-parent",
     "--no-color",
     "--no-decorate",
-    f"--max-count={MOST}",
+    f"--max-count={MAX_COMMITS}",
     "--format=%H%x1f%aE%x1f%at%x1f%s",
 )
 
 
-class Rewritten(NamedTuple):
+class RewrittenCommit(NamedTuple):
     """Replacement of commit `old` by `new`.
 
     It is `exact` if git reported it; otherwise a branch moved and the commits look alike.
@@ -45,45 +45,45 @@ class _Commit(NamedTuple):
     subject: str
 
 
-def moved(git: Git, told: Sequence[Rewritten], since: str | None, head: str = "HEAD") -> list[tuple[str, str]]:
+def map_rewritten_commits(git: Git, reported: Sequence[RewrittenCommit], since: str | None, head: str = "HEAD") -> list[tuple[str, str]]:
     """Return (old id, new id) of each rewritten commit.
 
     Considered are the reported commits and those between `since` and `head` that nothing reaches any more. Commits
     that another branch still has were left, not rewritten.
     """
-    told = _readable(told)
-    starts = [*dict.fromkeys(one.old for one in told)]
-    earlier = _commits(git, starts, without=[head])
-    if since is not None and _commits(git, [since], without=[head]):
-        earlier |= _unreachable(git, [since], head)
+    reported = _filter_valid(reported)
+    starts = [*dict.fromkeys(one.old for one in reported)]
+    earlier = _list_commits(git, starts, excluded=[head])
+    if since is not None and _list_commits(git, [since], excluded=[head]):
+        earlier |= _list_unreachable(git, [since], head)
         starts.append(since)
     if not earlier:
         return []
-    later = _commits(git, [head], without=starts)
-    found = {one.old: one.new for one in told if one.exact and one.old in earlier}
+    later = _list_commits(git, [head], excluded=starts)
+    new_by_old = {one.old: one.new for one in reported if one.exact and one.old in earlier}
     for sameness in (lambda one: one[1:], lambda one: one[1:3]):
-        mine, theirs = _unambiguous(earlier, sameness), _unambiguous(later, sameness)
-        found = {**{old: theirs[key] for key, old in mine.items() if key in theirs}, **found}
-    for one in told:
+        earlier_by_key, later_by_key = _index_unique(earlier, sameness), _index_unique(later, sameness)
+        new_by_old = {**{old: later_by_key[key] for key, old in earlier_by_key.items() if key in later_by_key}, **new_by_old}
+    for one in reported:
         if one.old in earlier and one.new in later and earlier[one.old].subject == later[one.new].subject:
-            found.setdefault(one.old, one.new)
-    return [(old, new) for old, new in found.items() if old != new]
+            new_by_old.setdefault(one.old, one.new)
+    return [(old, new) for old, new in new_by_old.items() if old != new]
 
 
-def gone(git: Git, told: Sequence[Rewritten], since: str | None, head: str = "HEAD") -> list[str]:
+def list_unreachable_commits(git: Git, reported: Sequence[RewrittenCommit], since: str | None, head: str = "HEAD") -> list[str]:
     """Return the earlier commits that nothing reaches any more.
 
     That is, no branch, tag or checkout.
     """
-    starts = [*dict.fromkeys(one.old for one in _readable(told)), *((since,) if since else ())]
-    return list(_unreachable(git, starts, head)) if starts else []
+    starts = [*dict.fromkeys(one.old for one in _filter_valid(reported)), *((since,) if since else ())]
+    return list(_list_unreachable(git, starts, head)) if starts else []
 
 
-def _readable(told: Sequence[Rewritten]) -> list[Rewritten]:
-    return [one for one in told[-MOST:] if _SHA.fullmatch(one.old) and _SHA.fullmatch(one.new)]
+def _filter_valid(reported: Sequence[RewrittenCommit]) -> list[RewrittenCommit]:
+    return [one for one in reported[-MAX_COMMITS:] if _SHA.fullmatch(one.old) and _SHA.fullmatch(one.new)]
 
 
-def _unambiguous(
+def _index_unique(
     commits: Mapping[str, _Commit], sameness: Callable[[_Commit], tuple[str, ...]]
 ) -> dict[tuple[str, ...], str]:
     """Map each property that only one commit has to that commit."""
@@ -91,26 +91,26 @@ def _unambiguous(
     return {sameness(one): one.sha for one in commits.values() if times[sameness(one)] == 1}
 
 
-def _commits(git: Git, starts: Iterable[str], *, without: Iterable[str]) -> dict[str, _Commit]:
+def _list_commits(git: Git, starts: Iterable[str], *, excluded: Iterable[str]) -> dict[str, _Commit]:
     """Return the commits reachable from `starts` but not from `without`.
 
     Ids that no longer exist reach nothing.
     """
-    lines = [*starts, *(f"^{one}" for one in without)]
+    lines = [*starts, *(f"^{one}" for one in excluded)]
     if not lines or lines[0].startswith("^"):
         return {}
-    return _read(git.run(*_LOG, "--ignore-missing", "--stdin", stdin="\n".join(lines).encode() + b"\n"))
+    return _parse_log(git.run(*_LOG_COMMAND, "--ignore-missing", "--stdin", stdin="\n".join(lines).encode() + b"\n"))
 
 
-def _unreachable(git: Git, starts: Sequence[str], head: str) -> dict[str, _Commit]:
+def _list_unreachable(git: Git, starts: Sequence[str], head: str) -> dict[str, _Commit]:
     """Return the commits that only `starts` reach.
 
     Neither `head` nor any branch, tag or checkout does. Ids that no longer exist reach nothing.
     """
-    reached = ("--not", head, "HEAD", "--branches", "--remotes", "--tags", "--")
-    return _read(git.run(*_LOG, "--ignore-missing", *starts, *reached))
+    exclusions = ("--not", head, "HEAD", "--branches", "--remotes", "--tags", "--")
+    return _parse_log(git.run(*_LOG_COMMAND, "--ignore-missing", *starts, *exclusions))
 
 
-def _read(log: bytes) -> dict[str, _Commit]:
+def _parse_log(log: bytes) -> dict[str, _Commit]:
     rows = (line.split("\x1f", 3) for line in log.decode("utf-8", "replace").split("\n") if line)
     return {row[0]: _Commit(*row) for row in rows if len(row) == 4}

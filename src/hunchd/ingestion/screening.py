@@ -7,31 +7,31 @@ import re
 from hunchd.ingestion.redaction import redact
 
 # Redaction finds nothing in a line without any of these and without a long run of letters and digits.
-_WORDS = (
+_SUSPICIOUS_WORDS = (
     "passw", "passphrase", "pwd", "secret", "token", "credential", "api_key", "apikey", "api-key", "access_key",
     "accesskey", "auth", "bearer", "private", "signature", "cookie", "session", "@", "key",
 )  # fmt: skip
-_SAID = re.compile("|".join(map(re.escape, _WORDS)))
-_RUN = re.compile(r"[A-Za-z0-9+/_=.~$-]{16,}")
+_SUSPICIOUS_WORD = re.compile("|".join(map(re.escape, _SUSPICIOUS_WORDS)))
+_LONG_RUN = re.compile(r"[A-Za-z0-9+/_=.~$-]{16,}")
 _LETTERS_ONLY = "hf_"  # prefix of the only secret format without digits
 _BLOCK = re.compile(r"-----BEGIN |PuTTY-User-Key|BEGIN [A-Z ]*PRIVATE")
 
 
-def screened(text: str) -> str:
+def redact_source(text: str) -> str:
     """Remove the secrets from a source file's text.
 
     Only suspicious lines are checked closely; most files have none.
     """
     if _BLOCK.search(text):
         return redact(text).text
-    suspects = "\n".join(_suspects(text))
-    return redact(text).text if suspects and redact(suspects).found else text
+    suspects = "\n".join(_find_suspicious_lines(text))
+    return redact(text).text if suspects and redact(suspects).kinds else text
 
 
-def _suspects(text: str) -> list[str]:
+def _find_suspicious_lines(text: str) -> list[str]:
     lower = text.lower()
-    starts = [match.start() for match in _SAID.finditer(lower) if _assigns(lower, match.end())]
-    starts += [match.start() for match in _RUN.finditer(text) if _mixed(match[0])]
+    starts = [match.start() for match in _SUSPICIOUS_WORD.finditer(lower) if _has_value_after(lower, match.end())]
+    starts += [match.start() for match in _LONG_RUN.finditer(text) if _has_letters_and_digits(match[0])]
     lines: dict[int, str] = {}
     for start in starts:
         begin = text.rfind("\n", 0, start) + 1
@@ -41,7 +41,7 @@ def _suspects(text: str) -> list[str]:
     return list(lines.values())
 
 
-def _assigns(text: str, at: int) -> bool:
+def _has_value_after(text: str, at: int) -> bool:
     """Return True if a possible value follows on the line.
 
     It begins with a quote, `=`, `:` or a blank.
@@ -49,7 +49,7 @@ def _assigns(text: str, at: int) -> bool:
     return any(mark in text[at : at + 40].partition("\n")[0] for mark in "=:\"' ")
 
 
-def _mixed(run: str) -> bool:
+def _has_letters_and_digits(run: str) -> bool:
     """Return True for a run of letters and digits.
 
     Function names have no digits, versions no letters.

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
-from hunchd.domain.session import Event, Message, Turn
+from hunchd.domain.session import MessageType, Message, Turn
 from hunchd.ingestion.own_words import own_words
 from hunchd.ingestion.personal_data import holds_contact_data
 from hunchd.ingestion.redaction_rules import ANNOUNCERS
@@ -75,7 +75,7 @@ def statements_of(turns: Sequence[Turn]) -> list[Statement]:
         statement
         for turn in turns
         for message in turn.messages
-        if message.event in (Event.USER, Event.ASSISTANT)
+        if message.event in (MessageType.USER, MessageType.ASSISTANT)
         for statement in _stated(message, turn.number)
     ]
 
@@ -106,7 +106,7 @@ class _Judged:
 
 
 def _stated(message: Message, turn: int) -> Iterator[Statement]:
-    by_user = message.event is Event.USER
+    by_user = message.event is MessageType.USER
     sentences = split_sentences(own_words(message.text) if by_user else message.text)
     if len(sentences) > MOST_SENTENCES:
         return

@@ -13,49 +13,49 @@ from datetime import datetime
 from pathlib import Path
 
 from hunchd.domain.errors import InvalidInput
-from hunchd.domain.facts import place_of
+from hunchd.domain.facts import slot_of
 from hunchd.domain.memory import Artifact, Kind, Levels, Memory, Scope, Trust
-from hunchd.domain.sharing import SHARED
-from hunchd.ingestion.screening import screened
-from hunchd.protocol.shared import LARGEST, SharedFile, is_shared_path, parsed, stem_of
+from hunchd.domain.sharing import SHARED_SOURCE
+from hunchd.ingestion.screening import redact_source
+from hunchd.protocol.shared import MAX_FILE_BYTES, SharedFile, is_shared_path, parse_shared_file, get_stem
 from hunchd.repository.reading import read_file
 
 logger = logging.getLogger(__name__)
 
-MOST = 300  # files per folder, the first by name; more than a team writes, and read within a second
-LONGEST_SUMMARY = 400  # characters
-LONGEST_COMPRESSED = 160
+MAX_FILES = 300  # files per folder, the first by name; more than a team writes, and read within a second
+MAX_SUMMARY = 400  # characters
+MAX_COMPRESSED = 160
 
 
-def shared_memories(root: Path, files: Iterable[str], *, project: str, now: datetime) -> Iterator[Memory]:
+def read_shared_memories(root: Path, files: Iterable[str], *, project: str, now: datetime) -> Iterator[Memory]:
     """Yield the shared memories among `files`, the wanted paths below `root`.
 
     Unreadable files are skipped.
     """
-    read: Counter[str] = Counter()
+    count_by_folder: Counter[str] = Counter()
     for path in sorted(filter(is_shared_path, files)):
         folder = path.rpartition("/")[0]
-        read[folder] += 1
-        if read[folder] > MOST:
+        count_by_folder[folder] += 1
+        if count_by_folder[folder] > MAX_FILES:
             continue
-        content = read_file(root, path, limit=LARGEST)
+        content = read_file(root, path, limit=MAX_FILE_BYTES)
         if content is None:
             continue
         try:
-            yield memory_in(parsed(path, screened(content.decode("utf-8")).encode()), project=project, now=now)
+            yield shared_file_to_memory(parse_shared_file(path, redact_source(content.decode("utf-8")).encode()), project=project, now=now)
         except (InvalidInput, UnicodeDecodeError) as error:
             logger.debug("skipping %s: %s", path, error)
 
 
-def memory_in(file: SharedFile, *, project: str, now: datetime) -> Memory:
+def shared_file_to_memory(file: SharedFile, *, project: str, now: datetime) -> Memory:
     """Convert a shared file to a memory.
 
     A fact without a key gets its file name as key.
     """
     since = file.since if file.since is not None and file.since <= now else now
     line = f"{file.key}: {file.value}" if file.key else ""
-    says = file.content if file.content.startswith(line) else f"{line} ({file.content})"
-    flat = " ".join(says.split())
+    statement = file.content if file.content.startswith(line) else f"{line} ({file.content})"
+    flat = " ".join(statement.split())
     memory = Memory(
         id=f"shared:{file.path}",
         kind=file.kind,
@@ -66,9 +66,9 @@ def memory_in(file: SharedFile, *, project: str, now: datetime) -> Memory:
         updated=now,
         project=project,
         ref=f"shared:{file.path}",
-        levels=Levels(_cut(flat, LONGEST_SUMMARY), _cut(line or flat, LONGEST_COMPRESSED), file.title[:60]),
+        levels=Levels(_shorten(flat, MAX_SUMMARY), _shorten(line or flat, MAX_COMPRESSED), file.title[:60]),
         category=file.category,
-        key=file.key or (f"shared/{stem_of(file.path)}" if file.kind is Kind.FACT else None),
+        key=file.key or (f"shared/{get_stem(file.path)}" if file.kind is Kind.FACT else None),
         value=file.value,
         scope=Scope.PROJECT,
         confidence=file.confidence,
@@ -77,12 +77,12 @@ def memory_in(file: SharedFile, *, project: str, now: datetime) -> Memory:
         valid_from=since,
         artifacts=tuple(Artifact("file", path) for path in file.files),
         trust=Trust.PROJECT,
-        source={"type": SHARED, "path": file.path}
+        source={"type": SHARED_SOURCE, "path": file.path}
         | ({"by": file.by} if file.by else {})
         | ({"id": file.id} if file.id else {}),
     )
-    return replace(memory, id=place_of(memory) or memory.id)
+    return replace(memory, id=slot_of(memory) or memory.id)
 
 
-def _cut(text: str, limit: int) -> str:
+def _shorten(text: str, limit: int) -> str:
     return text if len(text) <= limit else text[: limit - 1].rsplit(" ", 1)[0] + "…"

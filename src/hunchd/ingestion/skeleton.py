@@ -7,8 +7,8 @@ from collections.abc import Collection, Sequence
 
 from hunchd.domain.code import FileOutline, FileView, Symbol, ViewLine
 
-MOST_LINES = 60  # per file; nearly every file has fewer
-WANTED = 4.0  # a wanted name outranks the largest class
+MAX_LINES = 60  # per file; nearly every file has fewer
+WANTED_NAME_BONUS = 4.0  # a wanted name outranks the largest class
 MAX_LINE = 120  # characters of one line
 MAX_NAMES = 8  # names on the line of omitted symbols
 
@@ -18,24 +18,24 @@ _WEIGHTS = {
     "function": 4.0, "method": 3.0, "macro": 2.5, "module": 2.0, "concept": 3.0, "heading": 3.0, "section": 3.0,
     "target": 3.0, "test": 2.8, "definition": 4.0, "constant": 1.5, "variable": 1.2, "field": 1.0, "key": 2.0,
 }  # fmt: skip
-_HELPING = 2.5  # penalty for helpers in test files
-_HIDDEN = 2.5  # penalty for private symbols
+_TEST_HELPER_PENALTY = 2.5  # penalty for helpers in test files
+_PRIVATE_PENALTY = 2.5  # penalty for private symbols
 _EXPORTED = re.compile(r"^(?:export|pub(?:\s|\()|public|module\.exports|exports\.)")
 _PRIVATE = re.compile(r"^(?:private\b|static\b(?=.*\()|internal\b|fileprivate\b)")
 _TEST = re.compile(r"^(?:test|Test|Benchmark|Fuzz)(?![a-z])|(?:Tests?|TestCase|Spec)$")
-_OF_TESTS = re.compile(r"(?:^|/)(?:tests?|testing|specs?|__tests__)/|(?:^|/)test_[^/]*$|[._-](?:test|spec)s?\.\w+$")
-_CI = ".github/workflows/"
-_OF_CI = frozenset({"on", "jobs"})  # other keys are the same in every workflow, or uninformative
-_EVERYWHERE = frozenset(
+_TEST_PATH = re.compile(r"(?:^|/)(?:tests?|testing|specs?|__tests__)/|(?:^|/)test_[^/]*$|[._-](?:test|spec)s?\.\w+$")
+_CI_FOLDER = ".github/workflows/"
+_CI_KEYS = frozenset({"on", "jobs"})  # other keys are the same in every workflow, or uninformative
+_GENERIC_KEYS = frozenset(
     """$schema apiVersion kind metadata name version description author authors contributors license homepage keywords
     repository bugs funding""".split()  # noqa: SIM905 - a word list reads better as words
 )
 _SELF = re.compile(r"(?<=\()(?:self|cls|&(?:'\w+ )?(?:mut )?self|mut self)(?:, ?|(?=\)))")
-_CALLED = re.compile(r"(?:RSpec\.)?(\w+)")  # call that declares a test or suite
+_TEST_CALL = re.compile(r"(?:RSpec\.)?(\w+)")  # call that declares a test or suite
 _INDENT = "    "
-_BARE = "= …"  # end of a line that shows only a name
+_BARE_NAME_END = "= …"  # end of a line that shows only a name
 # Names that half of all files define or use.
-_COMMON = frozenset(
+_COMMON_NAMES = frozenset(
     """__init__ __new__ __call__ __repr__ build clear clone close config context copy create data default delete drop
     error find handle index init insert iter items join keys kind length list load main name next open options path
     peek poll push read remove request reset response result self send setup start state stop test type update value
@@ -43,104 +43,104 @@ _COMMON = frozenset(
 )
 
 
-def view(outline: FileOutline, *, most: int = MOST_LINES) -> FileView:
+def build_view(outline: FileOutline, *, max_lines: int = MAX_LINES) -> FileView:
     """Select up to `most` important lines in file order, members below their container."""
-    symbols = _worth_showing(outline.symbols)
+    symbols = _drop_duplicates(outline.symbols)
     if outline.language in ("json", "yaml", "toml", "ini"):
-        told = (
-            [one for one in symbols if {one.name, one.container} & _OF_CI] if outline.path.startswith(_CI) else symbols
+        ci_symbols = (
+            [one for one in symbols if {one.name, one.container} & _CI_KEYS] if outline.path.startswith(_CI_FOLDER) else symbols
         )
-        lines = [ViewLine(text, "", 1.0) for text in _keys(told or symbols)[:most]]
+        lines = [ViewLine(text, "", 1.0) for text in _render_keys(ci_symbols or symbols)[:max_lines]]
         return FileView(outline.path, outline.blob, tuple(lines), 0, outline.doc)
     if symbols and all(symbol.kind == "heading" for symbol in symbols):
-        return FileView(outline.path, outline.blob, (ViewLine(_headings(symbols), "", 1.0),), 0, outline.doc)
-    main = _main_container(symbols, outline.lines)
-    helping = _helping(symbols) if _OF_TESTS.search(outline.path) else [False] * len(symbols)
+        return FileView(outline.path, outline.blob, (ViewLine(_render_headings(symbols), "", 1.0),), 0, outline.doc)
+    main = _find_main_containers(symbols, outline.lines)
+    helper_flags = _flag_test_helpers(symbols) if _TEST_PATH.search(outline.path) else [False] * len(symbols)
     weights = [
-        importance(symbol, outline.language) + (symbol.container in main) - _HELPING * helps
-        for symbol, helps in zip(symbols, helping, strict=True)
+        rate_symbol(symbol, outline.language) + (symbol.container in main) - _TEST_HELPER_PENALTY * helps
+        for symbol, helps in zip(symbols, helper_flags, strict=True)
     ]
-    chosen = _chosen(symbols, weights, most)
-    lines = _lines(symbols, weights, sorted(chosen))
+    chosen_indexes = _choose_symbols(symbols, weights, max_lines)
+    lines = _render_lines(symbols, weights, sorted(chosen_indexes))
     return FileView(outline.path, outline.blob, tuple(lines), len(symbols) - len(lines), outline.doc)
 
 
-def shown(
-    view: FileView, lengths: Sequence[int], *, wanted: Collection[str] = frozenset(), about: str = ""
+def render_views(
+    view: FileView, lengths: Sequence[int], *, wanted_names: Collection[str] = frozenset(), topic: str = ""
 ) -> list[str]:
     """Render the view once per line limit in `lengths`.
 
     The most important lines are chosen first. Lines that define a name in `wanted`, or have the word `about` in their
     name, as its tests do, are preferred. If lines had to be omitted, the last line lists the best of their names.
     """
-    lines, word = view.lines, about.casefold().strip("_").removesuffix("s")
-    word = word if _telling(word) else "\0"
+    lines, word = view.lines, topic.casefold().strip("_").removesuffix("s")
+    word = word if _is_distinctive(word) else "\0"
     weights = [
-        line.weight + WANTED * ((line.name in wanted and _telling(line.name)) or word in line.name.casefold())
+        line.weight + WANTED_NAME_BONUS * ((line.name in wanted_names and _is_distinctive(line.name)) or word in line.name.casefold())
         for line in lines
     ]
     best = sorted(range(len(weights)), key=lambda at: (-weights[at], at))
-    bare = _bare(lines, weights)
-    told, named = [at for at in best if at not in bare], [at for at in best if at in bare]
-    return [_shown(view, told, named, most) for most in lengths]
+    bare_indexes = _find_bare_lines(lines, weights)
+    full_indexes, name_indexes = [at for at in best if at not in bare_indexes], [at for at in best if at in bare_indexes]
+    return [_render_view(view, full_indexes, name_indexes, limit) for limit in lengths]
 
 
-def _bare(lines: Sequence[ViewLine], weights: Sequence[float]) -> set[int]:
+def _find_bare_lines(lines: Sequence[ViewLine], weights: Sequence[float]) -> set[int]:
     """Return the indexes of lines that show only a name.
 
     They cost as much as a full signature. Empty for files that consist of values, whose longest lines are the
     important ones.
     """
-    bare = {at for at, line in enumerate(lines) if line.text.endswith(_BARE) and weights[at] < WANTED}
-    others = [line.text for at, line in enumerate(lines) if at not in bare]
-    return bare if 2 * sum(" = " in text for text in others) < len(others) else set()
+    bare_indexes = {at for at, line in enumerate(lines) if line.text.endswith(_BARE_NAME_END) and weights[at] < WANTED_NAME_BONUS}
+    others = [line.text for at, line in enumerate(lines) if at not in bare_indexes]
+    return bare_indexes if 2 * sum(" = " in text for text in others) < len(others) else set()
 
 
-def _shown(view: FileView, best: Sequence[int], rest: Sequence[int], most: int) -> str:
+def _render_view(view: FileView, best: Sequence[int], rest: Sequence[int], max_lines: int) -> str:
     """Render the `best` lines, then names of others."""
     lines = view.lines
-    if len(best) <= most and not rest and not view.more:
+    if len(best) <= max_lines and not rest and not view.more:
         return "\n".join(line.text for line in lines)
-    if most < 2:
-        return "\n".join(lines[at].text for at in best[:most])
-    chosen: set[int] = set()
+    if max_lines < 2:
+        return "\n".join(lines[at].text for at in best[:max_lines])
+    chosen_indexes: set[int] = set()
     for at in best:
-        needed = _with_outer(lines, at)
-        if len(chosen.union(needed)) < most:
-            chosen.update(needed)
-            if len(chosen) == most - 1:
+        required_indexes = _list_with_containers(lines, at)
+        if len(chosen_indexes.union(required_indexes)) < max_lines:
+            chosen_indexes.update(required_indexes)
+            if len(chosen_indexes) == max_lines - 1:
                 break
-    there = {lines[at].name for at in chosen}
-    left: dict[str, None] = {}
+    shown_names = {lines[at].name for at in chosen_indexes}
+    omitted_names: dict[str, None] = {}
     for at in (*best, *rest):
-        if lines[at].name not in there:
-            left[lines[at].name] = None
-            if len(left) == MAX_NAMES:
+        if lines[at].name not in shown_names:
+            omitted_names[lines[at].name] = None
+            if len(omitted_names) == MAX_NAMES:
                 break
-    text = "\n".join(lines[at].text for at in sorted(chosen))
-    count = len(lines) - len(chosen) + view.more
-    return f"{text}\n{_rest(count, list(left))}" if left else text
+    text = "\n".join(lines[at].text for at in sorted(chosen_indexes))
+    count = len(lines) - len(chosen_indexes) + view.more
+    return f"{text}\n{_render_omitted(count, list(omitted_names))}" if omitted_names else text
 
 
-def skeleton(outline: FileOutline, *, max_lines: int) -> str:
+def render_skeleton(outline: FileOutline, *, max_lines: int) -> str:
     """Render the most important lines for an unknown reader."""
-    return shown(view(outline, most=max(max_lines, MOST_LINES)), [max_lines])[0]
+    return render_views(build_view(outline, max_lines=max(max_lines, MAX_LINES)), [max_lines])[0]
 
 
-def _with_outer(lines: Sequence[ViewLine], at: int) -> list[int]:
-    needed = []
+def _list_with_containers(lines: Sequence[ViewLine], at: int) -> list[int]:
+    indexes = []
     while at >= 0:
-        needed.append(at)
+        indexes.append(at)
         at = lines[at].outer
-    return needed
+    return indexes
 
 
-def _telling(name: str) -> bool:
+def _is_distinctive(name: str) -> bool:
     """Return False for common names, which do not identify a symbol."""
-    return len(name) > 3 and name not in _COMMON
+    return len(name) > 3 and name not in _COMMON_NAMES
 
 
-def _main_container(symbols: Sequence[Symbol], lines: int) -> frozenset[str]:
+def _find_main_containers(symbols: Sequence[Symbol], lines: int) -> frozenset[str]:
     """Return the type that fills most of the file.
 
     Its members are the main content.
@@ -150,7 +150,7 @@ def _main_container(symbols: Sequence[Symbol], lines: int) -> frozenset[str]:
     )
 
 
-def _helping(symbols: Sequence[Symbol]) -> list[bool]:
+def _flag_test_helpers(symbols: Sequence[Symbol]) -> list[bool]:
     """Flag the symbols that only help the tests beside them.
 
     These are classes, commands and fixtures in a file that has tests.
@@ -158,11 +158,11 @@ def _helping(symbols: Sequence[Symbol]) -> list[bool]:
     tests = [symbol.kind == "test" or _TEST.search(symbol.name) is not None for symbol in symbols]
     if not any(tests):
         return tests
-    around = {symbol.container for symbol, test in zip(symbols, tests, strict=True) if test}
-    return [not (test or symbol.name in around) for symbol, test in zip(symbols, tests, strict=True)]
+    test_containers = {symbol.container for symbol, test in zip(symbols, tests, strict=True) if test}
+    return [not (test or symbol.name in test_containers) for symbol, test in zip(symbols, tests, strict=True)]
 
 
-def importance(symbol: Symbol, language: str) -> float:
+def rate_symbol(symbol: Symbol, language: str) -> float:
     """Rate a symbol.
 
     Exported ranks before private, types and functions before constants, documented and long before the rest.
@@ -171,7 +171,7 @@ def importance(symbol: Symbol, language: str) -> float:
     if symbol.kind == "heading":
         return weight - 0.5 * symbol.signature.count("#", 0, 6)
     if _is_private(symbol, language):
-        weight -= _HIDDEN
+        weight -= _PRIVATE_PENALTY
     elif _EXPORTED.match(symbol.signature):
         weight += 1.0
     if symbol.doc:
@@ -194,7 +194,7 @@ def _is_private(symbol: Symbol, language: str) -> bool:
     return name.startswith(("_", "#")) or bool(_PRIVATE.match(symbol.signature))
 
 
-def _worth_showing(symbols: Sequence[Symbol]) -> list[Symbol]:
+def _drop_duplicates(symbols: Sequence[Symbol]) -> list[Symbol]:
     """Drop overloads and repeated implementations.
 
     The first of each name in a container stays.
@@ -205,71 +205,71 @@ def _worth_showing(symbols: Sequence[Symbol]) -> list[Symbol]:
     return list(first.values())
 
 
-def _best(weights: Sequence[float]) -> list[int]:
+def _rank_by_weight(weights: Sequence[float]) -> list[int]:
     return sorted(range(len(weights)), key=lambda at: (-weights[at], at))
 
 
-def _chosen(symbols: Sequence[Symbol], weights: Sequence[float], room: int) -> set[int]:
+def _choose_symbols(symbols: Sequence[Symbol], weights: Sequence[float], max_lines: int) -> set[int]:
     """Return indexes of the best fitting symbols with their containers."""
     containers = {symbol.name: index for index, symbol in reversed(list(enumerate(symbols))) if symbol.kind != "method"}
-    chosen: set[int] = set()
-    for index in _best(weights):
-        needed = {index}
+    chosen_indexes: set[int] = set()
+    for index in _rank_by_weight(weights):
+        required_indexes = {index}
         at = index
-        while (outer := containers.get(symbols[at].container)) is not None and outer not in needed:
-            needed.add(outer)
+        while (outer := containers.get(symbols[at].container)) is not None and outer not in required_indexes:
+            required_indexes.add(outer)
             at = outer
-        if len(chosen | needed) <= room:
-            chosen |= needed
-        if len(chosen) >= room:
+        if len(chosen_indexes | required_indexes) <= max_lines:
+            chosen_indexes |= required_indexes
+        if len(chosen_indexes) >= max_lines:
             break
-    return chosen
+    return chosen_indexes
 
 
-def _lines(symbols: Sequence[Symbol], weights: Sequence[float], chosen: Sequence[int]) -> list[ViewLine]:
+def _render_lines(symbols: Sequence[Symbol], weights: Sequence[float], chosen_indexes: Sequence[int]) -> list[ViewLine]:
     """Render the lines in file order, with members directly below their container."""
-    names = {symbols[at].name for at in chosen if symbols[at].kind != "method"}
+    names = {symbols[at].name for at in chosen_indexes if symbols[at].kind != "method"}
     members: dict[str, list[int]] = {}
-    for at in chosen:
+    for at in chosen_indexes:
         symbol = symbols[at]
         itself = symbol.kind != "method" and symbol.container == symbol.name
         members.setdefault(symbol.container if symbol.container in names and not itself else "", []).append(at)
     lines: list[ViewLine] = []
-    seen: set[str] = set()
-    waiting = [(at, 0, -1) for at in reversed(members.get("", []))]
-    while waiting:
-        at, depth, outer = waiting.pop()
+    expanded_names: set[str] = set()
+    stack = [(at, 0, -1) for at in reversed(members.get("", []))]
+    while stack:
+        at, depth, outer = stack.pop()
         symbol = symbols[at]
         indent = "" if symbol.kind == "heading" else _INDENT * depth
-        lines.append(ViewLine(_short(indent + _plain(symbol)), symbol.name, round(weights[at], 2), outer))
-        if symbol.name not in seen and symbol.kind != "method":
-            seen.add(symbol.name)
+        lines.append(ViewLine(_shorten(indent + _simplify_signature(symbol)), symbol.name, round(weights[at], 2), outer))
+        if symbol.name not in expanded_names and symbol.kind != "method":
+            expanded_names.add(symbol.name)
             below = len(lines) - 1
-            waiting.extend((member, depth + 1, below) for member in reversed(members.get(symbol.name, [])))
+            stack.extend((member, depth + 1, below) for member in reversed(members.get(symbol.name, [])))
     return lines
 
 
-def _plain(symbol: Symbol) -> str:
+def _simplify_signature(symbol: Symbol) -> str:
     """Return the signature without implicit parameters and long bounds."""
     if symbol.kind == "test":
-        called = _CALLED.match(symbol.signature)
-        return f"{called[1] if called else symbol.kind} '{symbol.name}'"
+        call_match = _TEST_CALL.match(symbol.signature)
+        return f"{call_match[1] if call_match else symbol.kind} '{symbol.name}'"
     line = _SELF.sub("", symbol.signature or symbol.name).replace("(/, ", "(")
     line = line.partition(" where ")[0]
     return line.partition(" extends ")[0] if len(line) > MAX_LINE and symbol.kind != "type" else line
 
 
-def _short(line: str) -> str:
+def _shorten(line: str) -> str:
     return line if len(line) <= MAX_LINE else line[: MAX_LINE - 1].rstrip(" ,") + "…"
 
 
-def _rest(count: int, left: Sequence[str]) -> str:
+def _render_omitted(count: int, omitted_names: Sequence[str]) -> str:
     """Render `… 12 more: a, b, c`.
 
     `left` is sorted best first. Names cost little and show that there is more to ask for.
     """
     line = f"… {count} more"
-    for number, name in enumerate(left):
+    for number, name in enumerate(omitted_names):
         longer = f"{line}{', ' if number else ': '}{name}"
         if len(longer) > MAX_LINE:
             break
@@ -277,16 +277,16 @@ def _rest(count: int, left: Sequence[str]) -> str:
     return line
 
 
-def _headings(symbols: Sequence[Symbol]) -> str:
+def _render_headings(symbols: Sequence[Symbol]) -> str:
     """Render the title and section names of a text on one line."""
     depths = [symbol.signature.count("#", 0, 6) for symbol in symbols]
     levels = sorted(set(depths))
     parts = levels[1] if len(levels) > 1 and depths.count(levels[0]) == 1 else levels[0]
     names = [symbol.name for symbol, depth in zip(symbols, depths, strict=True) if depth <= parts]
-    return _short("sections: " + " · ".join(names))
+    return _shorten("sections: " + " · ".join(names))
 
 
-def _keys(symbols: Sequence[Symbol]) -> list[str]:
+def _render_keys(symbols: Sequence[Symbol]) -> list[str]:
     """Render configuration: one line per top-level key with its subkeys.
 
     Keys that every such file has, and lone ones, say nothing without their values.
@@ -298,7 +298,7 @@ def _keys(symbols: Sequence[Symbol]) -> list[str]:
             below.setdefault(symbol.container, []).append(symbol.name)
         else:
             top.append(symbol.name)
-    plain = [name for name in top if name not in below and name not in _EVERYWHERE]
-    lines = [", ".join(plain)] if len(plain) > 1 else []
-    lines += [f"{name}: {', '.join(below[name])}" for name in top if name in below and name not in _EVERYWHERE]
-    return [_short(line) for line in lines]
+    keys_without_children = [name for name in top if name not in below and name not in _GENERIC_KEYS]
+    lines = [", ".join(keys_without_children)] if len(keys_without_children) > 1 else []
+    lines += [f"{name}: {', '.join(below[name])}" for name in top if name in below and name not in _GENERIC_KEYS]
+    return [_shorten(line) for line in lines]

@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from hunchd.ingestion.manifests.tools import BY_PURPOSE
+from hunchd.ingestion.manifests.tools import TOOLS_BY_PURPOSE
 
-_LISTED: Final = {
+_NAMES_BY_PURPOSE: Final = {
     "package manager": (
         "npm, pnpm, yarn, bun, pip, uv, poetry, pdm, pipenv, conda, mamba, pixi, pip-tools, bundler, "
         "composer, nuget, vcpkg, conan, rye"
@@ -68,34 +68,34 @@ _LISTED: Final = {
     "coverage": "coveralls, codecov, nyc, istanbul, c8, jacoco, cobertura",
     "sessions": "signed cookies, server-side sessions, jwt, cookies, session cookies",
 }
-_BY_NAME: Final = {name: subject for subject, names in BY_PURPOSE for name in names} | {
-    name.strip(): subject for subject, names in _LISTED.items() for name in names.split(",")
+_PURPOSE_BY_NAME: Final = {name: subject for subject, names in TOOLS_BY_PURPOSE for name in names} | {
+    name.strip(): subject for subject, names in _NAMES_BY_PURPOSE.items() for name in names.split(",")
 }
 # Tool names that are also everyday words: alone they mean nothing.
-_ORDINARY: Final = frozenset(
+_ORDINARY_WORDS: Final = frozenset(
     """
     requests fetch got make just spring express rocket echo fiber gin arrow moment emotion less java rest go flow rust
     mock mocks merges rebase squash nose ant parcel cookies cypress oracle drone black tap pest ava json xml ini
     distutils urllib rq nats cirrus travis python ruby scala expect.js hugo solid fastify
     """.split()  # noqa: SIM905 - one word after the other reads best
 )
-_FORMS: Final = re.compile(r"^(?:the|a|an|our|plain|pure|bare)\s+", re.IGNORECASE)
+_ARTICLE: Final = re.compile(r"^(?:the|a|an|our|plain|pure|bare)\s+", re.IGNORECASE)
 
 
-def subject_of(name: str) -> str:
+def find_purpose(name: str) -> str:
     """Return the purpose of a tool, such as "package manager".
 
     Returns "" if unknown.
     """
-    plain = _FORMS.sub("", name.strip().strip("`'\"")).casefold()
-    return _BY_NAME.get(plain, "") or _BY_NAME.get(plain.removesuffix(".js"), "")
+    normalized = _ARTICLE.sub("", name.strip().strip("`'\"")).casefold()
+    return _PURPOSE_BY_NAME.get(normalized, "") or _PURPOSE_BY_NAME.get(normalized.removesuffix(".js"), "")
 
 
-def subjects() -> frozenset[str]:
+def list_purposes() -> frozenset[str]:
     """Return all purposes for which a tool can be chosen."""
-    return frozenset(_BY_NAME.values())
+    return frozenset(_PURPOSE_BY_NAME.values())
 
 
-def is_ordinary(name: str) -> bool:
+def is_ordinary_word(name: str) -> bool:
     """Return True if a tool's name is also an everyday word."""
-    return name.strip().strip("`'\"").casefold() in _ORDINARY
+    return name.strip().strip("`'\"").casefold() in _ORDINARY_WORDS

@@ -9,18 +9,18 @@ from collections.abc import Iterable
 from hunchd.text.identifiers import title_words
 
 MAX_TOPICS = 24
-MOST_NAMESAKES = 8  # files of one name: names in every folder, such as `demo.vue` or `views.py`, are no topics
-LEAST_SHARE = 0.5  # of the non-test definitions; below it, the auxiliary folders are the project itself
+MAX_NAMESAKES = 8  # files of one name: names in every folder, such as `demo.vue` or `views.py`, are no topics
+MIN_SHARE = 0.5  # of the non-test definitions; below it, the auxiliary folders are the project itself
 
 _TESTS = r"tests?|testing|__\w*tests?\w*__|specs?|fixtures?|benches|benchmarks?"
-_BESIDE = r"docs?|examples?|samples?|scripts?|vendor|third_party|migrations|locales?|changelog|news|playground|\.[^/]+"
-_OF_TESTS = re.compile(rf"(?:^|/)(?:{_TESTS})(?:/|$)", re.IGNORECASE)
-_ASIDE = re.compile(rf"(?:^|/)(?:{_TESTS}|{_BESIDE})(?:/|$)", re.IGNORECASE)
+_AUXILIARY = r"docs?|examples?|samples?|scripts?|vendor|third_party|migrations|locales?|changelog|news|playground|\.[^/]+"
+_TEST_PATH = re.compile(rf"(?:^|/)(?:{_TESTS})(?:/|$)", re.IGNORECASE)
+_AUXILIARY_PATH = re.compile(rf"(?:^|/)(?:{_TESTS}|{_AUXILIARY})(?:/|$)", re.IGNORECASE)
 _NO_SOURCE = frozenset(
     {"", "markdown", "rst", "asciidoc", "text", "json", "yaml", "toml", "ini", "lock", "xml", "html"}
 )
 # Names that describe the place of code, not its subject.
-_VAGUE = frozenset(
+_VAGUE_NAMES = frozenset(
     """index main mod lib init app src core common base util utils helper helpers misc types type constants const
     errors error exceptions compat internal impl default defaults config settings version shared tools
     setup conftest test
@@ -30,52 +30,52 @@ _VAGUE = frozenset(
 )
 
 
-def topics(defined: Iterable[tuple[str, str, int]], limit: int = MAX_TOPICS) -> tuple[str, ...]:
+def find_topics(defined: Iterable[tuple[str, str, int]], limit: int = MAX_TOPICS) -> tuple[str, ...]:
     """Return the names that cover most definitions.
 
     `defined` has path, language and number of symbols of each file.
     """
     weights: Counter[str] = Counter()
-    files = _spoken_of(defined)
-    namesakes = Counter(_called(path) for path, _ in files)
+    files = _select_main_files(defined)
+    namesakes = Counter(_file_topic(path) for path, _ in files)
     for path, symbols in files:
-        folders, name = path.rpartition("/")[0], _called(path)
+        folders, name = path.rpartition("/")[0], _file_topic(path)
         weight = min(symbols, 60) + 1
-        if namesakes[name] <= MOST_NAMESAKES:
+        if namesakes[name] <= MAX_NAMESAKES:
             weights[name] += weight
-        weights[_name(folders.rpartition("/")[2])] += weight // 2
-    told = [(name, weight) for name, weight in weights.items() if len(name) > 2 and not _is_vague(name)]
-    return tuple(name for name, _ in sorted(told, key=lambda each: (-each[1], each[0]))[:limit])
+        weights[_split_name(folders.rpartition("/")[2])] += weight // 2
+    candidates = [(name, weight) for name, weight in weights.items() if len(name) > 2 and not _is_vague(name)]
+    return tuple(name for name, _ in sorted(candidates, key=lambda each: (-each[1], each[0]))[:limit])
 
 
-def _called(path: str) -> str:
-    return _name(path.rpartition("/")[2].partition(".")[0])
+def _file_topic(path: str) -> str:
+    return _split_name(path.rpartition("/")[2].partition(".")[0])
 
 
-def _spoken_of(defined: Iterable[tuple[str, str, int]]) -> list[tuple[str, int]]:
+def _select_main_files(defined: Iterable[tuple[str, str, int]]) -> list[tuple[str, int]]:
     """Return the files that define the project, without examples and scripts.
 
     These stay if the project consists of them, as `org/samples/shop` does.
     """
     files = [(path, count) for path, language, count in defined if count and language not in _NO_SOURCE]
-    files = [file for file in files if not _OF_TESTS.search(file[0])]
-    ordinary = [file for file in files if not _ASIDE.search(file[0])]
+    files = [file for file in files if not _TEST_PATH.search(file[0])]
+    ordinary = [file for file in files if not _AUXILIARY_PATH.search(file[0])]
     share = sum(count for _, count in ordinary) / max(sum(count for _, count in files), 1)
-    return ordinary if share >= LEAST_SHARE else files
+    return ordinary if share >= MIN_SHARE else files
 
 
-def files_about(topic: str, defined: Iterable[tuple[str, str, int]], limit: int) -> list[str]:
+def find_topic_files(topic: str, defined: Iterable[tuple[str, str, int]], limit: int) -> list[str]:
     """Return the files of a topic, code first.
 
     They have its name or are in a folder of that name.
     """
-    wanted, found = _name(topic), []
+    topic_name, ranked = _split_name(topic), []
     for path, language, symbols in defined:
-        folders, called = path.rpartition("/")[0], _called(path) == wanted
-        if called or _name(folders.rpartition("/")[2]) == wanted:
-            aside = language in _NO_SOURCE or _ASIDE.search(path) is not None
-            found.append((aside, not called, -symbols, path))
-    return [path for *_, path in sorted(found)[:limit]]
+        folders, is_namesake = path.rpartition("/")[0], _file_topic(path) == topic_name
+        if is_namesake or _split_name(folders.rpartition("/")[2]) == topic_name:
+            is_auxiliary = language in _NO_SOURCE or _AUXILIARY_PATH.search(path) is not None
+            ranked.append((is_auxiliary, not is_namesake, -symbols, path))
+    return [path for *_, path in sorted(ranked)[:limit]]
 
 
 def _is_vague(name: str) -> bool:
@@ -83,10 +83,10 @@ def _is_vague(name: str) -> bool:
 
     Names that only say that something is tested count as well.
     """
-    return name in _VAGUE or name.split()[0] in ("test", "tests") or name.split()[-1] in ("test", "tests", "spec")
+    return name in _VAGUE_NAMES or name.split()[0] in ("test", "tests") or name.split()[-1] in ("test", "tests", "spec")
 
 
-def _name(stem: str) -> str:
+def _split_name(stem: str) -> str:
     """Split a name into words.
 
     `ChromePHPHandler` → chrome php handler, `04_linear_models` → linear models.

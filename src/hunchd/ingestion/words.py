@@ -25,29 +25,29 @@ _KEYWORDS = frozenset(
 )
 
 
-def counted(text: str) -> Counter[str]:
+def count_words(text: str) -> Counter[str]:
     """Count the words of a text, in order of first use."""
     return Counter((_ASCII_WORD if text.isascii() else _WORD).findall(text))
 
 
-def telling(counts: Counter[str]) -> Mapping[str, int]:
+def select_informative_words(counts: Counter[str]) -> Mapping[str, int]:
     """Drop single letters and encoded data, and limit the number of words."""
-    kept = {word: count for word, count in counts.items() if _speaks(word)}
-    if len(kept) > MAX_WORDS:
-        kept = dict(Counter(kept).most_common(MAX_WORDS))
-    return kept
+    informative = {word: count for word, count in counts.items() if _is_informative(word)}
+    if len(informative) > MAX_WORDS:
+        informative = dict(Counter(informative).most_common(MAX_WORDS))
+    return informative
 
 
-def names_used(code: Counter[str], *, defined: frozenset[str], limit: int = 1500) -> tuple[str, ...]:
+def list_used_names(code: Counter[str], *, defined: frozenset[str], limit: int = 1500) -> tuple[str, ...]:
     """Return names that code uses but does not define.
 
     Keywords are skipped; the order is that of first use.
     """
-    used = [name for name in code if name not in defined and name not in _KEYWORDS and 2 < len(name) <= MAX_WORD]
-    return tuple(used[:limit])
+    names = [name for name in code if name not in defined and name not in _KEYWORDS and 2 < len(name) <= MAX_WORD]
+    return tuple(names[:limit])
 
 
-def _speaks(word: str) -> bool:
+def _is_informative(word: str) -> bool:
     if len(word) < 12:
         return len(word) > 1
     return len(word) <= MAX_WORD and not _HEX.fullmatch(word) and not _ENCODED.match(word)

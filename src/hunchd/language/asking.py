@@ -11,11 +11,11 @@ from typing import Any, Literal
 
 # busy: retry later. refused: needs another key, model or setting. unreachable: no server answers.
 # cut short: the answer is incomplete. nonsense: the answer does not match the request.
-Trouble = Literal["busy", "refused", "unreachable", "cut short", "nonsense"]
+FailureKind = Literal["busy", "refused", "unreachable", "cut short", "nonsense"]
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class ModelRequest:
     """Request to a language model.
 
     The answer is an object that conforms to `schema` (JSON Schema).
@@ -28,7 +28,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Used:
+class TokenUsage:
     """Tokens that were paid for, as far as the server has reported them."""
 
     input: int = 0
@@ -36,25 +36,25 @@ class Used:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ModelAnswer:
     """Answer of a language model."""
 
     content: Mapping[str, Any]  # not validated yet
-    used: Used = Used()
+    used: TokenUsage = TokenUsage()
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class ModelFailure:
     """Request that failed, with the tokens spent on it."""
 
-    trouble: Trouble
+    trouble: FailureKind
     message: str
     retry_after: float | None = None  # seconds, if the server named a time
-    used: Used = Used()
+    used: TokenUsage = TokenUsage()
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class ModelEndpoint:
     """Endpoint, model and key file of a language model."""
 
     model: str
@@ -63,17 +63,17 @@ class Access:
     timeout: float  # seconds for a whole answer
 
 
-def outcome_json(outcome: Answer | Failure) -> dict[str, Any]:
+def outcome_to_json(outcome: ModelAnswer | ModelFailure) -> dict[str, Any]:
     """Serialize an outcome for `outcome_from_json`."""
-    return {"failed": isinstance(outcome, Failure), **asdict(outcome)}
+    return {"failed": isinstance(outcome, ModelFailure), **asdict(outcome)}
 
 
-def outcome_of(raw: Mapping[str, Any]) -> Answer | Failure:
+def outcome_from_json(raw: Mapping[str, Any]) -> ModelAnswer | ModelFailure:
     """Parse an outcome that `outcome_to_json` serialized."""
-    used = Used(**raw["used"])
+    token_usage = TokenUsage(**raw["used"])
     if raw["failed"]:
-        return Failure(raw["trouble"], raw["message"], raw["retry_after"], used)
-    return Answer(raw["content"], used)
+        return ModelFailure(raw["trouble"], raw["message"], raw["retry_after"], token_usage)
+    return ModelAnswer(raw["content"], token_usage)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,42 +9,42 @@ from typing import Final
 
 from hunchd.config.settings import LanguageSettings
 from hunchd.domain.errors import HunchError
-from hunchd.language.asking import Access, Answer, Failure, Question, outcome_of
-from hunchd.protocol.child import Child
+from hunchd.language.asking import ModelEndpoint, ModelAnswer, ModelFailure, ModelRequest, outcome_from_json
+from hunchd.protocol.child import HelperProcess
 
-_GRACE: Final = 15.0  # seconds in addition to the answer's timeout, for process start and imports
+_START_GRACE_SECONDS: Final = 15.0  # seconds in addition to the answer's timeout, for process start and imports
 
 
 class LanguageClient:
     """Client that sends questions to the language process."""
 
-    def __init__(self, child: Child, access: Access) -> None:
+    def __init__(self, child: HelperProcess, access: ModelEndpoint) -> None:
         self._child = child
-        self.access = access
+        self.endpoint = access
 
-    async def ask(self, question: Question) -> Answer | Failure:
+    async def ask(self, question: ModelRequest) -> ModelAnswer | ModelFailure:
         """Ask the model; return its answer or the failure.
 
         Errors of the helper process become a Failure as well.
         """
-        asked = {"question": asdict(question), "access": asdict(self.access)}
+        params = {"question": asdict(question), "access": asdict(self.endpoint)}
         try:
-            return outcome_of(await self._child.call("ask", asked, timeout=self.access.timeout + _GRACE))
+            return outcome_from_json(await self._child.call("ask", params, timeout=self.endpoint.timeout + _START_GRACE_SECONDS))
         except HunchError as error:
-            return Failure("unreachable", error.message)
+            return ModelFailure("unreachable", error.message)
 
 
-def client_of(child: Child, settings: LanguageSettings) -> LanguageClient | None:
+def create_language_client(child: HelperProcess, settings: LanguageSettings) -> LanguageClient | None:
     """Create the client from the settings.
 
     Returns None if it is switched off.
     """
     if not settings.enabled:
         return None
-    access = Access(settings.model, settings.base_url, settings.key_file, settings.timeout_seconds)
+    access = ModelEndpoint(settings.model, settings.base_url, settings.key_file, settings.timeout_seconds)
     return LanguageClient(child, access)
 
 
-def arguments() -> Sequence[str]:
+def build_process_arguments() -> Sequence[str]:
     """Return the command line of the language process."""
     return (sys.executable, "-m", "hunchd.daemon.language_process")

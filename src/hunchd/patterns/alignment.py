@@ -13,14 +13,14 @@ from typing import Final
 from hunchd.ingestion.definitions import SyntaxNode
 from hunchd.ingestion.parsing import Syntax
 
-MOST_NODES: Final = 1_500  # of one instance
+MAX_NODES: Final = 1_500  # of one instance
 # Minimum word overlap for two list members to correspond.
-ALIKE: Final = 0.34
-AGREED: Final = 0.7  # share of instances that must have a part for it to be fixed
-USUAL: Final = 0.6  # … and a list member for it to be kept
-LONGEST_TEXT: Final = 80  # characters stored per hole
+MIN_LIKENESS: Final = 0.34
+MIN_AGREEMENT: Final = 0.7  # share of instances that must have a part for it to be fixed
+MIN_LIST_SHARE: Final = 0.6  # … and a list member for it to be kept
+MAX_TEXT: Final = 80  # characters stored per hole
 
-_STRINGS: Final = frozenset(
+_STRING_TYPES: Final = frozenset(
     {
         "string",
         "interpreted_string_literal",
@@ -33,7 +33,7 @@ _STRINGS: Final = frozenset(
         "concatenated_string",
     }
 )
-LISTS: Final = frozenset(
+LIST_TYPES: Final = frozenset(
     {
         "block",
         "statement_list",
@@ -67,7 +67,7 @@ LISTS: Final = frozenset(
 
 
 @dataclass(slots=True)
-class Part:
+class TreePart:
     """Node of an instance's tree, with source position and counts."""
 
     type: str
@@ -75,45 +75,45 @@ class Part:
     end: int
     role: str  # the field of its parent that it fills, "" for none
     text: str | None = None  # of a leaf
-    children: list[Part] = field(default_factory=list)
+    children: list[TreePart] = field(default_factory=list)
     words: frozenset[str] = frozenset()
-    seen: int = 0  # instances that have it here
-    same: int = 0  # … and, of a leaf, with the same text
-    others: dict[int, str] = field(default_factory=dict)  # text at this place, by number of the instance
+    count: int = 0  # instances that have it here
+    same_text_count: int = 0  # … and, of a leaf, with the same text
+    texts_by_instance: dict[int, str] = field(default_factory=dict)  # text at this place, by number of the instance
 
 
 @dataclass(frozen=True, slots=True)
 class Instance:
     """Instance of a pattern as a tree, with its source."""
 
-    tree: Part
+    tree: TreePart
     source: bytes
 
-    def text(self, part: Part) -> str:
+    def get_text(self, part: TreePart) -> str:
         """Return the source text of a part."""
         return self.source[part.start : part.end].decode("utf-8", "replace")
 
 
-def instance_of(syntax: Syntax, start: int, end: int) -> Instance | None:
+def build_instance(syntax: Syntax, start: int, end: int) -> Instance | None:
     """Build the tree of the bytes from `start` to `end`.
 
     None if no syntax tree contains them, or if they have more than MOST_NODES nodes.
     """
     for tree in reversed(syntax.trees):  # macro content is code only in the tree parsed from it
-        nodes = _nodes_in(tree.root_node, start, end)
+        nodes = _find_nodes(tree.root_node, start, end)
         if nodes:
-            budget = [MOST_NODES]
-            parts = [part for node in nodes if (part := _part(node, "", syntax.source, budget)) is not None]
+            budget = [MAX_NODES]
+            parts = [part for node in nodes if (part := _build_part(node, "", syntax.source, budget)) is not None]
             if budget[0] <= 0 or not parts:
                 return None
             if len(parts) == 1:
                 return Instance(parts[0], syntax.source)
             words = frozenset().union(*(part.words for part in parts))
-            return Instance(Part("together", start, end, "", None, parts, words), syntax.source)
+            return Instance(TreePart("together", start, end, "", None, parts, words), syntax.source)
     return None
 
 
-def _nodes_in(root: SyntaxNode, start: int, end: int) -> list[SyntaxNode]:
+def _find_nodes(root: SyntaxNode, start: int, end: int) -> list[SyntaxNode]:
     """Return the node that covers these bytes.
 
     If there is none, the siblings inside them.
@@ -129,7 +129,7 @@ def _nodes_in(root: SyntaxNode, start: int, end: int) -> list[SyntaxNode]:
     return [child for child in node.named_children if child.start_byte >= start and child.end_byte <= end]
 
 
-def _part(node: SyntaxNode, role: str, source: bytes, budget: list[int]) -> Part | None:
+def _build_part(node: SyntaxNode, role: str, source: bytes, budget: list[int]) -> TreePart | None:
     """Convert a node without comments and docstrings.
 
     A string literal is a leaf.
@@ -138,20 +138,20 @@ def _part(node: SyntaxNode, role: str, source: bytes, budget: list[int]) -> Part
     if budget[0] <= 0 or "comment" in node.type:
         return None
     children = node.children
-    if not children or node.type in _STRINGS:
+    if not children or node.type in _STRING_TYPES:
         text = source[node.start_byte : node.end_byte].decode("utf-8", "replace")
         words = frozenset({text}) if text[:1].isalnum() or text[:1] == "_" else frozenset()
-        return Part(node.type, node.start_byte, node.end_byte, role, text, [], words)
+        return TreePart(node.type, node.start_byte, node.end_byte, role, text, [], words)
     parts = []
     for index, child in enumerate(children):
         if _is_docstring(node, child):
             continue
         name = getattr(node, "field_name_for_child", lambda _: None)(index) or ""
-        part = _part(child, name, source, budget)
+        part = _build_part(child, name, source, budget)
         if part is not None and part.end > part.start:
             parts.append(part)
     words = frozenset().union(*(part.words for part in parts)) if parts else frozenset()
-    return Part(node.type, node.start_byte, node.end_byte, role, None, parts, words)
+    return TreePart(node.type, node.start_byte, node.end_byte, role, None, parts, words)
 
 
 def _is_docstring(parent: SyntaxNode, node: SyntaxNode) -> bool:
@@ -163,25 +163,25 @@ def _is_docstring(parent: SyntaxNode, node: SyntaxNode) -> bool:
     )
 
 
-def most_typical(instances: Sequence[Instance]) -> Instance:
+def find_most_typical(instances: Sequence[Instance]) -> Instance:
     """Return the instance that is most similar to the others.
 
     The first on ties.
     """
 
     def likeness(one: Instance) -> float:
-        alike = (other.tree for other in instances if other.tree.type == one.tree.type)
-        return sum(0.2 + _shared(one.tree, other) for other in alike)
+        same_type_trees = (other.tree for other in instances if other.tree.type == one.tree.type)
+        return sum(0.2 + _word_overlap(one.tree, other) for other in same_type_trees)
 
     return max(instances, key=likeness)
 
 
-def _shared(one: Part, two: Part) -> float:
-    both = len(one.words | two.words)
-    return len(one.words & two.words) / both if both else 0.0
+def _word_overlap(one: TreePart, two: TreePart) -> float:
+    union_size = len(one.words | two.words)
+    return len(one.words & two.words) / union_size if union_size else 0.0
 
 
-def compare(typical: Instance, others: Sequence[Instance]) -> None:
+def count_agreement(typical: Instance, others: Sequence[Instance]) -> None:
     """Count how many instances have each part of `typical`.
 
     `typical` itself counts as one of them.
@@ -190,45 +190,45 @@ def compare(typical: Instance, others: Sequence[Instance]) -> None:
         _align(typical.tree, other.tree, other, number)
 
 
-def _align(mine: Part, other: Part, source: Instance, number: int) -> None:
-    waiting = [(mine, other)]
-    while waiting:
-        one, two = waiting.pop()
-        one.seen += 1
+def _align(typical_part: TreePart, other_part: TreePart, source: Instance, number: int) -> None:
+    pending = [(typical_part, other_part)]
+    while pending:
+        one, two = pending.pop()
+        one.count += 1
         if one.text is not None:
             if one.text == two.text:
-                one.same += 1
-            one.others[number] = two.text or ""
+                one.same_text_count += 1
+            one.texts_by_instance[number] = two.text or ""
             continue
-        one.others[number] = source.text(two)[:LONGEST_TEXT] if two.end - two.start < LONGEST_TEXT else ""
-        waiting += _pairs(one, two)
+        one.texts_by_instance[number] = source.get_text(two)[:MAX_TEXT] if two.end - two.start < MAX_TEXT else ""
+        pending += _pair_children(one, two)
 
 
-def _pairs(one: Part, two: Part) -> list[tuple[Part, Part]]:
+def _pair_children(one: TreePart, two: TreePart) -> list[tuple[TreePart, TreePart]]:
     """Pair the children that correspond to each other, in order."""
-    left, right = one.children, two.children
-    short = len(left) == len(right) and (one.type not in LISTS or len(left) <= 3)
-    if short and all(a.type == b.type for a, b in zip(left, right, strict=True)):
-        return list(zip(left, right, strict=True))
-    return _best_pairs(left, right)
+    one_children, two_children = one.children, two.children
+    is_positional = len(one_children) == len(two_children) and (one.type not in LIST_TYPES or len(one_children) <= 3)
+    if is_positional and all(a.type == b.type for a, b in zip(one_children, two_children, strict=True)):
+        return list(zip(one_children, two_children, strict=True))
+    return _find_best_pairs(one_children, two_children)
 
 
-def _best_pairs(left: Sequence[Part], right: Sequence[Part]) -> list[tuple[Part, Part]]:
+def _find_best_pairs(one_parts: Sequence[TreePart], two_parts: Sequence[TreePart]) -> list[tuple[TreePart, TreePart]]:
     """Return the order-preserving pairing with the greatest total similarity."""
-    left, right = left[:120], right[:120]
-    width = len(right) + 1
-    best = [[0.0] * width for _ in range(len(left) + 1)]
-    like = [[0.0] * len(right) for _ in left]
-    for i in range(len(left) - 1, -1, -1):
+    one_parts, two_parts = one_parts[:120], two_parts[:120]
+    width = len(two_parts) + 1
+    best = [[0.0] * width for _ in range(len(one_parts) + 1)]
+    likeness = [[0.0] * len(two_parts) for _ in one_parts]
+    for i in range(len(one_parts) - 1, -1, -1):
         row, below = best[i], best[i + 1]
-        for j in range(len(right) - 1, -1, -1):
-            score = like[i][j] = _likeness(left[i], right[j])
+        for j in range(len(two_parts) - 1, -1, -1):
+            score = likeness[i][j] = _rate_likeness(one_parts[i], two_parts[j])
             row[j] = max(below[j], row[j + 1], score + below[j + 1] if score else 0.0)
     pairs = []
     i = j = 0
-    while i < len(left) and j < len(right):
-        if like[i][j] and best[i][j] == like[i][j] + best[i + 1][j + 1]:
-            pairs.append((left[i], right[j]))
+    while i < len(one_parts) and j < len(two_parts):
+        if likeness[i][j] and best[i][j] == likeness[i][j] + best[i + 1][j + 1]:
+            pairs.append((one_parts[i], two_parts[j]))
             i, j = i + 1, j + 1
         elif best[i][j] == best[i + 1][j]:
             i += 1
@@ -237,7 +237,7 @@ def _best_pairs(left: Sequence[Part], right: Sequence[Part]) -> list[tuple[Part,
     return pairs
 
 
-def _likeness(one: Part, two: Part) -> float:
+def _rate_likeness(one: TreePart, two: TreePart) -> float:
     """Rate the similarity of two parts.
 
     0 if they do not correspond.
@@ -248,5 +248,5 @@ def _likeness(one: Part, two: Part) -> float:
         return 0.6 if one.text == two.text else 0.3
     if not one.words or not two.words:
         return 0.3
-    shared = _shared(one, two)
-    return 0.1 + shared if shared >= ALIKE else 0.0
+    shared = _word_overlap(one, two)
+    return 0.1 + shared if shared >= MIN_LIKENESS else 0.0

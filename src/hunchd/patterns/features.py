@@ -13,13 +13,13 @@ from typing import Final
 FAMILIES: Final = {"typescript": "javascript", "tsx": "javascript"}
 
 
-def bare(feature: str) -> str:
+def strip_usage(feature: str) -> str:
     """Return the name in a feature without its usage mark."""
     return feature.removeprefix("in ").removeprefix("->").strip("@<()!^~:#=._") or feature
 
 
 @cache
-def common_names(language: str) -> frozenset[str]:
+def load_common_names(language: str) -> frozenset[str]:
     """Return names that many projects of a language use.
 
     Alone they make no pattern.
@@ -29,7 +29,7 @@ def common_names(language: str) -> frozenset[str]:
 
 
 # Weight by usage: a decorator or base class says what a thing is, a key hardly does.
-_SAYS: Final = {
+_WEIGHT_BY_USAGE: Final = {
     "@": 1.0,
     "<": 1.0,
     "!": 1.0,
@@ -46,19 +46,19 @@ _SAYS: Final = {
     "#": 0.4,
 }
 # Names that the project defines have the full weight. Factors for others:
-FOREIGN: Final = 0.65  # external, and used by few projects
-COMMON_OWN: Final = 0.6  # defined by the project, and by many others
-COMMON: Final = 0.25
-TELLING: Final = 0.45  # minimum weight of a seed feature
-SHORTEST: Final = 2  # characters of an informative name
+FOREIGN_FACTOR: Final = 0.65  # external, and used by few projects
+COMMON_OWN_FACTOR: Final = 0.6  # defined by the project, and by many others
+COMMON_FACTOR: Final = 0.25
+MIN_INFORMATIVE_WEIGHT: Final = 0.45  # minimum weight of a seed feature
+MIN_NAME: Final = 2  # characters of an informative name
 _NUMBERED: Final = re.compile(r"[a-zA-Z]{1,2}\d+")
 # A feature of one shape in twenty or fewer has the full weight; one of all shapes has none.
-RARE: Final = 20.0
+RARITY_BASE: Final = 20.0
 # Virtual shapes without the feature: in a small project everything is frequent.
-UNSEEN: Final = 60
+SMOOTHING: Final = 60
 
 
-def use_of(feature: str) -> str:
+def get_usage(feature: str) -> str:
     """Return the usage mark of a feature."""
     if feature.endswith("()"):
         return "()"
@@ -75,28 +75,28 @@ def use_of(feature: str) -> str:
     return feature[:1]
 
 
-def weight_of(feature: str, language: str, shapes: int, of_all: int, own: Collection[str]) -> float:
+def weigh_feature(feature: str, language: str, shape_count: int, total: int, own_names: Collection[str]) -> float:
     """Return how much a feature says about a shape, 0..1.
 
     `shapes` of `of_all` shapes of the same kind have the feature; `own` are the names that the project defines.
     """
-    name, use = bare(feature), use_of(feature)
-    if len(name) < SHORTEST or _NUMBERED.fullmatch(name):
+    name, usage = strip_usage(feature), get_usage(feature)
+    if len(name) < MIN_NAME or _NUMBERED.fullmatch(name):
         return 0.0
-    mine = name in own
-    says = _SAYS.get(use, 0.0)
-    if use == "~" and mine and language == "python":  # a fixture
-        says = 1.0
-    elif name in common_names(language):
-        says *= COMMON_OWN if mine or use in ("=_", "=+") else COMMON
-    elif not mine and use not in _OF_DEFINITIONS:
-        says *= FOREIGN
-    return says * min(1.0, math.log((of_all + UNSEEN) / shapes) / math.log(RARE))
+    is_own = name in own_names
+    weight = _WEIGHT_BY_USAGE.get(usage, 0.0)
+    if usage == "~" and is_own and language == "python":  # a fixture
+        weight = 1.0
+    elif name in load_common_names(language):
+        weight *= COMMON_OWN_FACTOR if is_own or usage in ("=_", "=+") else COMMON_FACTOR
+    elif not is_own and usage not in _DEFINITION_USAGES:
+        weight *= FOREIGN_FACTOR
+    return weight * min(1.0, math.log((total + SMOOTHING) / shape_count) / math.log(RARITY_BASE))
 
 
-_OF_DEFINITIONS: Final = frozenset({"!", "=", "=_", "=+", ".", "in "})
+_DEFINITION_USAGES: Final = frozenset({"!", "=", "=_", "=+", ".", "in "})
 
 
-def is_telling(feature: str, weight: float) -> bool:
+def is_informative(feature: str, weight: float) -> bool:
     """Return True if the feature alone is project-specific."""
-    return weight >= TELLING and use_of(feature) not in ("=+", "=_", ":", "#", "in ")
+    return weight >= MIN_INFORMATIVE_WEIGHT and get_usage(feature) not in ("=+", "=_", ":", "#", "in ")

@@ -7,64 +7,64 @@ from dataclasses import replace
 from typing import Final
 
 from hunchd.patterns.features import FAMILIES
-from hunchd.patterns.mining import SPOTS
-from hunchd.patterns.pattern import Pattern, Spot
+from hunchd.patterns.mining import MAX_SPOTS
+from hunchd.patterns.pattern import CodePattern, InstanceLocation
 from hunchd.patterns.shapes import Shape
 
-SAME: Final = 0.5  # minimum overlap of the instances
+MIN_SHARED: Final = 0.5  # minimum overlap of the instances
 
 
-def with_known_keys(patterns: Sequence[Pattern], before: Sequence[Pattern]) -> list[Pattern]:
+def reuse_known_keys(patterns: Sequence[CodePattern], before: Sequence[CodePattern]) -> list[CodePattern]:
     """Keep earlier keys of patterns with mostly the same instances."""
-    free = {old.key: {(spot.path, spot.name) for spot in old.spots} for old in before}
-    sorts = {old.key: (old.language, old.kind) for old in before}
+    instances_by_key = {old.key: {(spot.path, spot.name) for spot in old.spots} for old in before}
+    kind_by_key = {old.key: (old.language, old.kind) for old in before}
     keys = {pattern.key for pattern in patterns}
-    found = []
+    results = []
     for pattern in patterns:
-        if pattern.key in free:
-            free.pop(pattern.key)
-            found.append(pattern)
+        if pattern.key in instances_by_key:
+            instances_by_key.pop(pattern.key)
+            results.append(pattern)
             continue
-        mine = {(spot.path, spot.name) for spot in pattern.spots}
-        like = [
-            (len(mine & theirs) / len(mine | theirs), key)
-            for key, theirs in free.items()
-            if key not in keys and sorts[key] == (pattern.language, pattern.kind)
+        instances = {(spot.path, spot.name) for spot in pattern.spots}
+        overlaps = [
+            (len(instances & old_instances) / len(instances | old_instances), key)
+            for key, old_instances in instances_by_key.items()
+            if key not in keys and kind_by_key[key] == (pattern.language, pattern.kind)
         ]
-        share, key = max(like, default=(0.0, ""))
-        if share >= SAME:
-            free.pop(key)
+        share, key = max(overlaps, default=(0.0, ""))
+        if share >= MIN_SHARED:
+            instances_by_key.pop(key)
             pattern = replace(pattern, key=key)
-        found.append(pattern)
-    return found
+        results.append(pattern)
+    return results
 
 
-def with_files_changed(patterns: Sequence[Pattern], paths: Collection[str], shapes: Sequence[Shape]) -> list[Pattern]:
+def update_changed_files(patterns: Sequence[CodePattern], paths: Collection[str], shapes: Sequence[Shape]) -> list[CodePattern]:
     """Update the instances after the files `paths` changed and now contain `shapes`.
 
     Instances that no longer match are removed, shapes that match now are added. New patterns are not searched for.
     """
-    return [_with_files_changed(pattern, paths, shapes) for pattern in patterns]
+    return [_update_pattern(pattern, paths, shapes) for pattern in patterns]
 
 
-def _with_files_changed(pattern: Pattern, paths: Collection[str], shapes: Sequence[Shape]) -> Pattern:
-    kept = [spot for spot in pattern.spots if spot.path not in paths]
-    gone = len(pattern.spots) - len(kept)
-    fresh: list[Spot] = []
+def _update_pattern(pattern: CodePattern, paths: Collection[str], shapes: Sequence[Shape]) -> CodePattern:
+    remaining = [spot for spot in pattern.spots if spot.path not in paths]
+    removed_count = len(pattern.spots) - len(remaining)
+    added_spots: list[InstanceLocation] = []
     end = (-1, "")  # of the last one, with its path: a shape within another is no second instance
     for shape in shapes:
-        if _sort_of(shape) == (pattern.language, pattern.kind) and pattern.matches(shape.features):
+        if _shape_kind(shape) == (pattern.language, pattern.kind) and pattern.matches(shape.features):
             if shape.path == end[1] and shape.start < end[0]:
                 continue
-            fresh.append(Spot(shape.path, shape.line, shape.name))
+            added_spots.append(InstanceLocation(shape.path, shape.line, shape.name))
             end = (shape.end, shape.path)
-    if not gone and not fresh:
+    if not removed_count and not added_spots:
         return pattern
-    spots = (*kept, *fresh)[:SPOTS]
-    count = pattern.count - gone + len(fresh)
-    files = len({spot.path for spot in spots}) if count <= SPOTS else pattern.files
+    spots = (*remaining, *added_spots)[:MAX_SPOTS]
+    count = pattern.count - removed_count + len(added_spots)
+    files = len({spot.path for spot in spots}) if count <= MAX_SPOTS else pattern.files
     return replace(pattern, spots=spots, count=count, files=files)
 
 
-def _sort_of(shape: Shape) -> tuple[str, str]:
+def _shape_kind(shape: Shape) -> tuple[str, str]:
     return FAMILIES.get(shape.language, shape.language), "function" if shape.kind == "method" else shape.kind

@@ -7,11 +7,11 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Literal
 
 # Share of the core's weight that an instance must have.
-MATCHED: Final = 0.75
+MIN_MATCH: Final = 0.75
 
 
 @dataclass(frozen=True, slots=True)
-class Spot:
+class InstanceLocation:
     """Position and name of one instance."""
 
     path: str
@@ -20,7 +20,7 @@ class Spot:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class UsualLocation:
     """Usual location of instances.
 
     A folder with prefix and suffix of file names, or one file.
@@ -32,7 +32,7 @@ class Place:
     file: str = ""  # when most are in one file
     share: float = 0.0  # of the instances
 
-    def holds(self, path: str) -> bool:
+    def contains(self, path: str) -> bool:
         """Return True if a new instance could go into the file `path`."""
         if self.file:
             return path == self.file
@@ -41,7 +41,7 @@ class Place:
         return below and name.startswith(self.prefix) and name.endswith(self.suffix)
 
     @property
-    def tells(self) -> bool:
+    def is_informative(self) -> bool:
         """Return True if the place says more than the language does."""
         return bool(self.file or self.folder or self.prefix or not self.suffix.startswith("."))
 
@@ -66,7 +66,7 @@ class Companion:
     kind: Literal["file", "test", "source", "kind"] = "file"
 
     @property
-    def tells(self) -> bool:
+    def is_informative(self) -> bool:
         """Return True if it is informative.
 
         That some file of the language changed is not.
@@ -83,12 +83,12 @@ class Companion:
 
     @property
     def text(self) -> str:
-        named = {"file": self.target, "test": "its test", "source": "what it tests", "kind": f"a file {self.target}"}
-        return f"{named[self.kind]} ({self.times} of {self.of})"
+        description_by_kind = {"file": self.target, "test": "its test", "source": "what it tests", "kind": f"a file {self.target}"}
+        return f"{description_by_kind[self.kind]} ({self.times} of {self.of})"
 
 
 @dataclass(frozen=True, slots=True)
-class Pattern:
+class CodePattern:
     """Code pattern with its core, template and instances."""
 
     key: str  # the same for the same core
@@ -99,33 +99,33 @@ class Pattern:
     template: str
     score: float
     core: Mapping[str, float]
-    spots: tuple[Spot, ...]  # the most typical first
+    spots: tuple[InstanceLocation, ...]  # the most typical first
     count: int  # instances, of which `spots` may be some
     files: int
-    place: Place = Place()
+    place: UsualLocation = UsualLocation()
     companions: tuple[Companion, ...] = ()
     holes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     commits: tuple[str, ...] = ()  # that added instances, the newest first
 
     def matches(self, features: Sequence[str]) -> bool:
         """Return True if a shape with these features is an instance."""
-        have = sum(self.core.get(feature, 0.0) for feature in features)
-        return have >= MATCHED * sum(self.core.values()) - 1e-9
+        matched_weight = sum(self.core.get(feature, 0.0) for feature in features)
+        return matched_weight >= MIN_MATCH * sum(self.core.values()) - 1e-9
 
-    def json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """Convert the pattern to JSON values."""
         return asdict(self)
 
 
-def pattern_from(told: Mapping[str, Any]) -> Pattern:
+def json_to_pattern(values: Mapping[str, Any]) -> CodePattern:
     """Build a pattern from JSON values."""
-    return Pattern(
+    return CodePattern(
         **{
-            **told,
-            "spots": tuple(Spot(**spot) for spot in told["spots"]),
-            "place": Place(**told["place"]),
-            "companions": tuple(Companion(**companion) for companion in told["companions"]),
-            "holes": {name: tuple(texts) for name, texts in told["holes"].items()},
-            "commits": tuple(told["commits"]),
+            **values,
+            "spots": tuple(InstanceLocation(**spot) for spot in values["spots"]),
+            "place": UsualLocation(**values["place"]),
+            "companions": tuple(Companion(**companion) for companion in values["companions"]),
+            "holes": {name: tuple(texts) for name, texts in values["holes"].items()},
+            "commits": tuple(values["commits"]),
         }
     )

@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from typing import Final
 
 # `name` is no shape: it records that the project itself defines a type or macro of that name.
-SHAPES: Final = ("function", "class", "block", "statement", "top", "name")
+SHAPE_CAPTURES: Final = ("function", "class", "block", "statement", "top", "name")
 
 # How a feature of each capture is written: the prefix says what it is, so that a class `Plugin` that is extended and a
 # function `Plugin` that is called are two features.
-PREFIXES: Final[Mapping[str, str]] = {
+FEATURE_PREFIXES: Final[Mapping[str, str]] = {
     "decorator": "@",
     "base": "<",
     "call": "()",
@@ -85,7 +85,7 @@ _TYPESCRIPT = """
 [(interface_declaration name: (type_identifier) @name) (type_alias_declaration name: (type_identifier) @name)]
 (variable_declarator type: (type_annotation [(type_identifier) @type (generic_type name: (type_identifier) @type)]))
 """
-_JSX_FREE = _JAVASCRIPT.replace("(jsx_opening_element name: (identifier) @call)\n", "").replace(
+_JAVASCRIPT_WITHOUT_JSX = _JAVASCRIPT.replace("(jsx_opening_element name: (identifier) @call)\n", "").replace(
     "(jsx_self_closing_element name: (identifier) @call)\n", ""
 )
 
@@ -167,7 +167,7 @@ _JAVA = """
 QUERIES: Final[Mapping[str, str]] = {
     "python": _PYTHON,
     "javascript": _JAVASCRIPT + _JAVASCRIPT_ONLY,
-    "typescript": _JSX_FREE + _TYPESCRIPT,
+    "typescript": _JAVASCRIPT_WITHOUT_JSX + _TYPESCRIPT,
     "tsx": _JAVASCRIPT + _TYPESCRIPT,
     "go": _GO,
     "rust": _RUST,

@@ -10,16 +10,16 @@ from functools import lru_cache
 from typing import Any, Final
 
 from hunchd.ingestion.definitions import SyntaxNode
-from hunchd.ingestion.parsing import Syntax, syntax_of
-from hunchd.patterns.queries import PREFIXES, QUERIES, SHAPES
+from hunchd.ingestion.parsing import Syntax, parse_syntax
+from hunchd.patterns.queries import FEATURE_PREFIXES, QUERIES, SHAPE_CAPTURES
 from hunchd.text.identifiers import name_words
 
-LONGEST: Final = 90  # lines; longer shapes are too specific
-MOST_FEATURES: Final = 48  # shapes with more features are too specific
-MOST_SHAPES: Final = 1_500  # of one file
-LONGEST_NAME: Final = 60  # characters of a feature
-MEMBERS: Final = 30  # of one class
-LEAST_MEMBERS: Final = 2  # methods from which a Go method set counts as a class
+MAX_LINES: Final = 90  # lines; longer shapes are too specific
+MAX_FEATURES: Final = 48  # shapes with more features are too specific
+MAX_SHAPES: Final = 1_500  # of one file
+MAX_NAME: Final = 60  # characters of a feature
+MAX_MEMBERS: Final = 30  # of one class
+MIN_MEMBERS: Final = 2  # methods from which a Go method set counts as a class
 
 _TEST: Final = re.compile(
     r"(?:^|/)(?:tests?|__tests__|spec|testing)(?:/|$)|(?:^|/)test_|[._-](?:test|spec)\.|_test\.|Test\.java$"
@@ -46,10 +46,10 @@ class Shape:
     digest: str  # of its text, white space aside
 
     @property
-    def testing(self) -> bool:
+    def is_in_test(self) -> bool:
         return is_test(self.path)
 
-    def row(self) -> list[Any]:
+    def to_row(self) -> list[Any]:
         """Convert the shape to its cache row, without path and language."""
         return [
             self.kind,
@@ -64,11 +64,11 @@ class Shape:
         ]
 
 
-def shape_from(path: str, language: str, row: Sequence[Any]) -> Shape:
+def row_to_shape(path: str, language: str, row: Sequence[Any]) -> Shape:
     """Build a shape from its cache row."""
     kind, name, container, start, end, line, end_line, features, digest = row
-    told = tuple(feature.replace("\x1f", " ") for feature in features.split(" ")) if features else ()
-    return Shape(path, language, kind, name, container, start, end, line, end_line, told, digest)
+    feature_names = tuple(feature.replace("\x1f", " ") for feature in features.split(" ")) if features else ()
+    return Shape(path, language, kind, name, container, start, end, line, end_line, feature_names, digest)
 
 
 @lru_cache(maxsize=1 << 15)
@@ -76,86 +76,86 @@ def is_test(path: str) -> bool:
     return _TEST.search(path) is not None
 
 
-def shapes_of(path: str, source: bytes) -> tuple[Shape, ...]:
+def extract_shapes(path: str, source: bytes) -> tuple[Shape, ...]:
     """Return the shapes of one file in order.
 
     Empty for a language without queries.
     """
-    syntax = syntax_of(path, source, QUERIES)
+    syntax = parse_syntax(path, source, QUERIES)
     if syntax is None:
         return ()
-    found: list[Shape] = []
+    shapes: list[Shape] = []
     for tree in syntax.trees:
-        drafts = _drafts(syntax.captured(tree, QUERIES[syntax.language]), syntax)
-        found += (shape for draft in drafts if (shape := _shape(draft, path, syntax)) is not None)
+        drafts = _build_drafts(syntax.run_query(tree, QUERIES[syntax.language]), syntax)
+        shapes += (shape for draft in drafts if (shape := _build_shape(draft, path, syntax)) is not None)
     if syntax.language == "go":
-        found += _method_sets(found, syntax)
-    return tuple(sorted(found, key=lambda shape: (shape.start, -shape.end))[:MOST_SHAPES])
+        shapes += _combine_go_methods(shapes, syntax)
+    return tuple(sorted(shapes, key=lambda shape: (shape.start, -shape.end))[:MAX_SHAPES])
 
 
 @dataclass(slots=True)
-class _Draft:
+class _ShapeDraft:
     node: SyntaxNode
     kind: str
     start: int
     end: int
     name: str
-    outer: _Draft | None = None
+    outer: _ShapeDraft | None = None
     features: dict[str, None] = field(default_factory=dict)
     members: int = 0
 
     def add(self, feature: str) -> None:
-        self.features.setdefault(feature[:LONGEST_NAME])
+        self.features.setdefault(feature[:MAX_NAME])
 
 
-def _drafts(captured: Iterable[tuple[str, SyntaxNode]], syntax: Syntax) -> list[_Draft]:
+def _build_drafts(captured: Iterable[tuple[str, SyntaxNode]], syntax: Syntax) -> list[_ShapeDraft]:
     """Build the shapes of one tree with the captures inside them."""
     shapes: list[tuple[str, SyntaxNode]] = []
     features: list[tuple[str, SyntaxNode]] = []
     for name, node in captured:
-        (shapes if name in SHAPES else features).append((name, node))
+        (shapes if name in SHAPE_CAPTURES else features).append((name, node))
     blocks = {(node.start_byte, node.end_byte) for kind, node in shapes if kind == "block"}
     drafts = [
-        _draft(kind, node, syntax)
+        _build_draft(kind, node, syntax)
         for kind, node in shapes
         if kind != "top" or (node.start_byte, node.end_byte) not in blocks
     ]
     drafts.sort(key=lambda draft: (draft.start, -draft.end))
-    _nest(drafts)
-    at, open_drafts = 0, list[_Draft]()
+    _set_outer(drafts)
+    at, open_drafts = 0, list[_ShapeDraft]()
     for name, node in features:
-        begin = node.start_byte
-        while at < len(drafts) and drafts[at].start <= begin:
+        start = node.start_byte
+        while at < len(drafts) and drafts[at].start <= start:
             open_drafts.append(drafts[at])
             at += 1
-        open_drafts = [draft for draft in open_drafts if draft.end > begin]
-        _give(name, _text(node, syntax), begin, open_drafts)
+        open_drafts = [draft for draft in open_drafts if draft.end > start]
+        _add_feature(name, _get_text(node, syntax), start, open_drafts)
     return drafts
 
 
-def _draft(kind: str, node: SyntaxNode, syntax: Syntax) -> _Draft:
-    around = _extended(node)
-    return _Draft(
+def _build_draft(kind: str, node: SyntaxNode, syntax: Syntax) -> _ShapeDraft:
+    wrapper = _include_wrappers(node)
+    return _ShapeDraft(
         node,
         kind,
-        around.start_byte if around is not node else _attributed(node),
-        around.end_byte,
-        _name(kind, node, syntax),
+        wrapper.start_byte if wrapper is not node else _attributes_start(node),
+        wrapper.end_byte,
+        _find_name(kind, node, syntax),
     )
 
 
-_NAMELESS: Final = "object_creation_expression"  # Java's anonymous class, whose head is an ordinary expression
-_AROUND: Final = frozenset({"decorated_definition", "export_statement", "variable_declarator", "lexical_declaration"})
+_ANONYMOUS_CLASS: Final = "object_creation_expression"  # Java's anonymous class, whose head is an ordinary expression
+_WRAPPER_TYPES: Final = frozenset({"decorated_definition", "export_statement", "variable_declarator", "lexical_declaration"})
 
 
-def _extended(node: SyntaxNode) -> SyntaxNode:
+def _include_wrappers(node: SyntaxNode) -> SyntaxNode:
     """Return the node including its wrappers: decorators, `export const`."""
-    while (parent := getattr(node, "parent", None)) is not None and parent.type in _AROUND:
+    while (parent := getattr(node, "parent", None)) is not None and parent.type in _WRAPPER_TYPES:
         node = parent
     return node
 
 
-def _attributed(node: SyntaxNode) -> int:
+def _attributes_start(node: SyntaxNode) -> int:
     """Return the start of an item's attributes, which Rust writes before it."""
     start = node.start_byte
     before = getattr(node, "prev_named_sibling", None)
@@ -166,8 +166,8 @@ def _attributed(node: SyntaxNode) -> int:
     return start
 
 
-def _nest(drafts: Sequence[_Draft]) -> None:
-    stack: list[_Draft] = []
+def _set_outer(drafts: Sequence[_ShapeDraft]) -> None:
+    stack: list[_ShapeDraft] = []
     for draft in drafts:
         while stack and stack[-1].end <= draft.start:
             stack.pop()
@@ -175,18 +175,18 @@ def _nest(drafts: Sequence[_Draft]) -> None:
         stack.append(draft)
 
 
-def _give(capture: str, name: str, begin: int, open_drafts: Sequence[_Draft]) -> None:
+def _add_feature(capture: str, name: str, start: int, open_drafts: Sequence[_ShapeDraft]) -> None:
     """Add a feature to the enclosing shapes.
 
     Stops at the first class or test group. A class gets only the features of its head.
     """
-    feature = f"{name}()" if capture == "call" else f"{name}!" if capture == "macro" else PREFIXES[capture] + name
+    feature = f"{name}()" if capture == "call" else f"{name}!" if capture == "macro" else FEATURE_PREFIXES[capture] + name
     for draft in reversed(open_drafts):
         if draft.kind == "class":
-            heading = _in_head(draft, begin)
-            if capture in ("base", "decorator") and heading:
+            is_in_head = _is_in_head(draft, start)
+            if capture in ("base", "decorator") and is_in_head:
                 draft.add(feature)
-            if not heading or draft.node.type != _NAMELESS:
+            if not is_in_head or draft.node.type != _ANONYMOUS_CLASS:
                 return
             continue
         if capture == "key" and draft.kind == "function" and draft.name == name:
@@ -194,23 +194,23 @@ def _give(capture: str, name: str, begin: int, open_drafts: Sequence[_Draft]) ->
         draft.add(feature)
 
 
-def _in_head(draft: _Draft, begin: int) -> bool:
+def _is_in_head(draft: _ShapeDraft, start: int) -> bool:
     body = draft.node.child_by_field_name("body")
     if body is None:
         body = next((child for child in draft.node.named_children if child.type.endswith("body")), None)
-    return body is None or begin < body.start_byte
+    return body is None or start < body.start_byte
 
 
-def _shape(draft: _Draft, path: str, syntax: Syntax) -> Shape | None:
+def _build_shape(draft: _ShapeDraft, path: str, syntax: Syntax) -> Shape | None:
     line, end_line = draft.node.start_point[0] + 1, draft.node.end_point[0] + 1
     if draft.kind == "name":
-        name = _text(draft.node, syntax)
+        name = _get_text(draft.node, syntax)
         return Shape(path, syntax.language, "name", name, "", draft.start, draft.end, line, end_line, (), "")
-    if end_line - line >= LONGEST * (3 if draft.kind == "class" else 1):
+    if end_line - line >= MAX_LINES * (3 if draft.kind == "class" else 1):
         return None
     if draft.kind == "statement" and (end_line == line or draft.outer is None):
         return None
-    owner = _owner(draft)
+    owner = _get_owner(draft)
     kind = "method" if draft.kind == "function" and owner is not None else draft.kind
     container = owner.name if owner is not None else ""
     if kind == "function" and (receiver := next((f[3:] for f in draft.features if f.startswith("in ")), None)):
@@ -221,11 +221,11 @@ def _shape(draft: _Draft, path: str, syntax: Syntax) -> Shape | None:
         if owner.name:
             features.setdefault(f"in {owner.name}")
     if kind in ("function", "method"):
-        features.update(dict.fromkeys(_name_features(draft.name)))
+        features.update(dict.fromkeys(_make_name_features(draft.name)))
     elif kind == "class":
-        features.update(dict.fromkeys(_name_features(draft.name)))
-        features.update(dict.fromkeys(f".{name}" for name in _members(draft.node, syntax)))
-    if not features or len(features) > MOST_FEATURES:
+        features.update(dict.fromkeys(_make_name_features(draft.name)))
+        features.update(dict.fromkeys(f".{name}" for name in _list_members(draft.node, syntax)))
+    if not features or len(features) > MAX_FEATURES:
         return None
     return Shape(
         path,
@@ -238,17 +238,17 @@ def _shape(draft: _Draft, path: str, syntax: Syntax) -> Shape | None:
         line,
         end_line,
         tuple(features),
-        _digest(syntax.source[draft.start : draft.end]),
+        _hash_text(syntax.source[draft.start : draft.end]),
     )
 
 
-def _owner(draft: _Draft) -> _Draft | None:
+def _get_owner(draft: _ShapeDraft) -> _ShapeDraft | None:
     """Return the class that a function is a direct member of."""
     outer = draft.outer
     return outer if outer is not None and outer.kind == "class" else None
 
 
-def _name_features(name: str) -> Iterator[str]:
+def _make_name_features(name: str) -> Iterator[str]:
     """Yield the name and its first and last word."""
     words = name_words(name)
     if name:
@@ -258,12 +258,12 @@ def _name_features(name: str) -> Iterator[str]:
         yield f"=_{words[-1]}"
 
 
-_FUNCTIONS: Final = frozenset(
+_FUNCTION_TYPES: Final = frozenset(
     {"function_definition", "method_definition", "method_declaration", "function_item", "function_signature_item"}
 )
 
 
-def _members(node: SyntaxNode, syntax: Syntax) -> list[str]:
+def _list_members(node: SyntaxNode, syntax: Syntax) -> list[str]:
     """Return the names of the functions directly in a class."""
     body = node.child_by_field_name("body") or next(
         (child for child in node.named_children if child.type.endswith("body")), None
@@ -274,12 +274,12 @@ def _members(node: SyntaxNode, syntax: Syntax) -> list[str]:
     for child in body.named_children:
         if child.type == "decorated_definition":
             child = child.child_by_field_name("definition") or child
-        if child.type in _FUNCTIONS and (name := child.child_by_field_name("name")) is not None:
-            names.append(_text(name, syntax))
-    return names[:MEMBERS]
+        if child.type in _FUNCTION_TYPES and (name := child.child_by_field_name("name")) is not None:
+            names.append(_get_text(name, syntax))
+    return names[:MAX_MEMBERS]
 
 
-def _method_sets(shapes: Sequence[Shape], syntax: Syntax) -> list[Shape]:
+def _combine_go_methods(shapes: Sequence[Shape], syntax: Syntax) -> list[Shape]:
     """Combine adjacent Go methods of one type to a class."""
     sets: list[list[Shape]] = []
     for shape in shapes:
@@ -289,14 +289,14 @@ def _method_sets(shapes: Sequence[Shape], syntax: Syntax) -> list[Shape]:
             sets[-1].append(shape)
         else:
             sets.append([shape])
-    found = []
+    class_shapes = []
     for methods in sets:
         first, last = methods[0], methods[-1]
-        if first.kind != "method" or not LEAST_MEMBERS <= len(methods) <= MEMBERS:
+        if first.kind != "method" or not MIN_MEMBERS <= len(methods) <= MAX_MEMBERS:
             continue
-        features = (*_name_features(first.container), *(f".{method.name}" for method in methods))
-        if last.end_line - first.line < 3 * LONGEST:
-            found.append(
+        features = (*_make_name_features(first.container), *(f".{method.name}" for method in methods))
+        if last.end_line - first.line < 3 * MAX_LINES:
+            class_shapes.append(
                 Shape(
                     first.path,
                     "go",
@@ -308,42 +308,42 @@ def _method_sets(shapes: Sequence[Shape], syntax: Syntax) -> list[Shape]:
                     first.line,
                     last.end_line,
                     features,
-                    _digest(syntax.source[first.start : last.end]),
+                    _hash_text(syntax.source[first.start : last.end]),
                 )
             )
-    return found
+    return class_shapes
 
 
-def _name(kind: str, node: SyntaxNode, syntax: Syntax) -> str:
+def _find_name(kind: str, node: SyntaxNode, syntax: Syntax) -> str:
     """Return the shape's own name, or the name that it calls."""
-    for name in _NAMES.get(kind, ("name",)):
-        found = node.child_by_field_name(name)
-        if found is not None:
-            return re.sub(r"[<(\[].*", "", _text(found, syntax), flags=re.DOTALL).strip()[:LONGEST_NAME]
+    for name in _NAME_FIELDS.get(kind, ("name",)):
+        name_node = node.child_by_field_name(name)
+        if name_node is not None:
+            return re.sub(r"[<(\[].*", "", _get_text(name_node, syntax), flags=re.DOTALL).strip()[:MAX_NAME]
     if kind in ("block", "top"):
-        return _first_name(node, syntax)
+        return _find_first_name(node, syntax)
     return ""
 
 
-_NAMES: Final = {"class": ("name", "type"), "statement": (), "block": (), "top": ("left",)}
+_NAME_FIELDS: Final = {"class": ("name", "type"), "statement": (), "block": (), "top": ("left",)}
 
 
-def _first_name(node: SyntaxNode, syntax: Syntax) -> str:
+def _find_first_name(node: SyntaxNode, syntax: Syntax) -> str:
     """Return the first name that a statement assigns or calls."""
-    waiting: list[SyntaxNode] = [node]
-    while waiting:
-        one = waiting.pop(0)
+    pending: list[SyntaxNode] = [node]
+    while pending:
+        current = pending.pop(0)
         for field_name in ("name", "left", "function", "macro"):
-            inner = one.child_by_field_name(field_name)
+            inner = current.child_by_field_name(field_name)
             if inner is not None:
-                return re.sub(r"[<(\[\s].*", "", _text(inner, syntax), flags=re.DOTALL)[:LONGEST_NAME]
-        waiting = [*one.named_children[:4], *waiting]
+                return re.sub(r"[<(\[\s].*", "", _get_text(inner, syntax), flags=re.DOTALL)[:MAX_NAME]
+        pending = [*current.named_children[:4], *pending]
     return ""
 
 
-def _text(node: SyntaxNode, syntax: Syntax) -> str:
+def _get_text(node: SyntaxNode, syntax: Syntax) -> str:
     return syntax.source[node.start_byte : node.end_byte].decode("utf-8", "replace").replace("\x1f", " ")
 
 
-def _digest(text: bytes) -> str:
+def _hash_text(text: bytes) -> str:
     return hashlib.blake2b(b" ".join(text.split()), digest_size=6).hexdigest()

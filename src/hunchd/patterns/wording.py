@@ -9,17 +9,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from hunchd.patterns.features import TELLING, bare, common_names, use_of
-from hunchd.patterns.grouping import CORE_SHARE, Group
-from hunchd.patterns.pattern import Place
+from hunchd.patterns.features import MIN_INFORMATIVE_WEIGHT, strip_usage, load_common_names, get_usage
+from hunchd.patterns.grouping import CORE_SHARE, ShapeGroup
+from hunchd.patterns.pattern import UsualLocation
 from hunchd.patterns.shapes import Shape
 from hunchd.text.identifiers import name_words
 
-STEPS: Final = 5
-LONGEST_TITLE: Final = 120  # characters
+MAX_STEPS: Final = 5
+MAX_TITLE: Final = 120  # characters
 # Minimum share of the instances in a place.
-USUAL_PLACE: Final = 0.6
-_HTTP: Final = frozenset(
+MIN_PLACE_SHARE: Final = 0.6
+_HTTP_DECORATORS: Final = frozenset(
     {
         "route",
         "get",
@@ -34,9 +34,9 @@ _HTTP: Final = frozenset(
         "endpoint",
     }
 )
-LEAST_STEPS: Final = 3  # minimum steps of a title without a name
+MIN_STEPS: Final = 3  # minimum steps of a title without a name
 # Generic nouns; an endpoint, a fixture or a migration says more.
-_PLAIN: Final = frozenset(
+_GENERIC_NOUNS: Final = frozenset(
     "function method class type impl call statement declaration registration test handler".split()  # noqa: SIM905
 )
 _NOUNS: Final = {
@@ -48,41 +48,41 @@ _NOUNS: Final = {
 }
 
 
-def title_of(group: Group) -> str:
+def make_title(group: ShapeGroup) -> str:
     """Describe a group: `test test_‹name›: app → client → get`."""
-    name = name_shape([shape.name for shape in group.members])
-    noun = noun_of(group)
+    name = find_name_shape([shape.name for shape in group.members])
+    noun = choose_noun(group)
     head = f"{noun} {name}" if name and noun != name else noun
-    told = steps_of(group, besides=name)
-    text = f"{head}: {told}" if told else head
-    return text if len(text) <= LONGEST_TITLE else text[: LONGEST_TITLE - 1].rsplit(" ", 1)[0] + "…"
+    steps = describe_steps(group, excluded_name=name)
+    text = f"{head}: {steps}" if steps else head
+    return text if len(text) <= MAX_TITLE else text[: MAX_TITLE - 1].rsplit(" ", 1)[0] + "…"
 
 
-def tells_enough(title: str) -> bool:
+def is_self_explanatory(title: str) -> bool:
     """Return True if a title alone says what to write.
 
     `test test_‹name›: app → client` does; `method: (path)` and `function exec: Ok` do not.
     """
-    head, _, told = title.partition(": ")
-    if head.split(" ", 1)[0] not in _PLAIN or "‹name›" in head:
+    head, _, step_text = title.partition(": ")
+    if head.split(" ", 1)[0] not in _GENERIC_NOUNS or "‹name›" in head:
         return True
-    steps = [step for step in re.split(r" → |, ", told) if step and not step.startswith("(")]
-    named = len(head.split()) > 1
-    return len(steps) >= (LEAST_STEPS - 1 if named else LEAST_STEPS)
+    steps = [step for step in re.split(r" → |, ", step_text) if step and not step.startswith("(")]
+    has_name = len(head.split()) > 1
+    return len(steps) >= (MIN_STEPS - 1 if has_name else MIN_STEPS)
 
 
-def noun_of(group: Group) -> str:
+def choose_noun(group: ShapeGroup) -> str:
     """Return the noun that a person would use for a group."""
-    cores = {use_of(feature): bare(feature) for feature in reversed(list(group.core))}
-    decorators = {bare(feature) for feature in _shared(group) if feature.startswith("@")}
+    cores = {get_usage(feature): strip_usage(feature) for feature in reversed(list(group.core))}
+    decorators = {strip_usage(feature) for feature in _shared_features(group) if feature.startswith("@")}
     typical = group.members[0]
-    testing = group.testing
+    testing = group.is_mostly_tests
     if group.kind == "class":
-        bases = [bare(feature) for feature in group.core if feature.startswith("<")]
+        bases = [strip_usage(feature) for feature in group.core if feature.startswith("<")]
         word = "impl" if group.language == "rust" else "type" if group.language == "go" else "class"
         return f"{word} of {', '.join(bases[:2])}" if bases else word
     if group.kind == "statement":
-        return "error handling" if "^" in cores or _handles(group) else "statement"
+        return "error handling" if "^" in cores or _handles_errors(group) else "statement"
     if "fixture" in decorators:
         return "fixture"
     if testing and (
@@ -91,7 +91,7 @@ def noun_of(group: Group) -> str:
         or typical.name in ("test", "it")
     ):
         return "test"
-    if decorators & _HTTP:
+    if decorators & _HTTP_DECORATORS:
         return "endpoint"
     if decorators & {"command", "group"}:
         return "command"
@@ -109,44 +109,44 @@ def noun_of(group: Group) -> str:
     return _NOUNS[group.kind]
 
 
-def _handles(group: Group) -> bool:
-    return any(feature.startswith("^") for feature in _shared(group))
+def _handles_errors(group: ShapeGroup) -> bool:
+    return any(feature.startswith("^") for feature in _shared_features(group))
 
 
-def _shared(group: Group) -> list[str]:
+def _shared_features(group: ShapeGroup) -> list[str]:
     """Return all features that most members have.
 
     In the order of the most typical member.
     """
     counts = Counter(feature for shape in group.members for feature in shape.features)
-    needed = CORE_SHARE * len(group.members)
-    return [feature for feature in group.members[0].features if counts[feature] >= needed]
+    min_count = CORE_SHARE * len(group.members)
+    return [feature for feature in group.members[0].features if counts[feature] >= min_count]
 
 
-def steps_of(group: Group, besides: str = "") -> str:
+def describe_steps(group: ShapeGroup, excluded_name: str = "") -> str:
     """List the common calls in order: `WriteContentType → Marshal → Write`.
 
     Of a class, its members.
     """
-    shared = _shared(group)
+    shared = _shared_features(group)
     if group.kind == "class":
-        return ", ".join(bare(feature) for feature in shared if feature.startswith("."))[:LONGEST_TITLE]
-    common = common_names(group.language)
+        return ", ".join(strip_usage(feature) for feature in shared if feature.startswith("."))[:MAX_TITLE]
+    common = load_common_names(group.language)
     steps: list[str] = []
-    told: set[str] = set()
-    for feature in sorted(shared, key=lambda feature: use_of(feature) != "@"):
-        name, use = bare(feature), use_of(feature)
-        if use not in ("@", "()", "!", "^") or (name in common and feature not in group.core) or name == besides:
+    listed_names: set[str] = set()
+    for feature in sorted(shared, key=lambda feature: get_usage(feature) != "@"):
+        name, use = strip_usage(feature), get_usage(feature)
+        if use not in ("@", "()", "!", "^") or (name in common and feature not in group.core) or name == excluded_name:
             continue
-        if name not in told:
+        if name not in listed_names:
             steps.append(f"@{name}" if use == "@" else f"{name}!" if use == "!" else name)
-        told.add(name)
-    asks = [bare(feature) for feature in shared if use_of(feature) == "~" and group.core.get(feature, 0.0) >= TELLING]
-    given = [f"({', '.join(asks)})"] if asks and len(steps) < STEPS else []
-    return " → ".join([*given, *steps[:STEPS]])
+        listed_names.add(name)
+    parameters = [strip_usage(feature) for feature in shared if get_usage(feature) == "~" and group.core.get(feature, 0.0) >= MIN_INFORMATIVE_WEIGHT]
+    parameter_step = [f"({', '.join(parameters)})"] if parameters and len(steps) < MAX_STEPS else []
+    return " → ".join([*parameter_step, *steps[:MAX_STEPS]])
 
 
-def name_shape(names: Sequence[str]) -> str:
+def find_name_shape(names: Sequence[str]) -> str:
     """Return the common shape of names: one name, or `test_‹name›`.
 
     Returns "" if there is none.
@@ -154,30 +154,30 @@ def name_shape(names: Sequence[str]) -> str:
     names = [name for name in names if name]
     if not names:
         return ""
-    most, count = Counter(names).most_common(1)[0]
-    if count >= USUAL_PLACE * len(names):
-        return most
+    common_name, count = Counter(names).most_common(1)[0]
+    if count >= MIN_PLACE_SHARE * len(names):
+        return common_name
     distinct = sorted(set(names))
-    front = _common_start(distinct)
-    back = _common_start([name[::-1] for name in distinct])[::-1]
-    front = front if _at_border(front, distinct, at_end=False) else _cut_front(front)
-    back = back if _at_border(back, distinct, at_end=True) else _cut_back(back)
-    return f"{front}‹name›{back}" if front or back else ""
+    prefix = _find_common_start(distinct)
+    suffix = _find_common_start([name[::-1] for name in distinct])[::-1]
+    prefix = prefix if _is_at_word_border(prefix, distinct, at_end=False) else _trim_prefix(prefix)
+    suffix = suffix if _is_at_word_border(suffix, distinct, at_end=True) else _trim_suffix(suffix)
+    return f"{prefix}‹name›{suffix}" if prefix or suffix else ""
 
 
-def _common_start(texts: Sequence[str]) -> str:
+def _find_common_start(texts: Sequence[str]) -> str:
     """Return the prefix that nine in ten texts share."""
-    allowed = len(texts) // 10
-    found = ""
+    exceptions = len(texts) // 10
+    prefix = ""
     for length in range(1, min(map(len, texts))):
         start, count = Counter(text[:length] for text in texts).most_common(1)[0]
-        if count < len(texts) - allowed:
+        if count < len(texts) - exceptions:
             break
-        found = start
-    return found
+        prefix = start
+    return prefix
 
 
-def _at_border(part: str, names: Sequence[str], *, at_end: bool) -> bool:
+def _is_at_word_border(part: str, names: Sequence[str], *, at_end: bool) -> bool:
     """Return True if a word ends where the common part does."""
     if not part:
         return True
@@ -187,47 +187,47 @@ def _at_border(part: str, names: Sequence[str], *, at_end: bool) -> bool:
     return part[-1] == "_" or all(letter.isupper() or not letter for letter in rest)
 
 
-def _cut_front(part: str) -> str:
+def _trim_prefix(part: str) -> str:
     at = max(part.rfind("_") + 1, max((i for i, letter in enumerate(part) if letter.isupper()), default=0))
     return part[:at] if at > 1 else ""
 
 
-def _cut_back(part: str) -> str:
+def _trim_suffix(part: str) -> str:
     at = part.find("_")
     upper = next((i for i, letter in enumerate(part) if letter.isupper()), -1)
     starts = [i for i in (at, upper) if i >= 0]
     return part[min(starts) :] if starts else ""
 
 
-def place_of(shapes: Sequence[Shape]) -> Place:
+def find_usual_location(shapes: Sequence[Shape]) -> UsualLocation:
     """Return the narrowest location that contains most of the instances."""
     files = Counter(shape.path for shape in shapes)
     path, count = files.most_common(1)[0]
-    if count >= USUAL_PLACE * len(shapes):
-        return Place(file=path, share=count / len(shapes))
-    needed = USUAL_PLACE * len(shapes)
+    if count >= MIN_PLACE_SHARE * len(shapes):
+        return UsualLocation(file=path, share=count / len(shapes))
+    min_count = MIN_PLACE_SHARE * len(shapes)
     folder = ""
     while True:
-        below: Counter[str] = Counter()
+        count_by_folder: Counter[str] = Counter()
         for path, times in files.items():
             inner = posixpath.dirname(path)
             if inner != folder and (not folder or inner.startswith(f"{folder}/")):
-                below[inner.removeprefix(f"{folder}/" if folder else "").split("/")[0]] += times
-        name, times = below.most_common(1)[0] if below else ("", 0)
-        if times < needed:
+                count_by_folder[inner.removeprefix(f"{folder}/" if folder else "").split("/")[0]] += times
+        name, times = count_by_folder.most_common(1)[0] if count_by_folder else ("", 0)
+        if times < min_count:
             break
         folder = f"{folder}/{name}" if folder else name
-    inside = {path: times for path, times in files.items() if not folder or path.startswith(f"{folder}/")}
-    names = [posixpath.basename(path) for path in inside]
+    count_by_path = {path: times for path, times in files.items() if not folder or path.startswith(f"{folder}/")}
+    names = [posixpath.basename(path) for path in count_by_path]
     ending = Counter(posixpath.splitext(name)[1] for name in names).most_common(1)[0][0]
     stems = sorted({posixpath.splitext(name)[0] for name in names if name.endswith(ending)})
     if len(stems) == 1:  # each folder has its own file of that name
-        held = Place(folder, stems[0] + ending)
+        place = UsualLocation(folder, stems[0] + ending)
     else:
-        prefix, _, suffix = name_shape(stems).partition("‹name›")
-        held = Place(folder, prefix, suffix + ending)
-    return replace(held, share=_share(held, files))
+        prefix, _, suffix = find_name_shape(stems).partition("‹name›")
+        place = UsualLocation(folder, prefix, suffix + ending)
+    return replace(place, share=_measure_share(place, files))
 
 
-def _share(place: Place, files: Counter[str]) -> float:
-    return sum(times for path, times in files.items() if place.holds(path)) / files.total()
+def _measure_share(place: UsualLocation, files: Counter[str]) -> float:
+    return sum(times for path, times in files.items() if place.contains(path)) / files.total()

@@ -10,7 +10,7 @@ from hunchd.prediction.packed import Array
 
 # Below this probability nothing is shown without a request. Chosen on development windows: one in seven units of a
 # single file still gets a suggestion, one in three of the others does, and seven of ten of those are right.
-SILENCE = 0.45
+DISPLAY_THRESHOLD = 0.45
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,11 +21,11 @@ class Isotonic:
     probabilities: Array
 
     def __call__(self, scores: Array) -> Array:
-        mapped: Array = np.interp(scores, self.scores, self.probabilities)
-        return mapped
+        mapped_values: Array = np.interp(scores, self.scores, self.probabilities)
+        return mapped_values
 
 
-def fitted(scores: Array, used: Array, knots: int = 120) -> Isotonic:
+def fit_isotonic(scores: Array, used_mask: Array, knots: int = 120) -> Isotonic:
     """Fit the map by pool adjacent violators over quantile bins.
 
     After Barlow et al., 1972.
@@ -34,7 +34,7 @@ def fitted(scores: Array, used: Array, knots: int = 120) -> Isotonic:
     bins = [part for part in np.array_split(order, min(knots, max(len(order) // 20, 1))) if len(part)]
     blocks: list[list[float]] = []  # mean score, share used, weight
     for part in bins:
-        blocks.append([float(scores[part].mean()), float(used[part].mean()), float(len(part))])
+        blocks.append([float(scores[part].mean()), float(used_mask[part].mean()), float(len(part))])
         while len(blocks) > 1 and blocks[-2][1] >= blocks[-1][1]:
             last, before = blocks.pop(), blocks.pop()
             weight = last[2] + before[2]
@@ -44,6 +44,6 @@ def fitted(scores: Array, used: Array, knots: int = 120) -> Isotonic:
     return Isotonic(np.array([block[0] for block in blocks]), np.array([block[1] for block in blocks]))
 
 
-def by_hand() -> Isotonic:
+def create_default() -> Isotonic:
     """Return a cautious constant map for use without training."""
     return Isotonic(np.array([-1.0, 1.0]), np.array([0.3, 0.3]))

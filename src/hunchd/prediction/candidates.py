@@ -11,95 +11,95 @@ from functools import partial
 import numpy as np
 
 from hunchd.prediction import blame, evidence
-from hunchd.prediction.evidence import Together
-from hunchd.prediction.messages import FURTHER, Nearest, Saying
-from hunchd.prediction.packed import Array, Scores, highest, summed
-from hunchd.prediction.query import Query
-from hunchd.prediction.state import State
-from hunchd.prediction.topic import Topic, past_alike, topic
+from hunchd.prediction.evidence import SeedCoChange
+from hunchd.prediction.messages import MAX_SOFT_VOTERS, SimilarUnits, WordUnits
+from hunchd.prediction.packed import Array, Scores, select_highest, sum_by_number
+from hunchd.prediction.query import PredictionQuery
+from hunchd.prediction.state import PredictorState
+from hunchd.prediction.topic import QueryTopic, score_similar_past, build_topic
 
 # How many of each source are ranked. Their union holds about nine in ten of the files a change goes on to touch.
-MOST_TOGETHER = 110
-MOST_TOGETHER_RECENTLY = 30
-MOST_SECOND_STEP = 30
-MOST_SIBLINGS = 40
-MOST_LINKED = 30  # each of imports, importers, definitions, uses
-MOST_RECENT = 50
-MOST_OF_AUTHOR = 30
-MOST_VOTED = 60
-MOST_BY_WORDS = 50  # each of paths, contents, definitions
+MAX_TOGETHER = 110
+MAX_TOGETHER_RECENTLY = 30
+MAX_SECOND_STEP = 30
+MAX_SIBLINGS = 40
+MAX_LINKED = 30  # each of imports, importers, definitions, uses
+MAX_RECENT = 50
+MAX_OF_AUTHOR = 30
+MAX_VOTED = 60
+MAX_BY_WORDS = 50  # each of paths, contents, definitions
 
 
 @dataclass(slots=True)
-class Evidence:
+class QueryEvidence:
     """Answers of all evidence sources to one query."""
 
-    query: Query
+    query: PredictionQuery
     now: int  # seconds since the epoch
     files: Array  # the candidates
-    together: list[Together]
-    nearest: Nearest
-    topic: Topic | None = None
-    said: list[OneSeed] = field(default_factory=list)  # by the newest seeds
+    together: list[SeedCoChange]
+    nearest: SimilarUnits
+    topic: QueryTopic | None = None
+    seed_links: list[SeedLinks] = field(default_factory=list)  # by the newest seeds
     sparse: dict[str, Scores] = field(default_factory=dict)
 
 
-def gather(state: State, query: Query, now: int) -> Evidence:
+def gather_candidates(state: PredictorState, query: PredictionQuery, now: int) -> QueryEvidence:
     """Query every source and take the best files of each as candidates.
 
     Answers about a file, an author or a text are cached until something is learned: one open file is queried again
     and again, and a branch keeps its name.
     """
-    found = Evidence(
+    gathered = QueryEvidence(
         query,
         now,
         np.empty(0, "<i4"),
-        [state.once(("together", seed), partial(evidence.together, state, seed)) for seed in query.seeds],
-        Nearest.nothing(),
+        [state.get_or_compute(("together", seed), partial(evidence.load_cochange, state, seed)) for seed in query.seeds],
+        SimilarUnits.create_empty(),
     )
-    usable = state.once(("usable",), lambda: state.files.alive.view & ~state.hubs())
-    pools: list[Array] = [np.array(query.mentioned, "<i4")]
+    usable = state.get_or_compute(("usable",), lambda: state.files.alive.view & ~state.mask_hubs())
+    pools: list[Array] = [np.array(query.mentioned_files, "<i4")]
     if query.trace:
-        pools.append(blame.candidates(state, query.trace))
-    _by_seeds(state, found, pools)
-    _by_text(state, found, pools, usable)
-    _by_habit(state, found, pools, now)
-    named = np.zeros(len(usable), "?")
-    named[np.concatenate(pools)] = True
-    named &= usable
-    if query.again:  # hubs are not informative, but a file visited before may be revisited
-        visited = found.sparse["interest"][0]
-        named[visited] = state.files.alive.view[visited]
-    named[list(query.shown)] = False
-    found.files = named.nonzero()[0]
-    return found
+        pools.append(blame.list_candidates(state, query.trace))
+    _gather_by_seeds(state, gathered, pools)
+    _gather_by_text(state, gathered, pools, usable)
+    _gather_by_habit(state, gathered, pools, now)
+    is_named = np.zeros(len(usable), "?")
+    is_named[np.concatenate(pools)] = True
+    is_named &= usable
+    if query.allows_revisits:  # hubs are not informative, but a file visited before may be revisited
+        visited = gathered.sparse["interest"][0]
+        is_named[visited] = state.files.alive.view[visited]
+    is_named[list(query.visible_files)] = False
+    gathered.files = is_named.nonzero()[0]
+    return gathered
 
 
-def _by_seeds(state: State, found: Evidence, pools: list[Array]) -> None:
-    for first in found.together:
-        pools.append(best(first.row["file"], first.long, MOST_TOGETHER))
-        pools.append(best(first.row["file"], first.short, MOST_TOGETHER_RECENTLY))
-    seeds = found.query.seeds
+def _gather_by_seeds(state: PredictorState, gathered: QueryEvidence, pools: list[Array]) -> None:
+    for first in gathered.together:
+        pools.append(select_best(first.row["file"], first.long, MAX_TOGETHER))
+        pools.append(select_best(first.row["file"], first.short, MAX_TOGETHER_RECENTLY))
+    seeds = gathered.query.seeds
     if not seeds:
         return
-    newest, author = found.together[-1], found.query.author
-    said = [state.once(("seed", seed, author), partial(_one_seed, state, seed, author)) for seed in seeds[-3:]]
-    found.said = said
-    for name in _OF_SEED:
-        found.sparse[name] = merged([one.sparse[name] for one in said])
-        pools.append(best(*found.sparse[name], MOST_LINKED))
-    near = said[-1].folder
-    found.sparse["second_step"], found.sparse["siblings"] = state.once(
-        ("further", newest.seed), lambda: evidence.further(state, newest, near[near != newest.seed])
+    newest, author = gathered.together[-1], gathered.query.author
+    seed_links = [state.get_or_compute(("seed", seed, author), partial(_load_seed_links, state, seed, author)) for seed in seeds[-3:]]
+    gathered.seed_links = seed_links
+    for name in _SEED_SOURCES:
+        gathered.sparse[name] = merge_scores([one.sparse[name] for one in seed_links])
+        pools.append(select_best(*gathered.sparse[name], MAX_LINKED))
+    near = seed_links[-1].folder
+    gathered.sparse["second_step"], gathered.sparse["siblings"] = state.get_or_compute(
+        ("further", newest.seed), lambda: evidence.score_second_steps(state, newest, near[near != newest.seed])
     )
-    pools.append(best(*found.sparse["second_step"], MOST_SECOND_STEP))
-    pools.append(best(*found.sparse["siblings"], MOST_LINKED))
-    for one in said:
+    pools.append(select_best(*gathered.sparse["second_step"], MAX_SECOND_STEP))
+    pools.append(select_best(*gathered.sparse["siblings"], MAX_LINKED))
+    for one in seed_links:
         pools += [one.folder, one.namesakes]
 
 
 @dataclass(frozen=True, slots=True)
-class OneSeed:
+class SeedLinks:
     """Files linked to one seed, by folder, stem or reference."""
 
     seed: int
@@ -108,47 +108,47 @@ class OneSeed:
     namesakes: Array
 
 
-def _one_seed(state: State, seed: int, author: int) -> OneSeed:
-    answers = (*(source(state, seed) for source in _LINKS.values()), *evidence.lately(state, seed, author))
+def _load_seed_links(state: PredictorState, seed: int, author: int) -> SeedLinks:
+    answers = (*(source(state, seed) for source in _LINKS.values()), *evidence.score_recent_units(state, seed, author))
     stem = state.files.stem.view
-    namesakes = (stem == stem[seed]).nonzero()[0][:MOST_LINKED].astype("<i4")
-    return OneSeed(seed, dict(zip(_OF_SEED, answers, strict=True)), siblings(state, seed), namesakes)
+    namesakes = (stem == stem[seed]).nonzero()[0][:MAX_LINKED].astype("<i4")
+    return SeedLinks(seed, dict(zip(_SEED_SOURCES, answers, strict=True)), list_siblings(state, seed), namesakes)
 
 
 _LINKS = {
-    "imports": evidence.imported,
-    "importers": evidence.importers,
-    "defines": evidence.defining,
-    "uses": evidence.using,
+    "imports": evidence.score_imported,
+    "importers": evidence.score_importers,
+    "defines": evidence.score_definers,
+    "uses": evidence.score_users,
 }
-_OF_SEED = (*_LINKS, "lately", "lately_author", "beside")
+_SEED_SOURCES = (*_LINKS, "lately", "lately_author", "beside")
 
 
-def _by_text(state: State, found: Evidence, pools: list[Array], usable: Array) -> None:
-    keys, seeds = found.query.keys, found.query.seeds
+def _gather_by_text(state: PredictorState, gathered: QueryEvidence, pools: list[Array], usable: Array) -> None:
+    keys, seeds = gathered.query.keys, gathered.query.seeds
     if not keys:
         return
-    said = state.once(("said", keys), partial(state.messages.saying, keys))
-    found.nearest = state.once(("nearest", keys), partial(state.messages.nearest, said, FURTHER))
-    found.sparse |= state.once(("text", keys), partial(_of_text, state, keys, said, found.nearest))
+    word_units = state.get_or_compute(("said", keys), partial(state.messages.find_units_by_words, keys))
+    gathered.nearest = state.get_or_compute(("nearest", keys), partial(state.messages.find_similar_units, word_units, MAX_SOFT_VOTERS))
+    gathered.sparse |= state.get_or_compute(("text", keys), partial(_score_text_sources, state, keys, word_units, gathered.nearest))
     if seeds:
-        lately = seeds[-3:]
-        found.sparse["past_alike"] = state.once(("alike", keys, lately), partial(past_alike, state, said, lately))
-    found.sparse["voted_with_seeds"] = evidence.voted_with_seeds(found.nearest, seeds)
-    most = {"message_words": MOST_LINKED, "voted": MOST_VOTED, **dict.fromkeys(_FIELDS, MOST_BY_WORDS)}
-    pointed_at = [best(*found.sparse[name], most[name]) for name in most]
+        newest_seeds = seeds[-3:]
+        gathered.sparse["past_alike"] = state.get_or_compute(("alike", keys, newest_seeds), partial(score_similar_past, state, word_units, newest_seeds))
+    gathered.sparse["voted_with_seeds"] = evidence.score_votes_with_seeds(gathered.nearest, seeds)
+    most = {"message_words": MAX_LINKED, "voted": MAX_VOTED, **dict.fromkeys(_FIELDS, MAX_BY_WORDS)}
+    pointed_at = [select_best(*gathered.sparse[name], most[name]) for name in most]
     pools += pointed_at
-    found.topic = state.once(
-        ("topic", keys, seeds), lambda: topic(state, found.sparse, np.concatenate(pointed_at), seeds, usable)
+    gathered.topic = state.get_or_compute(
+        ("topic", keys, seeds), lambda: build_topic(state, gathered.sparse, np.concatenate(pointed_at), seeds, usable)
     )
 
 
-def _of_text(state: State, keys: tuple[int, ...], said: Saying, nearest: Nearest) -> dict[str, Scores]:
-    voted, voted_softly = evidence.voted(nearest)
+def _score_text_sources(state: PredictorState, keys: tuple[int, ...], word_units: WordUnits, nearest: SimilarUnits) -> dict[str, Scores]:
+    voted, voted_softly = evidence.score_votes(nearest)
     return {
         "voted": voted,
         "voted_softly": voted_softly,
-        "message_words": evidence.message_words(state, said),
+        "message_words": evidence.score_message_words(state, word_units),
         **{name: getattr(state.contents, name).search(keys) for name in _FIELDS},
     }
 
@@ -156,37 +156,37 @@ def _of_text(state: State, keys: tuple[int, ...], said: Saying, nearest: Nearest
 _FIELDS = ("paths", "words", "names")
 
 
-def _by_habit(state: State, found: Evidence, pools: list[Array], now: int) -> None:
-    author = found.query.author
+def _gather_by_habit(state: PredictorState, gathered: QueryEvidence, pools: list[Array], now: int) -> None:
+    author = gathered.query.author
     sources = {
-        "author": (state.once(("author", author), partial(evidence.of_author, state, author)), MOST_OF_AUTHOR),
-        "recent": (state.once(("recent",), partial(evidence.recent, state)), MOST_RECENT),
-        "interest": (evidence.interesting(state), MOST_RECENT),
-        "opened_next": (evidence.opened_next(state, found.query, now), MOST_LINKED),
+        "author": (state.get_or_compute(("author", author), partial(evidence.score_author_files, state, author)), MAX_OF_AUTHOR),
+        "recent": (state.get_or_compute(("recent",), partial(evidence.score_recent_files, state)), MAX_RECENT),
+        "interest": (evidence.score_session_interest(state), MAX_RECENT),
+        "opened_next": (evidence.score_opened_next(state, gathered.query, now), MAX_LINKED),
     }
     for name, (scores, most) in sources.items():
-        found.sparse[name] = scores
-        pools.append(best(*scores, most))
+        gathered.sparse[name] = scores
+        pools.append(select_best(*scores, most))
 
 
-def siblings(state: State, seed: int) -> Array:
+def list_siblings(state: PredictorState, seed: int) -> Array:
     """Return files of the same folder, the most recently changed first."""
     folder = state.folder_of.view
     same = (folder == folder[seed]).nonzero()[0]
     same = same[state.files.alive.view[same]]
     newest_first: Array = same[np.argsort(-state.files.last.view[same], kind="stable")]
-    return newest_first[:MOST_SIBLINGS].astype("<i4")
+    return newest_first[:MAX_SIBLINGS].astype("<i4")
 
 
-def best(files: Array, values: Array, most: int) -> Array:
+def select_best(files: Array, values: Array, limit: int) -> Array:
     """Return the `most` files with the highest values."""
-    if len(files) <= most:
+    if len(files) <= limit:
         return files
-    return files[highest(values, most)]
+    return files[select_highest(values, limit)]
 
 
-def merged(scores: list[Scores]) -> Scores:
+def merge_scores(scores: list[Scores]) -> Scores:
     """Add up several answers."""
     if len(scores) == 1:
         return scores[0]
-    return summed(np.concatenate([files for files, _ in scores]), np.concatenate([values for _, values in scores]))
+    return sum_by_number(np.concatenate([files for files, _ in scores]), np.concatenate([values for _, values in scores]))

@@ -10,104 +10,104 @@ import numpy as np
 
 from hunchd.domain.code import FileOutline
 from hunchd.prediction import words
-from hunchd.prediction.fields import FREQUENCY_BITS, LOW_BITS, Field
-from hunchd.prediction.packed import Array, Arrays, Column
+from hunchd.prediction.fields import FREQUENCY_BITS, LOW_BITS, FieldIndex
+from hunchd.prediction.packed import Array, Arrays, GrowingColumn
 
-MOST_WORDS = 1_000  # distinct words kept for one file, the most frequent
-MOST_NAMES = 400  # definitions, and uses, kept for one file
-SKETCH = 48  # heaviest words of a file, used to compare files
-WHOLE = 65_535.0  # a weight of 1 in a sketch
+MAX_WORDS = 1_000  # distinct words kept for one file, the most frequent
+MAX_NAMES = 400  # definitions, and uses, kept for one file
+SKETCH_WORDS = 48  # heaviest words of a file, used to compare files
+SKETCH_SCALE = 65_535.0  # a weight of 1 in a sketch
 
 _IMPORT_PARTS = re.compile(r"[A-Za-z0-9_\-@.]+")
 
 
-class Contents:
+class FileContents:
     """Fields by file, and sketches of their heaviest words.
 
     Sketches have a fixed width and serve the cosine.
     """
 
     def __init__(self) -> None:
-        self.paths = Field()
-        self.words = Field.counting()
-        self.names = Field()  # words of the names a file defines
-        self.definitions = Field.counting()  # names as written
-        self.uses = Field.counting()
-        self.imports = Field()  # keys of the modules a file imports
-        self.modules = Field()  # keys by which others import a file
-        self._seen = Column.of("<u8")  # digest of the indexed blob; 0: none
-        self._sketch_keys = np.zeros((0, SKETCH), "<u4")
-        self._sketch_weights = np.zeros((0, SKETCH), "<u2")
+        self.paths = FieldIndex()
+        self.words = FieldIndex.create_counting()
+        self.names = FieldIndex()  # words of the names a file defines
+        self.definitions = FieldIndex.create_counting()  # names as written
+        self.uses = FieldIndex.create_counting()
+        self.imports = FieldIndex()  # keys of the modules a file imports
+        self.modules = FieldIndex()  # keys by which others import a file
+        self._blob_digests = GrowingColumn.create("<u8")  # digest of the indexed blob; 0: none
+        self._sketch_keys = np.zeros((0, SKETCH_WORDS), "<u4")
+        self._sketch_weights = np.zeros((0, SKETCH_WORDS), "<u2")
         self._scratch = np.zeros(1 << FREQUENCY_BITS, "<f4")
 
-    def name(self, file: int, path: str) -> None:
+    def index_path(self, file: int, path: str) -> None:
         """Index the words of a file's path, which needs no content."""
-        keys = words.keys_of_text(path.replace("/", " ").replace(".", " "))
-        self.paths.put(file, keys)
-        self.modules.put(file, module_keys(path))
+        keys = words.hash_text_words(path.replace("/", " ").replace(".", " "))
+        self.paths.set_keys(file, keys)
+        self.modules.set_keys(file, list_module_keys(path))
 
-    def place(self, file: int, outline: FileOutline) -> bool:
+    def index_content(self, file: int, outline: FileOutline) -> bool:
         """Index the content of a file; return False if it is unchanged."""
         digest = int(outline.blob[:15], 16) + 1 if re.match(r"[0-9a-f]{15}", outline.blob) else 0
-        self._reach(file + 1)
-        if digest and self._seen.view[file] == digest:
+        self._grow(file + 1)
+        if digest and self._blob_digests.view[file] == digest:
             return False
-        self._seen.view[file] = digest
-        counts = words.counted(outline.words).most_common(MOST_WORDS)
-        self.words.put(file, [key for key, _ in counts], [count for _, count in counts])
-        self._sketch(file, counts)
-        defined = dict.fromkeys(words.key(symbol.name) for symbol in outline.symbols if len(symbol.name) > 2)
-        used = dict.fromkeys(words.key(name) for name in outline.references if len(name) > 2)
-        names = words.keys_of_text(" ".join(symbol.name for symbol in outline.symbols))
-        self.names.put(file, names[:MOST_WORDS])
-        self.definitions.put(file, list(defined)[:MOST_NAMES])
-        self.uses.put(file, list(used)[:MOST_NAMES])
-        self.imports.put(file, list(dict.fromkeys(imported_modules(outline.path, outline.imports))))
+        self._blob_digests.view[file] = digest
+        counts = words.count_keys(outline.words).most_common(MAX_WORDS)
+        self.words.set_keys(file, [key for key, _ in counts], [count for _, count in counts])
+        self._update_sketch(file, counts)
+        defined = dict.fromkeys(words.hash_word(symbol.name) for symbol in outline.symbols if len(symbol.name) > 2)
+        used_keys = dict.fromkeys(words.hash_word(name) for name in outline.references if len(name) > 2)
+        names = words.hash_text_words(" ".join(symbol.name for symbol in outline.symbols))
+        self.names.set_keys(file, names[:MAX_WORDS])
+        self.definitions.set_keys(file, list(defined)[:MAX_NAMES])
+        self.uses.set_keys(file, list(used_keys)[:MAX_NAMES])
+        self.imports.set_keys(file, list(dict.fromkeys(resolve_imports(outline.path, outline.imports))))
         return True
 
-    def drop(self, file: int) -> None:
-        if file >= len(self._seen):
-            self.paths.drop(file)
-            self.modules.drop(file)
+    def remove_file(self, file: int) -> None:
+        if file >= len(self._blob_digests):
+            self.paths.remove_file(file)
+            self.modules.remove_file(file)
             return
-        self._seen.view[file] = 0
+        self._blob_digests.view[file] = 0
         for name in _FIELDS:
-            field: Field = getattr(self, name)
-            field.drop(file)
+            field: FieldIndex = getattr(self, name)
+            field.remove_file(file)
         self._sketch_weights[file] = 0
 
-    def merging(self, least: int) -> list[Callable[[], Callable[[], None]]]:
+    def prepare_merges(self, min_added: int) -> list[Callable[[], Callable[[], None]]]:
         """Return the merge work of fields with enough new pairs.
 
         These are at least `least`; see `Field.merging`.
         """
-        fields: list[Field] = [getattr(self, name) for name in _FIELDS]
-        works = [field.merging(least) for field in fields]
+        fields: list[FieldIndex] = [getattr(self, name) for name in _FIELDS]
+        works = [field.prepare_merge(min_added) for field in fields]
         return [work for work in works if work is not None]
 
-    def likeness(self, file: int, others: Array) -> Array:
+    def compute_similarity(self, file: int, others: Array) -> Array:
         """Return the cosine of a file's sketch with those of others, 0..1."""
-        likeness = np.zeros(len(others), "<f4")
-        if file >= len(self._seen):
-            return likeness
-        known = (others < len(self._seen)).nonzero()[0]
+        similarity = np.zeros(len(others), "<f4")
+        if file >= len(self._blob_digests):
+            return similarity
+        is_indexed = (others < len(self._blob_digests)).nonzero()[0]
         keys = self._sketch_keys[file]
         self._scratch[keys] = self._sketch_weights[file]
-        kept = others[known]
-        shared = self._scratch.take(self._sketch_keys.take(kept, axis=0))
-        shared *= self._sketch_weights.take(kept, axis=0)
-        likeness[known] = shared.sum(axis=1) / (WHOLE * WHOLE)
+        indexed_files = others[is_indexed]
+        shared = self._scratch.take(self._sketch_keys.take(indexed_files, axis=0))
+        shared *= self._sketch_weights.take(indexed_files, axis=0)
+        similarity[is_indexed] = shared.sum(axis=1) / (SKETCH_SCALE * SKETCH_SCALE)
         self._scratch[keys] = 0.0
-        return likeness
+        return similarity
 
-    def _reach(self, size: int) -> None:
-        self._seen.reach(size)
+    def _grow(self, size: int) -> None:
+        self._blob_digests.grow_to(size)
         if size > len(self._sketch_keys):
             grown = max(size, len(self._sketch_keys) * 3 // 2, 64) - len(self._sketch_keys)
-            self._sketch_keys = np.vstack((self._sketch_keys, np.zeros((grown, SKETCH), "<u4")))
-            self._sketch_weights = np.vstack((self._sketch_weights, np.zeros((grown, SKETCH), "<u2")))
+            self._sketch_keys = np.vstack((self._sketch_keys, np.zeros((grown, SKETCH_WORDS), "<u4")))
+            self._sketch_weights = np.vstack((self._sketch_weights, np.zeros((grown, SKETCH_WORDS), "<u2")))
 
-    def _sketch(self, file: int, counts: list[tuple[int, int]]) -> None:
+    def _update_sketch(self, file: int, counts: list[tuple[int, int]]) -> None:
         """Compute the tf-idf sketch of a file.
 
         The document frequencies are those of now; they drift as the project grows, and the next save renews the
@@ -115,42 +115,42 @@ class Contents:
         """
         keys = np.array([key for key, _ in counts], "<u4")
         tf = 1.0 + np.log(np.array([count for _, count in counts], "<f4"))
-        idf = np.log1p(self.words.documents / np.maximum(self.words.frequencies(keys), 1))
+        idf = np.log1p(self.words.documents / np.maximum(self.words.get_frequencies(keys), 1))
         weights = (tf * idf).astype("<f4")
-        heaviest = np.argsort(-weights, kind="stable")[:SKETCH]
+        heaviest = np.argsort(-weights, kind="stable")[:SKETCH_WORDS]
         norm = float(np.linalg.norm(weights[heaviest])) or 1.0
         self._sketch_keys[file] = 0
         self._sketch_weights[file] = 0
         self._sketch_keys[file, : len(heaviest)] = keys[heaviest] & LOW_BITS
-        self._sketch_weights[file, : len(heaviest)] = np.rint(weights[heaviest] * (WHOLE / norm))
+        self._sketch_weights[file, : len(heaviest)] = np.rint(weights[heaviest] * (SKETCH_SCALE / norm))
 
-    def arrays(self) -> Arrays:
-        arrays: Arrays = {"seen": self._seen.view}
-        arrays["sketch_keys"] = self._sketch_keys[: len(self._seen)]
-        arrays["sketch_weights"] = self._sketch_weights[: len(self._seen)]
+    def to_arrays(self) -> Arrays:
+        arrays: Arrays = {"seen": self._blob_digests.view}
+        arrays["sketch_keys"] = self._sketch_keys[: len(self._blob_digests)]
+        arrays["sketch_weights"] = self._sketch_weights[: len(self._blob_digests)]
         for name in _FIELDS:
-            field: Field = getattr(self, name)
-            for part, array in field.arrays().items():
+            field: FieldIndex = getattr(self, name)
+            for part, array in field.to_arrays().items():
                 arrays[f"{name}.{part}"] = array
         return arrays
 
     @classmethod
-    def from_arrays(cls, arrays: Arrays) -> Contents:
+    def from_arrays(cls, arrays: Arrays) -> FileContents:
         contents = cls()
-        contents._seen = Column(arrays["seen"])
+        contents._blob_digests = GrowingColumn(arrays["seen"])
         contents._sketch_keys = arrays["sketch_keys"]
         contents._sketch_weights = arrays["sketch_weights"]
         for name in _FIELDS:
             prefix = f"{name}."
             parts = {part.removeprefix(prefix): array for part, array in arrays.items() if part.startswith(prefix)}
-            setattr(contents, name, Field.from_arrays(parts))
+            setattr(contents, name, FieldIndex.from_arrays(parts))
         return contents
 
 
 _FIELDS = ("paths", "words", "names", "definitions", "uses", "imports", "modules")
 
 
-def module_keys(path: str) -> list[int]:
+def list_module_keys(path: str) -> list[int]:
     """Return the keys by which others import this file.
 
     They are made of its last two path parts. A file such as `__init__` stands for its folder.
@@ -159,10 +159,10 @@ def module_keys(path: str) -> list[int]:
     parts = [part for part in stem.split("/") if part not in {"src", "lib", "."}]
     if len(parts) > 1 and parts[-1] in {"__init__", "index", "mod", "lib", "main"}:
         parts = parts[:-1]
-    return [words.key("/".join(parts[-2:]).lower())] if parts else []
+    return [words.hash_word("/".join(parts[-2:]).lower())] if parts else []
 
 
-def imported_modules(path: str, imports: Iterable[str]) -> Iterable[int]:
+def resolve_imports(path: str, imports: Iterable[str]) -> Iterable[int]:
     """Yield the keys of modules that import strings may mean.
 
     They have the form of `module_keys`.
@@ -175,23 +175,23 @@ def imported_modules(path: str, imports: Iterable[str]) -> Iterable[int]:
         if name.startswith(("./", "../", "/")) or name in {".", ".."}:
             target = posixpath.normpath(posixpath.join(folder, name.lstrip("/")))
             target = re.sub(r"\.(d\.)?[cm]?[jt]sx?$|\.vue$|\.h(pp)?$", "", target)
-            yield from module_keys(target)
+            yield from list_module_keys(target)
         elif name.startswith("."):
             dots = len(name) - len(name.lstrip("."))
             base = folder
             for _ in range(dots - 1):
                 base = posixpath.dirname(base)
-            yield from module_keys("/".join(filter(None, [base, *name.lstrip(".").split(".")])))
+            yield from list_module_keys("/".join(filter(None, [base, *name.lstrip(".").split(".")])))
         elif "::" in name:
-            yield from _rust(path, name)
+            yield from _resolve_rust_import(path, name)
         else:
-            cleaned = re.sub(r"\.(d\.)?[cm]?[jt]sx?$|\.h(pp)?$", "", name)
-            parts = cleaned.split("/") if "/" in cleaned else cleaned.split(".")
+            without_suffix = re.sub(r"\.(d\.)?[cm]?[jt]sx?$|\.h(pp)?$", "", name)
+            parts = without_suffix.split("/") if "/" in without_suffix else without_suffix.split(".")
             for end in range(len(parts), 0, -1):
-                yield words.key("/".join(parts[:end][-2:]).lower())
+                yield words.hash_word("/".join(parts[:end][-2:]).lower())
 
 
-def _rust(path: str, name: str) -> Iterable[int]:
+def _resolve_rust_import(path: str, name: str) -> Iterable[int]:
     """Yield the keys of a Rust path.
 
     `crate::runtime::task::{Id}` may mean runtime/task, or something defined in it.
@@ -210,7 +210,7 @@ def _rust(path: str, name: str) -> Iterable[int]:
     elif parts and parts[0] == "crate":
         parts = parts[1:]
         if parts:
-            yield words.key("/".join([*base[: base.index("src")][-1:], parts[0]]).lower()) if "src" in base else 0
+            yield words.hash_word("/".join([*base[: base.index("src")][-1:], parts[0]]).lower()) if "src" in base else 0
     parts = [part for part in parts if part not in {"src", "lib"}]
     for end in range(len(parts), max(len(parts) - 3, 0), -1):
-        yield words.key("/".join(parts[:end][-2:]).lower())
+        yield words.hash_word("/".join(parts[:end][-2:]).lower())

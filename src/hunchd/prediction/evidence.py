@@ -6,29 +6,29 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hunchd.prediction.fields import Field
-from hunchd.prediction.messages import NEAREST, Nearest, Saying
-from hunchd.prediction.packed import Array, Scores, among, distinct, nothing, strongest, summed, summed_each
-from hunchd.prediction.query import Query
-from hunchd.prediction.state import State
+from hunchd.prediction.fields import FieldIndex
+from hunchd.prediction.messages import MAX_VOTERS, SimilarUnits, WordUnits
+from hunchd.prediction.packed import Array, Scores, mask_members, sort_distinct, create_empty_scores, max_by_number, sum_by_number, sum_each_by_number
+from hunchd.prediction.query import PredictionQuery
+from hunchd.prediction.state import PredictorState
 from hunchd.text.bm25 import LARGEST_GAIN, LENGTH_WEIGHT, SATURATION
 
-DEFINED_ONCE = 5  # files: a name that more of them define is a convention, not a symbol
-USED_RARELY = 60  # files: a name that more of them use links nothing
-NEWEST_OF_AUTHOR = 12  # units
+MAX_DEFINERS = 5  # files: a name that more of them define is a convention, not a symbol
+MAX_USERS = 60  # files: a name that more of them use links nothing
+MAX_AUTHOR_UNITS = 12  # units
 RECENT_UNITS = 60
-NEWEST_OF_SEED = 30  # units
-STEPS = np.array([[-2], [-1], [1], [2]], "<i4")  # offsets from a unit to its neighbours
-LATELY = 0.85  # decay by unit of the seed
-MOST_STEPS = 12  # neighbours whose neighbours are visited
-MOST_SIBLINGS = 6
-MOST_LINKS = 32  # names by which links of a file are followed
+MAX_SEED_UNITS = 30  # units
+NEIGHBOUR_OFFSETS = np.array([[-2], [-1], [1], [2]], "<i4")  # offsets from a unit to its neighbours
+UNIT_DECAY = 0.85  # decay by unit of the seed
+MAX_STEPS = 12  # neighbours whose neighbours are visited
+MAX_SIBLINGS = 6
+MAX_LINKS = 32  # names by which links of a file are followed
 MEAN_CHANGES = 12.0  # changes of an average file, for the BM25 length normalisation
 PRIOR = 0.7  # smoothing weight added to a file's own changes: a single change proves little
 
 
 @dataclass(frozen=True, slots=True)
-class Together:
+class SeedCoChange:
     """Co-change of one seed.
 
     It consists of its row, the row's decayed weights, and the seed's own weights.
@@ -52,14 +52,14 @@ class Together:
         return self.short / (self.own_short + PRIOR)
 
 
-def together(state: State, seed: int) -> Together:
+def load_cochange(state: PredictorState, seed: int) -> SeedCoChange:
     """Return the co-change of one seed."""
-    row, long, short = state.together.neighbours(seed, state.now)
-    own_long, own_short = state.files.faded_of(seed, state.now)
-    return Together(seed, row, long, short, own_long, own_short)
+    row, long, short = state.together.load_neighbours(seed, state.unit_count)
+    own_long, own_short = state.files.decayed_weights_of_file(seed, state.unit_count)
+    return SeedCoChange(seed, row, long, short, own_long, own_short)
 
 
-def further(state: State, first: Together, siblings: Array) -> tuple[Scores, Scores]:
+def score_second_steps(state: PredictorState, first: SeedCoChange, siblings: Array) -> tuple[Scores, Scores]:
     """Return scores of files that change together with others than the seed.
 
     First, neighbours of the strongest neighbours: the sum over them of P(neighbour | seed) P(file | neighbour).
@@ -67,12 +67,12 @@ def further(state: State, first: Together, siblings: Array) -> tuple[Scores, Sco
     file.
     """
     shares = first.shares
-    strongest = (-shares).argsort(kind="stable")[:MOST_STEPS]
-    through = np.concatenate((first.row["file"][strongest], siblings[:MOST_SIBLINGS]))
-    files, values, which = state.together.shares_of(through, state.files, state.now, PRIOR)
+    strongest = (-shares).argsort(kind="stable")[:MAX_STEPS]
+    through = np.concatenate((first.row["file"][strongest], siblings[:MAX_SIBLINGS]))
+    files, values, which = state.together.load_shares(through, state.files, state.unit_count, PRIOR)
     near = which >= len(strongest)
     step = ~near
-    second, beside = summed_each(
+    second, beside = sum_each_by_number(
         [
             (files[step], values[step] * shares[strongest][which[step]]),
             (files[near], values[near] / max(len(through) - len(strongest), 1)),
@@ -81,118 +81,118 @@ def further(state: State, first: Together, siblings: Array) -> tuple[Scores, Sco
     return second, beside
 
 
-def imported(state: State, seed: int) -> Scores:
+def score_imported(state: PredictorState, seed: int) -> Scores:
     """Return the files that the seed imports.
 
     The most specific name counts most.
     """
     contents = state.contents
-    files, _, which = contents.modules.holders_of(contents.imports.keys_of(seed))
-    return strongest(files, 1.0 / np.bincount(which)[which])
+    files, _, which = contents.modules.find_holders_of_keys(contents.imports.get_keys(seed))
+    return max_by_number(files, 1.0 / np.bincount(which)[which])
 
 
-def importers(state: State, seed: int) -> Scores:
+def score_importers(state: PredictorState, seed: int) -> Scores:
     """Return the files that import the seed."""
     contents = state.contents
-    files, _, which = contents.imports.holders_of(contents.modules.keys_of(seed))
-    return strongest(files, 1.0 / np.log2(1 + np.bincount(which))[which])
+    files, _, which = contents.imports.find_holders_of_keys(contents.modules.get_keys(seed))
+    return max_by_number(files, 1.0 / np.log2(1 + np.bincount(which))[which])
 
 
-def defining(state: State, seed: int) -> Scores:
+def score_definers(state: PredictorState, seed: int) -> Scores:
     """Return the files that define what the seed uses.
 
     Rare names count more.
     """
     contents = state.contents
-    keys = contents.uses.keys_of(seed)
-    definers, users = contents.definitions.frequencies(keys), contents.uses.frequencies(keys)
-    kept = (definers > 0) & (definers <= DEFINED_ONCE)
+    keys = contents.uses.get_keys(seed)
+    definers, users = contents.definitions.get_frequencies(keys), contents.uses.get_frequencies(keys)
+    is_specific = (definers > 0) & (definers <= MAX_DEFINERS)
     weights = 1.0 / (np.maximum(definers, 1) * np.log2(2.0 + users))
-    return _held(contents.definitions, keys[kept], weights[kept])
+    return _sum_weights(contents.definitions, keys[is_specific], weights[is_specific])
 
 
-def using(state: State, seed: int) -> Scores:
+def score_users(state: PredictorState, seed: int) -> Scores:
     """Return the files that use what the seed defines.
 
     Names that are defined or used in many files are left out.
     """
     contents = state.contents
-    keys = contents.definitions.keys_of(seed)
-    definers, users = contents.definitions.frequencies(keys), contents.uses.frequencies(keys)
-    kept = (definers <= DEFINED_ONCE) & (users > 0) & (users <= USED_RARELY)
+    keys = contents.definitions.get_keys(seed)
+    definers, users = contents.definitions.get_frequencies(keys), contents.uses.get_frequencies(keys)
+    is_specific = (definers <= MAX_DEFINERS) & (users > 0) & (users <= MAX_USERS)
     weights = 1.0 / (np.maximum(definers, 1) * np.log2(2.0 + users))
-    return _held(contents.uses, keys[kept], weights[kept])
+    return _sum_weights(contents.uses, keys[is_specific], weights[is_specific])
 
 
-def _held(field: Field, keys: Array, weights: Array) -> Scores:
+def _sum_weights(field: FieldIndex, keys: Array, weights: Array) -> Scores:
     """Sum the weights of the keys that each file contains."""
     if not len(keys):
-        return nothing()
-    order = (-weights).argsort(kind="stable")[:MOST_LINKS]
-    files, _, which = field.holders_of(keys[order])
-    return summed(files, weights[order][which])
+        return create_empty_scores()
+    order = (-weights).argsort(kind="stable")[:MAX_LINKS]
+    files, _, which = field.find_holders_of_keys(keys[order])
+    return sum_by_number(files, weights[order][which])
 
 
-def lately(state: State, seed: int, author: int) -> tuple[Scores, Scores, Scores]:
+def score_recent_units(state: PredictorState, seed: int, author: int) -> tuple[Scores, Scores, Scores]:
     """Return three scores from the seed's newest units.
 
     The files touched with it lately, decayed by the seed's own units rather than the project's; the same in units
     of this author; and files of the units just before and after by the same author: the next step of a piece of
     work is often a commit of its own.
     """
-    units = state.messages.units_of_file(seed, NEWEST_OF_SEED)
+    units = state.messages.list_units_of_file(seed, MAX_SEED_UNITS)
     if not len(units):
-        return nothing(), nothing(), nothing()
-    files, sizes = state.messages.flattened(units)
-    fading = (LATELY ** np.arange(len(units))).repeat(sizes)
-    total = (1 - LATELY ** len(units)) / (1 - LATELY)
+        return create_empty_scores(), create_empty_scores(), create_empty_scores()
+    files, sizes = state.messages.flatten_files(units)
+    fading = (UNIT_DECAY ** np.arange(len(units))).repeat(sizes)
+    total = (1 - UNIT_DECAY ** len(units)) / (1 - UNIT_DECAY)
     said_by = np.log2(1.0 + sizes).repeat(sizes)
     authors = state.messages.author.view
     by = authors[units]
-    around, by_around = (units + STEPS).ravel(), np.tile(by, len(STEPS))
-    inside = (around >= 0) & (around < state.now)
+    around, by_around = (units + NEIGHBOUR_OFFSETS).ravel(), np.tile(by, len(NEIGHBOUR_OFFSETS))
+    inside = (around >= 0) & (around < state.unit_count)
     around = around[inside]
-    around = distinct(around[authors[around] == by_around[inside]])
-    around = around[~among(around, units[::-1])]
-    beside, around_sizes = state.messages.flattened(around)
+    around = sort_distinct(around[authors[around] == by_around[inside]])
+    around = around[~mask_members(around, units[::-1])]
+    beside, around_sizes = state.messages.flatten_files(around)
     share = 1.0 / (np.log2(1.0 + np.maximum(around_sizes, 1)) * (1.0 + len(units)))
     own = (by == author).repeat(sizes)
-    touched, by_author, around_it = summed_each(
+    touched_scores, author_scores, adjacent_scores = sum_each_by_number(
         [
             (files, fading / (said_by * (total + PRIOR))),
-            (files[own], 1.0 / said_by[own]) if author else nothing(),
+            (files[own], 1.0 / said_by[own]) if author else create_empty_scores(),
             (beside, share.repeat(around_sizes)),
         ]
     )
-    return touched, by_author, around_it
+    return touched_scores, author_scores, adjacent_scores
 
 
-def message_words(state: State, said: Saying) -> Scores:
+def score_message_words(state: PredictorState, word_units: WordUnits) -> Scores:
     """Return BM25 over all messages of a file's units as one document."""
     messages = state.messages
-    if not len(said.units):
-        return nothing()
-    files, sizes = messages.flattened(said.units)
-    ends = np.concatenate(([0], sizes.cumsum()))[said.sizes.cumsum()]  # by word, in `files`
+    if not len(word_units.units):
+        return create_empty_scores()
+    files, sizes = messages.flatten_files(word_units.units)
+    ends = np.concatenate(([0], sizes.cumsum()))[word_units.sizes.cumsum()]  # by word, in `files`
     shares = (1.0 / np.sqrt(np.maximum(sizes, 1))).repeat(sizes)
-    counts = np.bincount(state.places_of(files, ends), weights=shares)
+    counts = np.bincount(state.group_equal_files(files, ends), weights=shares)
     pairs = (counts != 0).nonzero()[0]
     counts, files = counts[pairs].astype("<f4"), files[pairs]
     until = pairs.searchsorted(ends)
     until[1:] -= until[:-1]
-    rarity = said.rarity.repeat(until)
+    rarity = word_units.rarity.repeat(until)
     changes = np.maximum(state.files.count.view.take(files), 1)
     norms = SATURATION * (1 - LENGTH_WEIGHT + (LENGTH_WEIGHT / MEAN_CHANGES) * changes)
-    return summed(files, rarity * counts * LARGEST_GAIN / (counts + norms))
+    return sum_by_number(files, rarity * counts * LARGEST_GAIN / (counts + norms))
 
 
-def voted(nearest: Nearest) -> tuple[Scores, Scores]:
+def score_votes(nearest: SimilarUnits) -> tuple[Scores, Scores]:
     """Return two votes of the nearest past units for their files.
 
     The first NEAREST vote with squared similarity, shared among a unit's files; all vote with plain similarity.
     """
-    few = nearest.first(NEAREST)
-    hard, soft = summed_each(
+    few = nearest.take_first(MAX_VOTERS)
+    hard, soft = sum_each_by_number(
         [
             (few.files, (few.similarity * few.similarity / few.roots)[few.which]),
             (nearest.files, (nearest.similarity / nearest.roots)[nearest.which]),
@@ -201,48 +201,48 @@ def voted(nearest: Nearest) -> tuple[Scores, Scores]:
     return hard, soft
 
 
-def voted_with_seeds(nearest: Nearest, seeds: tuple[int, ...]) -> Scores:
+def score_votes_with_seeds(nearest: SimilarUnits, seeds: tuple[int, ...]) -> Scores:
     """Return the plain votes of units that touched a seed."""
     touching = np.zeros(len(nearest.units), "?")
     for seed in seeds:
         touching[nearest.which[nearest.files == seed]] = True
-    kept = touching[nearest.which]
-    return summed(nearest.files[kept], (nearest.similarity / nearest.roots)[nearest.which[kept]])
+    is_touching = touching[nearest.which]
+    return sum_by_number(nearest.files[is_touching], (nearest.similarity / nearest.roots)[nearest.which[is_touching]])
 
 
-def of_author(state: State, author: int) -> Scores:
+def score_author_files(state: PredictorState, author: int) -> Scores:
     """Return what this author touched in their last units.
 
     The newest unit counts most.
     """
     if not author:
-        return nothing()
-    units = state.messages.units_of_author(author, NEWEST_OF_AUTHOR)
+        return create_empty_scores()
+    units = state.messages.list_units_of_author(author, MAX_AUTHOR_UNITS)
     if not len(units):
-        return nothing()
-    files, sizes = state.messages.flattened(units)
-    return summed(files, (1.0 / (1.0 + np.arange(len(units)))).repeat(sizes))
+        return create_empty_scores()
+    files, sizes = state.messages.flatten_files(units)
+    return sum_by_number(files, (1.0 / (1.0 + np.arange(len(units)))).repeat(sizes))
 
 
-def recent(state: State) -> Scores:
+def score_recent_files(state: PredictorState) -> Scores:
     """Return what anybody touched in the last units."""
-    files = state.messages.files_since(state.now - RECENT_UNITS)
-    once = distinct(files)
-    return once, 1.0 / np.log2(2.0 + state.now - state.files.last.view[once])
+    files = state.messages.list_files_since(state.unit_count - RECENT_UNITS)
+    once = sort_distinct(files)
+    return once, 1.0 / np.log2(2.0 + state.unit_count - state.files.last.view[once])
 
 
-def interesting(state: State) -> Scores:
+def score_session_interest(state: PredictorState) -> Scores:
     """Return the files of the session with their degree of interest."""
-    interest = state.session.interest()
+    interest = state.session.compute_interest()
     if not interest:
-        return nothing()
+        return create_empty_scores()
     return np.array(list(interest), "<i4"), np.array(list(interest.values()), "<f4")
 
 
-def opened_next(state: State, query: Query, now: int) -> Scores:
+def score_opened_next(state: PredictorState, query: PredictionQuery, now: int) -> Scores:
     """Return the files often opened after the newest seeds."""
-    rows = [state.session.followers(seed, now) for seed in query.seeds[-3:]]
+    rows = [state.session.compute_followers(seed, now) for seed in query.seeds[-3:]]
     if not any(rows):
-        return nothing()
+        return create_empty_scores()
     files = np.array([file for row in rows for file in row], "<i4")
-    return summed(files, np.array([value for row in rows for value in row.values()], "<f4"))
+    return sum_by_number(files, np.array([value for row in rows for value in row.values()], "<f4"))

@@ -17,8 +17,8 @@ from hunchd.domain.context import ExpectedFile
 from hunchd.prediction import evidence
 from hunchd.prediction.files import is_log_entry
 from hunchd.prediction.packed import Array
-from hunchd.prediction.query import Query
-from hunchd.prediction.state import State
+from hunchd.prediction.query import PredictionQuery
+from hunchd.prediction.state import PredictorState
 
 NEWEST = 20  # changes of the file at hand
 LATELY = 60  # changes of the project
@@ -29,27 +29,27 @@ FEWEST = 3  # changes of the file at hand for its own counts to be told
 MOST = 6  # files
 
 
-def expected(state: State, query: Query) -> tuple[ExpectedFile, ...]:
+def expected(state: PredictorState, query: PredictionQuery) -> tuple[ExpectedFile, ...]:
     """Return those of the hubs that are likely to change with the newest open file, the likeliest first."""
-    if not query.seeds or not state.now:
+    if not query.seeds or not state.unit_count:
         return ()
     seed = query.seeds[-1]
-    found = state.once(("expected", seed), partial(_expected, state, seed))
-    return tuple(one for one in found if state.files.numbers.get(one.path, -1) not in query.shown)
+    found = state.get_or_compute(("expected", seed), partial(_expected, state, seed))
+    return tuple(one for one in found if state.files.numbers.get(one.path, -1) not in query.visible_files)
 
 
-def _expected(state: State, seed: int) -> tuple[ExpectedFile, ...]:
-    units = state.messages.units_of_file(seed, NEWEST)
-    recent = np.arange(max(state.now - LATELY, 0), state.now)
+def _expected(state: PredictorState, seed: int) -> tuple[ExpectedFile, ...]:
+    units = state.messages.list_units_of_file(seed, NEWEST)
+    recent = np.arange(max(state.unit_count - LATELY, 0), state.unit_count)
     found = [*_files(state, seed, units, recent), *_entries(state, units, recent)]
     return tuple(sorted(found, key=lambda one: (-one.probability, one.path))[:MOST])
 
 
-def _files(state: State, seed: int, units: Array, recent: Array) -> Iterator[ExpectedFile]:
+def _files(state: PredictorState, seed: int, units: Array, recent: Array) -> Iterator[ExpectedFile]:
     with_it, of_all = _counted(state, units), _counted(state, recent)
-    first = evidence.together(state, seed)
+    first = evidence.load_cochange(state, seed)
     places = {file: place for place, file in enumerate(first.row["file"].tolist())}
-    hubs = state.hubs() & state.files.alive.view
+    hubs = state.mask_hubs() & state.files.alive.view
     hubs[seed] = False
     for file in hubs.nonzero()[0].tolist():
         place = places.get(file)
@@ -63,7 +63,7 @@ def _files(state: State, seed: int, units: Array, recent: Array) -> Iterator[Exp
         yield from _told(path, CAME_TRUE * sum(shares) / len(shares), (with_it[file], units), (of_all[file], recent))
 
 
-def _entries(state: State, units: Array, recent: Array) -> Iterator[ExpectedFile]:
+def _entries(state: PredictorState, units: Array, recent: Array) -> Iterator[ExpectedFile]:
     """Folders in which each change leaves an entry: its files are new each time, so that folders are counted."""
     here, lately = _folders_of(state, units), _folders_of(state, recent)
     for folder, path in _entry_folders(state, recent).items():
@@ -83,22 +83,22 @@ def _told(
     yield ExpectedFile(path, round(min(probability, 1.0), 4), int(times), len(units), own)
 
 
-def _counted(state: State, units: Array) -> Array:
+def _counted(state: PredictorState, units: Array) -> Array:
     """By file, how many of these units touched it."""
-    files, _ = state.messages.flattened(units)
+    files, _ = state.messages.flatten_files(units)
     counts: Array = np.bincount(files, minlength=len(state.files))
     return counts
 
 
-def _folders_of(state: State, units: Array) -> list[set[int]]:
+def _folders_of(state: PredictorState, units: Array) -> list[set[int]]:
     """By unit, the keys of the folders that it touched."""
     folders = state.files.folder.view
-    return [set(folders[state.messages.files_of(unit)].tolist()) for unit in units.tolist()]
+    return [set(folders[state.messages.get_files(unit)].tolist()) for unit in units.tolist()]
 
 
-def _entry_folders(state: State, recent: Array) -> dict[int, str]:
+def _entry_folders(state: PredictorState, recent: Array) -> dict[int, str]:
     """The folders of entries that recent units touched, by their key."""
-    files, _ = state.messages.flattened(recent)
+    files, _ = state.messages.flatten_files(recent)
     keys, paths = state.files.folder.view, state.files.paths
     entries = (file for file in np.unique(files).tolist() if is_log_entry(paths[file]))
     return {int(keys[file]): paths[file].rpartition("/")[0] for file in entries}

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from hunchd.prediction.candidates import Evidence
-from hunchd.prediction.evidence import Together
+from hunchd.prediction.candidates import QueryEvidence
+from hunchd.prediction.evidence import SeedCoChange
 from hunchd.prediction.files import CODE, DOCUMENT, GENERATED, TEST
-from hunchd.prediction.packed import Array, Scores, among
-from hunchd.prediction.state import State
+from hunchd.prediction.packed import Array, Scores, mask_members
+from hunchd.prediction.state import PredictorState
 
 FEATURES = (
     # changed together with the seeds
@@ -88,30 +88,30 @@ FEATURES = (
     "files_log",
     "nearest_similarity",
 )
-MANY = 4  # times as many scores as candidates: then a lookup by candidate is faster than spreading all scores
-INDEX = {name: index for index, name in enumerate(FEATURES)}
+SPREAD_LIMIT = 4  # times as many scores as candidates: then a lookup by candidate is faster than spreading all scores
+FEATURE_INDEX = {name: index for index, name in enumerate(FEATURES)}
 
 
-def measured(state: State, found: Evidence) -> Array:
+def compute_features(state: PredictorState, gathered: QueryEvidence) -> Array:
     """Return the feature matrix of the candidates, float32."""
-    files = found.files
+    files = gathered.files
     by_feature = np.zeros((len(FEATURES), len(files)), "<f4")
     if not len(files):
         return by_feature.T
-    spread = _Spread(len(state.files), files)
+    lookup = _ScoreLookup(len(state.files), files)
     columns: dict[str, Array | float] = {}
-    if found.together:
-        columns.update(_together(state, found, spread))
-        columns.update(_structure(state, found, spread))
-    columns.update(_text(state, found, spread))
-    columns.update(_habit(state, found, spread))
-    columns.update(_kind(state, found))
+    if gathered.together:
+        columns.update(_compute_cochange(state, gathered, lookup))
+        columns.update(_compute_structure(state, gathered, lookup))
+    columns.update(_compute_text(state, gathered, lookup))
+    columns.update(_compute_habit(state, gathered, lookup))
+    columns.update(_compute_kind(state, gathered))
     for name, values in columns.items():
-        by_feature[INDEX[name]] = values
+        by_feature[FEATURE_INDEX[name]] = values
     return by_feature.T
 
 
-class _Spread:
+class _ScoreLookup:
     """Lookup of sparse scores for the candidates.
 
     It spreads the scores through one dense scratch array, or by bisection if they are many and sorted.
@@ -124,44 +124,44 @@ class _Spread:
 
     def __call__(self, files: Array, values: Array) -> Array:
         self._scratch[files] = values
-        spread: Array = self._scratch[self._files]
+        values_by_candidate: Array = self._scratch[self._files]
         self._scratch[files] = 0.0
-        return spread
+        return values_by_candidate
 
-    def all(self, files: Array, values: list[Array]) -> Array:
+    def lookup_rows(self, files: Array, values: list[Array]) -> Array:
         """Return several values of the same files, one row for each value."""
-        held = np.zeros((len(values), len(files) + 1), "<f4")
-        held[:, 1:] = values
+        padded = np.zeros((len(values), len(files) + 1), "<f4")
+        padded[:, 1:] = values
         self._places[files] = np.arange(1, len(files) + 1)
-        spread: Array = held[:, self._places[self._files]]
+        rows: Array = padded[:, self._places[self._files]]
         self._places[files] = 0
-        return spread
+        return rows
 
-    def scores(self, scores: Scores | None) -> Array | float:
+    def lookup_scores(self, scores: Scores | None) -> Array | float:
         if scores is None or not len(scores[0]):
             return 0.0
         files, values = scores
-        if len(files) <= MANY * len(self._files):
+        if len(files) <= SPREAD_LIMIT * len(self._files):
             return self(files, values)
         at = files.searchsorted(self._files)
-        spread: Array = values.take(at, mode="clip") * (files.take(at, mode="clip") == self._files)
-        return spread
+        found_values: Array = values.take(at, mode="clip") * (files.take(at, mode="clip") == self._files)
+        return found_values
 
 
-def _together(state: State, found: Evidence, spread: _Spread) -> dict[str, Array | float]:
-    by_seed = [spread.all(first.row["file"], _one_seed(state, first)) for first in found.together]
+def _compute_cochange(state: PredictorState, gathered: QueryEvidence, lookup: _ScoreLookup) -> dict[str, Array | float]:
+    by_seed = [lookup.lookup_rows(first.row["file"], _compute_seed_features(state, first)) for first in gathered.together]
     total = sum(by_seed[1:], by_seed[0])
-    columns: dict[str, Array | float] = dict(zip(_OF_ONE_SEED, total / len(by_seed), strict=True))
-    columns["together_rank"] = _inverse_rank(total[0])
+    columns: dict[str, Array | float] = dict(zip(_SEED_FEATURES, total / len(by_seed), strict=True))
+    columns["together_rank"] = _compute_inverse_rank(total[0])
     columns["together_best"] = np.max([values[0] for values in by_seed], axis=0)
-    columns["second_step"] = spread.scores(found.sparse.get("second_step"))
-    columns["folders_together"] = _folders(state, found)
+    columns["second_step"] = lookup.lookup_scores(gathered.sparse.get("second_step"))
+    columns["folders_together"] = _compute_folder_cochange(state, gathered)
     for name in ("lately", "lately_author", "beside", "siblings"):
-        columns[name] = spread.scores(found.sparse.get(name))
+        columns[name] = lookup.lookup_scores(gathered.sparse.get(name))
     return columns
 
 
-_OF_ONE_SEED = (
+_SEED_FEATURES = (
     "together_long",
     "together_short",
     "together_confidence",
@@ -172,7 +172,7 @@ _OF_ONE_SEED = (
 )
 
 
-def _one_seed(state: State, first: Together) -> list[Array]:
+def _compute_seed_features(state: PredictorState, first: SeedCoChange) -> list[Array]:
     """Return the values of the seed's neighbours for each feature of _OF_ONE_SEED."""
     files, count = first.row["file"], first.row["count"].astype("<f4")
     changes = state.files.count.view
@@ -183,45 +183,45 @@ def _one_seed(state: State, first: Together) -> list[Array]:
         count / (own + 1.0),
         count / (theirs + 1.0),
         np.log1p(count),
-        1.0 / np.log2(2.0 + state.now - first.row["last"]),
-        np.log1p(count * state.now / (own * theirs)),
+        1.0 / np.log2(2.0 + state.unit_count - first.row["last"]),
+        np.log1p(count * state.unit_count / (own * theirs)),
     ]
 
 
-def _folders(state: State, found: Evidence) -> Array:
+def _compute_folder_cochange(state: PredictorState, gathered: QueryEvidence) -> Array:
     """Return the share of folder co-change in each candidate's folder."""
     numbers = state.folder_of.view
     scratch = np.zeros(len(state.folder_numbers), "<f4")
-    for seed in found.query.seeds:
-        row, long, _ = state.folders.neighbours(int(numbers[seed]), state.now)
+    for seed in gathered.query.seeds:
+        row, long, _ = state.folders.load_neighbours(int(numbers[seed]), state.unit_count)
         if len(row):
             scratch[row["file"]] += long / (long.sum() + 1.0)
-    shares: Array = scratch[numbers[found.files]] / max(len(found.query.seeds), 1)
+    shares: Array = scratch[numbers[gathered.files]] / max(len(gathered.query.seeds), 1)
     return shares
 
 
-def _structure(state: State, found: Evidence, spread: _Spread) -> dict[str, Array | float]:
-    table, files, folder_of = state.files, found.files, state.folder_of.view
-    newest = found.query.seeds[-1]
+def _compute_structure(state: PredictorState, gathered: QueryEvidence, lookup: _ScoreLookup) -> dict[str, Array | float]:
+    table, files, folder_of = state.files, gathered.files, state.folder_of.view
+    newest = gathered.query.seeds[-1]
     columns: dict[str, Array | float] = {
         "same_folder": (table.folder.view[files] == table.folder.view[newest]).astype("<f4"),
         "same_suffix": (table.suffix.view[files] == table.suffix.view[newest]).astype("<f4"),
-        "same_stem": _any_of(table.stem.view[files], table.stem.view[list(found.query.seeds)]),
-        "shared_prefix": state.folder_paths.in_common(int(folder_of[newest]), folder_of[files]),
-        "path_likeness": _path_likeness(state, newest, files),
-        "likeness": _mean([state.contents.likeness(seed, files) for seed in found.query.seeds[-3:]]),
+        "same_stem": _mask_any_of(table.stem.view[files], table.stem.view[list(gathered.query.seeds)]),
+        "shared_prefix": state.folder_paths.compute_common_prefix(int(folder_of[newest]), folder_of[files]),
+        "path_likeness": _compute_path_similarity(state, newest, files),
+        "likeness": _mean_columns([state.contents.compute_similarity(seed, files) for seed in gathered.query.seeds[-3:]]),
     }
     for name in ("imports", "importers", "defines", "uses"):
-        columns[name] = np.log1p(spread.scores(found.sparse.get(name)))
+        columns[name] = np.log1p(lookup.lookup_scores(gathered.sparse.get(name)))
     return columns
 
 
-def _mean(columns: list[Array]) -> Array:
+def _mean_columns(columns: list[Array]) -> Array:
     mean: Array = columns[0] if len(columns) == 1 else np.mean(columns, axis=0)
     return mean
 
 
-def _any_of(values: Array, few: Array) -> Array:
+def _mask_any_of(values: Array, few: Array) -> Array:
     """Return 1 where a value is among `few`."""
     hits = np.zeros(len(values), "<f4")
     for one in few.tolist():
@@ -229,69 +229,69 @@ def _any_of(values: Array, few: Array) -> Array:
     return hits
 
 
-def _path_likeness(state: State, seed: int, files: Array) -> Array:
+def _compute_path_similarity(state: PredictorState, seed: int, files: Array) -> Array:
     field = state.contents.paths
-    own = field.keys_of(seed)
-    keys, which = field.keys_of_each(files)
+    own = field.get_keys(seed)
+    keys, which = field.get_keys_of_files(files)
     sizes = np.bincount(which, minlength=len(files))
-    common = np.bincount(which, weights=_any_of(keys, own), minlength=len(files))
-    likeness: Array = common / np.maximum(len(own) + sizes - common, 1.0)
-    return likeness
+    common = np.bincount(which, weights=_mask_any_of(keys, own), minlength=len(files))
+    similarity: Array = common / np.maximum(len(own) + sizes - common, 1.0)
+    return similarity
 
 
-def _text(state: State, found: Evidence, spread: _Spread) -> dict[str, Array | float]:
-    query, files = found.query, found.files
-    if not query.keys and not query.mentioned:
+def _compute_text(state: PredictorState, gathered: QueryEvidence, lookup: _ScoreLookup) -> dict[str, Array | float]:
+    query, files = gathered.query, gathered.files
+    if not query.keys and not query.mentioned_files:
         return {}
     columns: dict[str, Array | float] = {"words": float(np.log1p(len(query.keys)))}
-    columns["mentioned"] = _any_of(files, np.array(query.mentioned, "<i4"))
-    columns["stem_in_text"] = among(state.files.stem.view[files], np.sort(np.array(query.keys, "<u4")))
+    columns["mentioned"] = _mask_any_of(files, np.array(query.mentioned_files, "<i4"))
+    columns["stem_in_text"] = mask_members(state.files.stem.view[files], np.sort(np.array(query.keys, "<u4")))
     for name, source in (("path_words", "paths"), ("content_words", "words"), ("name_words", "names")):
-        raw = spread.scores(found.sparse.get(source))
+        raw = lookup.lookup_scores(gathered.sparse.get(source))
         if isinstance(raw, np.ndarray):
-            columns[name] = _relative(raw)
-            if f"{name}_raw" in INDEX:
+            columns[name] = _normalise(raw)
+            if f"{name}_raw" in FEATURE_INDEX:
                 columns[f"{name}_raw"] = raw / max(len(query.keys), 1)
-    voted = spread.scores(found.sparse.get("voted"))
+    voted = lookup.lookup_scores(gathered.sparse.get("voted"))
     if isinstance(voted, np.ndarray):
-        columns["voted"], columns["voted_raw"] = _relative(voted), voted
-        columns["voted_rank"] = _inverse_rank(voted)
-        columns["nearest_similarity"] = float(found.nearest.similarity[0])
+        columns["voted"], columns["voted_raw"] = _normalise(voted), voted
+        columns["voted_rank"] = _compute_inverse_rank(voted)
+        columns["nearest_similarity"] = float(gathered.nearest.similarity[0])
     for name in ("voted_softly", "message_words"):
-        scores = spread.scores(found.sparse.get(name))
-        columns[name] = _relative(scores) if isinstance(scores, np.ndarray) else scores
+        scores = lookup.lookup_scores(gathered.sparse.get(name))
+        columns[name] = _normalise(scores) if isinstance(scores, np.ndarray) else scores
     for name in ("voted_with_seeds", "past_alike"):
-        columns[name] = spread.scores(found.sparse.get(name))
-    if found.topic is not None:
-        columns["pointed_at"] = pointed_at = found.topic.pointed_at(files)
-        columns["pointed_at_rank"] = _inverse_rank(pointed_at)
-        columns["with_leads"] = spread.scores(found.topic.with_leads)
-        columns["with_lead"] = spread.scores(found.topic.with_lead)
+        columns[name] = lookup.lookup_scores(gathered.sparse.get(name))
+    if gathered.topic is not None:
+        columns["pointed_at"] = pointed_at = gathered.topic.compute_strength(files)
+        columns["pointed_at_rank"] = _compute_inverse_rank(pointed_at)
+        columns["with_leads"] = lookup.lookup_scores(gathered.topic.with_leads)
+        columns["with_lead"] = lookup.lookup_scores(gathered.topic.with_lead)
     return columns
 
 
-def _habit(state: State, found: Evidence, spread: _Spread) -> dict[str, Array | float]:
-    table, files, now = state.files, found.files, state.now
-    long, short = table.faded(files, now)
+def _compute_habit(state: PredictorState, gathered: QueryEvidence, lookup: _ScoreLookup) -> dict[str, Array | float]:
+    table, files, now = state.files, gathered.files, state.unit_count
+    long, short = table.decayed_weights(files, now)
     last = table.last.view[files]
-    author = spread.scores(found.sparse.get("author"))
+    author = lookup.lookup_scores(gathered.sparse.get("author"))
     return {
         "recency": np.where(last >= 0, 1.0 / np.log2(2.0 + now - last), 0.0),
         "popularity_long": np.log1p(long),
         "popularity_short": np.log1p(short),
         "changes": np.log1p(table.count.view[files]),
-        "days": _days(state, last, found.now),
+        "days": _compute_days(state, last, gathered.now),
         "author": author,
         "author_last": (author >= 1.0).astype("<f4") if isinstance(author, np.ndarray) else 0.0,
-        "interest": np.log1p(spread.scores(found.sparse.get("interest"))),
-        "opened_next": spread.scores(found.sparse.get("opened_next")),
-        "traced": _traced(found),
+        "interest": np.log1p(lookup.lookup_scores(gathered.sparse.get("interest"))),
+        "opened_next": lookup.lookup_scores(gathered.sparse.get("opened_next")),
+        "traced": _compute_traced(gathered),
         "units_log": float(np.log1p(now)),
         "files_log": float(np.log1p(len(table))),
     }
 
 
-def _days(state: State, last: Array, now: int) -> Array:
+def _compute_days(state: PredictorState, last: Array, now: int) -> Array:
     at = state.messages.at.view
     if not len(at):
         return np.zeros(len(last), "<f4")
@@ -299,16 +299,16 @@ def _days(state: State, last: Array, now: int) -> Array:
     return np.where(last >= 0, 1.0 / np.log2(2.0 + days), 0.0)
 
 
-def _traced(found: Evidence) -> Array | float:
+def _compute_traced(gathered: QueryEvidence) -> Array | float:
     """Return 1 at the raise site, less for further frames."""
-    if not found.query.trace.files:
+    if not gathered.query.trace.files:
         return 0.0
-    places = {file: 1.0 / (1 + place) for place, file in enumerate(found.query.trace.files)}
-    return np.array([places.get(file, 0.0) for file in found.files.tolist()], "<f4")
+    places = {file: 1.0 / (1 + place) for place, file in enumerate(gathered.query.trace.files)}
+    return np.array([places.get(file, 0.0) for file in gathered.files.tolist()], "<f4")
 
 
-def _kind(state: State, found: Evidence) -> dict[str, Array | float]:
-    traits, files = state.files.traits.view, found.files
+def _compute_kind(state: PredictorState, gathered: QueryEvidence) -> dict[str, Array | float]:
+    traits, files = state.files.traits.view, gathered.files
     own = traits[files]
     columns: dict[str, Array | float] = {
         "is_test": (own & TEST) > 0,
@@ -316,18 +316,18 @@ def _kind(state: State, found: Evidence) -> dict[str, Array | float]:
         "is_generated": (own & GENERATED) > 0,
         "is_code": (own & CODE) > 0,
         "depth": state.files.depth.view[files],
-        "size": np.log1p(state.contents.words.lengths(files)),
-        "seeds": float(len(found.query.seeds)),
+        "size": np.log1p(state.contents.words.get_lengths(files)),
+        "seeds": float(len(gathered.query.seeds)),
     }
-    if found.query.seeds:
-        newest = found.query.seeds[-1]
+    if gathered.query.seeds:
+        newest = gathered.query.seeds[-1]
         columns["seed_is_test"] = float(bool(traits[newest] & TEST))
         columns["seed_is_code"] = float(bool(traits[newest] & CODE))
         columns["seed_changes"] = float(np.log1p(state.files.count.view[newest]))
     return columns
 
 
-def _relative(values: Array) -> Array:
+def _normalise(values: Array) -> Array:
     """Divide by the highest value: files compare within one query only.
 
     Words match more or less in general.
@@ -336,7 +336,7 @@ def _relative(values: Array) -> Array:
     return values / highest if highest > 0 else values
 
 
-def _inverse_rank(values: Array) -> Array:
+def _compute_inverse_rank(values: Array) -> Array:
     """Return 1, 1/2, 1/3 … by falling value.
 
     Files without a value get 0.

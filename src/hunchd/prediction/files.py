@@ -12,7 +12,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from hunchd.prediction import words
-from hunchd.prediction.packed import Array, Arrays, Column, Strings
+from hunchd.prediction.packed import Array, Arrays, GrowingColumn, PackedStrings
 
 LONG_HALF_LIFE = 2_000.0  # units of change: long-term activity
 SHORT_HALF_LIFE = 100.0  # units of change: current work
@@ -48,7 +48,7 @@ _IS_ENTRY = re.compile(_ENTRY, re.IGNORECASE)
 TEST, DOCUMENT, GENERATED, CODE, ALWAYS_HUB = 1, 2, 4, 8, 16
 
 
-def traits_of(path: str) -> int:
+def classify_path(path: str) -> int:
     """Return the traits of a file by its path, as bits."""
     return (
         (TEST if _TEST.search(path) else 0)
@@ -64,23 +64,23 @@ def is_log_entry(path: str) -> bool:
     return _IS_ENTRY.search(path) is not None
 
 
-def told_apart(paths: Iterable[str]) -> dict[str, str]:
+def disambiguate_names(paths: Iterable[str]) -> dict[str, str]:
     """Return the shortest unambiguous name of each path.
 
     It is the file's name with as few folders as needed.
     """
-    parts = dict.fromkeys(paths, 1)
+    part_counts = dict.fromkeys(paths, 1)
     while True:
-        called = {path: "/".join(path.split("/")[-many:]) for path, many in parts.items()}
-        times = Counter(called.values())
-        alike = [path for path, name in called.items() if times[name] > 1 and name != path]
-        if not alike:
-            return called
-        for path in alike:
-            parts[path] += 1
+        name_by_path = {path: "/".join(path.split("/")[-many:]) for path, many in part_counts.items()}
+        times = Counter(name_by_path.values())
+        ambiguous = [path for path, name in name_by_path.items() if times[name] > 1 and name != path]
+        if not ambiguous:
+            return name_by_path
+        for path in ambiguous:
+            part_counts[path] += 1
 
 
-class Files:
+class FileTable:
     """Columns by file number.
 
     Decayed values are as of the unit `last`; `faded` converts them to a later unit.
@@ -89,42 +89,42 @@ class Files:
     def __init__(self) -> None:
         self.paths: list[str] = []
         self.numbers: dict[str, int] = {}
-        self.alive = Column.of("?")
-        self.traits = Column.of("u1")
-        self.folder = Column.of("<u4")  # key of the folder's path
-        self.stem = Column.of("<u4")
-        self.suffix = Column.of("<u4")
-        self.depth = Column.of("u1")
-        self.last = Column.of("<i4", -1)  # unit that last changed it; -1: never seen changing
-        self.count = Column.of("<i4")
-        self.long = Column.of("<f4")
-        self.short = Column.of("<f4")
+        self.alive = GrowingColumn.create("?")
+        self.traits = GrowingColumn.create("u1")
+        self.folder = GrowingColumn.create("<u4")  # key of the folder's path
+        self.stem = GrowingColumn.create("<u4")
+        self.suffix = GrowingColumn.create("<u4")
+        self.depth = GrowingColumn.create("u1")
+        self.last = GrowingColumn.create("<i4", -1)  # unit that last changed it; -1: never seen changing
+        self.count = GrowingColumn.create("<i4")
+        self.long = GrowingColumn.create("<f4")
+        self.short = GrowingColumn.create("<f4")
 
     def __len__(self) -> int:
         return len(self.paths)
 
-    def number(self, path: str) -> int:
+    def assign_number(self, path: str) -> int:
         """Return the number of a path, assigning one if it is new."""
-        known = self.numbers.get(path)
-        if known is not None:
-            self.alive.view[known] = True
-            return known
+        existing = self.numbers.get(path)
+        if existing is not None:
+            self.alive.view[existing] = True
+            return existing
         number = len(self.paths)
         self.numbers[path] = number
         self.paths.append(path)
         for column in (self.alive, self.traits, self.folder, self.stem, self.suffix, self.depth):
-            column.reach(number + 1)
+            column.grow_to(number + 1)
         for history in (self.last, self.count, self.long, self.short):
-            history.reach(number + 1)
+            history.grow_to(number + 1)
         self.alive.view[number] = True
-        self._describe(number, path)
+        self._store_path_columns(number, path)
         return number
 
-    def rename(self, old: str, new: str) -> int:
+    def rename_file(self, old: str, new: str) -> int:
         """Rename a file, which keeps its number and its history."""
         number = self.numbers.pop(old, None)
         if number is None:
-            return self.number(new)
+            return self.assign_number(new)
         replaced = self.numbers.pop(new, None)
         if replaced is not None and replaced != number:
             self.alive.view[replaced] = False
@@ -132,10 +132,10 @@ class Files:
         self.numbers[new] = number
         self.paths[number] = new
         self.alive.view[number] = True
-        self._describe(number, new)
+        self._store_path_columns(number, new)
         return number
 
-    def remove(self, path: str) -> int | None:
+    def remove_file(self, path: str) -> int | None:
         """Exclude a file from predictions.
 
         Its history is kept in case it returns.
@@ -145,7 +145,7 @@ class Files:
             self.alive.view[number] = False
         return number
 
-    def touch(self, numbers: Array, unit: int, weight: float) -> None:
+    def record_change(self, numbers: Array, unit: int, weight: float) -> None:
         """Record that these files changed in `unit`."""
         elapsed = np.maximum(unit - self.last.view[numbers], 0)
         long, short = self.long.view, self.short.view
@@ -154,25 +154,25 @@ class Files:
         self.count.view[numbers] += 1
         self.last.view[numbers] = unit
 
-    def faded(self, numbers: Array, unit: int) -> tuple[Array, Array]:
+    def decayed_weights(self, numbers: Array, unit: int) -> tuple[Array, Array]:
         """Return the long-lived and short-lived weights of these files as of `unit`."""
-        since = self._since(numbers, unit)
+        since = self._negative_age(numbers, unit)
         return (
             self.long.view[numbers] * np.exp2(since / LONG_HALF_LIFE),
             self.short.view[numbers] * np.exp2(since / SHORT_HALF_LIFE),
         )
 
-    def faded_slowly(self, numbers: Array, unit: int) -> Array:
+    def decayed_long_weights(self, numbers: Array, unit: int) -> Array:
         """Return the long-lived weights of these files as of `unit`."""
-        faded: Array = self.long.view[numbers] * np.exp2(self._since(numbers, unit) / LONG_HALF_LIFE)
-        return faded
+        weights: Array = self.long.view[numbers] * np.exp2(self._negative_age(numbers, unit) / LONG_HALF_LIFE)
+        return weights
 
-    def _since(self, numbers: Array, unit: int) -> Array:
+    def _negative_age(self, numbers: Array, unit: int) -> Array:
         """Return the negative number of units since each file was last changed."""
         since: Array = np.minimum(self.last.view[numbers] - unit, 0)
         return since
 
-    def faded_of(self, number: int, unit: int) -> tuple[float, float]:
+    def decayed_weights_of_file(self, number: int, unit: int) -> tuple[float, float]:
         """Return the long-lived and short-lived weights of one file as of `unit`."""
         elapsed = max(unit - int(self.last.view[number]), 0)
         return (
@@ -180,39 +180,39 @@ class Files:
             float(self.short.view[number]) * 0.5 ** (elapsed / SHORT_HALF_LIFE),
         )
 
-    def known(self, paths: Iterable[str]) -> list[int]:
+    def find_numbers(self, paths: Iterable[str]) -> list[int]:
         """Return the distinct numbers of the known paths, in order."""
         numbers = (self.numbers.get(path) for path in paths)
         return list(dict.fromkeys(number for number in numbers if number is not None))
 
-    def _describe(self, number: int, path: str) -> None:
+    def _store_path_columns(self, number: int, path: str) -> None:
         folder, _, name = path.rpartition("/")
-        self.traits.view[number] = traits_of(path)
-        self.folder.view[number] = words.key(folder)
-        self.stem.view[number] = words.key(words.stem_of(path))
-        self.suffix.view[number] = words.key(name.rpartition(".")[2].lower() if "." in name else name)
+        self.traits.view[number] = classify_path(path)
+        self.folder.view[number] = words.hash_word(folder)
+        self.stem.view[number] = words.hash_word(words.extract_stem(path))
+        self.suffix.view[number] = words.hash_word(name.rpartition(".")[2].lower() if "." in name else name)
         self.depth.view[number] = min(path.count("/"), 255)
 
-    def arrays(self) -> Arrays:
-        strings = Strings()
+    def to_arrays(self) -> Arrays:
+        strings = PackedStrings()
         for path in self.paths:
             strings.append(path)
-        texts, offsets = strings.packed()
+        texts, offsets = strings.to_arrays()
         columns = {name: getattr(self, name).view for name in _COLUMNS}
         return {"paths": texts, "path_offsets": offsets, **columns}
 
     @classmethod
-    def from_arrays(cls, arrays: Arrays) -> Files:
+    def from_arrays(cls, arrays: Arrays) -> FileTable:
         files = cls()
-        strings = Strings(arrays["paths"].tobytes(), arrays["path_offsets"])
+        strings = PackedStrings(arrays["paths"].tobytes(), arrays["path_offsets"])
         files.paths = [strings[index] for index in range(len(strings))]
         files.numbers = {path: number for number, path in enumerate(files.paths) if path}
         for name in _COLUMNS:
-            setattr(files, name, Column(arrays[name], -1 if name == "last" else 0))
+            setattr(files, name, GrowingColumn(arrays[name], -1 if name == "last" else 0))
         return files
 
 
-class Folders:
+class FolderTable:
     """Table of the path parts of folders, as numbers.
 
     It serves vectorised prefix comparison.
@@ -221,17 +221,17 @@ class Folders:
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}  # by part of a path
         self._parts = np.full((0, 4), -1, "<i4")  # by folder
-        self._depth = Column.of("<i4")
+        self._depth = GrowingColumn.create("<i4")
 
-    def put(self, folder: int, path: str) -> None:
+    def set_path(self, folder: int, path: str) -> None:
         """Set the path of a folder number."""
         parts = path.split("/") if path else []
-        self._reach(folder + 1, len(parts))
+        self._grow(folder + 1, len(parts))
         self._parts[folder] = -1
         self._parts[folder, : len(parts)] = [self._numbers.setdefault(part, len(self._numbers)) for part in parts]
         self._depth.view[folder] = len(parts)
 
-    def in_common(self, folder: int, others: Array) -> Array:
+    def compute_common_prefix(self, folder: int, others: Array) -> Array:
         """Return the share of leading path parts in common.
 
         The root counts as one part.
@@ -243,13 +243,13 @@ class Folders:
         shares: Array = (common / (np.maximum(depth[others], own) + 1)).astype("<f4")
         return shares
 
-    def _reach(self, folders: int, parts: int) -> None:
-        held, width = self._parts.shape
-        if folders > held or parts > width:
-            grown = np.full((max(folders, held * 3 // 2 if folders > held else held), max(parts, width)), -1, "<i4")
-            grown[:held, :width] = self._parts
+    def _grow(self, folders: int, parts: int) -> None:
+        size, width = self._parts.shape
+        if folders > size or parts > width:
+            grown = np.full((max(folders, size * 3 // 2 if folders > size else size), max(parts, width)), -1, "<i4")
+            grown[:size, :width] = self._parts
             self._parts = grown
-        self._depth.reach(folders)
+        self._depth.grow_to(folders)
 
 
 _COLUMNS = ("alive", "traits", "folder", "stem", "suffix", "depth", "last", "count", "long", "short")

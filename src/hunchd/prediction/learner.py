@@ -13,22 +13,22 @@ import numpy as np
 
 from hunchd.domain.code import FileOutline
 from hunchd.domain.history import Unit
-from hunchd.domain.work import is_sweeping, is_work, plain_title
+from hunchd.domain.work import is_sweeping, is_work, strip_issue_numbers
 from hunchd.prediction import snapshot
 from hunchd.prediction.packed import Arrays
-from hunchd.prediction.pages import Reading
-from hunchd.prediction.state import State
+from hunchd.prediction.pages import BlameResult
+from hunchd.prediction.state import PredictorState
 
 # Co-changes by releases, bots and dependency updates say little about work: they count a quarter.
-WEIGHT_OF_CHORES = 0.25
-PACKED_FROM = 50_000  # pairs added for saved files, some 4 MB in each of a few indexes
+CHORE_WEIGHT = 0.25
+MIN_PACKED_PAIRS = 50_000  # pairs added for saved files, some 4 MB in each of a few indexes
 
 
 def _weight_of(unit: Unit) -> float:
     """How much the unit says about what changes together."""
     if is_sweeping(unit):
         return 0.0
-    return 1.0 if is_work(unit) else WEIGHT_OF_CHORES
+    return 1.0 if is_work(unit) else CHORE_WEIGHT
 
 
 class Learner:
@@ -38,114 +38,114 @@ class Learner:
     """
 
     def __init__(self) -> None:
-        self._state = State()
+        self._state = PredictorState()
 
     def __len__(self) -> int:
         """Return the number of units learned."""
-        return self._state.now
+        return self._state.unit_count
 
-    def knows(self, sha: str) -> bool:
+    def has_unit(self, sha: str) -> bool:
         """Return True if this unit was learned."""
-        return self._state.messages.find(sha) is not None
+        return self._state.messages.find_unit(sha) is not None
 
-    def newest(self) -> str | None:
+    def get_newest_id(self) -> str | None:
         """Return the id of the unit learned last."""
-        return self._state.messages.sha(len(self) - 1) if len(self) else None
+        return self._state.messages.get_unit_id(len(self) - 1) if len(self) else None
 
-    def shas(self) -> list[str]:
+    def list_unit_ids(self) -> list[str]:
         """Return the newest id of each unit learned, oldest first."""
-        return [self._state.messages.sha(unit) for unit in range(len(self))]
+        return [self._state.messages.get_unit_id(unit) for unit in range(len(self))]
 
-    def called(self, name: str) -> list[str]:
+    def find_files_by_name(self, name: str) -> list[str]:
         """Return the existing files with this name, in any folder."""
         files, ending = self.state.files, f"/{name}"
         return [path for number, path in enumerate(files.paths) if path.endswith(ending) and files.alive.view[number]]
 
-    def has(self, path: str) -> bool:
+    def has_file(self, path: str) -> bool:
         """Return True if this file is known and exists."""
         number = self._state.files.numbers.get(path)
         return number is not None and bool(self._state.files.alive.view[number])
 
-    def hubs(self) -> set[str]:
+    def list_hubs(self) -> set[str]:
         """Return files that nearly everything touches (change logs, lock files): never suggested."""
-        return {self._state.files.paths[int(number)] for number in np.flatnonzero(self._state.hubs())}
+        return {self._state.files.paths[int(number)] for number in np.flatnonzero(self._state.mask_hubs())}
 
     @property
-    def state(self) -> State:
+    def state(self) -> PredictorState:
         """State of the model, for baselines and training."""
         return self._state
 
-    def learn(self, unit: Unit) -> None:
+    def learn_unit(self, unit: Unit) -> None:
         """Learn one more unit.
 
         A unit already learned (or a rewritten form of it) is not learned twice, but gets its newest subject.
         """
-        known = self._state.messages.find(unit.sha)
-        if known is None:
-            self._state.learn(unit, plain_title(unit.subject), weight=_weight_of(unit))
-        elif self._state.messages.subjects[known] != unit.subject:
-            self._state.messages.subjects[known] = unit.subject
+        unit_number = self._state.messages.find_unit(unit.sha)
+        if unit_number is None:
+            self._state.learn_unit(unit, strip_issue_numbers(unit.subject), weight=_weight_of(unit))
+        elif self._state.messages.subjects[unit_number] != unit.subject:
+            self._state.messages.subjects[unit_number] = unit.subject
 
-    def place(self, outline: FileOutline) -> bool:
+    def update_content(self, outline: FileOutline) -> bool:
         """Update the content of a file; return False if nothing changed."""
-        return self._state.place(outline)
+        return self._state.update_content(outline)
 
-    def packing(self) -> Callable[[], Callable[[], None]] | None:
+    def prepare_packing(self) -> Callable[[], Callable[[], None]] | None:
         """Return compaction work for another thread, or None.
 
         None means that it is not worth it. The work drops the postings of earlier contents of files and packs the
         current ones. It returns a function that must be called in this thread before `packing` is called again.
         """
-        if not (works := self._state.contents.merging(PACKED_FROM)):
+        if not (merges := self._state.contents.prepare_merges(MIN_PACKED_PAIRS)):
             return None
 
-        def work() -> Callable[[], None]:
-            done = [one() for one in works]
+        def run_merges() -> Callable[[], None]:
+            installers = [one() for one in merges]
 
-            def take() -> None:
-                for one in done:
+            def install_results() -> None:
+                for one in installers:
                     one()
 
-            return take
+            return install_results
 
-        return work
+        return run_merges
 
-    def remove(self, path: str) -> None:
-        self._state.remove(path)
+    def remove_file(self, path: str) -> None:
+        self._state.remove_file(path)
 
-    def has_read(self, path: str) -> bool:
+    def has_authorship(self, path: str) -> bool:
         """Return True if line authorship is known and current.
 
         It is current as of the newest unit of the file.
         """
         file = self._state.files.numbers.get(path)
-        page = None if file is None else self._state.pages.of(file)
-        return page is not None and page.newest == self._newest_of(file)
+        page = None if file is None else self._state.pages.get_blame(file)
+        return page is not None and page.newest_unit == self._newest_unit_of(file)
 
-    def read(self, path: str, lines: Reading) -> None:
+    def set_authorship(self, path: str, lines: BlameResult) -> None:
         """Record the authorship and words of a known file's lines."""
         file = self._state.files.numbers.get(path)
         if file is not None:
-            self._state.pages.put(file, lines, self._state.messages.find, self._newest_of(file))
+            self._state.pages.set_blame(file, lines, self._state.messages.find_unit, self._newest_unit_of(file))
 
-    def _newest_of(self, file: int | None) -> int:
-        touching = [] if file is None else self._state.messages.units_of_file(file, 1).tolist()
+    def _newest_unit_of(self, file: int | None) -> int:
+        touching = [] if file is None else self._state.messages.list_units_of_file(file, 1).tolist()
         return touching[0] if touching else -1
 
-    def rewrite(self, old_sha: str, new_sha: str) -> None:
+    def rewrite_unit_id(self, old_sha: str, new_sha: str) -> None:
         """Replace the id of a unit.
 
         After a rebase, amend or filter it is the same work.
         """
-        unit = self._state.messages.find(old_sha)
+        unit = self._state.messages.find_unit(old_sha)
         if unit is not None:
-            self._state.messages.rename(unit, new_sha)
+            self._state.messages.rename_unit(unit, new_sha)
 
-    def arrays(self) -> Arrays:
+    def to_arrays(self) -> Arrays:
         """Return the arrays to save."""
-        return {f"state.{name}": array for name, array in self._state.arrays().items()}
+        return {f"state.{name}": array for name, array in self._state.to_arrays().items()}
 
     def save(self, path: Path) -> None:
         """Save everything in one file, atomically."""
         about: dict[str, Any] = {"units": len(self), "files": len(self._state.files)}
-        snapshot.write(path, self.arrays(), about)
+        snapshot.write_arrays(path, self.to_arrays(), about)

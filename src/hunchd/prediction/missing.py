@@ -10,8 +10,8 @@ from hunchd.domain.context import ExpectedFile, Focus, MissingFile, PredictedFil
 from hunchd.prediction import evidence
 from hunchd.prediction.expected import expected
 from hunchd.prediction.predictor import Predictor
-from hunchd.prediction.query import MOST_SEEDS, Query, query_of
-from hunchd.prediction.state import State
+from hunchd.prediction.query import MAX_SEEDS, PredictionQuery, build_query
+from hunchd.prediction.state import PredictorState
 
 # Logistic regression over halves of changes and whole ones, 1,908 questions of ten histories: how the predictor's
 # probability, the share of a changed file's past that the missing one was part of, and the size of the change speak
@@ -29,8 +29,8 @@ def missing_files(predictor: Predictor, changed: Sequence[str], focus: Focus, no
 
     `changed`: paths of the change, the newest last. `focus` says whose change it is and on which branch.
     """
-    asked = replace(focus, file=None, open_files=tuple(changed[-MOST_SEEDS:]))
-    query = query_of(asked, predictor.state)
+    asked = replace(focus, file=None, open_files=tuple(changed[-MAX_SEEDS:]))
+    query = build_query(asked, predictor.state)
     if not query.seeds:
         return ()
     files = predictor.predict(asked, now=now, k=LOOKED_AT).files
@@ -40,21 +40,21 @@ def missing_files(predictor: Predictor, changed: Sequence[str], focus: Focus, no
     return tuple(sorted(likely, key=lambda one: (-one.probability, one.path))[:MOST])
 
 
-def _predicted(state: State, query: Query, one: PredictedFile) -> MissingFile:
+def _predicted(state: PredictorState, query: PredictionQuery, one: PredictedFile) -> MissingFile:
     likely = min(max(one.confidence, 1e-3), 1 - 1e-3)
     score = INTERCEPT + OF_PROBABILITY * math.log(likely / (1 - likely)) + OF_SIZE * math.log(len(query.seeds))
     score += OF_SHARE * max(_share(state, seed, state.files.numbers[one.path]) for seed in query.seeds)
     return MissingFile(one.path, 1 / (1 + math.exp(-score)), one.reasons)
 
 
-def _share(state: State, seed: int, file: int) -> float:
+def _share(state: PredictorState, seed: int, file: int) -> float:
     """P(file | seed) of co-change."""
-    first = evidence.together(state, seed)
+    first = evidence.load_cochange(state, seed)
     place = (first.row["file"] == file).nonzero()[0]
     return float(first.shares[place[0]]) if len(place) else 0.0
 
 
-def _hubs(state: State, query: Query, changed: Sequence[str]) -> list[MissingFile]:
+def _hubs(state: PredictorState, query: PredictionQuery, changed: Sequence[str]) -> list[MissingFile]:
     """Lock files, change logs and folders of entries, by the changed file that they go with most often."""
     best: dict[str, tuple[ExpectedFile, str]] = {}
     for seed in query.seeds:

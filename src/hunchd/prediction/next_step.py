@@ -16,15 +16,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-MEMORY: Final = 12  # steps that a view may look back
-MOST_CONTEXTS: Final = 60_000  # of all views, 5 MB; then the oldest half is dropped
+MAX_RECENT_STEPS: Final = 12  # steps that a view may look back
+MAX_CONTEXTS: Final = 60_000  # of all views, 5 MB; then the oldest half is dropped
 # Recent behaviour predicts better than old.
 HALF_LIFE: Final = 400.0  # steps
-RATE: Final = 0.15  # learning rate of the weights of views
-SEEN: Final = (0.5, 1.5, 3.0, 6.0, 12.0)  # bucket bounds of the count of a context
+LEARNING_RATE: Final = 0.15  # learning rate of the weights of views
+COUNT_BUCKETS: Final = (0.5, 1.5, 3.0, 6.0, 12.0)  # bucket bounds of the count of a context
 # Initial weight of each view by bucket of its context's count: learned on synthetic streams
 # (benchmarks/workflows.py, seeds 0-3), rounded.
-AT_FIRST: Final[dict[str, tuple[float, ...]]] = {
+INITIAL_WEIGHTS: Final[dict[str, tuple[float, ...]]] = {
     "always": (0.5, 0.5, 0.7, 1.0, 1.0, 2.0),
     "hour": (0.1, 0.1, 0.2, 0.3, 0.2, 0.05),
     "last": (1.5, 2.2, 3.1, 3.0, 2.0, 4.0),
@@ -40,55 +40,55 @@ AT_FIRST: Final[dict[str, tuple[float, ...]]] = {
     "workflow": (1.0, 2.0, 2.8, 3.2, 2.7, 2.0),
     "begin": (0.3, 0.4, 0.8, 1.0, 1.0, 1.0),
 }
-PRIOR: Final = 2.0  # pseudo-count of a workflow's next step before it was seen
-LEAST: Final = 1e-4  # lower bound of a probability
+WORKFLOW_PRIOR: Final = 2.0  # pseudo-count of a workflow's next step before it was seen
+MIN_PROBABILITY: Final = 1e-4  # lower bound of a probability
 # Below this a step is not informative: what follows it is what follows in general.
-INFORMATION: Final = 0.35  # nats, plus a penalty for rarely seen steps
+MIN_INFORMATION: Final = 0.35  # nats, plus a penalty for rarely seen steps
 
 Context = tuple[object, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class StepContext:
     """Context of a step besides the steps before it."""
 
     branch: str = ""  # its kind: "release/*"
     hour: int = -1
     weekday: int = -1
-    touched: str = ""  # the kind of the file saved last
+    saved_file_kind: str = ""  # the kind of the file saved last
 
 
 @dataclass(frozen=True, slots=True)
-class Expected:
+class PredictedStep:
     """Predicted step with its probability and supporting counts."""
 
     step: str
     probability: float
-    because: str  # view that contributes most
-    seen: float = 0.0  # how often that view had this context
-    followed: float = 0.0  # how often this step followed in it
+    view: str  # view that contributes most
+    context_count: float = 0.0  # how often that view had this context
+    step_count: float = 0.0  # how often this step followed in it
 
 
 @dataclass(slots=True)
-class _Row:
+class _ContextCounts:
     """Decayed counts of what followed in one context."""
 
     counts: dict[int, float] = field(default_factory=dict)
     total: float = 0.0
-    touched: int = 0  # number of the step of the last change
+    last_step: int = 0  # number of the step of the last change
 
-    def add(self, symbol: int, now: int) -> None:
-        if now > self.touched and self.total:
-            fade = 0.5 ** ((now - self.touched) / HALF_LIFE)
+    def add_symbol(self, symbol: int, now: int) -> None:
+        if now > self.last_step and self.total:
+            fade = 0.5 ** ((now - self.last_step) / HALF_LIFE)
             self.total *= fade
-            for known in self.counts:
-                self.counts[known] *= fade
-        self.touched = now
+            for other_symbol in self.counts:
+                self.counts[other_symbol] *= fade
+        self.last_step = now
         self.counts[symbol] = self.counts.get(symbol, 0.0) + 1.0
         self.total += 1.0
 
 
-class NextStep:
+class NextStepPredictor:
     """Online predictor of steps: learns by `note`, predicts by `expected`.
 
     Steps are strings.
@@ -97,81 +97,81 @@ class NextStep:
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
         self._names: list[str] = []
-        self._rows: dict[Context, _Row] = {}
-        self._recent: deque[tuple[int, bool]] = deque(maxlen=MEMORY)
-        self._paths: list[tuple[int, ...]] = []  # the steps of known workflows
-        self._believed: dict[tuple[str, int], float] = {}
+        self._counts_by_context: dict[Context, _ContextCounts] = {}
+        self._recent: deque[tuple[int, bool]] = deque(maxlen=MAX_RECENT_STEPS)
+        self._workflows: list[tuple[int, ...]] = []  # the steps of known workflows
+        self._view_weights: dict[tuple[str, int], float] = {}
         self._information: dict[int, float] = {}
-        self._steps = 0
+        self._step_count = 0
 
     def __len__(self) -> int:
-        return self._steps
+        return self._step_count
 
-    def knows(self, workflows: Iterable[Sequence[str]]) -> None:
+    def set_workflows(self, workflows: Iterable[Sequence[str]]) -> None:
         """Set the workflows whose positions are used as context."""
-        self._paths = [tuple(map(self._number, steps)) for steps in workflows]
+        self._workflows = [tuple(map(self._intern_step, steps)) for steps in workflows]
 
-    def pause(self) -> None:
+    def clear_recent(self) -> None:
         """Clear the recent steps: something unrelated begins."""
         self._recent.clear()
 
-    def note(self, step: str, *, failed: bool = False, moment: Moment | None = None) -> None:
+    def learn_step(self, step: str, *, failed: bool = False, step_context: StepContext | None = None) -> None:
         """Learn that a step was done."""
-        moment = moment or Moment()
-        symbol = self._number(step)
-        views = list(self._views(moment))
-        self._judge(views, symbol)
-        self._steps += 1
+        step_context = step_context or StepContext()
+        symbol = self._intern_step(step)
+        views = list(self._iterate_contexts(step_context))
+        self._update_weights(views, symbol)
+        self._step_count += 1
         for _, context in views:
-            row = self._rows.get(context)
+            row = self._counts_by_context.get(context)
             if row is None:
-                row = self._rows[context] = self._row(context) or _Row(touched=self._steps)
-            row.add(symbol, self._steps)
-        if self._steps % 50 == 0:
-            self._weigh()
-        if len(self._rows) > MOST_CONTEXTS:
-            oldest = sorted(self._rows, key=lambda context: self._rows[context].touched)
-            for context in oldest[: MOST_CONTEXTS // 2]:
-                del self._rows[context]
+                row = self._counts_by_context[context] = self._get_counts(context) or _ContextCounts(last_step=self._step_count)
+            row.add_symbol(symbol, self._step_count)
+        if self._step_count % 50 == 0:
+            self._update_information()
+        if len(self._counts_by_context) > MAX_CONTEXTS:
+            oldest = sorted(self._counts_by_context, key=lambda context: self._counts_by_context[context].last_step)
+            for context in oldest[: MAX_CONTEXTS // 2]:
+                del self._counts_by_context[context]
         self._recent.append((symbol, failed))
 
-    def expected(self, k: int = 3, *, moment: Moment | None = None) -> list[Expected]:
+    def predict_steps(self, k: int = 3, *, step_context: StepContext | None = None) -> list[PredictedStep]:
         """Return the `k` most probable next steps, best first."""
-        mixed: dict[int, float] = {}
-        loudest: dict[int, tuple[float, str, _Row]] = {}
-        views = [(name, row) for name, context in self._views(moment or Moment()) if (row := self._row(context))]
-        weights = self._weights(views)
+        probability_by_symbol: dict[int, float] = {}
+        best_view: dict[int, tuple[float, str, _ContextCounts]] = {}
+        views = [(name, row) for name, context in self._iterate_contexts(step_context or StepContext()) if (row := self._get_counts(context))]
+        weights = self._normalised_weights(views)
         for (name, row), weight in zip(views, weights, strict=True):
-            for symbol, probability in _told(row):
+            for symbol, probability in _iterate_probabilities(row):
                 part = weight * probability
-                mixed[symbol] = mixed.get(symbol, 0.0) + part
-                if part > loudest.get(symbol, (0.0,))[0]:
-                    loudest[symbol] = (part, name, row)
-        best = sorted(mixed.items(), key=lambda one: (-one[1], self._names[one[0]]))[:k]
+                probability_by_symbol[symbol] = probability_by_symbol.get(symbol, 0.0) + part
+                if part > best_view.get(symbol, (0.0,))[0]:
+                    best_view[symbol] = (part, name, row)
+        best = sorted(probability_by_symbol.items(), key=lambda one: (-one[1], self._names[one[0]]))[:k]
         return [
-            Expected(
+            PredictedStep(
                 self._names[symbol],
                 min(probability, 1.0),
-                loudest[symbol][1],
-                loudest[symbol][2].total,
-                loudest[symbol][2].counts.get(symbol, 0.0),
+                best_view[symbol][1],
+                best_view[symbol][2].total,
+                best_view[symbol][2].counts.get(symbol, 0.0),
             )
             for symbol, probability in best
         ]
 
-    def _views(self, moment: Moment) -> Iterator[tuple[str, Context]]:
+    def _iterate_contexts(self, step_context: StepContext) -> Iterator[tuple[str, Context]]:
         """Yield the current context of each view, the most general first."""
         recent = list(self._recent)
         last = [symbol for symbol, _ in recent]
         yield "always", ("always",)
-        if moment.hour >= 0:
-            yield "hour", ("hour", moment.hour // 2, moment.weekday >= 5)
-        if moment.branch:
-            yield "branch", ("branch", moment.branch, *last[-1:])
-        if moment.touched:
-            yield "files", ("files", moment.touched, *last[-1:])
+        if step_context.hour >= 0:
+            yield "hour", ("hour", step_context.hour // 2, step_context.weekday >= 5)
+        if step_context.branch:
+            yield "branch", ("branch", step_context.branch, *last[-1:])
+        if step_context.saved_file_kind:
+            yield "files", ("files", step_context.saved_file_kind, *last[-1:])
         if not last:
-            yield "begin", ("begin", moment.hour // 3, moment.weekday)
+            yield "begin", ("begin", step_context.hour // 3, step_context.weekday)
             return
         yield "last", ("last", last[-1], recent[-1][1])
         for size in (2, 3):
@@ -180,92 +180,92 @@ class NextStep:
         for back in (2, 3):
             if len(last) >= back:
                 yield f"{back} back", (f"{back} back", last[-back])
-        telling = [symbol for symbol in last if self._information.get(symbol, 1.0) > 0.0]
-        if telling:
-            yield "telling", ("telling", telling[-1], len(last) - 1 - _rindex(last, telling[-1]))
-            yield "telling 2", ("telling 2", *telling[-2:])
-            yield "telling 3", ("telling 3", *telling[-3:])
-        if (place := self._place(last)) is not None:
+        informative = [symbol for symbol in last if self._information.get(symbol, 1.0) > 0.0]
+        if informative:
+            yield "telling", ("telling", informative[-1], len(last) - 1 - _find_last_index(last, informative[-1]))
+            yield "telling 2", ("telling 2", *informative[-2:])
+            yield "telling 3", ("telling 3", *informative[-3:])
+        if (place := self._locate_in_workflow(last)) is not None:
             yield "workflow", ("workflow", *place)
 
-    def _row(self, context: Context) -> _Row | None:
+    def _get_counts(self, context: Context) -> _ContextCounts | None:
         """Return the counts of a context.
 
         An unseen position in a workflow predicts the workflow's next step.
         """
-        row = self._rows.get(context)
+        row = self._counts_by_context.get(context)
         if row is None and context[0] == "workflow":
             _, path, position, _ = context
             if isinstance(path, tuple) and isinstance(position, int) and position + 1 < len(path):
-                return _Row({path[position + 1]: PRIOR}, PRIOR, self._steps)
+                return _ContextCounts({path[position + 1]: WORKFLOW_PRIOR}, WORKFLOW_PRIOR, self._step_count)
         return row
 
-    def _place(self, last: Sequence[int]) -> tuple[tuple[int, ...], int, int] | None:
+    def _locate_in_workflow(self, last: Sequence[int]) -> tuple[tuple[int, ...], int, int] | None:
         """Return the position in the workflow that most recent steps belong to.
 
         The result is (workflow, index of its last step done, number of its steps done, at most 3).
         """
         best: tuple[float, tuple[int, ...], int, int] | None = None
-        for path in self._paths:
-            position, done, end = len(path) - 1, 0, -1
+        for path in self._workflows:
+            position, matched_steps, end = len(path) - 1, 0, -1
             # Backwards, so that the latest run counts instead of an earlier one.
             for start in range(len(path) - 1, -1, -1):
-                found = _matched(path[: start + 1], last)
-                if found is not None and found[0] > done:
-                    done, end, position = found[0], found[1], start
-            if done:
-                score = done - 0.4 * (len(last) - 1 - end)
+                match = _match_workflow(path[: start + 1], last)
+                if match is not None and match[0] > matched_steps:
+                    matched_steps, end, position = match[0], match[1], start
+            if matched_steps:
+                score = matched_steps - 0.4 * (len(last) - 1 - end)
                 if best is None or score > best[0]:
-                    best = (score, path, position, min(done, 3))
+                    best = (score, path, position, min(matched_steps, 3))
         return None if best is None or best[0] <= 0 else best[1:]
 
-    def _weights(self, views: Sequence[tuple[str, _Row]]) -> list[float]:
-        raw = [self._belief(name, row) for name, row in views]
+    def _normalised_weights(self, views: Sequence[tuple[str, _ContextCounts]]) -> list[float]:
+        raw = [self._get_weight(name, row) for name, row in views]
         total = sum(raw)
         return [one / total for one in raw] if total else []
 
-    def _judge(self, views: Sequence[tuple[str, Context]], symbol: int) -> None:
+    def _update_weights(self, views: Sequence[tuple[str, Context]], symbol: int) -> None:
         """Increase the weight of views that had predicted this step."""
-        known = [(name, row) for name, context in views if (row := self._row(context))]
-        if not known:
+        known_views = [(name, row) for name, context in views if (row := self._get_counts(context))]
+        if not known_views:
             return
-        weights = self._weights(known)
-        told = [max(row.counts.get(symbol, 0.0) / (row.total + _escape(row)), LEAST) for _, row in known]
-        mixed = sum(weight * probability for weight, probability in zip(weights, told, strict=True))
-        for (name, row), probability in zip(known, told, strict=True):
+        weights = self._normalised_weights(known_views)
+        probabilities = [max(row.counts.get(symbol, 0.0) / (row.total + _compute_escape(row)), MIN_PROBABILITY) for _, row in known_views]
+        mixed = sum(weight * probability for weight, probability in zip(weights, probabilities, strict=True))
+        for (name, row), probability in zip(known_views, probabilities, strict=True):
             # Exponentiated gradient of the logarithmic score.
-            step = self._belief(name, row) * math.exp(RATE * (probability / mixed - 1.0) / len(known) ** 0.5)
-            self._believed[name, _bucket(row.total)] = min(max(step, 0.01), 100.0)
+            step = self._get_weight(name, row) * math.exp(LEARNING_RATE * (probability / mixed - 1.0) / len(known_views) ** 0.5)
+            self._view_weights[name, _find_bucket(row.total)] = min(max(step, 0.01), 100.0)
 
-    def _belief(self, name: str, row: _Row) -> float:
-        bucket = _bucket(row.total)
-        return self._believed.get((name, bucket), AT_FIRST[name][bucket])
+    def _get_weight(self, name: str, row: _ContextCounts) -> float:
+        bucket = _find_bucket(row.total)
+        return self._view_weights.get((name, bucket), INITIAL_WEIGHTS[name][bucket])
 
-    def _weigh(self) -> None:
+    def _update_information(self) -> None:
         """Measure how informative each step is about the next.
 
         The measure is the divergence of what follows it from what follows in general.
         """
-        always = self._rows.get(("always",))
-        if always is None:
+        overall_counts = self._counts_by_context.get(("always",))
+        if overall_counts is None:
             return
         for symbol in range(len(self._names)):
             following = Counter[int]()
             for failed in (False, True):
-                if (row := self._rows.get(("last", symbol, failed))) is not None:
+                if (row := self._counts_by_context.get(("last", symbol, failed))) is not None:
                     following.update(row.counts)
-            seen = sum(following.values())
-            if seen < 4:
+            following_count = sum(following.values())
+            if following_count < 4:
                 continue
             divergence = sum(
-                count / seen * math.log((count / seen) / max(always.counts.get(after, 0.5) / always.total, 1e-6))
+                count / following_count * math.log((count / following_count) / max(overall_counts.counts.get(after, 0.5) / overall_counts.total, 1e-6))
                 for after, count in following.items()
             )
             # Bias of the estimate for few successors: about (distinct successors - 1) / 2n nats.
-            chance = (len(following) - 1) / (2 * seen) + INFORMATION
+            chance = (len(following) - 1) / (2 * following_count) + MIN_INFORMATION
             self._information[symbol] = divergence - chance
 
-    def _number(self, step: str) -> int:
+    def _intern_step(self, step: str) -> int:
         number = self._numbers.get(step)
         if number is None:
             number = self._numbers[step] = len(self._names)
@@ -273,30 +273,30 @@ class NextStep:
         return number
 
 
-def _matched(path: Sequence[int], last: Sequence[int]) -> tuple[int, int] | None:
+def _match_workflow(path: Sequence[int], last: Sequence[int]) -> tuple[int, int] | None:
     """Return how many steps of `path` were done, and where.
 
     They were done in order up to the last. Few other steps may lie in between. None if the last one was not done.
     """
-    position, done, end = len(last) - 1, 0, -1
+    position, matched_steps, end = len(last) - 1, 0, -1
     for symbol in reversed(path):
-        limit = max(position - (MEMORY if done == 0 else 4), -1)
-        found = next((at for at in range(position, limit, -1) if last[at] == symbol), None)
-        if found is None:
-            if done == 0:
+        limit = max(position - (MAX_RECENT_STEPS if matched_steps == 0 else 4), -1)
+        position_found = next((at for at in range(position, limit, -1) if last[at] == symbol), None)
+        if position_found is None:
+            if matched_steps == 0:
                 return None
             continue
-        end = max(end, found)
-        position, done = found - 1, done + 1
-    return done, end
+        end = max(end, position_found)
+        position, matched_steps = position_found - 1, matched_steps + 1
+    return matched_steps, end
 
 
-def _told(row: _Row) -> Iterator[tuple[int, float]]:
-    whole = row.total + _escape(row)
-    return ((symbol, count / whole) for symbol, count in row.counts.items())
+def _iterate_probabilities(row: _ContextCounts) -> Iterator[tuple[int, float]]:
+    total = row.total + _compute_escape(row)
+    return ((symbol, count / total) for symbol, count in row.counts.items())
 
 
-def _escape(row: _Row) -> float:
+def _compute_escape(row: _ContextCounts) -> float:
     """Return the weight of unseen steps.
 
     It grows with how often something new was seen (Witten and Bell).
@@ -304,9 +304,9 @@ def _escape(row: _Row) -> float:
     return float(len(row.counts)) * 0.5
 
 
-def _bucket(total: float) -> int:
-    return sum(total > bound for bound in SEEN)
+def _find_bucket(total: float) -> int:
+    return sum(total > bound for bound in COUNT_BUCKETS)
 
 
-def _rindex(symbols: Sequence[int], wanted: int) -> int:
-    return len(symbols) - 1 - list(reversed(symbols)).index(wanted)
+def _find_last_index(symbols: Sequence[int], symbol: int) -> int:
+    return len(symbols) - 1 - list(reversed(symbols)).index(symbol)

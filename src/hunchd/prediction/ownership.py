@@ -9,43 +9,43 @@ from __future__ import annotations
 
 import numpy as np
 
-from hunchd.prediction.packed import Array, Arrays, Rows, concatenated
+from hunchd.prediction.packed import Array, Arrays, PackedRows, concatenate_arrays
 
-MOST_OWNERS = 64  # units kept for one file
+MAX_OWNERS = 64  # units kept for one file
 
-OWNED = np.dtype([("unit", "<i4"), ("lines", "<f4")])
+OWNER_DTYPE = np.dtype([("unit", "<i4"), ("lines", "<f4")])
 
 
-class Ownership:
+class LineOwnership:
     """Rows of (unit, surviving lines) by file number."""
 
-    def __init__(self, rows: Rows | None = None) -> None:
-        self.rows = Rows.of(OWNED) if rows is None else rows
+    def __init__(self, rows: PackedRows | None = None) -> None:
+        self.rows = PackedRows.create(OWNER_DTYPE) if rows is None else rows
 
-    def learn(self, file: int, unit: int, added: int, deleted: int) -> None:
+    def record_change(self, file: int, unit: int, added_lines: int, deleted_lines: int) -> None:
         """Record that `unit` added and deleted this many lines of a file."""
-        if not added and not deleted:  # not counted
+        if not added_lines and not deleted_lines:  # not counted
             return
         row = self.rows[file].copy()
         total = float(row["lines"].sum())
         if total > 0:
-            row["lines"] *= max(1.0 - deleted / total, 0.0)
-        if added:
-            own = np.array([(unit, added)], OWNED)
-            row = concatenated([row, own])
-        if len(row) > MOST_OWNERS:
-            row = row[np.sort(np.argpartition(-row["lines"], MOST_OWNERS)[:MOST_OWNERS])]
+            row["lines"] *= max(1.0 - deleted_lines / total, 0.0)
+        if added_lines:
+            own = np.array([(unit, added_lines)], OWNER_DTYPE)
+            row = concatenate_arrays([row, own])
+        if len(row) > MAX_OWNERS:
+            row = row[np.sort(np.argpartition(-row["lines"], MAX_OWNERS)[:MAX_OWNERS])]
         self.rows[file] = row
 
-    def shares(self, file: int) -> tuple[Array, Array]:
+    def compute_shares(self, file: int) -> tuple[Array, Array]:
         """Return the units that own lines of a file, with shares."""
         row = self.rows[file]
         return row["unit"], row["lines"] / max(float(row["lines"].sum()), 1.0)
 
-    def arrays(self) -> Arrays:
-        rows, offsets = self.rows.packed()
+    def to_arrays(self) -> Arrays:
+        rows, offsets = self.rows.to_arrays()
         return {"rows": rows, "offsets": offsets}
 
     @classmethod
-    def from_arrays(cls, arrays: Arrays) -> Ownership:
-        return cls(Rows(arrays["rows"], arrays["offsets"]))
+    def from_arrays(cls, arrays: Arrays) -> LineOwnership:
+        return cls(PackedRows(arrays["rows"], arrays["offsets"]))

@@ -16,13 +16,13 @@ Arrays = dict[str, Array]
 Scores = tuple[Array, Array]  # numbers (of files, of units), once each, and a value for each
 
 FIRST_CAPACITY = 16
-SPARSE, FEW = 24, 2_000  # if the largest number exceeds SPARSE times the count plus FEW, sorting beats counting
+COUNTING_FACTOR, COUNTING_OFFSET = 24, 2_000  # if the largest number exceeds SPARSE times the count plus FEW, sorting beats counting
 
-LONG_TO_SELECT = 8  # values
-LONG_STRETCH = 300  # numbers: longer ranges are faster copied as slices than element by element
+MIN_STRETCH = 8  # values
+MIN_SLICE_LENGTH = 300  # numbers: longer ranges are faster copied as slices than element by element
 
 
-def spans(starts: Array, sizes: Array) -> Array:
+def expand_ranges(starts: Array, sizes: Array) -> Array:
     """Return the indexes start, start + 1, … of several ranges, concatenated."""
     ends = sizes.cumsum()
     indexes: Array = (starts - ends + sizes).repeat(sizes)
@@ -30,27 +30,27 @@ def spans(starts: Array, sizes: Array) -> Array:
     return indexes
 
 
-def stretches(starts: Array, sizes: Array, *arrays: Array) -> list[Array]:
+def take_ranges(starts: Array, sizes: Array, *arrays: Array) -> list[Array]:
     """Return several ranges of each array, concatenated."""
     total = int(sizes.sum())
     if not total:
         return [array[:0] for array in arrays]
-    if total >= LONG_STRETCH * len(starts):
+    if total >= MIN_SLICE_LENGTH * len(starts):
         slices = [slice(start, start + size) for start, size in zip(starts.tolist(), sizes.tolist(), strict=True)]
         return [np.concatenate([array[:0], *(array[one] for one in slices)]) for array in arrays]
-    every = spans(starts, sizes)
-    return [array.take(every) for array in arrays]
+    indexes = expand_ranges(starts, sizes)
+    return [array.take(indexes) for array in arrays]
 
 
-def concatenated(arrays: list[Array]) -> Array:
+def concatenate_arrays(arrays: list[Array]) -> Array:
     """Concatenate arrays of one type, also structured ones."""
     dtype = arrays[0].dtype
     if dtype.names is None:
         return np.concatenate(arrays)
-    return np.concatenate([raw(array) for array in arrays]).view(dtype)
+    return np.concatenate([view_as_bytes(array) for array in arrays]).view(dtype)
 
 
-def raw(records: Array) -> Array:
+def view_as_bytes(records: Array) -> Array:
     """View records as bytes.
 
     Numpy copies structured types field by field, which is slower.
@@ -58,119 +58,119 @@ def raw(records: Array) -> Array:
     return records.view(np.dtype((np.void, records.dtype.itemsize)))
 
 
-def summed(numbers: Array, values: Array) -> Scores:
+def sum_by_number(numbers: Array, values: Array) -> Scores:
     """Add up the values of equal numbers.
 
     The numbers are returned distinct and ascending.
     """
     if not len(numbers):
-        return nothing()
-    if _near(numbers):
-        return sparse(np.bincount(numbers, weights=values))
-    once, order, starts = _grouped(numbers)
+        return create_empty_scores()
+    if _prefers_counting(numbers):
+        return select_nonzero(np.bincount(numbers, weights=values))
+    once, order, starts = _group_numbers(numbers)
     return once, np.add.reduceat(values.take(order), starts).astype("<f4", copy=False)
 
 
-def summed_each(parts: Sequence[Scores]) -> list[Scores]:
+def sum_each_by_number(parts: Sequence[Scores]) -> list[Scores]:
     """Apply `summed` to several parts with values of one type.
 
     Parts that have to be sorted are sorted together.
     """
-    far = [place for place, (numbers, _) in enumerate(parts) if len(numbers) and not _near(numbers)]
-    if len(far) < 2:
-        return [summed(*part) for part in parts]
-    step = 1 + max(int(np.maximum.reduce(parts[place][0])) for place in far)
-    once, order, starts = _grouped(np.concatenate([parts[place][0] + at * step for at, place in enumerate(far)]))
-    values = np.concatenate([parts[place][1] for place in far]).take(order)
+    sorted_parts = [place for place, (numbers, _) in enumerate(parts) if len(numbers) and not _prefers_counting(numbers)]
+    if len(sorted_parts) < 2:
+        return [sum_by_number(*part) for part in parts]
+    step = 1 + max(int(np.maximum.reduce(parts[place][0])) for place in sorted_parts)
+    once, order, starts = _group_numbers(np.concatenate([parts[place][0] + at * step for at, place in enumerate(sorted_parts)]))
+    values = np.concatenate([parts[place][1] for place in sorted_parts]).take(order)
     sums = np.add.reduceat(values, starts).astype("<f4", copy=False)
-    ends = once.searchsorted(np.arange(1, len(far) + 1) * step).tolist()
-    found = {
+    ends = once.searchsorted(np.arange(1, len(sorted_parts) + 1) * step).tolist()
+    sums_by_part = {
         place: (once[start:end] - at * step, sums[start:end])
-        for at, (place, start, end) in enumerate(zip(far, [0, *ends], ends, strict=False))
+        for at, (place, start, end) in enumerate(zip(sorted_parts, [0, *ends], ends, strict=False))
     }
-    return [found.get(place) or summed(*part) for place, part in enumerate(parts)]
+    return [sums_by_part.get(place) or sum_by_number(*part) for place, part in enumerate(parts)]
 
 
-def _near(numbers: Array) -> bool:
+def _prefers_counting(numbers: Array) -> bool:
     """Return True if counting is faster than sorting."""
-    return int(np.maximum.reduce(numbers)) < SPARSE * len(numbers) + FEW
+    return int(np.maximum.reduce(numbers)) < COUNTING_FACTOR * len(numbers) + COUNTING_OFFSET
 
 
-def _grouped(numbers: Array) -> tuple[Array, Array, Array]:
+def _group_numbers(numbers: Array) -> tuple[Array, Array, Array]:
     """Group equal numbers.
 
     Returns distinct ascending numbers, the grouping order, and the start of each group.
     """
     order = numbers.argsort(kind="stable")
-    ordered = numbers.take(order)
-    starts = _begins(ordered).nonzero()[0]
-    return ordered.take(starts), order, starts
+    sorted_numbers = numbers.take(order)
+    starts = _mask_run_starts(sorted_numbers).nonzero()[0]
+    return sorted_numbers.take(starts), order, starts
 
 
-def sparse(values: Array) -> Scores:
+def select_nonzero(values: Array) -> Scores:
     """Return the indexes of non-zero values, and these values."""
     places = (values != 0).nonzero()[0]  # `nonzero` of a boolean array is much faster than of numbers
     return places, values[places].astype("<f4")
 
 
-def nothing() -> Scores:
+def create_empty_scores() -> Scores:
     """Return empty scores."""
     return np.empty(0, "<i4"), np.empty(0, "<f4")
 
 
-def strongest(numbers: Array, values: Array) -> Scores:
+def max_by_number(numbers: Array, values: Array) -> Scores:
     """Return distinct ascending numbers, each with its highest value."""
     if not len(numbers):
-        return nothing()
-    once, order, starts = _grouped(numbers)
+        return create_empty_scores()
+    once, order, starts = _group_numbers(numbers)
     return once, np.maximum.reduceat(values.take(order), starts)
 
 
-def distinct(numbers: Array) -> Array:
+def sort_distinct(numbers: Array) -> Array:
     """Return distinct ascending numbers."""
-    ordered = np.sort(numbers)
-    once: Array = ordered[_begins(ordered)]
-    return once
+    sorted_numbers = np.sort(numbers)
+    distinct_numbers: Array = sorted_numbers[_mask_run_starts(sorted_numbers)]
+    return distinct_numbers
 
 
-def _begins(ordered: Array) -> Array:
+def _mask_run_starts(sorted_numbers: Array) -> Array:
     """Return a mask of the first of each run of equal numbers."""
-    begins = np.empty(len(ordered), "?")
+    begins = np.empty(len(sorted_numbers), "?")
     begins[:1] = True
-    np.not_equal(ordered[1:], ordered[:-1], out=begins[1:])
+    np.not_equal(sorted_numbers[1:], sorted_numbers[:-1], out=begins[1:])
     return begins
 
 
-def highest(values: Array, most: int) -> Array:
+def select_highest(values: Array, limit: int) -> Array:
     """Return the indexes of the `most` highest values.
 
     There are more values than that; the order is not defined. Of many values only those are compared that reach the
     best of each stretch of them. If a tie has to be decided, all are partitioned, which takes longer than sorting
     them without their indexes.
     """
-    stretch = len(values) // (2 * most)
-    high = values
-    if stretch >= LONG_TO_SELECT:
-        tops = np.sort(np.maximum.reduce(values[: stretch * 2 * most].reshape(stretch, -1)))
-        high = values[values >= tops[most]]
-    ordered = np.sort(high)
-    if len(high) == most or ordered[-most - 1] < ordered[-most]:
-        places: Array = (values >= ordered[-most]).nonzero()[0]
+    stretch = len(values) // (2 * limit)
+    candidates = values
+    if stretch >= MIN_STRETCH:
+        tops = np.sort(np.maximum.reduce(values[: stretch * 2 * limit].reshape(stretch, -1)))
+        candidates = values[values >= tops[limit]]
+    sorted_values = np.sort(candidates)
+    if len(candidates) == limit or sorted_values[-limit - 1] < sorted_values[-limit]:
+        places: Array = (values >= sorted_values[-limit]).nonzero()[0]
         return places
-    return np.argpartition(-values, most)[:most]
+    return np.argpartition(-values, limit)[:limit]
 
 
-def among(values: Array, rising: Array) -> Array:
+def mask_members(values: Array, sorted_members: Array) -> Array:
     """Return a mask of the values that occur in the ascending `rising`."""
-    if not len(rising):
+    if not len(sorted_members):
         return np.zeros(len(values), "?")
-    at = rising.searchsorted(values)
-    at[at == len(rising)] = 0
-    among: Array = rising[at] == values
-    return among
+    at = sorted_members.searchsorted(values)
+    at[at == len(sorted_members)] = 0
+    is_member: Array = sorted_members[at] == values
+    return is_member
 
 
-class Column:
+class GrowingColumn:
     """Growing array.
 
     It grows at its end or up to a requested size, in amortised constant time.
@@ -184,7 +184,7 @@ class Column:
         self.size = len(array)
 
     @classmethod
-    def of(cls, dtype: str, default: float = 0) -> Column:
+    def create(cls, dtype: str, default: float = 0) -> GrowingColumn:
         """Create an empty column."""
         return cls(np.empty(0, dtype), default)
 
@@ -197,15 +197,15 @@ class Column:
         return self._array[: self.size]
 
     def append(self, value: Any) -> None:
-        self.reach(self.size + 1)
+        self.grow_to(self.size + 1)
         self._array[self.size - 1] = value
 
     def extend(self, values: Sequence[Any] | Array) -> None:
         start = self.size
-        self.reach(start + len(values))
+        self.grow_to(start + len(values))
         self._array[start : self.size] = values
 
-    def reach(self, size: int) -> None:
+    def grow_to(self, size: int) -> None:
         """Grow to at least `size` values, filled with the default."""
         if size <= self.size:
             return
@@ -216,23 +216,23 @@ class Column:
         self.size = size
 
 
-class Rows:
+class PackedRows:
     """Rows of varying length, packed as loaded.
 
     Rows changed since are beside the base.
     """
 
-    __slots__ = ("_base", "_changed", "_offsets", "dtype", "size")
+    __slots__ = ("_base", "_changed_rows", "_offsets", "dtype", "size")
 
     def __init__(self, base: Array, offsets: Array) -> None:
         self._base = base
         self._offsets = offsets
-        self._changed: dict[int, Array] = {}
+        self._changed_rows: dict[int, Array] = {}
         self.dtype = base.dtype
         self.size = len(offsets) - 1
 
     @classmethod
-    def of(cls, dtype: Any) -> Rows:
+    def create(cls, dtype: Any) -> PackedRows:
         """Create rows without elements."""
         return cls(np.empty(0, dtype), np.zeros(1, "<i8"))
 
@@ -240,40 +240,40 @@ class Rows:
         return self.size
 
     def __getitem__(self, index: int) -> Array:
-        changed = self._changed.get(index)
-        if changed is not None:
-            return changed
+        changed_row = self._changed_rows.get(index)
+        if changed_row is not None:
+            return changed_row
         if index + 1 < len(self._offsets):
             return self._base[self._offsets[index] : self._offsets[index + 1]]
         return self._base[:0]
 
-    def joined(self, indexes: Array) -> tuple[Array, Array]:
+    def join_rows(self, indexes: Array) -> tuple[Array, Array]:
         """Return several rows in one array.
 
         The second array is the index of each element's row in `indexes`. The order is not defined.
         """
-        listed = indexes.tolist()
-        changed = [place for place, index in enumerate(listed) if index in self._changed] if self._changed else []
-        held = np.minimum(indexes, max(len(self._offsets) - 2, 0))
-        starts = self._offsets.take(held)
-        sizes = self._offsets.take(held + 1) - starts if len(self._offsets) > 1 else np.zeros(len(listed), "<i8")
-        sizes[indexes != held] = 0
-        if changed:
-            sizes[changed] = 0
-        joined, which = self._base.take(spans(starts, sizes)), np.arange(len(listed)).repeat(sizes)
-        if not changed:
-            return joined, which
-        rows = [self._changed[listed[place]] for place in changed]
+        index_list = indexes.tolist()
+        changed_places = [place for place, index in enumerate(index_list) if index in self._changed_rows] if self._changed_rows else []
+        clipped_indexes = np.minimum(indexes, max(len(self._offsets) - 2, 0))
+        starts = self._offsets.take(clipped_indexes)
+        sizes = self._offsets.take(clipped_indexes + 1) - starts if len(self._offsets) > 1 else np.zeros(len(index_list), "<i8")
+        sizes[indexes != clipped_indexes] = 0
+        if changed_places:
+            sizes[changed_places] = 0
+        joined_rows, which = self._base.take(expand_ranges(starts, sizes)), np.arange(len(index_list)).repeat(sizes)
+        if not changed_places:
+            return joined_rows, which
+        rows = [self._changed_rows[index_list[place]] for place in changed_places]
         return (
-            concatenated([joined, *rows]),
-            np.concatenate([which, np.repeat(changed, [len(row) for row in rows])]),
+            concatenate_arrays([joined_rows, *rows]),
+            np.concatenate([which, np.repeat(changed_places, [len(row) for row in rows])]),
         )
 
     def __setitem__(self, index: int, row: Array) -> None:
-        self._changed[index] = row
+        self._changed_rows[index] = row
         self.size = max(self.size, index + 1)
 
-    def packed(self) -> tuple[Array, Array]:
+    def to_arrays(self) -> tuple[Array, Array]:
         """Return the rows as one array and its offsets."""
         rows = [self[index] for index in range(self.size)]
         offsets = np.zeros(self.size + 1, "<i8")
@@ -281,38 +281,38 @@ class Rows:
         return (np.concatenate(rows) if rows else np.empty(0, self.dtype)), offsets
 
 
-class Strings:
+class PackedStrings:
     """Texts by index, packed as loaded.
 
     Texts added since are beside the base.
     """
 
-    __slots__ = ("_added", "_base", "_changed", "_offsets")
+    __slots__ = ("_added_texts", "_base", "_changed_texts", "_offsets")
 
     def __init__(self, base: bytes = b"", offsets: Array | None = None) -> None:
         self._base = base
-        self._changed: dict[int, str] = {}
+        self._changed_texts: dict[int, str] = {}
         self._offsets = np.zeros(1, "<i8") if offsets is None else offsets
-        self._added: list[str] = []
+        self._added_texts: list[str] = []
 
     def __len__(self) -> int:
-        return len(self._offsets) - 1 + len(self._added)
+        return len(self._offsets) - 1 + len(self._added_texts)
 
     def __getitem__(self, index: int) -> str:
-        loaded = len(self._offsets) - 1
-        if index in self._changed:
-            return self._changed[index]
-        if index >= loaded:
-            return self._added[index - loaded]
+        loaded_count = len(self._offsets) - 1
+        if index in self._changed_texts:
+            return self._changed_texts[index]
+        if index >= loaded_count:
+            return self._added_texts[index - loaded_count]
         return self._base[self._offsets[index] : self._offsets[index + 1]].decode("utf-8", "replace")
 
     def __setitem__(self, index: int, text: str) -> None:
-        self._changed[index] = text
+        self._changed_texts[index] = text
 
     def append(self, text: str) -> None:
-        self._added.append(text)
+        self._added_texts.append(text)
 
-    def packed(self) -> tuple[Array, Array]:
+    def to_arrays(self) -> tuple[Array, Array]:
         """Return the texts as one array of bytes and its offsets."""
         texts = [self[index].encode("utf-8", "replace") for index in range(len(self))]
         offsets = np.zeros(len(texts) + 1, "<i8")

@@ -13,89 +13,89 @@ from dataclasses import dataclass
 import numpy as np
 
 from hunchd.prediction import words
-from hunchd.prediction.packed import Array, Scores, nothing, summed
+from hunchd.prediction.packed import Array, Scores, create_empty_scores, sum_by_number
 
-MOST_PAGES = 64  # files
-LONGEST_LINE = 400  # characters; longer ones are data
+MAX_FILES = 64  # files
+MAX_LINE_CHARACTERS = 400  # characters; longer ones are data
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class BlameResult:
     """Result of blame for a file.
 
     `ids` are the commits that wrote it, `share` the share of lines of each, `keys` the words of the lines in
     ascending order, and `by` the index of the commit that wrote each word's line.
     """
 
-    ids: tuple[str, ...]
-    share: Array
+    commit_ids: tuple[str, ...]
+    line_shares: Array
     keys: Array
-    by: Array
+    commit_indexes: Array
 
 
-def reading(lines: Sequence[tuple[str, str]]) -> Reading:
+def build_blame_result(lines: Sequence[tuple[str, str]]) -> BlameResult:
     """Build a reading from commit ids and line texts.
 
     Takes some 10 ms for a thousand lines.
     """
     counts = Counter(sha for sha, _ in lines)
-    place = {sha: number for number, sha in enumerate(counts)}
-    found = [(key, place[sha]) for sha, text in lines if len(text) <= LONGEST_LINE for key in words.keys_of_text(text)]
-    keys, by = np.array([key for key, _ in found], "<u4"), np.array([number for _, number in found], "<i4")
+    commit_index = {sha: number for number, sha in enumerate(counts)}
+    keys_with_commit = [(key, commit_index[sha]) for sha, text in lines if len(text) <= MAX_LINE_CHARACTERS for key in words.hash_text_words(text)]
+    keys, by = np.array([key for key, _ in keys_with_commit], "<u4"), np.array([number for _, number in keys_with_commit], "<i4")
     order = keys.argsort(kind="stable")
     share = np.array(list(counts.values()), "<f4") / max(len(lines), 1)
-    return Reading(tuple(counts), share, keys[order], by[order])
+    return BlameResult(tuple(counts), share, keys[order], by[order])
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class FileBlame:
     """Reading of a file, with the units of its commits.
 
     `units` is -1 for commits that were not learned. `newest` is the newest unit that had touched the file.
     """
 
     units: Array
-    read: Reading
-    newest: int
+    blame: BlameResult
+    newest_unit: int
 
     @property
-    def shares(self) -> Scores:
+    def unit_shares(self) -> Scores:
         """Units that own lines, and their share of all lines."""
-        known = self.units >= 0
-        return self.units[known], self.read.share[known]
+        is_known = self.units >= 0
+        return self.units[is_known], self.blame.line_shares[is_known]
 
-    def speaking_of(self, wanted: Array) -> Scores:
+    def score_units_by_words(self, query_keys: Array) -> Scores:
         """Return units that wrote lines with these words.
 
         The values are their shares of such lines. Rare words count more.
         """
-        keys = self.read.keys
-        starts, ends = keys.searchsorted(wanted), keys.searchsorted(wanted, side="right")
+        keys = self.blame.keys
+        starts, ends = keys.searchsorted(query_keys), keys.searchsorted(query_keys, side="right")
         sizes = (ends - starts)[ends > starts]
         if not len(sizes):
-            return nothing()
-        by = np.concatenate([self.read.by[start:end] for start, end in zip(starts, ends, strict=True)])
+            return create_empty_scores()
+        by = np.concatenate([self.blame.commit_indexes[start:end] for start, end in zip(starts, ends, strict=True)])
         units, values = self.units[by], (1.0 / (sizes * len(sizes))).repeat(sizes)
-        return summed(units[units >= 0], values[units >= 0])
+        return sum_by_number(units[units >= 0], values[units >= 0])
 
 
-class Pages:
+class BlameCache:
     """Pages by file number, at most MOST_PAGES of them."""
 
     def __init__(self) -> None:
-        self._pages: OrderedDict[int, Page] = OrderedDict()
+        self._blame_by_file: OrderedDict[int, FileBlame] = OrderedDict()
 
-    def put(self, file: int, read: Reading, number: Callable[[str], int | None], newest: int) -> None:
+    def set_blame(self, file: int, blame: BlameResult, find_unit: Callable[[str], int | None], newest: int) -> None:
         """Store the reading of a file.
 
         `number` maps a commit id to its unit.
         """
-        units = [-1 if (unit := number(sha)) is None else unit for sha in read.ids]
-        self._pages[file] = Page(np.array(units, "<i4"), read, newest)
-        self._pages.move_to_end(file)
-        while len(self._pages) > MOST_PAGES:
-            self._pages.popitem(last=False)
+        units = [-1 if (unit := find_unit(sha)) is None else unit for sha in blame.commit_ids]
+        self._blame_by_file[file] = FileBlame(np.array(units, "<i4"), blame, newest)
+        self._blame_by_file.move_to_end(file)
+        while len(self._blame_by_file) > MAX_FILES:
+            self._blame_by_file.popitem(last=False)
 
-    def of(self, file: int) -> Page | None:
+    def get_blame(self, file: int) -> FileBlame | None:
         """Return the page of a file, or None."""
-        return self._pages.get(file)
+        return self._blame_by_file.get(file)

@@ -4,33 +4,33 @@ from __future__ import annotations
 
 from collections import Counter
 
-from hunchd.prediction.state import State, author_key
+from hunchd.prediction.state import PredictorState, hash_author
 
-NEWEST = 40  # units of an author that are considered
-MOST_PLACES = 3
+MAX_AUTHOR_UNITS = 40  # units of an author that are considered
+MAX_FOLDERS = 3
 
 
-def units_by(state: State, email: str, name: str) -> int:
+def count_units(state: PredictorState, email: str, name: str) -> int:
     """Count the newest units of this author, at most NEWEST.
 
     Authors are identified by their mail address.
     """
-    return len(state.messages.units_of_author(author_key(email, name), NEWEST))
+    return len(state.messages.list_units_of_author(hash_author(email, name), MAX_AUTHOR_UNITS))
 
 
-def works_on(state: State, email: str, name: str) -> tuple[str, ...]:
+def list_main_folders(state: PredictorState, email: str, name: str) -> tuple[str, ...]:
     """Return the folders this author touched most.
 
     A folder of which they touched one file only is given as that file.
     """
-    units = state.messages.units_of_author(author_key(email, name), NEWEST)
+    units = state.messages.list_units_of_author(hash_author(email, name), MAX_AUTHOR_UNITS)
     if not len(units):
         return ()
-    files, _ = state.messages.flattened(units)
+    files, _ = state.messages.flatten_files(units)
     paths = [state.files.paths[file] for file in files.tolist() if state.files.alive.view[file]]
     folders = Counter(path.rpartition("/")[0] for path in paths)
-    told = []
-    for folder, _ in folders.most_common(MOST_PLACES):
+    labels = []
+    for folder, _ in folders.most_common(MAX_FOLDERS):
         inside = {path for path in paths if path.rpartition("/")[0] == folder}
-        told.append(inside.pop() if len(inside) == 1 or not folder else f"{folder}/")
-    return tuple(told)
+        labels.append(inside.pop() if len(inside) == 1 or not folder else f"{folder}/")
+    return tuple(labels)

@@ -8,16 +8,16 @@ from functools import partial
 
 from hunchd.domain.context import Focus
 from hunchd.prediction import traces, words
-from hunchd.prediction.state import State, author_key
-from hunchd.prediction.traces import NO_TRACE, Trace, common_tail
-from hunchd.prediction.unknown_words import understood
+from hunchd.prediction.state import PredictorState, hash_author
+from hunchd.prediction.traces import NO_TRACE, ErrorTrace, count_common_tail
+from hunchd.prediction.unknown_words import resolve_unknown_words
 
-MOST_SEEDS = 8  # the newest open files; older ones are forgotten tabs
-MOST_KEYS = 32
-DULL_BRANCHES = frozenset({"main", "master", "develop", "dev", "trunk", "stable", "next", "head", "release"})
+MAX_SEEDS = 8  # the newest open files; older ones are forgotten tabs
+MAX_KEYS = 32
+UNINFORMATIVE_BRANCHES = frozenset({"main", "master", "develop", "dev", "trunk", "stable", "next", "head", "release"})
 
 # Kinds of work in branch names say nothing about files: dropped if the name has other words.
-KINDS_OF_WORK = frozenset(
+WORK_KINDS = frozenset(
     """
     backport bug bugfix chore dev feat feature features fix fixes gh hotfix issue issues maintenance patch pr refactor
     task topic wip
@@ -28,7 +28,7 @@ _MENTION = re.compile(r"[\w.\-@+]+(?:/[\w.\-@+]+)*\.[A-Za-z][A-Za-z0-9]{0,4}\b")
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
+class PredictionQuery:
     """Query for a prediction.
 
     `trace` is the parsed error, `mentioned` are files that the text names. `shown` are files that the developer is
@@ -36,56 +36,56 @@ class Query:
     """
 
     seeds: tuple[int, ...] = ()
-    shown: frozenset[int] = frozenset()
-    again: bool = False
+    visible_files: frozenset[int] = frozenset()
+    allows_revisits: bool = False
     keys: tuple[int, ...] = ()
     author: int = 0
-    trace: Trace = NO_TRACE
-    mentioned: tuple[int, ...] = ()
+    trace: ErrorTrace = NO_TRACE
+    mentioned_files: tuple[int, ...] = ()
     words_of: str = ""  # what a reader would call the text that `keys` come from: "question", "branch name", "error"
 
     @property
     def head(self) -> str:
         """Ranker for the query: by file ("seed"), by text, or both."""
-        if self.keys or self.mentioned:
+        if self.keys or self.mentioned_files:
             return "both" if self.seeds or self.trace.files else "text"
         return "seed"
 
 
-def query_of(focus: Focus, state: State) -> Query:
+def build_query(focus: Focus, state: PredictorState) -> PredictionQuery:
     """Translate a focus; unknown files and words without keys are dropped."""
-    paths = [*focus.open_files[-MOST_SEEDS:], *([focus.file] if focus.file else [])]
-    seeds = shown = state.files.known(reversed(paths))[:MOST_SEEDS][::-1]
+    paths = [*focus.open_files[-MAX_SEEDS:], *([focus.file] if focus.file else [])]
+    seeds = visible_files = state.files.find_numbers(reversed(paths))[:MAX_SEEDS][::-1]
     if not seeds:  # a new file: the file visited before is better than none
-        seeds = state.files.known(reversed(focus.visited))[:1]
-    text = f"{focus.query} {branch_words(focus.branch)}"
-    trace = traces.read(focus.errors, state)
+        seeds = state.files.find_numbers(reversed(focus.visited))[:1]
+    text = f"{focus.query} {extract_branch_words(focus.branch)}"
+    trace = traces.parse_errors(focus.errors, state)
     if not seeds:
-        seeds = shown = list(trace.tests[:1])
-    keys = dict.fromkeys(words.keys_of_text(text))
-    keys.update(dict.fromkeys(state.once(("understood", text), partial(understood, text, state))))
-    if trace.said:
-        keys.update(dict.fromkeys(words.keys_of_text(trace.said)))
-    mentioned = [file for name in _MENTION.findall(focus.query) for file in files_named(name, state)]
-    return Query(
+        seeds = visible_files = list(trace.tests[:1])
+    keys = dict.fromkeys(words.hash_text_words(text))
+    keys.update(dict.fromkeys(state.get_or_compute(("understood", text), partial(resolve_unknown_words, text, state))))
+    if trace.message:
+        keys.update(dict.fromkeys(words.hash_text_words(trace.message)))
+    mentioned_files = [file for name in _MENTION.findall(focus.query) for file in find_files_by_name(name, state)]
+    return PredictionQuery(
         seeds=tuple(seeds),
-        shown=frozenset(shown),
-        again=bool(focus.visited),
-        keys=tuple(keys)[:MOST_KEYS],
-        author=author_key(focus.author, "") if focus.author else 0,
+        visible_files=frozenset(visible_files),
+        allows_revisits=bool(focus.visited),
+        keys=tuple(keys)[:MAX_KEYS],
+        author=hash_author(focus.author, "") if focus.author else 0,
         trace=trace,
-        mentioned=tuple(dict.fromkeys(mentioned)),
-        words_of=_source_of_words(focus, said=bool(trace.said)),
+        mentioned_files=tuple(dict.fromkeys(mentioned_files)),
+        words_of=_source_of_words(focus, said=bool(trace.message)),
     )
 
 
 def _source_of_words(focus: Focus, *, said: bool) -> str:
     if focus.query.strip():
         return "question"
-    return "branch name" if branch_words(focus.branch) else "error" if said else ""
+    return "branch name" if extract_branch_words(focus.branch) else "error" if said else ""
 
 
-def files_named(name: str, state: State) -> list[int]:
+def find_files_by_name(name: str, state: PredictorState) -> list[int]:
     """Return the existing file that best matches a path ending.
 
     Returns none if the best match is not unique.
@@ -96,28 +96,28 @@ def files_named(name: str, state: State) -> list[int]:
     parts = [part for part in name.split("/") if part not in {"", ".", ".."}]
     if not parts:
         return []
-    tail = words.keys_of_text(parts[-1].replace(".", " "))
-    found: list[tuple[int, int]] = []
-    for file in state.contents.paths.holders(tail[0])[0].tolist() if tail else []:
+    tail = words.hash_text_words(parts[-1].replace(".", " "))
+    matches: list[tuple[int, int]] = []
+    for file in state.contents.paths.find_holders(tail[0])[0].tolist() if tail else []:
         if not state.files.alive.view[file]:
             continue
-        common = common_tail(state.files.paths[file].split("/"), parts)
+        common = count_common_tail(state.files.paths[file].split("/"), parts)
         if common:
-            found.append((common, file))
-    if not found:
+            matches.append((common, file))
+    if not matches:
         return []
-    best = max(common for common, _ in found)
-    winners = [file for common, file in found if common == best]
+    best = max(common for common, _ in matches)
+    winners = [file for common, file in matches if common == best]
     return winners if len(winners) == 1 else []
 
 
-def branch_words(branch: str) -> str:
+def extract_branch_words(branch: str) -> str:
     """Return the words of a branch name.
 
     Long-lived branches and bare numbers have none.
     """
-    name = branch.rsplit("/", 1)[-1] if branch.lower().split("/")[0] in DULL_BRANCHES else branch
-    if not name or name.lower() in DULL_BRANCHES:
+    name = branch.rsplit("/", 1)[-1] if branch.lower().split("/")[0] in UNINFORMATIVE_BRANCHES else branch
+    if not name or name.lower() in UNINFORMATIVE_BRANCHES:
         return ""
-    said = re.sub(r"[-/_.]+|\b\d+\b", " ", name).split()
-    return " ".join([word for word in said if word.lower() not in KINDS_OF_WORK] or said)
+    parts = re.sub(r"[-/_.]+|\b\d+\b", " ", name).split()
+    return " ".join([word for word in parts if word.lower() not in WORK_KINDS] or parts)

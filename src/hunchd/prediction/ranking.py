@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hunchd.prediction.features import FEATURES
-from hunchd.prediction.packed import Array, highest
+from hunchd.prediction.packed import Array, select_highest
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,10 +18,10 @@ class Linear:
     scale: Array
     weights: Array
 
-    def scores(self, matrix: Array) -> Array:
+    def compute_scores(self, matrix: Array) -> Array:
         """Score each row of a feature matrix."""
-        scored: Array = ((matrix - self.mean) / self.scale) @ self.weights
-        return scored
+        result: Array = ((matrix - self.mean) / self.scale) @ self.weights
+        return result
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +48,13 @@ class Network:
     straight: Array
     bias: Array
 
-    def scores(self, matrix: Array) -> Array:
+    def compute_scores(self, matrix: Array) -> Array:
         """Score each row of a feature matrix."""
         inputs = (np.clip(matrix, self.low, self.high) - self.mean) / self.scale
         hidden = np.maximum(inputs @ self.first + self.first_bias, 0.0)
         hidden = np.maximum(hidden @ self.second + self.second_bias, 0.0)
-        scored: Array = (hidden @ self.last).sum(axis=0)[:, 0] + inputs @ self.straight + self.bias
-        return scored
+        result: Array = (hidden @ self.last).sum(axis=0)[:, 0] + inputs @ self.straight + self.bias
+        return result
 
 
 Model = Linear | Network
@@ -93,17 +93,17 @@ HAND_WEIGHTS = {
 }
 
 
-def by_hand() -> Linear:
+def create_linear() -> Linear:
     """Return the linear model with the hand-set weights."""
     weights = np.array([HAND_WEIGHTS.get(name, 0.0) for name in FEATURES], "<f4")
     return Linear(np.zeros(len(FEATURES), "<f4"), np.ones(len(FEATURES), "<f4"), weights)
 
 
-def roughly(matrix: Array, most: int) -> Array:
+def preselect_rows(matrix: Array, limit: int) -> Array:
     """Return the indexes of the `most` best rows by the hand-set weights."""
-    if len(matrix) <= most:
+    if len(matrix) <= limit:
         return np.arange(len(matrix))
-    return np.sort(highest(matrix @ _ROUGH, most))
+    return np.sort(select_highest(matrix @ _PRESELECTION_WEIGHTS, limit))
 
 
-_ROUGH = np.array([HAND_WEIGHTS.get(name, 0.0) for name in FEATURES], "<f4")
+_PRESELECTION_WEIGHTS = np.array([HAND_WEIGHTS.get(name, 0.0) for name in FEATURES], "<f4")

@@ -7,19 +7,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hunchd.domain.subjects import tells
-from hunchd.prediction.candidates import Evidence
+from hunchd.domain.subjects import is_descriptive
+from hunchd.prediction.candidates import QueryEvidence
 from hunchd.prediction.evidence import PRIOR
-from hunchd.prediction.features import INDEX
-from hunchd.prediction.files import CODE, DOCUMENT, TEST, told_apart
+from hunchd.prediction.features import FEATURE_INDEX
+from hunchd.prediction.files import CODE, DOCUMENT, TEST, disambiguate_names
 from hunchd.prediction.packed import Array
-from hunchd.prediction.state import State
+from hunchd.prediction.state import PredictorState
 
-MOST_REASONS = 3
-MOST_NAMESAKES = 8  # files with one stem, above which the stem is not informative
-OFTEN = 0.3  # share of the changes of a lead above which co-change is mentioned
+MAX_REASONS = 3
+MAX_NAMESAKES = 8  # files with one stem, above which the stem is not informative
+MIN_LEAD_SHARE = 0.3  # share of the changes of a lead above which co-change is mentioned
 DAY = 86_400  # seconds
-LATELY = "changed lately"  # the only reason for a file unrelated to the query
+FALLBACK_REASON = "changed lately"  # the only reason for a file unrelated to the query
 
 
 _POINTED_AT = "matching the words"
@@ -35,54 +35,54 @@ class Reason(NamedTuple):
     relation: str
 
 
-class Reasons:
+class ReasonBuilder:
     """Reasons for the candidates of one prediction, which share some lookups.
 
     `here` is the file that the reader knows as "this file", or None. Other files are called by the shortest name
     that is unambiguous among the `told` files, the seeds and the leads.
     """
 
-    def __init__(self, state: State, found: Evidence, now: int, *, here: int | None, told: Sequence[int]) -> None:
-        self._state, self._found, self._now, self._here = state, found, now, here
+    def __init__(self, state: PredictorState, gathered: QueryEvidence, now: int, *, here: int | None, named_files: Sequence[int]) -> None:
+        self._state, self._evidence, self._now, self._current_file = state, gathered, now, here
         self._rows = [
-            {file: place for place, file in enumerate(first.row["file"].tolist())} for first in found.together
+            {file: place for place, file in enumerate(first.row["file"].tolist())} for first in gathered.together
         ]
-        leads: list[int] = found.topic.leads.tolist() if found.topic is not None else []
-        self._called = told_apart([state.files.paths[file] for file in (*found.query.seeds, *leads, *told)])
-        self._of_leads: tuple[Array, Array] | None = None
+        leads: list[int] = gathered.topic.leads.tolist() if gathered.topic is not None else []
+        self._name_by_path = disambiguate_names([state.files.paths[file] for file in (*gathered.query.seeds, *leads, *named_files)])
+        self._lead_rows: tuple[Array, Array] | None = None
 
-    def of(self, file: int, row: list[float]) -> list[Reason]:
+    def build_reasons(self, file: int, row: list[float]) -> list[Reason]:
         """Return the strongest reasons for a file with these features, strongest first."""
-        said: list[Reason] = []
+        weighted_reasons: list[Reason] = []
         if row[_TRACED]:
-            said.append(Reason(9.0, "raised the error" if row[_TRACED] == 1.0 else "in the traceback", "in the error"))
+            weighted_reasons.append(Reason(9.0, "raised the error" if row[_TRACED] == 1.0 else "in the traceback", "in the error"))
         if row[_MENTIONED]:
-            said.append(Reason(8.0, "named in the question", "named in the question"))
-        said.extend(self._together(file))
-        if row[_SAME_STEM] and (kinship := self._kinship(file)):
-            said.append(Reason(2.5, kinship, "named alike"))
-        said.extend(self._said_by_words(file, row))
-        said.extend(self._linked(file, row))
+            weighted_reasons.append(Reason(8.0, "named in the question", "named in the question"))
+        weighted_reasons.extend(self._build_cochange_reasons(file))
+        if row[_SAME_STEM] and (kinship := self._describe_kinship(file)):
+            weighted_reasons.append(Reason(2.5, kinship, "named alike"))
+        weighted_reasons.extend(self._said_by_words(file, row))
+        weighted_reasons.extend(self._iterate_link_reasons(file, row))
         if row[_OPENED_NEXT] > 0.15:
-            said.append(Reason(1.5, "often opened next", "often opened next"))
+            weighted_reasons.append(Reason(1.5, "often opened next", "often opened next"))
         if row[_INTEREST] > 0.5:
-            said.append(Reason(1.0, "used in this session", "used in this session"))
-        whose = self._found.query.words_of
-        if whose and len(said) < MOST_REASONS and row[_WITH_LEAD] >= OFTEN and (lead := self._lead(file)):
+            weighted_reasons.append(Reason(1.0, "used in this session", "used in this session"))
+        whose = self._evidence.query.words_of
+        if whose and len(weighted_reasons) < MAX_REASONS and row[_WITH_LEAD] >= MIN_LEAD_SHARE and (lead := self._find_lead(file)):
             told = f"changes together with {lead}, which the {whose} points to"
-            said.append(Reason(1.0 + row[_WITH_LEAD], told, _POINTED_AT))
-        if not said:
-            said.append(_faint(row))
-        said.sort(key=_weight)
-        return said[:MOST_REASONS]
+            weighted_reasons.append(Reason(1.0 + row[_WITH_LEAD], told, _POINTED_AT))
+        if not weighted_reasons:
+            weighted_reasons.append(_build_fallback_reason(row))
+        weighted_reasons.sort(key=_sort_key)
+        return weighted_reasons[:MAX_REASONS]
 
     def _said_by_words(self, file: int, row: list[float]) -> Iterator[Reason]:
         """What the words of the question say for it; nothing where there is no question: a branch or an error has
         words as well, which the reader does not think of."""
-        if row[_VOTED] >= 0.3 and (unit := self._supporting_unit(file)) is not None:
-            subject = _short(self._state.messages.subjects[unit])
+        if row[_VOTED] >= 0.3 and (unit := self._find_supporting_unit(file)) is not None:
+            subject = _shorten_subject(self._state.messages.subjects[unit])
             yield Reason(2.0 + row[_VOTED], f"past work on «{subject}» touched it", "touched by like work")
-        whose = self._found.query.words_of
+        whose = self._evidence.query.words_of
         if not whose:
             return
         if max(row[_NAME_WORDS], row[_CONTENT_WORDS]) >= 0.8:
@@ -90,31 +90,31 @@ class Reasons:
         elif row[_PATH_WORDS] >= 0.8:
             yield Reason(1.2, f"its path matches the words of the {whose}", _POINTED_AT)
 
-    def _whom(self, seed: int) -> str:
-        return "this file" if seed == self._here else self._name(seed)
+    def _describe_seed(self, seed: int) -> str:
+        return "this file" if seed == self._current_file else self._get_name(seed)
 
-    def _name(self, file: int) -> str:
-        return self._called[self._state.files.paths[file]]
+    def _get_name(self, file: int) -> str:
+        return self._name_by_path[self._state.files.paths[file]]
 
-    def _kinship(self, file: int) -> str:
+    def _describe_kinship(self, file: int) -> str:
         """Return the relation to the newest seed of that stem.
 
         Empty if many files have the stem, such as `views.py`, and the file lies elsewhere.
         """
-        stem, seeds = self._state.files.stem.view, self._found.query.seeds
+        stem, seeds = self._state.files.stem.view, self._evidence.query.seeds
         seed = next((seed for seed in reversed(seeds) if stem[seed] == stem[file]), None)
         if seed is None:
             return ""
         namesakes = np.count_nonzero((stem == stem[file]) & self._state.files.alive.view)
-        if namesakes > MOST_NAMESAKES and not self._is_near(file, seed):
+        if namesakes > MAX_NAMESAKES and not self._is_near(file, seed):
             return ""
         traits = self._state.files.traits.view
         if not traits[file] & traits[seed] & CODE:
             return "named alike"
         if traits[file] & TEST and not traits[seed] & TEST:
-            return f"tests {self._whom(seed)}"
+            return f"tests {self._describe_seed(seed)}"
         if traits[seed] & TEST and not traits[file] & TEST:
-            return f"tested by {self._whom(seed)}"
+            return f"tested by {self._describe_seed(seed)}"
         return "named alike"
 
     def _is_near(self, file: int, seed: int) -> bool:
@@ -125,16 +125,16 @@ class Reasons:
         short, long = sorted((self._state.files.paths[one].rpartition("/")[0] for one in (file, seed)), key=len)
         return bool(short) and (f"{long}/".startswith(f"{short}/") or short.split("/")[-1] == long.split("/")[-1])
 
-    def _linked(self, file: int, row: list[float]) -> Iterator[Reason]:
+    def _iterate_link_reasons(self, file: int, row: list[float]) -> Iterator[Reason]:
         """Yield each kind of link to the newest linked seed."""
-        for source, weight, to_here, to_another, relation in self._links(file):
-            if row[INDEX[source]] > 0:
-                said = reversed(self._found.said)
-                seed = next((one.seed for one in said if (one.sparse[source][0] == file).any()), self._here)
-                told = to_here if seed is None or seed == self._here else to_another.format(self._name(seed))
+        for source, weight, to_here, to_another, relation in self._list_link_types(file):
+            if row[FEATURE_INDEX[source]] > 0:
+                seed_links = reversed(self._evidence.seed_links)
+                seed = next((one.seed for one in seed_links if (one.sparse[source][0] == file).any()), self._current_file)
+                told = to_here if seed is None or seed == self._current_file else to_another.format(self._get_name(seed))
                 yield Reason(weight, told, relation)
 
-    def _links(self, file: int) -> Iterator[tuple[str, float, str, str, str]]:
+    def _list_link_types(self, file: int) -> Iterator[tuple[str, float, str, str, str]]:
         """Yield the link types that apply.
 
         Only code imports, and only code defines names that others use: the keys of a configuration file are called
@@ -142,10 +142,10 @@ class Reasons:
         """
         traits = self._state.files.traits.view
         file_traits, seed_traits = int(traits[file]), 0
-        for seed in self._found.query.seeds:
+        for seed in self._evidence.query.seeds:
             seed_traits |= int(traits[seed])
         if file_traits & seed_traits & CODE:
-            if any(self._is_importable(seed) for seed in self._found.query.seeds):
+            if any(self._is_importable(seed) for seed in self._evidence.query.seeds):
                 yield _IMPORTS_IT
             if self._is_importable(file):
                 yield _IMPORTED
@@ -158,50 +158,50 @@ class Reasons:
         """Return False in languages that import whole folders, and for sources whose header is imported instead."""
         return not self._state.files.paths[file].endswith(_NEVER_IMPORTED)
 
-    def _together(self, file: int) -> list[Reason]:
+    def _build_cochange_reasons(self, file: int) -> list[Reason]:
         """Return the co-change with the seed that it most likely changes with."""
         strongest: list[Reason] = []
-        for first, rows in zip(self._found.together, self._rows, strict=True):
+        for first, rows in zip(self._evidence.together, self._rows, strict=True):
             place = rows.get(file)
             if place is None:
                 continue
             times, last = int(first.row["count"][place]), int(first.row["last"][place])
             changes = max(int(self._state.files.count.view[first.seed]), times)
-            with_whom = "" if first.seed == self._here else f" with {self._name(first.seed)}"
-            when = ago(self._now - int(self._state.messages.at.view[last]))
+            with_whom = "" if first.seed == self._current_file else f" with {self._get_name(first.seed)}"
+            when = format_age(self._now - int(self._state.messages.at.view[last]))
             weight = 3.0 * float(first.long[place]) / (first.own_long + PRIOR) + 1.0
             told = f"changed together{with_whom} {times} of {changes} times, last {when}"
             strongest.append(Reason(weight, told, "changed together before"))
         return [max(strongest)] if strongest else []
 
-    def _lead(self, file: int) -> str:
+    def _find_lead(self, file: int) -> str:
         """Return the name of the lead it changed with most often."""
-        if self._found.topic is None:
+        if self._evidence.topic is None:
             return ""
-        leads = self._found.topic.leads
-        if self._of_leads is None:
-            self._of_leads = self._state.together.rows.joined(leads)
-        row, which = self._of_leads
+        leads = self._evidence.topic.leads
+        if self._lead_rows is None:
+            self._lead_rows = self._state.together.rows.join_rows(leads)
+        row, which = self._lead_rows
         here = (row["file"] == file).nonzero()[0]
         _, place = max(zip(row["count"][here].tolist(), (-which[here]).tolist(), strict=True), default=(0, 1))
-        return "" if place > 0 else self._name(int(leads[-place]))
+        return "" if place > 0 else self._get_name(int(leads[-place]))
 
-    def _supporting_unit(self, file: int) -> int | None:
+    def _find_supporting_unit(self, file: int) -> int | None:
         """Return the nearest unit of the file with an informative subject."""
-        nearest, subjects = self._found.nearest, self._state.messages.subjects
+        nearest, subjects = self._evidence.nearest, self._state.messages.subjects
         units = nearest.units[nearest.which[nearest.files == file]].tolist()
-        return next((unit for unit in units if tells(subjects[unit])), None)
+        return next((unit for unit in units if is_descriptive(subjects[unit])), None)
 
 
-def _weight(reason: Reason) -> float:
+def _sort_key(reason: Reason) -> float:
     return -reason.weight
 
 
-_TRACED, _MENTIONED, _SAME_STEM = INDEX["traced"], INDEX["mentioned"], INDEX["same_stem"]
-_VOTED, _NAME_WORDS, _CONTENT_WORDS = INDEX["voted"], INDEX["name_words"], INDEX["content_words"]
-_WITH_LEAD = INDEX["with_lead"]
-_PATH_WORDS, _OPENED_NEXT, _INTEREST = INDEX["path_words"], INDEX["opened_next"], INDEX["interest"]
-_AUTHOR, _LIKENESS, _SAME_FOLDER = INDEX["author"], INDEX["likeness"], INDEX["same_folder"]
+_TRACED, _MENTIONED, _SAME_STEM = FEATURE_INDEX["traced"], FEATURE_INDEX["mentioned"], FEATURE_INDEX["same_stem"]
+_VOTED, _NAME_WORDS, _CONTENT_WORDS = FEATURE_INDEX["voted"], FEATURE_INDEX["name_words"], FEATURE_INDEX["content_words"]
+_WITH_LEAD = FEATURE_INDEX["with_lead"]
+_PATH_WORDS, _OPENED_NEXT, _INTEREST = FEATURE_INDEX["path_words"], FEATURE_INDEX["opened_next"], FEATURE_INDEX["interest"]
+_AUTHOR, _LIKENESS, _SAME_FOLDER = FEATURE_INDEX["author"], FEATURE_INDEX["likeness"], FEATURE_INDEX["same_folder"]
 # Feature, weight, and the phrase for the reader's own file and for another one.
 _IMPORTS_IT = ("importers", 1.4, "imports this file", "imports {}", "importing it")
 _IMPORTED = ("imports", 1.3, "imported by this file", "imported by {}", "imported by it")
@@ -209,23 +209,23 @@ _USES = ("uses", 1.1, "uses its names", "uses names of {}", "using its names")
 _DEFINES = ("defines", 1.1, "defines names it uses", "defines names that {} uses", "defining names it uses")
 
 
-def _faint(row: list[float]) -> Reason:
+def _build_fallback_reason(row: list[float]) -> Reason:
     if row[_AUTHOR] > 0:
         return Reason(0.5, _OWN_WORK, _OWN_WORK)
     if row[_LIKENESS] > 0.3:
         return Reason(0.5, "similar contents", "similar contents")
     if row[_SAME_FOLDER]:
         return Reason(0.4, "same folder", "in the same folder")
-    return Reason(0.3, LATELY, LATELY)
+    return Reason(0.3, FALLBACK_REASON, FALLBACK_REASON)
 
 
-def _short(subject: str, most: int = 60) -> str:
+def _shorten_subject(subject: str, most: int = 60) -> str:
     """Return a subject to be quoted: what would end the quotation is left out."""
     subject = subject.translate({ord("«"): None, ord("»"): None})
     return subject if len(subject) <= most else subject[: most - 1].rstrip() + "…"
 
 
-def ago(seconds: int) -> str:
+def format_age(seconds: int) -> str:
     """Format an age in seconds as days, months or years."""
     days = max(seconds, 0) // DAY
     if days < 1:

@@ -17,18 +17,18 @@ from typing import Any
 import numpy as np
 
 from hunchd.prediction.calibration import Isotonic
-from hunchd.prediction.candidates import Evidence
+from hunchd.prediction.candidates import QueryEvidence
 from hunchd.prediction.packed import Array
-from hunchd.prediction.session import Step
-from hunchd.prediction.state import State
+from hunchd.prediction.session import FileVisit
+from hunchd.prediction.state import PredictorState
 
-SHIPPED = Path(__file__).with_name("sequel.json")
+WEIGHTS_FILE = Path(__file__).with_name("sequel.json")
 VERSION = 1
-FADING = 0.9  # decay of a step's weight by later step
-SOON = 10  # steps
-NEWNESS = 0.8  # the same for the share of steps that lead to new files
+STEP_DECAY = 0.9  # decay of a step's weight by later step
+VISIT_HORIZON = 10  # steps
+EXPLORATION_DECAY = 0.8  # the same for the share of steps that lead to new files
 
-SIGNS = (
+SIGN_NAMES = (
     "score",  # of the ranker
     "best",  # 1 / rank by score
     "mentioned",  # named by the query
@@ -49,36 +49,36 @@ SIGNS = (
     "follows",
     "follows_last",
 )
-INDEX = {name: place for place, name in enumerate(SIGNS)}
+SIGN_INDEX = {name: place for place, name in enumerate(SIGN_NAMES)}
 
 
 @dataclass(frozen=True, slots=True)
-class Sequel:
+class SessionReranker:
     """Weights of the reranker, and the calibration of its scores.
 
     There are weights for queries without words (`files`) and with words (`words`). `provenance` describes the
     training data.
     """
 
-    files: Array
-    words: Array
-    chance: Isotonic
+    seed_weights: Array
+    text_weights: Array
+    calibration: Isotonic
     provenance: dict[str, Any] = field(default_factory=dict)
 
-    def scores(self, signs: Array, *, words: bool) -> Array:
+    def compute_scores(self, signs: Array, *, words: bool) -> Array:
         """Return the log odds of coming next, up to a constant.
 
         The constant is common to all candidates.
         """
-        scored: Array = signs @ (self.words if words else self.files)
-        return scored
+        result: Array = signs @ (self.text_weights if words else self.seed_weights)
+        return result
 
-    def chances(self, scores: Array) -> Array:
+    def compute_probabilities(self, scores: Array) -> Array:
         """Return the probability that each candidate is visited within SOON steps."""
-        return self.chance(shares(scores)) if len(scores) else scores
+        return self.calibration(compute_log_shares(scores)) if len(scores) else scores
 
 
-def shares(scores: Array) -> Array:
+def compute_log_shares(scores: Array) -> Array:
     """Return the log softmax of the scores."""
     below = scores - scores.max()
     logarithms: Array = below - np.log(np.exp(below).sum())
@@ -86,17 +86,17 @@ def shares(scores: Array) -> Array:
 
 
 @cache
-def shipped() -> Sequel:
+def load_shipped() -> SessionReranker:
     """Return the weights shipped with the package."""
-    return loaded(SHIPPED)
+    return load_weights(WEIGHTS_FILE)
 
 
-def loaded(path: Path) -> Sequel:
+def load_weights(path: Path) -> SessionReranker:
     """Load weights. Raises ValueError for other signs or another version."""
     table = json.loads(path.read_text("utf-8"))
-    if table["version"] != VERSION or tuple(table["signs"]) != SIGNS:
+    if table["version"] != VERSION or tuple(table["signs"]) != SIGN_NAMES:
         raise ValueError(f"{path} was learned for other signs")
-    return Sequel(
+    return SessionReranker(
         np.array(table["files"], "<f4"),
         np.array(table["words"], "<f4"),
         Isotonic(np.array(table["chance"]["scores"]), np.array(table["chance"]["probabilities"])),
@@ -104,59 +104,59 @@ def loaded(path: Path) -> Sequel:
     )
 
 
-def written(sequel: Sequel, path: Path) -> None:
+def save_weights(reranker: SessionReranker, path: Path) -> None:
     """Save weights as JSON."""
     table = {
         "version": VERSION,
-        "provenance": sequel.provenance,
-        "signs": list(SIGNS),
-        "files": [round(float(weight), 4) for weight in sequel.files],
-        "words": [round(float(weight), 4) for weight in sequel.words],
+        "provenance": reranker.provenance,
+        "signs": list(SIGN_NAMES),
+        "files": [round(float(weight), 4) for weight in reranker.seed_weights],
+        "words": [round(float(weight), 4) for weight in reranker.text_weights],
         "chance": {
-            "scores": sequel.chance.scores.round(4).tolist(),
-            "probabilities": sequel.chance.probabilities.round(4).tolist(),
+            "scores": reranker.calibration.scores.round(4).tolist(),
+            "probabilities": reranker.calibration.probabilities.round(4).tolist(),
         },
     }
     path.write_text(json.dumps(table, indent=1) + "\n", "utf-8")
 
 
-def signs_of(state: State, found: Evidence, plain: Array, steps: Sequence[Step], now: int) -> Array:
+def compute_signs(state: PredictorState, gathered: QueryEvidence, ranker_scores: Array, steps: Sequence[FileVisit], now: int) -> Array:
     """Return the feature matrix: one row a candidate, one column a sign.
 
     `plain` are the ranker's scores; `steps` is the session, newest last.
     """
-    files, rows = found.files, np.zeros((len(found.files), len(SIGNS)), "<f4")
+    files, rows = gathered.files, np.zeros((len(gathered.files), len(SIGN_NAMES)), "<f4")
     if not len(files):
         return rows
-    at_hand, path = steps[-1], [step.file for step in steps]
-    stays = _Stays.of(steps)
-    seen = np.array([file in stays.age for file in files.tolist()], "?")
-    new = ~seen
+    current_step, path = steps[-1], [step.file for step in steps]
+    session_visits = _SessionVisits.from_steps(steps)
+    was_visited = np.array([file in session_visits.age for file in files.tolist()], "?")
+    is_new = ~was_visited
     columns: dict[str, Array | float] = {
-        "score": plain,
-        "best": _by_rank(plain),
-        "mentioned": _of(files, dict.fromkeys(found.query.mentioned, 1.0)),
-        "new_in_folder": new * _folders(state, files, path),
-        "new_namesake": new * (state.files.stem.view[files] == state.files.stem.view[at_hand.file]),
-        "seen": seen,
-        "seen_score": seen * plain,
-        "seen_first": seen * float(len(stays.age) == len(steps)),
-        "seen_exploring": seen * stays.exploring,
-        "seen_arriving": seen * float(path.index(at_hand.file) == len(path) - 1),
-        "seen_editing": seen * float(at_hand.edited),
-        "seen_many": seen * float(np.log1p(len(stays.age))),
-        "seen_lately": _of(files, {file: 1.0 / np.log2(2.0 + age) for file, age in stays.age.items()}),
-        "seen_often": _of(files, {file: np.log1p(visits) for file, visits in stays.visits.items()}),
-        "follows": _of(files, state.session.followers(at_hand.file, now)),
-        "follows_last": _of(files, state.session.followers(path[-2], now)) if len(path) > 1 else 0.0,
+        "score": ranker_scores,
+        "best": _compute_inverse_rank(ranker_scores),
+        "mentioned": _lookup_values(files, dict.fromkeys(gathered.query.mentioned_files, 1.0)),
+        "new_in_folder": is_new * _score_folders(state, files, path),
+        "new_namesake": is_new * (state.files.stem.view[files] == state.files.stem.view[current_step.file]),
+        "seen": was_visited,
+        "seen_score": was_visited * ranker_scores,
+        "seen_first": was_visited * float(len(session_visits.age) == len(steps)),
+        "seen_exploring": was_visited * session_visits.exploring,
+        "seen_arriving": was_visited * float(path.index(current_step.file) == len(path) - 1),
+        "seen_editing": was_visited * float(current_step.was_edited),
+        "seen_many": was_visited * float(np.log1p(len(session_visits.age))),
+        "seen_lately": _lookup_values(files, {file: 1.0 / np.log2(2.0 + age) for file, age in session_visits.age.items()}),
+        "seen_often": _lookup_values(files, {file: np.log1p(visits) for file, visits in session_visits.visits.items()}),
+        "follows": _lookup_values(files, state.session.compute_followers(current_step.file, now)),
+        "follows_last": _lookup_values(files, state.session.compute_followers(path[-2], now)) if len(path) > 1 else 0.0,
     }
     for name, values in columns.items():
-        rows[:, INDEX[name]] = values
+        rows[:, SIGN_INDEX[name]] = values
     return rows
 
 
 @dataclass(frozen=True, slots=True)
-class _Stays:
+class _SessionVisits:
     """Visits of the session by file.
 
     They are the steps since the last, and the decayed number. `exploring` is the share of the session that led to
@@ -168,36 +168,36 @@ class _Stays:
     exploring: float
 
     @classmethod
-    def of(cls, steps: Sequence[Step]) -> _Stays:
+    def from_steps(cls, steps: Sequence[FileVisit]) -> _SessionVisits:
         age: dict[int, int] = {}
         visits: dict[int, float] = {}
         for steps_since, step in enumerate(reversed(steps)):
             age.setdefault(step.file, steps_since)
-            visits[step.file] = visits.get(step.file, 0.0) + FADING**steps_since
-        first, exploring, total = set[int](), 0.0, 0.0
+            visits[step.file] = visits.get(step.file, 0.0) + STEP_DECAY**steps_since
+        visited_files, exploring, total = set[int](), 0.0, 0.0
         for step in steps:
-            exploring, total = NEWNESS * exploring + (step.file not in first), NEWNESS * total + 1.0
-            first.add(step.file)
+            exploring, total = EXPLORATION_DECAY * exploring + (step.file not in visited_files), EXPLORATION_DECAY * total + 1.0
+            visited_files.add(step.file)
         return cls(age, visits, exploring / total)
 
 
-def _folders(state: State, files: Array, path: Sequence[int]) -> Array:
+def _score_folders(state: PredictorState, files: Array, path: Sequence[int]) -> Array:
     """Return the decayed number of visits to the folder of each file."""
     folder = state.files.folder.view
-    lately: dict[int, float] = {}
+    score_by_folder: dict[int, float] = {}
     for steps_since, file in enumerate(reversed(path)):
         key = int(folder[file])
-        lately[key] = lately.get(key, 0.0) + FADING**steps_since
-    return np.array([lately.get(key, 0.0) for key in folder[files].tolist()], "<f4")
+        score_by_folder[key] = score_by_folder.get(key, 0.0) + STEP_DECAY**steps_since
+    return np.array([score_by_folder.get(key, 0.0) for key in folder[files].tolist()], "<f4")
 
 
-def _of(files: Array, values: dict[int, float]) -> Array | float:
+def _lookup_values(files: Array, values: dict[int, float]) -> Array | float:
     if not values:
         return 0.0
     return np.array([values.get(file, 0.0) for file in files.tolist()], "<f4")
 
 
-def _by_rank(scores: Array) -> Array:
+def _compute_inverse_rank(scores: Array) -> Array:
     """Return 1, 1/2, 1/3 … by falling score."""
     ranks = np.empty(len(scores), "<f4")
     ranks[np.argsort(-scores, kind="stable")] = 1.0 / np.arange(1, len(scores) + 1)

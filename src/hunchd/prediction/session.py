@@ -12,15 +12,15 @@ from hunchd.prediction.packed import Arrays
 
 EventKind = Literal["opened", "edited", "saved", "closed", "checkout", "error", "used"]
 
-REMEMBERED = 150  # events: a few hours of work
-FADING = 0.93  # decay of interest by event (after Mylyn's degree of interest)
-HALF_LIFE_OF_OPENS = 14 * 86_400.0  # seconds
-WEIGHT: dict[str, float] = {"opened": 1.0, "edited": 2.0, "saved": 2.0, "used": 2.0, "error": 1.0, "closed": -0.5}
+MAX_EVENTS = 150  # events: a few hours of work
+INTEREST_DECAY = 0.93  # decay of interest by event (after Mylyn's degree of interest)
+TRANSITION_HALF_LIFE = 14 * 86_400.0  # seconds
+EVENT_WEIGHTS: dict[str, float] = {"opened": 1.0, "edited": 2.0, "saved": 2.0, "used": 2.0, "error": 1.0, "closed": -0.5}
 TRANSITION_REACH = 2  # events back: the previous file, and one skipped
-PAUSE = 3600  # seconds without an event: a new piece of work begins
-MOST_STEPS = 40  # older ones have no weight left
-EDITS = frozenset({"edited", "saved", "used"})
-MOST_FOLLOWERS = 40
+PAUSE_SECONDS = 3600  # seconds without an event: a new piece of work begins
+MAX_STEPS = 40  # older ones have no weight left
+EDIT_EVENTS = frozenset({"edited", "saved", "used"})
+MAX_FOLLOWERS = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +37,14 @@ class SessionEvent:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class FileVisit:
     """Stay at one file, with any number of events."""
 
     file: int  # its number
-    edited: bool
+    was_edited: bool
 
 
-class Session:
+class DeveloperSession:
     """Recent events by file number, and the transitions learned from them."""
 
     def __init__(self) -> None:
@@ -53,9 +53,9 @@ class Session:
         self.times: list[int] = []
         self.branch = ""
         self.since_checkout = 0  # events; a checkout begins another piece of work
-        self._follows: dict[int, dict[int, tuple[float, int]]] = {}  # file -> next file -> (weight, time)
+        self._transitions: dict[int, dict[int, tuple[float, int]]] = {}  # file -> next file -> (weight, time)
 
-    def note(self, event: SessionEvent, file: int | None) -> None:
+    def record_event(self, event: SessionEvent, file: int | None) -> None:
         """Record an event; `file` is its file number, None if unknown."""
         if event.kind == "checkout":
             self.branch, self.since_checkout = event.branch, 0
@@ -67,63 +67,63 @@ class Session:
         self.kinds.append(event.kind)
         self.files.append(file)
         self.times.append(event.at)
-        del self.kinds[:-REMEMBERED], self.files[:-REMEMBERED], self.times[:-REMEMBERED]
+        del self.kinds[:-MAX_EVENTS], self.files[:-MAX_EVENTS], self.times[:-MAX_EVENTS]
 
-    def steps(self, now: int) -> list[Step]:
+    def list_steps(self, now: int) -> list[FileVisit]:
         """Return the steps of the current piece of work, newest last.
 
         `now` is in seconds since the epoch. Steps before a checkout or a long pause are left out, as are files that
         were closed since.
         """
-        steps: list[Step] = []
-        closed: set[int] = set()
+        steps: list[FileVisit] = []
+        closed_files: set[int] = set()
         events = zip(reversed(self.kinds), reversed(self.files), reversed(self.times), strict=True)
         later = now
         for kind, file, at in islice(events, self.since_checkout):
-            if later - at > PAUSE:
+            if later - at > PAUSE_SECONDS:
                 break
             later = at
             if kind == "closed" and all(step.file != file for step in steps):
-                closed.add(file)
-            elif kind == "closed" or file in closed:
+                closed_files.add(file)
+            elif kind == "closed" or file in closed_files:
                 continue
             elif steps and steps[-1].file == file:
-                steps[-1] = Step(file, steps[-1].edited or kind in EDITS)
-            elif len(steps) == MOST_STEPS:
+                steps[-1] = FileVisit(file, steps[-1].was_edited or kind in EDIT_EVENTS)
+            elif len(steps) == MAX_STEPS:
                 break
             else:
-                steps.append(Step(file, kind in EDITS))
+                steps.append(FileVisit(file, kind in EDIT_EVENTS))
         return steps[::-1]
 
-    def interest(self) -> dict[int, float]:
+    def compute_interest(self) -> dict[int, float]:
         """Return the degree of interest by file.
 
         It sums the weights of its events, decayed by later events.
         """
         interest: dict[int, float] = {}
         for age, (kind, file) in enumerate(zip(reversed(self.kinds), reversed(self.files), strict=True)):
-            interest[file] = interest.get(file, 0.0) + WEIGHT.get(kind, 0.0) * FADING**age
+            interest[file] = interest.get(file, 0.0) + EVENT_WEIGHTS.get(kind, 0.0) * INTEREST_DECAY**age
         return {file: value for file, value in interest.items() if value > 0}
 
-    def followers(self, file: int, now: int) -> dict[int, float]:
+    def compute_followers(self, file: int, now: int) -> dict[int, float]:
         """Return the probability of each file to be opened after this one."""
-        row = self._follows.get(file, {})
-        faded = {other: weight * _fade(now - at) for other, (weight, at) in row.items()}
-        total = sum(faded.values()) + 1.0
-        return {other: weight / total for other, weight in faded.items()}
+        row = self._transitions.get(file, {})
+        decayed_weights = {other: weight * _compute_decay(now - at) for other, (weight, at) in row.items()}
+        total = sum(decayed_weights.values()) + 1.0
+        return {other: weight / total for other, weight in decayed_weights.items()}
 
     def _learn_transition(self, file: int, at: int) -> None:
         recent = [other for other in dict.fromkeys(reversed(self.files)) if other != file][:TRANSITION_REACH]
         for skipped, other in enumerate(recent):
-            row = self._follows.setdefault(other, {})
+            row = self._transitions.setdefault(other, {})
             weight, last = row.get(file, (0.0, at))
-            row[file] = (weight * _fade(at - last) + 1.0 / (1 + skipped), at)
-            if len(row) > MOST_FOLLOWERS:
-                del row[min(row, key=lambda follower: row[follower][0] * _fade(at - row[follower][1]))]
+            row[file] = (weight * _compute_decay(at - last) + 1.0 / (1 + skipped), at)
+            if len(row) > MAX_FOLLOWERS:
+                del row[min(row, key=lambda follower: row[follower][0] * _compute_decay(at - row[follower][1]))]
 
-    def arrays(self) -> Arrays:
-        follows = [(a, b, w, t) for a, row in self._follows.items() for b, (w, t) in row.items()]
-        kinds = [list(WEIGHT).index(kind) for kind in self.kinds]
+    def to_arrays(self) -> Arrays:
+        follows = [(a, b, w, t) for a, row in self._transitions.items() for b, (w, t) in row.items()]
+        kinds = [list(EVENT_WEIGHTS).index(kind) for kind in self.kinds]
         return {
             "kinds": np.array(kinds, "<i4"),
             "files": np.array(self.files, "<i4"),
@@ -137,18 +137,18 @@ class Session:
         }
 
     @classmethod
-    def from_arrays(cls, arrays: Arrays) -> Session:
+    def from_arrays(cls, arrays: Arrays) -> DeveloperSession:
         session = cls()
-        session.kinds = [list(WEIGHT)[kind] for kind in arrays["kinds"].tolist()]
+        session.kinds = [list(EVENT_WEIGHTS)[kind] for kind in arrays["kinds"].tolist()]
         session.files = arrays["files"].tolist()
         session.times = arrays["times"].tolist()
         session.since_checkout = int(arrays["since_checkout"][0]) if "since_checkout" in arrays else len(session.times)
         session.branch = arrays["branch"].tobytes().decode("utf-8", "replace")
         columns = (arrays[name].tolist() for name in ("from", "to", "weight", "time"))
         for one, other, weight, at in zip(*columns, strict=True):
-            session._follows.setdefault(one, {})[other] = (weight, at)
+            session._transitions.setdefault(one, {})[other] = (weight, at)
         return session
 
 
-def _fade(seconds: float) -> float:
-    return float(0.5 ** (max(seconds, 0.0) / HALF_LIFE_OF_OPENS))
+def _compute_decay(seconds: float) -> float:
+    return float(0.5 ** (max(seconds, 0.0) / TRANSITION_HALF_LIFE))

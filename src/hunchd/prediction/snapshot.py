@@ -19,15 +19,15 @@ from hunchd.prediction.packed import Arrays
 MAGIC = b"hunch-predictor\n"
 VERSION = 2
 ALIGNMENT = 16  # bytes
-LARGEST_HEADER = 1 << 20  # bytes; ours is a few thousand
+MAX_HEADER_BYTES = 1 << 20  # bytes; ours is a few thousand
 
 
-def write(path: Path, arrays: Arrays, about: dict[str, Any]) -> None:
+def write_arrays(path: Path, arrays: Arrays, about: dict[str, Any]) -> None:
     """Write the file atomically, also with respect to power cuts."""
     entries: list[list[Any]] = []
     position = 0
-    packed = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    for name, array in packed.items():
+    contiguous_arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    for name, array in contiguous_arrays.items():
         position += -position % ALIGNMENT
         entries.append([name, array.dtype.descr if array.dtype.names else array.dtype.str, list(array.shape), position])
         position += array.nbytes
@@ -38,7 +38,7 @@ def write(path: Path, arrays: Arrays, about: dict[str, Any]) -> None:
         with os.fdopen(handle, "wb") as file:
             file.write(MAGIC + len(header).to_bytes(8, "little") + header)
             start = file.tell() + -file.tell() % ALIGNMENT
-            for (_, _, _, at), array in zip(entries, packed.values(), strict=True):
+            for (_, _, _, at), array in zip(entries, contiguous_arrays.values(), strict=True):
                 file.write(b"\0" * (start + at - file.tell()))
                 file.write(array.tobytes())
             file.flush()
@@ -49,7 +49,7 @@ def write(path: Path, arrays: Arrays, about: dict[str, Any]) -> None:
         raise
 
 
-def read(path: Path) -> tuple[Arrays, dict[str, Any]]:
+def read_arrays(path: Path) -> tuple[Arrays, dict[str, Any]]:
     """Return the arrays, writable, and the header's description.
 
     Raises StoreError if the file is not ours or incomplete.
@@ -63,19 +63,19 @@ def read(path: Path) -> tuple[Arrays, dict[str, Any]]:
             raise ValueError("it is not a predictor file")
         begin = len(MAGIC) + 8
         length = int.from_bytes(content[len(MAGIC) : begin], "little")
-        if length > LARGEST_HEADER:
+        if length > MAX_HEADER_BYTES:
             raise ValueError("its header is damaged")
         header = json.loads(content[begin : begin + length])
-        if (found := int(header["version"])) != VERSION:
-            which = "an earlier" if found < VERSION else "a later"
-            raise ValueError(f"it was written by {which} version of hunchd (format {found}, expected {VERSION})")
+        if (version := int(header["version"])) != VERSION:
+            which = "an earlier" if version < VERSION else "a later"
+            raise ValueError(f"it was written by {which} version of hunchd (format {version}, expected {VERSION})")
         start = begin + length + -(begin + length) % ALIGNMENT
-        return {entry[0]: _array(content, start, entry) for entry in header["arrays"]}, header["about"]
+        return {entry[0]: _read_array(content, start, entry) for entry in header["arrays"]}, header["about"]
     except (ValueError, KeyError, TypeError, IndexError) as error:
         raise StoreError(f"{path} cannot be used: {error}", hint="it is rebuilt from the repository") from error
 
 
-def _array(content: bytearray, start: int, entry: list[Any]) -> np.ndarray[Any, Any]:
+def _read_array(content: bytearray, start: int, entry: list[Any]) -> np.ndarray[Any, Any]:
     _, described, shape, at = entry
     dtype = np.dtype(described if isinstance(described, str) else [tuple(column) for column in described])
     if dtype.hasobject:

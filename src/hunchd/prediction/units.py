@@ -10,66 +10,66 @@ from collections.abc import Mapping
 import numpy as np
 
 from hunchd.domain.context import PredictedUnit
-from hunchd.prediction.candidates import Evidence
-from hunchd.prediction.packed import Array, Scores, among, nothing, summed
-from hunchd.prediction.query import Query
-from hunchd.prediction.reasons import ago
-from hunchd.prediction.state import State
+from hunchd.prediction.candidates import QueryEvidence
+from hunchd.prediction.packed import Array, Scores, mask_members, create_empty_scores, sum_by_number
+from hunchd.prediction.query import PredictionQuery
+from hunchd.prediction.reasons import format_age
+from hunchd.prediction.state import PredictorState
 
-MOST_UNITS = 8
-NEWEST_OF_FILE = 40  # units of a seed that are considered
-HALVING = 5.0  # half-life in changes of the file
-OF_WORDS = 0.05  # weight of word similarity beside line ownership; more would drown the owners
-OF_LINES = 0.6  # weight of the square root of the share of lines with the words
-OF_RECENCY = 0.06
-SUREST = 0.6
+MAX_UNITS = 8
+MAX_UNITS_PER_FILE = 40  # units of a seed that are considered
+HALF_LIFE = 5.0  # half-life in changes of the file
+WORD_WEIGHT = 0.05  # weight of word similarity beside line ownership; more would drown the owners
+LINE_WEIGHT = 0.6  # weight of the square root of the share of lines with the words
+RECENCY_WEIGHT = 0.06
+MAX_CONFIDENCE = 0.6
 # Confidence by word similarity alone, times its square: of the past units with similarity 1/2 to a title two in five
 # touched a file that the titled unit changed, of those with 1/4 one in four (development windows of seven histories).
 # Similarity to only two words hardly adds confidence.
-SURE_OF_WORDS = 0.8
+WORD_CONFIDENCE = 0.8
 ENOUGH_WORDS = 5
-_FADING = 0.5 ** (np.arange(NEWEST_OF_FILE) / HALVING)
+_DECAY = 0.5 ** (np.arange(MAX_UNITS_PER_FILE) / HALF_LIFE)
 
 
-def recalled(
-    state: State, query: Query, found: Evidence, now: int, most: int = MOST_UNITS
+def recall_units(
+    state: PredictorState, query: PredictionQuery, gathered: QueryEvidence, now: int, limit: int = MAX_UNITS
 ) -> tuple[PredictedUnit, ...]:
     """Return similar units, and units of the open files.
 
     The latter wrote or recently touched the files.
     """
-    meant = _meant(state, query)
-    shares = {seed: _shares(state, seed) for seed in query.seeds}
-    nearest, lately = found.nearest, _lately(state, meant)
-    spoken = _spoken(state, query, meant)
-    in_lines = (spoken[0], OF_LINES * np.sqrt(spoken[1]))
-    parts = [(nearest.units, OF_WORDS * nearest.similarity), in_lines, *_parts(shares, meant), *lately]
-    units, scores = summed(np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts]))
-    best = (-scores).argsort(kind="stable")[:most]
-    near = among(nearest.units, np.sort(units[best]))
+    focus_seeds = _exclude_hubs(state, query)
+    shares = {seed: _load_shares(state, seed) for seed in query.seeds}
+    nearest, recent_scores = gathered.nearest, _score_recent_units(state, focus_seeds)
+    word_authors = _find_word_authors(state, query, focus_seeds)
+    in_lines = (word_authors[0], LINE_WEIGHT * np.sqrt(word_authors[1]))
+    parts = [(nearest.units, WORD_WEIGHT * nearest.similarity), in_lines, *_weigh_owners(shares, focus_seeds), *recent_scores]
+    units, scores = sum_by_number(np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts]))
+    best = (-scores).argsort(kind="stable")[:limit]
+    near = mask_members(nearest.units, np.sort(units[best]))
     likeness = dict(zip(nearest.units[near].tolist(), nearest.similarity[near].tolist(), strict=True))
-    owned = _by_unit([(units, share / len(shares)) for units, share in shares.values()])
-    counted = all(_is_read(state, seed) for seed in query.seeds)
-    sure = SURE_OF_WORDS * min(1.0, len(query.keys) / ENOUGH_WORDS)
-    said, touched = set(spoken[0].tolist()), _by_unit(lately)
+    owned_shares = _sum_by_unit([(units, share / len(shares)) for units, share in shares.values()])
+    is_exact = all(_has_blame(state, seed) for seed in query.seeds)
+    confidence_scale = WORD_CONFIDENCE * min(1.0, len(query.keys) / ENOUGH_WORDS)
+    word_units, recent_units = set(word_authors[0].tolist()), _sum_by_unit(recent_scores)
     return tuple(
-        _unit(
+        _build_unit(
             state,
             unit,
             score,
-            likeness=likeness.get(unit, 0.0),
-            sure=sure,
-            owned=owned.get(unit, 0.0),
-            counted=counted,
-            said=unit in said,
-            touched=unit in touched,
+            similarity=likeness.get(unit, 0.0),
+            confidence_scale=confidence_scale,
+            owned_share=owned_shares.get(unit, 0.0),
+            is_exact=is_exact,
+            has_matching_lines=unit in word_units,
+            touched_recently=unit in recent_units,
             now=now,
         )
         for unit, score in zip(units[best].tolist(), scores[best].tolist(), strict=True)
     )
 
 
-def _parts(shares: Mapping[int, Scores], seeds: list[int]) -> list[Scores]:
+def _weigh_owners(shares: Mapping[int, Scores], seeds: list[int]) -> list[Scores]:
     """Return the weight of each unit in each open file.
 
     The weight is the square root of its lines, as a change to some of them affects many.
@@ -82,51 +82,51 @@ def _parts(shares: Mapping[int, Scores], seeds: list[int]) -> list[Scores]:
     return parts
 
 
-def _shares(state: State, seed: int) -> Scores:
+def _load_shares(state: PredictorState, seed: int) -> Scores:
     """Return units that own lines of a file, with shares.
 
     They were read, or are estimated.
     """
-    page = state.pages.of(seed)
-    return page.shares if page is not None and _is_read(state, seed) else state.ownership.shares(seed)
+    page = state.pages.get_blame(seed)
+    return page.unit_shares if page is not None and _has_blame(state, seed) else state.ownership.compute_shares(seed)
 
 
-def _is_read(state: State, seed: int) -> bool:
-    page = state.pages.of(seed)
+def _has_blame(state: PredictorState, seed: int) -> bool:
+    page = state.pages.get_blame(seed)
     return page is not None and len(page.units) > 0
 
 
-def _spoken(state: State, query: Query, seeds: list[int]) -> Scores:
+def _find_word_authors(state: PredictorState, query: PredictionQuery, seeds: list[int]) -> Scores:
     """Return units that wrote lines with words of the query.
 
     The values are their shares of such lines in the open files.
     """
-    pages = [page for seed in seeds if (page := state.pages.of(seed)) is not None]
+    pages = [page for seed in seeds if (page := state.pages.get_blame(seed)) is not None]
     if not pages or not query.keys:
-        return nothing()
-    said = [page.speaking_of(np.array(query.keys, "<u4")) for page in pages]
-    return summed(np.concatenate([units for units, _ in said]), np.concatenate([part for _, part in said]) / len(seeds))
+        return create_empty_scores()
+    unit_scores = [page.score_units_by_words(np.array(query.keys, "<u4")) for page in pages]
+    return sum_by_number(np.concatenate([units for units, _ in unit_scores]), np.concatenate([part for _, part in unit_scores]) / len(seeds))
 
 
-def _meant(state: State, query: Query) -> list[int]:
+def _exclude_hubs(state: PredictorState, query: PredictionQuery) -> list[int]:
     """Return the open files without hubs, if possible.
 
     Hubs are change logs and lock files.
     """
-    hubs = state.hubs()
+    hubs = state.mask_hubs()
     return [seed for seed in query.seeds if not hubs[seed]] or list(query.seeds)
 
 
-def _lately(state: State, seeds: list[int]) -> list[Scores]:
+def _score_recent_units(state: PredictorState, seeds: list[int]) -> list[Scores]:
     """Return the units that touched each open file.
 
     Their weight halves every HALVING units.
     """
-    touching = [state.messages.units_of_file(seed, NEWEST_OF_FILE) for seed in seeds]
-    return [(units, (OF_RECENCY / len(touching)) * _FADING[: len(units)]) for units in touching]
+    touching = [state.messages.list_units_of_file(seed, MAX_UNITS_PER_FILE) for seed in seeds]
+    return [(units, (RECENCY_WEIGHT / len(touching)) * _DECAY[: len(units)]) for units in touching]
 
 
-def _by_unit(parts: list[Scores]) -> dict[int, float]:
+def _sum_by_unit(parts: list[Scores]) -> dict[int, float]:
     total: dict[int, float] = {}
     for units, values in parts:
         for unit, value in zip(units.tolist(), values.tolist(), strict=True):
@@ -134,17 +134,17 @@ def _by_unit(parts: list[Scores]) -> dict[int, float]:
     return total
 
 
-def _unit(
-    state: State,
+def _build_unit(
+    state: PredictorState,
     unit: int,
     score: float,
     *,
-    likeness: float,
-    sure: float,
-    owned: float,
-    counted: bool,
-    said: bool,
-    touched: bool,
+    similarity: float,
+    confidence_scale: float,
+    owned_share: float,
+    is_exact: bool,
+    has_matching_lines: bool,
+    touched_recently: bool,
     now: int,
 ) -> PredictedUnit:
     """Build the predicted unit with its reasons.
@@ -155,25 +155,25 @@ def _unit(
     messages = state.messages
     at = int(messages.at.view[unit])
     reasons = []
-    if likeness > 0.1:
+    if similarity > 0.1:
         reasons.append("about the same words")
-    if owned > 0.05:
-        reasons.append(f"wrote {owned:.0%} of what is open" if counted else "once added much of what is open")
-    if said:
+    if owned_share > 0.05:
+        reasons.append(f"wrote {owned_share:.0%} of what is open" if is_exact else "once added much of what is open")
+    if has_matching_lines:
         reasons.append("wrote lines about it")
-    if touched:
-        reasons.append(f"touched the open file {ago(now - at)}")
+    if touched_recently:
+        reasons.append(f"touched the open file {format_age(now - at)}")
     return PredictedUnit(
-        sha=messages.sha(unit),
+        sha=messages.get_unit_id(unit),
         subject=messages.subjects[unit],
         at=at,
         score=float(score),
-        confidence=round(min(max(float(score), sure * likeness**2), SUREST), 4),
+        confidence=round(min(max(float(score), confidence_scale * similarity**2), MAX_CONFIDENCE), 4),
         reasons=tuple(reasons),
-        paths=_paths(state, messages.files_of(unit)),
+        paths=_list_paths(state, messages.get_files(unit)),
     )
 
 
-def _paths(state: State, files: Array) -> tuple[str, ...]:
+def _list_paths(state: PredictorState, files: Array) -> tuple[str, ...]:
     paths, alive = state.files.paths, state.files.alive.view
     return tuple(paths[file] for file in files.tolist() if alive[file])

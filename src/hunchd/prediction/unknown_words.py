@@ -12,42 +12,42 @@ import numpy as np
 
 from hunchd.prediction import words
 from hunchd.prediction.packed import Array
-from hunchd.prediction.state import State
+from hunchd.prediction.state import PredictorState
 from hunchd.text.stemming import stem_light
 from hunchd.text.words import CODE_STOP_WORDS
 
 SHORTEST_JOINED, SHORTEST_PART = 6, 3  # letters
 SHORTEST_MISSPELT, LONGEST_MISSPELT = 5, 16
-MOST = 2  # unknown words that are resolved, 1 to 2 ms each; a longer text has other words
-FILES_TO_BE_A_WORD = 2  # files that must contain a word if no path does
+MAX_UNKNOWN_WORDS = 2  # unknown words that are resolved, 1 to 2 ms each; a longer text has other words
+MIN_FILES = 2  # files that must contain a word if no path does
 
 
-def understood(text: str, state: State) -> list[int]:
+def resolve_unknown_words(text: str, state: PredictorState) -> list[int]:
     """Return the keys of known words behind unknown words."""
-    parts = [part for part in words.parts(text) if len(part) >= SHORTEST_MISSPELT]
-    if not parts or not state.now:
+    parts = [part for part in words.split_words(text) if len(part) >= SHORTEST_MISSPELT]
+    if not parts or not state.unit_count:
         return []
-    met = _met(state, _keys(parts))
-    found: dict[int, None] = {}
-    for part in [part for part, times in zip(parts, met.tolist(), strict=True) if not times][:MOST]:
-        found.update(dict.fromkeys(_keys(_split(part, state) or _spelt(part, state))))
-    return list(found)
+    occurrences = _count_occurrences(state, _hash_words(parts))
+    resolved_keys: dict[int, None] = {}
+    for part in [part for part, times in zip(parts, occurrences.tolist(), strict=True) if not times][:MAX_UNKNOWN_WORDS]:
+        resolved_keys.update(dict.fromkeys(_hash_words(_split_compound(part, state) or _correct_spelling(part, state))))
+    return list(resolved_keys)
 
 
-def _keys(parts: Sequence[str]) -> list[int]:
-    return [words.key(stem_light(part)) for part in parts]
+def _hash_words(parts: Sequence[str]) -> list[int]:
+    return [words.hash_word(stem_light(part)) for part in parts]
 
 
-def _met(state: State, keys: list[int]) -> Array:
+def _count_occurrences(state: PredictorState, keys: list[int]) -> Array:
     """Return how often each key occurs in contents, names, paths and messages."""
-    contents, wanted = state.contents, np.array(keys, "<u4")
-    met: Array = state.messages.met(wanted)
+    contents, key_array = state.contents, np.array(keys, "<u4")
+    occurrences: Array = state.messages.count_units(key_array)
     for field in (contents.words, contents.names, contents.paths):
-        met = met + field.met(wanted)
-    return met
+        occurrences = occurrences + field.count_puts(key_array)
+    return occurrences
 
 
-def _split(word: str, state: State) -> list[str]:
+def _split_compound(word: str, state: PredictorState) -> list[str]:
     """Return the two known words it consists of.
 
     The most even split is preferred. Stop words count as known, and are dropped.
@@ -56,37 +56,37 @@ def _split(word: str, state: State) -> list[str]:
         return []
     places = sorted(range(SHORTEST_PART, len(word) - SHORTEST_PART + 1), key=lambda place: abs(place - len(word) / 2))
     halves = [(word[:place], word[place:]) for place in places]
-    keys = np.array([_keys(half) for half in halves], "<u4").ravel()
-    in_words = np.bincount(state.contents.words.holders_of(keys)[2], minlength=len(keys))
-    in_paths = np.bincount(state.contents.paths.holders_of(keys)[2], minlength=len(keys))
-    known = ((in_words >= FILES_TO_BE_A_WORD) | (in_paths > 0)).reshape(-1, 2)
-    for half, (first, second) in zip(halves, known.tolist(), strict=True):
+    keys = np.array([_hash_words(half) for half in halves], "<u4").ravel()
+    in_words = np.bincount(state.contents.words.find_holders_of_keys(keys)[2], minlength=len(keys))
+    in_paths = np.bincount(state.contents.paths.find_holders_of_keys(keys)[2], minlength=len(keys))
+    is_known = ((in_words >= MIN_FILES) | (in_paths > 0)).reshape(-1, 2)
+    for half, (first, second) in zip(halves, is_known.tolist(), strict=True):
         if (first or half[0] in CODE_STOP_WORDS) and (second or half[1] in CODE_STOP_WORDS):
             return [part for part in half if part not in CODE_STOP_WORDS]
     return []
 
 
-def _spelt(word: str, state: State) -> list[str]:
+def _correct_spelling(word: str, state: PredictorState) -> list[str]:
     """Return the most frequent known word at one edit.
 
     An edit is a letter changed, missing, extra or swapped.
     """
     if len(word) > LONGEST_MISSPELT or not word.isascii():
         return []
-    near = list(_one_letter_away(word))
-    met = _met(state, _keys(near))
-    best = int(met.argmax())
-    return [near[best]] if met[best] else []
+    candidates = list(_generate_edits(word))
+    occurrences = _count_occurrences(state, _hash_words(candidates))
+    best = int(occurrences.argmax())
+    return [candidates[best]] if occurrences[best] else []
 
 
-def _one_letter_away(word: str) -> dict[str, None]:
+def _generate_edits(word: str) -> dict[str, None]:
     """Return all words at one edit, distinct and in a fixed order."""
     cuts = [(word[:place], word[place:]) for place in range(len(word) + 1)]
     return dict.fromkeys(
         [
-            *(left + right[1:] for left, right in cuts if right),
-            *(left + right[1] + right[0] + right[2:] for left, right in cuts if len(right) > 1),
-            *(left + letter + right[1:] for left, right in cuts if right for letter in ascii_lowercase),
-            *(left + letter + right for left, right in cuts for letter in ascii_lowercase),
+            *(prefix + suffix[1:] for prefix, suffix in cuts if suffix),
+            *(prefix + suffix[1] + suffix[0] + suffix[2:] for prefix, suffix in cuts if len(suffix) > 1),
+            *(prefix + letter + suffix[1:] for prefix, suffix in cuts if suffix for letter in ascii_lowercase),
+            *(prefix + letter + suffix for prefix, suffix in cuts for letter in ascii_lowercase),
         ]
     )

@@ -18,12 +18,12 @@ from hunchd.prediction.features import FEATURES
 from hunchd.prediction.packed import Array
 from hunchd.prediction.ranking import Linear, Model, Network
 
-SHIPPED = Path(__file__).with_name("weights.json")
+WEIGHTS_FILE = Path(__file__).with_name("weights.json")
 VERSION = 3  # 3: networks instead of trees
 
 
 @dataclass(frozen=True, slots=True)
-class Weights:
+class RankerWeights:
     """Rankers and calibrations by head. `provenance` describes the training data."""
 
     heads: dict[str, Model]
@@ -32,45 +32,45 @@ class Weights:
 
 
 @cache
-def shipped() -> Weights:
+def load_shipped() -> RankerWeights:
     """Return the shipped weights.
 
     They are hand-set if none were trained for these features.
     """
-    return loaded(SHIPPED) if SHIPPED.exists() else by_hand()
+    return load_weights(WEIGHTS_FILE) if WEIGHTS_FILE.exists() else create_default()
 
 
-def by_hand() -> Weights:
+def create_default() -> RankerWeights:
     """Return hand-set weights for every head."""
-    return Weights(
-        {head: ranking.by_hand() for head in HEADS},
-        {head: calibration.by_hand() for head in HEADS},
+    return RankerWeights(
+        {head: ranking.create_linear() for head in HEADS},
+        {head: calibration.create_default() for head in HEADS},
         {"trained": "by hand"},
     )
 
 
-def loaded(path: Path) -> Weights:
+def load_weights(path: Path) -> RankerWeights:
     """Load weights. Raises ValueError for other features or missing heads."""
     table = json.loads(path.read_text("utf-8"))
     if table["version"] != VERSION or tuple(table["features"]) != FEATURES:
         raise ValueError(f"{path} was trained for other features")
-    heads = {name: _model(head) for name, head in table["heads"].items()}
+    heads = {name: _decode_model(head) for name, head in table["heads"].items()}
     if missing := set(HEADS) - set(heads):
         raise ValueError(f"{path} has no weights for {', '.join(sorted(missing))}")
     curves = {
         name: Isotonic(np.array(curve["scores"]), np.array(curve["probabilities"]))
         for name, curve in table["calibrations"].items()
     }
-    return Weights(heads, curves, table["provenance"])
+    return RankerWeights(heads, curves, table["provenance"])
 
 
-def written(weights: Weights, path: Path) -> None:
+def save_weights(weights: RankerWeights, path: Path) -> None:
     """Save weights as JSON."""
     table = {
         "version": VERSION,
         "provenance": weights.provenance,
         "features": list(FEATURES),
-        "heads": {name: _table(model) for name, model in weights.heads.items()},
+        "heads": {name: _encode_model(model) for name, model in weights.heads.items()},
         "calibrations": {
             name: {"scores": curve.scores.round(4).tolist(), "probabilities": curve.probabilities.round(4).tolist()}
             for name, curve in weights.calibrations.items()
@@ -82,20 +82,20 @@ def written(weights: Weights, path: Path) -> None:
 _KINDS: dict[str, type[Model]] = {"linear": Linear, "network": Network}
 
 
-def _model(table: dict[str, Any]) -> Model:
+def _decode_model(table: dict[str, Any]) -> Model:
     kind = _KINDS[table["kind"]]
-    return kind(*(_unpacked(table[part.name]).astype("<f4") for part in fields(kind)))
+    return kind(*(_decode_array(table[part.name]).astype("<f4") for part in fields(kind)))
 
 
-def _table(model: Model) -> dict[str, Any]:
-    kind = next(name for name, known in _KINDS.items() if isinstance(model, known))
-    return {"kind": kind, **{part.name: _packed(getattr(model, part.name).astype("<f2")) for part in fields(model)}}
+def _encode_model(model: Model) -> dict[str, Any]:
+    kind = next(name for name, model_class in _KINDS.items() if isinstance(model, model_class))
+    return {"kind": kind, **{part.name: _encode_array(getattr(model, part.name).astype("<f2")) for part in fields(model)}}
 
 
-def _packed(array: Array) -> list[Any]:
+def _encode_array(array: Array) -> list[Any]:
     return [array.dtype.str, list(array.shape), base64.b64encode(np.ascontiguousarray(array).tobytes()).decode("ascii")]
 
 
-def _unpacked(packed: list[Any]) -> Array:
-    dtype, shape, encoded = packed
-    return np.frombuffer(base64.b64decode(encoded), np.dtype(dtype)).reshape(shape)
+def _decode_array(data: list[Any]) -> Array:
+    dtype, shape, base64_text = data
+    return np.frombuffer(base64.b64decode(base64_text), np.dtype(dtype)).reshape(shape)

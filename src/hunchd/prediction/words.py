@@ -20,10 +20,10 @@ _TEST = re.compile(
     r"(?i:^(?:tests?[_\-.]|spec[_\-.])|[_\-.](?:tests?|specs?|unit|e2e|bench)$)|(?<=[A-Za-z\d])(?:Tests?|Specs?)$"
 )
 
-LONGEST_WORD = 40
+MAX_WORD_LENGTH = 40
 
 
-def key(word: str) -> int:
+def hash_word(word: str) -> int:
     """Hash a word to 32 bits.
 
     One collision is expected in some 90,000 distinct words.
@@ -32,57 +32,57 @@ def key(word: str) -> int:
 
 
 @lru_cache(maxsize=1 << 14)
-def keys_of_identifier(identifier: str) -> tuple[int, ...]:
+def hash_identifier_parts(identifier: str) -> tuple[int, ...]:
     """Return the keys of an identifier's parts.
 
     `parseHTTPHeader` and `parse_http_headers` share all three.
     """
-    return tuple(key(stem_light(part)) for part in _parts_of(identifier))
+    return tuple(hash_word(stem_light(part)) for part in _split_identifier(identifier))
 
 
-def _parts_of(identifier: str) -> list[str]:
+def _split_identifier(identifier: str) -> list[str]:
     """Return the lowercase parts of an identifier without stop words."""
     parts = (part.lower() for part in split_letters(identifier))
-    return [part for part in parts if 1 < len(part) <= LONGEST_WORD and part not in CODE_STOP_WORDS]
+    return [part for part in parts if 1 < len(part) <= MAX_WORD_LENGTH and part not in CODE_STOP_WORDS]
 
 
-def keys_of_text(text: str) -> list[int]:
+def hash_text_words(text: str) -> list[int]:
     """Return the distinct keys of a text in order.
 
     A compound identifier also counts as a whole.
     """
-    found: dict[int, None] = {}
+    keys: dict[int, None] = {}
     for run in _RUN.findall(text):
-        parts = keys_of_identifier(run)
-        found.update(dict.fromkeys(parts))
+        parts = hash_identifier_parts(run)
+        keys.update(dict.fromkeys(parts))
         if len(parts) > 1:
-            found[key(run.lower())] = None
-    return list(found)
+            keys[hash_word(run.lower())] = None
+    return list(keys)
 
 
-def parts(text: str) -> list[str]:
+def split_words(text: str) -> list[str]:
     """Return the distinct lowercase words of a text.
 
     Identifiers are split and stop words dropped.
     """
-    return list(dict.fromkeys(part for run in _RUN.findall(text) for part in _parts_of(run)))
+    return list(dict.fromkeys(part for run in _RUN.findall(text) for part in _split_identifier(run)))
 
 
-def counted(words: Mapping[str, int]) -> Counter[int]:
+def count_keys(words: Mapping[str, int]) -> Counter[int]:
     """Count the keys of the parts of many identifiers."""
     counts: Counter[int] = Counter()
     for word, count in words.items():
-        for part in keys_of_identifier(word):
+        for part in hash_identifier_parts(word):
             counts[part] += count
     return counts
 
 
-def identifiers(text: str) -> list[str]:
+def extract_identifiers(text: str) -> list[str]:
     """Return the distinct identifiers of a text, as written."""
     return list(dict.fromkeys(_RUN.findall(text)))
 
 
-def stem_of(path: str) -> str:
+def extract_stem(path: str) -> str:
     """Return the subject of a file by its name.
 
     `tests/test_views.py`, `src/views.py` and `docs/views.rst` share one.

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, Literal, TypeVar
 
 from msgspec import Meta, Struct, to_builtins
 
-from hunchd.domain.context import Bundle, Item, Level, MissingFile, Prediction
+from hunchd.domain.context import Bundle, ContextItem, Level, MissingFile, Prediction
 from hunchd.domain.errors import HunchError, InvalidInput
 from hunchd.domain.memory import Trust
 
@@ -19,15 +19,15 @@ EXPORT_TYPES: Final = (
 # Types of lines that hold a memory. Kinds that readers of an export look for have a type of their own.
 MEMORY_TYPES: Final = ("memory", "message", "document", "contradiction")
 
-NAMED_REJECTIONS: Final = 100  # per import; further ones are only counted
+MAX_LISTED_REJECTIONS: Final = 100  # per import; further ones are only counted
 
-Progress = tuple[int, int]  # done, total
+ProgressCount = tuple[int, int]  # done, total
 Count = Annotated[int, Meta(ge=0)]
 Fraction = Annotated[float, Meta(ge=0, le=1)]
-Found = TypeVar("Found")
+Listed = TypeVar("Listed")
 
 
-def iso(moment: datetime) -> str:
+def format_iso(moment: datetime) -> str:
     """Format a time as ISO 8601 in UTC, with Z."""
     return (moment if moment.tzinfo is UTC else moment.astimezone(UTC)).isoformat().replace("+00:00", "Z")
 
@@ -123,7 +123,7 @@ class Rejection(Struct, frozen=True, kw_only=True):
     error: ErrorAnswer
 
 
-def bundle_json(bundle: Bundle) -> dict[str, Any]:
+def bundle_to_json(bundle: Bundle) -> dict[str, Any]:
     return _plain(
         BundleAnswer(
             status=bundle.status,
@@ -139,7 +139,7 @@ def bundle_json(bundle: Bundle) -> dict[str, Any]:
     )
 
 
-def _item_of(item: Item) -> ItemAnswer:
+def _item_of(item: ContextItem) -> ItemAnswer:
     return ItemAnswer(
         id=item.id,
         kind=item.kind,
@@ -167,7 +167,7 @@ def review_json(missing: Sequence[MissingFile], changed: Sequence[str]) -> dict[
     )
 
 
-def prediction_json(
+def prediction_to_json(
     prediction: Prediction,
     *,
     k: int,
@@ -208,16 +208,16 @@ def prediction_json(
     }
 
 
-def project_json(
+def project_to_json(
     *,
     id: str,
     path: str,
     name: str,
     branch: str,
     state: Literal["indexing", "ready", "missing"],
-    commits: Progress = (0, 0),
-    files: Progress = (0, 0),
-    embeddings: Progress = (0, 0),
+    commits: ProgressCount = (0, 0),
+    files: ProgressCount = (0, 0),
+    embeddings: ProgressCount = (0, 0),
 ) -> dict[str, Any]:
     stages = {"commits": commits, "files": files, "embeddings": embeddings}
     progress = {stage: StageAnswer(done=done, total=total) for stage, (done, total) in stages.items()}
@@ -226,25 +226,25 @@ def project_json(
     )
 
 
-def page_json(items: Iterable[Mapping[str, Any]], *, next_cursor: str | None, total: int) -> dict[str, Any]:
+def page_to_json(items: Iterable[Mapping[str, Any]], *, next_cursor: str | None, total: int) -> dict[str, Any]:
     return {"items": list(items), "next": next_cursor, "total": total}
 
 
-def part_json(
-    found: Sequence[Found], told: Callable[[Found], Mapping[str, Any]], *, offset: int, limit: int
+def slice_to_json(
+    entries: Sequence[Listed], to_json: Callable[[Listed], Mapping[str, Any]], *, offset: int, limit: int
 ) -> dict[str, Any]:
     """Return one page of a complete list; its cursor is an offset."""
-    end = min(offset + limit, len(found))
-    following = str(end) if end < len(found) else None
-    return page_json(map(told, found[offset:end]), next_cursor=following, total=len(found))
+    end = min(offset + limit, len(entries))
+    next_cursor = str(end) if end < len(entries) else None
+    return page_to_json(map(to_json, entries[offset:end]), next_cursor=next_cursor, total=len(entries))
 
 
-def error_json(error: HunchError) -> dict[str, Any]:
+def error_to_json(error: HunchError) -> dict[str, Any]:
     """Convert an error to {"error": {"code", "message", "field"?, "hint"?}}."""
     return _plain(ErrorEnvelope(error=_error_of(error)))
 
 
-def rejection_json(index: int, error: HunchError) -> dict[str, Any]:
+def rejection_to_json(index: int, error: HunchError) -> dict[str, Any]:
     """Convert a rejected batch entry to JSON: its index and the usual error shape."""
     return _plain(Rejection(index=index, error=_error_of(error)))
 
@@ -258,13 +258,13 @@ def _plain(answer: Struct) -> dict[str, Any]:
     return plain
 
 
-def export_line(type_: str, payload: Mapping[str, Any]) -> dict[str, Any]:
+def build_export_line(type_: str, payload: Mapping[str, Any]) -> dict[str, Any]:
     return {"type": type_, "version": EXPORT_VERSION, "data": payload}
 
 
-def memory_line(told: Mapping[str, Any]) -> dict[str, Any]:
+def build_memory_line(memory: Mapping[str, Any]) -> dict[str, Any]:
     """Build the export line of a memory from the result of `memory_json`."""
-    return export_line(told["kind"] if told["kind"] in MEMORY_TYPES else "memory", told)
+    return build_export_line(memory["kind"] if memory["kind"] in MEMORY_TYPES else "memory", memory)
 
 
 def parse_export_line(raw: Any) -> tuple[str, dict[str, Any]]:

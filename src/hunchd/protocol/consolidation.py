@@ -10,11 +10,11 @@ from hunchd.protocol.fields import Fields
 from hunchd.protocol.steps import STEPS
 from hunchd.protocol.struct_decoding import ProjectRef, ReadBy, Request, decode, decode_query
 
-CHANGES_PAGE: Final = 500
+MAX_CHANGES_PER_PAGE: Final = 500
 
 
 def _steps(fields: Fields, name: str) -> tuple[str, ...]:
-    chosen = frozenset(fields.choices(name, STEPS)) or frozenset(STEPS)
+    chosen = frozenset(fields.get_choices(name, STEPS)) or frozenset(STEPS)
     return tuple(step for step in STEPS if step in chosen)
 
 
@@ -39,14 +39,14 @@ class UndoRequest(Request, frozen=True, kw_only=True):
 
 class ChangesQuery(Request, frozen=True, kw_only=True):
     after: Annotated[int, Meta(ge=0, le=10_000_000, description="number of the first change")] = 0
-    limit: Annotated[int, Meta(ge=1, le=CHANGES_PAGE)] = CHANGES_PAGE
+    limit: Annotated[int, Meta(ge=1, le=MAX_CHANGES_PER_PAGE)] = MAX_CHANGES_PER_PAGE
 
 
-def consolidate_of_body(raw: Any) -> ConsolidateRequest:
+def parse_consolidate_body(raw: Any) -> ConsolidateRequest:
     return decode(raw, ConsolidateRequest)
 
 
-def undo_of_body(raw: Any) -> int | None:
+def parse_undo_body(raw: Any) -> int | None:
     """Parse the number of the change to undo.
 
     None undoes the whole run.
@@ -54,7 +54,7 @@ def undo_of_body(raw: Any) -> int | None:
     return decode(raw, UndoRequest).change
 
 
-def changes_of_query(query: str) -> tuple[int, int]:
+def parse_changes_query(query: str) -> tuple[int, int]:
     """Parse the number of the last change already read, and the page size."""
     asked = decode_query(query, ChangesQuery)
     return asked.after, asked.limit

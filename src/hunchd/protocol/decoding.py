@@ -12,26 +12,26 @@ from typing import Any, Final, NoReturn
 from hunchd.domain.errors import InvalidInput
 
 # More than any of our messages has (7), far below the interpreter's recursion limit.
-DEPTH_LIMIT: Final = 64
+MAX_DEPTH: Final = 64
 # The range of the store's integers: a signed 64-bit column.
-LARGEST_INTEGER: Final = 2**63 - 1
+MAX_INTEGER: Final = 2**63 - 1
 
 _BRACES_AS_BRACKETS = bytes.maketrans(b"{}", b"[]")
 _ALL_BUT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 
 
-class Malformed(InvalidInput):
+class MalformedRequest(InvalidInput):
     """The request cannot be read: not JSON, or JSON that parsers read differently."""
 
     code = "malformed"
 
 
-def no_cursor() -> Malformed:
+def unknown_cursor() -> MalformedRequest:
     """Return the error for a pagination cursor that the daemon did not issue."""
-    return Malformed("unknown cursor; start again without one", field="cursor")
+    return MalformedRequest("unknown cursor; start again without one", field="cursor")
 
 
-def decoded(raw: bytes, *, depth: int = DEPTH_LIMIT) -> Any:
+def decode_json(raw: bytes, *, depth: int = MAX_DEPTH) -> Any:
     """Decode the JSON value in `raw`.
 
     Raises Malformed for broken UTF-8, duplicate keys, NaN, infinity, integers beyond 64 bits and nesting beyond
@@ -39,15 +39,15 @@ def decoded(raw: bytes, *, depth: int = DEPTH_LIMIT) -> Any:
     never a RecursionError.
     """
     if not raw.strip():
-        raise Malformed("the body is empty; send JSON")
+        raise MalformedRequest("the body is empty; send JSON")
     if nests_deeper_than(raw, depth):
-        raise Malformed(f"the JSON nests deeper than {depth} levels, or its brackets do not match")
+        raise MalformedRequest(f"the JSON nests deeper than {depth} levels, or its brackets do not match")
     try:
         return _DECODER.decode(raw.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
-        raise Malformed(f"the body is not UTF-8 (byte {error.start})") from error
+        raise MalformedRequest(f"the body is not UTF-8 (byte {error.start})") from error
     except json.JSONDecodeError as error:
-        raise Malformed(f"the body is not JSON: {error.msg} (line {error.lineno}, column {error.colno})") from error
+        raise MalformedRequest(f"the body is not JSON: {error.msg} (line {error.lineno}, column {error.colno})") from error
 
 
 def nests_deeper_than(raw: bytes, depth: int) -> bool:
@@ -68,21 +68,21 @@ def nests_deeper_than(raw: bytes, depth: int) -> bool:
     return True
 
 
-def refuse_unstorable(value: Any, field: str) -> None:
+def reject_unstorable(value: Any, field: str) -> None:
     """Raise Malformed if `value` holds NUL or an unpaired surrogate.
 
     Checks keys and values.
     """
     match value:
         case str():
-            _refuse_unstorable_text(value, field)
+            _reject_unstorable_text(value, field)
         case dict():
             for key, inner in value.items():
-                _refuse_unstorable_text(key, field)
-                refuse_unstorable(inner, f"{field}.{key}" if field else key)
+                _reject_unstorable_text(key, field)
+                reject_unstorable(inner, f"{field}.{key}" if field else key)
         case list():
             for index, inner in enumerate(value):
-                refuse_unstorable(inner, f"{field}[{index}]")
+                reject_unstorable(inner, f"{field}[{index}]")
 
 
 def without_lone_surrogates(value: Any) -> Any:
@@ -96,42 +96,42 @@ def without_lone_surrogates(value: Any) -> Any:
     return value
 
 
-def _refuse_unstorable_text(text: str, field: str) -> None:
+def _reject_unstorable_text(text: str, field: str) -> None:
     if text.isascii():
         unstorable = "\0" in text
     else:
         unstorable = "\0" in text or any("\ud800" <= character <= "\udfff" for character in text)
     if unstorable:
-        shown = field.encode("ascii", "backslashreplace").decode()[:80]
-        raise Malformed("the text holds a NUL or an unpaired surrogate; send valid Unicode", field=shown or None)
+        printable_field = field.encode("ascii", "backslashreplace").decode()[:80]
+        raise MalformedRequest("the text holds a NUL or an unpaired surrogate; send valid Unicode", field=printable_field or None)
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _build_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     result = dict(pairs)
     if len(result) != len(pairs):
         keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
-        raise Malformed(f"the key {twice[:40]!a} appears twice in one object")
+        duplicate = next(key for key in keys if keys.count(key) > 1)
+        raise MalformedRequest(f"the key {duplicate[:40]!a} appears twice in one object")
     return result
 
 
-def _integer(digits: str) -> int:
-    if len(digits) > 20 or abs(number := int(digits)) > LARGEST_INTEGER:
-        raise Malformed("an integer is beyond 64 bits")
+def _parse_integer(digits: str) -> int:
+    if len(digits) > 20 or abs(number := int(digits)) > MAX_INTEGER:
+        raise MalformedRequest("an integer is beyond 64 bits")
     return number
 
 
-def _float(digits: str) -> float:
+def _parse_float(digits: str) -> float:
     number = float(digits)
     if not math.isfinite(number):
-        raise Malformed("a number is too large to be represented")
+        raise MalformedRequest("a number is too large to be represented")
     return number
 
 
-def _constant(name: str) -> NoReturn:
-    raise Malformed(f"{name} is not JSON; numbers are finite")
+def _reject_constant(name: str) -> NoReturn:
+    raise MalformedRequest(f"{name} is not JSON; numbers are finite")
 
 
 _DECODER: Final = json.JSONDecoder(
-    object_pairs_hook=_object, parse_int=_integer, parse_float=_float, parse_constant=_constant
+    object_pairs_hook=_build_object, parse_int=_parse_integer, parse_float=_parse_float, parse_constant=_reject_constant
 )

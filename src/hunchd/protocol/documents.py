@@ -13,36 +13,36 @@ from msgspec import Meta
 
 from hunchd.domain.errors import InvalidInput, NotFound
 from hunchd.domain.memory import Memory
-from hunchd.protocol.answers import iso
+from hunchd.protocol.answers import format_iso
 from hunchd.protocol.fields import Fields
-from hunchd.protocol.requests import PAGE, PageSize, Part
+from hunchd.protocol.requests import DEFAULT_PAGE_SIZE, PageSize, ListSlice
 from hunchd.protocol.struct_decoding import Name, Names, ReadBy, Request, decode, decode_query
 
 ROOTS: Final = ("profile", "projects", "reference", "insights", "conversations")
-DOCUMENT_LIMIT: Final = 512 * 1024  # bytes of UTF-8; four copies fit a record of the journal
-PATH_LENGTH: Final = 512  # characters
-DEPTH: Final = 12  # folders
+MAX_DOCUMENT_BYTES: Final = 512 * 1024  # bytes of UTF-8; four copies fit a record of the journal
+MAX_PATH_CHARACTERS: Final = 512  # characters
+MAX_PATH_SEGMENTS: Final = 12  # folders
 # Segments are readable names: letters of any script, digits, and punctuation common in file names.
 _SEGMENT: Final = re.compile(r"[^\W_](?:[\w .,+@()=~#-]*[\w)+#])?|_[\w-]+", re.UNICODE)
-_ALLOWED: Final = f"a path such as /profile/preferences, below one of: {', '.join('/' + root for root in ROOTS)}"
+_ALLOWED_PATHS: Final = f"a path such as /profile/preferences, below one of: {', '.join('/' + root for root in ROOTS)}"
 
 
 def _content(fields: Fields, name: str) -> str:
-    content = fields.text(name, limit=DOCUMENT_LIMIT)
+    content = fields.get_text(name, limit=MAX_DOCUMENT_BYTES)
     if content is None or not content.strip():
-        raise fields.refused(name, "is missing or empty; give a text, or DELETE the document")
+        raise fields.error(name, "is missing or empty; give a text, or DELETE the document")
     return content
 
 
 def _prefix(fields: Fields, name: str) -> str:
-    return "/" + unicodedata.normalize("NFC", fields.text(name) or "").strip().lstrip("/")
+    return "/" + unicodedata.normalize("NFC", fields.get_text(name) or "").strip().lstrip("/")
 
 
 class NewDocument(Request, frozen=True, kw_only=True):
     """Document to store under a path."""
 
     content: Annotated[
-        str, Meta(min_length=1, max_length=DOCUMENT_LIMIT, description="plain text or Markdown"), ReadBy(_content)
+        str, Meta(min_length=1, max_length=MAX_DOCUMENT_BYTES, description="plain text or Markdown"), ReadBy(_content)
     ]
     tags: Names = ()
     metadata: Mapping[str, Any] = {}
@@ -56,64 +56,64 @@ class DocumentDraft:
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
 
-class DocumentsRequest(Part, frozen=True, kw_only=True):
+class DocumentsRequest(ListSlice, frozen=True, kw_only=True):
     """Query of GET /documents; the cursor is an offset in path order."""
 
     prefix: Annotated[Name, Meta(description="such as /profile/"), ReadBy(_prefix)] = "/"
-    limit: PageSize = PAGE
+    limit: PageSize = DEFAULT_PAGE_SIZE
 
 
-def document_path(raw: str) -> str:
+def normalize_document_path(raw: str) -> str:
     """Normalize a document path: absolute, NFC, without empty or dotted segments.
 
     Raises InvalidInput if it cannot be the path of a document.
     """
     path = unicodedata.normalize("NFC", raw)
     segments = path.strip("/").split("/")
-    if len(path) > PATH_LENGTH or len(segments) > DEPTH:
-        raise InvalidInput(f"the path is too long; at most {PATH_LENGTH} characters in {DEPTH} segments", field="path")
+    if len(path) > MAX_PATH_CHARACTERS or len(segments) > MAX_PATH_SEGMENTS:
+        raise InvalidInput(f"the path is too long; at most {MAX_PATH_CHARACTERS} characters in {MAX_PATH_SEGMENTS} segments", field="path")
     if segments[0] not in ROOTS or len(segments) < 2:
-        raise InvalidInput(f"{path[:80]!a} is not a document path; allowed: {_ALLOWED}", field="path")
+        raise InvalidInput(f"{path[:80]!a} is not a document path; allowed: {_ALLOWED_PATHS}", field="path")
     for segment in segments:
         if not _SEGMENT.fullmatch(segment) or not segment.isprintable():
-            raise InvalidInput(f"{segment[:40]!a} is not a valid path segment; allowed: {_ALLOWED}", field="path")
+            raise InvalidInput(f"{segment[:40]!a} is not a valid path segment; allowed: {_ALLOWED_PATHS}", field="path")
     return "/" + "/".join(segments)
 
 
-def known_path(raw: str) -> str:
+def normalize_lookup_path(raw: str) -> str:
     """Normalize the path of a document to look up.
 
     Raises NotFound, rather than InvalidInput, for a path that no document can have.
     """
     try:
-        return document_path(raw)
+        return normalize_document_path(raw)
     except InvalidInput as error:
         raise NotFound(f"there is no document {raw[:80]!a}", field="path", hint=error.message) from error
 
 
-def document_of_body(path: str, raw: Any) -> DocumentDraft:
+def parse_document_body(path: str, raw: Any) -> DocumentDraft:
     asked = decode(raw, NewDocument)
-    return DocumentDraft(path=document_path(path), content=asked.content, tags=asked.tags, metadata=asked.metadata)
+    return DocumentDraft(path=normalize_document_path(path), content=asked.content, tags=asked.tags, metadata=asked.metadata)
 
 
-def documents_of_query(query: str) -> DocumentsRequest:
+def parse_documents_query(query: str) -> DocumentsRequest:
     return decode_query(query, DocumentsRequest)
 
 
-def document_json(memory: Memory, *, content: bool = True) -> dict[str, Any]:
+def document_to_json(memory: Memory, *, content: bool = True) -> dict[str, Any]:
     """Convert a document to the contract's shape; lists omit the content."""
-    told: dict[str, Any] = {"path": memory.key, "id": memory.id, "title": memory.title}
+    result: dict[str, Any] = {"path": memory.key, "id": memory.id, "title": memory.title}
     if content:
-        told["content"] = memory.content
-    return told | {
+        result["content"] = memory.content
+    return result | {
         "tags": list(memory.tags),
         "metadata": dict(memory.source.get("metadata", {})),
-        "updated_at": iso(memory.updated),
-        "valid_from": iso(_since(memory)),
+        "updated_at": format_iso(memory.updated),
+        "valid_from": format_iso(_valid_since(memory)),
         "size": len(memory.content.encode("utf-8", "replace")),
         "trust": str(memory.trust),
     }
 
 
-def _since(memory: Memory) -> datetime:
+def _valid_since(memory: Memory) -> datetime:
     return memory.valid_from or memory.at

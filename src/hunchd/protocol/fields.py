@@ -13,99 +13,99 @@ from typing import Any, Final, Self, TypeVar
 from urllib.parse import parse_qsl
 
 from hunchd.domain.errors import InvalidInput, NotFound
-from hunchd.protocol.answers import rejection_json
-from hunchd.protocol.decoding import LARGEST_INTEGER, Malformed, refuse_unstorable
+from hunchd.protocol.answers import rejection_to_json
+from hunchd.protocol.decoding import MAX_INTEGER, MalformedRequest, reject_unstorable
 
 # A longer text is a file, not a memory. Traces and commands are shortened to it, contents are rejected.
-TEXT_LIMIT: Final = 64 * 1024  # bytes of UTF-8
-NAME_LIMIT: Final = 1024  # characters of a title, branch, key, query word, …
-LIST_LIMIT: Final = 200  # entries of tags, open files, links, …
+MAX_TEXT_BYTES: Final = 64 * 1024  # bytes of UTF-8
+MAX_NAME_CHARACTERS: Final = 1024  # characters of a title, branch, key, query word, …
+MAX_LIST_ENTRIES: Final = 200  # entries of tags, open files, links, …
 
 # Clocks without a battery say 1970, before any repository existed.
-EARLIEST: Final = datetime(1970, 1, 1, tzinfo=UTC)
-LATEST: Final = datetime(2100, 1, 1, tzinfo=UTC)
+MIN_TIME: Final = datetime(1970, 1, 1, tzinfo=UTC)
+MAX_TIME: Final = datetime(2100, 1, 1, tzinfo=UTC)
 
 # Where unknown fields are ignored, as newer clients send them, one this similar to a missing field is refused.
-_MISSPELLED: Final = 0.8
+_MISSPELLING_CUTOFF: Final = 0.8
 
 
 Parsed = TypeVar("Parsed")
-Known = Callable[[str], object]  # raises NotFound for an unknown project
+ProjectLookup = Callable[[str], object]  # raises NotFound for an unknown project
 
 
 class Fields:
     """Fields of one object. `where` prefixes the field names in errors ("memories[2].")."""
 
     def __init__(
-        self, raw: Any, known: Sequence[str], *, where: str = "", textual: bool = False, strict: bool = False
+        self, raw: Any, field_names: Sequence[str], *, prefix: str = "", textual: bool = False, strict: bool = False
     ) -> None:
         if not isinstance(raw, dict):
             raise InvalidInput(
-                f"expected a JSON object with {', '.join(known)}; got {kind_of_json(raw)}",
-                field=where.rstrip(".") or None,
+                f"expected a JSON object with {', '.join(field_names)}; got {describe_json_type(raw)}",
+                field=prefix.rstrip(".") or None,
             )
-        self._where = where
+        self._prefix = prefix
         self._textual = textual
-        self._error: type[InvalidInput] = Malformed if textual else InvalidInput
-        refuse_unstorable(raw, where.rstrip("."))
+        self._error: type[InvalidInput] = MalformedRequest if textual else InvalidInput
+        reject_unstorable(raw, prefix.rstrip("."))
         self._values: Mapping[str, Any] = {key: value for key, value in raw.items() if value is not None}
-        self._refuse_misspellings(known, strict=strict)
+        self._reject_misspellings(field_names, strict=strict)
 
     @classmethod
-    def of_query(cls, query: str, known: Sequence[str], *, strict: bool = False) -> Self:
+    def from_query(cls, query: str, field_names: Sequence[str], *, strict: bool = False) -> Self:
         """Parse a query string: numbers as digits, lists separated by commas, "" as omitted."""
         try:
             pairs = parse_qsl(query, errors="strict", max_num_fields=100)
         except UnicodeDecodeError as error:
-            raise Malformed("the query string is not UTF-8; file names that are not UTF-8 are not supported") from error
+            raise MalformedRequest("the query string is not UTF-8; file names that are not UTF-8 are not supported") from error
         except ValueError as error:
-            raise Malformed("the query string is not valid: broken percent-encoding, or over 100 fields") from error
-        twice = {name for name, _ in pairs if sum(name == other for other, _ in pairs) > 1}
-        if twice:
-            raise Malformed(f"the query names {min(twice)[:40]!a} twice", field=ascii(min(twice)[:40])[1:-1])
-        return cls(dict(pairs), known, textual=True, strict=strict)
+            raise MalformedRequest("the query string is not valid: broken percent-encoding, or over 100 fields") from error
+        duplicates = {name for name, _ in pairs if sum(name == other for other, _ in pairs) > 1}
+        if duplicates:
+            raise MalformedRequest(f"the query names {min(duplicates)[:40]!a} twice", field=ascii(min(duplicates)[:40])[1:-1])
+        return cls(dict(pairs), field_names, textual=True, strict=strict)
 
     def has(self, name: str) -> bool:
         return name in self._values
 
-    def required_text(self, name: str, *, limit: int = NAME_LIMIT) -> str:
-        text = self.text(name, limit=limit)
+    def get_required_text(self, name: str, *, limit: int = MAX_NAME_CHARACTERS) -> str:
+        text = self.get_text(name, limit=limit)
         if text is None or not text.strip():
-            raise self.refused(name, "is missing or empty; give a text")
+            raise self.error(name, "is missing or empty; give a text")
         return text
 
-    def text(self, name: str, *, limit: int = NAME_LIMIT) -> str | None:
+    def get_text(self, name: str, *, limit: int = MAX_NAME_CHARACTERS) -> str | None:
         """Return the text, or None if omitted. `limit` counts bytes of UTF-8."""
         value = self._values.get(name)
         if value is None:
             return None
         if not isinstance(value, str):
-            raise self.refused(name, f"must be a text; got {kind_of_json(value)}")
+            raise self.error(name, f"must be a text; got {describe_json_type(value)}")
         if len(value) * 4 > limit and len(value.encode()) > limit:
-            raise self.refused(name, f"is longer than {limit:,} bytes")
+            raise self.error(name, f"is longer than {limit:,} bytes")
         return value
 
     def named_text(self, name: str, *, limit: int) -> str | None:
         """Return the text, or None if omitted. Raises InvalidInput for an empty one."""
-        value = self.text(name, limit=limit)
+        value = self.get_text(name, limit=limit)
         if value is not None and not value.strip():
             wanted = "name a project" if name == "project" else "give a text"
-            raise self.refused(name, f"is empty; {wanted} or leave it out")
+            raise self.error(name, f"is empty; {wanted} or leave it out")
         return value
 
-    def shortened_text(self, name: str, *, limit: int = TEXT_LIMIT) -> str | None:
+    def get_shortened_text(self, name: str, *, limit: int = MAX_TEXT_BYTES) -> str | None:
         """Return the text.
 
         Unlike `text`, cut the middle out of a long one instead of rejecting it.
         """
-        value = self.text(name, limit=2**62)
-        return None if value is None else shortened(value, limit)
+        value = self.get_text(name, limit=2**62)
+        return None if value is None else shorten_middle(value, limit)
 
-    def integer(self, name: str, default: int, *, low: int, high: int) -> int:
-        value = self.maybe_integer(name, low=low, high=high)
+    def get_integer(self, name: str, default: int, *, low: int, high: int) -> int:
+        value = self.get_optional_integer(name, low=low, high=high)
         return default if value is None else value
 
-    def maybe_integer(self, name: str, *, low: int = -LARGEST_INTEGER, high: int = LARGEST_INTEGER) -> int | None:
+    def get_optional_integer(self, name: str, *, low: int = -MAX_INTEGER, high: int = MAX_INTEGER) -> int | None:
         value = self._values.get(name)
         if value is None:
             return None
@@ -114,25 +114,25 @@ class Fields:
         if isinstance(value, float) and value.is_integer():
             value = int(value)  # from clients whose only number type is a float
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-            raise self.refused(name, f"must be an integer from {low:,} to {high:,}; got {shown(value)}")
+            raise self.error(name, f"must be an integer from {low:,} to {high:,}; got {format_rejected_value(value)}")
         return value
 
-    def fraction(self, name: str, default: float) -> float:
+    def get_fraction(self, name: str, default: float) -> float:
         value = self._values.get(name, default)
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-            raise self.refused(name, f"must be a number from 0 to 1; got {shown(value)}")
+            raise self.error(name, f"must be a number from 0 to 1; got {format_rejected_value(value)}")
         return float(value)
 
-    def choice(self, name: str, allowed: Sequence[str], default: str | None = None) -> str:
+    def get_choice(self, name: str, allowed: Sequence[str], default: str | None = None) -> str:
         value = self._values.get(name, default)
         if value is None:
-            raise self.refused(name, f"is missing; allowed: {', '.join(allowed)}")
-        return self._one_of(name, value, allowed)
+            raise self.error(name, f"is missing; allowed: {', '.join(allowed)}")
+        return self._check_choice(name, value, allowed)
 
-    def choices(self, name: str, allowed: Sequence[str]) -> tuple[str, ...]:
-        return tuple(self._one_of(name, value, allowed) for value in self.texts(name))
+    def get_choices(self, name: str, allowed: Sequence[str]) -> tuple[str, ...]:
+        return tuple(self._check_choice(name, value, allowed) for value in self.get_texts(name))
 
-    def texts(self, name: str, *, limit: int = NAME_LIMIT, most: int = LIST_LIMIT) -> tuple[str, ...]:
+    def get_texts(self, name: str, *, limit: int = MAX_NAME_CHARACTERS, max_entries: int = MAX_LIST_ENTRIES) -> tuple[str, ...]:
         """Return a list of texts without empty ones.
 
         Returns () if omitted. `limit` counts characters of one.
@@ -141,41 +141,41 @@ class Fields:
         if self._textual and isinstance(value, str):
             value = [part.strip() for part in value.split(",")]
         if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
-            raise self.refused(name, f"must be a list of texts; got {kind_of_json(value)}")
-        if len(value) > most or any(len(each) > limit for each in value):
-            raise self.refused(name, f"may hold {most} texts of {limit:,} characters")
+            raise self.error(name, f"must be a list of texts; got {describe_json_type(value)}")
+        if len(value) > max_entries or any(len(each) > limit for each in value):
+            raise self.error(name, f"may hold {max_entries} texts of {limit:,} characters")
         return tuple(each for each in value if each.strip())
 
-    def objects(self, name: str, *, most: int) -> list[Any]:
+    def get_objects(self, name: str, *, max_entries: int) -> list[Any]:
         """Return the entries of a list, unchecked; [] if omitted."""
         value = self._values.get(name, [])
         if not isinstance(value, list):
-            raise self.refused(name, f"must be a list; got {kind_of_json(value)}")
-        if len(value) > most:
-            raise self.refused(name, f"may hold {most:,} entries; got {len(value):,}")
+            raise self.error(name, f"must be a list; got {describe_json_type(value)}")
+        if len(value) > max_entries:
+            raise self.error(name, f"may hold {max_entries:,} entries; got {len(value):,}")
         return value
 
     def flag(self, name: str) -> bool | None:
         value = self._values.get(name)
         if value is not None and not isinstance(value, bool):
-            raise self.refused(name, "must be true or false")
+            raise self.error(name, "must be true or false")
         return value
 
     def value(self, name: str) -> Any:
         """Return the value, unchecked; None if omitted."""
         return self._values.get(name)
 
-    def mapping(self, name: str, *, limit: int = TEXT_LIMIT) -> dict[str, Any]:
+    def get_mapping(self, name: str, *, limit: int = MAX_TEXT_BYTES) -> dict[str, Any]:
         """Return a JSON object, unchecked.
 
         Returns {} if omitted. `limit` counts characters of its `repr`.
         """
         value = self._values.get(name, {})
         if not isinstance(value, dict) or len(repr(value)) > limit:
-            raise self.refused(name, f"must be an object of at most {limit:,} characters")
+            raise self.error(name, f"must be an object of at most {limit:,} characters")
         return value
 
-    def time(self, name: str) -> datetime | None:
+    def get_time(self, name: str) -> datetime | None:
         """Return an aware time in UTC.
 
         A time without a zone is taken as UTC.
@@ -183,47 +183,47 @@ class Fields:
         value = self._values.get(name)
         if value is None:
             return None
-        moment = _moment(value)
+        moment = _parse_time(value)
         if moment is None:
-            raise self.refused(name, f"must be an ISO 8601 time like 2025-01-31T12:00:00Z; got {shown(value)}")
-        if not EARLIEST <= moment <= LATEST:
-            raise self.refused(name, f"must lie between 1970 and 2100; got {shown(value)}")
+            raise self.error(name, f"must be an ISO 8601 time like 2025-01-31T12:00:00Z; got {format_rejected_value(value)}")
+        if not MIN_TIME <= moment <= MAX_TIME:
+            raise self.error(name, f"must lie between 1970 and 2100; got {format_rejected_value(value)}")
         return moment
 
-    def called(self, name: str) -> str:
+    def qualified_name(self, name: str) -> str:
         """Return the full name of a field, as errors state it."""
-        return f"{self._where}{name}"
+        return f"{self._prefix}{name}"
 
-    def refused(self, name: str, why: str, *, hint: str | None = None) -> InvalidInput:
+    def error(self, name: str, reason: str, *, hint: str | None = None) -> InvalidInput:
         """Build the error for a field.
 
         `why` completes the sentence that begins with its name.
         """
-        field = self.called(name)
-        return self._error(f"'{field}' {why}", field=field, hint=hint)
+        field = self.qualified_name(name)
+        return self._error(f"'{field}' {reason}", field=field, hint=hint)
 
-    def _one_of(self, name: str, value: Any, allowed: Sequence[str]) -> str:
+    def _check_choice(self, name: str, value: Any, allowed: Sequence[str]) -> str:
         if isinstance(value, str) and value in allowed:
             return value
-        raise self.refused(
+        raise self.error(
             name,
-            f"is {shown(value)}; allowed: {', '.join(each or '(empty)' for each in allowed)}",
-            hint=suggestion(value, allowed),
+            f"is {format_rejected_value(value)}; allowed: {', '.join(each or '(empty)' for each in allowed)}",
+            hint=suggest_similar(value, allowed),
         )
 
-    def _refuse_misspellings(self, known: Sequence[str], *, strict: bool) -> None:
-        missing = [name for name in known if name not in self._values]
+    def _reject_misspellings(self, field_names: Sequence[str], *, strict: bool) -> None:
+        missing = [name for name in field_names if name not in self._values]
         for name in self._values:
-            if name in known:
+            if name in field_names:
                 continue
-            near = difflib.get_close_matches(name[:80], missing, n=1, cutoff=_MISSPELLED)
-            if near or strict:
-                hint = f"did you mean '{near[0]}'?" if near else None
-                shown_name = name if near else ascii(name[:40])[1:-1]
-                raise self.refused(shown_name, f"is not a field here; known: {', '.join(known)}", hint=hint)
+            matches = difflib.get_close_matches(name[:80], missing, n=1, cutoff=_MISSPELLING_CUTOFF)
+            if matches or strict:
+                hint = f"did you mean '{matches[0]}'?" if matches else None
+                shown_name = name if matches else ascii(name[:40])[1:-1]
+                raise self.error(shown_name, f"is not a field here; known: {', '.join(field_names)}", hint=hint)
 
 
-def refuse_unknown_project(project: str, known: Known, *, field: str) -> None:
+def refuse_unknown_project(project: str, known: ProjectLookup, *, field: str) -> None:
     """Raise NotFound that names the field, unless the project is known."""
     try:
         known(project)
@@ -231,7 +231,7 @@ def refuse_unknown_project(project: str, known: Known, *, field: str) -> None:
         raise NotFound(error.message, field=field, hint=error.hint) from error
 
 
-def batch_of(raw: Any, name: str, *, most: int) -> list[Any]:
+def get_batch(raw: Any, name: str, *, max_entries: int) -> list[Any]:
     """Return the entries of {name: […]}, unchecked.
 
     The caller can then reject each on its own.
@@ -239,38 +239,38 @@ def batch_of(raw: Any, name: str, *, most: int) -> list[Any]:
     entries = raw.get(name) if isinstance(raw, dict) else None
     if not isinstance(entries, list):
         raise InvalidInput(f'expected {{"{name}": […]}}', field=name)
-    if len(entries) > most:
-        raise InvalidInput(f"'{name}' may hold {most:,} entries a request; got {len(entries):,}", field=name)
+    if len(entries) > max_entries:
+        raise InvalidInput(f"'{name}' may hold {max_entries:,} entries a request; got {len(entries):,}", field=name)
     return entries
 
 
-def each_good(entries: Sequence[Any], parse: Callable[[Any, int], Parsed]) -> tuple[list[Parsed], list[dict[str, Any]]]:
+def parse_each(entries: Sequence[Any], parse: Callable[[Any, int], Parsed]) -> tuple[list[Parsed], list[dict[str, Any]]]:
     """Parse a batch: return the parsed entries, and the rejected ones with their index.
 
     If all entries are rejected, raises the first error.
     """
-    good: list[Parsed] = []
-    rejected: list[dict[str, Any]] = []
+    parsed: list[Parsed] = []
+    rejections: list[dict[str, Any]] = []
     first: InvalidInput | NotFound | None = None
     for index, entry in enumerate(entries):
         try:
-            good.append(parse(entry, index))
+            parsed.append(parse(entry, index))
         except (InvalidInput, NotFound) as error:
             first = first or error
-            rejected.append(rejection_json(index, error))
-    if first is not None and not good:
+            rejections.append(rejection_to_json(index, error))
+    if first is not None and not parsed:
         raise first
-    return good, rejected
+    return parsed, rejections
 
 
-def suggestion(value: Any, allowed: Sequence[str]) -> str | None:
+def suggest_similar(value: Any, allowed: Sequence[str]) -> str | None:
     """Return "did you mean …?" for a near miss."""
-    wanted = str(value)[:80].lower().replace("-", "_").replace(" ", "_")
-    near = difflib.get_close_matches(wanted, allowed, n=1, cutoff=0.6)
-    return f"did you mean '{near[0]}'?" if near else None
+    normalized = str(value)[:80].lower().replace("-", "_").replace(" ", "_")
+    matches = difflib.get_close_matches(normalized, allowed, n=1, cutoff=0.6)
+    return f"did you mean '{matches[0]}'?" if matches else None
 
 
-def shortened(text: str, limit: int = TEXT_LIMIT) -> str:
+def shorten_middle(text: str, limit: int = MAX_TEXT_BYTES) -> str:
     """Cut the middle of `text` if it exceeds `limit` bytes.
 
     A marker replaces it. Errors say what happened at the end and where at the beginning.
@@ -283,7 +283,7 @@ def shortened(text: str, limit: int = TEXT_LIMIT) -> str:
     return raw[:half].decode(errors="ignore") + marker + raw[-half:].decode(errors="ignore")
 
 
-def kind_of_json(value: Any) -> str:
+def describe_json_type(value: Any) -> str:
     match value:
         case None:
             return "null"
@@ -299,16 +299,16 @@ def kind_of_json(value: Any) -> str:
             return "an object"
 
 
-def shown(value: Any) -> str:
+def format_rejected_value(value: Any) -> str:
     """Format a rejected value, short and printable."""
     return ascii(value[:60]) if isinstance(value, str) else ascii(value)[:60]
 
 
-def _moment(value: Any) -> datetime | None:
+def _parse_time(value: Any) -> datetime | None:
     if not isinstance(value, str) or len(value) > 64:
         return None
     try:
-        moment = datetime.fromisoformat(value.strip())
-        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+        time = datetime.fromisoformat(value.strip())
+        return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
     except (ValueError, OverflowError):
         return None

@@ -19,125 +19,125 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any, Final
 
 from hunchd.domain import errors
-from hunchd.protocol.pipe import GIVE_WAY_AFTER, LONGEST_LINE, STOP_GRACE, Json, line
+from hunchd.protocol.pipe import SWITCH_INTERVAL_SECONDS, MAX_LINE_BYTES, STOP_GRACE_SECONDS, SerializedJson, encode_frame
 
 logger = logging.getLogger(__name__)
 
 # Items of one stream in flight: enough to keep both sides busy, few enough to bound memory.
-STREAM_CREDIT: Final = 4
+STREAM_WINDOW: Final = 4
 # Fits a response of forty memories in one write; the default of 64 kB would take two or three, each with a wait.
-PIPE_BYTES: Final = 1024 * 1024
+PIPE_BUFFER_BYTES: Final = 1024 * 1024
 
 Handler = Callable[[dict[str, Any]], Awaitable[Any] | AsyncIterator[Any]]
 
 
 def serve(
-    handlers: Mapping[str, Handler], *, idle_after: float | None = None, busy: Callable[[], bool] = lambda: False
+    handlers: Mapping[str, Handler], *, idle_seconds: float | None = None, is_busy: Callable[[], bool] = lambda: False
 ) -> None:
     """Serve calls until the pipe closes.
 
     After `idle_after` seconds without a call, and if not `busy()`, the helper sends `bye`.
     """
-    pipe = _private_output()
+    pipe = _reserve_pipe()
     _die_with_parent()
-    sys.setswitchinterval(GIVE_WAY_AFTER)
-    asyncio.run(_Server(handlers, pipe, idle_after, busy).run())
+    sys.setswitchinterval(SWITCH_INTERVAL_SECONDS)
+    asyncio.run(_Server(handlers, pipe, idle_seconds, is_busy).run())
 
 
 class _Server:
     def __init__(
-        self, handlers: Mapping[str, Handler], pipe: int, idle_after: float | None, busy: Callable[[], bool]
+        self, handlers: Mapping[str, Handler], pipe: int, idle_seconds: float | None, is_busy: Callable[[], bool]
     ) -> None:
         self._handlers = handlers
         self._pipe = pipe
-        self._idle_after = idle_after
-        self._busy = busy
-        self._running: dict[int, asyncio.Task[None]] = {}
-        self._credit: dict[int, asyncio.Semaphore] = {}
-        self._last = time.monotonic()
+        self._idle_seconds = idle_seconds
+        self._is_busy = is_busy
+        self._tasks: dict[int, asyncio.Task[None]] = {}
+        self._credits: dict[int, asyncio.Semaphore] = {}
+        self._last_activity = time.monotonic()
 
     async def run(self) -> None:
         loop = asyncio.get_running_loop()
-        reader = asyncio.StreamReader(limit=LONGEST_LINE)
+        reader = asyncio.StreamReader(limit=MAX_LINE_BYTES)
         await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin.buffer)
         transport, protocol = await loop.connect_write_pipe(
             asyncio.streams.FlowControlMixin, os.fdopen(self._pipe, "wb", buffering=0)
         )
         self._writer = asyncio.StreamWriter(transport, protocol, None, loop)
-        farewell = asyncio.create_task(self._say_bye(), name="bye")
-        while told := await reader.readline():
-            self._take(json.loads(told))
-        farewell.cancel()
-        for task in list(self._running.values()):
+        idle_task = asyncio.create_task(self._announce_idle(), name="bye")
+        while frame := await reader.readline():
+            self._handle_frame(json.loads(frame))
+        idle_task.cancel()
+        for task in list(self._tasks.values()):
             task.cancel()
-        if self._running:
-            await asyncio.wait(list(self._running.values()), timeout=STOP_GRACE / 2)
+        if self._tasks:
+            await asyncio.wait(list(self._tasks.values()), timeout=STOP_GRACE_SECONDS / 2)
 
-    def _take(self, frame: dict[str, Any]) -> None:
+    def _handle_frame(self, frame: dict[str, Any]) -> None:
         if "q" in frame:
-            self._writer.write(line(frame))
+            self._writer.write(encode_frame(frame))
             return
-        self._last = time.monotonic()
+        self._last_activity = time.monotonic()
         if "a" in frame:
-            if credit := self._credit.get(frame["a"]):
+            if credit := self._credits.get(frame["a"]):
                 credit.release()
         elif "c" in frame:
-            if task := self._running.get(frame["c"]):
+            if task := self._tasks.get(frame["c"]):
                 task.cancel()
         else:
             number = frame["i"]
-            task = asyncio.create_task(self._answer(number, frame["m"], frame["p"]), name=f"call-{frame['m']}")
-            self._running[number] = task
-            task.add_done_callback(lambda _: self._finished(number))
+            task = asyncio.create_task(self._run_call(number, frame["m"], frame["p"]), name=f"call-{frame['m']}")
+            self._tasks[number] = task
+            task.add_done_callback(lambda _: self._forget_call(number))
 
-    def _finished(self, number: int) -> None:
-        self._running.pop(number, None)
-        self._credit.pop(number, None)
-        self._last = time.monotonic()
+    def _forget_call(self, number: int) -> None:
+        self._tasks.pop(number, None)
+        self._credits.pop(number, None)
+        self._last_activity = time.monotonic()
 
-    async def _answer(self, number: int, method: str, params: dict[str, Any]) -> None:
+    async def _run_call(self, number: int, method: str, params: dict[str, Any]) -> None:
         try:
             if method not in self._handlers:
                 raise errors.NotFound(f"no method '{method}'")
             outcome = self._handlers[method](params)
             if isinstance(outcome, AsyncIterator):
-                credit = self._credit[number] = asyncio.Semaphore(STREAM_CREDIT)
+                credit = self._credits[number] = asyncio.Semaphore(STREAM_WINDOW)
                 async for item in outcome:
                     await credit.acquire()
                     await self._send({"i": number, "s": item})
                 await self._send({"i": number, "end": 1})
             else:
-                await self._send(_frame(number, await outcome))
+                await self._send(_result_frame(number, await outcome))
         except errors.HunchError as error:
             await self._send({"i": number, "e": {"code": error.code, "message": error.message}})
         except Exception as error:  # a bug in a handler fails one call, not the process
             logger.exception("%s failed", method)
             await self._send({"i": number, "e": {"code": "error", "message": f"{type(error).__name__}: {error}"}})
 
-    async def _send(self, frame: Mapping[str, Any] | Json) -> None:
+    async def _send(self, frame: Mapping[str, Any] | SerializedJson) -> None:
         with contextlib.suppress(ConnectionError):  # the parent died; the closed pipe ends this process
-            self._writer.write(line(frame))
+            self._writer.write(encode_frame(frame))
             await self._writer.drain()
 
-    async def _say_bye(self) -> None:
-        while self._idle_after is not None:
-            await asyncio.sleep(min(self._idle_after, max(0.05, self._last + self._idle_after - time.monotonic())))
-            if not self._running and not self._busy() and time.monotonic() - self._last >= self._idle_after:
-                self._last = time.monotonic()
+    async def _announce_idle(self) -> None:
+        while self._idle_seconds is not None:
+            await asyncio.sleep(min(self._idle_seconds, max(0.05, self._last_activity + self._idle_seconds - time.monotonic())))
+            if not self._tasks and not self._is_busy() and time.monotonic() - self._last_activity >= self._idle_seconds:
+                self._last_activity = time.monotonic()
                 await self._send({"bye": 1})
 
 
-def _frame(number: int, outcome: Any) -> Mapping[str, Any] | Json:
-    return Json(f'{{"i":{number},"r":{outcome}}}') if isinstance(outcome, Json) else {"i": number, "r": outcome}
+def _result_frame(number: int, outcome: Any) -> Mapping[str, Any] | SerializedJson:
+    return SerializedJson(f'{{"i":{number},"r":{outcome}}}') if isinstance(outcome, SerializedJson) else {"i": number, "r": outcome}
 
 
-def _private_output() -> int:
+def _reserve_pipe() -> int:
     """Reserve the pipe for frames: redirect anything printed to standard output to standard error."""
     pipe = os.dup(1)
     os.dup2(2, 1)
     if sys.platform == "linux":
         with contextlib.suppress(OSError):  # the user's limit for pipe buffers may be exhausted
-            fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+            fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, PIPE_BUFFER_BYTES)
     return pipe
 
 

@@ -10,10 +10,10 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from hunchd.domain.errors import InvalidInput
-from hunchd.domain.facts import CATEGORIES, LEAST_CONFIDENCE, LEAST_IMPORTANCE
+from hunchd.domain.facts import CATEGORIES, MIN_CONFIDENCE, MIN_IMPORTANCE
 from hunchd.domain.memory import Artifact, Kind, Levels, Memory, Scope, Status, Trust, Usage
-from hunchd.protocol.answers import Count, Fraction, iso
-from hunchd.protocol.fields import LIST_LIMIT, Fields, Known, batch_of, each_good, refuse_unknown_project
+from hunchd.protocol.answers import Count, Fraction, format_iso
+from hunchd.protocol.fields import MAX_LIST_ENTRIES, Fields, ProjectLookup, get_batch, parse_each, refuse_unknown_project
 from hunchd.protocol.requests import KINDS
 from hunchd.protocol.struct_decoding import (
     LongText,
@@ -30,24 +30,24 @@ from hunchd.protocol.struct_decoding import (
     wire_names,
 )
 
-DRAFTS_LIMIT: Final = 1000  # memories a request
-TITLE_LIMIT: Final = 120  # characters of a title made from the content
+MAX_DRAFTS: Final = 1000  # memories a request
+MAX_TITLE_CHARACTERS: Final = 120  # characters of a title made from the content
 # Exports may hold longer texts than clients may send.
-STORED_LIMIT: Final = 1024 * 1024  # bytes of UTF-8
+MAX_STORED_BYTES: Final = 1024 * 1024  # bytes of UTF-8
 # Kinds that clients may add; contradictions are only detected. A category stands for a fact, as in bundles.
 DRAFT_KINDS: Final = (*(kind for kind in KINDS if kind != Kind.CONTRADICTION), *CATEGORIES)
-_COUNTED: Final = ("retrieved", "cited", "ignored", "wrong", "missed")
+_USAGE_COUNTERS: Final = ("retrieved", "cited", "ignored", "wrong", "missed")
 STORED_LIST_LIMIT: Final = 10_000  # entries of a stored list
 
 # `valid_from` can be changed but not cleared: every memory is valid from some time on.
-CLEARABLE: Final = ("category", "key", "value", "branch", "valid_to")
+CLEARABLE_FIELDS: Final = ("category", "key", "value", "branch", "valid_to")
 
 
-def _read_links(fields: Fields, name: str, *, most: int = LIST_LIMIT) -> tuple[Mapping[str, str], ...]:
-    links = fields.objects(name, most=most)
+def _read_links(fields: Fields, name: str, *, most: int = MAX_LIST_ENTRIES) -> tuple[Mapping[str, str], ...]:
+    links = fields.get_objects(name, max_entries=most)
     for link in links:
         if not isinstance(link, dict) or not all(isinstance(text, str) for text in link.values()) or "ref" not in link:
-            raise fields.refused(name, 'must hold objects of texts, {"type": …, "ref": …}')
+            raise fields.error(name, 'must hold objects of texts, {"type": …, "ref": …}')
     return tuple(links)
 
 
@@ -56,10 +56,10 @@ def _read_stored_links(fields: Fields, name: str) -> tuple[Mapping[str, str], ..
 
 
 def _read_stored_source(fields: Fields, name: str) -> Mapping[str, Any]:
-    return fields.mapping(name, limit=STORED_LIMIT)
+    return fields.get_mapping(name, limit=MAX_STORED_BYTES)
 
 
-StoredText = Annotated[str, Meta(max_length=STORED_LIMIT)]
+StoredText = Annotated[str, Meta(max_length=MAX_STORED_BYTES)]
 DraftKind = Annotated[str, Meta(extra_json_schema={"enum": list(DRAFT_KINDS)})]
 ArtifactType = Literal["commit", "pr", "adr", "file", "tag", "url"]
 Link = Annotated[
@@ -137,10 +137,10 @@ class MemoryBody(Request, frozen=True, kw_only=True):
     ] = None
     links: Annotated[
         tuple[Link, ...],
-        Meta(max_length=LIST_LIMIT),
+        Meta(max_length=MAX_LIST_ENTRIES),
         ReadBy(_read_links),
     ] = ()
-    artifacts: Annotated[tuple[ArtifactBody, ...], Meta(max_length=LIST_LIMIT)] = ()
+    artifacts: Annotated[tuple[ArtifactBody, ...], Meta(max_length=MAX_LIST_ENTRIES)] = ()
     trust: Trust = Trust.USER
     source: Mapping[str, Any] = {}
 
@@ -150,18 +150,18 @@ class MemoryBody(Request, frozen=True, kw_only=True):
 
     def check(self, fields: Fields) -> None:
         if not self.content.strip() and not (self.key and self.value):
-            raise fields.refused(
+            raise fields.error(
                 "content", "is missing or empty; give a text (a fact may have 'key' and 'value' instead)"
             )
-        for name, least in (("confidence", LEAST_CONFIDENCE), ("importance", LEAST_IMPORTANCE)):
+        for name, least in (("confidence", MIN_CONFIDENCE), ("importance", MIN_IMPORTANCE)):
             if self.is_fact and getattr(self, name) < least:
-                raise fields.refused(name, f"of a fact must be at least {least:g}; facts below that are not stored")
+                raise fields.error(name, f"of a fact must be at least {least:g}; facts below that are not stored")
         if self.valid_from and self.valid_to and self.valid_to < self.valid_from:
-            raise fields.refused("valid_to", "lies before 'valid_from'")
+            raise fields.error("valid_to", "lies before 'valid_from'")
 
 
 class MemoryDrafts(Request, frozen=True, kw_only=True):
-    memories: Annotated[tuple[MemoryBody, ...], Meta(max_length=DRAFTS_LIMIT)]
+    memories: Annotated[tuple[MemoryBody, ...], Meta(max_length=MAX_DRAFTS)]
 
 
 class MemoryPatch(Request, frozen=True, kw_only=True):
@@ -182,10 +182,10 @@ class MemoryPatch(Request, frozen=True, kw_only=True):
     valid_to: Time | UnsetType | None = UNSET
     links: Annotated[
         tuple[Link, ...] | UnsetType,
-        Meta(extra_json_schema={"maxItems": LIST_LIMIT}),
+        Meta(extra_json_schema={"maxItems": MAX_LIST_ENTRIES}),
         ReadBy(_read_links),
     ] = UNSET
-    artifacts: Annotated[tuple[ArtifactBody, ...], Meta(max_length=LIST_LIMIT)] | UnsetType = UNSET
+    artifacts: Annotated[tuple[ArtifactBody, ...], Meta(max_length=MAX_LIST_ENTRIES)] | UnsetType = UNSET
     trust: Trust | UnsetType = UNSET
     status: Status | UnsetType = UNSET
 
@@ -254,36 +254,36 @@ class MemoryDraft:
     source: Mapping[str, Any] = field(default_factory=dict)
     number: int | None = field(default=None, compare=False)  # index in its batch
 
-    def called(self, name: str) -> str:
+    def qualified_name(self, name: str) -> str:
         """Return the full name of a field in the client's request."""
-        return f"{_where(self.number)}{name}"
+        return f"{_field_prefix(self.number)}{name}"
 
 
-def drafts_of_body(raw: Any, known: Known | None = None) -> tuple[list[MemoryDraft], list[dict[str, Any]]]:
+def parse_drafts_body(raw: Any, lookup: ProjectLookup | None = None) -> tuple[list[MemoryDraft], list[dict[str, Any]]]:
     """Parse one memory or {"memories": […]}.
 
     Returns valid drafts and rejected entries with their index. If none is valid, raises InvalidInput, or NotFound
     for a project that is not `known`.
     """
     if not isinstance(raw, dict) or "memories" not in raw:
-        return [memory_draft(raw, known=known)], []
-    entries = batch_of(raw, "memories", most=DRAFTS_LIMIT)
+        return [parse_draft(raw, lookup=lookup)], []
+    entries = get_batch(raw, "memories", max_entries=MAX_DRAFTS)
     refuse_unknown_fields(raw, MemoryDrafts)
-    return each_good(entries, lambda entry, index: memory_draft(entry, number=index, known=known))
+    return parse_each(entries, lambda entry, index: parse_draft(entry, number=index, lookup=lookup))
 
 
-def memory_draft(raw: Any, *, number: int | None = None, known: Known | None = None) -> MemoryDraft:
+def parse_draft(raw: Any, *, number: int | None = None, lookup: ProjectLookup | None = None) -> MemoryDraft:
     """Parse a draft.
 
     `kind` and `content` are required, a fact may have `key` and `value` instead. `number` is its index in a batch.
     """
-    body = decode(raw, MemoryBody, where=_where(number))
-    if body.project is not None and known is not None:
-        refuse_unknown_project(body.project, known, field=f"{_where(number)}project")
+    body = decode(raw, MemoryBody, where=_field_prefix(number))
+    if body.project is not None and lookup is not None:
+        refuse_unknown_project(body.project, lookup, field=f"{_field_prefix(number)}project")
     content = body.content if body.content.strip() else f"{body.key}: {body.value}"
     return MemoryDraft(
         kind=Kind.FACT if body.is_fact else Kind(body.kind),
-        title=body.title or title_of(content),
+        title=body.title or derive_title(content),
         content=content,
         project=body.project,
         ref=body.ref,
@@ -308,7 +308,7 @@ def memory_draft(raw: Any, *, number: int | None = None, known: Known | None = N
     )
 
 
-def memory_patch(raw: Any) -> dict[str, Any]:
+def parse_patch(raw: Any) -> dict[str, Any]:
     """Parse the fields to change, in domain types, ready for `dataclasses.replace`.
 
     null clears a field that may be empty.
@@ -318,9 +318,9 @@ def memory_patch(raw: Any) -> dict[str, Any]:
     for name, value in given.items():
         if name in wire_names(MemoryRecord) and name not in changeable:
             raise InvalidInput(f"'{name}' cannot be changed; can be: {', '.join(changeable)}", field=name)
-        if value is None and name in changeable and name not in CLEARABLE:
+        if value is None and name in changeable and name not in CLEARABLE_FIELDS:
             raise InvalidInput(
-                f"'{name}' cannot be cleared; can be: {', '.join(CLEARABLE)}",
+                f"'{name}' cannot be cleared; can be: {', '.join(CLEARABLE_FIELDS)}",
                 field=name,
                 hint="leave it out to keep it",
             )
@@ -330,24 +330,24 @@ def memory_patch(raw: Any) -> dict[str, Any]:
         patch["levels"] = _levels_of(asked.levels)
     if not isinstance(asked.artifacts, UnsetType):
         patch["artifacts"] = _artifacts_of(asked.artifacts)
-    patch |= {name: None for name in CLEARABLE if name in given and given[name] is None}
+    patch |= {name: None for name in CLEARABLE_FIELDS if name in given and given[name] is None}
     if not patch:
         raise InvalidInput(f"nothing to change; can be: {', '.join(changeable)}")
     return patch
 
 
-def memory_json(memory: Memory) -> dict[str, Any]:
+def memory_to_json(memory: Memory) -> dict[str, Any]:
     """Convert a memory to the contract's shape; empty optional fields are omitted."""
     optional: dict[str, Any] = {
         "ref": memory.ref,
-        "levels": _levels_json(memory.levels),
+        "levels": _levels_to_json(memory.levels),
         "category": memory.category,
         "key": memory.key,
         "value": memory.value,
         "project": memory.project,
         "branch": memory.branch,
-        "valid_from": memory.valid_from and iso(memory.valid_from),
-        "valid_to": memory.valid_to and iso(memory.valid_to),
+        "valid_from": memory.valid_from and format_iso(memory.valid_from),
+        "valid_to": memory.valid_to and format_iso(memory.valid_to),
         "supersedes": memory.supersedes,
         "superseded_by": memory.superseded_by,
     }
@@ -361,14 +361,14 @@ def memory_json(memory: Memory) -> dict[str, Any]:
         "confidence": memory.confidence,
         "importance": memory.importance,
         "tags": list(memory.tags),
-        "at": iso(memory.at),
-        "created": iso(memory.created),
-        "updated": iso(memory.updated),
+        "at": format_iso(memory.at),
+        "created": format_iso(memory.created),
+        "updated": format_iso(memory.updated),
         "links": [dict(link) for link in memory.links],
         "artifacts": [{"type": artifact.type, "ref": artifact.ref} for artifact in memory.artifacts],
         "trust": str(memory.trust),
         "source": dict(memory.source),
-        "usage": _usage_json(memory.usage),
+        "usage": _usage_to_json(memory.usage),
         "status": str(memory.status),
     }
 
@@ -409,13 +409,13 @@ def memory_from_json(raw: Any) -> Memory:
     )
 
 
-def title_of(content: str) -> str:
+def derive_title(content: str) -> str:
     """Return the first line that is not blank, shortened."""
     line = next((line.strip() for line in content.splitlines() if line.strip()), "")
-    return line if len(line) <= TITLE_LIMIT else line[: TITLE_LIMIT - 1].rstrip() + "…"
+    return line if len(line) <= MAX_TITLE_CHARACTERS else line[: MAX_TITLE_CHARACTERS - 1].rstrip() + "…"
 
 
-def _where(number: int | None) -> str:
+def _field_prefix(number: int | None) -> str:
     return "" if number is None else f"memories[{number}]."
 
 
@@ -427,13 +427,13 @@ def _artifacts_of(artifacts: tuple[ArtifactRecord, ...]) -> tuple[Artifact, ...]
     return tuple(Artifact(each.type, each.ref) for each in artifacts)
 
 
-def _levels_json(levels: Levels) -> dict[str, str] | None:
+def _levels_to_json(levels: Levels) -> dict[str, str] | None:
     if levels == Levels():
         return None
     return {"summary": levels.summary, "compressed": levels.compressed, "index": levels.index}
 
 
-def _usage_json(usage: Usage) -> dict[str, Any]:
-    told: dict[str, Any] = {name: getattr(usage, name) for name in _COUNTED[:3]}
-    told |= {name: count for name in _COUNTED[3:] if (count := getattr(usage, name))}
-    return told | ({"last": iso(usage.last)} if usage.last is not None else {})
+def _usage_to_json(usage: Usage) -> dict[str, Any]:
+    result: dict[str, Any] = {name: getattr(usage, name) for name in _USAGE_COUNTERS[:3]}
+    result |= {name: count for name in _USAGE_COUNTERS[3:] if (count := getattr(usage, name))}
+    return result | ({"last": format_iso(usage.last)} if usage.last is not None else {})

@@ -23,31 +23,31 @@ from hunchd.domain.signal import (
     CommandFinished,
     Commit,
     ErrorCleared,
-    ErrorSeen,
+    ErrorReported,
     FileClosed,
     FileDeleted,
     FileOpened,
     FileSaved,
     FilesChanged,
     Merge,
-    OperationBegan,
+    OperationStarted,
     OperationEnded,
     Rewrite,
     SessionEnded,
     SessionStarted,
     Signal,
-    Used,
+    ContextUsed,
 )
-from hunchd.protocol.answers import iso
-from hunchd.protocol.fields import TEXT_LIMIT, Fields, Known, kind_of_json, refuse_unknown_project, shown, suggestion
-from hunchd.protocol.paths import project_path, relative_path
+from hunchd.protocol.answers import format_iso
+from hunchd.protocol.fields import MAX_TEXT_BYTES, Fields, ProjectLookup, describe_json_type, refuse_unknown_project, format_rejected_value, suggest_similar
+from hunchd.protocol.paths import normalize_project_path, to_relative_path
 from hunchd.protocol.struct_decoding import Name, PathText, ReadBy, RequiredName, Time, decode
 
 COMMAND_LIMIT: Final = 4096  # bytes
-SIGNALS_LIMIT: Final = 10_000  # a request; the largest burst a checkout of 10,000 files makes
+MAX_SIGNALS: Final = 10_000  # a request; the largest burst a checkout of 10,000 files makes
 
 
-class PlaceOf(Protocol):
+class PathResolver(Protocol):
     """Resolver of a path as sent to a path inside the project.
 
     `field` is its name in the client's request.
@@ -56,7 +56,7 @@ class PlaceOf(Protocol):
     def __call__(self, raw: str, project: str, /, *, field: str) -> str: ...
 
 
-_SENT: Final[Mapping[str, type[Signal]]] = {
+_CLIENT_SIGNALS: Final[Mapping[str, type[Signal]]] = {
     "file_opened": FileOpened,
     "file_saved": FileSaved,
     "file_closed": FileClosed,
@@ -64,30 +64,30 @@ _SENT: Final[Mapping[str, type[Signal]]] = {
     "commit": Commit,
     "merge": Merge,
     "rewrite": Rewrite,
-    "error": ErrorSeen,
+    "error": ErrorReported,
     "error_cleared": ErrorCleared,
     "command_finished": CommandFinished,
     "collaborator_joined": CollaboratorJoined,
     "session_started": SessionStarted,
     "session_ended": SessionEnded,
-    "used": Used,
+    "used": ContextUsed,
 }
-SIGNAL_KINDS: Final = tuple(_SENT)
+SIGNAL_KINDS: Final = tuple(_CLIENT_SIGNALS)
 # Stored and exported like the others, but rejected from clients: only the daemon's watcher can know them.
-_SEEN: Final[Mapping[str, type[Signal]]] = {
+_WATCHER_SIGNALS: Final[Mapping[str, type[Signal]]] = {
     "file_deleted": FileDeleted,
     "files_changed": FilesChanged,
-    "operation_began": OperationBegan,
+    "operation_began": OperationStarted,
     "operation_ended": OperationEnded,
 }
-_KEPT: Final = {**_SENT, **_SEEN}
-_KIND_OF: Final = {of: kind for kind, of in _KEPT.items()}
+_STORED_SIGNALS: Final = {**_CLIENT_SIGNALS, **_WATCHER_SIGNALS}
+_KIND_OF: Final = {of: kind for kind, of in _STORED_SIGNALS.items()}
 
 # (type, attribute) → name on the wire, where they differ
 _WIRE_NAMES: Final[Mapping[tuple[type[Signal], str], str]] = {
-    **{(of, "id"): "event_id" for of in _KEPT.values()},
+    **{(of, "id"): "event_id" for of in _STORED_SIGNALS.values()},
     (BranchCheckout, "previous"): "from",
-    (Used, "memory"): "id",
+    (ContextUsed, "memory"): "id",
 }
 
 # type → (attribute, name on the wire, default) of each field
@@ -99,31 +99,31 @@ _FIELDS: Final = {
 _SHA = re.compile(r"[0-9a-fA-F]{4,64}")
 
 
-def _required_text(fields: Fields, name: str, *, limit: int = TEXT_LIMIT) -> str:
-    text = fields.shortened_text(name, limit=limit)
+def _required_text(fields: Fields, name: str, *, limit: int = MAX_TEXT_BYTES) -> str:
+    text = fields.get_shortened_text(name, limit=limit)
     if text is None or not text.strip():
-        raise fields.refused(name, "is missing or empty; give a text")
+        raise fields.error(name, "is missing or empty; give a text")
     return text
 
 
 def _command(fields: Fields, name: str) -> str | None:
-    return fields.shortened_text(name, limit=COMMAND_LIMIT)
+    return fields.get_shortened_text(name, limit=COMMAND_LIMIT)
 
 
 def _required_command(fields: Fields, name: str) -> str:
     return _required_text(fields, name, limit=COMMAND_LIMIT)
 
 
-def _sha(fields: Fields, name: str) -> str:
-    text = fields.required_text(name)
+def _parse_sha(fields: Fields, name: str) -> str:
+    text = fields.get_required_text(name)
     if not _SHA.fullmatch(text):
-        raise fields.refused(name, f"must be a commit id of 4 to 64 hexadecimal digits; got {shown(text)}")
+        raise fields.error(name, f"must be a commit id of 4 to 64 hexadecimal digits; got {format_rejected_value(text)}")
     return text.lower()
 
 
 EventId = Annotated[str, Meta(max_length=200)]
 SourceName = Annotated[str, Meta(max_length=64)]
-Sha = Annotated[str, ReadBy(_sha)]
+Sha = Annotated[str, ReadBy(_parse_sha)]
 Command = Annotated[str, ReadBy(_command)]
 ExitCode = Annotated[int, Meta(ge=-(2**31), le=2**32)]
 
@@ -176,7 +176,7 @@ class ErrorBody(SignalBody, frozen=True, kw_only=True):
 
 
 class ErrorClearedBody(SignalBody, frozen=True, kw_only=True):
-    text: Annotated[str | None, ReadBy(Fields.shortened_text)] = None
+    text: Annotated[str | None, ReadBy(Fields.get_shortened_text)] = None
     command: Command | None = None
     file: PathText | None = None
 
@@ -220,7 +220,7 @@ BODY_OF_KIND: Final[Mapping[str, type[SignalBody]]] = {
 
 
 def parse_signal(
-    raw: Any, *, now: datetime, place: PlaceOf = relative_path, known: Known | None = None, where: str = ""
+    raw: Any, *, now: datetime, resolve_path: PathResolver = to_relative_path, lookup: ProjectLookup | None = None, prefix: str = ""
 ) -> Signal:
     """Parse one signal from a client.
 
@@ -230,26 +230,26 @@ def parse_signal(
     Raises
     NotFound for a project that is not `known`.
     """
-    kind = _kind(raw, where)
-    body = decode(raw, BODY_OF_KIND[kind], where=where)
-    project = project_path(body.project, field=f"{where}project")
-    if known is not None:
-        refuse_unknown_project(project, known, field=f"{where}project")
+    kind = _parse_kind(raw, prefix)
+    body = decode(raw, BODY_OF_KIND[kind], where=prefix)
+    project = normalize_project_path(body.project, field=f"{prefix}project")
+    if lookup is not None:
+        refuse_unknown_project(project, lookup, field=f"{prefix}project")
     event_id = body.event_id or (None if isinstance(body, UsedBody) else body.id)
 
-    def inside(name: str, path: str) -> str:
-        return place(path, project, field=f"{where}{name}")
+    def resolve_field(name: str, path: str) -> str:
+        return resolve_path(path, project, field=f"{prefix}{name}")
 
-    return _SENT[kind](
+    return _CLIENT_SIGNALS[kind](
         project=project,
         at=now if body.at is None or body.at > now else body.at,  # a clock that runs ahead would rank above all
         id=event_id or "",
         source=body.source or "client",
-        **_own_fields(body, inside, where),
+        **_parse_kind_fields(body, resolve_field, prefix),
     )
 
 
-def signal_json(signal: Signal) -> dict[str, Any]:
+def signal_to_json(signal: Signal) -> dict[str, Any]:
     """Convert a signal to its stored and exported form.
 
     Omit fields that have their default.
@@ -259,15 +259,15 @@ def signal_json(signal: Signal) -> dict[str, Any]:
     for attribute, name, default in _FIELDS[of]:
         value = getattr(signal, attribute)
         if value != default:
-            result[name] = _plain(value)
+            result[name] = _to_plain_json(value)
     return result
 
 
 def signal_from_json(raw: Any) -> Signal:
     """Parse the output of `signal_json`, unchanged: no disk access, no adjusted time."""
-    of = _KEPT.get(str(raw.get("kind"))) if isinstance(raw, dict) else None
+    of = _STORED_SIGNALS.get(str(raw.get("kind"))) if isinstance(raw, dict) else None
     if of is None:
-        raise InvalidInput(f"not a stored signal; its kind is one of: {', '.join(_KEPT)}", field="kind")
+        raise InvalidInput(f"not a stored signal; its kind is one of: {', '.join(_STORED_SIGNALS)}", field="kind")
     values: dict[str, Any] = {}
     for each in fields_of(of):
         name = _WIRE_NAMES.get((of, each.name), each.name)
@@ -275,38 +275,38 @@ def signal_from_json(raw: Any) -> Signal:
             values[each.name] = tuple(raw[name]) if isinstance(raw[name], list) else raw[name]
         elif each.default is MISSING:
             raise InvalidInput(f"the stored signal has no '{name}'", field=name)
-    at = Fields({"at": values["at"]}, ("at",)).time("at")
+    at = Fields({"at": values["at"]}, ("at",)).get_time("at")
     return of(**(values | {"at": at}))
 
 
-def _plain(value: Any) -> Any:
+def _to_plain_json(value: Any) -> Any:
     if isinstance(value, datetime):
-        return iso(value)
+        return format_iso(value)
     return list(value) if isinstance(value, tuple) else value
 
 
-def _kind(raw: Any, where: str) -> str:
+def _parse_kind(raw: Any, prefix: str) -> str:
     if not isinstance(raw, dict):
         raise InvalidInput(
-            f"a signal is a JSON object with 'kind' and 'project'; got {kind_of_json(raw)}",
-            field=where.rstrip(".") or None,
+            f"a signal is a JSON object with 'kind' and 'project'; got {describe_json_type(raw)}",
+            field=prefix.rstrip(".") or None,
         )
     kind = raw.get("kind")
-    if isinstance(kind, str) and kind in _SENT:
+    if isinstance(kind, str) and kind in _CLIENT_SIGNALS:
         return kind
-    said = f"is {shown(kind)}" if kind is not None else "is missing"
+    problem = f"is {format_rejected_value(kind)}" if kind is not None else "is missing"
     raise InvalidInput(
-        f"'{where}kind' {said}; allowed: {', '.join(SIGNAL_KINDS)}",
-        field=f"{where}kind",
-        hint=suggestion(kind or "", SIGNAL_KINDS),
+        f"'{prefix}kind' {problem}; allowed: {', '.join(SIGNAL_KINDS)}",
+        field=f"{prefix}kind",
+        hint=suggest_similar(kind or "", SIGNAL_KINDS),
     )
 
 
 # (name of the field, path as sent) → path inside the project
-_Inside = Callable[[str, str], str]
+_FieldPathResolver = Callable[[str, str], str]
 
 
-def _own_fields(body: SignalBody, inside: _Inside, where: str) -> dict[str, Any]:
+def _parse_kind_fields(body: SignalBody, resolve_field: _FieldPathResolver, where: str) -> dict[str, Any]:
     """Return the fields that a kind adds to the common ones, with paths inside the project."""
     match body:
         case FileBody():
@@ -314,16 +314,16 @@ def _own_fields(body: SignalBody, inside: _Inside, where: str) -> dict[str, Any]
             path = body.path or body.file
             if not path or not path.strip():
                 raise InvalidInput(f"'{where}path' is missing or empty; give a text", field=f"{where}path")
-            return {"path": inside(name, path)}
+            return {"path": resolve_field(name, path)}
         case UsedBody():
             if not body.path and not body.id:
                 raise InvalidInput(
                     f"'{where}path' is missing; give the 'path' or the 'id' of what was acted on", field=f"{where}path"
                 )
-            return {"path": inside("path", body.path) if body.path else None, "memory": body.id}
+            return {"path": resolve_field("path", body.path) if body.path else None, "memory": body.id}
     own = {name: getattr(body, name) for name in _attributes(type(body))}
     if "file" in own:
-        own["file"] = _lenient_place(own["file"], inside)
+        own["file"] = _resolve_if_inside(own["file"], resolve_field)
     return own
 
 
@@ -332,7 +332,7 @@ def _attributes(of: type[SignalBody]) -> tuple[str, ...]:
     return tuple(name for name in of.__struct_fields__ if name not in SignalBody.__struct_fields__)
 
 
-def _lenient_place(path: str | None, inside: _Inside) -> str | None:
+def _resolve_if_inside(path: str | None, resolve_field: _FieldPathResolver) -> str | None:
     """Resolve the path of an error.
 
     Returns None for one outside the project. Errors point into installed libraries too; the error itself is kept.
@@ -340,6 +340,6 @@ def _lenient_place(path: str | None, inside: _Inside) -> str | None:
     if not path:
         return None
     try:
-        return inside("file", path)
+        return resolve_field("file", path)
     except InvalidInput:
         return None

@@ -10,12 +10,12 @@ from typing import Final
 
 from hunchd.domain.errors import InvalidInput
 
-PATH_LIMIT: Final = 4096  # characters; PATH_MAX on Linux
+MAX_PATH_CHARACTERS: Final = 4096  # characters; PATH_MAX on Linux
 
-_ALLOWED: Final = "a path inside the project, absolute or relative to its root"
+_ALLOWED_PATHS: Final = "a path inside the project, absolute or relative to its root"
 
 
-def relative_path(raw: str, root: str | os.PathLike[str], *, field: str = "path") -> str:
+def to_relative_path(raw: str, root: str | os.PathLike[str], *, field: str = "path") -> str:
     """Return `raw` relative to `root`.
 
     Symlinks are resolved, so that two names of a file become one. Raises InvalidInput if it leads outside: by "..",
@@ -24,25 +24,25 @@ def relative_path(raw: str, root: str | os.PathLike[str], *, field: str = "path"
     client's
     request.
     """
-    if not raw.strip() or len(raw) > PATH_LIMIT or "\0" in raw:
-        raise InvalidInput(f"the path is empty, too long or holds NUL; allowed: {_ALLOWED}", field=field)
+    if not raw.strip() or len(raw) > MAX_PATH_CHARACTERS or "\0" in raw:
+        raise InvalidInput(f"the path is empty, too long or holds NUL; allowed: {_ALLOWED_PATHS}", field=field)
     if not PurePath(raw).is_absolute() and os.path.normpath(raw).split(os.sep, 1)[0] == os.pardir:
-        raise _outside(raw, field)  # before any disk access
-    real_root = _real_root(os.fspath(root))
-    if (plain := _without_links(raw, real_root)) is not None:
-        return _storable(plain, field)
+        raise _outside_error(raw, field)  # before any disk access
+    real_root = _resolve_root(os.fspath(root))
+    if (relative := _relative_without_links(raw, real_root)) is not None:
+        return _check_encodable(relative, field)
     real = os.path.realpath(os.path.join(real_root, raw))  # noqa: PTH118 - Path would drop the meaning of ".." behind links
     base = real_root if real_root.endswith(os.sep) else real_root + os.sep
     if not real.startswith(base):
         raise (
-            _outside(raw, field)
+            _outside_error(raw, field)
             if real != real_root
-            else InvalidInput(f"the path names the project folder itself; allowed: {_ALLOWED}", field=field)
+            else InvalidInput(f"the path names the project folder itself; allowed: {_ALLOWED_PATHS}", field=field)
         )
-    return _storable(real[len(base) :], field)
+    return _check_encodable(real[len(base) :], field)
 
 
-def relative_prefix(raw: str | None, root: str | os.PathLike[str]) -> str | None:
+def to_relative_prefix(raw: str | None, root: str | os.PathLike[str]) -> str | None:
     """Convert a client's path prefix to one relative to `root`.
 
     Returns None for the root itself. A prefix outside the root stays as it is: the paths of documents begin with
@@ -50,13 +50,13 @@ def relative_prefix(raw: str | None, root: str | os.PathLike[str]) -> str | None
     """
     if raw is None:
         return None
-    for base in (os.fspath(root), _real_root(os.fspath(root))):
+    for base in (os.fspath(root), _resolve_root(os.fspath(root))):
         if raw == base or raw.startswith(base + os.sep):
             raw = raw[len(base) :].lstrip(os.sep)
     return raw.replace(os.sep, "/").removeprefix("./") or None
 
 
-def _without_links(raw: str, real_root: str) -> str | None:
+def _relative_without_links(raw: str, real_root: str) -> str | None:
     """Return `raw` relative to `real_root` without resolving links.
 
     None if it is not spelled plainly or contains a symlink. Nearly every path qualifies. This costs one `lstat` per
@@ -67,44 +67,44 @@ def _without_links(raw: str, real_root: str) -> str | None:
     parts = below.split("/")
     if os.sep != "/" or below.startswith("/") or not all(part.strip(".") for part in parts):
         return None
-    at = real_root
+    current = real_root
     for part in parts:
-        at = f"{at}/{part}"
+        current = f"{current}/{part}"
         try:
-            found = os.lstat(at)
+            status = os.lstat(current)
         except FileNotFoundError:
             break  # neither it nor anything below it can be a link
         except OSError:
             return None
-        if stat.S_ISLNK(found.st_mode):
+        if stat.S_ISLNK(status.st_mode):
             return None
     return below
 
 
-def project_path(raw: str, *, field: str = "project") -> str:
+def normalize_project_path(raw: str, *, field: str = "project") -> str:
     """Return the absolute, normalized path of a project's folder.
 
     Raises InvalidInput if it is relative.
     """
-    if len(raw) > PATH_LIMIT or not PurePath(raw).is_absolute():
+    if len(raw) > MAX_PATH_CHARACTERS or not PurePath(raw).is_absolute():
         raise InvalidInput(f"'{field}' must be the absolute path of a working tree", field=field)
     return os.path.normpath(raw)
 
 
-def _real_root(root: str) -> str:
+def _resolve_root(root: str) -> str:
     try:
-        known = os.stat(root)  # noqa: PTH116 - a tenth of the time of Path.stat, on the path of every signal
+        status = os.stat(root)  # noqa: PTH116 - a tenth of the time of Path.stat, on the path of every signal
     except OSError:
         return os.path.realpath(root)  # the folder was removed; its name is still valid
-    return _resolved(root, known.st_dev, known.st_ino)
+    return _resolve_cached(root, status.st_dev, status.st_ino)
 
 
 @lru_cache(maxsize=64)  # projects in use at once; keyed by inode so that a retargeted link is noticed
-def _resolved(root: str, _device: int, _inode: int) -> str:
+def _resolve_cached(root: str, _device: int, _inode: int) -> str:
     return os.path.realpath(root)
 
 
-def _storable(relative: str, field: str) -> str:
+def _check_encodable(relative: str, field: str) -> str:
     try:
         relative.encode()
     except UnicodeEncodeError as error:
@@ -112,5 +112,5 @@ def _storable(relative: str, field: str) -> str:
     return relative if os.sep == "/" else PurePath(relative).as_posix()
 
 
-def _outside(raw: str, field: str) -> InvalidInput:
-    return InvalidInput(f"{raw[:80]!a} is outside the project; allowed: {_ALLOWED}", field=field)
+def _outside_error(raw: str, field: str) -> InvalidInput:
+    return InvalidInput(f"{raw[:80]!a} is outside the project; allowed: {_ALLOWED_PATHS}", field=field)

@@ -15,20 +15,20 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 # Fifty episodes of a big commit fit; a line beyond this is a bug, not data.
-LONGEST_LINE: Final = 64 * 1024 * 1024  # bytes
+MAX_LINE_BYTES: Final = 64 * 1024 * 1024  # bytes
 # Interpreter switch interval: a computing thread yields the GIL to the one that sends a response. Python's default of
 # five milliseconds would be waited several times per response, once after each await.
-GIVE_WAY_AFTER: Final = 0.0005  # seconds
-STOP_GRACE: Final = 0.8  # seconds a helper gets to end by itself once its pipe is closed; the daemon has 2 in all
+SWITCH_INTERVAL_SECONDS: Final = 0.0005  # seconds
+STOP_GRACE_SECONDS: Final = 0.8  # seconds a helper gets to end by itself once its pipe is closed; the daemon has 2 in all
 
 
-class Json(str):
+class SerializedJson(str):
     """Result that is already serialized, as JSON on one line."""
 
     __slots__ = ()
 
 
-def line(frame: Mapping[str, Any] | Json) -> bytes:
+def encode_frame(frame: Mapping[str, Any] | SerializedJson) -> bytes:
     """Encode a frame as one line."""
-    text = frame if isinstance(frame, Json) else json.dumps(frame, separators=(",", ":"), ensure_ascii=False)
+    text = frame if isinstance(frame, SerializedJson) else json.dumps(frame, separators=(",", ":"), ensure_ascii=False)
     return text.encode("utf-8", "surrogatepass") + b"\n"

@@ -20,52 +20,52 @@ class Rendezvous(NamedTuple):  # every command reads it: quicker to load than a 
     version: str
 
 
-def read(file: Path) -> Rendezvous | None:
+def read_rendezvous(file: Path) -> Rendezvous | None:
     """Read the file; return None if it is missing, untrusted or malformed."""
     try:
         descriptor = os.open(file, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
     except OSError:
         return None
-    with os.fdopen(descriptor, "rb") as opened:
-        found = os.fstat(opened.fileno())
-        if not stat.S_ISREG(found.st_mode) or (os.name == "posix" and found.st_uid != os.getuid()):
+    with os.fdopen(descriptor, "rb") as stream:
+        status = os.fstat(stream.fileno())
+        if not stat.S_ISREG(status.st_mode) or (os.name == "posix" and status.st_uid != os.getuid()):
             return None
-        content = opened.read(65_536)
+        content = stream.read(65_536)
     try:
-        told = json.loads(content)
+        fields = json.loads(content)
         return Rendezvous(
-            protocol=int(told["protocol"]),
-            url=str(told["url"]),
-            socket=told.get("socket"),
-            token=str(told["token"]),
-            pid=int(told["pid"]),
-            version=str(told["version"]),
+            protocol=int(fields["protocol"]),
+            url=str(fields["url"]),
+            socket=fields.get("socket"),
+            token=str(fields["token"]),
+            pid=int(fields["pid"]),
+            version=str(fields["version"]),
         )
     except (ValueError, TypeError, KeyError, AttributeError):
         return None
 
 
-def write(file: Path, rendezvous: Rendezvous) -> None:
+def write_rendezvous(file: Path, rendezvous: Rendezvous) -> None:
     """Replace the file atomically, readable by this user only."""
     draft = file.with_name(f".{file.name}.{os.urandom(8).hex()}")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0), 0o600)
     try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as opened:
-            json.dump(rendezvous._asdict(), opened)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
+            json.dump(rendezvous._asdict(), stream)
         draft.replace(file)
     except BaseException:
         draft.unlink(missing_ok=True)
         raise
 
 
-def remove(file: Path, *, pid: int) -> None:
+def remove_rendezvous(file: Path, *, pid: int) -> None:
     """Delete the file if it still belongs to process `pid`."""
-    told = read(file)
-    if told is not None and told.pid == pid:
+    current = read_rendezvous(file)
+    if current is not None and current.pid == pid:
         file.unlink(missing_ok=True)
 
 
-def is_alive(pid: int) -> bool:
+def is_process_alive(pid: int) -> bool:
     """Return True if a process with that id exists."""
     try:
         os.kill(pid, 0)

@@ -13,8 +13,8 @@ from hunchd.domain.errors import InvalidInput
 from hunchd.domain.facts import CATEGORIES
 from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Kind, Scope, Status
-from hunchd.protocol.fields import TEXT_LIMIT, Fields, Known, batch_of, shortened
-from hunchd.protocol.messages import SIGNALS_LIMIT
+from hunchd.protocol.fields import MAX_TEXT_BYTES, Fields, ProjectLookup, get_batch, shorten_middle
+from hunchd.protocol.messages import MAX_SIGNALS
 from hunchd.protocol.struct_decoding import (
     LongText,
     Name,
@@ -31,16 +31,16 @@ from hunchd.protocol.struct_decoding import (
 )
 
 DEFAULT_BUDGET: Final = 8000  # tokens
-LARGEST_BUDGET: Final = 200_000  # tokens; the largest common model window
-OPEN_FILES_LIMIT: Final = 100
-ERRORS_LIMIT: Final = 20
+MAX_BUDGET: Final = 200_000  # tokens; the largest common model window
+MAX_OPEN_FILES: Final = 100
+MAX_ERRORS: Final = 20
 NOTE_LIMIT: Final = 4096  # bytes
-QUERY_LIMIT: Final = TEXT_LIMIT  # bytes; a long one is read as the report of a problem
-FEEDBACK_LIMIT: Final = 1000  # items a request
-PAGE: Final = 50  # items when no limit is asked for
-LARGEST_PAGE: Final = 1000
-NEAR: Final = 3  # similar memories returned for one
-MOST_NEAR: Final = 20
+MAX_QUERY_BYTES: Final = MAX_TEXT_BYTES  # bytes; a long one is read as the report of a problem
+MAX_FEEDBACK_ITEMS: Final = 1000  # items a request
+DEFAULT_PAGE_SIZE: Final = 50  # items when no limit is asked for
+MAX_PAGE_SIZE: Final = 1000
+DEFAULT_SIMILAR: Final = 3  # similar memories returned for one
+MAX_SIMILAR: Final = 20
 
 Format = Literal["json", "markdown"]
 Depth = Literal["shallow", "deep", "specific"]
@@ -48,12 +48,12 @@ Outcome = Literal["cited", "ignored", "wrong", "missed"]
 ResolutionOutcome = Literal["a_wins", "b_wins", "both_valid", "merged"]
 
 Note = Annotated[str, Meta(max_length=NOTE_LIMIT)]
-Question = Annotated[str, Meta(max_length=QUERY_LIMIT)]
-Budget = Annotated[int, Meta(ge=1, le=LARGEST_BUDGET, description="tokens, never exceeded")]
+Question = Annotated[str, Meta(max_length=MAX_QUERY_BYTES)]
+Budget = Annotated[int, Meta(ge=1, le=MAX_BUDGET, description="tokens, never exceeded")]
 ResultCount = Annotated[int, Meta(ge=1, le=100)]
-PageSize = Annotated[int, Meta(ge=1, le=LARGEST_PAGE)]
+PageSize = Annotated[int, Meta(ge=1, le=MAX_PAGE_SIZE)]
 Cursor = Annotated[Name | None, Meta(description="`next` of the page before")]
-OpenFiles = Annotated[tuple[PathText, ...], Meta(max_length=OPEN_FILES_LIMIT, description="the newest last")]
+OpenFiles = Annotated[tuple[PathText, ...], Meta(max_length=MAX_OPEN_FILES, description="the newest last")]
 AboutPath = Annotated[
     PathText | None, Meta(description="of the file it is about; absolute, or relative to the project")
 ]
@@ -64,12 +64,12 @@ OptionalProject = Annotated[
 ACTIVITIES: Final[tuple[str, ...]] = get_args(Activity)
 OUTCOMES: Final[tuple[str, ...]] = get_args(Outcome)
 KINDS: Final = tuple(kind.value for kind in Kind)
-KINDS_CALLED: Final = (*KINDS, *CATEGORIES)  # names that clients may use
+KIND_NAMES: Final = (*KINDS, *CATEGORIES)  # names that clients may use
 CODE: Final = "code"  # a kind of result that is no memory
-KINDS_FOUND: Final = (*KINDS_CALLED, CODE)
+KINDS_FOUND: Final = (*KIND_NAMES, CODE)
 ROLES: Final = ("source", "test", "docs", "example", "generated", "vendored", "config", "changelog")  # of files
 KindNames = Annotated[
-    tuple[Annotated[str, Meta(extra_json_schema={"enum": list(KINDS_CALLED)})], ...],
+    tuple[Annotated[str, Meta(extra_json_schema={"enum": list(KIND_NAMES)})], ...],
     Meta(description="a category of facts must be the only entry"),
 ]
 ResultKinds = Annotated[
@@ -102,7 +102,7 @@ class RecentError(Struct, frozen=True, kw_only=True):
 
 
 def _recent_errors(fields: Fields, name: str) -> tuple[str, ...]:
-    return tuple(_error_text(fields, error) for error in fields.objects(name, most=ERRORS_LIMIT))
+    return tuple(_parse_error_text(fields, error) for error in fields.get_objects(name, max_entries=MAX_ERRORS))
 
 
 class AssembleSignals(Request, frozen=True, kw_only=True):
@@ -110,7 +110,7 @@ class AssembleSignals(Request, frozen=True, kw_only=True):
     open_files: OpenFiles = ()
     recent_errors: Annotated[
         tuple[Annotated[str, Meta(min_length=1)] | RecentError, ...],
-        Meta(max_length=ERRORS_LIMIT, description="the newest first"),
+        Meta(max_length=MAX_ERRORS, description="the newest first"),
         ReadBy(_recent_errors),
     ] = ()
     branch: Name = ""
@@ -144,9 +144,9 @@ class ContextRequest:
     query: str = ""
     errors: tuple[str, ...] = ()  # texts, newest first
     changed: tuple[str, ...] = ()  # files of the uncommitted change, if no file is asked about
-    told: frozenset[tuple[str, str]] = frozenset()  # ids and titles of items the reader already has
-    file_called: str = field(default="file", compare=False)
-    open_files_called: str = field(default="open_files", compare=False)
+    already_shown: frozenset[tuple[str, str]] = frozenset()  # ids and titles of items the reader already has
+    file_field: str = field(default="file", compare=False)
+    open_files_field: str = field(default="open_files", compare=False)
 
 
 class PredictRequest(Request, frozen=True, kw_only=True):
@@ -157,7 +157,7 @@ class PredictRequest(Request, frozen=True, kw_only=True):
     open_files: OpenFiles = ()
     query: Question = ""
     branch: Name = ""
-    error: Annotated[str, Meta(description="its middle is left out beyond 64 KiB"), ReadBy(Fields.shortened_text)] = ""
+    error: Annotated[str, Meta(description="its middle is left out beyond 64 KiB"), ReadBy(Fields.get_shortened_text)] = ""
     k: ResultCount = 10
 
 
@@ -165,7 +165,7 @@ class SearchBody(Request, frozen=True, kw_only=True):
     """Request for code and memories by their text."""
 
     project: ProjectRef | None = None
-    query: Annotated[str, Meta(min_length=1, max_length=QUERY_LIMIT)]
+    query: Annotated[str, Meta(min_length=1, max_length=MAX_QUERY_BYTES)]
     depth: Depth = "shallow"
     kinds: ResultKinds = ()
     path_prefix: AboutPath = None
@@ -188,7 +188,7 @@ class ReviewRequest(Request, frozen=True, kw_only=True):
 
     def check(self, fields: Fields) -> None:
         if self.base.startswith("-"):
-            raise fields.refused("base", "must be a revision, such as main or HEAD~3")
+            raise fields.error("base", "must be a revision, such as main or HEAD~3")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,7 +223,7 @@ class ExpandRequest(Request, frozen=True, kw_only=True):
 
     def check(self, fields: Fields) -> None:
         if (self.id is None) == (self.topic is None):
-            raise fields.refused("id", "or 'topic' is needed, one of them")
+            raise fields.error("id", "or 'topic' is needed, one of them")
 
 
 class FeedbackItem(Request, frozen=True, kw_only=True):
@@ -240,7 +240,7 @@ class FeedbackItem(Request, frozen=True, kw_only=True):
 class Feedback(Request, frozen=True, kw_only=True):
     """Report of what helped and what did not."""
 
-    items: Annotated[tuple[FeedbackItem, ...], Meta(max_length=FEEDBACK_LIMIT)]
+    items: Annotated[tuple[FeedbackItem, ...], Meta(max_length=MAX_FEEDBACK_ITEMS)]
 
 
 class FactRequest(Request, frozen=True, kw_only=True):
@@ -256,7 +256,7 @@ class FactRequest(Request, frozen=True, kw_only=True):
     as_of: Time | None = None
 
 
-class OpposeRequest(Request, frozen=True, kw_only=True):
+class ContradictionReport(Request, frozen=True, kw_only=True):
     """Report that two memories contradict each other."""
 
     a: Annotated[RequiredName, Meta(description="id of a memory")]
@@ -264,7 +264,7 @@ class OpposeRequest(Request, frozen=True, kw_only=True):
     note: Annotated[Note, Meta(description="why")] = ""
 
 
-class Resolution(Request, frozen=True, kw_only=True):
+class ResolutionRequest(Request, frozen=True, kw_only=True):
     """Resolution of a contradiction."""
 
     resolution: ResolutionOutcome
@@ -287,13 +287,13 @@ class NewProject(Request, frozen=True, kw_only=True):
 
 
 def _offset(fields: Fields, name: str) -> str:
-    return str(fields.integer(name, 0, low=0, high=2**31))
+    return str(fields.get_integer(name, 0, low=0, high=2**31))
 
 
-class Part(Request, frozen=True, kw_only=True):
+class ListSlice(Request, frozen=True, kw_only=True):
     """Slice of a complete list: by default all of it. The cursor is an offset."""
 
-    limit: PageSize = LARGEST_PAGE
+    limit: PageSize = MAX_PAGE_SIZE
     cursor: Annotated[Cursor, ReadBy(_offset)] = None
 
     @property
@@ -301,7 +301,7 @@ class Part(Request, frozen=True, kw_only=True):
         return int(self.cursor or 0)
 
 
-class ConflictsRequest(Part, frozen=True, kw_only=True):
+class ContradictionsRequest(ListSlice, frozen=True, kw_only=True):
     """Query of GET /contradictions, newest first."""
 
     status: Literal["open", "resolved", "all"] = "open"
@@ -313,7 +313,7 @@ class AsOfQuery(Request, frozen=True, kw_only=True):
 
 
 class NearQuery(Request, frozen=True, kw_only=True):
-    limit: Annotated[int, Meta(ge=1, le=MOST_NEAR)] = NEAR
+    limit: Annotated[int, Meta(ge=1, le=MAX_SIMILAR)] = DEFAULT_SIMILAR
 
 
 class ExportQuery(Request, frozen=True, kw_only=True):
@@ -350,7 +350,7 @@ class MemoriesQuery(Request, frozen=True, kw_only=True):
     since: Time | None = None
     until: Time | None = None
     as_of: Time | None = None
-    limit: PageSize = PAGE
+    limit: PageSize = DEFAULT_PAGE_SIZE
     cursor: Cursor = None
 
     def check(self, fields: Fields) -> None:
@@ -365,11 +365,11 @@ class MemoriesRequest:
     """
 
     filters: Filters = field(default_factory=Filters)
-    limit: int = PAGE
+    limit: int = DEFAULT_PAGE_SIZE
     cursor: str | None = None
 
 
-def context_of_query(query: str) -> tuple[ContextRequest, Format]:
+def parse_context_query(query: str) -> tuple[ContextRequest, Format]:
     """Parse the query of GET /context."""
     asked = decode_query(query, ContextQuery)
     request = ContextRequest(
@@ -383,7 +383,7 @@ def context_of_query(query: str) -> tuple[ContextRequest, Format]:
     return request, asked.format
 
 
-def context_of_body(raw: Any) -> ContextRequest:
+def parse_context_body(raw: Any) -> ContextRequest:
     """Parse the body of POST /context/assemble."""
     asked = decode(raw, AssembleRequest)
     signals = asked.signals
@@ -396,12 +396,12 @@ def context_of_body(raw: Any) -> ContextRequest:
         branch=signals.branch,
         query=signals.query,
         errors=tuple(each if isinstance(each, str) else each.text for each in signals.recent_errors),
-        file_called="signals.current_file",
-        open_files_called="signals.open_files",
+        file_field="signals.current_file",
+        open_files_field="signals.open_files",
     )
 
 
-def predict_of_body(raw: Any) -> PredictRequest:
+def parse_predict_body(raw: Any) -> PredictRequest:
     return decode(raw, PredictRequest)
 
 
@@ -409,7 +409,7 @@ def review_of_body(raw: Any) -> ReviewRequest:
     return decode(raw, ReviewRequest)
 
 
-def search_of_body(raw: Any) -> SearchRequest:
+def parse_search_body(raw: Any) -> SearchRequest:
     asked = decode(raw, SearchBody)
     kinds, category = _split_kinds(tuple(kind for kind in asked.kinds if kind != CODE))
     of_memories = bool(asked.tags or asked.session or asked.as_of)
@@ -431,43 +431,43 @@ def search_of_body(raw: Any) -> SearchRequest:
     )
 
 
-def expand_of_body(raw: Any) -> ExpandRequest:
+def parse_expand_body(raw: Any) -> ExpandRequest:
     return decode(raw, ExpandRequest)
 
 
-def feedback_of_body(raw: Any, known: Known | None = None) -> tuple[list[FeedbackItem], list[dict[str, Any]]]:
+def parse_feedback_body(raw: Any, lookup: ProjectLookup | None = None) -> tuple[list[FeedbackItem], list[dict[str, Any]]]:
     """Parse the items.
 
     Returns the valid ones, and the rejected ones with their index. If none is valid, raises InvalidInput, or
     NotFound for a project that is not `known`.
     """
-    return decode_batch(raw, Feedback, "items", FeedbackItem, known)
+    return decode_batch(raw, Feedback, "items", FeedbackItem, lookup)
 
 
-def signals_of_body(raw: Any) -> list[Any]:
+def parse_signals_body(raw: Any) -> list[Any]:
     """Return the signals unparsed.
 
     Each is parsed on its own so that a bad one does not cost the others.
     """
-    return batch_of(raw, "signals", most=SIGNALS_LIMIT)
+    return get_batch(raw, "signals", max_entries=MAX_SIGNALS)
 
 
-def project_of_body(raw: Any) -> str:
+def parse_project_body(raw: Any) -> str:
     return decode(raw, NewProject).path
 
 
-def project_of_query(query: str) -> str | None:
+def parse_project_query(query: str) -> str | None:
     """Parse the optional project of GET /export."""
     return decode_query(query, ExportQuery).project
 
 
-def import_of_query(query: str) -> tuple[str | None, str | None]:
+def parse_import_query(query: str) -> tuple[str | None, str | None]:
     """Parse the query of POST /import: the colleague and the project."""
     asked = decode_query(query, ImportQuery)
     return asked.colleague, asked.project
 
 
-def memories_of_query(query: str) -> MemoriesRequest:
+def parse_memories_query(query: str) -> MemoriesRequest:
     """Parse the query of GET /memories."""
     asked = decode_query(query, MemoriesQuery)
     kinds, category = _split_kinds((*asked.kind, *asked.kinds))
@@ -488,49 +488,49 @@ def memories_of_query(query: str) -> MemoriesRequest:
     return MemoriesRequest(filters=filters, limit=asked.limit, cursor=asked.cursor)
 
 
-def fact_of_query(query: str) -> FactRequest:
+def parse_fact_query(query: str) -> FactRequest:
     return decode_query(query, FactRequest)
 
 
-def part_of_query(query: str) -> Part:
-    return decode_query(query, Part)
+def parse_slice_query(query: str) -> ListSlice:
+    return decode_query(query, ListSlice)
 
 
-def as_of_query(query: str) -> datetime | None:
+def parse_as_of_query(query: str) -> datetime | None:
     """Parse the optional time of GET /memories/{id}."""
     return decode_query(query, AsOfQuery).as_of
 
 
-def conflicts_of_query(query: str) -> ConflictsRequest:
-    return decode_query(query, ConflictsRequest)
+def parse_contradictions_query(query: str) -> ContradictionsRequest:
+    return decode_query(query, ContradictionsRequest)
 
 
-def near_of_query(query: str) -> int:
+def parse_similar_query(query: str) -> int:
     """Parse the number of memories that GET /memories/{id}/near should return."""
     return decode_query(query, NearQuery).limit
 
 
-def oppose_of_body(raw: Any) -> OpposeRequest:
-    return decode(raw, OpposeRequest)
+def parse_contradiction_body(raw: Any) -> ContradictionReport:
+    return decode(raw, ContradictionReport)
 
 
-def resolution_of_body(raw: Any) -> Resolution:
-    return decode(raw, Resolution)
+def parse_resolution_body(raw: Any) -> ResolutionRequest:
+    return decode(raw, ResolutionRequest)
 
 
-def share_of_body(raw: Any) -> ShareRequest:
+def parse_share_body(raw: Any) -> ShareRequest:
     return decode(raw, ShareRequest)
 
 
-def _error_text(signals: Fields, raw: Any) -> str:
+def _parse_error_text(signals: Fields, raw: Any) -> str:
     """Return the text of a recent error.
 
     The error is a text, or an object with one, as in an `error` signal.
     """
     text = raw.get("text") if isinstance(raw, dict) else raw
     if not isinstance(text, str) or not text.strip():
-        raise signals.refused("recent_errors", 'holds an entry that is neither a text nor {"text": …}')
-    return shortened(text)
+        raise signals.error("recent_errors", 'holds an entry that is neither a text nor {"text": …}')
+    return shorten_middle(text)
 
 
 def _split_kinds(called: tuple[str, ...]) -> tuple[tuple[Kind, ...], str | None]:
@@ -543,4 +543,4 @@ def _split_kinds(called: tuple[str, ...]) -> tuple[tuple[Kind, ...], str | None]
 def _refuse_mixed_kinds(called: tuple[str, ...], fields: Fields, name: str) -> None:
     categories = [each for each in called if each in CATEGORIES]
     if categories and len(set(called)) > 1:
-        raise fields.refused(name, f"may hold '{categories[0]}', a category of facts, but nothing beside it")
+        raise fields.error(name, f"may hold '{categories[0]}', a category of facts, but nothing beside it")

@@ -11,10 +11,10 @@ from typing import Annotated, Any, Final, Literal, get_args
 from msgspec import Meta
 
 from hunchd.domain.errors import InvalidInput
-from hunchd.domain.session import Event, Message
-from hunchd.protocol.answers import iso
-from hunchd.protocol.fields import Fields, shortened
-from hunchd.protocol.requests import LARGEST_BUDGET, PAGE, Cursor, PageSize
+from hunchd.domain.session import MessageType, Message
+from hunchd.protocol.answers import format_iso
+from hunchd.protocol.fields import Fields, shorten_middle
+from hunchd.protocol.requests import MAX_BUDGET, DEFAULT_PAGE_SIZE, Cursor, PageSize
 from hunchd.protocol.struct_decoding import (
     LongText,
     Name,
@@ -27,64 +27,64 @@ from hunchd.protocol.struct_decoding import (
     decode_query,
 )
 
-MESSAGES_LIMIT: Final = 1000  # messages a request
+MAX_MESSAGES: Final = 1000  # messages a request
 # Limit for a person's message; a tool's output is shortened to it instead of being rejected.
-MESSAGE_LIMIT: Final = 512 * 1024  # bytes of UTF-8
-SESSION_LIMIT: Final = 200  # characters of a session's id
-SYSTEM_LIMIT: Final = 256 * 1024  # bytes of the client's own system text
-TOOLS_LIMIT: Final = 256  # tools described to the model
+MAX_MESSAGE_BYTES: Final = 512 * 1024  # bytes of UTF-8
+MAX_SESSION_ID_CHARACTERS: Final = 200  # characters of a session's id
+MAX_SYSTEM_BYTES: Final = 256 * 1024  # bytes of the client's own system text
+MAX_TOOLS: Final = 256  # tools described to the model
 # The design's shares: 8k static, 5k profile, 2k background, 10k history, 5k retrieved, 2k message.
-COMPILE_BUDGET: Final = 32_000  # tokens
-LEAST_BUDGET: Final = 256  # tokens
+DEFAULT_COMPILE_BUDGET: Final = 32_000  # tokens
+MIN_BUDGET: Final = 256  # tokens
 
 Role = Literal["user", "assistant", "tool", "system"]
 ROLES: Final[tuple[str, ...]] = get_args(Role)
-EVENTS: Final = tuple(event.value for event in Event)
+EVENTS: Final = tuple(event.value for event in MessageType)
 _EVENT_OF_ROLE: Final = {
-    "user": Event.USER,
-    "assistant": Event.ASSISTANT,
-    "tool": Event.RESULT,
-    "system": Event.SYSTEM,
+    "user": MessageType.USER,
+    "assistant": MessageType.ASSISTANT,
+    "tool": MessageType.RESULT,
+    "system": MessageType.SYSTEM,
 }
 _ROLE_OF_EVENT: Final = {
-    Event.USER: "user",
-    Event.ASSISTANT: "assistant",
-    Event.CALL: "assistant",
-    Event.RESULT: "tool",
-    Event.SYSTEM: "system",
+    MessageType.USER: "user",
+    MessageType.ASSISTANT: "assistant",
+    MessageType.CALL: "assistant",
+    MessageType.RESULT: "tool",
+    MessageType.SYSTEM: "system",
 }
 
 
-def _event(fields: Fields, name: str) -> Event | None:
-    named = fields.choice(name, ("", *EVENTS), "")
-    return Event(named) if named else None
+def _event(fields: Fields, name: str) -> MessageType | None:
+    named = fields.get_choice(name, ("", *EVENTS), "")
+    return MessageType(named) if named else None
 
 
-def session_id(text: str) -> str:
+def validate_session_id(text: str) -> str:
     """Validate the caller's id of a session: any text of one line."""
-    if not text.strip() or len(text) > SESSION_LIMIT or not text.isprintable():
-        raise InvalidInput(f"a session's id is a line of at most {SESSION_LIMIT} characters", field="session")
+    if not text.strip() or len(text) > MAX_SESSION_ID_CHARACTERS or not text.isprintable():
+        raise InvalidInput(f"a session's id is a line of at most {MAX_SESSION_ID_CHARACTERS} characters", field="session")
     return text
 
 
-def _tools(fields: Fields, name: str) -> tuple[Mapping[str, Any], ...]:
-    tools = fields.objects(name, most=TOOLS_LIMIT)
+def _parse_tools(fields: Fields, name: str) -> tuple[Mapping[str, Any], ...]:
+    tools = fields.get_objects(name, max_entries=MAX_TOOLS)
     for tool in tools:
         if not isinstance(tool, dict) or not isinstance(tool.get("name"), str):
-            raise fields.refused(name, 'must hold objects with a "name"')
+            raise fields.error(name, 'must hold objects with a "name"')
     return tuple(tools)
 
 
 def _session_id(fields: Fields, name: str) -> str:
-    return session_id(fields.required_text(name))
+    return validate_session_id(fields.get_required_text(name))
 
 
 def _content(fields: Fields, name: str) -> str | None:
-    return fields.text(name, limit=2**62)  # a tool's text is shortened, not refused
+    return fields.get_text(name, limit=2**62)  # a tool's text is shortened, not refused
 
 
 def _event_data(fields: Fields, name: str) -> Mapping[str, Any]:
-    return fields.mapping(name, limit=MESSAGE_LIMIT)
+    return fields.get_mapping(name, limit=MAX_MESSAGE_BYTES)
 
 
 class MessageBody(Request, frozen=True, kw_only=True):
@@ -96,11 +96,11 @@ class MessageBody(Request, frozen=True, kw_only=True):
     name: Annotated[Name | None, Meta(description="of the speaker, or of the tool")] = None
     content: Annotated[
         str,
-        Meta(max_length=MESSAGE_LIMIT, description="a tool call may use event_data instead; a tool's text is cut"),
+        Meta(max_length=MAX_MESSAGE_BYTES, description="a tool call may use event_data instead; a tool's text is cut"),
         ReadBy(_content),
     ] = ""
     at: Time | None = None
-    event_type: Annotated[Event | None, Meta(description="if omitted, derived from the role"), ReadBy(_event)] = None
+    event_type: Annotated[MessageType | None, Meta(description="if omitted, derived from the role"), ReadBy(_event)] = None
     event_data: Annotated[
         Mapping[str, Any],
         Meta(description="the arguments of a tool call, its status, …"),
@@ -108,20 +108,20 @@ class MessageBody(Request, frozen=True, kw_only=True):
     ] = {}
 
     @property
-    def event(self) -> Event:
+    def event(self) -> MessageType:
         return self.event_type or _EVENT_OF_ROLE[self.role]
 
     def check(self, fields: Fields) -> None:
-        if self.event not in (Event.CALL, Event.RESULT):
-            fields.text("content", limit=MESSAGE_LIMIT)
+        if self.event not in (MessageType.CALL, MessageType.RESULT):
+            fields.get_text("content", limit=MAX_MESSAGE_BYTES)
         if not self.content.strip() and not self.event_data:
-            raise fields.refused("content", "is missing or empty; give a text (a tool call may have 'event_data')")
+            raise fields.error("content", "is missing or empty; give a text (a tool call may have 'event_data')")
 
 
 class Messages(Request, frozen=True, kw_only=True):
     """A session belongs to the project of its first request."""
 
-    messages: Annotated[tuple[MessageBody, ...], Meta(max_length=MESSAGES_LIMIT)]
+    messages: Annotated[tuple[MessageBody, ...], Meta(max_length=MAX_MESSAGES)]
     project: ProjectRef | None = None
 
 
@@ -135,7 +135,7 @@ class SessionEnd(Request, frozen=True, kw_only=True):
 class MessageDraft:
     """Message before it has its position in the log."""
 
-    event: Event
+    event: MessageType
     text: str
     name: str | None = None
     ref: str | None = None
@@ -151,32 +151,32 @@ class AppendRequest:
     """
 
     messages: tuple[MessageDraft, ...]
-    rejected: tuple[dict[str, Any], ...] = ()
+    rejections: tuple[dict[str, Any], ...] = ()
     project: str | None = None
 
 
 class CompileRequest(Request, frozen=True, kw_only=True):
     """Request for the prompt of a session's next turn."""
 
-    session: Annotated[str, Meta(min_length=1, max_length=SESSION_LIMIT), ReadBy(_session_id)]
+    session: Annotated[str, Meta(min_length=1, max_length=MAX_SESSION_ID_CHARACTERS), ReadBy(_session_id)]
     message: Annotated[
-        str, Meta(max_length=MESSAGE_LIMIT, description="the user's new message; it is not added to the log")
+        str, Meta(max_length=MAX_MESSAGE_BYTES, description="the user's new message; it is not added to the log")
     ] = ""
-    budget: Annotated[int, Meta(ge=LEAST_BUDGET, le=LARGEST_BUDGET, description="tokens, never exceeded")] = (
-        COMPILE_BUDGET
+    budget: Annotated[int, Meta(ge=MIN_BUDGET, le=MAX_BUDGET, description="tokens, never exceeded")] = (
+        DEFAULT_COMPILE_BUDGET
     )
     project: ProjectRef | None = None  # of a session that has no message yet
     system: Annotated[
         str,
         Meta(
-            max_length=SYSTEM_LIMIT,
+            max_length=MAX_SYSTEM_BYTES,
             description="your own instructions, the same in every request: part of the static prefix",
         ),
     ] = ""
     tools: Annotated[
         tuple[Mapping[str, Any], ...],
-        Meta(max_length=TOOLS_LIMIT, description="tool definitions, sorted by name into the static prefix"),
-        ReadBy(_tools),
+        Meta(max_length=MAX_TOOLS, description="tool definitions, sorted by name into the static prefix"),
+        ReadBy(_parse_tools),
     ] = ()
     task: Annotated[
         LongText, Meta(description="state of the task; the first section dropped when the budget is short")
@@ -184,7 +184,7 @@ class CompileRequest(Request, frozen=True, kw_only=True):
 
 
 class PageRequest(Request, frozen=True, kw_only=True):
-    limit: PageSize = PAGE
+    limit: PageSize = DEFAULT_PAGE_SIZE
     cursor: Cursor = None
 
 
@@ -192,34 +192,34 @@ class SessionsRequest(PageRequest, frozen=True, kw_only=True):
     project: ProjectRef | None = None
 
 
-def append_of_body(raw: Any) -> AppendRequest:
+def parse_append_body(raw: Any) -> AppendRequest:
     """Parse the messages.
 
     Returns the valid ones, and the rejected ones with their index. Raises InvalidInput if none is valid.
     """
-    good, rejected = decode_batch(raw, Messages, "messages", MessageBody)
+    drafts, rejections = decode_batch(raw, Messages, "messages", MessageBody)
     project = decode({**raw, "messages": []}, Messages).project
-    return AppendRequest(messages=tuple(map(_draft_of, good)), rejected=tuple(rejected), project=project)
+    return AppendRequest(messages=tuple(map(_draft_of, drafts)), rejections=tuple(rejections), project=project)
 
 
-def compile_of_body(raw: Any) -> CompileRequest:
+def parse_compile_body(raw: Any) -> CompileRequest:
     return decode(raw, CompileRequest)
 
 
-def outcome_of_body(raw: Any) -> str | None:
+def parse_outcome_body(raw: Any) -> str | None:
     """Parse the outcome of the session; None if the body is empty."""
     return decode(raw or {}, SessionEnd).outcome or None
 
 
-def page_of_query(query: str) -> PageRequest:
+def parse_page_query(query: str) -> PageRequest:
     return decode_query(query, PageRequest)
 
 
-def sessions_of_query(query: str) -> SessionsRequest:
+def parse_sessions_query(query: str) -> SessionsRequest:
     return decode_query(query, SessionsRequest)
 
 
-def message_json(message: Message, session: str) -> dict[str, Any]:
+def message_to_json(message: Message, session: str) -> dict[str, Any]:
     """Convert a log entry to the client's shape; empty fields are omitted."""
     optional = {"ref": message.ref, "name": message.name, "event_data": dict(message.data) or None}
     return {
@@ -230,32 +230,32 @@ def message_json(message: Message, session: str) -> dict[str, Any]:
         "event_type": message.event.value,
         "content": message.text,
         "tokens": message.tokens,
-        "at": iso(message.at),
+        "at": format_iso(message.at),
         **{name: value for name, value in optional.items() if value is not None},
     }
 
 
-def text_of_data(data: Mapping[str, Any]) -> str:
+def extract_data_text(data: Mapping[str, Any]) -> str:
     """Return the text of a message from its data.
 
     A tool call, for example, has its content in its arguments.
     """
-    told = next((data[name] for name in ("input", "arguments", "args", "command", "output") if data.get(name)), data)
-    return told if isinstance(told, str) else json.dumps(told, ensure_ascii=False, sort_keys=True)
+    content = next((data[name] for name in ("input", "arguments", "args", "command", "output") if data.get(name)), data)
+    return content if isinstance(content, str) else json.dumps(content, ensure_ascii=False, sort_keys=True)
 
 
 def _draft_of(message: MessageBody) -> MessageDraft:
-    text = message.content if message.content.strip() else text_of_data(message.event_data)
+    text = message.content if message.content.strip() else extract_data_text(message.event_data)
     return MessageDraft(
         event=message.event,
-        text=shortened(text, MESSAGE_LIMIT),
-        name=message.name or _tool_name(message.event_data),
+        text=shorten_middle(text, MAX_MESSAGE_BYTES),
+        name=message.name or _get_tool_name(message.event_data),
         ref=message.ref,
         at=message.at,
         data=message.event_data,
     )
 
 
-def _tool_name(data: Mapping[str, Any]) -> str | None:
+def _get_tool_name(data: Mapping[str, Any]) -> str | None:
     name = data.get("tool") or data.get("tool_name") or data.get("name")
     return name[:200] if isinstance(name, str) and name.strip() else None

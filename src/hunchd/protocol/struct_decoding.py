@@ -18,16 +18,16 @@ from msgspec import Meta, Struct, UnsetType
 from msgspec.structs import fields as fields_of
 
 from hunchd.protocol.fields import (
-    LIST_LIMIT,
-    NAME_LIMIT,
-    TEXT_LIMIT,
+    MAX_LIST_ENTRIES,
+    MAX_NAME_CHARACTERS,
+    MAX_TEXT_BYTES,
     Fields,
-    Known,
-    batch_of,
-    each_good,
+    ProjectLookup,
+    get_batch,
+    parse_each,
     refuse_unknown_project,
 )
-from hunchd.protocol.paths import PATH_LIMIT
+from hunchd.protocol.paths import MAX_PATH_CHARACTERS
 
 Read = Callable[[Fields, str], Any]  # reads the field of that name
 
@@ -52,13 +52,13 @@ class ReadBy:
 Decoded = TypeVar("Decoded", bound=Struct)
 
 # Limits of texts count bytes of UTF-8 in the decoder, characters in the schema: the decoder is stricter.
-Name = Annotated[str, Meta(max_length=NAME_LIMIT)]
-RequiredName = Annotated[str, Meta(min_length=1, max_length=NAME_LIMIT)]
-LongText = Annotated[str, Meta(max_length=TEXT_LIMIT)]
-PathText = Annotated[str, Meta(max_length=PATH_LIMIT)]
-Names = Annotated[tuple[Name, ...], Meta(max_length=LIST_LIMIT)]
+Name = Annotated[str, Meta(max_length=MAX_NAME_CHARACTERS)]
+RequiredName = Annotated[str, Meta(min_length=1, max_length=MAX_NAME_CHARACTERS)]
+LongText = Annotated[str, Meta(max_length=MAX_TEXT_BYTES)]
+PathText = Annotated[str, Meta(max_length=MAX_PATH_CHARACTERS)]
+Names = Annotated[tuple[Name, ...], Meta(max_length=MAX_LIST_ENTRIES)]
 Time = Annotated[datetime, Meta(description="ISO 8601; without a zone it is UTC")]
-ProjectRef = Annotated[str, Meta(min_length=1, max_length=PATH_LIMIT, description="the path or the id of a project")]
+ProjectRef = Annotated[str, Meta(min_length=1, max_length=MAX_PATH_CHARACTERS, description="the path or the id of a project")]
 
 
 def decode(raw: Any, of: type[Decoded], *, where: str = "") -> Decoded:
@@ -66,16 +66,16 @@ def decode(raw: Any, of: type[Decoded], *, where: str = "") -> Decoded:
 
     `where` prefixes the field names in errors. Raises InvalidInput that names the field and what is allowed.
     """
-    return _decode_fields(Fields(raw, wire_names(of), where=where, strict=_is_strict(of)), of)
+    return _decode_fields(Fields(raw, wire_names(of), prefix=where, strict=_is_strict(of)), of)
 
 
 def decode_query(query: str, of: type[Decoded]) -> Decoded:
     """Decode a query string; lists are separated by commas."""
-    return _decode_fields(Fields.of_query(query, wire_names(of), strict=_is_strict(of)), of)
+    return _decode_fields(Fields.from_query(query, wire_names(of), strict=_is_strict(of)), of)
 
 
 def decode_batch(
-    raw: Any, of: type[Struct], name: str, entry: type[Decoded], known: Known | None = None
+    raw: Any, of: type[Struct], name: str, entry: type[Decoded], known: ProjectLookup | None = None
 ) -> tuple[list[Decoded], list[dict[str, Any]]]:
     """Decode the list `name` of `of`, each entry on its own.
 
@@ -83,7 +83,7 @@ def decode_batch(
     NotFound for a project that is not `known`.
     """
     [listed] = [each.type for each in fields_of(of) if each.name == name]
-    entries = batch_of(raw, name, most=_limit(_unwrapped(listed)[1], "max_length", LIST_LIMIT))
+    entries = get_batch(raw, name, max_entries=_limit(_unwrapped(listed)[1], "max_length", MAX_LIST_ENTRIES))
     refuse_unknown_fields(raw, of)
 
     def read(each: Any, index: int) -> Decoded:
@@ -93,7 +93,7 @@ def decode_batch(
             refuse_unknown_project(project, known, field=f"{where}project")
         return decoded
 
-    return each_good(entries, read)
+    return parse_each(entries, read)
 
 
 def refuse_unknown_fields(raw: Mapping[str, Any], of: type[Struct]) -> None:
@@ -118,7 +118,7 @@ def _decode_fields(fields: Fields, of: type[Decoded]) -> Decoded:
             continue
         value = field.read(fields, field.name)
         if value is None and field.required:
-            raise fields.refused(field.name, "is missing")
+            raise fields.error(field.name, "is missing")
         if value is not None and not (value == "" and field.blank_is_none):
             values[field.attribute] = value
     decoded = of(**values)
@@ -152,30 +152,30 @@ def _reader(hint: Any, *, required: bool) -> Read:
         return read
     if (allowed := _choices(of, metas)) is not None:
         cast = of if isinstance(of, type) else str
-        return lambda fields, name: cast(fields.choice(name, allowed))
+        return lambda fields, name: cast(fields.get_choice(name, allowed))
     if of is str:
-        return _text_reader(_limit(metas, "max_length", NAME_LIMIT), _limit(metas, "min_length", 0), required)
+        return _text_reader(_limit(metas, "max_length", MAX_NAME_CHARACTERS), _limit(metas, "min_length", 0), required)
     if of is int:
         low, high = _limit(metas, "ge", -(2**63)), _limit(metas, "le", 2**63 - 1)
-        return lambda fields, name: fields.maybe_integer(name, low=low, high=high)
+        return lambda fields, name: fields.get_optional_integer(name, low=low, high=high)
     if of is float:
-        return lambda fields, name: fields.fraction(name, 0.0)
+        return lambda fields, name: fields.get_fraction(name, 0.0)
     if of is bool:
         return Fields.flag
     if of is datetime:
-        return Fields.time
+        return Fields.get_time
     if get_origin(of) is tuple:
-        return _list_reader(get_args(of)[0], _limit(metas, "max_length", LIST_LIMIT))
+        return _list_reader(get_args(of)[0], _limit(metas, "max_length", MAX_LIST_ENTRIES))
     if isinstance(of, type) and issubclass(of, Struct):
-        return lambda fields, name: decode(fields.value(name), of, where=f"{fields.called(name)}.")
-    return Fields.mapping
+        return lambda fields, name: decode(fields.value(name), of, where=f"{fields.qualified_name(name)}.")
+    return Fields.get_mapping
 
 
 def _text_reader(limit: int, least: int, required: bool) -> Read:
     if required:
-        return lambda fields, name: fields.required_text(name, limit=limit)
+        return lambda fields, name: fields.get_required_text(name, limit=limit)
     if not least:
-        return lambda fields, name: fields.text(name, limit=limit)
+        return lambda fields, name: fields.get_text(name, limit=limit)
     return lambda fields, name: fields.named_text(name, limit=limit)
 
 
@@ -183,13 +183,13 @@ def _list_reader(entry: Any, most: int) -> Read:
     of, metas, _ = _unwrapped(entry)
     if (allowed := _choices(of, metas)) is not None:
         cast = of if isinstance(of, type) else str
-        return lambda fields, name: tuple(cast(each) for each in fields.choices(name, allowed))
+        return lambda fields, name: tuple(cast(each) for each in fields.get_choices(name, allowed))
     if of is str:
-        limit = _limit(metas, "max_length", NAME_LIMIT)
-        return lambda fields, name: fields.texts(name, limit=limit, most=most)
+        limit = _limit(metas, "max_length", MAX_NAME_CHARACTERS)
+        return lambda fields, name: fields.get_texts(name, limit=limit, max_entries=most)
     return lambda fields, name: tuple(
-        decode(each, of, where=f"{fields.called(name)}[{index}].")
-        for index, each in enumerate(fields.objects(name, most=most))
+        decode(each, of, where=f"{fields.qualified_name(name)}[{index}].")
+        for index, each in enumerate(fields.get_objects(name, max_entries=most))
     )
 
 

@@ -7,21 +7,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-THREADS: Final = "OPENBLAS_NUM_THREADS"
+THREADS_VARIABLE: Final = "OPENBLAS_NUM_THREADS"
 
 
 @contextmanager
-def one_thread_each() -> Iterator[None]:
+def limit_to_one_thread() -> Iterator[None]:
     """Limit libraries imported in the block to one thread.
 
     The environment's own setting takes precedence. A question's matrices are done before a second thread wakes. Child
     processes do not inherit the setting.
     """
-    if THREADS in os.environ:
+    if THREADS_VARIABLE in os.environ:
         yield
         return
-    os.environ[THREADS] = "1"
+    os.environ[THREADS_VARIABLE] = "1"
     try:
         yield
     finally:
-        del os.environ[THREADS]
+        del os.environ[THREADS_VARIABLE]

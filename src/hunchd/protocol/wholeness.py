@@ -8,57 +8,57 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from hunchd.protocol.answers import export_line
+from hunchd.protocol.answers import build_export_line
 
-_COUNTED: Final = "counted"  # field of the opening line: a closing line will follow
-_LINES: Final = "lines"  # field of the closing line: lines of this export before it
-_UNCOUNTED: Final = "the import has no closing line with a count; completeness cannot be checked"
-
-
-def opening_line(about: Mapping[str, Any]) -> dict[str, Any]:
-    return export_line("meta", {**about, _COUNTED: True})
+_COUNTED_FIELD: Final = "counted"  # field of the opening line: a closing line will follow
+_LINES_FIELD: Final = "lines"  # field of the closing line: lines of this export before it
+_UNCOUNTED_WARNING: Final = "the import has no closing line with a count; completeness cannot be checked"
 
 
-def closing_line(lines: int) -> dict[str, Any]:
-    return export_line("meta", {"end": True, _LINES: lines})
+def build_opening_line(about: Mapping[str, Any]) -> dict[str, Any]:
+    return build_export_line("meta", {**about, _COUNTED_FIELD: True})
 
 
-class Wholeness:
+def build_closing_line(lines: int) -> dict[str, Any]:
+    return build_export_line("meta", {"end": True, _LINES_FIELD: lines})
+
+
+class ExportIntegrity:
     """Checker that is fed each line of an import.
 
     An import may contain several exports in sequence.
     """
 
     def __init__(self) -> None:
-        self._came = 0  # lines since the last export was closed
-        self._announced = False  # the current export announced a closing line
-        self._ended = False  # at least one export was closed
-        self._amiss: list[str] = []
+        self._line_count = 0  # lines since the last export was closed
+        self._is_announced = False  # the current export announced a closing line
+        self._has_closed = False  # at least one export was closed
+        self._problems: list[str] = []
 
-    def came(self) -> None:
+    def count_line(self) -> None:
         """Count a line that is not empty, valid or not."""
-        self._came += 1
+        self._line_count += 1
 
-    def understood(self, line: Mapping[str, Any]) -> None:
+    def check_line(self, line: Mapping[str, Any]) -> None:
         """Record a valid export line."""
         if line["type"] != "meta":
             return
         content = line["data"]
-        if content.get(_COUNTED) is True:
-            self._announced = True
+        if content.get(_COUNTED_FIELD) is True:
+            self._is_announced = True
         if content.get("end") is True:
-            before = self._came - 1
-            if content.get(_LINES) != before:
-                told = str(content.get(_LINES))[:20]
-                self._amiss.append(f"the export had {told} lines when it was written, but {before} arrived")
-            self._came, self._announced, self._ended = 0, False, True
+            line_count = self._line_count - 1
+            if content.get(_LINES_FIELD) != line_count:
+                announced_lines = str(content.get(_LINES_FIELD))[:20]
+                self._problems.append(f"the export had {announced_lines} lines when it was written, but {line_count} arrived")
+            self._line_count, self._is_announced, self._has_closed = 0, False, True
 
-    def told(self) -> dict[str, Any]:
+    def summarize(self) -> dict[str, Any]:
         """Return `complete` (None if it cannot be checked) and warnings."""
-        amiss = list(self._amiss)
-        if self._announced:
-            amiss.append(f"the export was cut off after {self._came} lines")
-        uncounted = bool(self._came) or not self._ended
-        if amiss:
-            return {"complete": False, "warnings": amiss}
-        return {"complete": None, "warnings": [_UNCOUNTED]} if uncounted else {"complete": True, "warnings": []}
+        problems = list(self._problems)
+        if self._is_announced:
+            problems.append(f"the export was cut off after {self._line_count} lines")
+        uncounted = bool(self._line_count) or not self._has_closed
+        if problems:
+            return {"complete": False, "warnings": problems}
+        return {"complete": None, "warnings": [_UNCOUNTED_WARNING]} if uncounted else {"complete": True, "warnings": []}

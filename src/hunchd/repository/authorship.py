@@ -5,24 +5,24 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from hunchd.repository.git import LARGEST_BLOB, Git
+from hunchd.repository.git import MAX_BLOB_BYTES, Git
 
 _HEADER: Final = re.compile(rb"([0-9a-f]{40,64}) \d+ \d+")
 
 
-def written(git: Git, path: str, rev: str | None = None) -> list[tuple[str, str]]:
+def blame_lines(git: Git, path: str, rev: str | None = None) -> list[tuple[str, str]]:
     """Return (commit id, text) for each line of a file.
 
     As in the working tree, or at `rev`. Uncommitted lines have the zero id. Empty for files larger than
     LARGEST_BLOB. Raises RepositoryError or OSError.
     """
-    if rev is None and (git.path / path).stat().st_size > LARGEST_BLOB:
+    if rev is None and (git.path / path).stat().st_size > MAX_BLOB_BYTES:
         return []
     revision = [rev] if rev is not None else []
-    told = git.run("blame", "--no-textconv", "--first-parent", "--porcelain", *revision, "--", path)
+    blame_output = git.run("blame", "--no-textconv", "--first-parent", "--porcelain", *revision, "--", path)
     lines: list[tuple[str, str]] = []
     sha = ""
-    for line in told.split(b"\n"):
+    for line in blame_output.split(b"\n"):
         if line.startswith(b"\t"):
             lines.append((sha, line[1:].decode("utf-8", "replace")))
         elif header := _HEADER.match(line):

@@ -70,18 +70,18 @@ ENVIRONMENT = {
 
 # Set by git for its hooks, or by a caller for another repository; they would redirect our commands. The user's own
 # choice of a configuration file (GIT_CONFIG_GLOBAL, GIT_CONFIG_SYSTEM) stays, safe.directory lives there.
-FOREIGN = re.compile(
+FOREIGN_VARIABLE = re.compile(
     r"GIT_(DIR|WORK_TREE|INDEX_FILE|OBJECT_DIRECTORY|ALTERNATE_OBJECT_DIRECTORIES|COMMON_DIR|NAMESPACE|PREFIX"
     r"|CONFIG|CONFIG_PARAMETERS|CONFIG_COUNT|CONFIG_KEY_\d+|CONFIG_VALUE_\d+|EXTERNAL_DIFF|DIFF_OPTS|TRACE\w*"
     r"|ATTR_SOURCE|SHALLOW_FILE|GRAFT_FILE|REPLACE_REF_BASE|SSH|SSH_COMMAND|ASKPASS|PROXY_COMMAND|QUARANTINE_PATH"
     r"|REDIRECT_\w+|DEFAULT_HASH|IMPLICIT_WORK_TREE|DISCOVERY_ACROSS_FILESYSTEM)"
 )
 
-LARGEST_BLOB = 1_000_000  # bytes; larger files are generated or data, never read by a person
-CHUNK = 1 << 16  # bytes per read
-BATCH = 64  # object names written before answers are read: far less than a pipe holds
-PATIENCE = 120.0  # seconds for an output that is not streamed
-COMPLAINT = 4_000  # characters of git's stderr kept for the error
+MAX_BLOB_BYTES = 1_000_000  # bytes; larger files are generated or data, never read by a person
+CHUNK_BYTES = 1 << 16  # bytes per read
+BATCH_SIZE = 64  # object names written before answers are read: far less than a pipe holds
+TIMEOUT_SECONDS = 120.0  # seconds for an output that is not streamed
+MAX_ERROR_CHARACTERS = 4_000  # characters of git's stderr kept for the error
 
 USERINFO = re.compile(r"://[^/@\s'\"]{1,300}@")
 OBJECT_ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
@@ -104,12 +104,12 @@ class Git:
 
         Raises RepositoryError if it fails or takes longer than PATIENCE.
         """
-        with self._started(args) as process:
+        with self._start_process(args) as process:
             try:
-                output, complaint = process.communicate(stdin or b"", timeout=PATIENCE)
+                output, complaint = process.communicate(stdin or b"", timeout=TIMEOUT_SECONDS)
             except subprocess.TimeoutExpired as error:
-                raise RepositoryError(f"git {args[0]} did not answer within {PATIENCE:.0f} s") from error
-            _check(process.returncode, args, complaint)
+                raise RepositoryError(f"git {args[0]} did not answer within {TIMEOUT_SECONDS:.0f} s") from error
+            _check_exit(process.returncode, args, complaint)
             return bytes(output)
 
     def stream(self, *args: str, separator: bytes = b"\0") -> Iterator[bytes]:
@@ -117,21 +117,21 @@ class Git:
 
         The child ends with the iteration.
         """
-        with self._started(args) as process:
+        with self._start_process(args) as process:
             process.stdin.close()
-            complaint = _drained(process.stderr)
-            yield from _records(process.stdout, separator)
-            _check(process.wait(), args, complaint())
+            complaint = _drain_in_background(process.stderr)
+            yield from _split_records(process.stdout, separator)
+            _check_exit(process.wait(), args, complaint())
 
-    def blobs(self, ids: Iterable[str], *, largest: int = LARGEST_BLOB) -> Iterator[tuple[str, bytes]]:
+    def read_blobs(self, ids: Iterable[str], *, max_bytes: int = MAX_BLOB_BYTES) -> Iterator[tuple[str, bytes]]:
         """Yield (object id, contents).
 
         Missing objects and those above `largest` bytes are skipped.
         """
-        with self._started(("cat-file", "--batch")) as process:
-            _drained(process.stderr)
-            for batch in _batched(ids):
-                yield from _contents(process, batch, largest)
+        with self._start_process(("cat-file", "--batch")) as process:
+            _drain_in_background(process.stderr)
+            for batch in _split_batches(ids):
+                yield from _read_contents(process, batch, max_bytes)
 
     def exists(self, rev: str = "HEAD") -> bool:
         """Return True if `rev` names a commit.
@@ -160,14 +160,14 @@ class Git:
         """Return the commit id that `rev` names."""
         return self.run("rev-parse", "--verify", "--quiet", "--end-of-options", f"{rev}^{{commit}}").decode().strip()
 
-    def branch(self) -> str:
+    def get_branch(self) -> str:
         """Return the checked-out branch; empty when HEAD is detached."""
         try:
             return self.run("symbolic-ref", "--quiet", "--short", "HEAD").decode("utf-8", "replace").strip()
         except RepositoryError:
             return ""
 
-    def tree(self, rev: str = "HEAD") -> dict[str, str]:
+    def list_tree(self, rev: str = "HEAD") -> dict[str, str]:
         """Map path to blob id for every regular file of a commit.
 
         Submodules and links are skipped.
@@ -181,43 +181,43 @@ class Git:
         return files
 
     @contextmanager
-    def _started(self, args: tuple[str, ...]) -> Iterator[Any]:
+    def _start_process(self, args: tuple[str, ...]) -> Iterator[Any]:
         if not args or args[0] not in COMMANDS:
             raise RepositoryError(f"git {args[0] if args else ''} is not an allowed command")
-        _forget_foreign_settings()
+        _remove_foreign_variables()
         try:
             process: Any = self._git.execute(
-                _command(args),
+                _build_command(args),
                 as_process=True,
                 istream=subprocess.PIPE,
                 env=ENVIRONMENT,
             )
         except git.GitCommandNotFound as error:  # its message has only the whole command
-            what = "git is not on the PATH" if shutil.which("git") is None else "the folder was removed"
-            raise RepositoryError(f"git could not be started in {self.path}: {what}") from error
+            reason = "git is not on the PATH" if shutil.which("git") is None else "the folder was removed"
+            raise RepositoryError(f"git could not be started in {self.path}: {reason}") from error
         except (git.GitCommandError, OSError) as error:
             raise RepositoryError(f"git could not be started in {self.path}: {error}") from error
         child = process.proc
         try:
             yield child
         finally:
-            _ended(child)
+            _end_process(child)
             process.proc = None  # GitPython has nothing left to interrupt
 
 
-def _command(args: tuple[str, ...]) -> list[str]:
+def _build_command(args: tuple[str, ...]) -> list[str]:
     settings = [word for setting in SETTINGS for word in ("-c", setting)]
     safe = ["--no-ext-diff", "--no-textconv"] if args[0] in {"log", "diff", "show", "diff-tree", "diff-index"} else []
     return ["git", "--no-pager", "--no-optional-locks", *settings, args[0], *safe, *args[1:]]
 
 
-def _forget_foreign_settings() -> None:
+def _remove_foreign_variables() -> None:
     """Remove foreign git variables from our environment, which GitPython passes on whole."""
-    for name in [name for name in os.environ if FOREIGN.fullmatch(name)]:
+    for name in [name for name in os.environ if FOREIGN_VARIABLE.fullmatch(name)]:
         os.environ.pop(name, None)
 
 
-def _ended(child: Any) -> None:
+def _end_process(child: Any) -> None:
     if child.poll() is None:
         child.kill()
     child.wait()
@@ -229,28 +229,28 @@ def _ended(child: Any) -> None:
                 continue
 
 
-def _check(code: int, args: tuple[str, ...], complaint: bytes) -> None:
+def _check_exit(code: int, args: tuple[str, ...], complaint: bytes) -> None:
     if code == 0:
         return
     # A remote's URL may contain a password, which must not be logged.
-    words = USERINFO.sub("://", complaint.decode("utf-8", "replace").strip()[-COMPLAINT:])
+    words = USERINFO.sub("://", complaint.decode("utf-8", "replace").strip()[-MAX_ERROR_CHARACTERS:])
     hint = None
     if "dubious ownership" in words:
         hint = "the folder belongs to somebody else: add it to safe.directory in your git configuration if you trust it"
     raise RepositoryError(f"git {args[0]} failed ({code}): {words or 'no output'}", hint=hint)
 
 
-def _drained(pipe: IO[bytes]) -> Any:
+def _drain_in_background(pipe: IO[bytes]) -> Any:
     """Read a pipe in the background so that the child never blocks.
 
     Returns a function that returns what was read.
     """
-    kept = bytearray()
+    buffer = bytearray()
 
     def read() -> None:
         try:
-            while chunk := pipe.read(CHUNK):
-                kept.extend(chunk[: max(COMPLAINT - len(kept), 0)])
+            while chunk := pipe.read(CHUNK_BYTES):
+                buffer.extend(chunk[: max(MAX_ERROR_CHARACTERS - len(buffer), 0)])
         except (OSError, ValueError):  # closed because the iteration was abandoned
             return
 
@@ -258,34 +258,34 @@ def _drained(pipe: IO[bytes]) -> Any:
     reader.start()
 
     def read_all() -> bytes:
-        reader.join(PATIENCE)
-        return bytes(kept)
+        reader.join(TIMEOUT_SECONDS)
+        return bytes(buffer)
 
     return read_all
 
 
-def _records(pipe: IO[bytes], separator: bytes) -> Iterator[bytes]:
+def _split_records(pipe: IO[bytes], separator: bytes) -> Iterator[bytes]:
     rest = b""
-    while chunk := pipe.read(CHUNK):
-        *whole, rest = (rest + chunk).split(separator)
-        yield from whole
+    while chunk := pipe.read(CHUNK_BYTES):
+        *complete_records, rest = (rest + chunk).split(separator)
+        yield from complete_records
     if rest:
         yield rest
 
 
-def _batched(ids: Iterable[str]) -> Iterator[list[str]]:
+def _split_batches(ids: Iterable[str]) -> Iterator[list[str]]:
     batch: list[str] = []
     for name in ids:
         if OBJECT_ID.fullmatch(name):
             batch.append(name)
-        if len(batch) == BATCH:
+        if len(batch) == BATCH_SIZE:
             yield batch
             batch = []
     if batch:
         yield batch
 
 
-def _contents(process: Any, batch: list[str], largest: int) -> Iterator[tuple[str, bytes]]:
+def _read_contents(process: Any, batch: list[str], max_bytes: int) -> Iterator[tuple[str, bytes]]:
     """Write one batch of ids, then read the answers.
 
     Git flushes after each object.
@@ -302,8 +302,8 @@ def _contents(process: Any, batch: list[str], largest: int) -> Iterator[tuple[st
         if len(header) < 3:  # "<id> missing"
             continue
         size = int(header[2])
-        if size > largest:
-            _skipped(process.stdout, size + 1)
+        if size > max_bytes:
+            _skip_bytes(process.stdout, size + 1)
             continue
         content = process.stdout.read(size)
         process.stdout.read(1)
@@ -311,9 +311,9 @@ def _contents(process: Any, batch: list[str], largest: int) -> Iterator[tuple[st
             yield name, content
 
 
-def _skipped(pipe: IO[bytes], size: int) -> None:
+def _skip_bytes(pipe: IO[bytes], size: int) -> None:
     while size > 0:
-        chunk = pipe.read(min(size, CHUNK))
+        chunk = pipe.read(min(size, CHUNK_BYTES))
         if not chunk:
             return
         size -= len(chunk)

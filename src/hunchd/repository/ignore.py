@@ -23,11 +23,11 @@ from hunchd.repository.names import (
     is_secret_file,
     is_secret_folder,
     is_vendored,
-    kind_of_file,
+    get_skip_reason,
 )
 from hunchd.repository.reading import MAX_FILE_BYTES, read_bounded, read_file
 
-__all__ = ["IGNORE_FILES", "IgnoreRules", "Limits", "Listing", "Walk", "is_lock_file", "is_secret_file", "walk"]
+__all__ = ["IGNORE_FILES", "IgnoreRules", "WalkLimits", "FolderListing", "TreeWalk", "is_lock_file", "is_secret_file", "walk_tree"]
 
 logger = logging.getLogger(__name__)
 
@@ -43,7 +43,7 @@ _MAX_CACHED_FOLDERS = 200_000
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class WalkLimits:
     """Limits of a walk.
 
     Beyond them a tree is served in part and `Walk.truncated` is set.
@@ -57,7 +57,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class FolderListing:
     """Contents of one folder.
 
     Wanted files with their `lstat`, wanted folders (both sorted), and skip counts by reason.
@@ -72,7 +72,7 @@ class Listing:
 @dataclass(frozen=True, slots=True)
 class _Rule:
     number: int  # the later line wins
-    ignored: bool
+    is_ignored: bool
     folders_only: bool
 
 
@@ -95,26 +95,26 @@ class _Patterns:
     def __bool__(self) -> bool:
         return bool(self._names or self._suffixes or self._paths or self._everything or self._wildcards)
 
-    def verdict(self, path: str, name: str, is_dir: bool) -> bool | None:
+    def match(self, path: str, name: str, is_dir: bool) -> bool | None:
         """Return True if ignored, None if no line matches.
 
         Returns False if a `!` line re-includes the path. `path` is relative to the ignore file's folder.
         """
-        best: _Rule | None = None
-        found = [self._everything, self._names.get(name, _NONE), self._paths.get(path, _NONE)]
+        best_rule: _Rule | None = None
+        candidate_lists = [self._everything, self._names.get(name, _NO_RULES), self._paths.get(path, _NO_RULES)]
         if self._suffixes:
-            found += [self._suffixes[suffix] for suffix in _suffixes_of(name) if suffix in self._suffixes]
-        for rules in found:
+            candidate_lists += [self._suffixes[suffix] for suffix in _iter_suffixes(name) if suffix in self._suffixes]
+        for rules in candidate_lists:
             for rule in rules:
-                if (best is None or rule.number > best.number) and (is_dir or not rule.folders_only):
-                    best = rule
+                if (best_rule is None or rule.number > best_rule.number) and (is_dir or not rule.folders_only):
+                    best_rule = rule
         for rule, regex in self._wildcards:
-            if best is not None and rule.number < best.number:
+            if best_rule is not None and rule.number < best_rule.number:
                 break
-            if (is_dir or not rule.folders_only) and _matches_itself(regex, path, rule.folders_only):
-                best = rule
+            if (is_dir or not rule.folders_only) and _matches_path_itself(regex, path, rule.folders_only):
+                best_rule = rule
                 break
-        return best.ignored if best is not None else None
+        return best_rule.is_ignored if best_rule is not None else None
 
     def _add(self, number: int, line: str) -> None:
         text = line.rstrip("\r\n")
@@ -122,19 +122,19 @@ class _Patterns:
             text = text.rstrip(" ")
         if not text or text.startswith("#"):
             return
-        ignored = not text.startswith("!")
-        pattern = text if ignored else text[1:]
+        is_ignored = not text.startswith("!")
+        pattern = text if is_ignored else text[1:]
         folders_only = pattern.endswith("/")
-        rule = _Rule(number, ignored, folders_only)
-        bare = pattern.removesuffix("/")
-        if bare in ("*", "**", "**/*"):
+        rule = _Rule(number, is_ignored, folders_only)
+        stem = pattern.removesuffix("/")
+        if stem in ("*", "**", "**/*"):
             self._everything.append(rule)
-        elif not _SPECIAL.search(bare):
-            anchored = "/" in bare
-            table = self._paths if anchored else self._names
-            table.setdefault(bare.removeprefix("/"), []).append(rule)
-        elif _STAR_SUFFIX.fullmatch(bare):
-            self._suffixes.setdefault(bare[1:], []).append(rule)
+        elif not _SPECIAL.search(stem):
+            is_anchored = "/" in stem
+            table = self._paths if is_anchored else self._names
+            table.setdefault(stem.removeprefix("/"), []).append(rule)
+        elif _STAR_SUFFIX.fullmatch(stem):
+            self._suffixes.setdefault(stem[1:], []).append(rule)
         else:
             self._add_wildcard(rule, pattern)
 
@@ -153,20 +153,20 @@ class _Patterns:
             self._wildcards.append((rule, regex))
 
 
-_NONE: list[_Rule] = []
+_NO_RULES: list[_Rule] = []
 _SPECIAL = re.compile(r"[*?\[\\]")
 _STARS = re.compile(r"\*+")
 _STAR_SUFFIX = re.compile(r"\*\.[^*?\[\\/]+")
 
 
-def _suffixes_of(name: str) -> Iterator[str]:
+def _iter_suffixes(name: str) -> Iterator[str]:
     dot = name.find(".")
     while dot >= 0:
         yield name[dot:]
         dot = name.find(".", dot + 1)
 
 
-def _matches_itself(regex: re.Pattern[str], path: str, folders_only: bool) -> bool:
+def _matches_path_itself(regex: re.Pattern[str], path: str, folders_only: bool) -> bool:
     """Return True if the pattern matches `path` itself.
 
     Folders above were decided before.
@@ -196,8 +196,8 @@ class _Source:
 class _Folder:
     reason: str
     # Innermost first. .hunchignore and settings take precedence over .gitignore.
-    told: tuple[_Source, ...] = ()
-    git: tuple[_Source, ...] = ()
+    hunchignore_sources: tuple[_Source, ...] = ()
+    gitignore_sources: tuple[_Source, ...] = ()
 
 
 class IgnoreRules:
@@ -212,9 +212,9 @@ class IgnoreRules:
         self.root = root
         self._base = os.fspath(root)
         self._extra = tuple(extra)
-        found = layout.find(root)
-        self._versioned = found is not None and found.git_dir is not None
-        self._folders: dict[str, _Folder] = {"": self._top(found.common_dir if found is not None else None)}
+        layout_found = layout.find_repository(root)
+        self._is_versioned = layout_found is not None and layout_found.git_dir is not None
+        self._folders: dict[str, _Folder] = {"": self._build_top_folder(layout_found.common_dir if layout_found is not None else None)}
 
     @classmethod
     def load(cls, root: Path, extra: Sequence[str] = ()) -> IgnoreRules:
@@ -224,11 +224,11 @@ class IgnoreRules:
         """
         return cls(Path(os.path.realpath(root)), extra)
 
-    def reloaded(self) -> IgnoreRules:
+    def reload(self) -> IgnoreRules:
         """Return the rules with the current contents of the ignore files."""
         return IgnoreRules(self.root, self._extra)
 
-    def reason(self, relpath: str, is_dir: bool = False) -> str:
+    def get_reason(self, relpath: str, is_dir: bool = False) -> str:
         """Return why `relpath` is not wanted, "" if it is.
 
         `relpath` uses "/" and is below the root.
@@ -237,20 +237,20 @@ class IgnoreRules:
         if "" in parts or "." in parts or ".." in parts:
             return "outside" if relpath else ""
         if is_dir:
-            return self._folder(relpath).reason
+            return self._get_folder(relpath).reason
         parent, _, name = relpath.rpartition("/")
-        folder = self._folder(parent)
-        return folder.reason or self._reason_of(folder, relpath, name, is_dir=False)
+        folder = self._get_folder(parent)
+        return folder.reason or self._find_reason(folder, relpath, name, is_dir=False)
 
-    def listing(self, relpath: str, limits: Limits | None = None) -> Listing:
+    def list_folder(self, relpath: str, limits: WalkLimits | None = None) -> FolderListing:
         """List the wanted entries of one folder.
 
         Links are not followed and nothing is opened.
         """
-        bounds = limits or Limits()
-        folder = self._folder(relpath)
+        bounds = limits or WalkLimits()
+        folder = self._get_folder(relpath)
         if folder.reason:
-            return Listing(skipped=Counter({folder.reason: 1}))
+            return FolderListing(skipped=Counter({folder.reason: 1}))
         prefix = f"{relpath}/" if relpath else ""
         files: list[tuple[str, os.stat_result]] = []
         folders: list[str] = []
@@ -262,26 +262,26 @@ class IgnoreRules:
                     if count >= bounds.entries_per_folder:
                         truncated = True
                         break
-                    reason = self._sort_in(folder, prefix, entry, bounds, files, folders)
+                    reason = self._sort_entry(folder, prefix, entry, bounds, files, folders)
                     if reason:
                         skipped[reason] += 1
         except OSError:
             skipped["unreadable"] += 1
-        return Listing(tuple(sorted(files, key=_path)), tuple(sorted(folders)), skipped, truncated)
+        return FolderListing(tuple(sorted(files, key=_get_path)), tuple(sorted(folders)), skipped, truncated)
 
-    def walk(self, limits: Limits | None = None) -> Walk:
+    def walk(self, limits: WalkLimits | None = None) -> TreeWalk:
         """Walk every wanted file with its `lstat`.
 
         Folder by folder, in a stable order.
         """
-        return Walk(self, limits or Limits())
+        return TreeWalk(self, limits or WalkLimits())
 
-    def _sort_in(
+    def _sort_entry(
         self,
         folder: _Folder,
         prefix: str,
         entry: os.DirEntry[str],
-        limits: Limits,
+        limits: WalkLimits,
         files: list[tuple[str, os.stat_result]],
         folders: list[str],
     ) -> str:
@@ -294,37 +294,37 @@ class IgnoreRules:
             if entry.is_symlink():
                 return "link"
             if entry.is_dir(follow_symlinks=False):
-                reason = self._folder(relpath).reason
+                reason = self._get_folder(relpath).reason
                 if not reason:
                     folders.append(relpath)
                 return reason
-            reason = self._reason_of(folder, relpath, entry.name, is_dir=False)
+            reason = self._find_reason(folder, relpath, entry.name, is_dir=False)
             if reason:
                 return reason
-            found = entry.stat(follow_symlinks=False)
+            status = entry.stat(follow_symlinks=False)
         except OSError:
             return "unreadable"
-        if not stat.S_ISREG(found.st_mode):
+        if not stat.S_ISREG(status.st_mode):
             return "special"
-        if found.st_size > limits.file_bytes:
+        if status.st_size > limits.file_bytes:
             return "too_large"
-        files.append((relpath, found))
+        files.append((relpath, status))
         return ""
 
-    def _folder(self, relpath: str) -> _Folder:
-        known = self._folders.get(relpath)
-        if known is not None:
-            return known
+    def _get_folder(self, relpath: str) -> _Folder:
+        cached = self._folders.get(relpath)
+        if cached is not None:
+            return cached
         parent_path, _, name = relpath.rpartition("/")
-        parent = self._folder(parent_path)
-        reason = parent.reason or self._reason_of(parent, relpath, name, is_dir=True)
-        folder = _Folder(reason) if reason else self._opened(parent, relpath)
+        parent = self._get_folder(parent_path)
+        reason = parent.reason or self._find_reason(parent, relpath, name, is_dir=True)
+        folder = _Folder(reason) if reason else self._open_folder(parent, relpath)
         if len(self._folders) >= _MAX_CACHED_FOLDERS:
             self._folders = {"": self._folders[""]}
         self._folders[relpath] = folder
         return folder
 
-    def _reason_of(self, folder: _Folder, relpath: str, name: str, *, is_dir: bool) -> str:
+    def _find_reason(self, folder: _Folder, relpath: str, name: str, *, is_dir: bool) -> str:
         """Return the reason against one entry of a wanted folder."""
         if not is_readable_name(name):
             return "name"
@@ -332,75 +332,75 @@ class IgnoreRules:
             return "git"
         if is_secret_folder(name) if is_dir else is_secret_file(relpath):
             return "secret"  # cannot be re-included
-        for source in folder.told:
-            verdict = source.patterns.verdict(relpath[source.base :], name, is_dir)
+        for source in folder.hunchignore_sources:
+            verdict = source.patterns.match(relpath[source.base :], name, is_dir)
             if verdict is not None:
-                return source.label if verdict else self._nature(relpath, name, is_dir, vendored=False)
-        for source in folder.git:
-            verdict = source.patterns.verdict(relpath[source.base :], name, is_dir)
+                return source.label if verdict else self._find_builtin_reason(relpath, name, is_dir, vendored=False)
+        for source in folder.gitignore_sources:
+            verdict = source.patterns.match(relpath[source.base :], name, is_dir)
             if verdict:
                 return source.label
             if verdict is False:
                 break
-        return self._nature(relpath, name, is_dir, vendored=True)
+        return self._find_builtin_reason(relpath, name, is_dir, vendored=True)
 
-    def _nature(self, relpath: str, name: str, is_dir: bool, *, vendored: bool) -> str:
+    def _find_builtin_reason(self, relpath: str, name: str, is_dir: bool, *, vendored: bool) -> str:
         if not is_dir:
-            return kind_of_file(name)
-        if vendored and is_vendored(self.root, relpath, versioned=self._versioned):
+            return get_skip_reason(name)
+        if vendored and is_vendored(self.root, relpath, versioned=self._is_versioned):
             return "vendored"
         return "nested" if os.path.lexists(f"{self._base}/{relpath}/.git") else ""
 
-    def _opened(self, parent: _Folder, relpath: str) -> _Folder:
+    def _open_folder(self, parent: _Folder, relpath: str) -> _Folder:
         """Build a wanted folder with the rules of its own ignore files."""
         base = len(relpath) + 1 if relpath else 0
-        git, told = (self._read(relpath, name) for name in IGNORE_FILES)
+        gitignore, hunchignore = (self._read_patterns(relpath, name) for name in IGNORE_FILES)
         return _Folder(
             "",
-            (_Source(base, told, "hunchignore"), *parent.told) if told else parent.told,
-            (_Source(base, git, "gitignore"), *parent.git) if git else parent.git,
+            (_Source(base, hunchignore, "hunchignore"), *parent.hunchignore_sources) if hunchignore else parent.hunchignore_sources,
+            (_Source(base, gitignore, "gitignore"), *parent.gitignore_sources) if gitignore else parent.gitignore_sources,
         )
 
-    def _read(self, relpath: str, name: str) -> _Patterns | None:
+    def _read_patterns(self, relpath: str, name: str) -> _Patterns | None:
         path = f"{relpath}/{name}" if relpath else name
         if not os.path.lexists(f"{self._base}/{path}"):  # usual case: one call instead of one per component
             return None
         content = read_file(self.root, path, limit=_IGNORE_FILE_BYTES)
-        return _Patterns(_lines(content)) if content else None
+        return _Patterns(_split_lines(content)) if content else None
 
-    def _top(self, common: Path | None) -> _Folder:
-        told = (_Source(0, _Patterns(self._extra), "configured"),) if self._extra else ()
+    def _build_top_folder(self, common: Path | None) -> _Folder:
+        configured = (_Source(0, _Patterns(self._extra), "configured"),) if self._extra else ()
         content = read_bounded(common / "info" / "exclude", limit=_IGNORE_FILE_BYTES) if common is not None else None
-        git = (_Source(0, _Patterns(_lines(content)), "gitignore"),) if content else ()
-        top = self._opened(_Folder("", (), git), "")
-        return _Folder("", told + top.told, top.git)
+        gitignore = (_Source(0, _Patterns(_split_lines(content)), "gitignore"),) if content else ()
+        top = self._open_folder(_Folder("", (), gitignore), "")
+        return _Folder("", configured + top.hunchignore_sources, top.gitignore_sources)
 
 
-class Walk(Iterator[tuple[str, os.stat_result]]):
+class TreeWalk(Iterator[tuple[str, os.stat_result]]):
     """Iterator over the wanted files of a tree.
 
     `skipped` counts what was left out by reason; `truncated` names the limit that was reached.
     """
 
-    def __init__(self, rules: IgnoreRules, limits: Limits) -> None:
+    def __init__(self, rules: IgnoreRules, limits: WalkLimits) -> None:
         self.skipped: Counter[str] = Counter()
         self.folders = 0
         self.files = 0
         self.truncated = ""
-        self._found = self._run(rules, limits)
+        self._files_iterator = self._run(rules, limits)
 
     def __next__(self) -> tuple[str, os.stat_result]:
-        return next(self._found)
+        return next(self._files_iterator)
 
-    def _run(self, rules: IgnoreRules, limits: Limits) -> Iterator[tuple[str, os.stat_result]]:
-        waiting = [""]
-        while waiting:
-            folder = waiting.pop()
+    def _run(self, rules: IgnoreRules, limits: WalkLimits) -> Iterator[tuple[str, os.stat_result]]:
+        pending = [""]
+        while pending:
+            folder = pending.pop()
             if self.folders >= limits.folders:
                 self.truncated = f"more than {limits.folders:,} folders: skipped the rest"
                 return
             self.folders += 1
-            listing = rules.listing(folder, limits)
+            listing = rules.list_folder(folder, limits)
             self.skipped.update(listing.skipped)
             if listing.truncated:
                 self.truncated = (
@@ -413,12 +413,12 @@ class Walk(Iterator[tuple[str, os.stat_result]]):
                 self.files += 1
                 yield file
             if folder.count("/") + 1 < limits.depth:
-                waiting.extend(reversed(listing.folders))
+                pending.extend(reversed(listing.folders))
             elif listing.folders:
                 self.skipped["depth"] += len(listing.folders)
 
 
-def walk(root: Path, limits: Limits | None = None) -> Walk:
+def walk_tree(root: Path, limits: WalkLimits | None = None) -> TreeWalk:
     """Walk every wanted file of the tree at `root`.
 
     The tree's own rules apply.
@@ -426,9 +426,9 @@ def walk(root: Path, limits: Limits | None = None) -> Walk:
     return IgnoreRules.load(root).walk(limits)
 
 
-def _path(file: tuple[str, os.stat_result]) -> str:
+def _get_path(file: tuple[str, os.stat_result]) -> str:
     return file[0]
 
 
-def _lines(content: bytes) -> list[str]:
+def _split_lines(content: bytes) -> list[str]:
     return content.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "surrogateescape").split("\n")

@@ -24,14 +24,14 @@ _CONFIG_BYTES = 256 * 1024
 _SYMBOLIC_DEPTH = 5
 _MAX_WORKTREES = 1_000
 # Usual names of the shared branch if no remote determines it.
-_SHARED = ("main", "master", "trunk", "develop", "dev")
+_SHARED_BRANCHES = ("main", "master", "trunk", "develop", "dev")
 
 _SHA = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?\Z")
 _REF = re.compile(r"refs/[^\x00-\x20\x7f~^:?*\[\\]+\Z")
 _REFTABLE = re.compile(r"^\s*refstorage\s*=\s*\"?reftable", re.IGNORECASE | re.MULTILINE)
 
 
-class Layout(NamedTuple):  # every command creates one; loads faster than a dataclass
+class RepositoryLayout(NamedTuple):  # every command creates one; loads faster than a dataclass
     """Paths of one working tree.
 
     A plain folder has no `git_dir`; `trouble` says why a repository is not usable. `git_dir` has HEAD and the state
@@ -43,10 +43,10 @@ class Layout(NamedTuple):  # every command creates one; loads faster than a data
     common_dir: Path | None = None
     bare: bool = False
     reftable: bool = False
-    trouble: str = ""
+    problem: str = ""
 
 
-class Head(NamedTuple):
+class HeadState(NamedTuple):
     """Checked-out branch and commit.
 
     An unborn branch has no `sha`, a detached HEAD has no `branch`.
@@ -57,74 +57,74 @@ class Head(NamedTuple):
     detached: bool = False
 
 
-def plain(path: Path) -> Layout:
+def make_plain_layout(path: Path) -> RepositoryLayout:
     """Return the layout of a folder without version control."""
-    return Layout(root=Path(os.path.realpath(path)))
+    return RepositoryLayout(root=Path(os.path.realpath(path)))
 
 
-def find(path: Path) -> Layout | None:
+def find_repository(path: Path) -> RepositoryLayout | None:
     """Find the repository that `path` belongs to.
 
     `path` is a file or folder, existing or not. Like git, the search goes upwards and stops at the file system
     boundary. None if there is no repository.
     """
-    place = Path(os.path.realpath(path))
+    real_path = Path(os.path.realpath(path))
     device: int | None = None
-    for folder in (place, *place.parents):
+    for folder in (real_path, *real_path.parents):
         try:
-            here = folder.stat().st_dev
+            folder_device = folder.stat().st_dev
         except OSError:
             continue  # the path may not exist yet, but its folders may
-        if device is not None and here != device:
+        if device is not None and folder_device != device:
             return None
-        device = here
-        layout = _repository_at(folder)
+        device = folder_device
+        layout = _find_repository_at(folder)
         if layout is not None:
             return layout
     return None
 
 
-def head(layout: Layout) -> Head:
+def read_head(layout: RepositoryLayout) -> HeadState:
     """Read the checked-out branch and commit from HEAD, loose and packed references."""
     if layout.git_dir is None or layout.reftable:
-        return Head()
-    target = _symbolic_target(layout.git_dir / "HEAD")
+        return HeadState()
+    target = _read_symbolic_target(layout.git_dir / "HEAD")
     if target is None:
-        content = _line(layout.git_dir / "HEAD")
-        return Head(sha=content.decode(), detached=True) if content and _SHA.match(content) else Head()
+        content = _read_line(layout.git_dir / "HEAD")
+        return HeadState(sha=content.decode(), detached=True) if content and _SHA.match(content) else HeadState()
     branch = target.removeprefix("refs/heads/")
-    return Head(branch=branch, sha=resolve(layout, target))
+    return HeadState(branch=branch, sha=resolve_ref(layout, target))
 
 
-def resolve(layout: Layout, ref: str, *, depth: int = _SYMBOLIC_DEPTH) -> str | None:
+def resolve_ref(layout: RepositoryLayout, ref: str, *, depth: int = _SYMBOLIC_DEPTH) -> str | None:
     """Resolve a reference such as `refs/heads/main` or `ORIG_HEAD` to its object id."""
-    if layout.git_dir is None or layout.common_dir is None or not _safe_name(ref):
+    if layout.git_dir is None or layout.common_dir is None or not _is_safe_name(ref):
         return None
     for base in dict.fromkeys((layout.git_dir, layout.common_dir)):
-        content = _line(base / ref)
+        content = _read_line(base / ref)
         if content is None:
             continue
         if _SHA.match(content):
             return content.decode()
-        target = _symbolic_target(base / ref)
-        return resolve(layout, target, depth=depth - 1) if target and depth else None
-    return _packed(layout.common_dir / "packed-refs", ref) if ref.startswith("refs/") else None
+        target = _read_symbolic_target(base / ref)
+        return resolve_ref(layout, target, depth=depth - 1) if target and depth else None
+    return _resolve_packed(layout.common_dir / "packed-refs", ref) if ref.startswith("refs/") else None
 
 
-def default_branch(layout: Layout) -> str | None:
+def find_default_branch(layout: RepositoryLayout) -> str | None:
     """Return the shared branch: the remote's, else one with a usual name.
 
     Returns None if unknown.
     """
     if layout.common_dir is None or layout.reftable:
         return None
-    target = _symbolic_target(layout.common_dir / "refs" / "remotes" / "origin" / "HEAD")
+    target = _read_symbolic_target(layout.common_dir / "refs" / "remotes" / "origin" / "HEAD")
     if target is not None:
         return target.removeprefix("refs/remotes/origin/")
-    return next((name for name in _SHARED if resolve(layout, f"refs/heads/{name}")), None)
+    return next((name for name in _SHARED_BRANCHES if resolve_ref(layout, f"refs/heads/{name}")), None)
 
 
-def operation(layout: Layout) -> str:
+def find_operation(layout: RepositoryLayout) -> str:
     """Return the operation in progress: rebase, merge, cherry-pick, revert, bisect, or ""."""
     git_dir = layout.git_dir
     if git_dir is None:
@@ -134,7 +134,7 @@ def operation(layout: Layout) -> str:
     for marker, name in _MARKERS:
         if os.path.lexists(git_dir / marker):
             return name
-    return _sequence(git_dir)
+    return _find_sequence_operation(git_dir)
 
 
 _MARKERS = (
@@ -145,17 +145,17 @@ _MARKERS = (
 )
 
 
-def border(layout: Layout) -> int | None:
+def shallow_boundary(layout: RepositoryLayout) -> int | None:
     """Return a checksum of a shallow clone's boundary.
 
     It changes when the clone is deepened. None if the history is complete.
     """
-    cut = layout.common_dir / "shallow" if layout.common_dir is not None else None
-    content = read_bounded(cut, limit=_PACKED_BYTES) if cut is not None else None
+    shallow_file = layout.common_dir / "shallow" if layout.common_dir is not None else None
+    content = read_bounded(shallow_file, limit=_PACKED_BYTES) if shallow_file is not None else None
     return zlib.crc32(content) if content else None
 
 
-def rebased_branch(layout: Layout) -> str | None:
+def find_rebased_branch(layout: RepositoryLayout) -> str | None:
     """Return the branch that the running rebase will move.
 
     HEAD is detached meanwhile.
@@ -163,41 +163,41 @@ def rebased_branch(layout: Layout) -> str | None:
     if layout.git_dir is None:
         return None
     for folder in ("rebase-merge", "rebase-apply"):
-        name = _text(layout.git_dir / folder / "head-name")
-        if name is not None and name.startswith("refs/heads/") and _safe_name(name):
+        name = _read_text_line(layout.git_dir / folder / "head-name")
+        if name is not None and name.startswith("refs/heads/") and _is_safe_name(name):
             return name.removeprefix("refs/heads/")
     return None
 
 
-def rebase_origin(layout: Layout) -> str | None:
+def find_rebase_origin(layout: RepositoryLayout) -> str | None:
     """Return the branch's commit when the running rebase began."""
     if layout.git_dir is None:
         return None
     for folder in ("rebase-merge", "rebase-apply"):
-        content = _line(layout.git_dir / folder / "orig-head")
+        content = _read_line(layout.git_dir / folder / "orig-head")
         if content is not None and _SHA.match(content):
             return content.decode()
     return None
 
 
-def worktrees(layout: Layout) -> tuple[Path, ...]:
+def list_worktrees(layout: RepositoryLayout) -> tuple[Path, ...]:
     """Return every existing linked worktree, sorted, without the main one."""
     if layout.common_dir is None:
         return ()
-    found = []
+    candidates = []
     try:
         with os.scandir(layout.common_dir / "worktrees") as entries:
             for _, entry in zip(range(_MAX_WORKTREES), entries, strict=False):
-                pointer = _text(Path(entry.path) / "gitdir")
+                pointer = _read_text_line(Path(entry.path) / "gitdir")
                 if pointer:
-                    found.append(Path(entry.path, pointer).parent)  # joining keeps an absolute pointer as it is
+                    candidates.append(Path(entry.path, pointer).parent)  # joining keeps an absolute pointer as it is
     except OSError:
         return ()
-    real = {Path(os.path.realpath(path)) for path in found if is_folder(path)}
+    real = {Path(os.path.realpath(path)) for path in candidates if is_folder(path)}
     return tuple(sorted(real))
 
 
-def _repository_at(folder: Path) -> Layout | None:
+def _find_repository_at(folder: Path) -> RepositoryLayout | None:
     """Return the layout of the repository at `folder` itself.
 
     It is a working tree or a bare git folder.
@@ -205,46 +205,46 @@ def _repository_at(folder: Path) -> Layout | None:
     dot_git = folder / ".git"
     if is_folder(dot_git):
         if _is_git_dir(dot_git):
-            return _layout(folder, Path(os.path.realpath(dot_git)))
+            return _build_layout(folder, Path(os.path.realpath(dot_git)))
         return None
     if os.path.lexists(dot_git):
-        return _linked(folder, dot_git)
+        return _read_linked_layout(folder, dot_git)
     # The inside of a `.git` folder looks like a bare repository, but belongs to the surrounding tree.
     if folder.name != ".git" and _is_git_dir(folder) and not (folder / "commondir").exists():
-        return _layout(folder, folder, bare=True)
+        return _build_layout(folder, folder, is_bare=True)
     return None
 
 
-def _linked(folder: Path, dot_git: Path) -> Layout | None:
+def _read_linked_layout(folder: Path, dot_git: Path) -> RepositoryLayout | None:
     """Return the layout of a linked worktree or submodule.
 
     It has a `.git` file.
     """
-    content = _text(dot_git)
+    content = _read_text_line(dot_git)
     if content is None or not content.startswith("gitdir:"):
         return None
     git_dir = Path(os.path.realpath(folder / content.removeprefix("gitdir:").strip()))
     if not _is_git_dir(git_dir):
-        return Layout(root=folder, trouble=f"{dot_git} points to a missing git folder: {git_dir}")
-    return _layout(folder, git_dir)
+        return RepositoryLayout(root=folder, problem=f"{dot_git} points to a missing git folder: {git_dir}")
+    return _build_layout(folder, git_dir)
 
 
-def _layout(root: Path, git_dir: Path, *, bare: bool = False) -> Layout:
-    common = _common_dir(git_dir)
+def _build_layout(root: Path, git_dir: Path, *, is_bare: bool = False) -> RepositoryLayout:
+    common = _find_common_dir(git_dir)
     config = read_bounded(common / "config", limit=_CONFIG_BYTES) or b""
     reftable = bool(_REFTABLE.search(config.decode("utf-8", "replace")))
-    return Layout(
+    return RepositoryLayout(
         root=root,
         git_dir=git_dir,
         common_dir=common,
-        bare=bare,
+        bare=is_bare,
         reftable=reftable,
-        trouble="references are stored as a reftable, which is not supported: branches are unknown" if reftable else "",
+        problem="references are stored as a reftable, which is not supported: branches are unknown" if reftable else "",
     )
 
 
-def _common_dir(git_dir: Path) -> Path:
-    pointer = _text(git_dir / "commondir")
+def _find_common_dir(git_dir: Path) -> Path:
+    pointer = _read_text_line(git_dir / "commondir")
     return Path(os.path.realpath(git_dir / pointer)) if pointer else git_dir
 
 
@@ -255,7 +255,7 @@ def _is_git_dir(path: Path) -> bool:
     """
     if not os.path.lexists(path / "HEAD"):
         return False
-    common = _common_dir(path)
+    common = _find_common_dir(path)
     return is_folder(common / "objects") and is_folder(common / "refs")
 
 
@@ -272,7 +272,7 @@ def is_readable(folder: Path) -> bool:
     return is_folder(folder) and os.access(folder, os.R_OK | os.X_OK)
 
 
-def _sequence(git_dir: Path) -> str:
+def _find_sequence_operation(git_dir: Path) -> str:
     """Return a multi-commit cherry-pick or revert between two steps."""
     todo = read_bounded(git_dir / "sequencer" / "todo", limit=_CONFIG_BYTES)
     if todo is None:
@@ -280,22 +280,22 @@ def _sequence(git_dir: Path) -> str:
     return "revert" if todo.startswith(b"revert") else "cherry-pick"
 
 
-def _symbolic_target(path: Path) -> str | None:
+def _read_symbolic_target(path: Path) -> str | None:
     """Return the target of a symbolic reference.
 
     It is written as `ref: …` or, by old gits, as a symbolic link.
     """
-    content = _line(path)
+    content = _read_line(path)
     if content is not None and content.startswith(b"ref:"):
         target = content[4:].strip().decode("utf-8", "replace")
     elif path.is_symlink():
         target = os.fspath(path.readlink())
     else:
         return None
-    return target if target.startswith("refs/") and _safe_name(target) else None
+    return target if target.startswith("refs/") and _is_safe_name(target) else None
 
 
-def _safe_name(ref: str) -> bool:
+def _is_safe_name(ref: str) -> bool:
     """Return True if `ref` may become a path below the git folder."""
     if ref.isupper() and ref.replace("_", "").isalpha():
         return True  # HEAD, ORIG_HEAD, MERGE_HEAD
@@ -305,17 +305,17 @@ def _safe_name(ref: str) -> bool:
     return not any(part in ("", ".", "..") or part.endswith(".lock") for part in parts)
 
 
-def _packed(path: Path, ref: str) -> str | None:
+def _resolve_packed(path: Path, ref: str) -> str | None:
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return None
-    return _packed_sha(path, (found.st_mtime_ns, found.st_size, found.st_ino), ref)
+    return _find_packed_sha(path, (status.st_mtime_ns, status.st_size, status.st_ino), ref)
 
 
 # The whole file is searched; the result is cached until the file changes.
 @lru_cache(maxsize=256)
-def _packed_sha(path: Path, stamp: tuple[int, int, int], ref: str) -> str | None:
+def _find_packed_sha(path: Path, stamp: tuple[int, int, int], ref: str) -> str | None:
     del stamp  # part of the cache's key only
     content = read_bounded(path, limit=_PACKED_BYTES)
     if content is None:
@@ -324,12 +324,12 @@ def _packed_sha(path: Path, stamp: tuple[int, int, int], ref: str) -> str | None
     return match[1].decode() if match else None
 
 
-def _text(path: Path) -> str | None:
-    content = _line(path)
+def _read_text_line(path: Path) -> str | None:
+    content = _read_line(path)
     return os.fsdecode(content) if content is not None else None
 
 
-def _line(path: Path) -> bytes | None:
+def _read_line(path: Path) -> bytes | None:
     """Return the only line of a small file.
 
     Returns None if absent, too large or of several lines.

@@ -6,12 +6,12 @@ import re
 from pathlib import Path
 
 
-def _words(text: str) -> frozenset[str]:
+def _word_set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
 # Folders of third-party code and tool output, whatever their surroundings.
-VENDORED = _words("""
+VENDORED = _word_set("""
     node_modules bower_components jspm_packages .yarn .pnpm-store vendor _vendor third_party third-party Pods Carthage
     .bundle .venv venv virtualenv site-packages __pypackages__ .tox .nox .eggs __pycache__ .mypy_cache .pytest_cache
     .ruff_cache .hypothesis .ipynb_checkpoints .direnv .cache .gradle .terraform .serverless .next .nuxt .svelte-kit
@@ -38,9 +38,9 @@ _GENERATED = {
 }
 
 # Files whose creation or deletion may change if their folder counts as generated.
-MARKERS = frozenset({".git", "pyvenv.cfg", "CACHEDIR.TAG", "CMakeCache.txt", ".ninja_log"})
+MARKER_FILES = frozenset({".git", "pyvenv.cfg", "CACHEDIR.TAG", "CMakeCache.txt", ".ninja_log"})
 
-_BINARY = _words("""
+_BINARY = _word_set("""
     png jpg jpeg gif bmp ico icns tif tiff webp avif heic psd ai eps sketch fig xcf raw svgz pdf doc docx xls xlsx ppt
     pptx odt ods odp epub mobi zip tar gz tgz bz2 xz zst lz4 7z rar jar war ear whl egg deb rpm apk ipa dmg iso img pkg
     msi cab exe dll so dylib a o obj lib ko pdb class pyc pyo pyd wasm beam elc rlib rmeta bc mp3 mp4 m4a m4v wav flac
@@ -51,7 +51,7 @@ _BINARY = _words("""
 
 _GENERATED_SUFFIXES = (".min.js", ".min.css", ".js.map", ".css.map", ".bundle.js", ".pb.go", "_pb2.py", "_pb2_grpc.py")
 
-_LOCK_FILES = _words("""
+_LOCK_FILES = _word_set("""
     package-lock.json npm-shrinkwrap.json yarn.lock pnpm-lock.yaml bun.lock bun.lockb deno.lock cargo.lock poetry.lock
     uv.lock pdm.lock pipfile.lock pixi.lock conda-lock.yml composer.lock gemfile.lock go.sum go.work.sum flake.lock
     mix.lock rebar.lock pubspec.lock packages.lock.json paket.lock gradle.lockfile podfile.lock package.resolved
@@ -78,7 +78,7 @@ _SECRET_NAME = re.compile(
     re.VERBOSE,
 )
 # Extensions of source code, which are exempt; `secrets.example.json` is not.
-_PUBLIC = re.compile(r".*\.(?:py|js|ts|tsx|jsx|go|rs|java|kt|c|h|cc|cpp|cs|rb|php|md|rst|html)")
+_SOURCE_CODE_NAME = re.compile(r".*\.(?:py|js|ts|tsx|jsx|go|rs|java|kt|c|h|cc|cpp|cs|rb|php|md|rst|html)")
 
 
 def is_secret_file(relpath: str) -> bool:
@@ -91,7 +91,7 @@ def is_secret_file(relpath: str) -> bool:
         return True
     if relpath.lower().endswith((".docker/config.json", ".git/config")):
         return True
-    return _SECRET_NAME.fullmatch(name) is not None and (name.startswith(".env") or _PUBLIC.fullmatch(name) is None)
+    return _SECRET_NAME.fullmatch(name) is not None and (name.startswith(".env") or _SOURCE_CODE_NAME.fullmatch(name) is None)
 
 
 def is_secret_folder(name: str) -> bool:
@@ -108,13 +108,13 @@ def is_vendored(root: Path, relpath: str, *, versioned: bool) -> bool:
     name = relpath.rpartition("/")[2]
     if name in VENDORED or name.endswith((".egg-info", ".dist-info")) or name.startswith("bazel-"):
         return True
-    known = _GENERATED.get(name)
-    if known is None:
+    markers = _GENERATED.get(name)
+    if markers is None:
         return False
-    beside, inside = known
+    sibling_markers, content_markers = markers
     folder = root / relpath
-    return any((folder / marker).exists() for marker in inside) or (
-        not versioned and any((folder.parent / marker).exists() for marker in beside)
+    return any((folder / marker).exists() for marker in content_markers) or (
+        not versioned and any((folder.parent / marker).exists() for marker in sibling_markers)
     )
 
 
@@ -122,7 +122,7 @@ def is_vendored(root: Path, relpath: str, *, versioned: bool) -> bool:
 _TEMPORARY = re.compile(r"4913|.*~|\.#.*|\#.*\#|.*\.sw[a-z]|.*___jb_(?:tmp|old|bak)___|\.goutputstream-.*|\.~lock\..*")
 
 
-def kind_of_file(name: str) -> str:
+def get_skip_reason(name: str) -> str:
     """Return why a file is not worth reading.
 
     One of `temporary`, `binary`, `generated`, or "" if it is worth reading.

@@ -12,12 +12,12 @@ from pathlib import Path
 
 # Source files worth reading are smaller; data and generated files are not.
 MAX_FILE_BYTES = 1_000_000
-RACY = 2.0  # seconds: a file written this recently may change again without a new stamp
+RACY_SECONDS = 2.0  # seconds: a file written this recently may change again without a new stamp
 
 # O_NONBLOCK: opening a FIFO or a device must not wait for its other end.
 _OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
-_BY_DESCRIPTOR = os.open in os.supports_dir_fd
+_SUPPORTS_DIR_FD = os.open in os.supports_dir_fd
 
 
 def read_bounded(path: str | Path, *, limit: int, follow: bool = True) -> bytes | None:
@@ -41,7 +41,7 @@ def read_file(root: Path, relpath: str, *, limit: int = MAX_FILE_BYTES) -> bytes
     parts = relpath.split("/")
     if any(part in ("", ".", "..") or "\0" in part for part in parts):
         return None
-    if not _BY_DESCRIPTOR:
+    if not _SUPPORTS_DIR_FD:
         return _read_below(root, parts, limit)
     try:
         folder = os.open(root, _OPEN_FLAGS | getattr(os, "O_DIRECTORY", 0))
@@ -60,7 +60,7 @@ def read_file(root: Path, relpath: str, *, limit: int = MAX_FILE_BYTES) -> bytes
     return _read_and_close(descriptor, limit)
 
 
-def link_of(root: Path, relpath: str) -> str | None:
+def read_link(root: Path, relpath: str) -> str | None:
     """Return the target of the symbolic link `relpath` below `root`.
 
     Returns None if it is no link.
@@ -71,14 +71,14 @@ def link_of(root: Path, relpath: str) -> str | None:
         return None
 
 
-def stamp_of(found: os.stat_result) -> int:
+def make_stamp(status: os.stat_result) -> int:
     """Return a number that changes with the file.
 
     0 while it is too fresh to tell.
     """
-    if time.time() - max(found.st_mtime, found.st_ctime) < RACY:
+    if time.time() - max(status.st_mtime, status.st_ctime) < RACY_SECONDS:
         return 0
-    return (found.st_mtime_ns * 31 + found.st_ctime_ns * 17 + found.st_size) & (2**62 - 1) or 1
+    return (status.st_mtime_ns * 31 + status.st_ctime_ns * 17 + status.st_size) & (2**62 - 1) or 1
 
 
 def _read_below(root: Path, parts: list[str], limit: int) -> bytes | None:
@@ -94,8 +94,8 @@ def _read_below(root: Path, parts: list[str], limit: int) -> bytes | None:
 
 def _read_and_close(descriptor: int, limit: int) -> bytes | None:
     try:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode) or found.st_size > limit:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) or status.st_size > limit:
             return None
         with open(descriptor, "rb", closefd=False) as file:
             content = file.read(limit + 1)  # files of /proc have size 0 and content all the same

@@ -9,82 +9,82 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, Final, TypeVar
 
-from hunchd.domain.facts import is_over, place_id
+from hunchd.domain.facts import is_over, slot_id
 from hunchd.domain.memory import CHUNK, Kind
-from hunchd.retrieval.ranking import Counted, Depth, counted_in, ranked, roots_of
-from hunchd.store.database.finding import Found
-from hunchd.store.database.gist import Gist, gist_of
-from hunchd.store.database.hits import Glimpse, Hit
+from hunchd.retrieval.ranking import TermCounts, Depth, count_memory_stems, rank_results, list_stems
+from hunchd.store.database.finding import SearchCandidate
+from hunchd.store.database.gist import RankingView, decode_ranking_view
+from hunchd.store.database.hits import RankingHit, Hit
 
-AnyHit = TypeVar("AnyHit", Hit, Glimpse)
+AnyHit = TypeVar("AnyHit", Hit, RankingHit)
 
-PARTS_OF_ONE: Final = 3  # approximate chunks per document among the best results
+CHUNKS_PER_DOCUMENT: Final = 3  # approximate chunks per document among the best results
 
 
-class Readings:
+class QuestionReader:
     """Memories parsed for one question, with their term counts.
 
     May be filled from one thread at a time, before it is known if they are needed.
     """
 
     def __init__(self, query: str) -> None:
-        self._roots = roots_of(query)
-        self._read: dict[str, Gist] = {}  # by stored JSON
-        self.counts: dict[str, Counted] = {}  # by id, from `counted_in`
+        self._roots = list_stems(query)
+        self._gist_by_body: dict[str, RankingView] = {}  # by stored JSON
+        self.counts: dict[str, TermCounts] = {}  # by id, from `counted_in`
 
     def read(self, bodies: Iterable[str]) -> None:
         """Parse the memories and count the question's terms in them."""
-        new = {body: gist_of(body) for body in bodies if body not in self._read}
-        self._read |= new
-        gists = list(new.values())
-        self.counts.update(zip([gist.id for gist in gists], counted_in(gists, self._roots), strict=True))
+        new_gists = {body: decode_ranking_view(body) for body in bodies if body not in self._gist_by_body}
+        self._gist_by_body |= new_gists
+        gists = list(new_gists.values())
+        self.counts.update(zip([gist.id for gist in gists], count_memory_stems(gists, self._roots), strict=True))
 
-    def glimpses(self, found: Sequence[tuple[Found, Sequence[str]]]) -> list[Glimpse]:
+    def build_glimpses(self, found_memories: Sequence[tuple[SearchCandidate, Sequence[str]]]) -> list[RankingHit]:
         """Build the hits of the memories that were found, with reasons."""
-        self.read([one.body for one, _ in found])
+        self.read([one.body for one, _ in found_memories])
         return [
-            Glimpse(memory=self._read[one.body], lexical=one.lexical, similarity=one.similarity, why=tuple(why))
-            for one, why in found
+            RankingHit(memory=self._gist_by_body[one.body], lexical=one.lexical, similarity=one.similarity, why=tuple(reasons))
+            for one, reasons in found_memories
         ]
 
 
-def answer(
+def build_answer(
     query: str,
-    hits: Sequence[Hit | Glimpse],
-    at_hand: Sequence[Hit],
+    hits: Sequence[Hit | RankingHit],
+    recent_hits: Sequence[Hit],
     *,
     depth: Depth,
     k: int,
     now: datetime,
-    readings: Readings | None = None,
+    readings: QuestionReader | None = None,
 ) -> list[dict[str, Any]]:
     """Return the results in the API's format, best first.
 
     There may be more than `k` if chunks of documents are among them. Hits in `at_hand` replace older ones of the
     store.
     """
-    newer = {hit.memory.id: hit.memory for hit in at_hand}
+    newer = {hit.memory.id: hit.memory for hit in recent_hits}
     counts = dict(readings.counts) if readings is not None else {}
-    merged: dict[str, Hit | Glimpse] = {}
+    hit_by_id: dict[str, Hit | RankingHit] = {}
     for hit in hits:
-        other = newer.get(hit.memory.id)
-        if other is not None and other.updated > hit.memory.updated:
-            hit = Hit(memory=other, lexical=hit.lexical, similarity=hit.similarity, why=hit.why)
-            counts.pop(other.id, None)
-        merged[hit.memory.id] = hit
-    for new in at_hand:
-        if merged.setdefault(new.memory.id, new) is new:
+        newer_memory = newer.get(hit.memory.id)
+        if newer_memory is not None and newer_memory.updated > hit.memory.updated:
+            hit = Hit(memory=newer_memory, lexical=hit.lexical, similarity=hit.similarity, why=hit.why)
+            counts.pop(newer_memory.id, None)
+        hit_by_id[hit.memory.id] = hit
+    for new in recent_hits:
+        if hit_by_id.setdefault(new.memory.id, new) is new:
             counts.pop(new.memory.id, None)
-    several = k * PARTS_OF_ONE if any(hit.memory.category == CHUNK for hit in merged.values()) else k
-    return ranked(query, list(merged.values()), depth=depth, k=several, now=now, counts=counts)
+    result_limit = k * CHUNKS_PER_DOCUMENT if any(hit.memory.category == CHUNK for hit in hit_by_id.values()) else k
+    return rank_results(query, list(hit_by_id.values()), depth=depth, k=result_limit, now=now, counts=counts)
 
 
-def lasting(hits: Iterable[AnyHit], moment: datetime) -> list[AnyHit]:
+def drop_expired(hits: Iterable[AnyHit], moment: datetime) -> list[AnyHit]:
     """Drop memories that have expired; the next night sets their status."""
     return [hit for hit in hits if not is_over(hit.memory, moment)]
 
 
-def places_on(branch: str | None, hits: Iterable[Hit | Glimpse]) -> dict[str, str]:
+def map_branch_ids(branch: str | None, hits: Iterable[Hit | RankingHit]) -> dict[str, str]:
     """Map main-line facts to their ids on `branch`.
 
     A fact of that id says otherwise on the branch.
@@ -93,16 +93,16 @@ def places_on(branch: str | None, hits: Iterable[Hit | Glimpse]) -> dict[str, st
         return {}
     memories = [hit.memory for hit in hits]
     return {
-        one.id: place_id(project=one.project, scope=one.scope, category=one.category, key=one.key, branch=branch)
+        one.id: slot_id(project=one.project, scope=one.scope, category=one.category, key=one.key, branch=branch)
         for one in memories
         if one.kind is Kind.FACT and one.key and one.branch is None
     }
 
 
-def whole_documents(results: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def merge_chunks(results: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Merge chunks into documents: each document once, by its best chunk."""
-    shown: dict[str, dict[str, Any]] = {}
+    result_by_document: dict[str, dict[str, Any]] = {}
     for result in results:
-        whole = str(result["source"].get("document") or result["id"])
-        shown.setdefault(whole, {**result, "id": whole})
-    return list(shown.values())
+        document_id = str(result["source"].get("document") or result["id"])
+        result_by_document.setdefault(document_id, {**result, "id": document_id})
+    return list(result_by_document.values())

@@ -17,93 +17,93 @@ import numpy as np
 import numpy.typing as npt
 
 from hunchd.domain.memory import Kind, Memory, Status
-from hunchd.domain.session import Event
-from hunchd.protocol.answers import iso
-from hunchd.retrieval.grains import Evidence, Passage, Table, evidence, rarities, spoken
-from hunchd.retrieval.moments import Then, agrees, named
-from hunchd.retrieval.wording import counted, snippet
-from hunchd.store.database.gist import Gist
-from hunchd.store.database.hits import Glimpse, Hit
+from hunchd.domain.session import MessageType
+from hunchd.protocol.answers import format_iso
+from hunchd.retrieval.grains import PassageScores, Passage, Table, score_passages, estimate_rarities, build_term_matrix
+from hunchd.retrieval.moments import TimeExpression, matches_time, parse_time_expression
+from hunchd.retrieval.wording import count_stems, make_snippet
+from hunchd.store.database.gist import RankingView
+from hunchd.store.database.hits import RankingHit, Hit
 from hunchd.text.stemming import stem_prefix
 from hunchd.text.words import terms
 
 Depth = Literal["specific", "shallow", "deep"]
 
 # Unrelated texts have a cosine of about 0 with this kind of model, paraphrases 0.5 and more.
-RELATED: Final = 0.35  # sufficient on its own
-VAGUE: Final = 0.15  # below, the similarity says nothing
+MIN_RELATED: Final = 0.35  # sufficient on its own
+MIN_VAGUE: Final = 0.15  # below, the similarity says nothing
 # A text that covers this share of the question answers it, whatever its similarity.
-COVERED: Final = 0.5
-HALF_COVERED: Final = 0.25  # sufficient with a similarity between vague and related
-ENOUGH_WORDS: Final = 8  # of a longer question only this many words count
-FRESH: Final = timedelta(days=7)
+MIN_COVERED: Final = 0.5
+MIN_COVERED_IF_VAGUE: Final = 0.25  # sufficient with a similarity between vague and related
+MAX_COUNTED_WORDS: Final = 8  # of a longer question only this many words count
+FRESH_AGE: Final = timedelta(days=7)
 FRESH_BOOST: Final = 1.2
 # Boosts are bounded, so that they decide between close scores and never lift irrelevant hits.
-IMPORTANCE: Final = 0.2  # from 0.9 to 1.1
-USAGE: Final = 0.1  # maximum effect of citations and ignored displays
-OUTDATED: Final = 0.6  # superseded and suspect memories rank behind valid ones
-PRINTED: Final = 0.8  # tool calls and results rank behind what people say
-SHALLOW_MOST: Final = 5
-DEEP_MOST: Final = 20
+IMPORTANCE_BOOST: Final = 0.2  # from 0.9 to 1.1
+USAGE_BOOST: Final = 0.1  # maximum effect of citations and ignored displays
+OUTDATED_FACTOR: Final = 0.6  # superseded and suspect memories rank behind valid ones
+TOOL_OUTPUT_FACTOR: Final = 0.8  # tool calls and results rank behind what people say
+MAX_SHALLOW: Final = 5
+MAX_DEEP: Final = 20
 
 # Weights of the scores: learned on three long conversations, cross-validated on each of them.
-OWN: Final = 2.6
-WINDOW: Final = 4.5
-WIDE: Final = 6.0
-SESSION: Final = 5.6
-MEANING: Final = 4.4
-MEANING_WINDOW: Final = 5.2
-MOST: Final = OWN + WINDOW + WIDE + SESSION + MEANING + MEANING_WINDOW
+OWN_WEIGHT: Final = 2.6
+WINDOW_WEIGHT: Final = 4.5
+WIDE_WEIGHT: Final = 6.0
+SESSION_WEIGHT: Final = 5.6
+MEANING_WEIGHT: Final = 4.4
+MEANING_WINDOW_WEIGHT: Final = 5.2
+MAX_WEIGHT: Final = OWN_WEIGHT + WINDOW_WEIGHT + WIDE_WEIGHT + SESSION_WEIGHT + MEANING_WEIGHT + MEANING_WINDOW_WEIGHT
 # Scores of a message on the same scale: speaker, time, length.
-SPEAKER: Final = 0.95  # the question names only this speaker
-ASKS: Final = -1.0  # a text that ends in a question answers none
-MONTH: Final = 3.4  # said in the month that the question names
-DAY: Final = 2.8  # said near the named day
-LENGTH: Final = 1.0  # times the natural logarithm of its length relative to the mean
-USUAL_LENGTH: Final = 15  # words
-LONGEST: Final = 60  # words; more add nothing
-FIRST_WORDS: Final = 5  # words of a question with full weight
-FADING: Final = 8  # further words until the weight is halved
-_OF_TOOLS: Final = frozenset({Event.CALL, Event.RESULT})
-_GROWS: Final = 3  # maximum growth of a text in lower case; it never shrinks
-INDEXED: Final = 8_000  # characters read per text
+SPEAKER_SCORE: Final = 0.95  # the question names only this speaker
+QUESTION_SCORE: Final = -1.0  # a text that ends in a question answers none
+MONTH_SCORE: Final = 3.4  # said in the month that the question names
+DAY_SCORE: Final = 2.8  # said near the named day
+LENGTH_FACTOR: Final = 1.0  # times the natural logarithm of its length relative to the mean
+MEAN_LENGTH: Final = 15  # words
+MAX_LENGTH: Final = 60  # words; more add nothing
+FULL_WEIGHT_WORDS: Final = 5  # words of a question with full weight
+HALVING_WORDS: Final = 8  # further words until the weight is halved
+_TOOL_EVENTS: Final = frozenset({MessageType.CALL, MessageType.RESULT})
+_MAX_LOWER_GROWTH: Final = 3  # maximum growth of a text in lower case; it never shrinks
+MAX_INDEXED: Final = 8_000  # characters read per text
 
 
 @dataclass(frozen=True, slots=True)
-class Ranked:
+class RankedHit:
     """Memory with its score, snippet and reasons.
 
     `score` is between 0 and about 1.5.
     """
 
-    memory: Memory | Gist
+    memory: Memory | RankingView
     score: float
     snippet: str
     reasons: tuple[str, ...]
 
 
-Counted = tuple[dict[str, int], int]  # count by stem, and length in words
+TermCounts = tuple[dict[str, int], int]  # count by stem, and length in words
 
 
 # Kinds with a date of their own; others are as old as their last reading.
-_DATED: Final = frozenset((Kind.EPISODE, Kind.MESSAGE, Kind.DOCUMENT, Kind.ERROR))
+_DATED_KINDS: Final = frozenset((Kind.EPISODE, Kind.MESSAGE, Kind.DOCUMENT, Kind.ERROR))
 # Lines of a commit's message that name people, and git's status in front of a changed file.
-_SIGNED: Final = re.compile(
+_SIGNATURE_LINE: Final = re.compile(
     r"(?:co-authored|signed-off|reviewed|acked|tested)-by: |change-id: "
     r"|--HG--$|extra : |rename : \S+ => |branch : |git-svn-id: ",  # left by conversions from other systems
     re.IGNORECASE,
 )
-_CHANGED: Final = re.compile(r"^[A-Z]\d{0,3} (?=\S)")
+_CHANGE_STATUS: Final = re.compile(r"^[A-Z]\d{0,3} (?=\S)")
 
 
-def ranked(
+def rank_results(
     query: str,
-    hits: Sequence[Hit | Glimpse],
+    hits: Sequence[Hit | RankingHit],
     *,
     depth: Depth,
     k: int,
     now: datetime,
-    counts: Mapping[str, Counted] | None = None,
+    counts: Mapping[str, TermCounts] | None = None,
 ) -> list[dict[str, Any]]:
     """Return at most `k` results for `query`, best first.
 
@@ -112,23 +112,23 @@ def ranked(
     """
     return [
         {
-            **_told(one.memory, one.snippet),
+            **_format_result(one.memory, one.snippet),
             "score": round(one.score, 4),
             "reasons": list(one.reasons),
         }
-        for one in ranking(query, hits, depth=depth, k=k, now=now, counts=counts)
+        for one in rank_hits(query, hits, depth=depth, k=k, now=now, counts=counts)
     ]
 
 
-def told(query: str, memory: Memory) -> dict[str, Any]:
+def format_result(query: str, memory: Memory) -> dict[str, Any]:
     """Format a memory as a search result.
 
     The output does not depend on its rank.
     """
-    return _told(memory, snippet(_beside_title(memory), terms(query)))
+    return _format_result(memory, make_snippet(_quotable_text(memory), terms(query)))
 
 
-def _beside_title(memory: Memory | Gist) -> str:
+def _quotable_text(memory: Memory | RankingView) -> str:
     """Return the text to quote from.
 
     For commits, the title is shown above it, and sign-off lines do not help readers.
@@ -137,65 +137,65 @@ def _beside_title(memory: Memory | Gist) -> str:
         return memory.content
     subject, _, rest = memory.content.partition("\n")
     body, _, files = ("\n" + rest).rpartition("\n\n")
-    told = [] if subject.startswith(memory.title) else [subject]  # truncated or reworded
-    told += [line for line in body.splitlines() if line and not _SIGNED.match(line)]
-    told.append(", ".join(_CHANGED.sub("", line) for line in files.splitlines() if not _SIGNED.match(line)))
-    return "\n".join(filter(None, told)) or memory.content
+    lines = [] if subject.startswith(memory.title) else [subject]  # truncated or reworded
+    lines += [line for line in body.splitlines() if line and not _SIGNATURE_LINE.match(line)]
+    lines.append(", ".join(_CHANGE_STATUS.sub("", line) for line in files.splitlines() if not _SIGNATURE_LINE.match(line)))
+    return "\n".join(filter(None, lines)) or memory.content
 
 
-def _called_by_caller(memory: Memory | Gist) -> str | None:
+def _caller_ref(memory: Memory | RankingView) -> str | None:
     """Return the reference that the caller knows.
 
     Messages are stored under a key of ours, by their place in the log; the sender knows them by their own reference.
     """
-    own = memory.source.get("ref") if memory.kind is Kind.MESSAGE else None
-    return own if isinstance(own, str) else memory.ref
+    caller_ref = memory.source.get("ref") if memory.kind is Kind.MESSAGE else None
+    return caller_ref if isinstance(caller_ref, str) else memory.ref
 
 
-def _told(memory: Memory | Gist, shown: str) -> dict[str, Any]:
+def _format_result(memory: Memory | RankingView, snippet_text: str) -> dict[str, Any]:
     return {
         "id": memory.id,
-        "ref": _called_by_caller(memory),
+        "ref": _caller_ref(memory),
         "kind": str(memory.kind),
         "title": memory.title,
-        "snippet": shown,
+        "snippet": snippet_text,
         "source": dict(memory.source),
-        **({"at": iso(memory.at)} if memory.kind in _DATED else {}),
+        **({"at": format_iso(memory.at)} if memory.kind in _DATED_KINDS else {}),
     }
 
 
-def ranking(
+def rank_hits(
     query: str,
-    hits: Sequence[Hit | Glimpse],
+    hits: Sequence[Hit | RankingHit],
     *,
     depth: Depth,
     k: int,
     now: datetime,
-    counts: Mapping[str, Counted] | None = None,
-) -> list[Ranked]:
+    counts: Mapping[str, TermCounts] | None = None,
+) -> list[RankedHit]:
     """Return the ranked hits as values.
 
     `hits` includes the neighbours of found messages.
     """
-    asked = terms(query)
-    found = _answering(query, [stem_prefix(word) for word in asked], hits, now, counts or {})
-    found.sort(key=lambda one: (-one.score, one.hit.memory.id))
-    if depth == "specific" and any(one.named for one in found):
-        found = [one for one in found if one.named]
-    return [_shown(asked, one, now) for one in found[: min(k, DEEP_MOST if depth == "deep" else max(k, SHALLOW_MOST))]]
+    query_terms = terms(query)
+    scored = _score_answers(query, [stem_prefix(word) for word in query_terms], hits, now, counts or {})
+    scored.sort(key=lambda one: (-one.score, one.hit.memory.id))
+    if depth == "specific" and any(one.is_exact_match for one in scored):
+        scored = [one for one in scored if one.is_exact_match]
+    return [_build_ranked(query_terms, one, now) for one in scored[: min(k, MAX_DEEP if depth == "deep" else max(k, MAX_SHALLOW))]]
 
 
-class _Weighed(NamedTuple):
-    hit: Hit | Glimpse
-    said: Mapping[str, int]  # stems of the question, in the memory's own text
-    around: Set[str]  # and in the texts beside it
-    named: bool
+class _ScoredHit(NamedTuple):
+    hit: Hit | RankingHit
+    stem_counts: Mapping[str, int]  # stems of the question, in the memory's own text
+    nearby_stems: Set[str]  # and in the texts beside it
+    is_exact_match: bool
     score: float
 
 
-def _answering(
-    query: str, roots: Sequence[str], hits: Sequence[Hit | Glimpse], now: datetime, counts: Mapping[str, Counted]
-) -> list[_Weighed]:
+def _score_answers(
+    query: str, roots: Sequence[str], hits: Sequence[Hit | RankingHit], now: datetime, counts: Mapping[str, TermCounts]
+) -> list[_ScoredHit]:
     """Return the hits that answer the question, with scores.
 
     `roots` are its word stems.
@@ -203,45 +203,45 @@ def _answering(
     if not hits:
         return []
     stems = list(dict.fromkeys(roots))
-    if new := [hit.memory for hit in hits if hit.memory.id not in counts]:
-        counts = {**counts, **dict(zip([one.id for one in new], counted_in(new, stems), strict=True))}
-    passages = [_passage(hit, counts[hit.memory.id]) for hit in hits]
-    told = spoken(passages, stems)
-    weights = rarities(told, [hit.lexical for hit in hits]) * [emphasis(place) for place in range(len(stems))]
-    found = evidence(told, weights)
-    then, speaker = named(query), _speaker(stems, hits)
+    if uncounted := [hit.memory for hit in hits if hit.memory.id not in counts]:
+        counts = {**counts, **dict(zip([one.id for one in uncounted], count_memory_stems(uncounted, stems), strict=True))}
+    passages = [_build_passage(hit, counts[hit.memory.id]) for hit in hits]
+    matrix = build_term_matrix(passages, stems)
+    weights = estimate_rarities(matrix, [hit.lexical for hit in hits]) * [get_position_weight(place) for place in range(len(stems))]
+    passage_scores = score_passages(matrix, weights)
+    time_expression, speaker = parse_time_expression(query), _find_named_speaker(stems, hits)
     name = query.strip().strip("`'\"").casefold()
-    called = np.array([bool(name) and _is_called(name, hit.memory) for hit in hits], np.bool_)
-    worth = [_of_message(hit.memory, one, then, speaker) for hit, one in zip(hits, passages, strict=True)]
-    relevance = np.where(called, 1.0, (_relevance(found) + worth) / MOST)
-    scores = np.maximum(relevance, 0.0) * [_boost(hit.memory, now) for hit in hits]
-    covered = found.said @ [roots.count(root) for root in stems] / max(min(len(roots), ENOUGH_WORDS), 1)
-    answers = called | [bool(hit.why) for hit in hits] | _answers(covered, [hit.similarity for hit in hits])
+    is_named = np.array([bool(name) and _is_called(name, hit.memory) for hit in hits], np.bool_)
+    message_scores = [_score_message(hit.memory, one, time_expression, speaker) for hit, one in zip(hits, passages, strict=True)]
+    relevance = np.where(is_named, 1.0, (_compute_relevance(passage_scores) + message_scores) / MAX_WEIGHT)
+    scores = np.maximum(relevance, 0.0) * [_compute_boost(hit.memory, now) for hit in hits]
+    coverage = passage_scores.covers @ [roots.count(root) for root in stems] / max(min(len(roots), MAX_COUNTED_WORDS), 1)
+    is_answer = is_named | [bool(hit.why) for hit in hits] | _find_answers(coverage, [hit.similarity for hit in hits])
     return [
-        _Weighed(hits[at], passages[at].said, set(compress(stems, found.said[at])), bool(called[at]), float(scores[at]))
-        for at in np.flatnonzero(answers).tolist()
+        _ScoredHit(hits[at], passages[at].counts, set(compress(stems, passage_scores.covers[at])), bool(is_named[at]), float(scores[at]))
+        for at in np.flatnonzero(is_answer).tolist()
     ]
 
 
-def emphasis(place: int) -> float:
+def get_position_weight(place: int) -> float:
     """Return the weight of the word at this place.
 
     Long questions name their subject first.
     """
-    return 1.0 if place < FIRST_WORDS else FADING / (FADING + place - FIRST_WORDS)
+    return 1.0 if place < FULL_WEIGHT_WORDS else HALVING_WORDS / (HALVING_WORDS + place - FULL_WEIGHT_WORDS)
 
 
-def roots_of(query: str) -> list[str]:
+def list_stems(query: str) -> list[str]:
     """Return the distinct word stems of a question, in order."""
     return list(dict.fromkeys(map(stem_prefix, terms(query))))
 
 
-def counted_in(memories: Sequence[Memory | Gist], roots: Sequence[str]) -> list[Counted]:
+def count_memory_stems(memories: Sequence[Memory | RankingView], roots: Sequence[str]) -> list[TermCounts]:
     """Count the question's stems in each memory, with its length in words."""
-    return counted(roots, [_text(memory)[:INDEXED] for memory in memories])
+    return count_stems(roots, [_searchable_text(memory)[:MAX_INDEXED] for memory in memories])
 
 
-def _passage(hit: Hit | Glimpse, counts: Counted) -> Passage:
+def _build_passage(hit: Hit | RankingHit, counts: TermCounts) -> Passage:
     memory, (times, length) = hit.memory, counts
     if memory.kind is not Kind.MESSAGE:
         return Passage(times, length, hit.similarity)
@@ -251,61 +251,61 @@ def _passage(hit: Hit | Glimpse, counts: Counted) -> Passage:
     return Passage(times, length, hit.similarity, str(session), number)
 
 
-def _speaker(stems: Sequence[str], hits: Sequence[Hit | Glimpse]) -> str | None:
+def _find_named_speaker(stems: Sequence[str], hits: Sequence[Hit | RankingHit]) -> str | None:
     """Return the only speaker among the hits whom the question names."""
     names = {str(name) for hit in hits if hit.memory.kind is Kind.MESSAGE and (name := hit.memory.source.get("name"))}
-    meant = [name for name in names if any(stem_prefix(word) in stems for word in terms(name))]
-    return meant[0] if len(meant) == 1 else None
+    named_speakers = [name for name in names if any(stem_prefix(word) in stems for word in terms(name))]
+    return named_speakers[0] if len(named_speakers) == 1 else None
 
 
-def _relevance(found: Evidence) -> Table:
-    words = OWN * found.own + WINDOW * found.window + WIDE * found.wide + SESSION * found.session
-    meaning, around = (np.maximum(one, 0.0) for one in (found.meaning, found.meaning_window))
-    return words + MEANING * meaning + MEANING_WINDOW * around
+def _compute_relevance(scores: PassageScores) -> Table:
+    word_score = OWN_WEIGHT * scores.own + WINDOW_WEIGHT * scores.window + WIDE_WEIGHT * scores.wide + SESSION_WEIGHT * scores.session
+    similarity, window_similarity = (np.maximum(one, 0.0) for one in (scores.meaning, scores.meaning_window))
+    return word_score + MEANING_WEIGHT * similarity + MEANING_WINDOW_WEIGHT * window_similarity
 
 
-def _of_message(memory: Memory | Gist, passage: Passage, then: Then | None, speaker: str | None) -> float:
+def _score_message(memory: Memory | RankingView, passage: Passage, time_expression: TimeExpression | None, speaker: str | None) -> float:
     """Return a message's score beyond its words."""
-    month, day = agrees(then, memory.at) if then is not None else (False, False)
-    worth = MONTH * month + DAY * day
+    month, day = matches_time(time_expression, memory.at) if time_expression is not None else (False, False)
+    score = MONTH_SCORE * month + DAY_SCORE * day
     if memory.kind is not Kind.MESSAGE:
-        return worth
-    worth += ASKS * memory.content.rstrip().endswith("?") + SPEAKER * (
+        return score
+    score += QUESTION_SCORE * memory.content.rstrip().endswith("?") + SPEAKER_SCORE * (
         speaker is not None and memory.source.get("name") == speaker
     )
-    return worth + LENGTH * math.log((1 + min(passage.length, LONGEST)) / (1 + USUAL_LENGTH))
+    return score + LENGTH_FACTOR * math.log((1 + min(passage.length, MAX_LENGTH)) / (1 + MEAN_LENGTH))
 
 
-def _shown(asked: Sequence[str], one: _Weighed, now: datetime) -> Ranked:
-    words = [word for word in asked if stem_prefix(word) in one.said]
-    beside = [word for word in asked if stem_prefix(word) in one.around and word not in words]
-    reasons = _reasons(one.hit, words, beside, one.named, now)
-    return Ranked(one.hit.memory, one.score, snippet(_beside_title(one.hit.memory), words), tuple(reasons))
+def _build_ranked(query_terms: Sequence[str], scored: _ScoredHit, now: datetime) -> RankedHit:
+    words = [word for word in query_terms if stem_prefix(word) in scored.stem_counts]
+    nearby_words = [word for word in query_terms if stem_prefix(word) in scored.nearby_stems and word not in words]
+    reasons = _build_reasons(scored.hit, words, nearby_words, scored.is_exact_match, now)
+    return RankedHit(scored.hit.memory, scored.score, make_snippet(_quotable_text(scored.hit.memory), words), tuple(reasons))
 
 
-def _answers(covered: Table, similarities: Sequence[float | None]) -> npt.NDArray[np.bool_]:
+def _find_answers(coverage: Table, similarities: Sequence[float | None]) -> npt.NDArray[np.bool_]:
     """Return for each hit if it covers or means enough.
 
     `covered` is the share of the question that it says.
     """
-    near = np.array([-1.0 if one is None else one for one in similarities])
-    enough = np.where(near >= VAGUE, HALF_COVERED, COVERED)
-    found: npt.NDArray[np.bool_] = (near >= RELATED) | (covered >= enough)
-    return found
+    similarity = np.array([-1.0 if one is None else one for one in similarities])
+    min_coverage = np.where(similarity >= MIN_VAGUE, MIN_COVERED_IF_VAGUE, MIN_COVERED)
+    is_answer: npt.NDArray[np.bool_] = (similarity >= MIN_RELATED) | (coverage >= min_coverage)
+    return is_answer
 
 
-def _boost(memory: Memory | Gist, now: datetime) -> float:
-    fresh = FRESH_BOOST if _age(memory, now) <= FRESH else 1.0
-    important = 1.0 + IMPORTANCE * (min(max(memory.importance, 0.0), 1.0) - 0.5)
+def _compute_boost(memory: Memory | RankingView, now: datetime) -> float:
+    freshness = FRESH_BOOST if _measure_age(memory, now) <= FRESH_AGE else 1.0
+    importance_factor = 1.0 + IMPORTANCE_BOOST * (min(max(memory.importance, 0.0), 1.0) - 0.5)
     usage = memory.usage
     balance = usage.cited - max(0, usage.ignored - usage.cited) * 0.5
-    used = 1.0 + USAGE * max(-1.0, min(1.0, balance / 5))
-    outdated = OUTDATED if memory.status in (Status.SUPERSEDED, Status.SUSPECT) else 1.0
-    printed = PRINTED if memory.source.get("event") in _OF_TOOLS else 1.0
-    return fresh * important * used * outdated * printed
+    usage_factor = 1.0 + USAGE_BOOST * max(-1.0, min(1.0, balance / 5))
+    status_factor = OUTDATED_FACTOR if memory.status in (Status.SUPERSEDED, Status.SUSPECT) else 1.0
+    tool_factor = TOOL_OUTPUT_FACTOR if memory.source.get("event") in _TOOL_EVENTS else 1.0
+    return freshness * importance_factor * usage_factor * status_factor * tool_factor
 
 
-def _age(memory: Memory | Gist, now: datetime) -> timedelta:
+def _measure_age(memory: Memory | RankingView, now: datetime) -> timedelta:
     """Return the time since it happened.
 
     Patterns and workflows are never news.
@@ -315,30 +315,30 @@ def _age(memory: Memory | Gist, now: datetime) -> timedelta:
     return now - at
 
 
-def _is_called(name: str, memory: Memory | Gist) -> bool:
+def _is_called(name: str, memory: Memory | RankingView) -> bool:
     """Return True if `name` names the memory exactly.
 
     In lower case it is the memory's id, ref, key, title or path.
     """
     paths = (artifact.ref for artifact in memory.artifacts if artifact.type == "file")
     for one in (memory.id, memory.ref, memory.key, memory.title, *paths):
-        if one is not None and len(one) <= len(name) <= _GROWS * len(one) and one.casefold() == name:
+        if one is not None and len(one) <= len(name) <= _MAX_LOWER_GROWTH * len(one) and one.casefold() == name:
             return True
     return False
 
 
-def _reasons(hit: Hit | Glimpse, words: Sequence[str], beside: Sequence[str], named: bool, now: datetime) -> list[str]:
+def _build_reasons(hit: Hit | RankingHit, words: Sequence[str], nearby_words: Sequence[str], is_exact_match: bool, now: datetime) -> list[str]:
     memory = hit.memory
-    reasons = ["is exactly what was asked for"] if named else []
+    reasons = ["is exactly what was asked for"] if is_exact_match else []
     reasons += hit.why
     if words:
         reasons.append("says " + ", ".join(words[:5]))
-    if beside:
-        reasons.append("said beside it: " + ", ".join(beside[:5]))
-    if hit.similarity is not None and hit.similarity >= RELATED:
+    if nearby_words:
+        reasons.append("said beside it: " + ", ".join(nearby_words[:5]))
+    if hit.similarity is not None and hit.similarity >= MIN_RELATED:
         reasons.append(f"close in meaning ({hit.similarity:.2f})")
-    age = _age(memory, now)
-    if age <= FRESH:
+    age = _measure_age(memory, now)
+    if age <= FRESH_AGE:
         reasons.append("from today" if age < timedelta(days=1) else f"{age.days} days old")
     if memory.usage.cited:
         reasons.append(f"was used {memory.usage.cited} times")
@@ -347,7 +347,7 @@ def _reasons(hit: Hit | Glimpse, words: Sequence[str], beside: Sequence[str], na
     return reasons
 
 
-def _text(memory: Memory | Gist) -> str:
+def _searchable_text(memory: Memory | RankingView) -> str:
     if memory.kind is Kind.MESSAGE:  # its title is the speaker and the beginning
         return f"{memory.source.get('name') or ''}\n{memory.content}"
     return "\n".join(filter(None, (memory.title, memory.content, memory.key, memory.value, *memory.tags)))

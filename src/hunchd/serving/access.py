@@ -19,17 +19,17 @@ from hunchd.domain.errors import HunchError
 
 JSON: Final = "application/json"
 JSON_LINES: Final = ("application/x-ndjson", "application/jsonl")
-OPEN_PATH: Final = "/health"  # the one route without a token
-STREAMED_PATH: Final = "/import"  # the one route that takes JSON Lines
+UNAUTHENTICATED_PATH: Final = "/health"  # the one route without a token
+IMPORT_PATH: Final = "/import"  # the one route that takes JSON Lines
 
 _LOOPBACK_NAMES: Final = ("127.0.0.1", "localhost", "[::1]")
-_LOOPBACK = re.compile(r"(127\.0\.0\.1|localhost|\[::1\])(:[0-9]{1,5})?", re.IGNORECASE)
-_OWN_SITES: Final = ("same-origin", "none")
-_CHANGING: Final = frozenset({"POST", "PUT", "PATCH"})
-_HAS_NO_BODY: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+_LOOPBACK_HOST = re.compile(r"(127\.0\.0\.1|localhost|\[::1\])(:[0-9]{1,5})?", re.IGNORECASE)
+_ALLOWED_FETCH_SITES: Final = ("same-origin", "none")
+_BODY_METHODS: Final = frozenset({"POST", "PUT", "PATCH"})
+_BODILESS_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
-class Refusal(HunchError):
+class AccessDenied(HunchError):
     """Request denied: `status` 401, 403, 408 or 415."""
 
     def __init__(self, status: int, code: str, message: str, *, hint: str | None = None) -> None:
@@ -38,14 +38,14 @@ class Refusal(HunchError):
         self.code = code
 
 
-class Access:
+class AccessControl:
     """Access check of a request by its head.
 
     Runs before the body is read and the route is resolved.
     """
 
     def __init__(self, token: str) -> None:
-        self._expected = f"bearer {token}".encode()
+        self._expected_authorization = f"bearer {token}".encode()
         self.uid: int | None = None  # owner of processes that may use the Unix socket; None: unchecked
 
     def check(self, request: web.Request) -> None:
@@ -56,41 +56,41 @@ class Access:
         """
         headers = request.headers
         hosts = headers.getall(hdrs.HOST, ())
-        if len(hosts) != 1 or not self._is_here(request, hosts[0]) or request.raw_path[:1] != "/":
-            raise Refusal(
+        if len(hosts) != 1 or not self._is_local_host(request, hosts[0]) or request.raw_path[:1] != "/":
+            raise AccessDenied(
                 403, "forbidden_host", "the Host header must name a loopback host, such as 127.0.0.1, and the port"
             )
         origin = headers.get(hdrs.ORIGIN)
         if origin is not None and origin.lower() != f"http://{hosts[0].lower()}":
-            raise Refusal(403, "forbidden_origin", "pages of other origins may not use this daemon")
+            raise AccessDenied(403, "forbidden_origin", "pages of other origins may not use this daemon")
         site = headers.get("Sec-Fetch-Site")
-        if site is not None and site not in _OWN_SITES:
-            raise Refusal(403, "forbidden_origin", "pages of other sites may not use this daemon")
-        if request.path != OPEN_PATH:
+        if site is not None and site not in _ALLOWED_FETCH_SITES:
+            raise AccessDenied(403, "forbidden_origin", "pages of other sites may not use this daemon")
+        if request.path != UNAUTHENTICATED_PATH:
             self._check_token(headers.get(hdrs.AUTHORIZATION))
-        if request.method not in _HAS_NO_BODY and request.match_info.http_exception is None:
-            _check_content(request)
+        if request.method not in _BODILESS_METHODS and request.match_info.http_exception is None:
+            _check_content_type(request)
 
-    def _is_here(self, request: web.Request, host: str) -> bool:
-        here = request.protocol.sockname
-        if isinstance(here, tuple):
-            return host in _names_of(here[1])
-        if self.uid is not None and peer_uid(request.get_extra_info("socket")) not in (self.uid, None):
-            raise Refusal(403, "forbidden_user", "this socket belongs to another user")
-        return _LOOPBACK.fullmatch(host) is not None
+    def _is_local_host(self, request: web.Request, host: str) -> bool:
+        own_address = request.protocol.sockname
+        if isinstance(own_address, tuple):
+            return host in _loopback_hosts(own_address[1])
+        if self.uid is not None and get_peer_uid(request.get_extra_info("socket")) not in (self.uid, None):
+            raise AccessDenied(403, "forbidden_user", "this socket belongs to another user")
+        return _LOOPBACK_HOST.fullmatch(host) is not None
 
     def _check_token(self, authorization: str | None) -> None:
         if authorization is None:
-            raise Refusal(
+            raise AccessDenied(
                 401,
                 "unauthorized",
                 "the header 'Authorization: Bearer TOKEN' is missing",
                 hint="the token is in the rendezvous file, daemon.json",
             )
         scheme, _, token = authorization.partition(" ")
-        given = f"{scheme.lower()} {token}".encode("utf-8", "surrogateescape")
-        if not hmac.compare_digest(given, self._expected):
-            raise Refusal(
+        received = f"{scheme.lower()} {token}".encode("utf-8", "surrogateescape")
+        if not hmac.compare_digest(received, self._expected_authorization):
+            raise AccessDenied(
                 401,
                 "unauthorized",
                 "the token is not this daemon's",
@@ -98,7 +98,7 @@ class Access:
             )
 
 
-def peer_uid(peer: socket.socket | None) -> int | None:
+def get_peer_uid(peer: socket.socket | None) -> int | None:
     """Return the user id of a Unix socket's peer.
 
     Returns None if the system does not tell.
@@ -113,23 +113,23 @@ def peer_uid(peer: socket.socket | None) -> int | None:
 
 
 @lru_cache(maxsize=8)
-def _names_of(port: int) -> frozenset[str]:
+def _loopback_hosts(port: int) -> frozenset[str]:
     return frozenset(name + suffix for name in _LOOPBACK_NAMES for suffix in ("", f":{port}"))
 
 
-def _check_content(request: web.Request) -> None:
+def _check_content_type(request: web.Request) -> None:
     """Reject any body other than uncompressed JSON, or JSON Lines for an import.
 
     Forms and plain text are what a web page may send without a preflight request. Without a body no Content-Type is
     needed.
     """
     headers = request.headers
-    sent = headers.get(hdrs.CONTENT_TYPE)
-    if sent is None and (request.method not in _CHANGING or not request.body_exists):
+    content_type = headers.get(hdrs.CONTENT_TYPE)
+    if content_type is None and (request.method not in _BODY_METHODS or not request.body_exists):
         return
-    media = (sent or "").partition(";")[0].strip().lower()
-    if media != JSON and not (request.path == STREAMED_PATH and media in JSON_LINES):
-        allowed = f"{JSON} or {JSON_LINES[0]}" if request.path == STREAMED_PATH else JSON
-        raise Refusal(415, "unsupported_media_type", f"the Content-Type must be {allowed}")
+    media = (content_type or "").partition(";")[0].strip().lower()
+    if media != JSON and not (request.path == IMPORT_PATH and media in JSON_LINES):
+        allowed = f"{JSON} or {JSON_LINES[0]}" if request.path == IMPORT_PATH else JSON
+        raise AccessDenied(415, "unsupported_media_type", f"the Content-Type must be {allowed}")
     if headers.get(hdrs.CONTENT_ENCODING, "identity").lower() != "identity":
-        raise Refusal(415, "unsupported_media_type", "compressed bodies are not supported")
+        raise AccessDenied(415, "unsupported_media_type", "compressed bodies are not supported")

@@ -7,22 +7,22 @@ from typing import Any
 
 from aiohttp import web
 
-from hunchd.protocol.consolidation import changes_of_query, consolidate_of_body, undo_of_body
-from hunchd.protocol.requests import part_of_query
-from hunchd.serving.answering import json_answer
-from hunchd.serving.asking import AskedRuns
+from hunchd.protocol.consolidation import parse_changes_query, parse_consolidate_body, parse_undo_body
+from hunchd.protocol.requests import parse_slice_query
+from hunchd.serving.answering import json_response
+from hunchd.serving.asking import ConsolidationPort
 from hunchd.serving.bodies import is_bodiless
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
-class ConsolidationDoors:
+class ConsolidationHandlers:
     """Handlers, one method per route.
 
     `body` reads the JSON of a request within the limits.
     """
 
-    def __init__(self, runs: AskedRuns, body: Callable[[web.Request], Awaitable[Any]]) -> None:
+    def __init__(self, runs: ConsolidationPort, body: Callable[[web.Request], Awaitable[Any]]) -> None:
         self._runs = runs
         self._body = body
 
@@ -30,24 +30,24 @@ class ConsolidationDoors:
         return [
             ("POST", "/consolidate", self.consolidate),
             ("GET", "/consolidate", self.list_runs),
-            ("GET", "/consolidate/{id}", self.run),
-            ("POST", "/consolidate/{id}/undo", self.undo),
-            ("POST", "/consolidate/{id}/stop", self.stop),
+            ("GET", "/consolidate/{id}", self.get_run),
+            ("POST", "/consolidate/{id}/undo", self.undo_run),
+            ("POST", "/consolidate/{id}/stop", self.stop_run),
         ]
 
     async def consolidate(self, request: web.Request) -> web.Response:
-        return json_answer(await self._runs.consolidate(consolidate_of_body(await self._body(request))))
+        return json_response(await self._runs.consolidate(parse_consolidate_body(await self._body(request))))
 
     async def list_runs(self, request: web.Request) -> web.Response:
-        return json_answer(await self._runs.runs(part_of_query(request.raw_path.partition("?")[2])))
+        return json_response(await self._runs.list_runs(parse_slice_query(request.raw_path.partition("?")[2])))
 
-    async def run(self, request: web.Request) -> web.Response:
-        after, limit = changes_of_query(request.raw_path.partition("?")[2])
-        return json_answer(await self._runs.run(request.match_info["id"], after=after, limit=limit))
+    async def get_run(self, request: web.Request) -> web.Response:
+        after, limit = parse_changes_query(request.raw_path.partition("?")[2])
+        return json_response(await self._runs.get_run(request.match_info["id"], after=after, limit=limit))
 
-    async def undo(self, request: web.Request) -> web.Response:
-        change = None if is_bodiless(request) else undo_of_body(await self._body(request))
-        return json_answer(await self._runs.undo(request.match_info["id"], change))
+    async def undo_run(self, request: web.Request) -> web.Response:
+        change = None if is_bodiless(request) else parse_undo_body(await self._body(request))
+        return json_response(await self._runs.undo(request.match_info["id"], change))
 
-    async def stop(self, request: web.Request) -> web.Response:
-        return json_answer(await self._runs.stop(request.match_info["id"]))
+    async def stop_run(self, request: web.Request) -> web.Response:
+        return json_response(await self._runs.stop(request.match_info["id"]))

@@ -4,27 +4,27 @@ from __future__ import annotations
 
 from collections import Counter
 
-from hunchd.serving.events import Listeners
-from hunchd.serving.limits import Connections
+from hunchd.serving.events import EventListeners
+from hunchd.serving.limits import ConnectionPool
 
-Served = tuple[str, str, int]  # method, route, status
+RequestLabels = tuple[str, str, int]  # method, route, status
 
 
-class Counts:
+class RequestMetrics:
     """Counters of requests and seconds by route.
 
     Bounded: an unknown path counts as "other".
     """
 
     def __init__(self) -> None:
-        self._requests: Counter[Served] = Counter()
+        self._requests: Counter[RequestLabels] = Counter()
         self._seconds: Counter[str] = Counter()
 
-    def add(self, method: str, route: str, status: int, seconds: float) -> None:
+    def record(self, method: str, route: str, status: int, seconds: float) -> None:
         self._requests[method, route, status] += 1
         self._seconds[route] += seconds  # type: ignore[assignment] # a Counter adds floats as well
 
-    def text(self, connections: Connections, listeners: Listeners) -> str:
+    def render(self, connections: ConnectionPool, listeners: EventListeners) -> str:
         """Render the metrics as text."""
         lines = ["# HELP hunchd_http_requests_total Requests answered.", "# TYPE hunchd_http_requests_total counter"]
         for (method, route, status), number in sorted(self._requests.items()):
@@ -41,10 +41,10 @@ class Counts:
                 "connections_closed_total",
                 "Connections closed because there were too many.",
                 "counter",
-                connections.closed,
+                connections.closed_count,
             ),
             ("listeners", "Clients of GET /events.", "gauge", len(listeners)),
-            ("listeners_dropped_total", "Clients of GET /events that did not read.", "counter", listeners.dropped),
+            ("listeners_dropped_total", "Clients of GET /events that did not read.", "counter", listeners.dropped_count),
         ):
             lines += [
                 f"# HELP hunchd_http_{name} {help_}",

@@ -16,273 +16,273 @@ from aiohttp import web
 
 from hunchd import PROTOCOL, __version__
 from hunchd.domain.errors import HunchError, NotFound, StorageFull
-from hunchd.protocol.answers import part_json
-from hunchd.protocol.decoding import refuse_unstorable
-from hunchd.protocol.memories import drafts_of_body, memory_json, memory_patch
+from hunchd.protocol.answers import slice_to_json
+from hunchd.protocol.decoding import reject_unstorable
+from hunchd.protocol.memories import parse_drafts_body, memory_to_json, parse_patch
 from hunchd.protocol.requests import (
-    as_of_query,
-    context_of_body,
-    context_of_query,
-    expand_of_body,
-    feedback_of_body,
-    import_of_query,
-    memories_of_query,
-    part_of_query,
-    predict_of_body,
-    project_of_body,
-    project_of_query,
+    parse_as_of_query,
+    parse_context_body,
+    parse_context_query,
+    parse_expand_body,
+    parse_feedback_body,
+    parse_import_query,
+    parse_memories_query,
+    parse_slice_query,
+    parse_predict_body,
+    parse_project_body,
+    parse_project_query,
     review_of_body,
-    search_of_body,
-    signals_of_body,
+    parse_search_body,
+    parse_signals_body,
 )
-from hunchd.serving.access import Access
-from hunchd.serving.agents import AgentDoors
+from hunchd.serving.access import AccessControl
+from hunchd.serving.agents import AgentHandlers
 from hunchd.serving.answering import (
-    Bundles,
-    answer,
-    begun,
-    encoded,
-    error_answer,
-    json_answer,
-    router_answer,
-    unexpected_answer,
+    EncodedBundles,
+    build_response,
+    start_response,
+    encode_json,
+    error_response,
+    json_response,
+    router_error_response,
+    internal_error_response,
 )
-from hunchd.serving.asking import Asked
-from hunchd.serving.bodies import ImportLines, json_body
-from hunchd.serving.consolidation import ConsolidationDoors
-from hunchd.serving.counting import Counts
-from hunchd.serving.events import Listeners
-from hunchd.serving.knowledge import KnowledgeDoors
-from hunchd.serving.limits import Connections, Limits
-from hunchd.serving.mcp import Mcp
-from hunchd.serving.openapi import document
-from hunchd.serving.sessions import SessionDoors
+from hunchd.serving.asking import EnginePort
+from hunchd.serving.bodies import ImportLines, read_json_body
+from hunchd.serving.consolidation import ConsolidationHandlers
+from hunchd.serving.counting import RequestMetrics
+from hunchd.serving.events import EventListeners
+from hunchd.serving.knowledge import KnowledgeHandlers
+from hunchd.serving.limits import ConnectionPool, ServerLimits
+from hunchd.serving.mcp import McpHandler
+from hunchd.serving.openapi import build_document
+from hunchd.serving.sessions import SessionHandlers
 
 logger = logging.getLogger(__name__)
 
-ACCESS: Final = web.AppKey("access", Access)
-CONNECTIONS: Final = web.AppKey("connections", Connections)
-LIMITS: Final = web.AppKey("limits", Limits)
+ACCESS: Final = web.AppKey("access", AccessControl)
+CONNECTIONS: Final = web.AppKey("connections", ConnectionPool)
+LIMITS: Final = web.AppKey("limits", ServerLimits)
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 # Parsed queries: an editor repeats the same few, and equal text parses equally.
-_asked = lru_cache(maxsize=256)(context_of_query)
+_parse_cached_query = lru_cache(maxsize=256)(parse_context_query)
 
 
-def make_app(engine: Asked, token: str, *, limits: Limits | None = None) -> web.Application:
+def make_app(engine: EnginePort, token: str, *, limits: ServerLimits | None = None) -> web.Application:
     """Build the application; `open_doors` serves it."""
-    limits = limits or Limits()
-    doors = Doors(engine, limits)
-    access, connections = Access(token), Connections(limits.connections)
-    app = web.Application(middlewares=[_guard(access, connections, doors.counts)], client_max_size=limits.body)
+    limits = limits or ServerLimits()
+    handlers = Handlers(engine, limits)
+    access, connections = AccessControl(token), ConnectionPool(limits.connections)
+    app = web.Application(middlewares=[_build_middleware(access, connections, handlers.counts)], client_max_size=limits.body_bytes)
     app[ACCESS], app[CONNECTIONS], app[LIMITS] = access, connections, limits
-    doors.connections = connections
-    for method, path, door in doors.routes():
-        app.router.add_route(method, path, door)
+    handlers.connections = connections
+    for method, path, handler in handlers.routes():
+        app.router.add_route(method, path, handler)
 
-    async def dismiss_listeners(_: web.Application) -> None:
-        doors.listeners.dismiss()
+    async def close_listeners(_: web.Application) -> None:
+        handlers.listeners.close()
 
-    app.on_shutdown.append(dismiss_listeners)
+    app.on_shutdown.append(close_listeners)
     return app
 
 
-def _guard(access: Access, connections: Connections, counts: Counts) -> Any:
+def _build_middleware(access: AccessControl, connections: ConnectionPool, counts: RequestMetrics) -> Any:
     """Build the middleware for access checks, error responses and metrics.
 
     A single one, for speed.
     """
 
     @web.middleware
-    async def guarded(request: web.Request, handler: Handler) -> web.StreamResponse:
-        began = perf_counter()
+    async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
+        started_at = perf_counter()
         connection = request.protocol
-        connections.begins(connection)
+        connections.mark_busy(connection)
         response: web.StreamResponse | None = None
         try:
             access.check(request)
             response = await handler(request)
         except HunchError as error:
-            response = error_answer(error)
-        except web.HTTPException as refusal:
-            response = router_answer(refusal, request)
+            response = error_response(error)
+        except web.HTTPException as http_error:
+            response = router_error_response(http_error, request)
         except ConnectionError:
             raise
         except OSError as error:
-            response = _system_answer(error, request)
+            response = _os_error_response(error, request)
         except Exception:
-            logger.exception("%s %s failed", request.method, _route(request))
-            response = unexpected_answer()
+            logger.exception("%s %s failed", request.method, _get_route(request))
+            response = internal_error_response()
         finally:
-            connections.ends(connection)
+            connections.mark_idle(connection)
             status = 499 if response is None else response.status  # the client disconnected before the response
-            counts.add(request.method, _route(request), status, perf_counter() - began)
+            counts.record(request.method, _get_route(request), status, perf_counter() - started_at)
         return response
 
-    return guarded
+    return guard
 
 
-def _system_answer(error: OSError, request: web.Request) -> web.Response:
+def _os_error_response(error: OSError, request: web.Request) -> web.Response:
     """Respond to an error of the operating system.
 
     A full disk is temporary and no bug.
     """
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return error_answer(StorageFull("the disk is full", hint="free some space; hunchd then continues by itself"))
-    logger.error("%s %s failed", request.method, _route(request), exc_info=error)
-    return unexpected_answer()
+        return error_response(StorageFull("the disk is full", hint="free some space; hunchd then continues by itself"))
+    logger.error("%s %s failed", request.method, _get_route(request), exc_info=error)
+    return internal_error_response()
 
 
-class Doors:
+class Handlers:
     """Handlers, one method per route."""
 
-    def __init__(self, engine: Asked, limits: Limits) -> None:
+    def __init__(self, engine: EnginePort, limits: ServerLimits) -> None:
         self._engine = engine
         self._limits = limits
-        self._bundles = Bundles()
-        self._sessions = SessionDoors(engine.conversations, self._body)
-        self._known = KnowledgeDoors(engine.knowledge, engine.contradictions, self._body)
-        self._runs = ConsolidationDoors(engine.runs, self._body)
-        self._mcp = Mcp(engine, limits)
-        self._agents = AgentDoors(engine, self._body)
-        self._document = encoded(document())
-        self.listeners = Listeners(limits)
-        self.connections = Connections(limits.connections)
-        self.counts = Counts()
+        self._bundles = EncodedBundles()
+        self._sessions = SessionHandlers(engine.conversations, self._read_body)
+        self._knowledge = KnowledgeHandlers(engine.knowledge, engine.contradictions, self._read_body)
+        self._runs = ConsolidationHandlers(engine.runs, self._read_body)
+        self._mcp = McpHandler(engine, limits)
+        self._agents = AgentHandlers(engine, self._read_body)
+        self._document = encode_json(build_document())
+        self.listeners = EventListeners(limits)
+        self.connections = ConnectionPool(limits.connections)
+        self.counts = RequestMetrics()
 
     def routes(self) -> list[tuple[str, str, Handler]]:
         return [
-            ("GET", "/health", self.health),
-            ("GET", "/status", self.status),
+            ("GET", "/health", self.get_health),
+            ("GET", "/status", self.get_status),
             ("POST", "/projects", self.add_project),
             ("GET", "/projects", self.list_projects),
             ("DELETE", "/projects/{id}", self.remove_project),
-            ("POST", "/signals", self.take_signals),
-            ("GET", "/context", self.context),
-            ("POST", "/context/assemble", self.assemble),
-            ("POST", "/context/predict", self.predict),
+            ("POST", "/signals", self.accept_signals),
+            ("GET", "/context", self.get_context),
+            ("POST", "/context/assemble", self.assemble_context),
+            ("POST", "/context/predict", self.predict_files),
             ("POST", "/context/review", self.review),
-            ("POST", "/memories", self.remember),
+            ("POST", "/memories", self.add_memories),
             ("GET", "/memories", self.list_memories),
-            ("GET", "/memories/{id}", self.memory),
-            ("PATCH", "/memories/{id}", self.edit),
-            ("DELETE", "/memories/{id}", self.forget),
-            ("GET", "/memories/{id}/history", self.history),
-            ("GET", "/memories/{id}/usage", self.usage),
+            ("GET", "/memories/{id}", self.get_memory),
+            ("PATCH", "/memories/{id}", self.edit_memory),
+            ("DELETE", "/memories/{id}", self.forget_memory),
+            ("GET", "/memories/{id}/history", self.get_memory_history),
+            ("GET", "/memories/{id}/usage", self.get_memory_usage),
             ("POST", "/expand", self.expand),
             ("POST", "/search", self.search),
-            ("POST", "/feedback", self.feedback),
-            ("GET", "/export", self.export),
-            ("POST", "/import", self.take_import),
-            ("GET", "/events", self.events),
-            ("GET", "/metrics", self.metrics),
+            ("POST", "/feedback", self.add_feedback),
+            ("GET", "/export", self.export_lines),
+            ("POST", "/import", self.import_lines),
+            ("GET", "/events", self.stream_events),
+            ("GET", "/metrics", self.get_metrics),
             ("POST", "/mcp", self._mcp.serve),
-            ("GET", "/openapi.json", self.openapi),
+            ("GET", "/openapi.json", self.get_openapi),
             *self._sessions.routes(),
-            *self._known.routes(),
+            *self._knowledge.routes(),
             *self._agents.routes(),
             *self._runs.routes(),
         ]
 
-    async def health(self, _: web.Request) -> web.Response:
-        return json_answer({"status": "ok", "protocol": PROTOCOL, "version": __version__})
+    async def get_health(self, _: web.Request) -> web.Response:
+        return json_response({"status": "ok", "protocol": PROTOCOL, "version": __version__})
 
-    async def status(self, _: web.Request) -> web.Response:
-        return json_answer(await self._engine.status())
+    async def get_status(self, _: web.Request) -> web.Response:
+        return json_response(await self._engine.status())
 
     async def add_project(self, request: web.Request) -> web.Response:
-        return json_answer(await self._engine.add_project(project_of_body(await self._body(request))))
+        return json_response(await self._engine.add_project(parse_project_body(await self._read_body(request))))
 
     async def list_projects(self, request: web.Request) -> web.Response:
-        part = part_of_query(_query(request))
-        return json_answer(part_json(await self._engine.projects(), dict, offset=part.offset, limit=part.limit))
+        part = parse_slice_query(_get_query(request))
+        return json_response(slice_to_json(await self._engine.list_projects(), dict, offset=part.offset, limit=part.limit))
 
     async def remove_project(self, request: web.Request) -> web.Response:
-        return json_answer(await self._engine.remove_project(_identifier(request)))
+        return json_response(await self._engine.remove_project(_get_identifier(request)))
 
-    async def take_signals(self, request: web.Request) -> web.Response:
-        return json_answer(await self._engine.accept_signals(signals_of_body(await self._body(request))), status=202)
+    async def accept_signals(self, request: web.Request) -> web.Response:
+        return json_response(await self._engine.accept_signals(parse_signals_body(await self._read_body(request))), status=202)
 
-    async def context(self, request: web.Request) -> web.Response:
-        question, form = _asked(_query(request))
-        return self._bundles.answer(await self._engine.context(question), form, request.headers)
+    async def get_context(self, request: web.Request) -> web.Response:
+        context_request, form = _parse_cached_query(_get_query(request))
+        return self._bundles.respond(await self._engine.get_context(context_request), form, request.headers)
 
-    async def assemble(self, request: web.Request) -> web.Response:
-        bundle = await self._engine.context(context_of_body(await self._body(request)))
-        return self._bundles.answer(bundle, "json", request.headers)
+    async def assemble_context(self, request: web.Request) -> web.Response:
+        bundle = await self._engine.get_context(parse_context_body(await self._read_body(request)))
+        return self._bundles.respond(bundle, "json", request.headers)
 
-    async def predict(self, request: web.Request) -> web.Response:
-        return json_answer(await self._engine.predict(predict_of_body(await self._body(request))))
+    async def predict_files(self, request: web.Request) -> web.Response:
+        return json_response(await self._engine.predict(parse_predict_body(await self._read_body(request))))
 
     async def review(self, request: web.Request) -> web.Response:
-        return json_answer(await self._engine.review(review_of_body(await self._body(request))))
+        return json_response(await self._engine.review(review_of_body(await self._read_body(request))))
 
-    async def remember(self, request: web.Request) -> web.Response:
-        drafts, rejected = drafts_of_body(await self._body(request), self._engine.refuse_unknown)
-        return json_answer(_naming(await self._engine.file(drafts), rejected), status=201)
+    async def add_memories(self, request: web.Request) -> web.Response:
+        drafts, rejections = parse_drafts_body(await self._read_body(request), self._engine.require_project)
+        return json_response(_add_rejected(await self._engine.store_drafts(drafts), rejections), status=201)
 
     async def list_memories(self, request: web.Request) -> web.Response:
-        asked = memories_of_query(_query(request))
-        return json_answer(await self._engine.memories(asked.filters, asked.limit, asked.cursor))
+        memories_request = parse_memories_query(_get_query(request))
+        return json_response(await self._engine.list_memories(memories_request.filters, memories_request.limit, memories_request.cursor))
 
-    async def memory(self, request: web.Request) -> web.Response:
-        identifier, moment = _identifier(request), as_of_query(_query(request))
-        found = self._engine.memory(identifier) if moment is None else self._engine.knowledge.as_of(identifier, moment)
-        return json_answer(memory_json(await found))
+    async def get_memory(self, request: web.Request) -> web.Response:
+        identifier, moment = _get_identifier(request), parse_as_of_query(_get_query(request))
+        lookup = self._engine.get_memory(identifier) if moment is None else self._engine.knowledge.get_memory_as_of(identifier, moment)
+        return json_response(memory_to_json(await lookup))
 
-    async def edit(self, request: web.Request) -> web.Response:
-        patch = memory_patch(await self._body(request))
-        return json_answer(memory_json(await self._engine.edit(_identifier(request), patch)))
+    async def edit_memory(self, request: web.Request) -> web.Response:
+        patch = parse_patch(await self._read_body(request))
+        return json_response(memory_to_json(await self._engine.edit(_get_identifier(request), patch)))
 
-    async def forget(self, request: web.Request) -> web.Response:
-        await self._engine.forget(_identifier(request))
-        return json_answer({"forgotten": _identifier(request)})
+    async def forget_memory(self, request: web.Request) -> web.Response:
+        await self._engine.forget(_get_identifier(request))
+        return json_response({"forgotten": _get_identifier(request)})
 
-    async def history(self, request: web.Request) -> web.Response:
-        part, versions = part_of_query(_query(request)), await self._engine.memory_history(_identifier(request))
-        return json_answer(part_json(versions, dict, offset=part.offset, limit=part.limit))
+    async def get_memory_history(self, request: web.Request) -> web.Response:
+        part, versions = parse_slice_query(_get_query(request)), await self._engine.get_memory_history(_get_identifier(request))
+        return json_response(slice_to_json(versions, dict, offset=part.offset, limit=part.limit))
 
-    async def usage(self, request: web.Request) -> web.Response:
-        return json_answer(await self._engine.memory_usage(_identifier(request)))
+    async def get_memory_usage(self, request: web.Request) -> web.Response:
+        return json_response(await self._engine.get_memory_usage(_get_identifier(request)))
 
     async def expand(self, request: web.Request) -> web.Response:
-        return json_answer(await self._engine.expand(expand_of_body(await self._body(request))))
+        return json_response(await self._engine.expand(parse_expand_body(await self._read_body(request))))
 
     async def search(self, request: web.Request) -> web.Response:
-        return json_answer(await self._engine.search(search_of_body(await self._body(request))))
+        return json_response(await self._engine.search(parse_search_body(await self._read_body(request))))
 
-    async def feedback(self, request: web.Request) -> web.Response:
-        items, rejected = feedback_of_body(await self._body(request), self._engine.refuse_unknown)
-        return json_answer(_naming(await self._engine.feedback(items), rejected), status=202)
+    async def add_feedback(self, request: web.Request) -> web.Response:
+        items, rejections = parse_feedback_body(await self._read_body(request), self._engine.require_project)
+        return json_response(_add_rejected(await self._engine.record_feedback(items), rejections), status=202)
 
-    async def export(self, request: web.Request) -> web.StreamResponse:
-        return await _json_lines(request, self._engine.export(project_of_query(_query(request))))
+    async def export_lines(self, request: web.Request) -> web.StreamResponse:
+        return await _stream_json_lines(request, self._engine.export(parse_project_query(_get_query(request))))
 
-    async def take_import(self, request: web.Request) -> web.Response:
+    async def import_lines(self, request: web.Request) -> web.Response:
         lines = ImportLines(request, self._limits)
-        colleague, project = import_of_query(_query(request))
+        colleague, project = parse_import_query(_get_query(request))
         if colleague is not None and project is not None:
-            done = await self._engine.import_of(colleague, lines.read(), project)
+            result = await self._engine.import_from_colleague(colleague, lines.read_lines(), project)
         else:
-            done = await self._engine.import_lines(lines.read())
-        return json_answer(lines.told(done))
+            result = await self._engine.import_lines(lines.read_lines())
+        return json_response(lines.summarize(result))
 
-    async def events(self, request: web.Request) -> web.StreamResponse:
+    async def stream_events(self, request: web.Request) -> web.StreamResponse:
         return await self.listeners.serve(request, self._engine.subscribe())
 
-    async def metrics(self, _: web.Request) -> web.Response:
-        text = await self._engine.metrics() + self.counts.text(self.connections, self.listeners)
-        return answer(text.encode(), type_="text/plain; version=0.0.4; charset=utf-8")
+    async def get_metrics(self, _: web.Request) -> web.Response:
+        text = await self._engine.metrics() + self.counts.render(self.connections, self.listeners)
+        return build_response(text.encode(), type_="text/plain; version=0.0.4; charset=utf-8")
 
-    async def openapi(self, _: web.Request) -> web.Response:
-        return answer(self._document)
+    async def get_openapi(self, _: web.Request) -> web.Response:
+        return build_response(self._document)
 
-    async def _body(self, request: web.Request) -> Any:
-        return await json_body(request, self._limits)
+    async def _read_body(self, request: web.Request) -> Any:
+        return await read_json_body(request, self._limits)
 
 
-async def _json_lines(request: web.Request, lines: AsyncIterator[dict[str, Any]]) -> web.StreamResponse:
+async def _stream_json_lines(request: web.Request, lines: AsyncIterator[dict[str, Any]]) -> web.StreamResponse:
     """Stream one line of JSON per item.
 
     Waits for the first item, so that an early error still gets its status. A later failure cuts the response off,
@@ -290,43 +290,43 @@ async def _json_lines(request: web.Request, lines: AsyncIterator[dict[str, Any]]
     the client notices because the last chunk is missing.
     """
     first = await anext(lines, None)
-    response = await begun(request, "application/x-ndjson; charset=utf-8")
+    response = await start_response(request, "application/x-ndjson; charset=utf-8")
     try:
         if first is not None:
-            await response.write(encoded(first) + b"\n")
+            await response.write(encode_json(first) + b"\n")
         async for line in lines:
-            await response.write(encoded(line) + b"\n")
+            await response.write(encode_json(line) + b"\n")
     except ConnectionError:  # the client disconnected
         return response
     except Exception:
-        logger.exception("%s was cut off", _route(request))
+        logger.exception("%s was cut off", _get_route(request))
         request.protocol.force_close()
         return response
     await response.write_eof()
     return response
 
 
-def _naming(done: dict[str, Any], rejected: list[dict[str, Any]]) -> dict[str, Any]:
+def _add_rejected(result: dict[str, Any], rejections: list[dict[str, Any]]) -> dict[str, Any]:
     """Add the rejected entries of a batch to its result.
 
     They come from parsing and from the engine, sorted by index.
     """
-    named = sorted([*rejected, *done.get("rejected", ())], key=lambda one: int(one["index"]))
-    return done | ({"rejected": named} if named else {})
+    all_rejected = sorted([*rejections, *result.get("rejected", ())], key=lambda one: int(one["index"]))
+    return result | ({"rejected": all_rejected} if all_rejected else {})
 
 
-def _query(request: web.Request) -> str:
+def _get_query(request: web.Request) -> str:
     return request.raw_path.partition("?")[2]
 
 
-def _identifier(request: web.Request) -> str:
+def _get_identifier(request: web.Request) -> str:
     identifier = request.match_info["id"]
-    refuse_unstorable(identifier, "id")
+    reject_unstorable(identifier, "id")
     if len(identifier) > 200:
         raise NotFound("no id is that long", field="id")
     return identifier
 
 
-def _route(request: web.Request) -> str:
+def _get_route(request: web.Request) -> str:
     resource = request.match_info.route.resource
     return "other" if resource is None else resource.canonical

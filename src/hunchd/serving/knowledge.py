@@ -8,25 +8,25 @@ from typing import Any
 from aiohttp import web
 
 from hunchd.domain.errors import NotFound
-from hunchd.protocol.decoding import refuse_unstorable
-from hunchd.protocol.documents import document_json, document_of_body, documents_of_query, known_path
-from hunchd.protocol.memories import memory_json
+from hunchd.protocol.decoding import reject_unstorable
+from hunchd.protocol.documents import document_to_json, parse_document_body, parse_documents_query, normalize_lookup_path
+from hunchd.protocol.memories import memory_to_json
 from hunchd.protocol.requests import (
-    as_of_query,
-    conflicts_of_query,
-    fact_of_query,
-    near_of_query,
-    oppose_of_body,
-    resolution_of_body,
-    share_of_body,
+    parse_as_of_query,
+    parse_contradictions_query,
+    parse_fact_query,
+    parse_similar_query,
+    parse_contradiction_body,
+    parse_resolution_body,
+    parse_share_body,
 )
-from hunchd.serving.answering import json_answer
-from hunchd.serving.asking import AskedContradictions, AskedKnowledge
+from hunchd.serving.answering import json_response
+from hunchd.serving.asking import ContradictionPort, KnowledgePort
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
-class KnowledgeDoors:
+class KnowledgeHandlers:
     """Handlers, one method per route.
 
     `body` reads the JSON of a request within the limits.
@@ -34,8 +34,8 @@ class KnowledgeDoors:
 
     def __init__(
         self,
-        knowledge: AskedKnowledge,
-        contradictions: AskedContradictions,
+        knowledge: KnowledgePort,
+        contradictions: ContradictionPort,
         body: Callable[[web.Request], Awaitable[Any]],
     ) -> None:
         self._knowledge = knowledge
@@ -44,76 +44,76 @@ class KnowledgeDoors:
 
     def routes(self) -> list[tuple[str, str, Handler]]:
         return [
-            ("GET", "/facts", self.fact),
-            ("POST", "/memories/{id}/undo", self.undo),
-            ("GET", "/memories/{id}/near", self.near),
+            ("GET", "/facts", self.get_fact),
+            ("POST", "/memories/{id}/undo", self.undo_change),
+            ("GET", "/memories/{id}/near", self.list_similar),
             ("GET", "/documents", self.list_documents),
             ("PUT", "/documents/{path:.+}", self.put_document),
-            ("GET", "/documents/{path:.+}", self.document),
+            ("GET", "/documents/{path:.+}", self.get_document),
             ("DELETE", "/documents/{path:.+}", self.forget_document),
-            ("GET", "/contradictions", self.contradictions),
-            ("POST", "/contradictions", self.oppose),
-            ("POST", "/contradictions/{id}/resolve", self.resolve),
-            ("POST", "/contradictions/{id}/undo", self.unresolve),
-            ("POST", "/share", self.share),
+            ("GET", "/contradictions", self.list_contradictions),
+            ("POST", "/contradictions", self.report_contradiction),
+            ("POST", "/contradictions/{id}/resolve", self.resolve_contradiction),
+            ("POST", "/contradictions/{id}/undo", self.reopen_contradiction),
+            ("POST", "/share", self.render_shared_files),
         ]
 
-    async def fact(self, request: web.Request) -> web.Response:
-        return json_answer(await self._knowledge.fact(fact_of_query(_query(request))))
+    async def get_fact(self, request: web.Request) -> web.Response:
+        return json_response(await self._knowledge.get_fact(parse_fact_query(_get_query(request))))
 
-    async def undo(self, request: web.Request) -> web.Response:
-        return json_answer(memory_json(await self._knowledge.undo(_identifier(request))))
+    async def undo_change(self, request: web.Request) -> web.Response:
+        return json_response(memory_to_json(await self._knowledge.undo(_get_identifier(request))))
 
     async def list_documents(self, request: web.Request) -> web.Response:
-        return json_answer(await self._knowledge.documents.list(documents_of_query(_query(request))))
+        return json_response(await self._knowledge.documents.list(parse_documents_query(_get_query(request))))
 
     async def put_document(self, request: web.Request) -> web.Response:
-        draft = document_of_body(_path(request), await self._body(request))
-        return json_answer(document_json(await self._knowledge.documents.put(draft)))
+        draft = parse_document_body(_get_path(request), await self._body(request))
+        return json_response(document_to_json(await self._knowledge.documents.put(draft)))
 
-    async def document(self, request: web.Request) -> web.Response:
-        moment = as_of_query(_query(request))
-        return json_answer(document_json(await self._knowledge.documents.get(known_path(_path(request)), moment)))
+    async def get_document(self, request: web.Request) -> web.Response:
+        moment = parse_as_of_query(_get_query(request))
+        return json_response(document_to_json(await self._knowledge.documents.get(normalize_lookup_path(_get_path(request)), moment)))
 
     async def forget_document(self, request: web.Request) -> web.Response:
-        path = known_path(_path(request))
+        path = normalize_lookup_path(_get_path(request))
         await self._knowledge.documents.forget(path)
-        return json_answer({"forgotten": path})
+        return json_response({"forgotten": path})
 
-    async def contradictions(self, request: web.Request) -> web.Response:
-        return json_answer(await self._contradictions.list(conflicts_of_query(_query(request))))
+    async def list_contradictions(self, request: web.Request) -> web.Response:
+        return json_response(await self._contradictions.list(parse_contradictions_query(_get_query(request))))
 
-    async def near(self, request: web.Request) -> web.Response:
-        return json_answer(await self._contradictions.near(_identifier(request), near_of_query(_query(request))))
+    async def list_similar(self, request: web.Request) -> web.Response:
+        return json_response(await self._contradictions.find_similar(_get_identifier(request), parse_similar_query(_get_query(request))))
 
-    async def oppose(self, request: web.Request) -> web.Response:
-        told, is_new = await self._contradictions.open(oppose_of_body(await self._body(request)))
-        return json_answer(told, status=201 if is_new else 200)
+    async def report_contradiction(self, request: web.Request) -> web.Response:
+        contradiction, is_new = await self._contradictions.open(parse_contradiction_body(await self._body(request)))
+        return json_response(contradiction, status=201 if is_new else 200)
 
-    async def resolve(self, request: web.Request) -> web.Response:
-        asked = resolution_of_body(await self._body(request))
-        return json_answer(await self._contradictions.resolve(_identifier(request), asked))
+    async def resolve_contradiction(self, request: web.Request) -> web.Response:
+        resolution = parse_resolution_body(await self._body(request))
+        return json_response(await self._contradictions.resolve(_get_identifier(request), resolution))
 
-    async def unresolve(self, request: web.Request) -> web.Response:
-        return json_answer(await self._contradictions.unresolve(_identifier(request)))
+    async def reopen_contradiction(self, request: web.Request) -> web.Response:
+        return json_response(await self._contradictions.unresolve(_get_identifier(request)))
 
-    async def share(self, request: web.Request) -> web.Response:
-        return json_answer(await self._knowledge.share(share_of_body(await self._body(request))))
+    async def render_shared_files(self, request: web.Request) -> web.Response:
+        return json_response(await self._knowledge.build_shared_files(parse_share_body(await self._body(request))))
 
 
-def _query(request: web.Request) -> str:
+def _get_query(request: web.Request) -> str:
     return request.raw_path.partition("?")[2]
 
 
-def _path(request: web.Request) -> str:
+def _get_path(request: web.Request) -> str:
     path = request.match_info["path"]
-    refuse_unstorable(path, "path")
+    reject_unstorable(path, "path")
     return path
 
 
-def _identifier(request: web.Request) -> str:
+def _get_identifier(request: web.Request) -> str:
     identifier = request.match_info["id"]
-    refuse_unstorable(identifier, "id")
+    reject_unstorable(identifier, "id")
     if len(identifier) > 200:
         raise NotFound("no id is that long")
     return identifier

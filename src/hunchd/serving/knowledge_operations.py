@@ -8,7 +8,7 @@ from hunchd.protocol.documents import ROOTS, DocumentsRequest, NewDocument
 from hunchd.protocol.requests import (
     RESOLUTIONS,
     AsOfQuery,
-    ConflictsRequest,
+    ContradictionsRequest,
     FactRequest,
     NearQuery,
 )
@@ -16,90 +16,90 @@ from hunchd.protocol.struct_schemas import Schema, component_schemas, query_para
 from hunchd.serving.schemas import (
     COUNT,
     FRACTION,
-    OPEN,
+    ANY_OBJECT,
     TEXTS,
     TIME,
-    list_of,
-    one_of,
-    page_of,
-    record,
-    ref,
-    text,
+    list_schema,
+    enum_schema,
+    page_schema,
+    object_schema,
+    schema_reference,
+    text_schema,
 )
 
 _JSON: Final = "application/json"
 
 KNOWLEDGE_SCHEMAS: Final[dict[str, Schema]] = component_schemas({"NewDocument": NewDocument}) | {
-    "Document": record(
+    "Document": object_schema(
         {
-            "path": text(f"below one of: {', '.join('/' + root for root in ROOTS)}"),
-            "id": text("for /memories/{id}/history and /memories/{id}/undo"),
-            "title": text(),
-            "content": text("not in lists"),
+            "path": text_schema(f"below one of: {', '.join('/' + root for root in ROOTS)}"),
+            "id": text_schema("for /memories/{id}/history and /memories/{id}/undo"),
+            "title": text_schema(),
+            "content": text_schema("not in lists"),
             "tags": TEXTS,
-            "metadata": OPEN,
+            "metadata": ANY_OBJECT,
             "updated_at": TIME,
             "valid_from": TIME,
             "size": COUNT,
-            "trust": text(),
+            "trust": text_schema(),
         },
         required=("path", "id", "tags", "updated_at", "trust"),
     ),
-    "Fact": record(
+    "Fact": object_schema(
         {
-            "fact": {"oneOf": [ref("Memory"), {"type": "null"}]},
-            "changes": list_of(
-                record(
+            "fact": {"oneOf": [schema_reference("Memory"), {"type": "null"}]},
+            "changes": list_schema(
+                object_schema(
                     {
                         "at": TIME,
                         "from": {"type": ["string", "null"]},
                         "to": {"type": ["string", "null"]},
-                        "source": OPEN,
-                        "id": text(),
+                        "source": ANY_OBJECT,
+                        "id": text_schema(),
                     },
                     required=("at", "from", "to"),
                 ),
                 "the oldest first",
             ),
-            "rejected": list_of(ref("Memory"), "claims that were less certain than the current value"),
+            "rejected": list_schema(schema_reference("Memory"), "claims that were less certain than the current value"),
         },
         required=("fact", "changes", "rejected"),
     ),
-    "Contradiction": record(
+    "Contradiction": object_schema(
         {
-            "id": text(),
-            "status": one_of(("open", "resolved")),
-            "a": ref("Memory"),
-            "b": ref("Memory"),
-            "reason": text(),
+            "id": text_schema(),
+            "status": enum_schema(("open", "resolved")),
+            "a": schema_reference("Memory"),
+            "b": schema_reference("Memory"),
+            "reason": text_schema(),
             "confidence": FRACTION,
             "detected_at": TIME,
             "resolved_at": TIME,
-            "resolution": one_of(RESOLUTIONS),
-            "note": text(),
+            "resolution": enum_schema(RESOLUTIONS),
+            "note": text_schema(),
             "project": {"type": ["string", "null"]},
         },
         required=("id", "status", "a", "b", "reason", "confidence", "detected_at"),
-        meaning="two memories, the second newer, that cannot both be true",
+        description="two memories, the second newer, that cannot both be true",
     ),
-    "NearMemories": record(
-        {"items": list_of(ref("Memory"), "the nearest first"), "degraded": TEXTS}, required=("items", "degraded")
+    "NearMemories": object_schema(
+        {"items": list_schema(schema_reference("Memory"), "the nearest first"), "degraded": TEXTS}, required=("items", "degraded")
     ),
-    "SharedFiles": record(
+    "SharedFiles": object_schema(
         {
-            "files": list_of(
-                record(
+            "files": list_schema(
+                object_schema(
                     {
-                        "id": text("of the memory"),
-                        "path": text("below the root of the repository"),
-                        "title": text(),
-                        "content": text("of the file"),
-                        "trust": one_of(("user", "project", "derived"), "user: in the user's own words"),
+                        "id": text_schema("of the memory"),
+                        "path": text_schema("below the root of the repository"),
+                        "title": text_schema(),
+                        "content": text_schema("of the file"),
+                        "trust": enum_schema(("user", "project", "derived"), "user: in the user's own words"),
                     },
                     required=("id", "path", "title", "content", "trust"),
                 )
             ),
-            "refused": list_of(record({"name": text(), "reason": text()}, required=("name", "reason"))),
+            "refused": list_schema(object_schema({"name": text_schema(), "reason": text_schema()}, required=("name", "reason"))),
         },
         required=("files", "refused"),
     ),
@@ -111,33 +111,33 @@ KNOWLEDGE_OPERATIONS: Final[dict[tuple[str, str], dict[str, Any]]] = {
         "id": "fact",
         "summary": "Look up the value of one key exactly: its value, since when, and earlier values.",
         "query": query_parameters(FactRequest),
-        "answers": ((_JSON, ref("Fact")),),
+        "answers": ((_JSON, schema_reference("Fact")),),
         "errors": (404,),
     },
     ("POST", "/memories/{id}/undo"): {
         "id": "undoMemory",
         "summary": "Undo the last change of a memory or a document, or the resolution of a contradiction.",
-        "answers": ((_JSON, ref("Memory")),),
+        "answers": ((_JSON, schema_reference("Memory")),),
         "errors": (404, 409, 507),
     },
     ("GET", "/documents"): {
         "id": "listDocuments",
         "summary": "List the documents below a prefix, without their texts.",
         "query": query_parameters(DocumentsRequest),
-        "answers": ((_JSON, page_of(ref("Document"))),),
+        "answers": ((_JSON, page_schema(schema_reference("Document"))),),
     },
     ("PUT", "/documents/{path}"): {
         "id": "putDocument",
         "summary": "Store a text under a path; the previous text stays in the history.",
-        "body": ref("NewDocument"),
-        "answers": ((_JSON, ref("Document")),),
+        "body": schema_reference("NewDocument"),
+        "answers": ((_JSON, schema_reference("Document")),),
         "errors": (409, 507),
     },
     ("GET", "/documents/{path}"): {
         "id": "document",
         "summary": "Return a document, current or as of a past time.",
         "query": query_parameters(AsOfQuery),
-        "answers": ((_JSON, ref("Document")),),
+        "answers": ((_JSON, schema_reference("Document")),),
         "errors": (404,),
     },
     ("DELETE", "/documents/{path}"): {
@@ -148,43 +148,43 @@ KNOWLEDGE_OPERATIONS: Final[dict[tuple[str, str], dict[str, Any]]] = {
     ("GET", "/contradictions"): {
         "id": "listContradictions",
         "summary": "List memories that contradict each other.",
-        "query": query_parameters(ConflictsRequest),
-        "answers": ((_JSON, page_of(ref("Contradiction"))),),
+        "query": query_parameters(ContradictionsRequest),
+        "answers": ((_JSON, page_schema(schema_reference("Contradiction"))),),
         "errors": (404,),
     },
     ("POST", "/contradictions"): {
         "id": "openContradiction",
         "summary": "Report that two memories contradict each other. 200 if that is known or was resolved before.",
-        "body": ref("Opposition"),
+        "body": schema_reference("Opposition"),
         "status": 201,
-        "answers": ((_JSON, ref("Contradiction")),),
+        "answers": ((_JSON, schema_reference("Contradiction")),),
         "errors": (404, 409, 507),
     },
     ("GET", "/memories/{id}/near"): {
         "id": "nearMemories",
         "summary": "List statements on the same subject, so that the caller can judge whether all of them hold.",
         "query": query_parameters(NearQuery),
-        "answers": ((_JSON, ref("NearMemories")),),
+        "answers": ((_JSON, schema_reference("NearMemories")),),
         "errors": (404,),
     },
     ("POST", "/contradictions/{id}/resolve"): {
         "id": "resolveContradiction",
         "summary": "Resolve a contradiction in favour of one memory, both, or a merged value.",
-        "body": ref("Resolution"),
-        "answers": ((_JSON, ref("Contradiction")),),
+        "body": schema_reference("Resolution"),
+        "answers": ((_JSON, schema_reference("Contradiction")),),
         "errors": (404, 409, 507),
     },
     ("POST", "/share"): {
         "id": "share",
         "summary": "Render memories as text files for the repository. Writing them is left to the client.",
-        "body": ref("ShareRequest"),
-        "answers": ((_JSON, ref("SharedFiles")),),
+        "body": schema_reference("ShareRequest"),
+        "answers": ((_JSON, schema_reference("SharedFiles")),),
         "errors": (404,),
     },
     ("POST", "/contradictions/{id}/undo"): {
         "id": "unresolveContradiction",
         "summary": "Undo the resolution of a contradiction.",
-        "answers": ((_JSON, ref("Contradiction")),),
+        "answers": ((_JSON, schema_reference("Contradiction")),),
         "errors": (404, 409, 507),
     },
 }

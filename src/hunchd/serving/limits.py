@@ -9,27 +9,27 @@ from typing import Final
 from aiohttp import web
 
 # Fits a path and a query of 4,096 bytes each, percent-encoded, and the rest.
-REQUEST_LINE: Final = 32 * 1024  # bytes
-HEADER: Final = 8 * 1024  # bytes of one header
-HEADERS: Final = 64
+MAX_REQUEST_LINE_BYTES: Final = 32 * 1024  # bytes
+MAX_HEADER_BYTES: Final = 8 * 1024  # bytes of one header
+MAX_HEADERS: Final = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class ServerLimits:
     """Limits of the HTTP server."""
 
-    body: int = 8 * 1024 * 1024  # bytes; a thousand long memories
-    line: int = 4 * 1024 * 1024  # bytes of one imported line: the largest stored memory, escaped
+    body_bytes: int = 8 * 1024 * 1024  # bytes; a thousand long memories
+    line_bytes: int = 4 * 1024 * 1024  # bytes of one imported line: the largest stored memory, escaped
     connections: int = 256  # a quarter of the usual limit of open files
-    wait: float = 20.0  # seconds that a connection may take to send a request's head, or stay idle
-    read: float = 30.0  # seconds that a body, or the next part of an import, may take to arrive
+    idle_seconds: float = 20.0  # seconds that a connection may take to send a request's head, or stay idle
+    read_seconds: float = 30.0  # seconds that a body, or the next part of an import, may take to arrive
     listeners: int = 32  # clients of GET /events
-    write: float = 10.0  # seconds that a listener may take to read what was sent
-    heartbeat: float = 15.0  # seconds between heartbeats on GET /events
-    stop: float = 0.5  # seconds that responses in progress get when the daemon stops
+    write_seconds: float = 10.0  # seconds that a listener may take to read what was sent
+    heartbeat_seconds: float = 15.0  # seconds between heartbeats on GET /events
+    shutdown_seconds: float = 0.5  # seconds that responses in progress get when the daemon stops
 
 
-class Connections:
+class ConnectionPool:
     """Open connections, bounded in number.
 
     When there are too many, the one that has waited longest is closed. A client that opens hundreds and sends
@@ -37,39 +37,39 @@ class Connections:
     one byte at a time, so loses its own first: a connection whose request is being answered is never closed.
     """
 
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._waiting: dict[web.RequestHandler, None] = {}  # longest waiting first
-        self._busy: set[web.RequestHandler] = set()
-        self.closed = 0  # connections closed by the limit
+    def __init__(self, max_connections: int) -> None:
+        self._max_connections = max_connections
+        self._idle_connections: dict[web.RequestHandler, None] = {}  # longest waiting first
+        self._busy_connections: set[web.RequestHandler] = set()
+        self.closed_count = 0  # connections closed by the limit
 
-    def admitted(self, connection: web.RequestHandler) -> web.RequestHandler:
+    def admit(self, connection: web.RequestHandler) -> web.RequestHandler:
         """Register a new connection, before its first byte."""
-        if len(self._waiting) + len(self._busy) >= self._most:
+        if len(self._idle_connections) + len(self._busy_connections) >= self._max_connections:
             self._forget_closed()
-        while self._waiting and len(self._waiting) + len(self._busy) >= self._most:
-            self.closed += 1
-            oldest = next(iter(self._waiting))
-            del self._waiting[oldest]
+        while self._idle_connections and len(self._idle_connections) + len(self._busy_connections) >= self._max_connections:
+            self.closed_count += 1
+            oldest = next(iter(self._idle_connections))
+            del self._idle_connections[oldest]
             oldest.force_close()
         # Its transport is set a moment later: until then it would look closed.
-        asyncio.get_running_loop().call_soon(self._waiting.setdefault, connection, None)
+        asyncio.get_running_loop().call_soon(self._idle_connections.setdefault, connection, None)
         return connection
 
-    def begins(self, connection: web.RequestHandler) -> None:
+    def mark_busy(self, connection: web.RequestHandler) -> None:
         """Mark the connection as busy: the head of a request has arrived."""
-        self._waiting.pop(connection, None)
-        self._busy.add(connection)
+        self._idle_connections.pop(connection, None)
+        self._busy_connections.add(connection)
 
-    def ends(self, connection: web.RequestHandler) -> None:
+    def mark_idle(self, connection: web.RequestHandler) -> None:
         """Mark the connection as waiting: its request is answered."""
-        self._busy.discard(connection)
+        self._busy_connections.discard(connection)
         if connection.transport is not None:
-            self._waiting[connection] = None
+            self._idle_connections[connection] = None
 
     def __len__(self) -> int:
         self._forget_closed()
-        return len(self._waiting) + len(self._busy)
+        return len(self._idle_connections) + len(self._busy_connections)
 
     def _forget_closed(self) -> None:
-        self._waiting = {each: None for each in self._waiting if each.transport is not None}
+        self._idle_connections = {each: None for each in self._idle_connections if each.transport is not None}

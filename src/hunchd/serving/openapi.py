@@ -14,16 +14,16 @@ from hunchd.protocol.struct_schemas import Schema, query_parameters
 from hunchd.serving.consolidation_operations import CONSOLIDATION_OPERATIONS, CONSOLIDATION_SCHEMAS
 from hunchd.serving.knowledge_operations import KNOWLEDGE_OPERATIONS, KNOWLEDGE_SCHEMAS
 from hunchd.serving.schemas import (
-    PART,
+    SLICE_PARAMETERS,
     SCHEMAS,
-    page_of,
-    ref,
-    text,
+    page_schema,
+    schema_reference,
+    text_schema,
 )
 from hunchd.serving.session_operations import SESSION_OPERATIONS, SESSION_SCHEMAS
 
 _JSON: Final = "application/json"
-_LINES: Final = "application/x-ndjson"
+_JSON_LINES: Final = "application/x-ndjson"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,30 +37,30 @@ class Operation:
     needs_body: bool = True  # False: it may be omitted
     takes: tuple[str, ...] = (_JSON,)
     status: int = 200
-    answers: tuple[tuple[str, Schema], ...] = ((_JSON, ref("Answer")),)
+    answers: tuple[tuple[str, Schema], ...] = ((_JSON, schema_reference("Answer")),)
     errors: tuple[int, ...] = ()
     open: bool = False  # without the token
 
 
-def _json(name: str) -> tuple[tuple[str, Schema], ...]:
-    return ((_JSON, ref(name)),)
+def _json_answer(name: str) -> tuple[tuple[str, Schema], ...]:
+    return ((_JSON, schema_reference(name)),)
 
 
 OPERATIONS: Final[dict[tuple[str, str], Operation]] = {
     ("GET", "/health"): Operation(
-        id="health", summary="Check that the daemon is running.", answers=_json("Health"), open=True
+        id="health", summary="Check that the daemon is running.", answers=_json_answer("Health"), open=True
     ),
     ("GET", "/status"): Operation(
-        id="status", summary="Return projects, queues, sizes, and what is degraded.", answers=_json("Status")
+        id="status", summary="Return projects, queues, sizes, and what is degraded.", answers=_json_answer("Status")
     ),
     ("POST", "/projects"): Operation(
-        id="addProject", summary="Register a project; idempotent.", body=ref("NewProject"), answers=_json("Project")
+        id="addProject", summary="Register a project; idempotent.", body=schema_reference("NewProject"), answers=_json_answer("Project")
     ),
     ("GET", "/projects"): Operation(
         id="listProjects",
         summary="List the registered projects.",
-        query=PART,
-        answers=((_JSON, page_of(ref("Project"))),),
+        query=SLICE_PARAMETERS,
+        answers=((_JSON, page_schema(schema_reference("Project"))),),
     ),
     ("DELETE", "/projects/{id}"): Operation(
         id="removeProject", summary="Erase everything stored about a project, from disk too.", errors=(404,)
@@ -68,96 +68,96 @@ OPERATIONS: Final[dict[tuple[str, str], Operation]] = {
     ("POST", "/signals"): Operation(
         id="sendSignals",
         summary="Report events. Durable once answered; invalid ones are listed, the others are stored.",
-        body=ref("Signals"),
+        body=schema_reference("Signals"),
         status=202,
-        answers=_json("Accepted"),
+        answers=_json_answer("Accepted"),
         errors=(429, 507),
     ),
     ("GET", "/context"): Operation(
         id="context",
         summary="Return what a developer at this file needs next. Returns 304 if the ETag is current.",
         query=query_parameters(ContextQuery),
-        answers=((_JSON, ref("Bundle")), ("text/markdown", text())),
+        answers=((_JSON, schema_reference("Bundle")), ("text/markdown", text_schema())),
         errors=(304, 404),
     ),
     ("POST", "/context/assemble"): Operation(
         id="assemble",
         summary="Return the context for everything that a client has open.",
-        body=ref("AssembleRequest"),
-        answers=_json("Bundle"),
+        body=schema_reference("AssembleRequest"),
+        answers=_json_answer("Bundle"),
         errors=(404,),
     ),
     ("POST", "/context/predict"): Operation(
         id="predict",
         summary="Predict files and memories that will be needed, with reasons.",
-        body=ref("PredictRequest"),
-        answers=_json("Prediction"),
+        body=schema_reference("PredictRequest"),
+        answers=_json_answer("Prediction"),
         errors=(404,),
     ),
     ("POST", "/context/review"): Operation(
         id="review",
         summary="What the uncommitted change, or base..HEAD, still lacks; nothing where it looks complete.",
-        body=ref("ReviewRequest"),
-        answers=_json("Review"),
+        body=schema_reference("ReviewRequest"),
+        answers=_json_answer("Review"),
         errors=(404,),
     ),
     ("POST", "/memories"): Operation(
         id="remember",
         summary="Store one or several memories; durable once answered. Rejected ones are listed, the others stored.",
-        body={"oneOf": [ref("MemoryDraft"), ref("MemoryDrafts")]},
+        body={"oneOf": [schema_reference("MemoryDraft"), schema_reference("MemoryDrafts")]},
         status=201,
-        answers=_json("Ids"),
+        answers=_json_answer("Ids"),
         errors=(404, 409, 429, 507),
     ),
     ("GET", "/memories"): Operation(
         id="listMemories",
         summary="List memories by their properties.",
         query=query_parameters(MemoriesQuery),
-        answers=((_JSON, page_of(ref("Memory"))),),
+        answers=((_JSON, page_schema(schema_reference("Memory"))),),
         errors=(404,),
     ),
     ("GET", "/memories/{id}"): Operation(
         id="memory",
         summary="Return one memory, current or as of a past time.",
         query=query_parameters(AsOfQuery),
-        answers=_json("Memory"),
+        answers=_json_answer("Memory"),
         errors=(404,),
     ),
     ("PATCH", "/memories/{id}"): Operation(
         id="editMemory",
         summary="Change some fields.",
-        body=ref("MemoryPatch"),
-        answers=_json("Memory"),
+        body=schema_reference("MemoryPatch"),
+        answers=_json_answer("Memory"),
         errors=(404, 409, 507),
     ),
     ("DELETE", "/memories/{id}"): Operation(id="forget", summary="Erase a memory.", errors=(404, 507)),
     ("GET", "/memories/{id}/history"): Operation(
         id="memoryHistory",
         summary="List its current and earlier versions, newest first.",
-        query=PART,
-        answers=((_JSON, page_of(ref("Memory"))),),
+        query=SLICE_PARAMETERS,
+        answers=((_JSON, page_schema(schema_reference("Memory"))),),
         errors=(404,),
     ),
     ("GET", "/memories/{id}/usage"): Operation(
         id="memoryUsage",
         summary="Return how often it was shown, used and rated, and its changes by consolidation.",
-        answers=_json("MemoryUsage"),
+        answers=_json_answer("MemoryUsage"),
         errors=(404,),
     ),
     ("POST", "/expand"): Operation(
-        id="expand", summary="Return the full text behind a pointer.", body=ref("ExpandRequest"), errors=(404,)
+        id="expand", summary="Return the full text behind a pointer.", body=schema_reference("ExpandRequest"), errors=(404,)
     ),
     ("POST", "/search"): Operation(
         id="search",
         summary="Search code and memories.",
-        body=ref("SearchRequest"),
-        answers=_json("SearchResults"),
+        body=schema_reference("SearchRequest"),
+        answers=_json_answer("SearchResults"),
         errors=(404,),
     ),
     ("POST", "/feedback"): Operation(
         id="feedback",
         summary="Report what helped and what did not.",
-        body=ref("Feedback"),
+        body=schema_reference("Feedback"),
         status=202,
         errors=(404, 507),
     ),
@@ -165,7 +165,7 @@ OPERATIONS: Final[dict[tuple[str, str], Operation]] = {
         id="export",
         summary="Export everything stored, one line each; the last line has the count.",
         query=query_parameters(ExportQuery),
-        answers=((_LINES, ref("ExportLine")),),
+        answers=((_JSON_LINES, schema_reference("ExportLine")),),
         errors=(404,),
     ),
     ("POST", "/import"): Operation(
@@ -173,19 +173,19 @@ OPERATIONS: Final[dict[tuple[str, str], Operation]] = {
         summary="Import exported lines; a known line changes nothing. With `colleague` and `project`: as "
         "their statements, beside what is stored about that project; conflicts are reported as contradictions.",
         query=query_parameters(ImportQuery),
-        body=ref("ExportLine"),
-        takes=(_LINES, "application/jsonl", _JSON),
-        answers=_json("Imported"),
+        body=schema_reference("ExportLine"),
+        takes=(_JSON_LINES, "application/jsonl", _JSON),
+        answers=_json_answer("Imported"),
         errors=(404, 429, 507),
     ),
     ("GET", "/events"): Operation(
         id="events",
         summary="Stream events as server-sent events; a slow reader is disconnected.",
-        answers=(("text/event-stream", text()),),
+        answers=(("text/event-stream", text_schema()),),
         errors=(429,),
     ),
     ("GET", "/metrics"): Operation(
-        id="metrics", summary="Return counters for Prometheus.", answers=(("text/plain", text()),)
+        id="metrics", summary="Return counters for Prometheus.", answers=(("text/plain", text_schema()),)
     ),
     ("POST", "/mcp"): Operation(
         id="mcp",
@@ -197,7 +197,7 @@ OPERATIONS: Final[dict[tuple[str, str], Operation]] = {
         id="agentEvent",
         summary="Process an agent's hook payload; the response is what the hook prints.",
         body={"type": "object", "description": "in the format of that agent"},
-        answers=(("text/plain", text()),),
+        answers=(("text/plain", text_schema()),),
         errors=(404,),
     ),
     ("GET", "/openapi.json"): Operation(
@@ -205,11 +205,11 @@ OPERATIONS: Final[dict[tuple[str, str], Operation]] = {
     ),
 }
 
-_ELSEWHERE: Final = SESSION_OPERATIONS | KNOWLEDGE_OPERATIONS | CONSOLIDATION_OPERATIONS
-OPERATIONS.update({door: Operation(**told) for door, told in _ELSEWHERE.items()})
+_OTHER_OPERATIONS: Final = SESSION_OPERATIONS | KNOWLEDGE_OPERATIONS | CONSOLIDATION_OPERATIONS
+OPERATIONS.update({door: Operation(**told) for door, told in _OTHER_OPERATIONS.items()})
 ALL_SCHEMAS: Final[dict[str, Schema]] = SCHEMAS | SESSION_SCHEMAS | KNOWLEDGE_SCHEMAS | CONSOLIDATION_SCHEMAS
 
-_MEANINGS: Final = {
+_STATUS_DESCRIPTIONS: Final = {
     304: "not modified: the ETag is current",
     400: "the request cannot be read: not JSON, a bad query string",
     401: "the token is missing or wrong",
@@ -226,11 +226,11 @@ _MEANINGS: Final = {
 }
 
 
-def document() -> dict[str, Any]:
+def build_document() -> dict[str, Any]:
     """Build the whole document."""
     paths: dict[str, dict[str, Any]] = {}
     for (method, path), operation in OPERATIONS.items():
-        paths.setdefault(path, {})[method.lower()] = _operation(path, operation)
+        paths.setdefault(path, {})[method.lower()] = _build_operation(path, operation)
     return {
         "openapi": "3.1.0",
         "info": {
@@ -248,21 +248,21 @@ def document() -> dict[str, Any]:
         "components": {
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
             "schemas": ALL_SCHEMAS,
-            "responses": {str(status): _error(meaning) for status, meaning in _MEANINGS.items() if status != 304},
+            "responses": {str(status): _error_schema(meaning) for status, meaning in _STATUS_DESCRIPTIONS.items() if status != 304},
         },
     }
 
 
-def _operation(path: str, operation: Operation) -> dict[str, Any]:
+def _build_operation(path: str, operation: Operation) -> dict[str, Any]:
     success = {"description": "done", "content": {type_: {"schema": schema} for type_, schema in operation.answers}}
     described: dict[str, Any] = {
         "operationId": operation.id,
         "summary": operation.summary,
         "responses": {str(operation.status): success}
-        | {str(status): _refused(status) for status in sorted(_may_answer(path, operation))},
+        | {str(status): _response_reference(status) for status in sorted(_error_statuses(path, operation))},
     }
-    parameters = [_parameter(name, schema, "query", required) for name, schema, required in operation.query]
-    parameters += [_parameter(name, text(), "path", required=True) for name in ("id", "path") if f"{{{name}}}" in path]
+    parameters = [_build_parameter(name, schema, "query", required) for name, schema, required in operation.query]
+    parameters += [_build_parameter(name, text_schema(), "path", required=True) for name in ("id", "path") if f"{{{name}}}" in path]
     if parameters:
         described["parameters"] = parameters
     if operation.body is not None:
@@ -273,7 +273,7 @@ def _operation(path: str, operation: Operation) -> dict[str, Any]:
     return described
 
 
-def _may_answer(path: str, operation: Operation) -> set[int]:
+def _error_statuses(path: str, operation: Operation) -> set[int]:
     """Return the error statuses of a route: its own, and those of its kind."""
     errors = {403, *operation.errors}
     if not operation.open:
@@ -285,14 +285,14 @@ def _may_answer(path: str, operation: Operation) -> set[int]:
     return errors
 
 
-def _refused(status: int) -> dict[str, Any]:
-    return {"description": _MEANINGS[304]} if status == 304 else {"$ref": f"#/components/responses/{status}"}
+def _response_reference(status: int) -> dict[str, Any]:
+    return {"description": _STATUS_DESCRIPTIONS[304]} if status == 304 else {"$ref": f"#/components/responses/{status}"}
 
 
-def _error(meaning: str) -> dict[str, Any]:
-    return {"description": meaning, "content": {_JSON: {"schema": ref("Error")}}}
+def _error_schema(description: str) -> dict[str, Any]:
+    return {"description": description, "content": {_JSON: {"schema": schema_reference("Error")}}}
 
 
-def _parameter(name: str, schema: Schema, place: str, required: bool) -> dict[str, Any]:
-    described = {"name": name, "in": place, "required": required, "schema": schema}
+def _build_parameter(name: str, schema: Schema, location: str, required: bool) -> dict[str, Any]:
+    described = {"name": name, "in": location, "required": required, "schema": schema}
     return described | ({"explode": False} if schema.get("type") == "array" else {})  # separated by commas

@@ -15,16 +15,16 @@ from hunchd.protocol.answers import (
     ReviewAnswer,
 )
 from hunchd.protocol.memories import MemoryBody, MemoryDrafts, MemoryPatch, MemoryRecord
-from hunchd.protocol.messages import BODY_OF_KIND, SIGNALS_LIMIT, SignalBody
+from hunchd.protocol.messages import BODY_OF_KIND, MAX_SIGNALS, SignalBody
 from hunchd.protocol.requests import (
     AssembleRequest,
     ExpandRequest,
     Feedback,
     NewProject,
-    OpposeRequest,
-    Part,
+    ContradictionReport,
+    ListSlice,
     PredictRequest,
-    Resolution,
+    ResolutionRequest,
     ReviewRequest,
     SearchBody,
     ShareRequest,
@@ -32,50 +32,50 @@ from hunchd.protocol.requests import (
 from hunchd.protocol.struct_schemas import Schema, component_schemas, query_parameters
 
 
-def text(meaning: str = "", *, most: int | None = None) -> Schema:
-    return _with(meaning, {"type": "string"} | ({} if most is None else {"maxLength": most}))
+def text_schema(description: str = "", *, max_length: int | None = None) -> Schema:
+    return _with_description(description, {"type": "string"} | ({} if max_length is None else {"maxLength": max_length}))
 
 
-def one_of(allowed: tuple[str, ...], meaning: str = "", *, default: str | None = None) -> Schema:
-    return _with(meaning, {"type": "string", "enum": list(allowed)} | ({} if default is None else {"default": default}))
+def enum_schema(allowed: tuple[str, ...], description: str = "", *, default: str | None = None) -> Schema:
+    return _with_description(description, {"type": "string", "enum": list(allowed)} | ({} if default is None else {"default": default}))
 
 
-def integer(low: int, high: int, meaning: str = "", *, default: int | None = None) -> Schema:
+def integer_schema(low: int, high: int, description: str = "", *, default: int | None = None) -> Schema:
     limits: Schema = {"type": "integer", "minimum": low, "maximum": high}
-    return _with(meaning, limits | ({} if default is None else {"default": default}))
+    return _with_description(description, limits | ({} if default is None else {"default": default}))
 
 
-def list_of(entry: Schema, meaning: str = "", *, most: int | None = None) -> Schema:
-    return _with(meaning, {"type": "array", "items": entry} | ({} if most is None else {"maxItems": most}))
+def list_schema(entry: Schema, description: str = "", *, max_items: int | None = None) -> Schema:
+    return _with_description(description, {"type": "array", "items": entry} | ({} if max_items is None else {"maxItems": max_items}))
 
 
-def record(fields: dict[str, Schema], *, required: tuple[str, ...] = (), meaning: str = "") -> Schema:
-    return _with(meaning, {"type": "object", "properties": fields} | ({"required": list(required)} if required else {}))
+def object_schema(fields: dict[str, Schema], *, required: tuple[str, ...] = (), description: str = "") -> Schema:
+    return _with_description(description, {"type": "object", "properties": fields} | ({"required": list(required)} if required else {}))
 
 
-def ref(name: str) -> Schema:
+def schema_reference(name: str) -> Schema:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
-def page_of(entry: Schema) -> Schema:
-    fields = {"items": list_of(entry), "next": {"type": ["string", "null"]}, "total": COUNT}
-    return record(fields, required=("items", "next", "total"))
+def page_schema(entry: Schema) -> Schema:
+    fields = {"items": list_schema(entry), "next": {"type": ["string", "null"]}, "total": COUNT}
+    return object_schema(fields, required=("items", "next", "total"))
 
 
-def _with(meaning: str, schema: Schema) -> Schema:
-    return schema | ({"description": meaning} if meaning else {})
+def _with_description(description: str, schema: Schema) -> Schema:
+    return schema | ({"description": description} if description else {})
 
 
 COUNT: Final[Schema] = {"type": "integer", "minimum": 0}
 FRACTION: Final[Schema] = {"type": "number", "minimum": 0, "maximum": 1}
 NUMBER: Final[Schema] = {"type": "number"}
-OPEN: Final[Schema] = {"type": "object"}
-TIME: Final[Schema] = text("ISO 8601; without a zone it is UTC")
-TEXTS: Final[Schema] = list_of({"type": "string"})
+ANY_OBJECT: Final[Schema] = {"type": "object"}
+TIME: Final[Schema] = text_schema("ISO 8601; without a zone it is UTC")
+TEXTS: Final[Schema] = list_schema({"type": "string"})
 # Parameters for a slice of a complete list.
-PART: Final = query_parameters(Part)
+SLICE_PARAMETERS: Final = query_parameters(ListSlice)
 
-_REJECTED: Final = list_of(ref("Rejection"))
+_REJECTED_ENTRIES: Final = list_schema(schema_reference("Rejection"))
 
 
 def _signal_schema() -> Schema:
@@ -91,22 +91,22 @@ def _signal_schema() -> Schema:
     return common | {"properties": properties}
 
 
-_SIGNAL: Final = _signal_schema()
+_SIGNAL_SCHEMA: Final = _signal_schema()
 
-_PREDICTION: Final = record(
+_PREDICTION_SCHEMA: Final = object_schema(
     {
-        "predicted_files": list_of(record({"path": text(), "score": NUMBER, "confidence": FRACTION, "reasons": TEXTS})),
-        "predicted_memories": list_of(
-            record({"id": text(), "kind": text(), "title": text(), "confidence": FRACTION, "reasons": TEXTS})
+        "predicted_files": list_schema(object_schema({"path": text_schema(), "score": NUMBER, "confidence": FRACTION, "reasons": TEXTS})),
+        "predicted_memories": list_schema(
+            object_schema({"id": text_schema(), "kind": text_schema(), "title": text_schema(), "confidence": FRACTION, "reasons": TEXTS})
         ),
-        "predicted_commands": list_of(
-            record(
+        "predicted_commands": list_schema(
+            object_schema(
                 {
-                    "command": text("varying parts are placeholders: `git commit -m <msg>`"),
-                    "example": text("the command as last used"),
+                    "command": text_schema("varying parts are placeholders: `git commit -m <msg>`"),
+                    "example": text_schema("the command as last used"),
                     "confidence": FRACTION,
                     "reasons": TEXTS,
-                    "workflow": text("id of the workflow it is a step of"),
+                    "workflow": text_schema("id of the workflow it is a step of"),
                 }
             )
         ),
@@ -128,11 +128,11 @@ SCHEMAS: Final[dict[str, Schema]] = component_schemas(
         "MemoryDrafts": MemoryDrafts,
         "MemoryPatch": MemoryPatch,
         "NewProject": NewProject,
-        "Opposition": OpposeRequest,
+        "Opposition": ContradictionReport,
         "PredictRequest": PredictRequest,
         "Project": ProjectAnswer,
         "Rejection": Rejection,
-        "Resolution": Resolution,
+        "Resolution": ResolutionRequest,
         "Review": ReviewAnswer,
         "ReviewRequest": ReviewRequest,
         "SearchRequest": SearchBody,
@@ -141,75 +141,75 @@ SCHEMAS: Final[dict[str, Schema]] = component_schemas(
 ) | {
     "Memory": component_schemas({"Memory": MemoryRecord})["Memory"]
     | {"required": ["id", "kind", "title", "content", "scope", "at", "trust", "usage", "status"]},
-    "Health": record(
-        {"status": text(), "protocol": COUNT, "version": text()}, required=("status", "protocol", "version")
+    "Health": object_schema(
+        {"status": text_schema(), "protocol": COUNT, "version": text_schema()}, required=("status", "protocol", "version")
     ),
-    "Signal": _SIGNAL,
-    "Signals": record({"signals": list_of(ref("Signal"), most=SIGNALS_LIMIT)}, required=("signals",)),
-    "Accepted": record({"accepted": COUNT, "rejected": _REJECTED}, required=("accepted", "rejected")),
-    "Prediction": _PREDICTION,
-    "Ids": record(
+    "Signal": _SIGNAL_SCHEMA,
+    "Signals": object_schema({"signals": list_schema(schema_reference("Signal"), max_items=MAX_SIGNALS)}, required=("signals",)),
+    "Accepted": object_schema({"accepted": COUNT, "rejected": _REJECTED_ENTRIES}, required=("accepted", "rejected")),
+    "Prediction": _PREDICTION_SCHEMA,
+    "Ids": object_schema(
         {
-            "ids": list_of(text(), "in the order of the stored entries"),
-            "understood": list_of(ref("Understood"), "how each was stored, in the same order"),
-            "rejected": _REJECTED,
+            "ids": list_schema(text_schema(), "in the order of the stored entries"),
+            "understood": list_schema(schema_reference("Understood"), "how each was stored, in the same order"),
+            "rejected": _REJECTED_ENTRIES,
         },
         required=("ids",),
     ),
-    "Understood": record(
+    "Understood": object_schema(
         {
-            "id": text(),
-            "verdict": one_of(("new", "same", "confirmed", "replaced", "rejected", "earlier")),
-            "category": text(),
-            "key": text(),
-            "value": text(),
-            "branch": text(),
-            "instead_of": text(),
-            "reason": text(),
-            "replaced": record(
-                {"id": text(), "value": text(), "since": TIME}, meaning="the value that was valid before"
+            "id": text_schema(),
+            "verdict": enum_schema(("new", "same", "confirmed", "replaced", "rejected", "earlier")),
+            "category": text_schema(),
+            "key": text_schema(),
+            "value": text_schema(),
+            "branch": text_schema(),
+            "instead_of": text_schema(),
+            "reason": text_schema(),
+            "replaced": object_schema(
+                {"id": text_schema(), "value": text_schema(), "since": TIME}, description="the value that was valid before"
             ),
-            "rejected_for": record({"id": text(), "value": text(), "since": TIME}, meaning="the more certain value"),
-            "contradiction": text("id of the contradiction that this created"),
-            "redacted": list_of(text(), "the kinds of secrets that were removed"),
+            "rejected_for": object_schema({"id": text_schema(), "value": text_schema(), "since": TIME}, description="the more certain value"),
+            "contradiction": text_schema("id of the contradiction that this created"),
+            "redacted": list_schema(text_schema(), "the kinds of secrets that were removed"),
         },
         required=("id", "verdict"),
     ),
-    "SearchResults": record(
+    "SearchResults": object_schema(
         {
-            "results": list_of(
-                record(
+            "results": list_schema(
+                object_schema(
                     {
-                        "id": text(),
+                        "id": text_schema(),
                         "ref": {"type": ["string", "null"]},
-                        "kind": text(),
-                        "title": text(),
-                        "snippet": text(),
-                        "at": text("when it happened or was said, if it has such a time"),
+                        "kind": text_schema(),
+                        "title": text_schema(),
+                        "snippet": text_schema(),
+                        "at": text_schema("when it happened or was said, if it has such a time"),
                         "score": NUMBER,
                         "reasons": TEXTS,
-                        "source": OPEN,
+                        "source": ANY_OBJECT,
                     }
                 )
             ),
-            "status": text(),
+            "status": text_schema(),
             "took_ms": NUMBER,
         },
         required=("results", "status", "took_ms"),
     ),
-    "ExportLine": record(
-        {"type": one_of(EXPORT_TYPES), "version": {"const": EXPORT_VERSION}, "data": OPEN},
+    "ExportLine": object_schema(
+        {"type": enum_schema(EXPORT_TYPES), "version": {"const": EXPORT_VERSION}, "data": ANY_OBJECT},
         required=("type", "version", "data"),
     ),
-    "Imported": record(
+    "Imported": object_schema(
         {
             "refused": COUNT,
-            "rejected": _REJECTED,
+            "rejected": _REJECTED_ENTRIES,
             "complete": {"type": ["boolean", "null"], "description": "null: the export did not count its lines"},
             "warnings": TEXTS,
         },
         required=("refused", "rejected", "complete", "warnings"),
     ),
-    "Status": OPEN,
-    "Answer": OPEN,
+    "Status": ANY_OBJECT,
+    "Answer": ANY_OBJECT,
 }

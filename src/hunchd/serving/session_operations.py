@@ -17,71 +17,71 @@ from hunchd.protocol.sessions import (
 from hunchd.protocol.struct_schemas import Schema, component_schemas, query_parameters
 from hunchd.serving.schemas import (
     COUNT,
-    OPEN,
+    ANY_OBJECT,
     TEXTS,
     TIME,
-    list_of,
-    one_of,
-    page_of,
-    record,
-    ref,
-    text,
+    list_schema,
+    enum_schema,
+    page_schema,
+    object_schema,
+    schema_reference,
+    text_schema,
 )
 
-_MAYBE_TEXT: Final[Schema] = {"type": ["string", "null"]}
+_OPTIONAL_TEXT: Final[Schema] = {"type": ["string", "null"]}
 
 SESSION_SCHEMAS: Final[dict[str, Schema]] = component_schemas(
     {"CompileRequest": CompileRequest, "Message": MessageBody, "Messages": Messages, "SessionEnd": SessionEnd}
 ) | {
-    "MessagesAccepted": record(
+    "MessagesAccepted": object_schema(
         {
-            "session": text(),
+            "session": text_schema(),
             "accepted": COUNT,
-            "ids": list_of(text(), "in the order sent, including known messages"),
-            "rejected": list_of(OPEN),
+            "ids": list_schema(text_schema(), "in the order sent, including known messages"),
+            "rejected": list_schema(ANY_OBJECT),
         },
         required=("session", "accepted", "ids"),
     ),
-    "LoggedMessage": record(
+    "LoggedMessage": object_schema(
         {
-            "id": text("of the memory that stores it"),
-            "session": text(),
+            "id": text_schema("of the memory that stores it"),
+            "session": text_schema(),
             "number": COUNT,
-            "role": one_of(ROLES),
-            "event_type": one_of(EVENTS),
-            "content": text(),
+            "role": enum_schema(ROLES),
+            "event_type": enum_schema(EVENTS),
+            "content": text_schema(),
             "tokens": COUNT,
             "at": TIME,
-            "ref": text(),
-            "name": text(),
-            "event_data": OPEN,
+            "ref": text_schema(),
+            "name": text_schema(),
+            "event_data": ANY_OBJECT,
         },
         required=("id", "session", "number", "role", "event_type", "content", "tokens", "at"),
     ),
-    "Session": record(
+    "Session": object_schema(
         {
-            "id": text(),
-            "title": text(),
-            "project": _MAYBE_TEXT,
-            "state": one_of(("open", "ended")),
-            "outcome": _MAYBE_TEXT,
+            "id": text_schema(),
+            "title": text_schema(),
+            "project": _OPTIONAL_TEXT,
+            "state": enum_schema(("open", "ended")),
+            "outcome": _OPTIONAL_TEXT,
             "began": TIME,
-            "last": _MAYBE_TEXT,
-            "ended": _MAYBE_TEXT,
+            "last": _OPTIONAL_TEXT,
+            "ended": _OPTIONAL_TEXT,
             "messages": COUNT,
         },
         required=("id", "title", "state", "began", "messages"),
     ),
-    "Prompt": record(
+    "Prompt": object_schema(
         {
-            "messages": list_of(OPEN, "the first holds the system blocks; cache_control marks where caching pays"),
-            "tools": list_of(OPEN),
+            "messages": list_schema(ANY_OBJECT, "the first holds the system blocks; cache_control marks where caching pays"),
+            "tools": list_schema(ANY_OBJECT),
             "token_count": COUNT,
             "sections": {"type": "object", "description": "tokens by section"},
-            "prefix_digest": text("of the static prefix; the same for every session and day"),
-            "pruned": list_of(text(), "sections dropped to fit the budget"),
-            "history": OPEN,
-            "retrieved": list_of(OPEN),
+            "prefix_digest": text_schema("of the static prefix; the same for every session and day"),
+            "pruned": list_schema(text_schema(), "sections dropped to fit the budget"),
+            "history": ANY_OBJECT,
+            "retrieved": list_schema(ANY_OBJECT),
             "degraded": TEXTS,
         },
         required=("messages", "token_count", "sections", "prefix_digest"),
@@ -89,8 +89,8 @@ SESSION_SCHEMAS: Final[dict[str, Schema]] = component_schemas(
 }
 
 
-def _json(name: str) -> tuple[tuple[str, Schema], ...]:
-    return (("application/json", ref(name)),)
+def _json_answer(name: str) -> tuple[tuple[str, Schema], ...]:
+    return (("application/json", schema_reference(name)),)
 
 
 # (method, path) → the fields of an Operation
@@ -99,13 +99,13 @@ SESSION_OPERATIONS: Final[dict[tuple[str, str], dict[str, Any]]] = {
         "id": "listSessions",
         "summary": "List all sessions, newest first.",
         "query": query_parameters(SessionsRequest),
-        "answers": (("application/json", page_of(ref("Session"))),),
+        "answers": (("application/json", page_schema(schema_reference("Session"))),),
         "errors": (404,),
     },
     ("GET", "/sessions/{id}"): {
         "id": "session",
         "summary": "Return the state of a session.",
-        "answers": _json("Session"),
+        "answers": _json_answer("Session"),
         "errors": (404,),
     },
     ("DELETE", "/sessions/{id}"): {
@@ -116,16 +116,16 @@ SESSION_OPERATIONS: Final[dict[tuple[str, str], dict[str, Any]]] = {
     ("POST", "/sessions/{id}/messages"): {
         "id": "addMessages",
         "summary": "Append to a session's log; durable once answered. Rejected messages are listed, the others stored.",
-        "body": ref("Messages"),
+        "body": schema_reference("Messages"),
         "status": 202,
-        "answers": _json("MessagesAccepted"),
+        "answers": _json_answer("MessagesAccepted"),
         "errors": (404, 409, 429, 507),
     },
     ("GET", "/sessions/{id}/messages"): {
         "id": "listMessages",
         "summary": "List the log, oldest first.",
         "query": query_parameters(PageRequest),
-        "answers": (("application/json", page_of(ref("LoggedMessage"))),),
+        "answers": (("application/json", page_schema(schema_reference("LoggedMessage"))),),
         "errors": (404,),
     },
     ("POST", "/sessions/{id}/compact"): {
@@ -136,15 +136,15 @@ SESSION_OPERATIONS: Final[dict[tuple[str, str], dict[str, Any]]] = {
     ("POST", "/sessions/{id}/end"): {
         "id": "endSession",
         "summary": "Close a session and store its episodes and facts. The body may be omitted.",
-        "body": ref("SessionEnd"),
+        "body": schema_reference("SessionEnd"),
         "needs_body": False,
         "errors": (404, 507),
     },
     ("POST", "/context/compile"): {
         "id": "compile",
         "summary": "Compile the prompt for a session's next request: stable sections first, within the budget.",
-        "body": ref("CompileRequest"),
-        "answers": _json("Prompt"),
+        "body": schema_reference("CompileRequest"),
+        "answers": _json_answer("Prompt"),
         "errors": (404,),
     },
 }

@@ -7,77 +7,77 @@ from typing import Any
 
 from aiohttp import web
 
-from hunchd.protocol.decoding import refuse_unstorable
+from hunchd.protocol.decoding import reject_unstorable
 from hunchd.protocol.sessions import (
-    append_of_body,
-    compile_of_body,
-    outcome_of_body,
-    page_of_query,
-    session_id,
-    sessions_of_query,
+    parse_append_body,
+    parse_compile_body,
+    parse_outcome_body,
+    parse_page_query,
+    validate_session_id,
+    parse_sessions_query,
 )
-from hunchd.serving.answering import json_answer
-from hunchd.serving.asking import AskedConversations
+from hunchd.serving.answering import json_response
+from hunchd.serving.asking import SessionPort
 from hunchd.serving.bodies import is_bodiless
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
-class SessionDoors:
+class SessionHandlers:
     """Handlers, one method per route.
 
     `body` reads the JSON of a request within the limits.
     """
 
-    def __init__(self, conversations: AskedConversations, body: Callable[[web.Request], Awaitable[Any]]) -> None:
+    def __init__(self, conversations: SessionPort, body: Callable[[web.Request], Awaitable[Any]]) -> None:
         self._conversations = conversations
         self._body = body
 
     def routes(self) -> list[tuple[str, str, Handler]]:
         return [
-            ("GET", "/sessions", self.known),
-            ("GET", "/sessions/{id}", self.session),
-            ("DELETE", "/sessions/{id}", self.erase),
-            ("POST", "/sessions/{id}/messages", self.append),
-            ("GET", "/sessions/{id}/messages", self.page),
-            ("POST", "/sessions/{id}/compact", self.compact),
-            ("POST", "/sessions/{id}/end", self.end),
-            ("POST", "/context/compile", self.compile),
+            ("GET", "/sessions", self.list_sessions),
+            ("GET", "/sessions/{id}", self.get_session),
+            ("DELETE", "/sessions/{id}", self.erase_session),
+            ("POST", "/sessions/{id}/messages", self.append_messages),
+            ("GET", "/sessions/{id}/messages", self.list_messages),
+            ("POST", "/sessions/{id}/compact", self.compact_session),
+            ("POST", "/sessions/{id}/end", self.end_session),
+            ("POST", "/context/compile", self.compile_context),
         ]
 
-    async def known(self, request: web.Request) -> web.Response:
-        return json_answer(await self._conversations.known(sessions_of_query(_query(request))))
+    async def list_sessions(self, request: web.Request) -> web.Response:
+        return json_response(await self._conversations.list_sessions(parse_sessions_query(_get_query(request))))
 
-    async def session(self, request: web.Request) -> web.Response:
-        return json_answer(await self._conversations.session(_session(request)))
+    async def get_session(self, request: web.Request) -> web.Response:
+        return json_response(await self._conversations.get_session(_get_session_id(request)))
 
-    async def erase(self, request: web.Request) -> web.Response:
-        return json_answer(await self._conversations.erase(_session(request)))
+    async def erase_session(self, request: web.Request) -> web.Response:
+        return json_response(await self._conversations.erase(_get_session_id(request)))
 
-    async def append(self, request: web.Request) -> web.Response:
-        session, asked = _session(request), append_of_body(await self._body(request))
-        return json_answer(await self._conversations.append(session, asked), status=202)
+    async def append_messages(self, request: web.Request) -> web.Response:
+        session, append_request = _get_session_id(request), parse_append_body(await self._body(request))
+        return json_response(await self._conversations.append(session, append_request), status=202)
 
-    async def page(self, request: web.Request) -> web.Response:
-        return json_answer(await self._conversations.page(_session(request), page_of_query(_query(request))))
+    async def list_messages(self, request: web.Request) -> web.Response:
+        return json_response(await self._conversations.list_messages(_get_session_id(request), parse_page_query(_get_query(request))))
 
-    async def compact(self, request: web.Request) -> web.Response:
-        return json_answer(await self._conversations.compact(_session(request)))
+    async def compact_session(self, request: web.Request) -> web.Response:
+        return json_response(await self._conversations.compact(_get_session_id(request)))
 
-    async def end(self, request: web.Request) -> web.Response:
-        session = _session(request)
-        outcome = None if is_bodiless(request) else outcome_of_body(await self._body(request))
-        return json_answer(await self._conversations.end(session, outcome))
+    async def end_session(self, request: web.Request) -> web.Response:
+        session = _get_session_id(request)
+        outcome = None if is_bodiless(request) else parse_outcome_body(await self._body(request))
+        return json_response(await self._conversations.end(session, outcome))
 
-    async def compile(self, request: web.Request) -> web.Response:
-        return json_answer(await self._conversations.compile(compile_of_body(await self._body(request))))
+    async def compile_context(self, request: web.Request) -> web.Response:
+        return json_response(await self._conversations.compile(parse_compile_body(await self._body(request))))
 
 
-def _query(request: web.Request) -> str:
+def _get_query(request: web.Request) -> str:
     return request.raw_path.partition("?")[2]
 
 
-def _session(request: web.Request) -> str:
+def _get_session_id(request: web.Request) -> str:
     identifier = request.match_info["id"]
-    refuse_unstorable(identifier, "id")
-    return session_id(identifier)
+    reject_unstorable(identifier, "id")
+    return validate_session_id(identifier)

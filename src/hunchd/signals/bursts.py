@@ -14,27 +14,27 @@ from pathlib import Path
 
 from hunchd.domain.errors import Overloaded
 from hunchd.domain.signal import FileDeleted, FileOpened, FileSaved, FilesChanged, Signal
-from hunchd.repository.ignore import IgnoreRules, Limits
-from hunchd.repository.layout import Head, Layout, head, operation
-from hunchd.signals.snapshot import Snapshot, stamp_of
-from hunchd.signals.watching import Timer, WatchThread
+from hunchd.repository.ignore import IgnoreRules, WalkLimits
+from hunchd.repository.layout import HeadState, RepositoryLayout, read_head, find_operation
+from hunchd.signals.snapshot import TreeSnapshot, compute_stamp
+from hunchd.signals.watching import Timer, WatcherThread
 
 logger = logging.getLogger(__name__)
 
 # More paths than this are not listed: the receiver scans the tree.
-MAX_NAMED = 20_000
+MAX_LISTED_PATHS = 20_000
 # Maximum delay of an uninterrupted burst; a storm (bulk change) may take longer.
-LONGEST_BURST = 1.0  # seconds
-LONGEST_STORM = 10.0  # seconds
+MAX_BURST_SECONDS = 1.0  # seconds
+MAX_STORM_SECONDS = 10.0  # seconds
 # A storm ends after this time without events: git pauses between writing files and moving HEAD.
-STORM_REST = 0.4  # seconds
+STORM_QUIET_SECONDS = 0.4  # seconds
 # Classification yields after this time, so that the kernel's queue is drained meanwhile.
-SLICE = 0.05  # seconds
+SLICE_SECONDS = 0.05  # seconds
 # A missing file may be between the two steps of an atomic save.
-GONE_FOR_GOOD = 0.2  # seconds
+DELETE_DELAY = 0.2  # seconds
 # More opens than this within SWEEP_WINDOW are grep or a test run, not a person.
-SWEEP = 10  # files
-SWEEP_WINDOW = 0.5  # seconds
+MAX_OPENS = 10  # files
+OPENS_WINDOW = 0.5  # seconds
 # git holds `index.lock` while it writes the tree; an older one was left behind by a crash.
 GIT_LOCK_AGE = 10.0  # seconds
 
@@ -47,10 +47,10 @@ class WatchOptions:
     bulk_files: int = 200  # this many files within a burst are changed by a tool, not a person
     max_watches: int = 40_000  # folders; those beyond are polled
     opens: bool = False  # report opens, too
-    limits: Limits = field(default_factory=Limits)
+    limits: WalkLimits = field(default_factory=WalkLimits)
 
 
-class Bursts:
+class BurstCollector:
     """Collector of changed paths that emits signals when the burst ends.
 
     A path is classified by its state at that time, so that a temporary file, a backup or a rename in between is
@@ -60,12 +60,12 @@ class Bursts:
     def __init__(
         self,
         root: Path,
-        snapshot: Snapshot,
+        snapshot: TreeSnapshot,
         emit: Callable[[Signal], None],
         *,
-        thread: WatchThread,
+        thread: WatcherThread,
         options: WatchOptions,
-        layout: Layout | None,
+        layout: RepositoryLayout | None,
     ) -> None:
         self._root = root
         self._base = os.fspath(root)
@@ -74,97 +74,97 @@ class Bursts:
         self._thread = thread
         self._options = options
         self._layout = layout
-        self._head = self._look_at_head()
-        self._touched: dict[str, float] = {}  # path → monotonic time of its first change
-        self._found: list[str] = []  # changed files found by a scan, already classified
-        self._began = 0.0
-        self._dropped: set[str] = set()  # files of removed folders, known until they are classified
-        self._judging: deque[tuple[str, float]] = deque()
-        self._saved: list[str] = []
-        self._deleted: list[str] = []
-        self._later: dict[str, float] = {}
+        self._head = self._read_head()
+        self._changed_at: dict[str, float] = {}  # path → monotonic time of its first change
+        self._scanned_paths: list[str] = []  # changed files found by a scan, already classified
+        self._burst_started_at = 0.0
+        self._removed_paths: set[str] = set()  # files of removed folders, known until they are classified
+        self._unclassified: deque[tuple[str, float]] = deque()
+        self._saved_paths: list[str] = []
+        self._deleted_paths: list[str] = []
+        self._deferred: dict[str, float] = {}
         self._in_bulk = False
-        self._opened: dict[str, None] = {}
-        self._last = 0.0
+        self._opened_paths: dict[str, None] = {}
+        self._last_event_at = 0.0
         self._timer: Timer | None = None
         self._open_timer: Timer | None = None
         self.rules: IgnoreRules | None = None  # nothing is reported before the rules are set
-        self.held = False  # True while a scan is due or runs: its findings belong to the same burst
+        self.is_held = False  # True while a scan is due or runs: its findings belong to the same burst
 
     @property
-    def waiting(self) -> int:
+    def pending_count(self) -> int:
         """Number of paths that are not reported yet."""
-        return len(self._touched) + len(self._judging) + len(self._found)
+        return len(self._changed_at) + len(self._unclassified) + len(self._scanned_paths)
 
-    def touch(self, path: str) -> None:
+    def record_change(self, path: str) -> None:
         """Record that the file may have changed."""
-        self._last = time.monotonic()
-        if not self._touched and not self._found:
-            self._began = self._last
-        self._touched.setdefault(path, self._last)
+        self._last_event_at = time.monotonic()
+        if not self._changed_at and not self._scanned_paths:
+            self._burst_started_at = self._last_event_at
+        self._changed_at.setdefault(path, self._last_event_at)
         if self._timer is None:
-            self._plan(self._options.burst)
+            self._schedule(self._options.burst)
 
-    def found(self, path: str, stamp: int) -> None:
+    def record_scanned(self, path: str, stamp: int) -> None:
         """Record that a scan saw a change, and the file's new stamp."""
-        self._last = time.monotonic()
-        if not self._touched and not self._found:
-            self._began = self._last
-        self._found.append(path)
-        self._snapshot.put(path, stamp)
+        self._last_event_at = time.monotonic()
+        if not self._changed_at and not self._scanned_paths:
+            self._burst_started_at = self._last_event_at
+        self._scanned_paths.append(path)
+        self._snapshot.set_stamp(path, stamp)
         if self._timer is None:
-            self._plan(self._options.burst)
+            self._schedule(self._options.burst)
 
-    def drop(self, paths: list[str]) -> None:
+    def record_removed(self, paths: list[str]) -> None:
         """Record the files of a removed or ignored folder."""
-        self._dropped.update(paths)
+        self._removed_paths.update(paths)
         for path in paths:
-            self.touch(path)
+            self.record_change(path)
 
-    def open(self, path: str) -> None:
+    def record_opened(self, path: str) -> None:
         """Record that a file was opened."""
-        self._opened[path] = None
+        self._opened_paths[path] = None
         if self._open_timer is None:
-            self._open_timer = self._thread.later(SWEEP_WINDOW, self._tell_opened)
+            self._open_timer = self._thread.call_later(OPENS_WINDOW, self._emit_opened)
 
-    def forget(self, layout: Layout | None) -> None:
+    def reset(self, layout: RepositoryLayout | None) -> None:
         """Discard everything collected: the tree is gone.
 
         `layout` replaces the git layout.
         """
-        self._touched.clear()
-        self._judging.clear()
-        self._found = []
-        self._saved, self._deleted, self._later = [], [], {}
-        self._dropped.clear()
-        self._opened.clear()
+        self._changed_at.clear()
+        self._unclassified.clear()
+        self._scanned_paths = []
+        self._saved_paths, self._deleted_paths, self._deferred = [], [], {}
+        self._removed_paths.clear()
+        self._opened_paths.clear()
         self._layout = layout
-        self._head = self._look_at_head()
+        self._head = self._read_head()
 
-    def _plan(self, seconds: float) -> None:
-        self._timer = self._thread.later(seconds, self._due)
+    def _schedule(self, seconds: float) -> None:
+        self._timer = self._thread.call_later(seconds, self._on_timer)
 
-    def _due(self) -> None:
+    def _on_timer(self) -> None:
         """Report, or wait while the burst continues. Called by the timer."""
         self._timer = None
-        if not (self._touched or self._found) or self.rules is None:
+        if not (self._changed_at or self._scanned_paths) or self.rules is None:
             return
-        if self._judging:
-            self._plan(self._options.burst)
+        if self._unclassified:
+            self._schedule(self._options.burst)
             return
         now = time.monotonic()
-        age, rest = now - self._began, now - self._last
-        storm = len(self._touched) + len(self._found) >= self._options.bulk_files
-        if age < LONGEST_STORM and (self.held or self._git_is_at_work()):
-            self._plan(STORM_REST / 2)
-        elif age < (LONGEST_STORM if storm else LONGEST_BURST) and rest < (
-            STORM_REST if storm else self._options.burst
+        age, quiet_time = now - self._burst_started_at, now - self._last_event_at
+        is_storm = len(self._changed_at) + len(self._scanned_paths) >= self._options.bulk_files
+        if age < MAX_STORM_SECONDS and (self.is_held or self._is_git_active()):
+            self._schedule(STORM_QUIET_SECONDS / 2)
+        elif age < (MAX_STORM_SECONDS if is_storm else MAX_BURST_SECONDS) and quiet_time < (
+            STORM_QUIET_SECONDS if is_storm else self._options.burst
         ):
-            self._plan(max(0.01, (STORM_REST if storm else self._options.burst) - rest))
+            self._schedule(max(0.01, (STORM_QUIET_SECONDS if is_storm else self._options.burst) - quiet_time))
         else:
-            self._tell()
+            self._classify_all()
 
-    def _git_is_at_work(self) -> bool:
+    def _is_git_active(self) -> bool:
         """Return True if git is writing the tree.
 
         Also between two steps of a rebase.
@@ -175,126 +175,126 @@ class Bursts:
         try:
             return time.time() - os.lstat(git_dir / "index.lock").st_mtime < GIT_LOCK_AGE
         except OSError:
-            return operation(self._layout) == "rebase" and self._look_at_head() != self._head
+            return find_operation(self._layout) == "rebase" and self._read_head() != self._head
 
-    def _look_at_head(self) -> Head | None:
-        return head(self._layout) if self._layout is not None else None
+    def _read_head(self) -> HeadState | None:
+        return read_head(self._layout) if self._layout is not None else None
 
-    def _tell(self) -> None:
+    def _classify_all(self) -> None:
         """Classify every touched path in slices.
 
         Other events are handled meanwhile.
         """
-        self._judging = deque(self._touched.items())
-        self._touched = {}
-        self._saved, self._deleted, self._later = self._found, [], {}
-        self._found = []
-        self._judge()
+        self._unclassified = deque(self._changed_at.items())
+        self._changed_at = {}
+        self._saved_paths, self._deleted_paths, self._deferred = self._scanned_paths, [], {}
+        self._scanned_paths = []
+        self._classify_slice()
 
-    def _judge(self) -> None:
+    def _classify_slice(self) -> None:
         now = time.monotonic()
         rules = self.rules
-        while self._judging and rules is not None:
-            self._judge_one(*self._judging.popleft(), rules, now)
-            if time.monotonic() - now > SLICE:
-                self._thread.later(0.0, self._judge)
+        while self._unclassified and rules is not None:
+            self._classify_path(*self._unclassified.popleft(), rules, now)
+            if time.monotonic() - now > SLICE_SECONDS:
+                self._thread.call_later(0.0, self._classify_slice)
                 return
-        for path, seen in self._later.items():
-            self._touched.setdefault(path, seen)
-        if self._touched and self._timer is None:
-            self._began = now
-            self._plan(GONE_FOR_GOOD)
-        before, self._head = self._head, self._look_at_head()
-        deleted = self._deleted
-        gone = set(deleted)
-        saved = [path for path in dict.fromkeys(self._saved) if path not in gone]
-        self._saved = []
-        bulk = self._in_bulk or before != self._head or len(saved) + len(deleted) >= self._options.bulk_files
-        self._in_bulk = bulk and bool(self._later)  # files that may still return belong to the same bulk change
-        self._send(saved, deleted, bulk=bulk)
+        for path, changed_at in self._deferred.items():
+            self._changed_at.setdefault(path, changed_at)
+        if self._changed_at and self._timer is None:
+            self._burst_started_at = now
+            self._schedule(DELETE_DELAY)
+        before, self._head = self._head, self._read_head()
+        deleted_paths = self._deleted_paths
+        deleted_set = set(deleted_paths)
+        saved_paths = [path for path in dict.fromkeys(self._saved_paths) if path not in deleted_set]
+        self._saved_paths = []
+        is_bulk = self._in_bulk or before != self._head or len(saved_paths) + len(deleted_paths) >= self._options.bulk_files
+        self._in_bulk = is_bulk and bool(self._deferred)  # files that may still return belong to the same bulk change
+        self._emit_changes(saved_paths, deleted_paths, is_bulk=is_bulk)
 
-    def _judge_one(self, path: str, seen: float, rules: IgnoreRules, now: float) -> None:
-        stamp = self._stamp(path, rules)
-        known = self._snapshot.stamp(path)
+    def _classify_path(self, path: str, changed_at: float, rules: IgnoreRules, now: float) -> None:
+        stamp = self._read_stamp(path, rules)
+        known_stamp = self._snapshot.get_stamp(path)
         if stamp is not None:
-            self._dropped.discard(path)
-            if stamp != known:
-                self._saved.append(path)
-                self._snapshot.put(path, stamp)
-        elif known is not None or path in self._dropped:
-            if now - seen < GONE_FOR_GOOD:
-                self._later[path] = seen
+            self._removed_paths.discard(path)
+            if stamp != known_stamp:
+                self._saved_paths.append(path)
+                self._snapshot.set_stamp(path, stamp)
+        elif known_stamp is not None or path in self._removed_paths:
+            if now - changed_at < DELETE_DELAY:
+                self._deferred[path] = changed_at
             else:
-                self._deleted.append(path)
-                self._snapshot.forget(path)
-                self._dropped.discard(path)
+                self._deleted_paths.append(path)
+                self._snapshot.remove_file(path)
+                self._removed_paths.discard(path)
 
-    def _stamp(self, path: str, rules: IgnoreRules) -> int | None:
+    def _read_stamp(self, path: str, rules: IgnoreRules) -> int | None:
         """Return the current stamp of a wanted file, or None."""
         try:
-            found = os.lstat(f"{self._base}/{path}")
+            status = os.lstat(f"{self._base}/{path}")
         except (OSError, ValueError):
             return None
-        if not stat.S_ISREG(found.st_mode) or found.st_size > self._options.limits.file_bytes or rules.reason(path):
+        if not stat.S_ISREG(status.st_mode) or status.st_size > self._options.limits.file_bytes or rules.get_reason(path):
             return None
-        return stamp_of(found)
+        return compute_stamp(status)
 
-    def _send(self, saved: list[str], deleted: list[str], *, bulk: bool) -> None:
+    def _emit_changes(self, saved_paths: list[str], deleted_paths: list[str], *, is_bulk: bool) -> None:
         """Emit signals.
 
         If the queue is full, the paths are kept for the next attempt.
         """
-        if not saved and not deleted:
+        if not saved_paths and not deleted_paths:
             return
-        sent = 0
-        signals = [self._bulk(saved, deleted)] if bulk else self._single(saved, deleted)
+        sent_count = 0
+        signals = [self._build_bulk_signal(saved_paths, deleted_paths)] if is_bulk else self._build_file_signals(saved_paths, deleted_paths)
         try:
             for signal in signals:
                 self._emit(signal)
-                sent += 1
+                sent_count += 1
         except Overloaded as overload:
-            left = [*saved, *deleted] if bulk else [*saved, *deleted][sent:]
-            self._take_back(left, frozenset(deleted), overload.retry_after)
+            unsent = [*saved_paths, *deleted_paths] if is_bulk else [*saved_paths, *deleted_paths][sent_count:]
+            self._put_back(unsent, frozenset(deleted_paths), overload.retry_after)
 
-    def _bulk(self, saved: list[str], deleted: list[str]) -> Signal:
-        named = len(saved) + len(deleted) <= MAX_NAMED
+    def _build_bulk_signal(self, saved_paths: list[str], deleted_paths: list[str]) -> Signal:
+        is_listed = len(saved_paths) + len(deleted_paths) <= MAX_LISTED_PATHS
         return FilesChanged(
             project=self._base,
             at=datetime.now(UTC),
             source="watcher",
-            saved=tuple(saved) if named else (),
-            deleted=tuple(deleted) if named else (),
-            complete=named,
+            saved=tuple(saved_paths) if is_listed else (),
+            deleted=tuple(deleted_paths) if is_listed else (),
+            complete=is_listed,
         )
 
-    def _single(self, saved: list[str], deleted: list[str]) -> list[Signal]:
+    def _build_file_signals(self, saved_paths: list[str], deleted_paths: list[str]) -> list[Signal]:
         project, at = self._base, datetime.now(UTC)
         return [
-            *(FileSaved(project=project, at=at, source="watcher", path=path) for path in saved),
-            *(FileDeleted(project=project, at=at, source="watcher", path=path) for path in deleted),
+            *(FileSaved(project=project, at=at, source="watcher", path=path) for path in saved_paths),
+            *(FileDeleted(project=project, at=at, source="watcher", path=path) for path in deleted_paths),
         ]
 
-    def _take_back(self, paths: list[str], deleted: frozenset[str], seconds: float) -> None:
+    def _put_back(self, paths: list[str], deleted_paths: frozenset[str], seconds: float) -> None:
         """Put paths back for the next attempt.
 
         They are merged with what happens until then.
         """
         logger.debug("the signal queue is full; retrying %d changes in %.1f s", len(paths), seconds)
-        now = self._began = time.monotonic()
+        now = self._burst_started_at = time.monotonic()
         for path in paths:
-            if path in deleted:
-                self._dropped.add(path)
+            if path in deleted_paths:
+                self._removed_paths.add(path)
             else:
-                self._snapshot.put(path, 0)  # known, but with an outdated stamp
-            self._touched.setdefault(path, now)
+                self._snapshot.set_stamp(path, 0)  # known, but with an outdated stamp
+            self._changed_at.setdefault(path, now)
         if self._timer is not None:
             self._timer.cancel()
-        self._plan(seconds)
+        self._schedule(seconds)
 
-    def _tell_opened(self) -> None:
-        opened, self._opened, self._open_timer = tuple(self._opened), {}, None
-        if len(opened) > SWEEP or self.rules is None:
+    def _emit_opened(self) -> None:
+        opened_paths, self._opened_paths, self._open_timer = tuple(self._opened_paths), {}, None
+        if len(opened_paths) > MAX_OPENS or self.rules is None:
             return
-        for path in opened:
-            if self._snapshot.stamp(path) is not None:
+        for path in opened_paths:
+            if self._snapshot.get_stamp(path) is not None:
                 self._emit(FileOpened(project=self._base, at=datetime.now(UTC), source="watcher", path=path))

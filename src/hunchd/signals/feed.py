@@ -16,12 +16,12 @@ from hunchd.domain.errors import Overloaded
 from hunchd.domain.signal import FileClosed, FileDeleted, FileOpened, FileSaved, Signal
 
 # A rejected client retries after this time, in which the journal writes thousands of signals.
-RETRY_AFTER = 1.0  # seconds
+RETRY_AFTER_SECONDS = 1.0  # seconds
 
 _Subject = tuple[str, str]
 
 
-class Feed:
+class SignalQueue:
     """Queue of signals, read in batches.
 
     A batch stays in the queue until it is `done`. A signal about a file replaces the last waiting one of the same
@@ -34,11 +34,11 @@ class Feed:
         self._lock = threading.Lock()
         self._queue: OrderedDict[int, tuple[Signal, float]] = OrderedDict()
         self._newest: dict[_Subject, int] = {}  # the last waiting signal about a file
-        self._number = 0
-        self._reading = 0  # numbers up to this one are being read and no longer merge
+        self._last_number = 0
+        self._last_read = 0  # numbers up to this one are being read and no longer merge
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._news = asyncio.Event()
-        self._accepted = self._merged = self._refused = self._most = 0
+        self._new_signal = asyncio.Event()
+        self._accepted_count = self._merged_count = self._rejected_count = self._peak_size = 0
 
     def __len__(self) -> int:
         return len(self._queue)
@@ -53,41 +53,41 @@ class Feed:
     def put_all(self, signals: Sequence[Signal]) -> None:
         """Add all signals, or none if they do not fit. Raises Overloaded."""
         with self._lock:
-            if len(self._queue) + len(signals) > self.capacity and not all(map(self._merges, signals)):
-                self._refused += len(signals)
-                raise Overloaded(f"{len(self._queue):,} signals are waiting", retry_after=RETRY_AFTER)
+            if len(self._queue) + len(signals) > self.capacity and not all(map(self._can_merge, signals)):
+                self._rejected_count += len(signals)
+                raise Overloaded(f"{len(self._queue):,} signals are waiting", retry_after=RETRY_AFTER_SECONDS)
             for signal in signals:
                 self._add(signal)
-            self._most = max(self._most, len(self._queue))
+            self._peak_size = max(self._peak_size, len(self._queue))
             loop = self._loop
         if loop is not None and not loop.is_closed():
-            loop.call_soon_threadsafe(self._news.set)
+            loop.call_soon_threadsafe(self._new_signal.set)
 
-    async def batch(self, most: int = 500) -> list[Signal]:
+    async def read_batch(self, limit: int = 500) -> list[Signal]:
         """Return the oldest signals, at least one.
 
         Call `done` with their number once they are durable.
         """
         self._loop = asyncio.get_running_loop()
         while True:
-            self._news.clear()
+            self._new_signal.clear()
             with self._lock:
-                numbers = [number for number, _ in zip(self._queue, range(most), strict=False)]
+                numbers = [number for number, _ in zip(self._queue, range(limit), strict=False)]
                 if numbers:
-                    self._reading = numbers[-1]
+                    self._last_read = numbers[-1]
                     return [self._queue[number][0] for number in numbers]
-            await self._news.wait()
+            await self._new_signal.wait()
 
-    def done(self, count: int) -> None:
+    def mark_done(self, count: int) -> None:
         """Remove the oldest `count` signals, which are durable elsewhere."""
         with self._lock:
             for _ in range(count):
                 number, (signal, _) = self._queue.popitem(last=False)
-                subject = _subject(signal)
+                subject = _get_subject(signal)
                 if subject is not None and self._newest.get(subject) == number:
                     del self._newest[subject]
 
-    def status(self) -> dict[str, Any]:
+    def get_status(self) -> dict[str, Any]:
         """Return fill level and counters.
 
         `oldest` is the age in seconds of the oldest signal.
@@ -97,36 +97,36 @@ class Feed:
             return {
                 "waiting": len(self._queue),
                 "capacity": self.capacity,
-                "most": self._most,
+                "most": self._peak_size,
                 "oldest": time.monotonic() - oldest[1] if oldest is not None else 0.0,
-                "accepted": self._accepted,
-                "merged": self._merged,
-                "refused": self._refused,
+                "accepted": self._accepted_count,
+                "merged": self._merged_count,
+                "refused": self._rejected_count,
             }
 
-    def _merges(self, signal: Signal) -> bool:
-        subject = _subject(signal)
+    def _can_merge(self, signal: Signal) -> bool:
+        subject = _get_subject(signal)
         number = self._newest.get(subject, 0) if subject is not None else 0
-        if signal.id or number <= self._reading:
+        if signal.id or number <= self._last_read:
             return False
         waiting = self._queue[number][0]
         return type(waiting) is type(signal) and not waiting.id
 
     def _add(self, signal: Signal) -> None:
-        self._accepted += 1
-        subject = _subject(signal)
-        if subject is not None and self._merges(signal):
+        self._accepted_count += 1
+        subject = _get_subject(signal)
+        if subject is not None and self._can_merge(signal):
             number = self._newest[subject]
             self._queue[number] = (signal, self._queue[number][1])
-            self._merged += 1
+            self._merged_count += 1
             return
-        self._number += 1
-        self._queue[self._number] = (signal, time.monotonic())
+        self._last_number += 1
+        self._queue[self._last_number] = (signal, time.monotonic())
         if subject is not None:
-            self._newest[subject] = self._number
+            self._newest[subject] = self._last_number
 
 
-def _subject(signal: Signal) -> _Subject | None:
+def _get_subject(signal: Signal) -> _Subject | None:
     """Return the file that a signal is about.
 
     Returns None for signals that never merge.

@@ -16,28 +16,28 @@ from typing import Any
 
 from hunchd.domain.signal import Signal
 from hunchd.repository.ignore import IGNORE_FILES, IgnoreRules
-from hunchd.repository.layout import find
-from hunchd.repository.names import MARKERS
-from hunchd.signals.bursts import Bursts, WatchOptions
-from hunchd.signals.folders import Unwatchable
-from hunchd.signals.snapshot import Snapshot, stamp_of
-from hunchd.signals.watching import Timer, WatchThread
+from hunchd.repository.layout import find_repository
+from hunchd.repository.names import MARKER_FILES
+from hunchd.signals.bursts import BurstCollector, WatchOptions
+from hunchd.signals.folders import UnwatchableFolder
+from hunchd.signals.snapshot import TreeSnapshot, compute_stamp
+from hunchd.signals.watching import Timer, WatcherThread
 
 __all__ = ["FileWatcher", "WatchOptions"]
 
 # A scan yields after this time, so that the kernel's queue is drained meanwhile.
-SLICE = 0.05  # seconds
+SLICE_SECONDS = 0.05  # seconds
 # After an overflow the tree is scanned once it is quiet. A tree that is never quiet is scanned too, but each time after
 # twice the pause: a scan in the middle of a storm has to be repeated.
-REST = 0.7  # seconds
-FIRST_UNREST, LONGEST_UNREST = 4.0, 60.0  # seconds
+QUIET_SECONDS = 0.7  # seconds
+MIN_RESCAN_WAIT, MAX_RESCAN_WAIT = 4.0, 60.0  # seconds
 # More pending paths than this are not processed one by one: a scan is cheaper.
-MAX_WAITING = 100_000
+MAX_PENDING = 100_000
 # Polling folders that cannot be watched may take this share of one core.
 POLLING_SHARE = 0.004
-SHORTEST_POLL, LONGEST_POLL = 5.0, 1_200.0  # seconds
+MIN_POLL_SECONDS, MAX_POLL_SECONDS = 5.0, 1_200.0  # seconds
 # Interval of looking for a missing root, and of checking that the watched root is still in place.
-MISSING_CHECK, ROOT_CHECK = 1.0, 60.0  # seconds
+MISSING_ROOT_INTERVAL, ROOT_CHECK_INTERVAL = 1.0, 60.0  # seconds
 
 
 class FileWatcher:
@@ -53,162 +53,162 @@ class FileWatcher:
         emit: Callable[[Signal], None],
         *,
         options: WatchOptions | None = None,
-        thread: WatchThread,
+        thread: WatcherThread,
     ) -> None:
         self.root = Path(os.path.realpath(root))
         self._base = os.fspath(self.root)
         self._rules = rules
         self._options = options or WatchOptions()
         self._thread = thread
-        self._snapshot = Snapshot()
-        self._bursts = Bursts(
-            self.root, self._snapshot, emit, thread=self._thread, options=self._options, layout=find(self.root)
+        self._snapshot = TreeSnapshot()
+        self._bursts = BurstCollector(
+            self.root, self._snapshot, emit, thread=self._thread, options=self._options, layout=find_repository(self.root)
         )
         self._state = "starting"
         self._reason = ""
         self._truncated = ""
         self._identity: tuple[int, int] | None = None
-        self._ready = threading.Event()
-        self._stopped = False
-        self._to_scan: deque[str] = deque()
-        self._scanning = False
-        self._full = False  # rescan known folders as well
-        self._first = True  # the first scan emits nothing: it records the initial state
+        self._ready_event = threading.Event()
+        self._is_stopped = False
+        self._scan_queue: deque[str] = deque()
+        self._is_scanning = False
+        self._is_full_scan = False  # rescan known folders as well
+        self._is_first_scan = True  # the first scan emits nothing: it records the initial state
         self._lost_at: float | None = None
         self._last_event = 0.0
-        self._unrest = FIRST_UNREST
-        self._stale = False  # the ignore rules may have changed
-        self._watched: set[str] = set()
-        self._polled: set[str] = set()
-        self._poll: Timer | None = None
-        self._root_check: Timer | None = None
-        self._cost = 0.0  # seconds of processor time of the scan that is running
+        self._rescan_wait = MIN_RESCAN_WAIT
+        self._rules_outdated = False  # the ignore rules may have changed
+        self._watched_folders: set[str] = set()
+        self._polled_folders: set[str] = set()
+        self._poll_timer: Timer | None = None
+        self._root_check_timer: Timer | None = None
+        self._scan_cpu_seconds = 0.0  # seconds of processor time of the scan that is running
         self.rescans = 0
         self.overflows = 0
 
     def start(self) -> None:
         """Start watching; `wait_ready` waits for the first scan."""
-        self._thread.submit(self._begin)
+        self._thread.call_soon(self._start_watching)
 
     def stop(self) -> None:
         """Stop emitting signals, and release the watches soon."""
-        self._stopped = True
+        self._is_stopped = True
         self._state = "stopped"
-        self._thread.submit(self._unwatch_all)
+        self._thread.call_soon(self._unwatch_all)
 
     def wait_ready(self, seconds: float) -> bool:
         """Return True if the first scan finishes within `seconds`."""
-        return self._ready.wait(seconds)
+        return self._ready_event.wait(seconds)
 
     def status(self) -> dict[str, Any]:
         """Return the state and mode of the watcher, with reasons. Thread-safe."""
-        mode = "watching" if not self._polled else "mixed" if self._watched else "polling"
+        mode = "watching" if not self._polled_folders else "mixed" if self._watched_folders else "polling"
         return {
             "state": self._state,
             "mode": mode,
             "reason": self._reason,
-            "folders": self._snapshot.folders,
-            "watched": len(self._watched),
-            "polled": len(self._polled),
-            "files": self._snapshot.files,
+            "folders": self._snapshot.folder_count,
+            "watched": len(self._watched_folders),
+            "polled": len(self._polled_folders),
+            "files": self._snapshot.file_count,
             "truncated": self._truncated,
             "overflows": self.overflows,
             "rescans": self.rescans,
-            "waiting": self._bursts.waiting,
+            "waiting": self._bursts.pending_count,
             "thread": self._thread.name,
-            "failures": self._thread.failures,
+            "failures": self._thread.failure_count,
         }
 
-    def known(self) -> frozenset[str]:
+    def list_known_files(self) -> frozenset[str]:
         """Return the files in the snapshot.
 
         On a quiet tree it equals a fresh walk.
         """
-        return frozenset(self._snapshot.paths())
+        return frozenset(self._snapshot.iterate_paths())
 
     # Events from the watcher thread
 
-    def changed(self, folder: str, name: str, *, is_dir: bool, gone: bool, opened: bool) -> None:
+    def handle_change(self, folder: str, name: str, *, is_dir: bool, is_removed: bool, is_open: bool) -> None:
         self._last_event = time.monotonic()
-        if self._lost_at is not None or self._stopped:
+        if self._lost_at is not None or self._is_stopped:
             return  # a scan is due and will find the change
         path = f"{folder[len(self._base) + 1 :]}/{name}" if folder != self._base else name
         if is_dir:
             if name == ".git" and path != name:
-                self._scan_when_quiet(rules=True)  # the folder became, or was, a repository of its own
-            elif gone:
-                self._drop(path)
-            elif not opened and not self._rules.reason(path, is_dir=True):
-                self._scan([path])
-        elif opened:
-            self._bursts.open(path)
+                self._schedule_rescan(rules=True)  # the folder became, or was, a repository of its own
+            elif is_removed:
+                self._remove_folder(path)
+            elif not is_open and not self._rules.get_reason(path, is_dir=True):
+                self._queue_scan([path])
+        elif is_open:
+            self._bursts.record_opened(path)
         else:
-            self._bursts.touch(path)
-            if name in IGNORE_FILES or name in MARKERS:
-                self._scan_when_quiet(rules=True)
-            elif self._bursts.waiting > MAX_WAITING:
-                self._scan_when_quiet()
+            self._bursts.record_change(path)
+            if name in IGNORE_FILES or name in MARKER_FILES:
+                self._schedule_rescan(rules=True)
+            elif self._bursts.pending_count > MAX_PENDING:
+                self._schedule_rescan()
 
-    def vanished(self, folder: str) -> None:
+    def handle_folder_removed(self, folder: str) -> None:
         if folder == self._base:
-            self._lose_root("the folder was removed, moved or unmounted")
+            self._handle_missing_root("the folder was removed, moved or unmounted")
         else:
-            self._drop(folder[len(self._base) + 1 :])
+            self._remove_folder(folder[len(self._base) + 1 :])
 
-    def lost(self) -> None:
+    def handle_overflow(self) -> None:
         self.overflows += 1
-        self._scan_when_quiet()
+        self._schedule_rescan()
 
     # Scanning
 
-    def _begin(self) -> None:
+    def _start_watching(self) -> None:
         try:
-            found = os.lstat(self._base)
+            status = os.lstat(self._base)
         except OSError as error:
-            self._lose_root(str(error))
+            self._handle_missing_root(str(error))
             return
-        self._identity = (found.st_dev, found.st_ino)
+        self._identity = (status.st_dev, status.st_ino)
         self._state = "scanning"
         self._bursts.rules = self._rules
-        self._full = True
-        self._scan([""])
-        if self._root_check is not None:
-            self._root_check.cancel()
-        self._root_check = self._thread.later(ROOT_CHECK, self._check_root)
+        self._is_full_scan = True
+        self._queue_scan([""])
+        if self._root_check_timer is not None:
+            self._root_check_timer.cancel()
+        self._root_check_timer = self._thread.call_later(ROOT_CHECK_INTERVAL, self._check_root)
 
-    def _scan_when_quiet(self, *, rules: bool = False) -> None:
+    def _schedule_rescan(self, *, rules: bool = False) -> None:
         """Schedule one scan of everything.
 
         Further calls before it begins have no effect.
         """
-        self._stale = self._stale or rules
+        self._rules_outdated = self._rules_outdated or rules
         if self._lost_at is None and self._state != "missing":
             self._lost_at = time.monotonic()
-            self._bursts.held = True
-            self._thread.later(REST, self._rescan)
+            self._bursts.is_held = True
+            self._thread.call_later(QUIET_SECONDS, self._rescan)
 
     def _rescan(self) -> None:
         now = time.monotonic()
-        if self._lost_at is None or self._stopped:
+        if self._lost_at is None or self._is_stopped:
             return
-        quiet = now - self._last_event >= REST / 2
-        if not quiet and now - self._lost_at < self._unrest:
-            self._thread.later(REST / 2, self._rescan)
+        quiet = now - self._last_event >= QUIET_SECONDS / 2
+        if not quiet and now - self._lost_at < self._rescan_wait:
+            self._thread.call_later(QUIET_SECONDS / 2, self._rescan)
             return
-        self._unrest = FIRST_UNREST if quiet else min(self._unrest * 2, LONGEST_UNREST)
+        self._rescan_wait = MIN_RESCAN_WAIT if quiet else min(self._rescan_wait * 2, MAX_RESCAN_WAIT)
         self._lost_at = None
         self.rescans += 1
-        if self._stale:
-            self._stale = False
-            self._rules = self._bursts.rules = self._rules.reloaded()
-        self._full = True
-        self._scan([""])
+        if self._rules_outdated:
+            self._rules_outdated = False
+            self._rules = self._bursts.rules = self._rules.reload()
+        self._is_full_scan = True
+        self._queue_scan([""])
 
-    def _scan(self, folders: list[str]) -> None:
-        self._to_scan.extend(folders)
-        if not self._scanning:
-            self._scanning = self._bursts.held = True
-            self._cost = 0.0
+    def _queue_scan(self, folders: list[str]) -> None:
+        self._scan_queue.extend(folders)
+        if not self._is_scanning:
+            self._is_scanning = self._bursts.is_held = True
+            self._scan_cpu_seconds = 0.0
             self._scan_slice()
 
     def _scan_slice(self) -> None:
@@ -217,149 +217,149 @@ class FileWatcher:
         Reschedules itself until none is left.
         """
         began, spent = time.monotonic(), time.thread_time()
-        while self._to_scan and not self._stopped:
-            self._look_at(self._to_scan.popleft())
-            if time.monotonic() - began > SLICE:
+        while self._scan_queue and not self._is_stopped:
+            self._scan_folder(self._scan_queue.popleft())
+            if time.monotonic() - began > SLICE_SECONDS:
                 break
-        self._cost += time.thread_time() - spent
-        if self._to_scan and not self._stopped:
-            self._thread.later(0.0, self._scan_slice)
+        self._scan_cpu_seconds += time.thread_time() - spent
+        if self._scan_queue and not self._is_stopped:
+            self._thread.call_later(0.0, self._scan_slice)
             return
-        self._scanning = self._full = False
-        self._bursts.held = self._lost_at is not None
+        self._is_scanning = self._is_full_scan = False
+        self._bursts.is_held = self._lost_at is not None
         if self._state == "scanning":
             self._state = "watching"
-            self._first = False
-            self._ready.set()
-        if self._polled and self._poll is None:
-            self._poll = self._thread.later(
-                min(max(self._cost / POLLING_SHARE, SHORTEST_POLL), LONGEST_POLL), self._poll_again
+            self._is_first_scan = False
+            self._ready_event.set()
+        if self._polled_folders and self._poll_timer is None:
+            self._poll_timer = self._thread.call_later(
+                min(max(self._scan_cpu_seconds / POLLING_SHARE, MIN_POLL_SECONDS), MAX_POLL_SECONDS), self._scan_polled
             )
 
-    def _look_at(self, folder: str) -> None:
+    def _scan_folder(self, folder: str) -> None:
         """Watch one folder and compare its content with the snapshot."""
         limits = self._options.limits
-        if not self._snapshot.knows_folder(folder) and self._snapshot.folders >= limits.folders:
+        if not self._snapshot.has_folder(folder) and self._snapshot.folder_count >= limits.folders:
             self._truncated = f"more than {limits.folders:,} folders: the rest is not watched"
             return
         place = f"{self._base}/{folder}" if folder else self._base
-        if not _is_folder(place) or self._rules.reason(folder, is_dir=True):
-            self._drop(folder)
+        if not _is_folder(place) or self._rules.get_reason(folder, is_dir=True):
+            self._remove_folder(folder)
             return
-        new = self._snapshot.add_folder(folder) or self._first
-        self._watch(folder, place)  # before it is listed: a change in between is seen twice rather than never
-        listing = self._rules.listing(folder, limits)
+        is_new = self._snapshot.add_folder(folder) or self._is_first_scan
+        self._watch_folder(folder, place)  # before it is listed: a change in between is seen twice rather than never
+        listing = self._rules.list_folder(folder, limits)
         if folder and listing.skipped["git"]:
-            self._scan_when_quiet(rules=True)  # it became a repository of its own after it was listed
+            self._schedule_rescan(rules=True)  # it became a repository of its own after it was listed
         if listing.truncated:
             self._truncated = f"{folder or '.'} has more than {limits.entries_per_folder:,} entries: not all are known"
-        self._compare(folder, listing.files)
-        known = set(self._snapshot.inner_folders(folder))
-        for lost in known.difference(listing.folders):
-            self._drop(lost)
-        again = self._full or new
-        self._to_scan.extend(inner for inner in listing.folders if again or inner not in known)
+        self._compare_files(folder, listing.files)
+        known_folders = set(self._snapshot.list_subfolders(folder))
+        for removed_folder in known_folders.difference(listing.folders):
+            self._remove_folder(removed_folder)
+        scans_known = self._is_full_scan or is_new
+        self._scan_queue.extend(inner for inner in listing.folders if scans_known or inner not in known_folders)
 
-    def _compare(self, folder: str, files: tuple[tuple[str, os.stat_result], ...]) -> None:
-        before = self._snapshot.names(folder)
+    def _compare_files(self, folder: str, files: tuple[tuple[str, os.stat_result], ...]) -> None:
+        before = self._snapshot.list_files(folder)
         start = len(folder) + 1 if folder else 0
-        for path, found in files:
-            stamp = stamp_of(found)
+        for path, status in files:
+            stamp = compute_stamp(status)
             if before.pop(path[start:], None) == stamp:
                 continue
-            if self._first:
-                self._snapshot.put(path, stamp)
+            if self._is_first_scan:
+                self._snapshot.set_stamp(path, stamp)
             else:
-                self._bursts.found(path, stamp)
+                self._bursts.record_scanned(path, stamp)
         for name in before:
-            self._bursts.touch(f"{folder}/{name}" if folder else name)
+            self._bursts.record_change(f"{folder}/{name}" if folder else name)
 
-    def _drop(self, folder: str) -> None:
+    def _remove_folder(self, folder: str) -> None:
         """Remove a folder that is gone or unwanted, with its files."""
         if folder == "":
             return
         files, folders = self._snapshot.remove_folder(folder)
         for inner in folders:
-            self._thread.unwatch(f"{self._base}/{inner}", self)
-            self._watched.discard(inner)
-            self._polled.discard(inner)
-        self._bursts.drop(files)
+            self._thread.unwatch_folder(f"{self._base}/{inner}", self)
+            self._watched_folders.discard(inner)
+            self._polled_folders.discard(inner)
+        self._bursts.record_removed(files)
 
     # Watching and polling
 
-    def _watch(self, folder: str, place: str) -> None:
-        if folder in self._watched and not self._full:
+    def _watch_folder(self, folder: str, place: str) -> None:
+        if folder in self._watched_folders and not self._is_full_scan:
             return
         try:
-            if folder not in self._watched and len(self._watched) >= self._options.max_watches:
-                raise Unwatchable(f"more than {self._options.max_watches:,} folders", full=True)
-            self._thread.watch(place, self, opens=self._options.opens)
-        except Unwatchable as error:
-            self._watched.discard(folder)
-            if error.full:
-                self._polled.add(folder)
+            if folder not in self._watched_folders and len(self._watched_folders) >= self._options.max_watches:
+                raise UnwatchableFolder(f"more than {self._options.max_watches:,} folders", is_exhausted=True)
+            self._thread.watch_folder(place, self, opens=self._options.opens)
+        except UnwatchableFolder as error:
+            self._watched_folders.discard(folder)
+            if error.is_exhausted:
+                self._polled_folders.add(folder)
                 self._reason = str(error)
             return
-        self._watched.add(folder)
-        self._polled.discard(folder)
+        self._watched_folders.add(folder)
+        self._polled_folders.discard(folder)
 
-    def _poll_again(self) -> None:
+    def _scan_polled(self) -> None:
         """Scan every polled folder.
 
         Those that can be watched by now are watched.
         """
-        self._poll = None
-        if not self._stopped and self._state == "watching":
-            self._scan(sorted(self._polled))
+        self._poll_timer = None
+        if not self._is_stopped and self._state == "watching":
+            self._queue_scan(sorted(self._polled_folders))
 
     # The root
 
-    def _lose_root(self, reason: str) -> None:
-        if self._state == "missing" or self._stopped:
+    def _handle_missing_root(self, reason: str) -> None:
+        if self._state == "missing" or self._is_stopped:
             return
         self._state = "missing"
         self._reason = reason
         self._lost_at = None
-        self._bursts.held = self._scanning
-        self._to_scan.clear()
+        self._bursts.is_held = self._is_scanning
+        self._scan_queue.clear()
         self._unwatch_all()
-        self._bursts.forget(None)
-        self._thread.later(MISSING_CHECK, self._look_for_root)
+        self._bursts.reset(None)
+        self._thread.call_later(MISSING_ROOT_INTERVAL, self._await_root)
 
-    def _look_for_root(self) -> None:
-        if self._stopped:
+    def _await_root(self) -> None:
+        if self._is_stopped:
             return
         if not _is_folder(self._base):
-            self._thread.later(MISSING_CHECK, self._look_for_root)
+            self._thread.call_later(MISSING_ROOT_INTERVAL, self._await_root)
             return
-        self._rules = self._rules.reloaded()
-        self._bursts.forget(find(self.root))
+        self._rules = self._rules.reload()
+        self._bursts.reset(find_repository(self.root))
         self._reason = ""
-        self.rescans += not self._first
-        self._begin()
+        self.rescans += not self._is_first_scan
+        self._start_watching()
 
     def _check_root(self) -> None:
         """Compare the root with the watched one.
 
         Moving its parent causes no event.
         """
-        if self._stopped or self._state == "missing":
+        if self._is_stopped or self._state == "missing":
             return
         try:
-            found = os.lstat(self._base)
-            same = (found.st_dev, found.st_ino) == self._identity
+            status = os.lstat(self._base)
+            is_same = (status.st_dev, status.st_ino) == self._identity
         except OSError:
-            same = False
-        if same:
-            self._root_check = self._thread.later(ROOT_CHECK, self._check_root)
+            is_same = False
+        if is_same:
+            self._root_check_timer = self._thread.call_later(ROOT_CHECK_INTERVAL, self._check_root)
         else:
-            self._lose_root("the folder is not the one that was watched")
+            self._handle_missing_root("the folder is not the one that was watched")
 
     def _unwatch_all(self) -> None:
-        for folder in self._watched:
-            self._thread.unwatch(f"{self._base}/{folder}" if folder else self._base, self)
-        self._watched.clear()
-        self._polled.clear()
+        for folder in self._watched_folders:
+            self._thread.unwatch_folder(f"{self._base}/{folder}" if folder else self._base, self)
+        self._watched_folders.clear()
+        self._polled_folders.clear()
 
 
 def _is_folder(place: str) -> bool:

@@ -17,72 +17,72 @@ from typing import Any
 from hunchd.domain.errors import Overloaded
 from hunchd.domain.signal import FilesChanged, Signal
 from hunchd.repository import layout as layouts
-from hunchd.repository.layout import Head, Layout, is_folder
-from hunchd.repository.reflog import end_of_log, parents, steps_since
-from hunchd.signals.folders import Unwatchable
-from hunchd.signals.movements import Look, Story, movements
-from hunchd.signals.watching import Timer, WatchThread
+from hunchd.repository.layout import HeadState, RepositoryLayout, is_folder
+from hunchd.repository.reflog import get_log_end, read_parents, read_steps_since
+from hunchd.signals.folders import UnwatchableFolder
+from hunchd.signals.movements import RepositoryState, Transition, compute_transition
+from hunchd.signals.watching import Timer, WatcherThread
 
 # git moves several files for one command; it is done this long after the last one.
-REST = 0.06  # seconds
-LONGEST_BURST = 0.4  # seconds
+QUIET_SECONDS = 0.06  # seconds
+MAX_BURST_SECONDS = 0.4  # seconds
 # For changes without an event (a network file system, a lost watch).
-SLOW_CHECK = 30.0  # seconds
+CHECK_INTERVAL = 30.0  # seconds
 # Interval if folders cannot be watched: a check takes some tenths of a millisecond.
-POLL = 2.0  # seconds
-MOST_WORKTREES = 50
-MOST_REF_FOLDERS = 500
+POLL_INTERVAL = 2.0  # seconds
+MAX_WORKTREES = 50
+MAX_REF_FOLDERS = 500
 
 # Files of a git folder that affect what is checked out; the index and its lock do not.
-_STATE = frozenset(
+_STATE_FILES = frozenset(
     {"HEAD", "ORIG_HEAD", "MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "BISECT_LOG", "rebase-merge"}
     | {"rebase-apply", "sequencer", "packed-refs", "worktrees", "logs", "refs", "tables.list", "shallow"}
 )
 
 
-class _Tree:
+class _WorkingTree:
     """State of one working tree, and pending steps of a running operation."""
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: RepositoryLayout) -> None:
         self.layout = layout
-        self.look = look_at(layout)
-        self.kept = Story(started=_origin(layout, self.look))
-        self.offset = end_of_log(layout)
-        self.tables = _tables(layout)
-        self.border = layouts.border(layout)
+        self.state = read_state(layout)
+        self.pending = Transition(origin=_find_origin(layout, self.state))
+        self.log_offset = get_log_end(layout)
+        self.tables = _read_tables_stamp(layout)
+        self.shallow_border = layouts.shallow_boundary(layout)
 
-    def news(self, now: datetime) -> tuple[Signal, ...]:
+    def collect_signals(self, now: datetime) -> tuple[Signal, ...]:
         """Return the signals since the last call."""
         project = str(self.layout.root)
         if self.layout.reftable:
-            written, self.tables = self.tables, _tables(self.layout)
-            if written == self.tables:
+            old_tables, self.tables = self.tables, _read_tables_stamp(self.layout)
+            if old_tables == self.tables:
                 return ()
             return (FilesChanged(project=project, at=now, source="watcher", complete=False),)
-        border, self.border = self.border, layouts.border(self.layout)
-        deepened = border != self.border
-        before, after = self.look, look_at(self.layout)
-        steps, self.offset = steps_since(self.layout, self.offset)
-        deeper = (FilesChanged(project=project, at=now, source="watcher", complete=False),) if deepened else ()
+        border, self.shallow_border = self.shallow_border, layouts.shallow_boundary(self.layout)
+        is_deepened = border != self.shallow_border
+        before, after = self.state, read_state(self.layout)
+        steps, self.log_offset = read_steps_since(self.layout, self.log_offset)
+        depth_signals = (FilesChanged(project=project, at=now, source="watcher", complete=False),) if is_deepened else ()
         if after == before and not steps:
-            return deeper
+            return depth_signals
         sha = after.head.sha
-        above = parents(self.layout, sha) if sha is not None and not steps else None
-        story = movements(before, after, self.kept, steps, project=project, at=now, parents=above)
-        self.look, self.kept = after, story
-        return (*story.signals, *deeper)
+        commit_parents = read_parents(self.layout, sha) if sha is not None and not steps else None
+        transition = compute_transition(before, after, self.pending, steps, project=project, at=now, parents=commit_parents)
+        self.state, self.pending = after, transition
+        return (*transition.signals, *depth_signals)
 
 
-def _origin(layout: Layout, look: Look) -> Head | None:
+def _find_origin(layout: RepositoryLayout, look: RepositoryState) -> HeadState | None:
     """Return HEAD as it was before the operation that is already running."""
     if look.operation != "rebase":
         return look.head if look.operation else None
-    return Head(branch=look.branch, sha=layouts.rebase_origin(layout) or look.head.sha)
+    return HeadState(branch=look.branch, sha=layouts.find_rebase_origin(layout) or look.head.sha)
 
 
-def look_at(layout: Layout) -> Look:
+def read_state(layout: RepositoryLayout) -> RepositoryState:
     """Read HEAD, the running operation and the rebased branch."""
-    return Look(layouts.head(layout), layouts.operation(layout), layouts.rebased_branch(layout))
+    return RepositoryState(layouts.read_head(layout), layouts.find_operation(layout), layouts.find_rebased_branch(layout))
 
 
 class GitWatcher:
@@ -94,198 +94,198 @@ class GitWatcher:
 
     def __init__(
         self,
-        layout: Layout,
+        layout: RepositoryLayout,
         emit: Callable[[Signal], None],
         *,
-        thread: WatchThread,
+        thread: WatcherThread,
         linked: bool = False,
     ) -> None:
         self._layout = layout
         self._emit = emit
         self._linked = linked
         self._thread = thread
-        self._trees: dict[Path, _Tree] = {}
-        self._watched: set[str] = set()
-        self._waiting: deque[Signal] = deque()
+        self._tree_by_root: dict[Path, _WorkingTree] = {}
+        self._watched_folders: set[str] = set()
+        self._pending_signals: deque[Signal] = deque()
         self._reason = ""
-        self._missing = False
-        self._ready = threading.Event()
-        self._stopped = False
+        self._is_missing = False
+        self._ready_event = threading.Event()
+        self._is_stopped = False
         self._timer: Timer | None = None
-        self._first_event = 0.0
-        self._slow: Timer | None = None
+        self._burst_started_at = 0.0
+        self._check_timer: Timer | None = None
 
     def start(self) -> None:
-        self._thread.submit(self._begin)
+        self._thread.call_soon(self._start_watching)
 
     def stop(self) -> None:
-        self._stopped = True
-        self._thread.submit(self._unwatch_all)
+        self._is_stopped = True
+        self._thread.call_soon(self._unwatch_all)
 
     def wait_ready(self, seconds: float) -> bool:
-        return self._ready.wait(seconds)
+        return self._ready_event.wait(seconds)
 
     def status(self) -> dict[str, Any]:
         """Return what is watched and how. Thread-safe."""
-        trees = tuple(self._trees.values())
+        trees = tuple(self._tree_by_root.values())
         return {
-            "state": "stopped" if self._stopped else "missing" if self._missing else "watching",
+            "state": "stopped" if self._is_stopped else "missing" if self._is_missing else "watching",
             "mode": "polling" if self._reason else "watching",
-            "reason": self._reason or self._layout.trouble,
-            "watched": len(self._watched),
+            "reason": self._reason or self._layout.problem,
+            "watched": len(self._watched_folders),
             "trees": [str(tree.layout.root) for tree in trees],
-            "operation": next((tree.look.operation for tree in trees if tree.layout == self._layout), ""),
-            "waiting": len(self._waiting),
+            "operation": next((tree.state.operation for tree in trees if tree.layout == self._layout), ""),
+            "waiting": len(self._pending_signals),
             "thread": self._thread.name,
         }
 
     # Events from the watcher thread
 
-    def changed(self, folder: str, name: str, *, is_dir: bool, gone: bool, opened: bool) -> None:
-        del opened
+    def handle_change(self, folder: str, name: str, *, is_dir: bool, is_removed: bool, is_open: bool) -> None:
+        del is_open
         inside_refs = "/refs/" in f"{folder}/".replace(os.sep, "/")
-        if name.endswith(".lock") or (not inside_refs and name not in _STATE and not folder.endswith("worktrees")):
+        if name.endswith(".lock") or (not inside_refs and name not in _STATE_FILES and not folder.endswith("worktrees")):
             return
-        if is_dir and not gone:
-            self._watch_all()
+        if is_dir and not is_removed:
+            self._watch_folders()
         now = time.monotonic()
         if self._timer is None:
-            self._first_event = now
-        elif now - self._first_event < LONGEST_BURST - REST:
+            self._burst_started_at = now
+        elif now - self._burst_started_at < MAX_BURST_SECONDS - QUIET_SECONDS:
             self._timer.cancel()
         else:
             return  # it is due soon
-        self._timer = self._thread.later(REST, self._look)
+        self._timer = self._thread.call_later(QUIET_SECONDS, self._check_trees)
 
-    def vanished(self, folder: str) -> None:
-        self._watched.discard(folder)
+    def handle_folder_removed(self, folder: str) -> None:
+        self._watched_folders.discard(folder)
         if self._timer is None:
-            self._first_event = time.monotonic()
-            self._timer = self._thread.later(REST, self._look)
+            self._burst_started_at = time.monotonic()
+            self._timer = self._thread.call_later(QUIET_SECONDS, self._check_trees)
 
-    def lost(self) -> None:
+    def handle_overflow(self) -> None:
         if self._timer is None:
-            self._first_event = time.monotonic()
-            self._timer = self._thread.later(REST, self._look)
+            self._burst_started_at = time.monotonic()
+            self._timer = self._thread.call_later(QUIET_SECONDS, self._check_trees)
 
     # Checking
 
-    def _begin(self) -> None:
-        self._find_trees()
-        self._watch_all()
-        self._ready.set()
-        self._plan_slow()
+    def _start_watching(self) -> None:
+        self._update_trees()
+        self._watch_folders()
+        self._ready_event.set()
+        self._schedule_check()
 
-    def _plan_slow(self) -> None:
-        self._slow = self._thread.later(POLL if self._reason else SLOW_CHECK, self._slow_check)
+    def _schedule_check(self) -> None:
+        self._check_timer = self._thread.call_later(POLL_INTERVAL if self._reason else CHECK_INTERVAL, self._run_check)
 
-    def _slow_check(self) -> None:
-        if self._stopped:
+    def _run_check(self) -> None:
+        if self._is_stopped:
             return
         self._reason = ""
-        self._look()
-        self._plan_slow()
+        self._check_trees()
+        self._schedule_check()
 
-    def _look(self) -> None:
+    def _check_trees(self) -> None:
         """Check every tree and emit what changed."""
         self._timer = None
-        if self._stopped:
+        if self._is_stopped:
             return
-        self._find_trees()
-        self._watch_all()
+        self._update_trees()
+        self._watch_folders()
         now = datetime.now(UTC)
-        for tree in self._trees.values():
-            self._waiting.extend(tree.news(now))
-        self._send()
+        for tree in self._tree_by_root.values():
+            self._pending_signals.extend(tree.collect_signals(now))
+        self._emit_pending()
 
-    def _send(self) -> None:
-        while self._waiting:
+    def _emit_pending(self) -> None:
+        while self._pending_signals:
             try:
-                self._emit(self._waiting[0])
+                self._emit(self._pending_signals[0])
             except Overloaded as overload:
-                self._thread.later(overload.retry_after, self._send)
+                self._thread.call_later(overload.retry_after, self._emit_pending)
                 return
-            self._waiting.popleft()
+            self._pending_signals.popleft()
 
-    def _find_trees(self) -> None:
+    def _update_trees(self) -> None:
         """Update the trees: repository removed, recreated or replaced; worktrees added or removed."""
         layout = self._layout
-        there = layout.git_dir is not None and os.path.lexists(layout.git_dir / "HEAD")
-        if not there or self._missing:
-            found = layouts.find(layout.root)
-            self._missing = found is None or found.git_dir is None or found.root != layout.root
-            if self._missing or found is None:
-                self._trees.clear()
+        has_head = layout.git_dir is not None and os.path.lexists(layout.git_dir / "HEAD")
+        if not has_head or self._is_missing:
+            layout_found = layouts.find_repository(layout.root)
+            self._is_missing = layout_found is None or layout_found.git_dir is None or layout_found.root != layout.root
+            if self._is_missing or layout_found is None:
+                self._tree_by_root.clear()
                 return
-            self._layout = layout = found
-        wanted = {layout.root: layout}
+            self._layout = layout = layout_found
+        layout_by_root = {layout.root: layout}
         if self._linked:
-            for root in _all_roots(layout)[:MOST_WORKTREES]:
-                other = layouts.find(root)
+            for root in _list_roots(layout)[:MAX_WORKTREES]:
+                other = layouts.find_repository(root)
                 if other is not None and other.common_dir == layout.common_dir:
-                    wanted.setdefault(other.root, other)
-        for root in self._trees.keys() - wanted.keys():
-            del self._trees[root]
-        for root, one in wanted.items():
-            if root not in self._trees or self._trees[root].layout != one:
-                self._trees[root] = _Tree(one)
+                    layout_by_root.setdefault(other.root, other)
+        for root in self._tree_by_root.keys() - layout_by_root.keys():
+            del self._tree_by_root[root]
+        for root, one in layout_by_root.items():
+            if root not in self._tree_by_root or self._tree_by_root[root].layout != one:
+                self._tree_by_root[root] = _WorkingTree(one)
 
-    def _watch_all(self) -> None:
-        for folder in self._folders():
-            if folder in self._watched:
+    def _watch_folders(self) -> None:
+        for folder in self._list_folders():
+            if folder in self._watched_folders:
                 continue
             try:
-                self._thread.watch(folder, self)
-                self._watched.add(folder)
-            except Unwatchable as error:
-                if error.full:
+                self._thread.watch_folder(folder, self)
+                self._watched_folders.add(folder)
+            except UnwatchableFolder as error:
+                if error.is_exhausted:
                     self._reason = str(error)
 
-    def _folders(self) -> list[str]:
+    def _list_folders(self) -> list[str]:
         """Return the folders whose entries determine what is checked out."""
-        found: dict[str, None] = {}
-        for tree in self._trees.values():
+        folders: dict[str, None] = {}
+        for tree in self._tree_by_root.values():
             git_dir, common = tree.layout.git_dir, tree.layout.common_dir
             if git_dir is None or common is None:
                 continue
             for place in (git_dir, git_dir / "logs", common, common / "worktrees", common / "reftable"):
                 if is_folder(place):
-                    found[os.fspath(place)] = None
+                    folders[os.fspath(place)] = None
             if not tree.layout.reftable:
-                found.update(dict.fromkeys(_ref_folders(common / "refs" / "heads")))
-        return list(found)
+                folders.update(dict.fromkeys(_list_ref_folders(common / "refs" / "heads")))
+        return list(folders)
 
     def _unwatch_all(self) -> None:
-        for timer in (self._timer, self._slow):
+        for timer in (self._timer, self._check_timer):
             if timer is not None:
                 timer.cancel()
-        for folder in self._watched:
-            self._thread.unwatch(folder, self)
-        self._watched.clear()
+        for folder in self._watched_folders:
+            self._thread.unwatch_folder(folder, self)
+        self._watched_folders.clear()
 
 
-def _all_roots(layout: Layout) -> list[Path]:
+def _list_roots(layout: RepositoryLayout) -> list[Path]:
     main = [layout.common_dir.parent] if layout.common_dir is not None and layout.common_dir.name == ".git" else []
-    return [*main, *layouts.worktrees(layout)]
+    return [*main, *layouts.list_worktrees(layout)]
 
 
-def _ref_folders(heads: Path) -> list[str]:
+def _list_ref_folders(heads: Path) -> list[str]:
     """Return `refs/heads` and its subfolders, for branches with a slash."""
-    found: list[str] = []
+    ref_folders: list[str] = []
     for folder, inner, _ in os.walk(heads):
-        found.append(folder)
+        ref_folders.append(folder)
         inner.sort()
-        if len(found) >= MOST_REF_FOLDERS:
+        if len(ref_folders) >= MAX_REF_FOLDERS:
             break
-    return found
+    return ref_folders
 
 
-def _tables(layout: Layout) -> tuple[int, int] | None:
+def _read_tables_stamp(layout: RepositoryLayout) -> tuple[int, int] | None:
     """Return modification time and inode of the reftable, or None."""
     if layout.common_dir is None:
         return None
     try:
-        found = (layout.common_dir / "reftable" / "tables.list").stat()
+        status = (layout.common_dir / "reftable" / "tables.list").stat()
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_ino
+    return status.st_mtime_ns, status.st_ino

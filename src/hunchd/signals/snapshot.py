@@ -6,9 +6,9 @@ import os
 from collections.abc import Iterator
 
 
-def stamp_of(found: os.stat_result) -> int:
+def compute_stamp(status: os.stat_result) -> int:
     """Hash modification time, size and inode; smaller than the values themselves."""
-    return hash((found.st_mtime_ns, found.st_size, found.st_ino))
+    return hash((status.st_mtime_ns, status.st_size, status.st_ino))
 
 
 class _Folder:
@@ -19,7 +19,7 @@ class _Folder:
         self.folders: dict[str, _Folder] | None = None  # most folders have none
 
 
-class Snapshot:
+class TreeSnapshot:
     """Folders and files with their stamps.
 
     Paths are relative to the root, which is "".
@@ -27,104 +27,104 @@ class Snapshot:
 
     def __init__(self) -> None:
         self._top = _Folder()
-        self.files = 0
-        self.folders = 1
+        self.file_count = 0
+        self.folder_count = 1
 
-    def stamp(self, path: str) -> int | None:
+    def get_stamp(self, path: str) -> int | None:
         """Return the stamp of a file, or None if it is unknown."""
         folder, _, name = path.rpartition("/")
-        found = self._find(folder)
-        return found.files.get(name) if found is not None else None
+        node = self._find_folder(folder)
+        return node.files.get(name) if node is not None else None
 
-    def put(self, path: str, stamp: int) -> None:
+    def set_stamp(self, path: str, stamp: int) -> None:
         folder, _, name = path.rpartition("/")
-        files = self._make(folder).files
-        self.files += name not in files
+        files = self._make_folder(folder).files
+        self.file_count += name not in files
         files[name] = stamp
 
-    def forget(self, path: str) -> bool:
+    def remove_file(self, path: str) -> bool:
         """Remove a file; return True if it was known."""
         folder, _, name = path.rpartition("/")
-        found = self._find(folder)
-        known = found is not None and found.files.pop(name, None) is not None
-        self.files -= known
-        return known
+        node = self._find_folder(folder)
+        was_known = node is not None and node.files.pop(name, None) is not None
+        self.file_count -= was_known
+        return was_known
 
     def add_folder(self, folder: str) -> bool:
         """Add a folder; return True if it is new."""
-        before = self.folders
-        self._make(folder)
-        return self.folders != before
+        before = self.folder_count
+        self._make_folder(folder)
+        return self.folder_count != before
 
-    def knows_folder(self, folder: str) -> bool:
-        return self._find(folder) is not None
+    def has_folder(self, folder: str) -> bool:
+        return self._find_folder(folder) is not None
 
-    def names(self, folder: str) -> dict[str, int]:
+    def list_files(self, folder: str) -> dict[str, int]:
         """Return the known files of one folder with their stamps."""
-        found = self._find(folder)
-        return dict(found.files) if found is not None else {}
+        node = self._find_folder(folder)
+        return dict(node.files) if node is not None else {}
 
-    def inner_folders(self, folder: str) -> list[str]:
+    def list_subfolders(self, folder: str) -> list[str]:
         """Return the paths of the known folders directly in `folder`."""
-        found = self._find(folder)
+        node = self._find_folder(folder)
         prefix = f"{folder}/" if folder else ""
-        return [prefix + name for name in found.folders] if found is not None and found.folders else []
+        return [prefix + name for name in node.folders] if node is not None and node.folders else []
 
     def remove_folder(self, folder: str) -> tuple[list[str], list[str]]:
         """Remove a folder recursively; return the files and folders that were known."""
-        found = self._find(folder)
-        if found is None:
+        node = self._find_folder(folder)
+        if node is None:
             return [], []
         parent, _, name = folder.rpartition("/")
-        above = self._find(parent)
-        if folder and above is not None and above.folders:
-            del above.folders[name]
+        parent_node = self._find_folder(parent)
+        if folder and parent_node is not None and parent_node.folders:
+            del parent_node.folders[name]
         else:
             self._top = _Folder()
         files: list[str] = []
         folders: list[str] = []
-        for path, inner in _below(folder, found):
+        for path, inner in _iterate_folders(folder, node):
             folders.append(path)
             files.extend(f"{path}/{file}" if path else file for file in inner.files)
-        self.files -= len(files)
-        self.folders -= len(folders) if folder else len(folders) - 1
+        self.file_count -= len(files)
+        self.folder_count -= len(folders) if folder else len(folders) - 1
         return files, folders
 
-    def paths(self) -> Iterator[str]:
+    def iterate_paths(self) -> Iterator[str]:
         """Yield every known file."""
-        for path, folder in _below("", self._top):
+        for path, folder in _iterate_folders("", self._top):
             for name in tuple(folder.files):
                 yield f"{path}/{name}" if path else name
 
-    def _find(self, folder: str) -> _Folder | None:
-        found = self._top
+    def _find_folder(self, folder: str) -> _Folder | None:
+        node = self._top
         if folder:
             for name in folder.split("/"):
-                inner = found.folders.get(name) if found.folders is not None else None
+                inner = node.folders.get(name) if node.folders is not None else None
                 if inner is None:
                     return None
-                found = inner
-        return found
+                node = inner
+        return node
 
-    def _make(self, folder: str) -> _Folder:
-        found = self._top
+    def _make_folder(self, folder: str) -> _Folder:
+        node = self._top
         if folder:
             for name in folder.split("/"):
-                if found.folders is None:
-                    found.folders = {}
-                inner = found.folders.get(name)
+                if node.folders is None:
+                    node.folders = {}
+                inner = node.folders.get(name)
                 if inner is None:
-                    inner = found.folders[name] = _Folder()
-                    self.folders += 1
-                found = inner
-        return found
+                    inner = node.folders[name] = _Folder()
+                    self.folder_count += 1
+                node = inner
+        return node
 
 
-def _below(path: str, folder: _Folder) -> Iterator[tuple[str, _Folder]]:
-    waiting = [(path, folder)]
-    while waiting:
-        path, folder = waiting.pop()
+def _iterate_folders(path: str, folder: _Folder) -> Iterator[tuple[str, _Folder]]:
+    stack = [(path, folder)]
+    while stack:
+        path, folder = stack.pop()
         yield path, folder
         if folder.folders:
             prefix = f"{path}/" if path else ""
-            waiting.extend((prefix + name, inner) for name, inner in tuple(folder.folders.items()))
+            stack.extend((prefix + name, inner) for name, inner in tuple(folder.folders.items()))

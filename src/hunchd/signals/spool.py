@@ -23,32 +23,32 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hunchd.config.places import make_private
-from hunchd.signals.folders import Unwatchable
-from hunchd.signals.watching import Timer, WatchThread
+from hunchd.config.places import ensure_private_folder
+from hunchd.signals.folders import UnwatchableFolder
+from hunchd.signals.watching import Timer, WatcherThread
 
 logger = logging.getLogger(__name__)
 
-LINES = "lines"
+LINES_FILE = "lines"
 # Enough for an error with its traceback; larger files are no signals.
 MAX_FILE_BYTES = 64 * 1024
 # A shell appends a line of this length in one write.
 MAX_LINE_BYTES = 4 * 1024
 # Some 50,000 lines: months without a daemon.
 MAX_LINES_BYTES = 8 * 1024 * 1024
-MOST_FILES = 1_000  # read in one go; the next drain takes the next
-MOST_ASIDE = 100
+MAX_FILES = 1_000  # read in one go; the next drain takes the next
+MAX_SET_ASIDE = 100
 # An interrupted writer leaves an incomplete line; after this time it will not be completed any more.
-FINISHED = 2.0  # seconds
-ABANDONED = 24 * 3600.0  # seconds: a file in tmp that was never renamed
-REST = 0.05  # seconds: several lines of one hook are read together
-POLL = 10.0  # seconds between checks if the folder cannot be watched
+LINE_TIMEOUT = 2.0  # seconds
+TEMPORARY_FILE_AGE = 24 * 3600.0  # seconds: a file in tmp that was never renamed
+QUIET_SECONDS = 0.05  # seconds: several lines of one hook are read together
+POLL_SECONDS = 10.0  # seconds between checks if the folder cannot be watched
 # After a drain the folder is checked once more: there may be more files than one drain reads, or a line was incomplete.
-SECOND_LOOK = 2.5  # seconds
+RECHECK_DELAY = 2.5  # seconds
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class SpoolMessage:
     """Spool message.
 
     Its content is in `raw`, or the reason why it is invalid in `error`.
@@ -60,135 +60,135 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class _Read:
+class _ReadFile:
     path: Path
     size: int  # bytes, as it was read
 
 
-class Drain:
+class SpoolReader:
     """Reader of the current spool messages.
 
     Iterate, make the messages durable, then `acknowledge`: only then the files are deleted.
     """
 
     def __init__(self, directory: Path) -> None:
-        self.set_aside = 0
+        self.set_aside_count = 0
         self._directory = directory
-        self._read: list[_Read] = []
+        self._read_files: list[_ReadFile] = []
 
-    def __iter__(self) -> Iterator[Entry]:
-        self._read.clear()
+    def __iter__(self) -> Iterator[SpoolMessage]:
+        self._read_files.clear()
         self._collect_lines()
-        for path in self._files():
-            yield from self._entries(path)
+        for path in self._list_files():
+            yield from self._read_messages(path)
 
     def acknowledge(self) -> None:
         """Delete the files that were read.
 
         A file that grew meanwhile stays, and its old messages come again under their names.
         """
-        for read in self._read:
+        for read_file in self._read_files:
             with contextlib.suppress(FileNotFoundError):
-                if read.path.lstat().st_size == read.size:
-                    read.path.unlink()
-        self._read.clear()
-        self._sweep()
+                if read_file.path.lstat().st_size == read_file.size:
+                    read_file.path.unlink()
+        self._read_files.clear()
+        self._delete_old()
 
     def _collect_lines(self) -> None:
         """Rename the file of appended lines.
 
         Writers begin a new one then.
         """
-        lines = self._directory / LINES
+        lines = self._directory / LINES_FILE
         with contextlib.suppress(OSError):
             if lines.lstat().st_size:
-                lines.rename(self._directory / "new" / f"{LINES}.{time.time_ns()}")
+                lines.rename(self._directory / "new" / f"{LINES_FILE}.{time.time_ns()}")
 
-    def _files(self) -> list[Path]:
+    def _list_files(self) -> list[Path]:
         """Return the files to read, oldest first."""
-        found: list[tuple[int, str, Path]] = []
+        entries_by_age: list[tuple[int, str, Path]] = []
         with contextlib.suppress(OSError), os.scandir(self._directory / "new") as entries:
             for entry in entries:
-                if len(found) >= MOST_FILES:
+                if len(entries_by_age) >= MAX_FILES:
                     break
                 with contextlib.suppress(OSError):
-                    found.append((entry.stat(follow_symlinks=False).st_mtime_ns, entry.name, Path(entry.path)))
-        return [path for _, _, path in sorted(found)]
+                    entries_by_age.append((entry.stat(follow_symlinks=False).st_mtime_ns, entry.name, Path(entry.path)))
+        return [path for _, _, path in sorted(entries_by_age)]
 
-    def _entries(self, path: Path) -> Iterator[Entry]:
-        lines = path.name.startswith(f"{LINES}.")
+    def _read_messages(self, path: Path) -> Iterator[SpoolMessage]:
+        is_lines_file = path.name.startswith(f"{LINES_FILE}.")
         try:
-            content, age = _read_own(path, MAX_LINES_BYTES if lines else MAX_FILE_BYTES)
+            content, age = _read_own_file(path, MAX_LINES_BYTES if is_lines_file else MAX_FILE_BYTES)
         except FileNotFoundError:
             return
         except (OSError, ValueError) as error:
-            yield self._aside(path, str(error))
+            yield self._set_aside(path, str(error))
             return
-        if not lines:
-            entry = _entry(path.name, content)
+        if not is_lines_file:
+            entry = _parse_message(path.name, content)
             if entry.error:
-                entry = self._aside(path, entry.error)
+                entry = self._set_aside(path, entry.error)
             else:
-                self._read.append(_Read(path, len(content)))
+                self._read_files.append(_ReadFile(path, len(content)))
             yield entry
             return
-        if content and not content.endswith(b"\n") and age < FINISHED:
+        if content and not content.endswith(b"\n") and age < LINE_TIMEOUT:
             return  # the last line is still being written
-        self._read.append(_Read(path, len(content)))
-        yield from self._lines(path, content)
+        self._read_files.append(_ReadFile(path, len(content)))
+        yield from self._read_lines(path, content)
 
-    def _lines(self, path: Path, content: bytes) -> Iterator[Entry]:
-        broken: list[bytes] = []
+    def _read_lines(self, path: Path, content: bytes) -> Iterator[SpoolMessage]:
+        invalid_lines: list[bytes] = []
         for number, line in enumerate(content.splitlines()):
             if line.strip():
                 name = f"{path.name}:{number}"
                 too_long = len(line) > MAX_LINE_BYTES
-                entry = Entry(name, error=f"more than {MAX_LINE_BYTES} bytes") if too_long else _entry(name, line)
+                entry = SpoolMessage(name, error=f"more than {MAX_LINE_BYTES} bytes") if too_long else _parse_message(name, line)
                 if entry.error:
-                    broken.append(line)
+                    invalid_lines.append(line)
                 yield entry
-        if broken:
-            self.set_aside += len(broken)
-            aside = self._directory / "aside" / f"{path.name}.broken"
+        if invalid_lines:
+            self.set_aside_count += len(invalid_lines)
+            target = self._directory / "aside" / f"{path.name}.broken"
             with contextlib.suppress(OSError):
-                descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+                descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
                 with os.fdopen(descriptor, "wb") as file:
-                    file.write(b"\n".join(broken))
+                    file.write(b"\n".join(invalid_lines))
 
-    def _aside(self, path: Path, reason: str) -> Entry:
+    def _set_aside(self, path: Path, reason: str) -> SpoolMessage:
         """Move an invalid message aside, unchanged."""
-        self.set_aside += 1
+        self.set_aside_count += 1
         logger.warning("invalid message %r in the spool: %s; moving it aside", path.name, reason)
         try:
             path.rename(self._directory / "aside" / path.name)
         except OSError:
             logger.warning("spool message %r cannot be moved; leaving it in place", path.name)
-        return Entry(path.name, error=reason)
+        return SpoolMessage(path.name, error=reason)
 
-    def _sweep(self) -> None:
+    def _delete_old(self) -> None:
         """Delete old set-aside messages and abandoned temporary files."""
         with contextlib.suppress(OSError):
-            aside = sorted((self._directory / "aside").iterdir(), key=lambda path: path.lstat().st_mtime_ns)
-            for path in aside[:-MOST_ASIDE]:
+            old_files = sorted((self._directory / "aside").iterdir(), key=lambda path: path.lstat().st_mtime_ns)
+            for path in old_files[:-MAX_SET_ASIDE]:
                 path.unlink()
         with contextlib.suppress(OSError):
             for path in (self._directory / "tmp").iterdir():
-                if time.time() - path.lstat().st_mtime > ABANDONED:
+                if time.time() - path.lstat().st_mtime > TEMPORARY_FILE_AGE:
                     path.unlink()
 
 
-def drain(directory: Path) -> Drain:
+def open_spool(directory: Path) -> SpoolReader:
     """Return a reader of the messages in the spool."""
-    return Drain(directory)
+    return SpoolReader(directory)
 
 
-def prepare(directory: Path) -> None:
+def create_spool_folders(directory: Path) -> None:
     """Create the spool and its folders with private modes.
 
     Raises ConfigError if another user could write there.
     """
     for folder in (directory, *(directory / name for name in ("tmp", "new", "aside"))):
-        make_private(folder)
+        ensure_private_folder(folder)
 
 
 class SpoolWatcher:
@@ -197,91 +197,91 @@ class SpoolWatcher:
     It does so for new messages, and once at the start.
     """
 
-    def __init__(self, directory: Path, news: Callable[[], None], *, thread: WatchThread) -> None:
+    def __init__(self, directory: Path, on_new_message: Callable[[], None], *, thread: WatcherThread) -> None:
         self._directory = directory
-        self._news = news
+        self._on_new_message = on_new_message
         self._thread = thread
         self._timer: Timer | None = None
-        self._second: Timer | None = None
-        self._stopped = False
+        self._recheck_timer: Timer | None = None
+        self._is_stopped = False
         self._folders = (os.fspath(directory), os.fspath(directory / "new"))
 
     def start(self) -> None:
-        self._thread.submit(self._begin)
+        self._thread.call_soon(self._start_watching)
 
     def stop(self) -> None:
-        self._stopped = True
-        self._thread.submit(self._unwatch)
+        self._is_stopped = True
+        self._thread.call_soon(self._unwatch_folders)
 
-    def changed(self, folder: str, name: str, *, is_dir: bool, gone: bool, opened: bool) -> None:
-        wanted = folder == self._folders[1] or name == LINES
-        if wanted and not (is_dir or gone or opened):
-            self._plan(REST)
+    def handle_change(self, folder: str, name: str, *, is_dir: bool, is_removed: bool, is_open: bool) -> None:
+        is_relevant = folder == self._folders[1] or name == LINES_FILE
+        if is_relevant and not (is_dir or is_removed or is_open):
+            self._schedule(QUIET_SECONDS)
 
-    def vanished(self, folder: str) -> None:
+    def handle_folder_removed(self, folder: str) -> None:
         del folder
-        self._plan(POLL)
+        self._schedule(POLL_SECONDS)
 
-    def lost(self) -> None:
-        self._plan(REST)
+    def handle_overflow(self) -> None:
+        self._schedule(QUIET_SECONDS)
 
-    def _begin(self) -> None:
-        if self._stopped:
+    def _start_watching(self) -> None:
+        if self._is_stopped:
             return
         try:
             for folder in self._folders:
-                self._thread.watch(folder, self)
-        except Unwatchable as error:
-            logger.warning("the spool cannot be watched; polling it every %.0f s: %s", POLL, error)
-            self._plan(POLL)
-        self._tell()
+                self._thread.watch_folder(folder, self)
+        except UnwatchableFolder as error:
+            logger.warning("the spool cannot be watched; polling it every %.0f s: %s", POLL_SECONDS, error)
+            self._schedule(POLL_SECONDS)
+        self._notify()
 
-    def _plan(self, seconds: float) -> None:
-        if self._timer is None and not self._stopped:
-            self._timer = self._thread.later(seconds, self._due if seconds < POLL else self._again)
+    def _schedule(self, seconds: float) -> None:
+        if self._timer is None and not self._is_stopped:
+            self._timer = self._thread.call_later(seconds, self._on_timer if seconds < POLL_SECONDS else self._retry_watching)
 
-    def _due(self) -> None:
+    def _on_timer(self) -> None:
         self._timer = None
-        self._tell()
+        self._notify()
 
-    def _tell(self) -> None:
-        self._news()
-        if self._second is not None:
-            self._second.cancel()
-        self._second = self._thread.later(SECOND_LOOK, self._look_again)
+    def _notify(self) -> None:
+        self._on_new_message()
+        if self._recheck_timer is not None:
+            self._recheck_timer.cancel()
+        self._recheck_timer = self._thread.call_later(RECHECK_DELAY, self._recheck)
 
-    def _look_again(self) -> None:
+    def _recheck(self) -> None:
         """Notify again while files are left.
 
         This ends because invalid ones are set aside.
         """
-        self._second = None
+        self._recheck_timer = None
         with contextlib.suppress(OSError), os.scandir(self._folders[1]) as entries:
-            if not self._stopped and next(entries, None) is not None:
-                self._tell()
+            if not self._is_stopped and next(entries, None) is not None:
+                self._notify()
 
-    def _again(self) -> None:
+    def _retry_watching(self) -> None:
         self._timer = None
-        self._begin()
+        self._start_watching()
 
-    def _unwatch(self) -> None:
+    def _unwatch_folders(self) -> None:
         for folder in self._folders:
-            self._thread.unwatch(folder, self)
+            self._thread.unwatch_folder(folder, self)
 
 
-def _entry(name: str, content: bytes) -> Entry:
+def _parse_message(name: str, content: bytes) -> SpoolMessage:
     try:
-        raw = json.loads(content, parse_constant=_no_constant, strict=False)  # hooks write tabs unescaped
+        raw = json.loads(content, parse_constant=_reject_constant, strict=False)  # hooks write tabs unescaped
     except (ValueError, RecursionError) as error:
-        return Entry(name, error=f"not JSON: {error}"[:200])
-    return Entry(name, raw=raw) if isinstance(raw, dict) else Entry(name, error="not a JSON object")
+        return SpoolMessage(name, error=f"not JSON: {error}"[:200])
+    return SpoolMessage(name, raw=raw) if isinstance(raw, dict) else SpoolMessage(name, error="not a JSON object")
 
 
-def _no_constant(name: str) -> float:
+def _reject_constant(name: str) -> float:
     raise ValueError(f"{name} is not JSON")
 
 
-def _read_own(path: Path, limit: int) -> tuple[bytes, float]:
+def _read_own_file(path: Path, limit: int) -> tuple[bytes, float]:
     """Return content and age of a regular file of ours.
 
     The age is in seconds. Raises ValueError for any other file.
@@ -291,14 +291,14 @@ def _read_own(path: Path, limit: int) -> tuple[bytes, float]:
         raise ValueError("it is a symbolic link")
     descriptor = os.open(path, flags)
     try:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode):
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
             raise ValueError("it is not a regular file")
-        if found.st_uid != _own_uid(found.st_uid):
+        if status.st_uid != _get_own_uid(status.st_uid):
             raise ValueError("it was written by another user")
-        if os.name == "posix" and found.st_mode & 0o022:
+        if os.name == "posix" and status.st_mode & 0o022:
             raise ValueError("other users can write to it")
-        if found.st_size > limit:
+        if status.st_size > limit:
             raise ValueError(f"more than {limit} bytes")
         with open(descriptor, "rb", closefd=False) as file:
             content = file.read(limit + 1)
@@ -306,9 +306,9 @@ def _read_own(path: Path, limit: int) -> tuple[bytes, float]:
         os.close(descriptor)
     if len(content) > limit:
         raise ValueError(f"more than {limit} bytes")
-    return content, time.time() - found.st_mtime
+    return content, time.time() - status.st_mtime
 
 
-def _own_uid(default: int) -> int:
+def _get_own_uid(default: int) -> int:
     """Return our user id, or `default` on systems without user ids."""
     return os.getuid() if hasattr(os, "getuid") else default

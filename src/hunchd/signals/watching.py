@@ -15,57 +15,57 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from hunchd.signals.folders import Folders, Listener, folders
+from hunchd.signals.folders import FolderBackend, FolderListener, create_backend
 
 logger = logging.getLogger(__name__)
 
 # A stop waits this long for the thread; it is a daemon thread, so one that is still scanning blocks nothing.
-_STOP_SECONDS = 1.0
+_STOP_TIMEOUT = 1.0
 
 
 @dataclass(order=True)
 class Timer:
     """Call that is due at `at` (monotonic seconds), unless it is cancelled."""
 
-    at: float
+    due_at: float
     number: int
-    call: Callable[[], None] = field(compare=False)
-    cancelled: bool = field(default=False, compare=False)
+    callback: Callable[[], None] = field(compare=False)
+    is_cancelled: bool = field(default=False, compare=False)
 
     def cancel(self) -> None:
-        self.cancelled = True
+        self.is_cancelled = True
 
 
-class WatchThread:
+class WatcherThread:
     """Event loop in a thread.
 
     Listeners run on this thread only, so they need no locks.
     """
 
-    def __init__(self, name: str, *, failed: Callable[[], None] | None = None) -> None:
+    def __init__(self, name: str, *, on_failure: Callable[[], None] | None = None) -> None:
         """Create the thread; `failed` is called on it if it ends unexpectedly."""
         self.name = name
-        self._failed = failed
-        self.overflows = 0
-        self.failures = 0  # exceptions in listeners, all of them logged
-        self.stopping = False
-        self._closed = False
+        self._on_failure = on_failure
+        self.overflow_count = 0
+        self.failure_count = 0  # exceptions in listeners, all of them logged
+        self.is_stopping = False
+        self._is_closed = False
         self._calls: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._timers: list[Timer] = []
-        self._numbers = itertools.count()
+        self._timer_numbers = itertools.count()
         self._reader, self._writer = socket.socketpair()
         self._reader.setblocking(False)
         self._writer.setblocking(False)
-        self._folders: Folders = folders(self)
+        self._backend: FolderBackend = create_backend(self)
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     @property
-    def watched(self) -> int:
+    def watched_count(self) -> int:
         """Number of folders that are watched."""
-        return len(self._folders)
+        return len(self._backend)
 
     @property
-    def alive(self) -> bool:
+    def is_alive(self) -> bool:
         """True while the thread runs."""
         return self._thread.is_alive()
 
@@ -74,101 +74,101 @@ class WatchThread:
 
     def stop(self) -> None:
         """End the thread and release every watch; returns within a second."""
-        self.stopping = True
-        self._wake()
+        self.is_stopping = True
+        self._wake_up()
         if not self._thread.is_alive():
             self._close()
         elif threading.current_thread() is not self._thread:
-            self._thread.join(_STOP_SECONDS)
+            self._thread.join(_STOP_TIMEOUT)
 
-    def submit(self, call: Callable[[], None]) -> None:
+    def call_soon(self, callback: Callable[[], None]) -> None:
         """Run `call` on the thread soon; thread-safe. After the end nothing runs."""
-        self._calls.put(call)
-        self._wake()
+        self._calls.put(callback)
+        self._wake_up()
 
-    def later(self, seconds: float, call: Callable[[], None]) -> Timer:
+    def call_later(self, seconds: float, callback: Callable[[], None]) -> Timer:
         """Run `call` after `seconds`. Call on the thread only."""
-        timer = Timer(time.monotonic() + seconds, next(self._numbers), call)
+        timer = Timer(time.monotonic() + seconds, next(self._timer_numbers), callback)
         heapq.heappush(self._timers, timer)
         return timer
 
-    def watch(self, folder: str, listener: Listener, *, opens: bool = False) -> None:
+    def watch_folder(self, folder: str, listener: FolderListener, *, opens: bool = False) -> None:
         """Report changes of the entries of `folder` (not recursively) to `listener`.
 
         Call on the thread only. Raises Unwatchable.
         """
-        self._folders.add(folder, listener, opens=opens)
+        self._backend.add_watch(folder, listener, opens=opens)
 
-    def unwatch(self, folder: str, listener: Listener) -> None:
+    def unwatch_folder(self, folder: str, listener: FolderListener) -> None:
         """Stop reporting changes of `folder` to `listener`."""
-        self._folders.remove(folder, listener)
+        self._backend.remove_watch(folder, listener)
 
-    def overflowed(self) -> None:
+    def handle_overflow(self) -> None:
         """Tell every listener that events were dropped."""
-        self.overflows += 1
-        for listener in self._folders.listeners():
-            self.report(listener.lost)
+        self.overflow_count += 1
+        for listener in self._backend.list_listeners():
+            self.call_listener(listener.handle_overflow)
 
-    def report(self, call: Callable[..., None], *args: Any, **named: Any) -> None:
+    def call_listener(self, call: Callable[..., None], *args: Any, **kwargs: Any) -> None:
         """Call a listener; exceptions are logged and do not end the thread."""
         try:
-            call(*args, **named)
+            call(*args, **kwargs)
         except Exception:
-            self.failures += 1
+            self.failure_count += 1
             logger.exception("%s: a listener raised an exception; continuing", self.name)
 
-    def _wake(self) -> None:
+    def _wake_up(self) -> None:
         with contextlib.suppress(OSError):  # a full pipe wakes the thread as well; with a closed one it has ended
             self._writer.send(b"!")
 
     def _run(self) -> None:
         try:
-            self._loop()
+            self._run_loop()
         except Exception:
-            self.failures += 1
+            self.failure_count += 1
             logger.exception("%s ended unexpectedly; nothing is watched until it is restarted", self.name)
-            if self._failed is not None:
-                self._failed()
+            if self._on_failure is not None:
+                self._on_failure()
         finally:
             self._close()
 
-    def _loop(self) -> None:
-        wait = _waiter([self._reader.fileno(), *self._folders.descriptors()])
-        while not self.stopping:
-            wait(self._pause())
+    def _run_loop(self) -> None:
+        wait = _create_waiter([self._reader.fileno(), *self._backend.list_descriptors()])
+        while not self.is_stopping:
+            wait(self._compute_timeout())
             self._drain_calls()
-            self._folders.read()
+            self._backend.dispatch_events()
             self._run_timers()
 
     def _close(self) -> None:
-        if self._closed:
+        if self._is_closed:
             return  # the descriptors may be reused by now
-        self._closed = True
-        self._folders.close()
+        self._is_closed = True
+        self._backend.close()
         self._reader.close()
         self._writer.close()
 
-    def _pause(self) -> float | None:
+    def _compute_timeout(self) -> float | None:
         """Return the seconds until the next timer; None to sleep until woken."""
-        while self._timers and self._timers[0].cancelled:
+        while self._timers and self._timers[0].is_cancelled:
             heapq.heappop(self._timers)
-        return max(0.0, self._timers[0].at - time.monotonic()) if self._timers else None
+        return max(0.0, self._timers[0].due_at - time.monotonic()) if self._timers else None
 
     def _drain_calls(self) -> None:
         with contextlib.suppress(BlockingIOError):
             self._reader.recv(4_096)
         for _ in range(self._calls.qsize()):
-            self.report(self._calls.get_nowait())
+            self.call_listener(self._calls.get_nowait())
 
     def _run_timers(self) -> None:
         now = time.monotonic()
-        while self._timers and self._timers[0].at <= now and not self.stopping:
+        while self._timers and self._timers[0].due_at <= now and not self.is_stopping:
             timer = heapq.heappop(self._timers)
-            if not timer.cancelled:
-                self.report(timer.call)
+            if not timer.is_cancelled:
+                self.call_listener(timer.callback)
 
 
-def _waiter(descriptors: list[int]) -> Callable[[float | None], object]:
+def _create_waiter(descriptors: list[int]) -> Callable[[float | None], object]:
     """Return a function that waits for descriptors or a timeout."""
     if not hasattr(select, "poll"):
         return lambda seconds: select.select(descriptors, [], [], seconds)

@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from hunchd.domain.errors import StorageFull
-from hunchd.store.files import FULL, private_folder
+from hunchd.store.files import DISK_FULL_ERRORS, create_private_folder
 
-_LEVEL: Final = 1  # zlib: a quarter of the size, and hardly slower than writing
-_SIZE: Final = 4  # bytes of the length prefix of each value
+_COMPRESSION_LEVEL: Final = 1  # zlib: a quarter of the size, and hardly slower than writing
+_LENGTH_BYTES: Final = 4  # bytes of the length prefix of each value
 
 
-class Aside:
+class SpillFile:
     """Temporary file of JSON values, too many to be held in memory.
 
     Every call blocks: use it in a thread, one call at a time.
@@ -29,25 +29,25 @@ class Aside:
     def __init__(self, folder: Path) -> None:
         """Create the file in `folder`. Raises StorageFull."""
         try:
-            self._file = tempfile.TemporaryFile(dir=private_folder(folder))  # noqa: SIM115 - closed by `close`
+            self._file = tempfile.TemporaryFile(dir=create_private_folder(folder))  # noqa: SIM115 - closed by `close`
         except OSError as error:
-            raise _told(error) from error
+            raise _translate_error(error) from error
 
     def append(self, line: Any) -> None:
         """Append a JSON value. Raises StorageFull."""
-        packed = zlib.compress(json.dumps(line, ensure_ascii=False).encode("utf-8", "surrogatepass"), _LEVEL)
+        encoded = zlib.compress(json.dumps(line, ensure_ascii=False).encode("utf-8", "surrogatepass"), _COMPRESSION_LEVEL)
         try:
-            self._file.write(len(packed).to_bytes(_SIZE, "big") + packed)
+            self._file.write(len(encoded).to_bytes(_LENGTH_BYTES, "big") + encoded)
         except OSError as error:
-            raise _told(error) from error
+            raise _translate_error(error) from error
 
-    def lines(self) -> Iterator[Any]:
+    def read_lines(self) -> Iterator[Any]:
         """Yield all values from the first on. Raises StorageFull."""
         try:
             self._file.seek(0)
         except OSError as error:  # the last value was still in the buffer
-            raise _told(error) from error
-        while size := self._file.read(_SIZE):
+            raise _translate_error(error) from error
+        while size := self._file.read(_LENGTH_BYTES):
             yield json.loads(zlib.decompress(self._file.read(int.from_bytes(size, "big"))))
 
     def close(self) -> None:
@@ -56,5 +56,5 @@ class Aside:
             self._file.close()
 
 
-def _told(error: OSError) -> Exception:
-    return StorageFull("the disk is full; the planned changes cannot be stored") if error.errno in FULL else error
+def _translate_error(error: OSError) -> Exception:
+    return StorageFull("the disk is full; the planned changes cannot be stored") if error.errno in DISK_FULL_ERRORS else error

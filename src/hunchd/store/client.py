@@ -15,14 +15,14 @@ from typing import Any, Final, Literal
 
 from hunchd.domain.filters import Filters, matches
 from hunchd.domain.memory import Kind, Memory, Scope, Status
-from hunchd.protocol.answers import export_line, memory_line
-from hunchd.protocol.child import Child
-from hunchd.protocol.decoding import LARGEST_INTEGER, no_cursor
-from hunchd.protocol.memories import memory_json
-from hunchd.protocol.pipe import Json
-from hunchd.store.database.finding import Found
+from hunchd.protocol.answers import build_export_line, build_memory_line
+from hunchd.protocol.child import HelperProcess
+from hunchd.protocol.decoding import MAX_INTEGER, unknown_cursor
+from hunchd.protocol.memories import memory_to_json
+from hunchd.protocol.pipe import SerializedJson
+from hunchd.store.database.finding import SearchCandidate
 from hunchd.store.database.hits import Hit
-from hunchd.store.database.tables import memory_from_plain, microseconds, plain
+from hunchd.store.database.tables import memory_from_plain, to_microseconds, memory_to_plain
 
 Mode = Literal["hybrid", "lexical", "dense"]
 Depth = Literal["specific", "shallow", "deep"]
@@ -32,12 +32,12 @@ WRITE_TIMEOUT: Final = 120.0  # seconds
 # Rewriting every row of a large project.
 ERASE_TIMEOUT: Final = 600.0  # seconds
 # Loading the model that compares pairs on a busy machine, and judging some pairs.
-READ_TIMEOUT: Final = 120.0  # seconds
+CONTRADICT_TIMEOUT: Final = 120.0  # seconds
 # How long a query waits for its embedding before it is answered by words alone.
-PATIENCE: Final = 0.05  # seconds
+EMBEDDING_WAIT_SECONDS: Final = 0.05  # seconds
 
 # The database's threads and buffers grow with the machine unless limited before it is loaded.
-LIMITS: Final[Mapping[str, str]] = {
+PROCESS_LIMITS: Final[Mapping[str, str]] = {
     # Memory of a query is kept for the next one: returning it to the system costs a third of the processor time.
     "MALLOC_ARENA_MAX": "2",
     "MALLOC_TRIM_THRESHOLD_": "16777216",
@@ -57,7 +57,7 @@ LIMITS: Final[Mapping[str, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class MemoryPage:
     """Page of memories, newest first.
 
     `next` is the cursor that continues behind the last item; None on the last page.
@@ -69,7 +69,7 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True)
-class Findings:
+class SearchHits:
     """Search hits, best first, before ranking.
 
     `degraded` lists what could not be used for the search.
@@ -80,7 +80,7 @@ class Findings:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class RankedResults:
     """Ranked search results in the form of the API, best first.
 
     `degraded` lists what could not be used for the search.
@@ -96,20 +96,20 @@ class StoreClient:
     `last_stats` are the figures from the newest answer that had some, for callers that must not wait.
     """
 
-    def __init__(self, child: Child) -> None:
+    def __init__(self, child: HelperProcess) -> None:
         self._child = child
-        self._questions = 0  # queries that wait for their answer
-        self._answered_at = float("-inf")
+        self._waiting_queries = 0  # queries that wait for their answer
+        self._last_answer_at = float("-inf")
         self.last_stats: dict[str, Any] = {"pending_embeddings": 0, "degraded": [], "projects": {}}
-        self.to_count = False  # True if something was put since the last `stats`
+        self.is_stats_outdated = False  # True if something was put since the last `stats`
 
     async def put(self, memories: Sequence[Memory]) -> None:
         """Add or overwrite memories by id.
 
         They are on disk and searchable when this returns. Idempotent.
         """
-        self.to_count = True
-        await self._call("put", {"memories": [plain(memory) for memory in memories]}, timeout=WRITE_TIMEOUT)
+        self.is_stats_outdated = True
+        await self._call("put", {"memories": [memory_to_plain(memory) for memory in memories]}, timeout=WRITE_TIMEOUT)
 
     async def put_signals(self, signals: Sequence[Mapping[str, Any]]) -> int:
         """Store signals, each once; return how many were new.
@@ -121,34 +121,34 @@ class StoreClient:
 
     async def get(self, ids: Sequence[str], project: str | None) -> list[Memory]:
         """Return the memories that exist, in the order of `ids`."""
-        answer = await self._read("get", {"ids": list(ids), "project": project})
-        found = {row["id"]: memory_from_plain(row) for row in answer["memories"]}
-        return [found[id_] for id_ in dict.fromkeys(ids) if id_ in found]
+        answer = await self._call_idempotent("get", {"ids": list(ids), "project": project})
+        by_id = {row["id"]: memory_from_plain(row) for row in answer["memories"]}
+        return [by_id[id_] for id_ in dict.fromkeys(ids) if id_ in by_id]
 
-    async def list(self, filters: Filters, limit: int, cursor: str | None = None) -> Page:
+    async def list(self, filters: Filters, limit: int, cursor: str | None = None) -> MemoryPage:
         """Return a page of the memories that pass `filters`.
 
         Raises Malformed for a cursor that was not issued by this store.
         """
-        asked = {"filters": filters_json(filters), "limit": limit, "after": _place(cursor) if cursor else None}
-        answer = await self._read("list", asked)
+        params = {"filters": filters_to_json(filters), "limit": limit, "after": _parse_cursor(cursor) if cursor else None}
+        answer = await self._call_idempotent("list", params)
         items = tuple(memory_from_plain(row) for row in answer["memories"])
-        following = json.dumps(answer["next"]) if answer["next"] else None
-        return Page(items, following, answer["total"])
+        next_cursor = json.dumps(answer["next"]) if answer["next"] else None
+        return MemoryPage(items, next_cursor, answer["total"])
 
     async def list_all(
         self, owners: Sequence[str | None], filters: Filters, limit: int, cursor: str | None = None
-    ) -> Page:
+    ) -> MemoryPage:
         """Return a page of the memories of all `owners` that pass `filters`, newest first.
 
         Raises Malformed for a cursor that was not issued by this store.
         """
         pages = [await self.list(replace(filters, project=owner), limit, cursor) for owner in owners]
-        found = sorted((one for page in pages for one in page.items), key=lambda one: (-microseconds(one.at), one.id))
+        found = sorted((one for page in pages for one in page.items), key=lambda one: (-to_microseconds(one.at), one.id))
         is_last = len(found) <= limit and not any(page.next for page in pages)
         shown = found[:limit]
-        following = None if is_last or not shown else json.dumps([microseconds(shown[-1].at), shown[-1].id])
-        return Page(tuple(shown), following, sum(page.total for page in pages))
+        following = None if is_last or not shown else json.dumps([to_microseconds(shown[-1].at), shown[-1].id])
+        return MemoryPage(tuple(shown), following, sum(page.total for page in pages))
 
     async def search(
         self,
@@ -156,94 +156,94 @@ class StoreClient:
         filters: Filters,
         k: int,
         *,
-        few: int | None = None,
+        k_without_messages: int | None = None,
         mode: Mode = "hybrid",
         depth: Depth = "shallow",
-        patience: float = PATIENCE,
-    ) -> Findings:
+        embedding_wait: float = EMBEDDING_WAIT_SECONDS,
+    ) -> SearchHits:
         """Search by words and by embedding among the memories that pass `filters`.
 
         Returns `k` hits, or `few` if no message is among them. Waits `patience` seconds for the embedding of the
         query.
         """
-        asked = {
+        params = {
             "query": query,
-            "filters": filters_json(filters),
+            "filters": filters_to_json(filters),
             "k": k,
-            "few": few,
+            "few": k_without_messages,
             "mode": mode,
             "depth": depth,
-            "patience": patience,
+            "patience": embedding_wait,
         }
-        answer = await self._read("search", asked)
+        answer = await self._call_idempotent("search", params)
         # The store may compare hashes only; here each memory is decoded anyway.
-        hits = (hit for hit in map(hit_of, answer["hits"]) if matches(hit.memory, filters))
-        return Findings(tuple(hits), tuple(answer["degraded"]))
+        hits = (hit for hit in map(hit_from_dict, answer["hits"]) if matches(hit.memory, filters))
+        return SearchHits(tuple(hits), tuple(answer["degraded"]))
 
-    async def answer(
+    async def search_ranked(
         self,
         query: str,
         filters: Filters,
         k: int,
-        at_hand: Sequence[Hit],
+        cached_hits: Sequence[Hit],
         *,
-        few: int | None,
+        k_without_messages: int | None,
         depth: Depth,
         results: int,
-        said_on_branch: Sequence[str],
+        branch_fact_ids: Sequence[str],
         now: datetime,
-        patience: float,
-    ) -> Answer:
+        embedding_wait: float,
+    ) -> RankedResults:
         """Search and rank together with the hits `at_hand`; return API results.
 
         Returns `results` results, some more if parts of documents are among them. Facts of the main line are left
         out if the branch of the filters overrides them, in the store or in one of the facts named in
         `said_on_branch`.
         """
-        asked = {
+        params = {
             "query": query,
-            "filters": filters_json(filters),
+            "filters": filters_to_json(filters),
             "k": k,
-            "few": few,
+            "few": k_without_messages,
             "mode": "hybrid",
             "depth": depth,
-            "patience": patience,
+            "patience": embedding_wait,
             "results": results,
-            "said_on_branch": list(said_on_branch),
+            "said_on_branch": list(branch_fact_ids),
             "now": now.isoformat(),
-            "at_hand": [plain_hit(hit) for hit in at_hand],
+            "at_hand": [hit_to_dict(hit) for hit in cached_hits],
         }
-        self._questions += 1
+        self._waiting_queries += 1
         try:
-            told = await self._read("answer", asked)
+            answer = await self._call_idempotent("answer", params)
         finally:
-            self._questions -= 1
-            self._answered_at = time.monotonic()
-        return Answer(tuple(told["results"]), tuple(told["degraded"]))
+            self._waiting_queries -= 1
+            self._last_answer_at = time.monotonic()
+        return RankedResults(tuple(answer["results"]), tuple(answer["degraded"]))
 
     @property
-    def unasked(self) -> float:
+    def seconds_since_query(self) -> float:
         """Seconds since somebody last waited for the answer to a query."""
-        return 0.0 if self._questions else time.monotonic() - self._answered_at
+        return 0.0 if self._waiting_queries else time.monotonic() - self._last_answer_at
 
-    async def contradict(self, pairs: Sequence[tuple[str, str]]) -> tuple[float, ...] | None:
+    async def rate_pairs(self, pairs: Sequence[tuple[str, str]]) -> tuple[float, ...] | None:
         """Return the probability that each pair of statements contradicts itself.
 
         A model reads the pairs at lower priority than queries. Returns None if no model can be loaded.
         """
-        answer = await self._read("contradict", {"pairs": [list(pair) for pair in pairs]}, timeout=READ_TIMEOUT)
-        said = answer["probabilities"]
-        return tuple(float(one) for one in said) if said is not None else None
+        answer = await self._call_idempotent("contradict", {"pairs": [list(pair) for pair in pairs]}, timeout=CONTRADICT_TIMEOUT)
+        probabilities = answer["probabilities"]
+        return tuple(float(probability) for probability in probabilities) if probabilities is not None else None
 
     async def vector(self, query: str, patience: float) -> tuple[bytes | None, tuple[str, ...]]:
         """Return the vector of a question, and what keeps it from being made within `patience` seconds."""
-        answer = await self._read("vector", {"query": query, "patience": patience})
+        answer = await self._call_idempotent("vector", {"query": query, "patience": patience})
         vector = answer["vector"]
         return (base64.b64decode(vector) if vector is not None else None), tuple(answer["degraded"])
 
     async def embed(self, texts: Sequence[str]) -> Sequence[bytes] | None:
         """Return the vectors of texts for which nobody waits; None where no model makes any."""
-        answer = await self._read("embed", {"texts": list(texts)}, timeout=READ_TIMEOUT)
+        answer = await self._call_idempotent("embed", {"texts": list(texts)}, timeout=CONTRADICT_TIMEOUT)
         vectors = answer["vectors"]
         return [base64.b64decode(vector) for vector in vectors] if vectors is not None else None
 
@@ -255,7 +255,7 @@ class StoreClient:
         answer = await self._call("delete", {"ids": list(ids), "project": project}, timeout=WRITE_TIMEOUT)
         return int(answer["deleted"])
 
-    async def signals(self, project: str) -> AsyncIterator[dict[str, Any]]:
+    async def stream_signals(self, project: str) -> AsyncIterator[dict[str, Any]]:
         """Yield the stored signals of a project.
 
         They have the form that `put_signals` takes.
@@ -268,9 +268,9 @@ class StoreClient:
         """Delete signals; their bytes leave the disk with the next purge."""
         await self._call("delete_signals", {"ids": list(ids), "project": project}, timeout=WRITE_TIMEOUT)
 
-    async def forget_signals(self, before: datetime) -> None:
+    async def delete_signals_before(self, before: datetime) -> None:
         """Delete the signals of all projects that are older than `before`."""
-        await self._call("forget_signals", {"before": microseconds(before)}, timeout=WRITE_TIMEOUT)
+        await self._call("forget_signals", {"before": to_microseconds(before)}, timeout=WRITE_TIMEOUT)
 
     async def erase(self, project: str | None) -> None:
         """Remove everything that is stored for a project from the disk."""
@@ -281,15 +281,15 @@ class StoreClient:
         """Remove deleted memories from the disk now instead of within a minute."""
         await self._call("purge", {"project": project}, timeout=ERASE_TIMEOUT)
 
-    async def export(self, project: str | None = None) -> AsyncIterator[dict[str, Any]]:
+    async def stream_export(self, project: str | None = None) -> AsyncIterator[dict[str, Any]]:
         """Yield the export lines of one project or of all owners."""
         async for batch in self._child.stream("export", {"project": project}):
             for row in batch["memories"]:
-                yield memory_line(memory_json(memory_from_plain(row)))
+                yield build_memory_line(memory_to_json(memory_from_plain(row)))
             for signal in batch["signals"]:
-                yield export_line("signal", signal)
+                yield build_export_line("signal", signal)
 
-    async def scan(self, project: str | None) -> AsyncIterator[dict[str, Any]]:
+    async def stream_memories(self, project: str | None) -> AsyncIterator[dict[str, Any]]:
         """Yield the memories of one owner in batches, as `tables.plain` writes them.
 
         The batches are meant to be passed on unread.
@@ -298,21 +298,21 @@ class StoreClient:
             yield batch
 
     @property
-    def to_embed(self) -> int:
+    def pending_embeddings(self) -> int:
         """Number of memories that wait for their vector, as last reported.
 
         A process that ended because it was idle had none left.
         """
         waiting = int(self.last_stats["pending_embeddings"])
-        return 0 if self._child.rests and not self.last_stats["degraded"] else waiting
+        return 0 if self._child.has_idled_out and not self.last_stats["degraded"] else waiting
 
-    async def stats(self) -> dict[str, Any]:
+    async def fetch_stats(self) -> dict[str, Any]:
         """Return the figures of the store, in all and by project.
 
         They are rows, bytes, versions, embedded, pending_embeddings and degraded.
         """
-        self.to_count = False
-        answer = await self._read("stats", {})
+        self.is_stats_outdated = False
+        answer = await self._call_idempotent("stats", {})
         return dict(answer["stats"])
 
     async def optimise(self) -> None:
@@ -323,24 +323,24 @@ class StoreClient:
         """Take the nightly snapshot of every project and keep the newest `keep`."""
         await self._call("snapshot", {"keep": keep}, timeout=ERASE_TIMEOUT)
 
-    async def _read(self, method: str, params: Mapping[str, Any], *, timeout: float = 30.0) -> dict[str, Any]:
+    async def _call_idempotent(self, method: str, params: Mapping[str, Any], *, timeout: float = 30.0) -> dict[str, Any]:
         """Call a method without side effects.
 
         It is retried if the process ends meanwhile.
         """
-        return await self._call(method, params, timeout=timeout, again=True)
+        return await self._call(method, params, timeout=timeout, retry=True)
 
     async def _call(
-        self, method: str, params: Mapping[str, Any], *, timeout: float = 30.0, again: bool = False
+        self, method: str, params: Mapping[str, Any], *, timeout: float = 30.0, retry: bool = False
     ) -> dict[str, Any]:
-        answer: dict[str, Any] = await self._child.call(method, params, timeout=timeout, again=again)
-        told = answer.get("stats", {})
-        known = {**self.last_stats.get("projects", {}), **told.get("projects", {})}  # it reports open projects only
-        self.last_stats = {**self.last_stats, **told, "projects": known}
+        answer: dict[str, Any] = await self._child.call(method, params, timeout=timeout, retry=retry)
+        stats = answer.get("stats", {})
+        projects = {**self.last_stats.get("projects", {}), **stats.get("projects", {})}  # it reports open projects only
+        self.last_stats = {**self.last_stats, **stats, "projects": projects}
         return answer
 
 
-def arguments(
+def build_command(
     data: Path, *, idle_after: float, model: str, embedding: bool, model_idle_after: float
 ) -> tuple[str, ...]:
     """Return the command line of the store process; times in seconds."""
@@ -349,61 +349,61 @@ def arguments(
     return (*line, *(() if embedding else ("--no-embedding",)))
 
 
-def environment(own: Mapping[str, str] | None = None) -> dict[str, str]:
+def build_environment(base: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return the environment of the store process.
 
     It is `own` (default: ours) plus the limits, which take effect only if set before the process starts.
     """
-    return {**(os.environ if own is None else own), **LIMITS}
+    return {**(os.environ if base is None else base), **PROCESS_LIMITS}
 
 
-def filters_json(filters: Filters) -> dict[str, Any]:
+def filters_to_json(filters: Filters) -> dict[str, Any]:
     """Encode `filters` for `filters_of`."""
     values = ((entry.name, getattr(filters, entry.name)) for entry in fields(Filters))
     return {name: value.isoformat() if isinstance(value, datetime) else value for name, value in values}
 
 
-def filters_of(raw: Mapping[str, Any]) -> Filters:
+def filters_from_json(raw: Mapping[str, Any]) -> Filters:
     """Decode what `filters_json` wrote."""
-    read: dict[str, Any] = {entry.name: raw.get(entry.name) for entry in fields(Filters)}
-    read |= {name: datetime.fromisoformat(read[name]) for name in ("since", "until", "as_of") if read[name]}
+    values: dict[str, Any] = {entry.name: raw.get(entry.name) for entry in fields(Filters)}
+    values |= {name: datetime.fromisoformat(values[name]) for name in ("since", "until", "as_of") if values[name]}
     return Filters(
-        **read
+        **values
         | {
-            "kinds": tuple(Kind(kind) for kind in read["kinds"]),
-            "scopes": tuple(Scope(scope) for scope in read["scopes"]),
-            "statuses": tuple(Status(status) for status in read["statuses"]),
-            "tags": tuple(read["tags"]),
+            "kinds": tuple(Kind(kind) for kind in values["kinds"]),
+            "scopes": tuple(Scope(scope) for scope in values["scopes"]),
+            "statuses": tuple(Status(status) for status in values["statuses"]),
+            "tags": tuple(values["tags"]),
         }
     )
 
 
-def findings_json(found: Sequence[tuple[Found, Sequence[str]]], rest: Mapping[str, Any]) -> Json:
+def hits_to_json(candidates: Sequence[tuple[SearchCandidate, Sequence[str]]], other_fields: Mapping[str, Any]) -> SerializedJson:
     """Encode the answer to a search.
 
     `hit_of` decodes the hits.
     """
-    hits = ",".join(_hit_json(one, why) for one, why in found)
-    return Json(f'{{"hits":[{hits}],{json.dumps(rest)[1:]}')
+    hits = ",".join(_hit_to_json(one, why) for one, why in candidates)
+    return SerializedJson(f'{{"hits":[{hits}],{json.dumps(other_fields)[1:]}')
 
 
-def _hit_json(one: Found, why: Sequence[str]) -> str:
-    lexical, similarity = ("null" if score is None else repr(score) for score in (one.lexical, one.similarity))
-    told = json.dumps(list(why)) if why else "[]"
-    return f'{{"memory":{one.body},"lexical":{lexical},"similarity":{similarity},"why":{told}}}'
+def _hit_to_json(candidate: SearchCandidate, why: Sequence[str]) -> str:
+    lexical, similarity = ("null" if score is None else repr(score) for score in (candidate.lexical, candidate.similarity))
+    reasons = json.dumps(list(why)) if why else "[]"
+    return f'{{"memory":{candidate.body},"lexical":{lexical},"similarity":{similarity},"why":{reasons}}}'
 
 
-def plain_hit(hit: Hit) -> dict[str, Any]:
+def hit_to_dict(hit: Hit) -> dict[str, Any]:
     """Encode `hit` for `hit_of`."""
     return {
-        "memory": plain(hit.memory),
+        "memory": memory_to_plain(hit.memory),
         "lexical": hit.lexical,
         "similarity": hit.similarity,
         "why": list(hit.why),
     }
 
 
-def hit_of(raw: Mapping[str, Any]) -> Hit:
+def hit_from_dict(raw: Mapping[str, Any]) -> Hit:
     """Decode one hit written by `findings_json` or `plain_hit`."""
     return Hit(
         memory=memory_from_plain(raw["memory"]),
@@ -413,11 +413,11 @@ def hit_of(raw: Mapping[str, Any]) -> Hit:
     )
 
 
-def _place(cursor: str) -> list[Any]:
+def _parse_cursor(cursor: str) -> list[Any]:
     try:
         match json.loads(cursor):
-            case [int(at), str(id_)] if not isinstance(at, bool) and abs(at) <= LARGEST_INTEGER:
+            case [int(at), str(id_)] if not isinstance(at, bool) and abs(at) <= MAX_INTEGER:
                 return [at, id_]
     except (ValueError, RecursionError):
         pass
-    raise no_cursor()
+    raise unknown_cursor()

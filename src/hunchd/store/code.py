@@ -15,13 +15,13 @@ from typing import Any, Self
 
 from hunchd.domain.code import FileOutline, FileView, Symbol, ViewLine
 from hunchd.domain.errors import StoreError
-from hunchd.store.caches import Form, opened, packed, unpacked, version_of, written
+from hunchd.store.caches import CacheSchema, open_cache, compress_json, decompress_json, read_version, to_json
 
 logger = logging.getLogger(__name__)
 
 # A cache of another version is discarded and refilled. Increase it with every change of the parser's output.
 VERSION = 5
-MOST_USES = 4_000  # names stored for one file
+MAX_USES = 4_000  # names stored for one file
 
 # Two processes may write at once: the indexing of a project, and the parsing of files saved meanwhile.
 _SCHEMA = """
@@ -45,7 +45,7 @@ CREATE TABLE IF NOT EXISTS symbols (
 CREATE INDEX IF NOT EXISTS symbols_of_file ON symbols (file);
 CREATE INDEX IF NOT EXISTS symbols_by_name ON symbols (name);
 """
-_FORM = Form(VERSION, _SCHEMA)
+_CACHE_SCHEMA = CacheSchema(VERSION, _SCHEMA)
 
 
 class CodeCache:
@@ -59,9 +59,9 @@ class CodeCache:
         self._writable = writable
         self._lock = threading.Lock()  # one connection is used from several threads
         self._connection: sqlite3.Connection | None = None
-        self._closed = False
+        self._is_closed = False
         if writable:
-            self._connection = opened(path, _FORM)
+            self._connection = open_cache(path, _CACHE_SCHEMA)
 
     def __enter__(self) -> Self:
         return self
@@ -72,39 +72,39 @@ class CodeCache:
     def close(self) -> None:
         """Close for good; later reads find nothing."""
         with self._lock:
-            self._closed = True
+            self._is_closed = True
             if self._connection is not None:
                 self._connection.close()
                 self._connection = None
 
-    def count(self) -> int:
+    def count_files(self) -> int:
         """Return the number of files."""
-        return sum(count for (count,) in self._rows("SELECT COUNT(*) FROM files"))
+        return sum(count for (count,) in self._query("SELECT COUNT(*) FROM files"))
 
-    def blobs(self) -> dict[str, str]:
+    def load_blob_ids(self) -> dict[str, str]:
         """Return the git blob id of every file, by path."""
-        return dict(self._rows("SELECT path, blob FROM files"))
+        return dict(self._query("SELECT path, blob FROM files"))
 
-    def stamps(self) -> dict[str, int]:
+    def load_stamps(self) -> dict[str, int]:
         """Return the stamp of every file, by path.
 
         A file that still has its stamp need not be parsed again.
         """
-        return dict(self._rows("SELECT path, stamp FROM files WHERE stamp != 0"))
+        return dict(self._query("SELECT path, stamp FROM files WHERE stamp != 0"))
 
     def get(self, path: str, *, words: bool = False) -> FileOutline | None:
         """Return the outline of one file, or None.
 
         `words` adds words and references, which are most of its size.
         """
-        row = next(iter(self._rows(f"SELECT {_FILE} FROM files WHERE path = ?", path)), None)
-        return self._outline(row, words=words) if row else None
+        row = next(iter(self._query(f"SELECT {_FILE_COLUMNS} FROM files WHERE path = ?", path)), None)
+        return self._build_outline(row, words=words) if row else None
 
-    def outlines(self) -> Iterator[FileOutline]:
+    def iterate_outlines(self) -> Iterator[FileOutline]:
         """Yield all outlines, complete, in the order of paths, in bounded memory."""
         after = ""
-        while rows := self._rows(f"SELECT {_FILE} FROM files WHERE path > ? ORDER BY path LIMIT 200", after):
-            yield from (self._outline(row, words=True) for row in rows)
+        while rows := self._query(f"SELECT {_FILE_COLUMNS} FROM files WHERE path > ? ORDER BY path LIMIT 200", after):
+            yield from (self._build_outline(row, words=True) for row in rows)
             after = rows[-1][1]
 
     def find_symbol(self, name: str, limit: int = 20) -> list[tuple[str, Symbol]]:
@@ -112,57 +112,57 @@ class CodeCache:
 
         Definitions outside of containers come first.
         """
-        rows = self._rows(
-            f"SELECT files.path, {_SYMBOL} FROM symbols JOIN files ON files.id = symbols.file WHERE symbols.name = ? "
+        rows = self._query(
+            f"SELECT files.path, {_SYMBOL_COLUMNS} FROM symbols JOIN files ON files.id = symbols.file WHERE symbols.name = ? "
             "ORDER BY symbols.container != '', files.path, symbols.line LIMIT ?",
             name,
             limit,
         )
         return [(row[0], Symbol(*row[1:])) for row in rows]
 
-    def defined(self) -> list[tuple[str, str, int]]:
+    def count_symbols_by_file(self) -> list[tuple[str, str, int]]:
         """Return path, language and number of symbols of every file.
 
         The topics of a project are derived from it.
         """
-        return self._rows(
+        return self._query(
             "SELECT path, language, (SELECT COUNT(*) FROM symbols WHERE file = files.id) FROM files ORDER BY path"
         )
 
-    def names(self) -> frozenset[str]:
+    def load_names(self) -> frozenset[str]:
         """Return all names in the project: symbols, files without their suffix, folders."""
-        symbols = {str(name) for (name,) in self._rows("SELECT DISTINCT name FROM symbols")}
-        parts = {part for (path,) in self._rows("SELECT path FROM files") for part in str(path).split("/")}
+        symbols = {str(name) for (name,) in self._query("SELECT DISTINCT name FROM symbols")}
+        parts = {part for (path,) in self._query("SELECT path FROM files") for part in str(path).split("/")}
         return frozenset(symbols | parts | {part.partition(".")[0] for part in parts})
 
     def chunk_cache_id(self) -> str:
         """Return what tells this cache from one that was made anew, whose serials begin again."""
-        return "".join(str(value) for (value,) in self._rows("SELECT value FROM about WHERE name = 'id'"))
+        return "".join(str(value) for (value,) in self._query("SELECT value FROM about WHERE name = 'id'"))
 
     def chunk_serials(self) -> dict[str, int]:
         """Return the serial of the chunks of each file; they grow with every change."""
-        return dict(self._rows("SELECT path, serial FROM chunks"))
+        return dict(self._query("SELECT path, serial FROM chunks"))
 
     def chunks_since(self, serial: int) -> Iterator[tuple[str, str, int, bytes]]:
         """Yield path, language, serial and packed chunks of the files that changed after `serial`, oldest first."""
-        while rows := self._rows(
+        while rows := self._query(
             "SELECT path, language, serial, packed FROM chunks WHERE serial > ? ORDER BY serial LIMIT 200", serial
         ):
             yield from rows
             serial = rows[-1][2]
 
-    def views(self, paths: Sequence[str]) -> dict[str, FileView]:
+    def load_views(self, paths: Sequence[str]) -> dict[str, FileView]:
         """Return the cached views of `paths`, in one small read."""
-        holes = ", ".join("?" * len(paths))
-        rows = self._rows(f"SELECT path, blob, lines, more, doc FROM views WHERE path IN ({holes})", *paths)
+        placeholders = ", ".join("?" * len(paths))
+        rows = self._query(f"SELECT path, blob, lines, more, doc FROM views WHERE path IN ({placeholders})", *paths)
         return {
             path: FileView(path, blob, tuple(map(ViewLine._make, json.loads(lines))), more, doc)
             for path, blob, lines, more, doc in rows
         }
 
-    def uses(self, path: str) -> frozenset[str]:
+    def load_used_names(self, path: str) -> frozenset[str]:
         """Return the names that a file uses and does not define."""
-        rows = self._rows("SELECT uses FROM views WHERE path = ?", path)
+        rows = self._query("SELECT uses FROM views WHERE path = ?", path)
         return frozenset(rows[0][0].split()) if rows else frozenset()
 
     def put(
@@ -176,10 +176,10 @@ class CodeCache:
 
         `view` derives from each outline what is shown of the file; `chunks` are the packed chunks by path.
         """
-        given = stamps or {}
-        with self._lock, self._writing() as connection:
+        stamp_by_path = stamps or {}
+        with self._lock, self._require_writable() as connection:
             for outline in outlines:
-                _forget(connection, outline.path)
+                _delete_file(connection, outline.path)
                 cursor = connection.execute(
                     "INSERT INTO files (path, blob, language, size, lines, doc, imports, words, stamp) "
                     "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -190,9 +190,9 @@ class CodeCache:
                         outline.size,
                         outline.lines,
                         outline.doc,
-                        written(outline.imports),
-                        packed([outline.references, dict(outline.words)]),
-                        given.get(outline.path, 0),
+                        to_json(outline.imports),
+                        compress_json([outline.references, dict(outline.words)]),
+                        stamp_by_path.get(outline.path, 0),
                     ),
                 )
                 connection.executemany(
@@ -206,26 +206,26 @@ class CodeCache:
                     kept = (outline.path, outline.language, packed_chunks)
                     connection.execute("INSERT INTO chunks (path, language, packed) VALUES (?, ?, ?)", kept)
                 if view is not None:
-                    shown = view(outline)
-                    lines = [(line.text, line.name, line.weight, line.outer) for line in shown.lines]
-                    uses = " ".join(outline.references[:MOST_USES])
-                    row = (shown.path, shown.blob, written(lines), shown.more, shown.doc, uses)
+                    file_view = view(outline)
+                    lines = [(line.text, line.name, line.weight, line.outer) for line in file_view.lines]
+                    uses = " ".join(outline.references[:MAX_USES])
+                    row = (file_view.path, file_view.blob, to_json(lines), file_view.more, file_view.doc, uses)
                     connection.execute("INSERT INTO views VALUES (?, ?, ?, ?, ?, ?)", row)
 
-    def restamp(self, stamps: Mapping[str, int]) -> None:
+    def update_stamps(self, stamps: Mapping[str, int]) -> None:
         """Set new stamps for unchanged files (touched, checked out again)."""
-        with self._lock, self._writing() as connection:
+        with self._lock, self._require_writable() as connection:
             connection.executemany("UPDATE files SET stamp = ? WHERE path = ?", [(n, p) for p, n in stamps.items()])
 
     def remove(self, paths: Iterable[str]) -> None:
-        with self._lock, self._writing() as connection:
+        with self._lock, self._require_writable() as connection:
             for path in paths:
-                _forget(connection, path)
+                _delete_file(connection, path)
 
-    def _rows(self, query: str, *values: Any) -> list[Any]:
+    def _query(self, query: str, *values: Any) -> list[Any]:
         with self._lock:
             try:
-                connection = self._reading()
+                connection = self._open_for_reading()
                 return connection.execute(query, values).fetchall() if connection else []
             except sqlite3.DatabaseError:
                 if self._writable:
@@ -236,13 +236,13 @@ class CodeCache:
                     self._connection = None
                 return []
 
-    def _reading(self) -> sqlite3.Connection | None:
+    def _open_for_reading(self) -> sqlite3.Connection | None:
         """Return the connection, opened once the writer has created the file."""
-        if self._connection is None and not self._closed and self.path.exists():
+        if self._connection is None and not self._is_closed and self.path.exists():
             uri = f"{self.path.absolute().as_uri()}?mode=ro"
             connection = sqlite3.connect(uri, uri=True, timeout=1.0, check_same_thread=False, isolation_level=None)
             try:
-                usable = version_of(connection) == VERSION
+                usable = read_version(connection) == VERSION
             except sqlite3.DatabaseError:
                 connection.close()
                 raise
@@ -252,15 +252,15 @@ class CodeCache:
             self._connection = connection
         return self._connection
 
-    def _writing(self) -> sqlite3.Connection:
+    def _require_writable(self) -> sqlite3.Connection:
         if self._connection is None or not self._writable:
             raise StoreError(f"{self.path} is not open for writing")
         return self._connection
 
-    def _outline(self, row: tuple[Any, ...], *, words: bool) -> FileOutline:
+    def _build_outline(self, row: tuple[Any, ...], *, words: bool) -> FileOutline:
         number, path, blob, language, size, lines, doc, imports, used_words = row
-        symbols = self._rows(f"SELECT {_SYMBOL} FROM symbols WHERE file = ? ORDER BY rowid", number)
-        used, counts = unpacked(used_words) if words else ((), {})
+        symbols = self._query(f"SELECT {_SYMBOL_COLUMNS} FROM symbols WHERE file = ? ORDER BY rowid", number)
+        references, counts = decompress_json(used_words) if words else ((), {})
         return FileOutline(
             path=path,
             blob=blob,
@@ -269,17 +269,17 @@ class CodeCache:
             lines=lines,
             symbols=tuple(Symbol(*symbol) for symbol in symbols),
             imports=tuple(json.loads(imports)),
-            references=tuple(used),
+            references=tuple(references),
             words=counts,
             doc=doc,
         )
 
 
-_FILE = "id, path, blob, language, size, lines, doc, imports, words"
-_SYMBOL = ", ".join(f"symbols.{name}" for name in ("name", "kind", "line", "end_line", "signature", "container", "doc"))
+_FILE_COLUMNS = "id, path, blob, language, size, lines, doc, imports, words"
+_SYMBOL_COLUMNS = ", ".join(f"symbols.{name}" for name in ("name", "kind", "line", "end_line", "signature", "container", "doc"))
 
 
-def _forget(connection: sqlite3.Connection, path: str) -> None:
+def _delete_file(connection: sqlite3.Connection, path: str) -> None:
     connection.execute("DELETE FROM symbols WHERE file = (SELECT id FROM files WHERE path = ?)", (path,))
     connection.execute("DELETE FROM files WHERE path = ?", (path,))
     connection.execute("DELETE FROM views WHERE path = ?", (path,))

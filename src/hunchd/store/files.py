@@ -14,15 +14,15 @@ if sys.platform != "win32":
     import fcntl
 
 # Error numbers of a full disk: no blocks, no quota, or a limit on the size of one file.
-FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+DISK_FULL_ERRORS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 _FILE_MODE = 0o600
 _FOLDER_MODE = 0o700
 # A symlink planted under one of our names must not redirect a write; children must not inherit our files.
-_GUARDS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+_OPEN_FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
-class Files:
+class FileOperations:
     """File operations that raise the system's OSError; tests substitute failing ones."""
 
     def create(self, path: Path) -> int:
@@ -30,14 +30,14 @@ class Files:
 
         The descriptor appends.
         """
-        return self._private(os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_EXCL | _GUARDS, _FILE_MODE))
+        return self._restrict_mode(os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_EXCL | _OPEN_FLAGS, _FILE_MODE))
 
-    def append_to(self, path: Path) -> int:
+    def open_for_append(self, path: Path) -> int:
         """Open the file for appending, creating it if it is missing."""
-        return self._private(os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | _GUARDS, _FILE_MODE))
+        return self._restrict_mode(os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | _OPEN_FLAGS, _FILE_MODE))
 
     def read(self, path: Path) -> bytes:
-        descriptor = os.open(path, os.O_RDONLY | _GUARDS)
+        descriptor = os.open(path, os.O_RDONLY | _OPEN_FLAGS)
         with os.fdopen(descriptor, "rb") as file:
             return file.read()
 
@@ -63,7 +63,7 @@ class Files:
         """Sync creations and renames inside `path` to the device."""
         if sys.platform == "win32":
             return  # a folder cannot be opened there; NTFS journals its names
-        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | _GUARDS)
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | _OPEN_FLAGS)
         try:
             os.fsync(descriptor)
         finally:
@@ -85,7 +85,7 @@ class Files:
     def remove(self, path: Path) -> None:
         path.unlink(missing_ok=True)
 
-    def free_bytes(self, folder: Path) -> int:
+    def count_free_bytes(self, folder: Path) -> int:
         """Return the free space for us on the file system."""
         if sys.platform == "win32":
             return sys.maxsize
@@ -96,18 +96,18 @@ class Files:
         os.close(descriptor)
 
     @staticmethod
-    def _private(descriptor: int) -> int:
+    def _restrict_mode(descriptor: int) -> int:
         if sys.platform != "win32":
             os.fchmod(descriptor, _FILE_MODE)
         return descriptor
 
 
-def replace_file(files: Files, path: Path, content: bytes | Iterable[bytes]) -> None:
+def replace_file(files: FileOperations, path: Path, content: bytes | Iterable[bytes]) -> None:
     """Replace the content of `path` atomically, also with respect to power cuts.
 
     The new content may come in parts.
     """
-    unfinished = draft_of(path)
+    unfinished = temporary_path(path)
     files.remove(unfinished)
     descriptor = files.create(unfinished)
     try:
@@ -125,7 +125,7 @@ def replace_file(files: Files, path: Path, content: bytes | Iterable[bytes]) -> 
     files.sync_folder(path.parent)
 
 
-def draft_of(path: Path) -> Path:
+def temporary_path(path: Path) -> Path:
     """Return the temporary name of `path` until it is complete.
 
     A crash leaves the file.
@@ -133,26 +133,26 @@ def draft_of(path: Path) -> Path:
     return path.with_name(path.name + ".tmp")
 
 
-def private_folder(path: Path) -> Path:
+def create_private_folder(path: Path) -> Path:
     """Create `path` as a folder with mode 0700, whatever the umask.
 
     Raises NotADirectoryError for a symlink and PermissionError for another user's folder.
     """
     path.mkdir(mode=_FOLDER_MODE, parents=True, exist_ok=True)
-    found = path.lstat()
-    if not stat.S_ISDIR(found.st_mode):
+    status = path.lstat()
+    if not stat.S_ISDIR(status.st_mode):
         raise NotADirectoryError(errno.ENOTDIR, "a private folder may not be a link", str(path))
     if sys.platform == "win32":
         return path
-    if found.st_uid != os.geteuid():
+    if status.st_uid != os.geteuid():
         raise PermissionError(errno.EPERM, "the folder belongs to another user", str(path))
-    if stat.S_IMODE(found.st_mode) != _FOLDER_MODE:
+    if stat.S_IMODE(status.st_mode) != _FOLDER_MODE:
         path.chmod(_FOLDER_MODE)
     return path
 
 
 @contextmanager
-def opened(files: Files, descriptor: int) -> Iterator[int]:
+def closing_descriptor(files: FileOperations, descriptor: int) -> Iterator[int]:
     """Close the descriptor at the end of the block."""
     try:
         yield descriptor

@@ -12,8 +12,8 @@ from hunchd.domain.memory import Kind, Memory
 from hunchd.store.indexes.word_index import WordIndex
 
 # Memory taken by a word of the index and by a memory without its texts, measured with tracemalloc.
-_WORD_BYTES = 90
-_MEMORY_BYTES = 2_000
+_BYTES_PER_WORD = 90
+_BYTES_PER_MEMORY = 2_000
 # Deleted ids stay barred at least until the store has deleted them too.
 _MAX_TOMBSTONES = 100_000
 # A word in a title, a key or a tag is more significant than one in the text.
@@ -21,7 +21,7 @@ _HEAD_WEIGHT = 3
 _TAG_WEIGHT = 2
 
 
-class HotHit(NamedTuple):
+class CacheHit(NamedTuple):
     """Search hit of the cache."""
 
     memory_id: str
@@ -31,7 +31,7 @@ class HotHit(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Shelf:
+class _ProjectCache:
     """Memories and index of one project.
 
     They are separate so that no query crosses projects.
@@ -42,7 +42,7 @@ class _Shelf:
     index: WordIndex = field(default_factory=WordIndex)
 
 
-class HotTier:
+class MemoryCache:
     """Bounded cache: above `max_count` or `max_bytes` it evicts committed memories, oldest first.
 
     Memories that the store does not have yet are never evicted. Not thread-safe.
@@ -51,11 +51,11 @@ class HotTier:
     def __init__(self, *, max_count: int = 5_000, max_bytes: int = 32 * 1024 * 1024) -> None:
         self._max_count = max_count
         self._max_bytes = max_bytes
-        self._shelves: dict[str | None, _Shelf] = {}
+        self._projects: dict[str | None, _ProjectCache] = {}
         self._owners: dict[str, str | None] = {}  # memory id → project
         self._sizes: dict[str, int] = {}
-        self._committed: dict[str, None] = {}  # oldest first
-        self._waiting: set[str] = set()  # not committed: the store does not have them yet
+        self._committed_ids: dict[str, None] = {}  # oldest first
+        self._uncommitted: set[str] = set()  # not committed: the store does not have them yet
         self._tombstones: dict[str, None] = {}  # oldest first
         self.bytes = 0  # estimated
 
@@ -63,43 +63,43 @@ class HotTier:
         return len(self._owners)
 
     @property
-    def uncommitted(self) -> int:
+    def uncommitted_count(self) -> int:
         """Number of memories that the store does not have yet."""
-        return len(self._waiting)
+        return len(self._uncommitted)
 
-    def is_waiting(self, identifier: str) -> bool:
+    def is_uncommitted(self, identifier: str) -> bool:
         """Return True if the store lacks this version of the memory."""
-        return identifier in self._waiting
+        return identifier in self._uncommitted
 
-    def waiting_on(self, project: str | None, branch: str) -> list[str]:
+    def list_uncommitted_facts(self, project: str | None, branch: str) -> list[str]:
         """Return the uncommitted facts of a branch, as ids."""
-        shelf = self._shelves.get(project)
-        if shelf is None:
+        project_cache = self._projects.get(project)
+        if project_cache is None:
             return []
-        memories = (shelf.memories.get(identifier) for identifier in self._waiting)
+        memories = (project_cache.memories.get(identifier) for identifier in self._uncommitted)
         return [one.id for one in memories if one is not None and one.kind is Kind.FACT and one.branch == branch]
 
     def upsert(self, memory: Memory) -> None:
         """Add or replace a memory; it stays until it is committed."""
-        self._take_out(memory.id)
+        self._remove(memory.id)
         self._tombstones.pop(memory.id, None)
-        shelf = self._shelves.setdefault(memory.project, _Shelf())
-        shelf.memories[memory.id] = memory
+        project_cache = self._projects.setdefault(memory.project, _ProjectCache())
+        project_cache.memories[memory.id] = memory
         if memory.ref is not None:
-            shelf.refs[memory.ref] = memory.id
-        words = shelf.index.add(memory.id, _texts(memory))
+            project_cache.refs[memory.ref] = memory.id
+        words = project_cache.index.add(memory.id, _weighted_texts(memory))
         self._owners[memory.id] = memory.project
-        self._waiting.add(memory.id)
-        self._sizes[memory.id] = size = _size(memory) + words * _WORD_BYTES
+        self._uncommitted.add(memory.id)
+        self._sizes[memory.id] = size = _estimate_size(memory) + words * _BYTES_PER_WORD
         self.bytes += size
-        self._shrink()
+        self._evict()
 
     def tombstone(self, identifier: str) -> None:
         """Remove a memory and bar its id until it is upserted again.
 
         Results of the store with a barred id are not served.
         """
-        self._take_out(identifier)
+        self._remove(identifier)
         self._tombstones.pop(identifier, None)
         self._tombstones[identifier] = None
         if len(self._tombstones) > _MAX_TOMBSTONES:
@@ -108,85 +108,85 @@ class HotTier:
     def is_tombstoned(self, identifier: str) -> bool:
         return identifier in self._tombstones
 
-    def committed(self, stored: Iterable[str | Memory]) -> None:
+    def mark_committed(self, committed: Iterable[str | Memory]) -> None:
         """Mark memories as stored, unless they changed since they were handed over."""
-        for one in stored:
-            identifier = one if isinstance(one, str) else one.id
-            if identifier not in self._owners or (isinstance(one, Memory) and self.get(identifier) != one):
+        for item in committed:
+            identifier = item if isinstance(item, str) else item.id
+            if identifier not in self._owners or (isinstance(item, Memory) and self.get(identifier) != item):
                 continue
-            self._committed.pop(identifier, None)
-            self._committed[identifier] = None
-            self._waiting.discard(identifier)
-        self._shrink()
+            self._committed_ids.pop(identifier, None)
+            self._committed_ids[identifier] = None
+            self._uncommitted.discard(identifier)
+        self._evict()
 
-    def release(self, identifiers: Iterable[str]) -> None:
+    def drop_committed(self, identifiers: Iterable[str]) -> None:
         """Drop memories that the store has."""
         for identifier in identifiers:
-            if identifier in self._committed:
-                self._take_out(identifier)
+            if identifier in self._committed_ids:
+                self._remove(identifier)
 
     def forget_project(self, project: str) -> None:
-        for identifier in list(self._shelves.get(project, _Shelf()).memories):
-            self._take_out(identifier)
+        for identifier in list(self._projects.get(project, _ProjectCache()).memories):
+            self._remove(identifier)
 
     def get(self, identifier: str) -> Memory | None:
         if identifier not in self._owners:
             return None
-        return self._shelves[self._owners[identifier]].memories[identifier]
+        return self._projects[self._owners[identifier]].memories[identifier]
 
-    def by_ref(self, project: str | None, ref: str) -> Memory | None:
+    def get_by_ref(self, project: str | None, ref: str) -> Memory | None:
         """Return the memory with this caller's key."""
-        shelf = self._shelves.get(project)
-        identifier = shelf.refs.get(ref) if shelf is not None else None
+        project_cache = self._projects.get(project)
+        identifier = project_cache.refs.get(ref) if project_cache is not None else None
         return None if identifier is None else self.get(identifier)
 
-    def search(self, query: str, filters: Filters, k: int, *, waiting: bool = False) -> tuple[HotHit, ...]:
+    def search(self, query: str, filters: Filters, k: int, *, uncommitted_only: bool = False) -> tuple[CacheHit, ...]:
         """Return the `k` best memories for `query` that pass `filters`.
 
         Each shares a word with it. `waiting` restricts the search to memories that the store does not have yet.
         """
-        shelf = self._shelves.get(filters.project)
-        if shelf is None or (waiting and not self.uncommitted):
+        project_cache = self._projects.get(filters.project)
+        if project_cache is None or (uncommitted_only and not self.uncommitted_count):
             return ()
-        every = shelf.index.search(query, self._waiting if waiting else None)
-        passing = (found for found in every if matches(shelf.memories[found.id], filters))
+        matches_by_score = project_cache.index.search(query, self._uncommitted if uncommitted_only else None)
+        passing = (match for match in matches_by_score if matches(project_cache.memories[match.id], filters))
         return tuple(
-            HotHit(found.id, found.score, (f"words: {', '.join(found.words)}",), found.share)
-            for found in islice(passing, k)
+            CacheHit(match.id, match.score, (f"words: {', '.join(match.words)}",), match.share)
+            for match in islice(passing, k)
         )
 
-    def list(self, filters: Filters) -> tuple[Memory, ...]:
+    def list_memories(self, filters: Filters) -> tuple[Memory, ...]:
         """Return every cached memory that passes, newest first."""
-        shelf = self._shelves.get(filters.project, _Shelf())
-        passing = [memory for memory in shelf.memories.values() if matches(memory, filters)]
+        project_cache = self._projects.get(filters.project, _ProjectCache())
+        passing = [memory for memory in project_cache.memories.values() if matches(memory, filters)]
         return tuple(sorted(passing, key=lambda memory: (memory.at, memory.id), reverse=True))
 
-    def _take_out(self, identifier: str) -> None:
+    def _remove(self, identifier: str) -> None:
         if identifier not in self._owners:
             return
         project = self._owners.pop(identifier)
-        shelf = self._shelves[project]
-        memory = shelf.memories.pop(identifier)
-        if memory.ref is not None and shelf.refs.get(memory.ref) == identifier:
-            del shelf.refs[memory.ref]
-        shelf.index.remove(identifier)
-        if not shelf.memories:
-            del self._shelves[project]
-        self._committed.pop(identifier, None)
-        self._waiting.discard(identifier)
+        project_cache = self._projects[project]
+        memory = project_cache.memories.pop(identifier)
+        if memory.ref is not None and project_cache.refs.get(memory.ref) == identifier:
+            del project_cache.refs[memory.ref]
+        project_cache.index.remove(identifier)
+        if not project_cache.memories:
+            del self._projects[project]
+        self._committed_ids.pop(identifier, None)
+        self._uncommitted.discard(identifier)
         self.bytes -= self._sizes.pop(identifier)
 
-    def _shrink(self) -> None:
-        while self._committed and (len(self._owners) > self._max_count or self.bytes > self._max_bytes):
-            self._take_out(next(iter(self._committed)))
+    def _evict(self) -> None:
+        while self._committed_ids and (len(self._owners) > self._max_count or self.bytes > self._max_bytes):
+            self._remove(next(iter(self._committed_ids)))
 
 
-def _texts(memory: Memory) -> tuple[tuple[str, int], ...]:
+def _weighted_texts(memory: Memory) -> tuple[tuple[str, int], ...]:
     head = " ".join(text for text in (memory.title, memory.key, memory.value) if text)
     return ((head, _HEAD_WEIGHT), (" ".join(memory.tags), _TAG_WEIGHT), (memory.content, 1))
 
 
-def _size(memory: Memory) -> int:
+def _estimate_size(memory: Memory) -> int:
     levels = memory.levels
     texts = (memory.title, memory.content, levels.summary, levels.compressed, levels.index, memory.value or "")
-    return _MEMORY_BYTES + sum(len(text) for text in texts)
+    return _BYTES_PER_MEMORY + sum(len(text) for text in texts)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from hunchd.domain.errors import NotFound, StorageFull, StoreError
-from hunchd.store.files import FULL, Files, private_folder, replace_file
+from hunchd.store.files import DISK_FULL_ERRORS, FileOperations, create_private_folder, replace_file
 
 logger = logging.getLogger(__name__)
 
@@ -23,7 +23,7 @@ _ID = re.compile(r"p[0-9a-f]{12}")
 
 
 @dataclass(frozen=True, slots=True)
-class Project:
+class RegisteredProject:
     """Known working tree.
 
     Linked worktrees of one repository share the project. `common_dir` is the git folder of the repository.
@@ -37,7 +37,7 @@ class Project:
     born: str | None = None  # fingerprint that identifies a moved repository, see `_born`
 
     @property
-    def missing(self) -> bool:
+    def is_missing(self) -> bool:
         """True if the folder does not exist now.
 
         It was deleted or moved, or its disk is not mounted.
@@ -45,47 +45,47 @@ class Project:
         return not os.path.isdir(self.path)  # noqa: PTH112 - Path.is_dir raises where we may not look
 
 
-class Registry:
+class ProjectRegistry:
     """Registry of projects.
 
     It reads the file once; every change is on disk when it returns. `warning` describes a problem while reading, or
     is None.
     """
 
-    def __init__(self, path: Path, *, files: Files | None = None) -> None:
+    def __init__(self, path: Path, *, files: FileOperations | None = None) -> None:
         """Read the file; a damaged one is moved aside, never overwritten.
 
         Raises StoreError if it cannot be read at all.
         """
         self._path = path
-        self._files = files or Files()
+        self._files = files or FileOperations()
         self._newer_version: int | None = None
         self.warning: str | None = None
-        self._projects: dict[str, Project] = {project.id: project for project in self._read()}
+        self._projects: dict[str, RegisteredProject] = {project.id: project for project in self._load()}
 
-    def all(self) -> tuple[Project, ...]:
+    def list_projects(self) -> tuple[RegisteredProject, ...]:
         """Return the projects in the order they were added."""
         return tuple(self._projects.values())
 
-    def get(self, identifier: str) -> Project:
+    def get(self, identifier: str) -> RegisteredProject:
         """Return a project. Raises NotFound, which names the known ids."""
         project = self._projects.get(identifier)
         if project is None:
-            known = ", ".join(self._projects) or "none"
-            raise NotFound(f"there is no project {identifier!r}; known: {known}", field="project")
+            known_ids = ", ".join(self._projects) or "none"
+            raise NotFound(f"there is no project {identifier!r}; known: {known_ids}", field="project")
         return project
 
-    def find(self, path: Path, *, common_dir: Path | None = None) -> Project | None:
+    def find(self, path: Path, *, common_dir: Path | None = None) -> RegisteredProject | None:
         """Return the project of a folder, or None.
 
         A match has the same real path, is another worktree of the same repository, or is the repository moved here
         from a folder that no longer exists.
         """
-        place, git, born = _real(path), _real(common_dir), _born(common_dir)
-        same_path = (project for project in self._projects.values() if project.path == place)
-        same_repository = (project for project in self._projects.values() if git and project.common_dir == git)
-        moved = (project for project in self._projects.values() if born and project.born == born and project.missing)
-        return next(same_path, None) or next(same_repository, None) or next(moved, None)
+        real_path, git_folder, fingerprint = _resolve_path(path), _resolve_path(common_dir), _fingerprint_git_folder(common_dir)
+        same_path = (project for project in self._projects.values() if project.path == real_path)
+        same_repository = (project for project in self._projects.values() if git_folder and project.common_dir == git_folder)
+        moved_projects = (project for project in self._projects.values() if fingerprint and project.born == fingerprint and project.is_missing)
+        return next(same_path, None) or next(same_repository, None) or next(moved_projects, None)
 
     def add(
         self,
@@ -94,50 +94,50 @@ class Registry:
         common_dir: Path | None = None,
         created: datetime | None = None,
         identifier: str | None = None,
-    ) -> Project:
+    ) -> RegisteredProject:
         """Return the project of `path`, adding it if it is new. Idempotent.
 
         A project whose own folder is gone follows its repository to the worktree that is added, or to where the
         repository was moved. A new one gets `identifier` if that is a valid, unused id.
         """
-        known = self.find(path, common_dir=common_dir)
-        if known is not None:
-            place, git = _real(path) if known.missing else known.path, _real(common_dir) or known.common_dir
-            was_moved = known.missing and git != known.common_dir
+        existing = self.find(path, common_dir=common_dir)
+        if existing is not None:
+            real_path, git_folder = _resolve_path(path) if existing.is_missing else existing.path, _resolve_path(common_dir) or existing.common_dir
+            was_moved = existing.is_missing and git_folder != existing.common_dir
             current = replace(
-                known,
-                path=place,
-                name=Path(place).name or place if was_moved else known.name,
-                common_dir=git,
-                born=_born(common_dir) or known.born,
+                existing,
+                path=real_path,
+                name=Path(real_path).name or real_path if was_moved else existing.name,
+                common_dir=git_folder,
+                born=_fingerprint_git_folder(common_dir) or existing.born,
             )
         else:
             when = (created or datetime.now(UTC)).astimezone(UTC)
-            place = _real(path) or str(path)
+            real_path = _resolve_path(path) or str(path)
             if identifier is None or not _ID.fullmatch(identifier) or identifier in self._projects:
-                identifier = _new_id()
-            current = Project(
+                identifier = _create_id()
+            current = RegisteredProject(
                 identifier,
-                place,
-                Path(place).name or place,
+                real_path,
+                Path(real_path).name or real_path,
                 when.isoformat(),
-                _real(common_dir),
-                _born(common_dir),
+                _resolve_path(common_dir),
+                _fingerprint_git_folder(common_dir),
             )
-        if current != known:
-            self._keep({**self._projects, current.id: current})
+        if current != existing:
+            self._save({**self._projects, current.id: current})
         return current
 
-    def remove(self, identifier: str) -> Project:
+    def remove(self, identifier: str) -> RegisteredProject:
         """Remove a project, also from damaged copies that were moved aside."""
-        gone = self.get(identifier)
-        self._keep({key: project for key, project in self._projects.items() if key != identifier})
-        for copy in self._aside():
-            if json.dumps(gone.path)[1:-1].encode() in copy.read_bytes() or gone.id.encode() in copy.read_bytes():
+        removed_project = self.get(identifier)
+        self._save({key: project for key, project in self._projects.items() if key != identifier})
+        for copy in self._list_damaged_copies():
+            if json.dumps(removed_project.path)[1:-1].encode() in copy.read_bytes() or removed_project.id.encode() in copy.read_bytes():
                 self._files.remove(copy)
-        return gone
+        return removed_project
 
-    def _read(self) -> list[Project]:
+    def _load(self) -> list[RegisteredProject]:
         try:
             content = self._files.read(self._path)
         except FileNotFoundError:
@@ -145,9 +145,9 @@ class Registry:
         except OSError as error:
             raise StoreError(f"{self._path} cannot be read: {error}") from error
         try:
-            kept = json.loads(content)
-            version = int(kept["version"])
-            projects = [_project(entry) for entry in kept["projects"]]
+            document = json.loads(content)
+            version = int(document["version"])
+            projects = [_parse_project(entry) for entry in document["projects"]]
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             self._move_aside(error)
             return []
@@ -160,18 +160,18 @@ class Registry:
         return projects
 
     def _move_aside(self, error: Exception) -> None:
-        aside = self._path.with_name(f"{self._path.name}.damaged-{secrets.token_hex(4)}")
+        backup = self._path.with_name(f"{self._path.name}.damaged-{secrets.token_hex(4)}")
         try:
-            self._files.rename(self._path, aside)
+            self._files.rename(self._path, backup)
         except OSError as failure:
             raise StoreError(f"{self._path} is damaged ({error}) and cannot be moved aside: {failure}") from failure
-        self.warning = f"{self._path} was damaged ({error}) and moved to {aside.name}; add your projects again"
+        self.warning = f"{self._path} was damaged ({error}) and moved to {backup.name}; add your projects again"
         logger.warning("%s", self.warning)
 
-    def _aside(self) -> list[Path]:
+    def _list_damaged_copies(self) -> list[Path]:
         return sorted(self._path.parent.glob(f"{self._path.name}.damaged-*"))
 
-    def _keep(self, projects: dict[str, Project]) -> None:
+    def _save(self, projects: dict[str, RegisteredProject]) -> None:
         if self._newer_version is not None:
             raise StoreError(
                 f"{self._path} has format {self._newer_version}; this hunchd writes format {FORMAT_VERSION}",
@@ -180,25 +180,25 @@ class Registry:
         entries = [asdict(project) for project in projects.values()]
         content = json.dumps({"version": FORMAT_VERSION, "projects": entries}, indent=2) + "\n"
         try:
-            private_folder(self._path.parent)
+            create_private_folder(self._path.parent)
             replace_file(self._files, self._path, content.encode("ascii"))
         except OSError as error:
-            if error.errno in FULL:
+            if error.errno in DISK_FULL_ERRORS:
                 raise StorageFull(f"{self._path} cannot be written: the disk is full") from error
             raise StoreError(f"{self._path} cannot be written: {error}") from error
         self._projects = projects
 
 
-def _project(entry: Mapping[str, Any]) -> Project:
+def _parse_project(entry: Mapping[str, Any]) -> RegisteredProject:
     common_dir, born = entry.get("common_dir"), entry.get("born")
-    project = Project(entry["id"], entry["path"], entry["name"], entry["created"], common_dir, born)
+    project = RegisteredProject(entry["id"], entry["path"], entry["name"], entry["created"], common_dir, born)
     texts = (project.id, project.path, project.name, project.created, common_dir or "", born or "")
     if not all(isinstance(value, str) for value in texts):
         raise TypeError("every field of a project must be a string")
     return project
 
 
-def _born(common_dir: Path | None) -> str | None:
+def _fingerprint_git_folder(common_dir: Path | None) -> str | None:
     """Return a fingerprint of a git folder that survives moves.
 
     It is None without a `description` file. It consists of the inode numbers of the folder and of a file that git
@@ -214,10 +214,10 @@ def _born(common_dir: Path | None) -> str | None:
     return f"{folder.st_ino}-{first.st_ino}-{first.st_mtime_ns}"
 
 
-def _new_id() -> str:
+def _create_id() -> str:
     # Random, not derived from the path: a project that is erased and added again must not match old traces.
     return f"p{secrets.token_hex(6)}"
 
 
-def _real(path: Path | None) -> Any:
+def _resolve_path(path: Path | None) -> Any:
     return None if path is None else str(path.resolve())

@@ -16,15 +16,15 @@ from threading import Lock
 from typing import Any, Final
 
 from hunchd.domain.errors import NotFound, StorageFull
-from hunchd.store.aside import Aside
-from hunchd.store.files import FULL, Files, private_folder, replace_file
+from hunchd.store.aside import SpillFile
+from hunchd.store.files import DISK_FULL_ERRORS, FileOperations, create_private_folder, replace_file
 
 logger = logging.getLogger(__name__)
 
 Line = dict[str, Any]
-ENDING: Final = ".jsonl"
-_CHANGE: Final = b'{"type":"change",'  # prefix of the line of a change
-_READ_BACK: Final = 64 * 1024  # bytes at a time
+FILE_SUFFIX: Final = ".jsonl"
+_CHANGE_PREFIX: Final = b'{"type":"change",'  # prefix of the line of a change
+_READ_BACK_BYTES: Final = 64 * 1024  # bytes at a time
 
 
 class RunLog:
@@ -33,55 +33,55 @@ class RunLog:
     It is thread-safe; every call blocks, so use it in threads.
     """
 
-    def __init__(self, folder: Path, files: Files | None = None) -> None:
+    def __init__(self, folder: Path, files: FileOperations | None = None) -> None:
         self._folder = folder
-        self._files = files or Files()
-        self._writing = Lock()  # an append during a rewrite would be lost
+        self._files = files or FileOperations()
+        self._write_lock = Lock()  # an append during a rewrite would be lost
 
-    def runs(self) -> list[str]:
+    def list_runs(self) -> list[str]:
         """Return the run ids, newest first: they sort by time."""
         if not self._folder.is_dir():
             return []
-        return sorted((path.stem for path in self._folder.glob(f"*{ENDING}")), reverse=True)
+        return sorted((path.stem for path in self._folder.glob(f"*{FILE_SUFFIX}")), reverse=True)
 
     def append(self, run: str, lines: Sequence[Line]) -> None:
         """Append lines durably.
 
         Raises StorageFull; a part of the lines may be in the file then.
         """
-        private_folder(self._folder)
+        create_private_folder(self._folder)
         path = self._path(run)
-        content = b"".join(_encoded(line) for line in lines)
+        content = b"".join(_encode_line(line) for line in lines)
         try:
-            with self._writing:
+            with self._write_lock:
                 self._append(path, content)
         except OSError as error:
-            if error.errno in FULL:
+            if error.errno in DISK_FULL_ERRORS:
                 raise StorageFull("the disk is full; changes could not be undone, so none was made") from error
             raise
 
     def _append(self, path: Path, content: bytes) -> None:
-        fresh = not path.exists()
-        descriptor = self._files.append_to(path)
+        is_new = not path.exists()
+        descriptor = self._files.open_for_append(path)
         try:
-            end = _whole_until(descriptor)
+            end = _find_torn_end(descriptor)
             if end is not None:
                 self._files.truncate(descriptor, end)
             self._files.write(descriptor, content)
             self._files.sync(descriptor)
         finally:
             self._files.close(descriptor)
-        if fresh:
+        if is_new:
             self._files.sync_folder(self._folder)
 
-    def aside(self) -> Aside:
+    def open_spill_file(self) -> SpillFile:
         """Open a spill file for a plan.
 
         It is lost in a crash. Raises StorageFull.
         """
-        return Aside(self._folder)
+        return SpillFile(self._folder)
 
-    def lines(self, run: str, *, changes: bool = True) -> Iterator[Line]:
+    def read_lines(self, run: str, *, changes: bool = True) -> Iterator[Line]:
         """Yield lines in the order they were written. Raises NotFound.
 
         `changes=False` skips the lines of changes, which are nearly all.
@@ -90,14 +90,14 @@ class RunLog:
         try:
             with path.open("rb") as file:
                 for raw in file:
-                    if not changes and raw.startswith(_CHANGE):
+                    if not changes and raw.startswith(_CHANGE_PREFIX):
                         continue
-                    if raw.endswith(b"\n") and (line := _read(raw, path)) is not None:
+                    if raw.endswith(b"\n") and (line := _parse_line(raw, path)) is not None:
                         yield line
         except FileNotFoundError:
-            raise _unknown(run) from None
+            raise _unknown_run(run) from None
 
-    def last(self, run: str) -> Line | None:
+    def read_last_line(self, run: str) -> Line | None:
         """Return the last whole line, or None.
 
         The other lines are not read. Raises NotFound.
@@ -105,17 +105,17 @@ class RunLog:
         path = self._path(run)
         try:
             with path.open("rb") as file:
-                end, size = file.seek(0, os.SEEK_END), _READ_BACK
+                end, size = file.seek(0, os.SEEK_END), _READ_BACK_BYTES
                 while True:
                     begin = file.seek(max(0, end - size))
                     parts = file.read(end - begin).split(b"\n")  # bytes after the last line break are torn
                     if begin == 0 or len(parts) > 2:
-                        return _read(parts[-2], path) if len(parts) > 1 else None
+                        return _parse_line(parts[-2], path) if len(parts) > 1 else None
                     size *= 8
         except FileNotFoundError:
-            raise _unknown(run) from None
+            raise _unknown_run(run) from None
 
-    def backwards(self, run: str) -> Iterator[Line]:
+    def read_backwards(self, run: str) -> Iterator[Line]:
         """Yield lines, last first, in bounded memory. Raises NotFound."""
         path = self._path(run)
         try:
@@ -127,54 +127,54 @@ class RunLog:
                     at += len(raw)
                 for place in reversed(places):
                     file.seek(place)
-                    if (line := _read(file.readline(), path)) is not None:
+                    if (line := _parse_line(file.readline(), path)) is not None:
                         yield line
         except FileNotFoundError:
-            raise _unknown(run) from None
+            raise _unknown_run(run) from None
 
-    def about(self, identifier: str, most: int) -> list[tuple[str, int, Line]]:
+    def find_changes(self, identifier: str, limit: int) -> list[tuple[str, int, Line]]:
         """Return up to `most` newest changes of a memory.
 
         Each comes with its run id and its number in the run.
         """
-        found: list[tuple[str, int, Line]] = []
-        told = json.dumps(identifier).encode()
-        for run in self.runs():
+        matches: list[tuple[str, int, Line]] = []
+        needle = json.dumps(identifier).encode()
+        for run in self.list_runs():
             with suppress(NotFound), self._path(run).open("rb") as file:
-                changes = (raw for raw in file if raw.startswith(_CHANGE) and raw.endswith(b"\n"))
-                mine = [(number, _read(raw, self._path(run))) for number, raw in enumerate(changes) if told in raw]
-                found += [(run, number, line) for number, line in reversed(mine) if line is not None]
-            if len(found) >= most:
+                changes = (raw for raw in file if raw.startswith(_CHANGE_PREFIX) and raw.endswith(b"\n"))
+                own_changes = [(number, _parse_line(raw, self._path(run))) for number, raw in enumerate(changes) if needle in raw]
+                matches += [(run, number, line) for number, line in reversed(own_changes) if line is not None]
+            if len(matches) >= limit:
                 break
-        return found[:most]
+        return matches[:limit]
 
-    def prune(self, keep: int) -> None:
+    def delete_old_runs(self, keep: int) -> None:
         """Delete all runs but the newest `keep`."""
-        for run in self.runs()[max(keep, 1) :]:
+        for run in self.list_runs()[max(keep, 1) :]:
             self._files.remove(self._path(run))
 
-    def rewrite(self, change: Callable[[Line], Line | None]) -> None:
+    def rewrite_lines(self, change: Callable[[Line], Line | None]) -> None:
         """Replace each line by `change(line)`, or remove it for None.
 
         Used by erasure: what was erased must not stand here either.
         """
-        for run in self.runs():
-            with self._writing, suppress(NotFound):  # pruned meanwhile
-                if any(change(line) != line for line in self.lines(run)):
-                    after = (changed for line in self.lines(run) if (changed := change(line)) is not None)
-                    replace_file(self._files, self._path(run), map(_encoded, after))
+        for run in self.list_runs():
+            with self._write_lock, suppress(NotFound):  # pruned meanwhile
+                if any(change(line) != line for line in self.read_lines(run)):
+                    after = (new_line for line in self.read_lines(run) if (new_line := change(line)) is not None)
+                    replace_file(self._files, self._path(run), map(_encode_line, after))
 
     def _path(self, run: str) -> Path:
         if not run.isalnum() or len(run) > 60:
-            raise _unknown(run[:60])
-        return self._folder / f"{run}{ENDING}"
+            raise _unknown_run(run[:60])
+        return self._folder / f"{run}{FILE_SUFFIX}"
 
 
-def _unknown(run: str) -> NotFound:
+def _unknown_run(run: str) -> NotFound:
     return NotFound(f"there is no run '{run}'", field="id", hint="GET /consolidate lists them")
 
 
-def _read(raw: bytes, path: Path) -> Line | None:
+def _parse_line(raw: bytes, path: Path) -> Line | None:
     """Parse a line; None if it is damaged.
 
     A damaged change cannot be undone, the others can.
@@ -187,12 +187,12 @@ def _read(raw: bytes, path: Path) -> Line | None:
         return None
 
 
-def _encoded(line: Line) -> bytes:
+def _encode_line(line: Line) -> bytes:
     text = json.dumps(line, ensure_ascii=False, separators=(",", ":"))
     return text.encode("utf-8", "replace") + b"\n"
 
 
-def _whole_until(descriptor: int) -> int | None:
+def _find_torn_end(descriptor: int) -> int | None:
     """Return the end of the last whole line.
 
     Returns None if nothing is torn.
@@ -202,9 +202,9 @@ def _whole_until(descriptor: int) -> int | None:
         return None
     at = end
     while at > 0:
-        begin = max(0, at - _READ_BACK)
-        found = os.pread(descriptor, at - begin, begin).rfind(b"\n")
-        if found >= 0:
-            return begin + found + 1
+        begin = max(0, at - _READ_BACK_BYTES)
+        position = os.pread(descriptor, at - begin, begin).rfind(b"\n")
+        if position >= 0:
+            return begin + position + 1
         at = begin
     return 0

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Self
 
-from hunchd.store.caches import Form, opened, packed, unpacked
+from hunchd.store.caches import CacheSchema, open_cache, compress_json, decompress_json
 
 # A cache of another version is discarded and refilled. Increase it with every change of the shapes.
 VERSION: Final = 1
@@ -21,10 +21,10 @@ CREATE TABLE IF NOT EXISTS files (
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS kept (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
 """
-_FORM: Final = Form(VERSION, _SCHEMA, synced=False)
+_CACHE_SCHEMA: Final = CacheSchema(VERSION, _SCHEMA, is_synced=False)
 
 
-class Kept(NamedTuple):
+class ShapeEntry(NamedTuple):
     """Shapes of one file, as the caller wrote them."""
 
     path: str
@@ -38,7 +38,7 @@ class ShapeCache:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._connection = opened(path, _FORM)
+        self._connection = open_cache(path, _CACHE_SCHEMA)
 
     def __enter__(self) -> Self:
         return self
@@ -46,46 +46,46 @@ class ShapeCache:
     def __exit__(self, *_: object) -> None:
         self._connection.close()
 
-    def blobs(self) -> dict[str, str]:
+    def load_blob_ids(self) -> dict[str, str]:
         """Return the git blob id of every file, by path."""
         return dict(self._connection.execute("SELECT path, blob FROM files"))
 
-    def stamps(self) -> dict[str, int]:
+    def load_stamps(self) -> dict[str, int]:
         """Return the stamp of every file, by path.
 
         A file that still has its stamp need not be read again.
         """
         return dict(self._connection.execute("SELECT path, stamp FROM files WHERE stamp != 0"))
 
-    def all(self) -> Iterator[Kept]:
+    def iterate_entries(self) -> Iterator[ShapeEntry]:
         """Yield all entries in the order of paths."""
         rows = self._connection.execute(
             "SELECT path, blob, language, shapes FROM files WHERE shapes != x'' ORDER BY path"
         )
         for path, blob, language, shapes in rows:
-            yield Kept(path, blob, language, unpacked(shapes))
+            yield ShapeEntry(path, blob, language, decompress_json(shapes))
 
-    def some(self, paths: Iterable[str]) -> Iterator[Kept]:
+    def load_entries(self, paths: Iterable[str]) -> Iterator[ShapeEntry]:
         """Yield the entries of these paths."""
         for path in paths:
             row = self._connection.execute(
                 "SELECT blob, language, shapes FROM files WHERE path = ?", (path,)
             ).fetchone()
             if row and row[2]:
-                yield Kept(path, row[0], row[1], unpacked(row[2]))
+                yield ShapeEntry(path, row[0], row[1], decompress_json(row[2]))
 
-    def put(self, kept: Iterable[Kept], stamps: Mapping[str, int]) -> None:
+    def put(self, entries: Iterable[ShapeEntry], stamps: Mapping[str, int]) -> None:
         """Replace the entries of these files in one transaction."""
         with self._connection:
             self._connection.executemany(
                 "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?)",
                 [
-                    (one.path, one.blob, stamps.get(one.path, 0), one.language, packed(one.rows) if one.rows else b"")
-                    for one in kept
+                    (entry.path, entry.blob, stamps.get(entry.path, 0), entry.language, compress_json(entry.rows) if entry.rows else b"")
+                    for entry in entries
                 ],
             )
 
-    def restamp(self, stamps: Mapping[str, int]) -> None:
+    def update_stamps(self, stamps: Mapping[str, int]) -> None:
         """Set new stamps for unchanged files (touched, checked out again)."""
         with self._connection:
             self._connection.executemany(
@@ -96,12 +96,12 @@ class ShapeCache:
         with self._connection:
             self._connection.executemany("DELETE FROM files WHERE path = ?", [(path,) for path in paths])
 
-    def recall(self, name: str) -> Any:
+    def load_value(self, name: str) -> Any:
         """Return the value stored under a name, or None."""
         row = self._connection.execute("SELECT value FROM kept WHERE name = ?", (name,)).fetchone()
-        return unpacked(row[0]) if row else None
+        return decompress_json(row[0]) if row else None
 
-    def keep(self, name: str, value: Any) -> None:
+    def store_value(self, name: str, value: Any) -> None:
         """Store a value under a name, replacing the previous one."""
         with self._connection:
-            self._connection.execute("INSERT OR REPLACE INTO kept VALUES (?, ?)", (name, packed(value)))
+            self._connection.execute("INSERT OR REPLACE INTO kept VALUES (?, ?)", (name, compress_json(value)))

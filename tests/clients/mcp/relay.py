@@ -10,7 +10,7 @@ import re
 import sys
 from pathlib import Path
 
-from hunchd.protocol.rendezvous import read
+from hunchd.protocol.rendezvous import read_rendezvous
 
 
 async def main(rendezvous: Path) -> None:
@@ -26,7 +26,7 @@ async def forward(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, re
         head = await reader.readuntil(b"\r\n\r\n")
         length = re.search(rb"\r\ncontent-length: *(\d+)", head, re.IGNORECASE)
         body = await reader.readexactly(int(length.group(1))) if length else await chunked(reader, head)
-        told = read(rendezvous)
+        told = read_rendezvous(rendezvous)
         assert told is not None
         ours, theirs = writer.get_extra_info("sockname")[1], told.url.rpartition(":")[2]
         lines = head.rstrip(b"\r\n").split(b"\r\n")

@@ -14,19 +14,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from hunchd.cli import http
-from hunchd.cli.client import address_of
-from hunchd.config.places import places
+from hunchd.cli.client import get_address
+from hunchd.config.places import resolve_app_paths
 from hunchd.domain.errors import HunchError
-from hunchd.protocol.agents import NOTHING, begins
-from hunchd.protocol.rendezvous import is_alive, read
-from hunchd.repository.layout import find
+from hunchd.protocol.agents import EMPTY_REPLIES, is_session_start
+from hunchd.protocol.rendezvous import is_process_alive, read_rendezvous
+from hunchd.repository.layout import find_repository
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
-PATIENCE: Final = 0.08  # seconds; the environment variable below extends it on a slow machine
-PATIENCE_AT_THE_BEGINNING: Final = 0.4  # once per session, for its most valuable context
-_PATIENCE_VARIABLE: Final = "HUNCH_HOOK_PATIENCE"
+TIMEOUT_SECONDS: Final = 0.08  # seconds; the environment variable below extends it on a slow machine
+START_TIMEOUT_SECONDS: Final = 0.4  # once per session, for its most valuable context
+_TIMEOUT_VARIABLE: Final = "HUNCH_HOOK_PATIENCE"
 
 
 def agent_hook(arguments: Namespace) -> int:
@@ -38,9 +38,9 @@ def answer_hook(agent: str) -> int:
 
     Always return 0, because an agent must not stop because of hunchd.
     """
-    answer = NOTHING.get(agent, "")
+    answer = EMPTY_REPLIES.get(agent, "")
     try:
-        answer = _answered(agent, sys.stdin.buffer.read()) or answer
+        answer = _request_answer(agent, sys.stdin.buffer.read()) or answer
     except (OSError, ValueError, HunchError) as error:
         if os.environ.get("HUNCH_DEBUG"):
             print(f"hunch: {error}", file=sys.stderr)
@@ -49,34 +49,34 @@ def answer_hook(agent: str) -> int:
     return 0
 
 
-def _answered(agent: str, told: bytes) -> str:
-    daemon = read(places().rendezvous_file)
-    if daemon is None or not is_alive(daemon.pid):
-        layout = find(Path.cwd()) if begins(told) else None
-        if layout is not None and not layout.trouble:
+def _request_answer(agent: str, payload: bytes) -> str:
+    daemon = read_rendezvous(resolve_app_paths().rendezvous_file)
+    if daemon is None or not is_process_alive(daemon.pid):
+        layout = find_repository(Path.cwd()) if is_session_start(payload) else None
+        if layout is not None and not layout.problem:
             _start_daemon()
         return ""
     headers = {"Authorization": f"Bearer {daemon.token}", "Content-Type": "application/json"}
     path = f"/agents/{agent}/events"
-    response = http.request(address_of(daemon), "POST", path, headers=headers, body=told, timeout=_patience(told))
-    content = response.read()
+    response = http.send_request(get_address(daemon), "POST", path, headers=headers, body=payload, timeout=_get_timeout(payload))
+    content = response.read_body()
     if response.status != 200:
         raise HunchError(f"the daemon answered {response.status}: {content[:200]!r}")
     return content.decode("utf-8", "replace")
 
 
-def _patience(told: bytes) -> float:
-    usual = PATIENCE_AT_THE_BEGINNING if begins(told) else PATIENCE
+def _get_timeout(payload: bytes) -> float:
+    default = START_TIMEOUT_SECONDS if is_session_start(payload) else TIMEOUT_SECONDS
     try:
-        return float(os.environ.get(_PATIENCE_VARIABLE, usual))
+        return float(os.environ.get(_TIMEOUT_VARIABLE, default))
     except ValueError:
-        return usual
+        return default
 
 
 def _start_daemon() -> None:
     """Start the daemon without waiting for it; the next request finds it."""
     if not hasattr(os, "posix_spawn"):
         return
-    with open(os.devnull, "r+b") as nothing:  # noqa: PTH123
-        ends = [(os.POSIX_SPAWN_DUP2, nothing.fileno(), end) for end in (0, 1, 2)]
-        os.posix_spawn(sys.executable, [sys.executable, "-m", "hunchd.cli", "start"], os.environ, file_actions=ends)
+    with open(os.devnull, "r+b") as null_device:  # noqa: PTH123
+        file_actions = [(os.POSIX_SPAWN_DUP2, null_device.fileno(), end) for end in (0, 1, 2)]
+        os.posix_spawn(sys.executable, [sys.executable, "-m", "hunchd.cli", "start"], os.environ, file_actions=file_actions)

@@ -8,12 +8,12 @@ from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
 
-from hunchd.cli.agents.files import Change, Keeper, content, write
-from hunchd.cli.agents.known import AGENTS, Agent, start
-from hunchd.cli.agents.page import page_in, put, take_out
+from hunchd.cli.agents.files import SettingsChange, SettingsBackup, read_content, replace_file
+from hunchd.cli.agents.known import AGENTS, SupportedAgent, get_launch_command
+from hunchd.cli.agents.page import find_agents_md, add_block, remove_block
 from hunchd.cli.errors import WrongUsage
-from hunchd.cli.output import DIM, clean, coloured, note, print_json
-from hunchd.config.places import places
+from hunchd.cli.output import DIM, strip_controls, colourize, print_note, print_json
+from hunchd.config.places import resolve_app_paths
 
 
 def install(arguments: Namespace) -> int:
@@ -22,20 +22,20 @@ def install(arguments: Namespace) -> int:
         raise WrongUsage("which agent?", hint=f"one of: {', '.join(agent.name for agent in AGENTS)}; or --agents-md")
     report: list[dict[str, str | None]] = []
     if arguments.agent is not None:
-        agent, keeper = _named(arguments.agent)
-        settings = agent.settings(start(os.environ))
-        changes = [keeper.installed(each) for each in settings]  # parse all files before writing one
-        for each, change in zip(settings, changes, strict=True):
-            kept = None
+        agent, backup = _get_agent(arguments.agent)
+        settings = agent.settings(get_launch_command(os.environ))
+        file_changes = [backup.plan_install(each) for each in settings]  # parse all files before writing one
+        for each, change in zip(settings, file_changes, strict=True):
+            backup_path = None
             if change.after != change.before and not arguments.dry_run:
-                kept = keeper.carry_out(change, each)
-            report.append(_reported(change, kept))
-            _tell(arguments, change, "written" if change.before is not None else "created", kept)
+                backup_path = backup.apply_install(change, each)
+            report.append(_to_report(change, backup_path))
+            _print_change(arguments, change, "written" if change.before is not None else "created", backup_path)
         if any(each["change"] == "written" for each in report) and not arguments.dry_run and not arguments.json:
             for line in agent.notes:
-                note(line)
+                print_note(line)
     if arguments.agents_md:
-        report.append(_page(arguments, put))
+        report.append(_edit_agents_md(arguments, add_block))
     if arguments.json:
         print_json({"files": report, "dry_run": arguments.dry_run})
     return 0
@@ -47,57 +47,57 @@ def uninstall(arguments: Namespace) -> int:
         raise WrongUsage("which agent?", hint=f"one of: {', '.join(agent.name for agent in AGENTS)}; or --agents-md")
     report: list[dict[str, str | None]] = []
     if arguments.agent is not None:
-        agent, keeper = _named(arguments.agent)
-        changes = [keeper.uninstalled(each) for each in agent.settings(start(os.environ))]
+        agent, backup = _get_agent(arguments.agent)
+        changes = [backup.plan_uninstall(each) for each in agent.settings(get_launch_command(os.environ))]
         for change in changes:
             if not arguments.dry_run:
-                keeper.give_back(change)
-            report.append(_reported(change, None))
-            _tell(arguments, change, "restored" if change.after is not None else "removed", None)
+                backup.apply_uninstall(change)
+            report.append(_to_report(change, None))
+            _print_change(arguments, change, "restored" if change.after is not None else "removed", None)
         if not arguments.dry_run:
-            keeper.forget()
+            backup.delete_backups()
     if arguments.agents_md:
-        report.append(_page(arguments, take_out))
+        report.append(_edit_agents_md(arguments, remove_block))
     if arguments.json:
         print_json({"files": report, "dry_run": arguments.dry_run})
     return 0
 
 
-def _named(name: str) -> tuple[Agent, Keeper]:
+def _get_agent(name: str) -> tuple[SupportedAgent, SettingsBackup]:
     agent = next(agent for agent in AGENTS if agent.name == name)
-    return agent, Keeper(places(), name)
+    return agent, SettingsBackup(resolve_app_paths(), name)
 
 
-def _page(arguments: Namespace, edit: Callable[[str], str]) -> dict[str, str | None]:
+def _edit_agents_md(arguments: Namespace, edit: Callable[[str], str]) -> dict[str, str | None]:
     """Edit the block in AGENTS.md; the repository's history is its only backup."""
-    path = page_in(Path.cwd())
-    before = content(path)
+    path = find_agents_md(Path.cwd())
+    before = read_content(path)
     after = edit((before or b"").decode("utf-8")).encode("utf-8") or None
-    change = Change(path, before, after)
+    change = SettingsChange(path, before, after)
     if not arguments.dry_run and after != before:
         if after is None:
             path.unlink(missing_ok=True)
         else:
-            write(path, after)
-    _tell(arguments, change, "written", None)
-    return _reported(change, None)
+            replace_file(path, after)
+    _print_change(arguments, change, "written", None)
+    return _to_report(change, None)
 
 
-def _reported(change: Change, kept: Path | None) -> dict[str, str | None]:
-    done = "unchanged" if change.after == change.before else "removed" if change.after is None else "written"
-    return {"path": str(change.path), "change": done, "backup": str(kept) if kept else None}
+def _to_report(change: SettingsChange, backup_path: Path | None) -> dict[str, str | None]:
+    state = "unchanged" if change.after == change.before else "removed" if change.after is None else "written"
+    return {"path": str(change.path), "change": state, "backup": str(backup_path) if backup_path else None}
 
 
-def _tell(arguments: Namespace, change: Change, done: str, kept: Path | None) -> None:
+def _print_change(arguments: Namespace, change: SettingsChange, action: str, backup_path: Path | None) -> None:
     if arguments.json:
         return
-    shown = clean(change.path)
+    path = strip_controls(change.path)
     if change.after == change.before:
-        print(f"{shown}: nothing to change.")
+        print(f"{path}: nothing to change.")
     elif arguments.dry_run:
-        sys.stdout.write(clean(change.diff(str(change.path))))
+        sys.stdout.write(strip_controls(change.format_diff(str(change.path))))
     else:
         print(
-            f"{shown}: {done}."
-            + (coloured(f" The previous content is backed up in {clean(kept)}.", DIM) if kept else "")
+            f"{path}: {action}."
+            + (colourize(f" The previous content is backed up in {strip_controls(backup_path)}.", DIM) if backup_path else "")
         )

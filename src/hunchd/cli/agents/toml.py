@@ -7,52 +7,52 @@ import tomllib
 from collections.abc import Mapping, Sequence
 
 
-class NotToml(ValueError):
+class InvalidToml(ValueError):
     """The text is not TOML, or no table can be added to it."""
 
 
-def put(text: str, path: tuple[str, ...], values: Mapping[str, str | Sequence[str] | Mapping[str, str]]) -> str:
+def set_table(text: str, path: tuple[str, ...], values: Mapping[str, str | Sequence[str] | Mapping[str, str]]) -> str:
     """Add the table at the end; replace one of the same name."""
-    known: object = _parsed(text)
+    existing: object = _parse(text)
     for name in path:
-        if not isinstance(known, dict):
-            raise NotToml(f"{'.'.join(path)} is not a table")
-        known = known.get(name, {})
-    if known == dict(values):
+        if not isinstance(existing, dict):
+            raise InvalidToml(f"{'.'.join(path)} is not a table")
+        existing = existing.get(name, {})
+    if existing == dict(values):
         return text
-    rest = remove(text, path).rstrip("\n")
-    lines = [f"[{'.'.join(path)}]", *(f"{name} = {_written(value)}" for name, value in values.items())]
-    changed = (rest + "\n\n" if rest else "") + "\n".join(lines) + "\n"
-    _parsed(changed)
-    return changed
+    remaining = remove_table(text, path).rstrip("\n")
+    lines = [f"[{'.'.join(path)}]", *(f"{name} = {_format_value(value)}" for name, value in values.items())]
+    new_text = (remaining + "\n\n" if remaining else "") + "\n".join(lines) + "\n"
+    _parse(new_text)
+    return new_text
 
 
-def remove(text: str, path: tuple[str, ...]) -> str:
+def remove_table(text: str, path: tuple[str, ...]) -> str:
     """Remove the table and its subtables."""
     name = ".".join(path)
-    kept: list[str] = []
-    inside = False
+    remaining: list[str] = []
+    is_inside = False
     for line in text.splitlines(keepends=True):
         header = line.strip()
         if header.startswith("["):
             table = header.lstrip("[").partition("]")[0].replace('"', "").replace(" ", "")
-            inside = table == name or table.startswith(name + ".")
-            if inside and kept and not kept[-1].strip() and len(kept) > 1:
-                kept.pop()  # the blank line before the table
-        if not inside:
-            kept.append(line)
-    return "".join(kept)
+            is_inside = table == name or table.startswith(name + ".")
+            if is_inside and remaining and not remaining[-1].strip() and len(remaining) > 1:
+                remaining.pop()  # the blank line before the table
+        if not is_inside:
+            remaining.append(line)
+    return "".join(remaining)
 
 
-def _written(value: str | Sequence[str] | Mapping[str, str]) -> str:
+def _format_value(value: str | Sequence[str] | Mapping[str, str]) -> str:
     if isinstance(value, Mapping):
         return "{ " + ", ".join(f"{name} = {json.dumps(each)}" for name, each in value.items()) + " }"
     # JSON strings and lists of strings are valid TOML.
     return json.dumps(value if isinstance(value, str) else list(value), ensure_ascii=False)
 
 
-def _parsed(text: str) -> dict[str, object]:
+def _parse(text: str) -> dict[str, object]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise NotToml(str(error)) from error
+        raise InvalidToml(str(error)) from error

@@ -16,43 +16,43 @@ if TYPE_CHECKING:
     from typing import Final, NoReturn
 
 # Signals that are meant for the command; SIGCHLD reports the command itself.
-WATCHED: Final = frozenset(
+FORWARDED_SIGNALS: Final = frozenset(
     {
         *(signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2),
         *(signal.SIGTSTP, signal.SIGCONT, signal.SIGTTIN, signal.SIGTTOU, signal.SIGWINCH, signal.SIGCHLD),
     }
 )
 # Signals that ask the command to end.
-TO_END: Final = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT})
+TERMINATION_SIGNALS: Final = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT})
 # A terminal sends these to the whole job, so the command has received them already.
-_FROM_TERMINAL: Final = frozenset({signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP, signal.SIGWINCH})
-_BY_KERNEL: Final = 0x80  # si_code of a signal that no process sent
-_RESTARTED: Final = frozenset({signal.SIGCHLD, signal.SIGCONT, signal.SIGWINCH})
+_TERMINAL_SIGNALS: Final = frozenset({signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP, signal.SIGWINCH})
+_SI_KERNEL: Final = 0x80  # si_code of a signal that no process sent
+_HANDLED_SIGNALS: Final = frozenset({signal.SIGCHLD, signal.SIGCONT, signal.SIGWINCH})
 _NOT_FOUND, _NOT_EXECUTABLE = 127, 126
 # Environment variable that tells the pytest plugin that errors are reported already.
-KNOWN: Final = "HUNCH_RUN"
+RUN_VARIABLE: Final = "HUNCH_RUN"
 
 
-def watched() -> Collection[int]:
+def block_signals() -> Collection[int]:
     """Block WATCHED for `next_signal`; return the previous signal mask."""
-    for number in _RESTARTED:  # an unhandled signal may be discarded instead of blocked
-        signal.signal(number, _noted)
-    return signal.pthread_sigmask(signal.SIG_BLOCK, WATCHED)
+    for number in _HANDLED_SIGNALS:  # an unhandled signal may be discarded instead of blocked
+        signal.signal(number, _ignore_signal)
+    return signal.pthread_sigmask(signal.SIG_BLOCK, FORWARDED_SIGNALS)
 
 
-def next_signal() -> tuple[int, bool]:
+def wait_for_signal() -> tuple[int, bool]:
     """Wait for the next of WATCHED.
 
     Returns it, and True if a terminal sent it to the whole job.
     """
     if hasattr(signal, "sigwaitinfo"):
-        told = signal.sigwaitinfo(WATCHED)
-        return told.si_signo, told.si_code == _BY_KERNEL and told.si_signo in _FROM_TERMINAL
-    number = signal.sigwait(WATCHED)
-    return number, number in _FROM_TERMINAL and in_foreground(0)
+        info = signal.sigwaitinfo(FORWARDED_SIGNALS)
+        return info.si_signo, info.si_code == _SI_KERNEL and info.si_signo in _TERMINAL_SIGNALS
+    number = signal.sigwait(FORWARDED_SIGNALS)
+    return number, number in _TERMINAL_SIGNALS and is_in_foreground(0)
 
 
-def become(words: Sequence[str], mask: Collection[int], ends: Mapping[int, int]) -> NoReturn:
+def exec_command(words: Sequence[str], mask: Collection[int], descriptors: Mapping[int, int]) -> NoReturn:
     """Replace a forked process by the command.
 
     `ends` maps its descriptors to ours.
@@ -65,11 +65,11 @@ def become(words: Sequence[str], mask: Collection[int], ends: Mapping[int, int])
             signal.getsignal(signal.SIGINT) != signal.SIG_IGN
         ):  # otherwise Python would handle a Ctrl-C just before the exec
             signal.signal(signal.SIGINT, signal.SIG_DFL)
-        for its, ours in ends.items():
-            os.dup2(ours, its)
-        os.environ[KNOWN] = "1"
+        for target, source in descriptors.items():
+            os.dup2(source, target)
+        os.environ[RUN_VARIABLE] = "1"
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-        _turn_into(list(words))
+        _exec_in_path(list(words))
     except OSError as error:
         code = _NOT_FOUND if error.errno == errno.ENOENT else _NOT_EXECUTABLE
         reason = "command not found" if code == _NOT_FOUND and "/" not in words[0] else error.strerror
@@ -78,12 +78,12 @@ def become(words: Sequence[str], mask: Collection[int], ends: Mapping[int, int])
         os._exit(code)
 
 
-def _turn_into(words: list[str]) -> NoReturn:
+def _exec_in_path(words: list[str]) -> NoReturn:
     """Do what os.execvp does, which imports `warnings` first.
 
     Run a script without a shebang with sh.
     """
-    trouble: OSError = FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+    last_error: OSError = FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
     folders = [""] if "/" in words[0] else os.environ.get("PATH", os.defpath).split(os.pathsep)
     for folder in folders:
         file = words[0] if "/" in words[0] else f"{folder or '.'}/{words[0]}"
@@ -93,11 +93,11 @@ def _turn_into(words: list[str]) -> NoReturn:
             if error.errno == errno.ENOEXEC:
                 os.execv("/bin/sh", ["sh", file, *words[1:]])
             if error.errno not in (errno.ENOENT, errno.ENOTDIR):
-                trouble = error
-    raise trouble
+                last_error = error
+    raise last_error
 
 
-def stop_as(number: int, *, whole_job: bool) -> None:
+def stop_like(number: int, *, whole_job: bool) -> None:
     """Stop this process like the command, until it is continued."""
     number = number if number == signal.SIGTSTP else signal.SIGSTOP
     if number == signal.SIGTSTP:
@@ -107,7 +107,7 @@ def stop_as(number: int, *, whole_job: bool) -> None:
     signal.pthread_sigmask(signal.SIG_BLOCK, {number} - {signal.SIGSTOP})
 
 
-def send(process: int, number: int) -> None:
+def send_signal(process: int, number: int) -> None:
     """Send a signal to a process that may have ended."""
     try:
         os.kill(process, number)
@@ -115,7 +115,7 @@ def send(process: int, number: int) -> None:
         return
 
 
-def in_foreground(terminal: int) -> bool:
+def is_in_foreground(terminal: int) -> bool:
     """Return True if this job is the terminal's foreground job."""
     try:
         return os.tcgetpgrp(terminal) == os.getpgrp()
@@ -123,27 +123,27 @@ def in_foreground(terminal: int) -> bool:
         return False
 
 
-def watch_over(
-    child: int, *, forward: Callable[[int, bool], None], stopped: Callable[[int], None] | None = None
+def wait_for_child(
+    child: int, *, forward: Callable[[int, bool], None], on_stop: Callable[[int], None] | None = None
 ) -> int:
     """Wait until `child` has ended; return its wait status.
 
     Other signals are passed to `forward`, its stops to `stopped`.
     """
     while True:
-        number, from_terminal = next_signal()
+        number, from_terminal = wait_for_signal()
         if number != signal.SIGCHLD:
             forward(number, from_terminal)
             continue
-        found, status = os.waitpid(child, os.WNOHANG | os.WUNTRACED)
-        if found == 0:
+        waited_pid, status = os.waitpid(child, os.WNOHANG | os.WUNTRACED)
+        if waited_pid == 0:
             continue
         if not os.WIFSTOPPED(status):
             return status
-        if stopped is not None:
-            stopped(os.WSTOPSIG(status))
+        if on_stop is not None:
+            on_stop(os.WSTOPSIG(status))
 
 
-def _noted(number: int, frame: object) -> None:
+def _ignore_signal(number: int, frame: object) -> None:
     """Ignore the signal here; `next_signal` receives it."""
     del number, frame

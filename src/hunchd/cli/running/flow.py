@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Final
 
-PIECE: Final = 64 * 1024  # bytes read at once: the capacity of a pipe
+PIECE_BYTES: Final = 64 * 1024  # bytes read at once: the capacity of a pipe
 
 
-def flow(source: int, target: int, heard: Callable[[bytes], None], ended: int) -> bool:
+def copy_output(source: int, target: int, on_piece: Callable[[bytes], None], end_marker: int) -> bool:
     """Copy until the source ends.
 
     Returns False if somebody else keeps the source open after the command. The command has ended once the other
@@ -25,31 +25,31 @@ def flow(source: int, target: int, heard: Callable[[bytes], None], ended: int) -
     closes the source so that the writer notices.
     """
     while True:
-        if source not in select.select([source, ended], [], [])[0]:
+        if source not in select.select([source, end_marker], [], [])[0]:
             return False
-        if not (piece := read(source)):
+        if not (piece := read_piece(source)):
             return True
-        heard(piece)
+        on_piece(piece)
         try:
-            write(target, piece)
+            write_all(target, piece)
         except OSError:  # no reader, or disk full: the writer notices when its end is closed
             return True
 
 
-def read(source: int) -> bytes:
+def read_piece(source: int) -> bytes:
     """Read what is available.
 
     Returns b"" at the end, which a closed pseudo-terminal reports as EIO.
     """
     try:
-        return os.read(source, PIECE)
+        return os.read(source, PIECE_BYTES)
     except OSError as error:
         if error.errno == errno.EIO:
             return b""
         raise
 
 
-def write(target: int, piece: bytes) -> None:
+def write_all(target: int, piece: bytes) -> None:
     """Write all of `piece`.
 
     Waits for a slow reader, even if the target is non-blocking.

@@ -9,110 +9,110 @@ from __future__ import annotations
 import fcntl
 import os
 
-from hunchd.cli.running.child import TO_END, become, send, stop_as, watch_over, watched
-from hunchd.cli.running.flow import PIECE, flow, read, write
-from hunchd.cli.running.quick import beside, ignoring, signal
+from hunchd.cli.running.child import TERMINATION_SIGNALS, exec_command, send_signal, stop_like, wait_for_child, block_signals
+from hunchd.cli.running.flow import PIECE_BYTES, copy_output, read_piece, write_all
+from hunchd.cli.running.quick import run_in_thread, suppress, signal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Final
 
-    from hunchd.cli.running.tail import Tail
+    from hunchd.cli.running.tail import OutputTail
 
 _OUT, _ERR = 1, 2
 _FIRST_FREE: Final = 3  # lower numbers are the standard streams, which may be closed
 
 
-def through_pipes(words: Sequence[str], tail: Tail, meanwhile: Callable[[], None]) -> tuple[int, bool]:
+def run_with_pipes(words: Sequence[str], tail: OutputTail, while_running: Callable[[], None]) -> tuple[int, bool]:
     """Run the command and `meanwhile`.
 
     Returns its wait status, and True if somebody told it to end.
     """
-    channels = _channels()
-    mask = watched()
+    channels = _create_channels()
+    mask = block_signals()
     child = os.fork()
     if child == 0:
-        become(words, mask, {its: channels[ours][1] for its, ours in _routes(channels).items()})
+        exec_command(words, mask, {its: channels[our_stream][1] for its, our_stream in _route_streams(channels).items()})
     for _, inner in channels.values():
         os.close(inner)
-    ended, end = os.pipe()
-    open_still: list[int] = []
-    flows = [beside(_flow, target, source, tail, ended, open_still) for target, (source, _) in channels.items()]
-    meanwhile()
+    end_marker, end = os.pipe()
+    still_open: list[int] = []
+    copies = [run_in_thread(_copy_channel, target, source, tail, end_marker, still_open) for target, (source, _) in channels.items()]
+    while_running()
 
-    told: list[int] = []
+    termination_signals: list[int] = []
 
     def forward(number: int, from_terminal: bool) -> None:
-        told.extend({number} & TO_END)
+        termination_signals.extend({number} & TERMINATION_SIGNALS)
         if not from_terminal:
-            send(child, number)
+            send_signal(child, number)
 
-    def stopped(number: int) -> None:
-        stop_as(number, whole_job=False)
-        send(child, signal.SIGCONT)
+    def on_stop(number: int) -> None:
+        stop_like(number, whole_job=False)
+        send_signal(child, signal.SIGCONT)
 
-    status = watch_over(child, forward=forward, stopped=stopped)
+    status = wait_for_child(child, forward=forward, on_stop=on_stop)
     os.close(end)
-    for all_read in flows:
-        all_read()
-    if open_still:
-        _stay_behind({channels[target][0]: target for target in open_still})
-    return status, bool(told)
+    for wait_for_copy in copies:
+        wait_for_copy()
+    if still_open:
+        _fork_forwarder({channels[target][0]: target for target in still_open})
+    return status, bool(termination_signals)
 
 
-def _channels() -> dict[int, tuple[int, int]]:
+def _create_channels() -> dict[int, tuple[int, int]]:
     """Map each of our streams to (our read end, the command's write end).
 
     Two streams with the same destination share a channel.
     """
-    wanted = [stream for stream in (_OUT, _ERR) if _is_open(stream)]
-    if wanted == [_OUT, _ERR] and os.path.sameopenfile(_OUT, _ERR):
-        wanted = [_OUT]
-    return {stream: _terminal_like(stream) if os.isatty(stream) else _pipe() for stream in wanted}
+    open_streams = [stream for stream in (_OUT, _ERR) if _is_open(stream)]
+    if open_streams == [_OUT, _ERR] and os.path.sameopenfile(_OUT, _ERR):
+        open_streams = [_OUT]
+    return {stream: _create_pty(stream) if os.isatty(stream) else _create_pipe() for stream in open_streams}
 
 
-def _routes(channels: Mapping[int, object]) -> dict[int, int]:
+def _route_streams(channels: Mapping[int, object]) -> dict[int, int]:
     """Map each stream of the command to its channel."""
-    both = _OUT in channels and _ERR not in channels and _is_open(_ERR)
-    return {stream: stream for stream in channels} | ({_ERR: _OUT} if both else {})
+    shares_channel = _OUT in channels and _ERR not in channels and _is_open(_ERR)
+    return {stream: stream for stream in channels} | ({_ERR: _OUT} if shares_channel else {})
 
 
-def _flow(target: int, source: int, tail: Tail, ended: int, open_still: list[int]) -> None:
-    if flow(source, target, tail.add, ended):
+def _copy_channel(target: int, source: int, tail: OutputTail, end_marker: int, still_open: list[int]) -> None:
+    if copy_output(source, target, tail.add, end_marker):
         os.close(source)
     else:
-        open_still.append(target)
+        still_open.append(target)
 
 
-def _stay_behind(sources: Mapping[int, int]) -> None:
+def _fork_forwarder(sources: Mapping[int, int]) -> None:
     """Fork a process that passes on the output of background processes until they end."""
     if os.fork() != 0:
         return
     try:
         os.setsid()
-        rest = [beside(_pass_on, source, target) for source, target in sources.items()]
-        for passed_on in rest:
-            passed_on()
+        copies = [run_in_thread(_forward_output, source, target) for source, target in sources.items()]
+        for wait_for_copy in copies:
+            wait_for_copy()
     finally:
         os._exit(0)
 
 
-def _pass_on(source: int, target: int) -> None:
-    with ignoring(OSError):
-        while piece := read(source):
-            write(target, piece)
+def _forward_output(source: int, target: int) -> None:
+    with suppress(OSError):
+        while piece := read_piece(source):
+            write_all(target, piece)
     os.close(source)
 
 
-def _pipe() -> tuple[int, int]:
-    reading, writing = os.pipe()
-    with ignoring(AttributeError, OSError):  # fewer switches for large outputs
-        fcntl.fcntl(reading, fcntl.F_SETPIPE_SZ, PIECE)
-    return _above_standard(reading), _above_standard(writing)
+def _create_pipe() -> tuple[int, int]:
+    read_end, write_end = os.pipe()
+    with suppress(AttributeError, OSError):  # fewer switches for large outputs
+        fcntl.fcntl(read_end, fcntl.F_SETPIPE_SZ, PIECE_BYTES)
+    return _move_above_standard(read_end), _move_above_standard(write_end)
 
 
-def _terminal_like(stream: int) -> tuple[int, int]:
+def _create_pty(stream: int) -> tuple[int, int]:
     """Create a pseudo-terminal for output only.
 
     Colours stay; the real terminal does the rest.
@@ -121,20 +121,20 @@ def _terminal_like(stream: int) -> tuple[int, int]:
     import tty
 
     tty.setraw(inner)
-    with ignoring(OSError):
+    with suppress(OSError):
         from hunchd.cli.running.terminal import copy_size
 
         copy_size(stream, inner)
-    return _above_standard(outer), _above_standard(inner)
+    return _move_above_standard(outer), _move_above_standard(inner)
 
 
-def _above_standard(end: int) -> int:
+def _move_above_standard(end: int) -> int:
     """Move a descriptor above the numbers of the standard streams."""
     if end >= _FIRST_FREE:
         return end
-    moved = fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, _FIRST_FREE)
+    new_descriptor = fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, _FIRST_FREE)
     os.close(end)
-    return moved
+    return new_descriptor
 
 
 def _is_open(stream: int) -> bool:

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 # The daemon shows this many errors at a time; more failures usually have one cause.
-MOST: Final = 8
-PATIENCE: Final = 1.0  # seconds for the daemon to list the open errors
+MAX_FAILURES: Final = 8
+REQUEST_TIMEOUT_SECONDS: Final = 1.0  # seconds for the daemon to list the open errors
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -35,71 +35,71 @@ def pytest_configure(config: pytest.Config) -> None:
     if "HUNCH_RUN" in os.environ or hasattr(config, "workerinput") or config.option.collectonly:
         return
     try:
-        from hunchd.config.places import places
-        from hunchd.protocol.rendezvous import is_alive, read
+        from hunchd.config.places import resolve_app_paths
+        from hunchd.protocol.rendezvous import is_process_alive, read_rendezvous
 
-        daemon = read(places().rendezvous_file)
-        if daemon is not None and is_alive(daemon.pid):
-            config.pluginmanager.register(Listener(daemon, str(config.rootpath)), "hunchd-listener")
+        daemon = read_rendezvous(resolve_app_paths().rendezvous_file)
+        if daemon is not None and is_process_alive(daemon.pid):
+            config.pluginmanager.register(ReportListener(daemon, str(config.rootpath)), "hunchd-listener")
     except Exception:  # the tests must run, whatever fails here
         logger.debug("these tests are not reported to the daemon", exc_info=True)
 
 
-class Listener:
+class ReportListener:
     """Listener that collects the outcome of each test."""
 
     def __init__(self, daemon: Rendezvous, root: str) -> None:
         self._daemon = daemon
         self._root = root
-        self._failed: dict[str, Any] = {}  # reports by test id
-        self._passed: set[str] = set()
+        self._failed_reports: dict[str, Any] = {}  # reports by test id
+        self._passed_tests: set[str] = set()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.failed:
-            self._passed.discard(report.nodeid)
-            if len(self._failed) < MOST:
-                self._failed.setdefault(report.nodeid, report)
+            self._passed_tests.discard(report.nodeid)
+            if len(self._failed_reports) < MAX_FAILURES:
+                self._failed_reports.setdefault(report.nodeid, report)
         elif report.when == "call" and report.passed:
-            self._passed.add(report.nodeid)
+            self._passed_tests.add(report.nodeid)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        if report.failed and len(self._failed) < MOST:
-            self._failed.setdefault(report.nodeid, report)
+        if report.failed and len(self._failed_reports) < MAX_FAILURES:
+            self._failed_reports.setdefault(report.nodeid, report)
 
     def pytest_sessionfinish(self) -> None:
         try:
-            self._tell()
+            self._send_reports()
         except Exception:  # likewise
             logger.debug("reporting these tests to the daemon failed", exc_info=True)
 
-    def _tell(self) -> None:
-        from hunchd.cli.running.letter import fitting, post, readable
+    def _send_reports(self) -> None:
+        from hunchd.cli.running.letter import truncate_to_message, write_messages, to_screen_text
 
         now = time.time()
         at = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now)) + f".{int(now % 1 * 1e6):06}Z"
         common = {"project": self._root, "at": at, "source": "pytest"}
         failures: list[Mapping[str, str | int]] = []
-        for test, report in self._failed.items():
-            if text := fitting(readable(str(report.longreprtext).encode("utf-8", "replace"))):
-                failures.append({"kind": "error", "text": text, "command": command_of(test), "exit_code": 1, **common})
+        for test, report in self._failed_reports.items():
+            if text := truncate_to_message(to_screen_text(str(report.longreprtext).encode("utf-8", "replace"))):
+                failures.append({"kind": "error", "text": text, "command": rerun_command(test), "exit_code": 1, **common})
         if failures:
-            post(failures, "pytest")
-        if mended := self._mended():
-            told = ({"kind": "error_cleared", "command": command_of(test), **common} for test in mended)
-            post(list(told), "pytest")
+            write_messages(failures, "pytest")
+        if fixed_tests := self._list_fixed_tests():
+            messages = ({"kind": "error_cleared", "command": rerun_command(test), **common} for test in fixed_tests)
+            write_messages(list(messages), "pytest")
 
-    def _mended(self) -> list[str]:
+    def _list_fixed_tests(self) -> list[str]:
         """Return the tests that passed and whose errors are still open."""
-        if not self._passed:
+        if not self._passed_tests:
             return []
         from hunchd.cli.client import Client
 
-        bundle = Client(self._daemon, timeout=PATIENCE).get("/context", project=self._root)
+        bundle = Client(self._daemon, timeout=REQUEST_TIMEOUT_SECONDS).get("/context", project=self._root)
         commands = {item["source"].get("command") for item in bundle["items"] if item["kind"] == "error"}
-        return sorted(test for test in self._passed if command_of(test) in commands)
+        return sorted(test for test in self._passed_tests if rerun_command(test) in commands)
 
 
-def command_of(test: str) -> str:
+def rerun_command(test: str) -> str:
     """Return the command that reruns one test.
 
     Its errors are opened and cleared under it.

@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 else:  # without the enumerations of `signal`
     import _signal as signal
 
-__all__ = ["beside", "ignoring", "signal"]
+__all__ = ["run_in_thread", "suppress", "signal"]
 
 
-class ignoring:
+class suppress:
     """Context manager that suppresses errors, like contextlib.suppress, which takes longer to import."""
 
     def __init__(self, *errors: type[BaseException]) -> None:
@@ -27,19 +27,19 @@ class ignoring:
         return kind is not None and issubclass(kind, self._errors)
 
 
-def beside(work: Callable[..., object], *given: object) -> Callable[[], object]:
+def run_in_thread(work: Callable[..., object], *arguments: object) -> Callable[[], object]:
     """Run `work` in a thread.
 
     Returns a function that waits for its end.
     """
-    ended = _thread.allocate_lock()
-    ended.acquire()
+    end_lock = _thread.allocate_lock()
+    end_lock.acquire()
 
-    def worked() -> None:
+    def run_work() -> None:
         try:
-            work(*given)
+            work(*arguments)
         finally:
-            ended.release()
+            end_lock.release()
 
-    _thread.start_new_thread(worked, ())
-    return ended.acquire
+    _thread.start_new_thread(run_work, ())
+    return end_lock.acquire

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Final
 
-_OF_SHELLS: Final = 128  # added to the number of the signal that ended a command
+_SIGNAL_EXIT_OFFSET: Final = 128  # added to the number of the signal that ended a command
 
 
 def run(arguments: Namespace) -> int:
@@ -38,28 +38,28 @@ def run_command(words: Sequence[str]) -> int:
         import subprocess
 
         return subprocess.call(words)
-    from hunchd.cli.running.tail import Tail
+    from hunchd.cli.running.tail import OutputTail
 
-    tail, began, at = Tail(), time.monotonic(), time.time()
+    tail, started_at, at = OutputTail(), time.monotonic(), time.time()
     if os.isatty(1):
-        from hunchd.cli.running.terminal import through_terminal as through
+        from hunchd.cli.running.terminal import run_on_terminal as through
     else:
-        from hunchd.cli.running.pipes import through_pipes as through
-    status, told_to_end = through(words, tail, _get_ready)
+        from hunchd.cli.running.pipes import run_with_pipes as through
+    status, was_terminated = through(words, tail, _preload_modules)
     code = os.waitstatus_to_exitcode(status)
-    from hunchd.cli.running.letter import leave_letter
+    from hunchd.cli.running.letter import report_command
 
-    said = b"" if told_to_end and code >= 0 else tail.kept()
-    leave_letter(words, code, said, at=at, seconds=time.monotonic() - began)
-    return code if code >= 0 else _ended_by(-code)
+    output = b"" if was_terminated and code >= 0 else tail.get_tail()
+    report_command(words, code, output, at=at, seconds=time.monotonic() - started_at)
+    return code if code >= 0 else _end_by_signal(-code)
 
 
-def _get_ready() -> None:
+def _preload_modules() -> None:
     """Import what the message needs while the command runs, rather than after its end."""
     import hunchd.cli.running.letter  # noqa: F401
 
 
-def _ended_by(number: int) -> int:
+def _end_by_signal(number: int) -> int:
     """End by the command's signal, so that the shell reports the same.
 
     Does not dump core again.
@@ -72,4 +72,4 @@ def _ended_by(number: int) -> int:
         signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {number})
     os.kill(os.getpid(), number)
-    return _OF_SHELLS + number
+    return _SIGNAL_EXIT_OFFSET + number

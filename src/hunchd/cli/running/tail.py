@@ -7,30 +7,30 @@ if TYPE_CHECKING:
     from typing import Final
 
 # Enough for a long trace, or the report of many failed tests.
-KEPT: Final = 48 * 1024  # bytes
+MAX_TAIL_BYTES: Final = 48 * 1024  # bytes
 
 
-class Tail:
+class OutputTail:
     """Buffer of the last `most` bytes, at times twice as many.
 
     Two threads may add to it.
     """
 
-    def __init__(self, most: int = KEPT) -> None:
-        self._most = most
+    def __init__(self, max_bytes: int = MAX_TAIL_BYTES) -> None:
+        self._max_bytes = max_bytes
         self._bytes = bytearray()
 
     def add(self, piece: bytes) -> None:
         self._bytes += piece
-        if len(self._bytes) > 2 * self._most:
-            del self._bytes[: -self._most]
+        if len(self._bytes) > 2 * self._max_bytes:
+            del self._bytes[: -self._max_bytes]
 
-    def kept(self) -> bytes:
+    def get_tail(self) -> bytes:
         """Return the end of the output.
 
         It begins at the start of a line if anything before it was dropped.
         """
-        if len(self._bytes) <= self._most:
+        if len(self._bytes) <= self._max_bytes:
             return bytes(self._bytes)
-        whole = self._bytes.find(b"\n", len(self._bytes) - self._most - 1) + 1
-        return bytes(self._bytes[whole or -self._most :])
+        line_start = self._bytes.find(b"\n", len(self._bytes) - self._max_bytes - 1) + 1
+        return bytes(self._bytes[line_start or -self._max_bytes :])

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final
 
-from hunchd.consolidation.contradictions.opposites import OPPOSED_WORDS
-from hunchd.consolidation.contradictions.words import PHRASES, canonical_stem
-from hunchd.ingestion.subjects import is_ordinary, subject_of
+from hunchd.consolidation.contradictions.opposites import ANTONYM_TABLES
+from hunchd.consolidation.contradictions.words import PHRASE_SYNONYMS, canonical_stem
+from hunchd.ingestion.subjects import is_ordinary_word, find_purpose
 
 # Alternatives of which a project usually chooses one, besides the tools that `ingestion.subjects` knows.
-_CLASSES: Final = """
+_CLASS_LINES: Final = """
 weekday: monday tuesday wednesday thursday friday saturday sunday
 month: january february march april june july august september october november december
 licence: mit apache-2.0 apache gpl gplv2 gplv3 gpl-3.0 lgpl agpl agplv3 agpl-3.0 bsd bsd-2-clause bsd-3-clause mpl-2.0
@@ -69,12 +69,12 @@ errors: exceptions result-types return-codes
 """
 _CLASS_OF: Final[Mapping[str, str]] = {
     word: name
-    for line in reversed(_CLASSES.strip().splitlines())
+    for line in reversed(_CLASS_LINES.strip().splitlines())
     for name, _, words in [line.partition(": ")]
     for word in words.split()
 }
 # Scopes in which a statement holds: two words of one group are two scopes.
-_PLACES: Final = """
+_SCOPE_LINES: Final = """
 production staging development ci qa sandbox preview demo canary
 windows linux macos ubuntu debian fedora alpine freebsd mac
 web mobile desktop ios android cli tv browser
@@ -105,13 +105,13 @@ read-only writable
 request-id password
 minor major
 """
-PLACE_OF: Final[Mapping[str, int]] = {
+SCOPE_GROUPS: Final[Mapping[str, int]] = {
     canonical_stem(word): number
-    for number, line in reversed(list(enumerate(_PLACES.strip().splitlines())))
+    for number, line in reversed(list(enumerate(_SCOPE_LINES.strip().splitlines())))
     for word in line.split()
 }
 # Single-valued attributes: a default, a format, an owner.
-_SINGLE: Final = """
+_SINGLE_VALUED: Final = """
 default format theme owner name language host strategy policy provider backend engine framework client runner manager
 server store storage database encoding order style mode approach base root parent target goal source location path
 folder directory prefix suffix branch colour color protocol currency zone schedule lead leader maintainer licence
@@ -120,36 +120,36 @@ renderer template proxy gateway registry domain address port size limit timeout 
 edition board channel day hour date month cadence convention separator delimiter quote indentation width depth height
 naming contact responsible lead captain vendor supplier plan tier
 """
-SINGLE: Final = frozenset(canonical_stem(word) for word in _SINGLE.split())
+SINGLE_VALUED_STEMS: Final = frozenset(canonical_stem(word) for word in _SINGLE_VALUED.split())
 
 
 # Names that end in a number but have no alternatives: nobody chooses between S3 and S4.
 _SERIES: Final = re.compile(r"([a-z][a-z+#]{1,14})[-:/]?v?\d+(?:\.\d+)*$")
-_NO_SERIES: Final = frozenset(
+_NOT_SERIES: Final = frozenset(
     "md sha utf base log oauth neo web http ec i18n l10n mp p v x h s k pep rfc issue pr bug".split()  # noqa: SIM905
 )
 # Hyphenated words in the tables: these are not split.
-COMPOUNDS: Final = frozenset(
-    word.strip(":") for table in (_CLASSES, _PLACES, OPPOSED_WORDS) for word in table.split() if "-" in word
-) | frozenset(word for word in (*PHRASES, *PHRASES.values()) if "-" in word and " " not in word)
+KNOWN_COMPOUNDS: Final = frozenset(
+    word.strip(":") for table in (_CLASS_LINES, _SCOPE_LINES, ANTONYM_TABLES) for word in table.split() if "-" in word
+) | frozenset(word for word in (*PHRASE_SYNONYMS, *PHRASE_SYNONYMS.values()) if "-" in word and " " not in word)
 
 
 @lru_cache(maxsize=8_192)
-def class_of(word: str) -> str:
+def find_class(word: str) -> str:
     """Return the class of alternatives that contains `word`, or "".
 
     `word` is in lower case; "mit" is in the class "licence".
     """
     for form in (word, word.removesuffix("s"), word.removesuffix("ly")):
-        if found := _CLASS_OF.get(form):
-            return found
-    return "" if is_ordinary(word) else subject_of(word)
+        if class_name := _CLASS_OF.get(form):
+            return class_name
+    return "" if is_ordinary_word(word) else find_purpose(word)
 
 
-def series_of(word: str) -> str:
+def find_series(word: str) -> str:
     """Return the numbered series that a name belongs to, or "".
 
     "es2020" is in "series es", "net6.0" in "series net". Names whose number selects nothing (S3, UTF-8) have no series.
     """
     match = _SERIES.match(word)
-    return f"series {match[1]}" if match and match[1] not in _NO_SERIES else ""
+    return f"series {match[1]}" if match and match[1] not in _NOT_SERIES else ""

@@ -10,13 +10,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from hunchd.consolidation.contradictions.choices import PLACE_OF, SINGLE
-from hunchd.consolidation.contradictions.reading import PALE_STEMS, Clause
-from hunchd.consolidation.contradictions.values import Value, excluding, refines, same, written_alike
+from hunchd.consolidation.contradictions.choices import SCOPE_GROUPS, SINGLE_VALUED_STEMS
+from hunchd.consolidation.contradictions.reading import LOW_INFORMATION_STEMS, Clause
+from hunchd.consolidation.contradictions.values import Value, are_exclusive, is_refinement, are_equal, are_same_requirement
 from hunchd.consolidation.contradictions.words import canonical_stem
 
 REASONS: Final = ("number", "choice", "opposed", "unlike", "rejected", "restricted")
-BESIDE: Final = (
+CONTEXTS: Final = (
     "",
     " contained",
     " left on both",
@@ -32,7 +32,7 @@ BESIDE: Final = (
     " only",
 )
 FEATURES: Final = (
-    *(f"{reason}{beside}" for reason in REASONS for beside in BESIDE),
+    *(f"{reason}{beside}" for reason in REASONS for beside in CONTEXTS),
     "pins",  # a number in a requirement of a manifest
     "pins left",
     "same number",
@@ -51,14 +51,14 @@ FEATURES: Final = (
     "strict",
     "refines",
 )
-MANY: Final = 2  # words left on both sides: probably another subject
-MOST: Final = 4.0  # remaining words counted at most
-LEAST_OF_TOPIC: Final = 0.5  # share of either topic that both name
-PALE_WEIGHT: Final = 0.35  # weight of a low-information word
+MANY_LEFT: Final = 2  # words left on both sides: probably another subject
+MAX_LEFT: Final = 4.0  # remaining words counted at most
+MIN_COMMON_TOPIC: Final = 0.5  # share of either topic that both name
+LOW_INFORMATION_WEIGHT: Final = 0.35  # weight of a low-information word
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class ClauseComparison:
     """Features of a pair of clauses, and what opposes them.
 
     `kind` is "versions", "value", "negation", …; "" if nothing does.
@@ -66,79 +66,79 @@ class Compared:
 
     features: tuple[float, ...]
     kind: str
-    settled: bool = False  # other places, or manifests: the wording adds nothing
-    likely_both: bool = False  # equal words or numbers, other times or files: probably both hold
-    pinned: bool = False  # both are requirements in manifests
+    is_settled: bool = False  # other places, or manifests: the wording adds nothing
+    likely_compatible: bool = False  # equal words or numbers, other times or files: probably both hold
+    is_pinned: bool = False  # both are requirements in manifests
 
 
-NOTHING: Final = (0.0,) * len(FEATURES)
-ELSEWHERE: Final = Compared(NOTHING, "", settled=True)
-APART: Final = Compared(NOTHING, "", likely_both=True)
+NO_FEATURES: Final = (0.0,) * len(FEATURES)
+OTHER_SCOPE: Final = ClauseComparison(NO_FEATURES, "", is_settled=True)
+OTHER_TIME: Final = ClauseComparison(NO_FEATURES, "", likely_compatible=True)
 
 
-def compared(a: Clause, b: Clause) -> Compared:
+def compare_clauses(a: Clause, b: Clause) -> ClauseComparison:
     """Compute the features of a pair of clauses; symmetric.
 
     No reason counts between statements about different places or times.
     """
-    if _elsewhere(a, b):
-        return ELSEWHERE
-    if _heads_opposed(a, b) or _at_other_times(a, b) or (a.files and b.files and not _same_file(a.files, b.files)):
-        return APART
-    shared = _Shared.of(a, b)
-    reasons = _Reasons.of(shared)
-    alike = not (shared.left_a or shared.left_b) and not any(reasons.all)
-    likely_both = alike or bool(reasons.same_number or reasons.finer)
-    kind = reasons.kind(a)  # without a reason there is nothing to weigh
-    return Compared(_features(shared, reasons) if kind else NOTHING, kind, shared.pins, likely_both, shared.pins)
+    if _have_other_scopes(a, b):
+        return OTHER_SCOPE
+    if _have_opposed_subjects(a, b) or _have_other_times(a, b) or (a.files and b.files and not _share_file(a.files, b.files)):
+        return OTHER_TIME
+    shared = _Overlap.compute(a, b)
+    reasons = _Reasons.compute(shared)
+    is_alike = not (shared.only_in_a or shared.only_in_b) and not any(reasons.strengths)
+    likely_compatible = is_alike or bool(reasons.same_number or reasons.refinement)
+    kind = reasons.select_kind(a)  # without a reason there is nothing to weigh
+    return ClauseComparison(_build_feature_vector(shared, reasons) if kind else NO_FEATURES, kind, shared.are_pins, likely_compatible, shared.are_pins)
 
 
 @dataclass(frozen=True, slots=True)
-class _Shared:
+class _Overlap:
     """Stems that two clauses share, and those only one has."""
 
     a: Clause
     b: Clause
     matched_a: frozenset[str]
     matched_b: frozenset[str]
-    left_a: frozenset[str]
-    left_b: frozenset[str]
-    chosen: frozenset[str]
-    choice: float
-    same_choice: float
+    only_in_a: frozenset[str]
+    only_in_b: frozenset[str]
+    differing_choices: frozenset[str]
+    has_other_choice: float
+    has_same_choice: float
 
     @classmethod
-    def of(cls, a: Clause, b: Clause) -> _Shared:
+    def compute(cls, a: Clause, b: Clause) -> _Overlap:
         """Compute the common and the remaining stems of two clauses."""
-        choice, same_choice, chosen, class_words = _choices(a, b)
+        choice, same_choice, differing_choices, class_words = _compare_choices(a, b)
         pins = a.is_pin and b.is_pin
-        matched_a, matched_b = (a.stems & b.stems,) * 2 if pins else _matched(a.stems, b.stems)
-        spent = class_words | chosen | (frozenset() if pins else PALE_STEMS)
-        left_a, left_b = a.stems - matched_a - spent, b.stems - matched_b - spent
-        return cls(a, b, matched_a, matched_b, left_a, left_b, chosen, choice, same_choice)
+        matched_a, matched_b = (a.stems & b.stems,) * 2 if pins else _match_stems(a.stems, b.stems)
+        explained = class_words | differing_choices | (frozenset() if pins else LOW_INFORMATION_STEMS)
+        only_in_a, only_in_b = a.stems - matched_a - explained, b.stems - matched_b - explained
+        return cls(a, b, matched_a, matched_b, only_in_a, only_in_b, differing_choices, choice, same_choice)
 
     @property
-    def pins(self) -> bool:
+    def are_pins(self) -> bool:
         return self.a.is_pin and self.b.is_pin
 
     @property
-    def names(self) -> bool:
+    def leaves_only_names(self) -> bool:
         """Return True if only proper names remain on both sides."""
-        return bool(self.left_a and self.left_b) and self.left_a <= self.a.names and self.left_b <= self.b.names
+        return bool(self.only_in_a and self.only_in_b) and self.only_in_a <= self.a.proper_names and self.only_in_b <= self.b.proper_names
 
-    def contained(self) -> float:
+    def measure_containment(self) -> float:
         """Return the share of the shorter clause that the longer one contains."""
-        smaller = min(_weight(self.a.stems - self.chosen), _weight(self.b.stems - self.chosen))
-        return min(_weight(self.matched_a), _weight(self.matched_b)) / smaller if smaller else 0.0
+        smaller = min(_sum_weights(self.a.stems - self.differing_choices), _sum_weights(self.b.stems - self.differing_choices))
+        return min(_sum_weights(self.matched_a), _sum_weights(self.matched_b)) / smaller if smaller else 0.0
 
-    def topic(self) -> float:
+    def measure_topic_overlap(self) -> float:
         """Return the share of either topic that the other clause names too."""
-        return min(_topic(self.a, self.matched_a), _topic(self.b, self.matched_b))
+        return min(_measure_topic_share(self.a, self.matched_a), _measure_topic_share(self.b, self.matched_b))
 
-    def similarity(self) -> float:
+    def measure_similarity(self) -> float:
         """Return the weighted share of common stems, from 0 to 1."""
-        extent = _weight(self.a.stems | self.b.stems) - _weight(self.matched_b - self.a.stems)
-        return min(_weight(self.matched_a) / max(extent, 0.1), 1.0)
+        total_weight = _sum_weights(self.a.stems | self.b.stems) - _sum_weights(self.matched_b - self.a.stems)
+        return min(_sum_weights(self.matched_a) / max(total_weight, 0.1), 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,170 +147,170 @@ class _Reasons:
 
     number: float
     choice: float
-    opposed: float
-    unlike: float
-    rejected: float
-    restricted: float
+    opposition: float
+    difference: float
+    rejection: float
+    restriction: float
     same_number: float
-    finer: float
-    words_opposed: bool
+    refinement: float
+    has_antonyms: bool
 
     @classmethod
-    def of(cls, shared: _Shared) -> _Reasons:
+    def compute(cls, shared: _Overlap) -> _Reasons:
         a, b = shared.a, shared.b
-        number, same_number, finer = _numbers(a.values, b.values, pins=shared.pins)
-        words_opposed = _opposed_words(a, b) + _opposed_words(b, a)
-        opposed = (a.denied != b.denied) != (words_opposed % 2 == 1)
-        settled = number or shared.choice or opposed or same_number or (shared.same_choice and not shared.names)
-        unlike, choice = not settled and _unlike(shared), shared.choice
-        if a.is_also or b.is_also:  # an addition ("also") revokes nothing
-            number, choice, unlike = 0.0, 0.0, False
+        number, same_number, refinement = _compare_numbers(a.values, b.values, pins=shared.are_pins)
+        antonym_count = _count_antonyms(a, b) + _count_antonyms(b, a)
+        opposition = (a.is_denied != b.is_denied) != (antonym_count % 2 == 1)
+        is_settled = number or shared.has_other_choice or opposition or same_number or (shared.has_same_choice and not shared.leaves_only_names)
+        difference, choice = not is_settled and _say_different_things(shared), shared.has_other_choice
+        if a.is_addition or b.is_addition:  # an addition ("also") revokes nothing
+            number, choice, difference = 0.0, 0.0, False
         if a.is_open and b.is_open and not (a.is_strict or b.is_strict):  # one of several
-            choice, unlike = 0.0, False
+            choice, difference = 0.0, False
             number = number * any(value.form != "exact" for value in (*a.values, *b.values))
-        rejected = _rejects(a, b) or _rejects(b, a)
-        restricted = _restricted(shared)
-        said = (number, choice, float(opposed), float(unlike), float(rejected), float(restricted))
-        return cls(*said, same_number, finer, words_opposed > 0)
+        rejection = _rejects(a, b) or _rejects(b, a)
+        restriction = _is_restriction(shared)
+        strengths = (number, choice, float(opposition), float(difference), float(rejection), float(restriction))
+        return cls(*strengths, same_number, refinement, antonym_count > 0)
 
     @property
-    def all(self) -> tuple[float, ...]:
-        return self.number, self.choice, self.opposed, self.unlike, self.rejected, self.restricted
+    def strengths(self) -> tuple[float, ...]:
+        return self.number, self.choice, self.opposition, self.difference, self.rejection, self.restriction
 
-    def kind(self, a: Clause) -> str:
+    def select_kind(self, a: Clause) -> str:
         kinds = (
-            ("versions", self.number and _is_version(a.values)), ("value", self.number),
-            ("choice", self.rejected or self.choice), ("negation", self.opposed or self.restricted),
-            ("value", self.unlike),
+            ("versions", self.number and _has_version(a.values)), ("value", self.number),
+            ("choice", self.rejection or self.choice), ("negation", self.opposition or self.restriction),
+            ("value", self.difference),
         )  # fmt: skip
         return next((kind for kind, holds in kinds if holds), "")
 
 
-def _features(shared: _Shared, reasons: _Reasons) -> tuple[float, ...]:
-    a, b, left_a, left_b = shared.a, shared.b, shared.left_a, shared.left_b
-    fewest = min(len(left_a), len(left_b))
-    beside = (
+def _build_feature_vector(shared: _Overlap, reasons: _Reasons) -> tuple[float, ...]:
+    a, b, only_in_a, only_in_b = shared.a, shared.b, shared.only_in_a, shared.only_in_b
+    min_left = min(len(only_in_a), len(only_in_b))
+    contexts = (
         1.0,
-        min(shared.contained(), 1.0),
-        float(fewest >= 1),
-        float(fewest >= MANY),
-        min(abs(len(left_a) - len(left_b)), MOST),
-        float(bool(left_a & a.head) and bool(left_b & b.head)),
-        float(bool(left_a & a.qualifiers) and bool(left_b & b.qualifiers)),
+        min(shared.measure_containment(), 1.0),
+        float(min_left >= 1),
+        float(min_left >= MANY_LEFT),
+        min(abs(len(only_in_a) - len(only_in_b)), MAX_LEFT),
+        float(bool(only_in_a & a.subject) and bool(only_in_b & b.subject)),
+        float(bool(only_in_a & a.qualifiers) and bool(only_in_b & b.qualifiers)),
         float((a.is_open or b.is_open) and not (a.is_strict and b.is_strict)),
-        shared.topic(),
-        float(bool(a.how - b.how) and bool(b.how - a.how)),
-        float(bool(a.linked & b.linked)),
+        shared.measure_topic_overlap(),
+        float(bool(a.low_information_predicate - b.low_information_predicate) and bool(b.low_information_predicate - a.low_information_predicate)),
+        float(bool(a.prepositions & b.prepositions)),
         float(a.is_strict or b.is_strict),
         float(a.is_only or b.is_only),
     )
-    one_head = _of_one_head(shared)
+    same_subject = _share_only_subject(shared)
     return (
-        *(reason * factor for reason in reasons.all for factor in beside),
-        reasons.number * shared.pins,
-        reasons.number * shared.pins * (len(left_a) + len(left_b)),
+        *(reason * factor for reason in reasons.strengths for factor in contexts),
+        reasons.number * shared.are_pins,
+        reasons.number * shared.are_pins * (len(only_in_a) + len(only_in_b)),
         reasons.same_number,
-        shared.same_choice,
-        shared.similarity(),
-        sum(reasons.all),
-        float(shared.names),
-        reasons.unlike * one_head,
-        reasons.unlike * _put_in_place(shared),
-        reasons.unlike * shared.names,
-        float(reasons.unlike and (bool(a.stems & b.stems & SINGLE) or (a.is_pair and b.is_pair))),
-        float(reasons.unlike and bool(a.linked & b.linked) and bool(shared.matched_a & (a.rest | a.how) - a.head)),
-        float(reasons.opposed and reasons.words_opposed),
-        *_more_of_a_denial(shared, reasons),
+        shared.has_same_choice,
+        shared.measure_similarity(),
+        sum(reasons.strengths),
+        float(shared.leaves_only_names),
+        reasons.difference * same_subject,
+        reasons.difference * _differ_in_last_object(shared),
+        reasons.difference * shared.leaves_only_names,
+        float(reasons.difference and (bool(a.stems & b.stems & SINGLE_VALUED_STEMS) or (a.is_pair and b.is_pair))),
+        float(reasons.difference and bool(a.prepositions & b.prepositions) and bool(shared.matched_a & (a.predicate | a.low_information_predicate) - a.subject)),
+        float(reasons.opposition and reasons.has_antonyms),
+        *_count_denial_surplus(shared, reasons),
         float(a.is_strict and b.is_strict),
-        reasons.finer,
+        reasons.refinement,
     )
 
 
-def _unlike(shared: _Shared) -> bool:
+def _say_different_things(shared: _Overlap) -> bool:
     """Return True if both say something different about a common subject."""
     a, b = shared.a, shared.b
-    if a.is_inherited or b.is_inherited or not (_said_alone(a, shared.matched_a) and _said_alone(b, shared.matched_b)):
+    if a.has_inherited_subject or b.has_inherited_subject or not (_adds_information(a, shared.matched_a) and _adds_information(b, shared.matched_b)):
         return False
-    common = shared.matched_a - PALE_STEMS
-    return bool(common & (a.head or a.rest)) and bool((shared.matched_b - PALE_STEMS) & (b.head or b.rest))
+    common = shared.matched_a - LOW_INFORMATION_STEMS
+    return bool(common & (a.subject or a.predicate)) and bool((shared.matched_b - LOW_INFORMATION_STEMS) & (b.subject or b.predicate))
 
 
-def _said_alone(clause: Clause, matched: frozenset[str]) -> bool:
+def _adds_information(clause: Clause, matched: frozenset[str]) -> bool:
     """Return True if a clause adds information to the matched stems.
 
     A different low-information verb alone adds none.
     """
-    alone = (clause.rest | clause.how) - matched
-    return bool(alone - PALE_STEMS) or len(alone) > 1
+    unmatched = (clause.predicate | clause.low_information_predicate) - matched
+    return bool(unmatched - LOW_INFORMATION_STEMS) or len(unmatched) > 1
 
 
-def _of_one_head(shared: _Shared) -> bool:
+def _share_only_subject(shared: _Overlap) -> bool:
     """Return True if only the subjects of both clauses agree."""
     a, b = shared.a, shared.b
-    if a.how - b.how and b.how - a.how:  # written in, started by
+    if a.low_information_predicate - b.low_information_predicate and b.low_information_predicate - a.low_information_predicate:  # written in, started by
         return False
-    same_head = bool(a.head) and bool(b.head) and a.head <= shared.matched_a and b.head <= shared.matched_b
-    return same_head and not shared.matched_a & (a.rest - a.head)
+    same_head = bool(a.subject) and bool(b.subject) and a.subject <= shared.matched_a and b.subject <= shared.matched_b
+    return same_head and not shared.matched_a & (a.predicate - a.subject)
 
 
-def _put_in_place(shared: _Shared) -> bool:
+def _differ_in_last_object(shared: _Overlap) -> bool:
     """Return True if only the last object differs.
 
     Example: "sent to X", "sent to Y".
     """
     a, b = shared.a, shared.b
-    few = 1 <= len(shared.left_a) <= MANY and 1 <= len(shared.left_b) <= MANY
-    return few and shared.left_a <= a.rest and shared.left_b <= b.rest and bool(a.head) and a.head == b.head
+    few_left = 1 <= len(shared.only_in_a) <= MANY_LEFT and 1 <= len(shared.only_in_b) <= MANY_LEFT
+    return few_left and shared.only_in_a <= a.predicate and shared.only_in_b <= b.predicate and bool(a.subject) and a.subject == b.subject
 
 
-def _more_of_a_denial(shared: _Shared, reasons: _Reasons) -> tuple[float, float]:
+def _count_denial_surplus(shared: _Overlap, reasons: _Reasons) -> tuple[float, float]:
     """Count the words that only the denial has, and the reverse."""
-    if not reasons.opposed or shared.a.denied == shared.b.denied:
+    if not reasons.opposition or shared.a.is_denied == shared.b.is_denied:
         return 0.0, 0.0
-    denied, affirmed = (shared.left_a, shared.left_b) if shared.a.denied else (shared.left_b, shared.left_a)
-    return min(len(denied), MOST), min(len(affirmed), MOST)
+    denied_only, affirmed_only = (shared.only_in_a, shared.only_in_b) if shared.a.is_denied else (shared.only_in_b, shared.only_in_a)
+    return min(len(denied_only), MAX_LEFT), min(len(affirmed_only), MAX_LEFT)
 
 
-def _restricted(shared: _Shared) -> bool:
+def _is_restriction(shared: _Overlap) -> bool:
     """Return True if "only" in one clause excludes what the other clause states.
 
     Either only X does what the other clause says of Y, or only some do what the other clause says of all.
     """
     a, b = shared.a, shared.b
-    if a.denied or b.denied or not (a.head and b.head):
+    if a.is_denied or b.is_denied or not (a.subject and b.subject):
         return False
-    if (a.is_only and b.is_all and not b.is_only) or (b.is_only and a.is_all and not a.is_only):
-        return shared.topic() >= LEAST_OF_TOPIC
-    if not (a.is_only_head or b.is_only_head):
+    if (a.is_only and b.is_universal and not b.is_only) or (b.is_only and a.is_universal and not a.is_only):
+        return shared.measure_topic_overlap() >= MIN_COMMON_TOPIC
+    if not (a.restricts_subject or b.restricts_subject):
         return False
-    of_others = not (a.head - PALE_STEMS) & shared.matched_a and not (b.head - PALE_STEMS) & shared.matched_b
-    return of_others and bool((shared.matched_a & a.rest) - PALE_STEMS)
+    other_subjects = not (a.subject - LOW_INFORMATION_STEMS) & shared.matched_a and not (b.subject - LOW_INFORMATION_STEMS) & shared.matched_b
+    return other_subjects and bool((shared.matched_a & a.predicate) - LOW_INFORMATION_STEMS)
 
 
-def _topic(clause: Clause, matched: frozenset[str]) -> float:
-    named = clause.head or clause.stems
-    return _weight(named & matched) / max(_weight(named), 0.1)
+def _measure_topic_share(clause: Clause, matched: frozenset[str]) -> float:
+    topic = clause.subject or clause.stems
+    return _sum_weights(topic & matched) / max(_sum_weights(topic), 0.1)
 
 
-def _weight(stems: Iterable[str]) -> float:
-    return sum(PALE_WEIGHT if one in PALE_STEMS else 1.0 for one in stems)
+def _sum_weights(stems: Iterable[str]) -> float:
+    return sum(LOW_INFORMATION_WEIGHT if one in LOW_INFORMATION_STEMS else 1.0 for one in stems)
 
 
-def _heads_opposed(a: Clause, b: Clause) -> bool:
+def _have_opposed_subjects(a: Clause, b: Clause) -> bool:
     """Return True if antonyms distinguish two subjects: small files, large files."""
-    return bool((a.head_turned - b.head_turned) & b.head or (b.head_turned - a.head_turned) & a.head)
+    return bool((a.subject_antonyms - b.subject_antonyms) & b.subject or (b.subject_antonyms - a.subject_antonyms) & a.subject)
 
 
-def _opposed_words(a: Clause, b: Clause) -> int:
+def _count_antonyms(a: Clause, b: Clause) -> int:
     """Count the words of `a` that are antonyms of words of `b`."""
-    return len((a.turned - b.turned - b.head_turned) & b.stems)
+    return len((a.antonyms - b.antonyms - b.subject_antonyms) & b.stems)
 
 
-def _at_other_times(a: Clause, b: Clause) -> bool:
-    return a.past != b.past or a.future != b.future or bool(a.marks and b.marks and not a.marks & b.marks)
+def _have_other_times(a: Clause, b: Clause) -> bool:
+    return a.is_past != b.is_past or a.is_future != b.is_future or bool(a.time_marks and b.time_marks and not a.time_marks & b.time_marks)
 
 
-def _choices(a: Clause, b: Clause) -> tuple[float, float, frozenset[str], frozenset[str]]:
+def _compare_choices(a: Clause, b: Clause) -> tuple[float, float, frozenset[str], frozenset[str]]:
     """Compare the alternatives that both clauses choose.
 
     Returns 1.0 if another member of a known class was chosen, 1.0 if the same one was, the names of those that differ,
@@ -318,45 +318,45 @@ def _choices(a: Clause, b: Clause) -> tuple[float, float, frozenset[str], frozen
     """
     mine: dict[str, set[str]] = {}
     others: dict[str, set[str]] = {}
-    for clause, found in ((a, mine), (b, others)):
-        for name, value in clause.chosen:
-            found.setdefault(name, set()).add(value)
+    for clause, names_by_class in ((a, mine), (b, others)):
+        for name, value in clause.choices:
+            names_by_class.setdefault(name, set()).add(value)
     common = mine.keys() & others.keys()
     differing = [
-        name for name in common if not mine[name] & others[name] and not _of_two_heads(a, b, mine[name], others[name])
+        name for name in common if not mine[name] & others[name] and not _distinguish_subjects(a, b, mine[name], others[name])
     ]
-    heads = a.head_chosen & b.head_chosen
-    equal = [name for name in common if (mine[name] & others[name]) - heads]
-    chosen = frozenset(value for name in differing for value in mine[name] | others[name])
-    named = frozenset(canonical_stem(word) for name in common for word in name.split())
-    return float(bool(differing)), float(bool(equal)), chosen, named
+    subject_choices = a.subject_choices & b.subject_choices
+    equal = [name for name in common if (mine[name] & others[name]) - subject_choices]
+    differing_names = frozenset(value for name in differing for value in mine[name] | others[name])
+    class_words = frozenset(canonical_stem(word) for name in common for word in name.split())
+    return float(bool(differing)), float(bool(equal)), differing_names, class_words
 
 
-def _of_two_heads(a: Clause, b: Clause, mine: set[str], others: set[str]) -> bool:
+def _distinguish_subjects(a: Clause, b: Clause, mine: set[str], others: set[str]) -> bool:
     """Return True if the choices only distinguish two subjects.
 
     Example: PNG uploads, JPEG uploads.
     """
-    return mine <= a.head_chosen and others <= b.head_chosen and not (a.head <= mine and b.head <= others)
+    return mine <= a.subject_choices and others <= b.subject_choices and not (a.subject <= mine and b.subject <= others)
 
 
-def _matched(mine: frozenset[str], others: frozenset[str]) -> tuple[frozenset[str], frozenset[str]]:
+def _match_stems(mine: frozenset[str], others: frozenset[str]) -> tuple[frozenset[str], frozenset[str]]:
     """Return the stems of each side that the other has too.
 
     A stem also matches inside a compound or with another ending.
     """
     equal = mine & others
-    found_mine, found_others = set(equal), set(equal)
+    matched_mine, matched_others = set(equal), set(equal)
     for one in sorted(mine - equal):
-        for other in sorted(others - found_others):
-            if _akin(one, other):
-                found_mine.add(one)
-                found_others.add(other)
+        for other in sorted(others - matched_others):
+            if _are_related(one, other):
+                matched_mine.add(one)
+                matched_others.add(other)
                 break
-    return frozenset(found_mine), frozenset(found_others)
+    return frozenset(matched_mine), frozenset(matched_others)
 
 
-def _akin(one: str, other: str) -> bool:
+def _are_related(one: str, other: str) -> bool:
     short, long = sorted((one, other), key=len)
     if len(short) >= 5 and long.startswith(short[:-1]) and len(long) - len(short) <= 4 and long.isalpha():
         return True
@@ -364,61 +364,61 @@ def _akin(one: str, other: str) -> bool:
     return len(parts) > 1 and len(short) >= 4 and short in {canonical_stem(part) for part in parts}
 
 
-def _numbers(mine: tuple[Value, ...], others: tuple[Value, ...], *, pins: bool) -> tuple[float, float, float]:
+def _compare_numbers(mine: tuple[Value, ...], others: tuple[Value, ...], *, pins: bool) -> tuple[float, float, float]:
     """Compare numbers of the same measure.
 
     Returns 1.0 or 0.0 for: they exclude each other; they are equal; one is in the version series of the other.
     """
-    conflict = equal = finer = False
+    conflict = equal = refinement = False
     for one in mine:
-        comparable = [other for other in others if _comparable(one, other)]
+        comparable = [other for other in others if _are_comparable(one, other)]
         if not comparable:
             continue
-        if any(same(one, other) for other in comparable):
+        if any(are_equal(one, other) for other in comparable):
             equal = True
-        elif any(not _exclude(one, other, pins) for other in comparable):
-            finer = finer or any(refines(one, other) for other in comparable)
-            equal = equal or not finer
+        elif any(not _are_exclusive(one, other, pins) for other in comparable):
+            refinement = refinement or any(is_refinement(one, other) for other in comparable)
+            equal = equal or not refinement
         else:
             conflict = True
-    return float(conflict and not equal), float(equal), float(finer)
+    return float(conflict and not equal), float(equal), float(refinement)
 
 
-def _exclude(one: Value, other: Value, pins: bool) -> bool:
+def _are_exclusive(one: Value, other: Value, pins: bool) -> bool:
     if pins:  # a manifest has one requirement, however it is written
-        return not written_alike(one, other)
-    if excluding(one, other):
+        return not are_same_requirement(one, other)
+    if are_exclusive(one, other):
         return True
-    return one.form == other.form and one.form in ("lower", "upper") and not same(one, other)
+    return one.form == other.form and one.form in ("lower", "upper") and not are_equal(one, other)
 
 
-def _comparable(one: Value, other: Value) -> bool:
-    if one.measures == other.measures:
+def _are_comparable(one: Value, other: Value) -> bool:
+    if one.quantity == other.quantity:
         return True
-    bare = one if not one.measures else other if not other.measures else None
-    spelt = one.told[:1].isalpha() or other.told[:1].isalpha()
-    return bare is not None and not spelt and len(bare.low) == 1
+    bare = one if not one.quantity else other if not other.quantity else None
+    spelled_out = one.text[:1].isalpha() or other.text[:1].isalpha()
+    return bare is not None and not spelled_out and len(bare.low) == 1
 
 
-def _is_version(values: Iterable[Value]) -> bool:
+def _has_version(values: Iterable[Value]) -> bool:
     return any(value.is_version and (len(value.low) > 1 or value.form != "exact") for value in values)
 
 
 def _rejects(a: Clause, b: Clause) -> bool:
     """Return True if `a` denies what `b` asserts."""
-    return bool(a.rejected & (b.all - b.rejected)) and not b.denied and not a.rejected & a.all
+    return bool(a.rejected_stems & (b.core_stems - b.rejected_stems)) and not b.is_denied and not a.rejected_stems & a.core_stems
 
 
-def _elsewhere(a: Clause, b: Clause) -> bool:
+def _have_other_scopes(a: Clause, b: Clause) -> bool:
     """Return True if the clauses name different scopes of one group.
 
     Example: production and staging.
     """
-    groups_a, groups_b = ({PLACE_OF[one]: one for one in clause.places} for clause in (a, b))
+    groups_a, groups_b = ({SCOPE_GROUPS[one]: one for one in clause.scopes} for clause in (a, b))
     return any(
-        groups_a[group] not in b.places and groups_b[group] not in a.places for group in groups_a.keys() & groups_b
+        groups_a[group] not in b.scopes and groups_b[group] not in a.scopes for group in groups_a.keys() & groups_b
     )
 
 
-def _same_file(mine: frozenset[str], others: frozenset[str]) -> bool:
+def _share_file(mine: frozenset[str], others: frozenset[str]) -> bool:
     return any(one.endswith(other) or other.endswith(one) for one in mine for other in others)

@@ -9,7 +9,7 @@ from typing import Final
 from hunchd.consolidation.contradictions.words import canonical_stem
 
 # Each word on the right denies the one on the left even alone: "forbidden" means "not allowed".
-_DENYING_WORDS: Final = """
+_DENIAL_LINES: Final = """
 on: off disable disabled deactivate deactivated inactive
 allow: forbid forbidden prohibit prohibited disallow disallowed ban banned deny denied refuse refused
 require: optional unnecessary needless superfluous voluntary
@@ -32,7 +32,7 @@ reuse: single-use one-time
 guard: unguarded
 """
 # Each word on the right is an antonym of the one on the left, if both are said of the same thing.
-_OPPOSED: Final = """
+_ANTONYM_LINES: Final = """
 synchronous: asynchronous
 mutable: immutable
 parallel: sequential
@@ -155,23 +155,23 @@ shallow: full
 clear-text: encrypt
 incremental: from-scratch
 """
-OPPOSED_WORDS: Final = _DENYING_WORDS + _OPPOSED
-_ON_SIGHT: Final[Mapping[str, str]] = {"blocked": "allow"}  # of "to block" only this form denies
+ANTONYM_TABLES: Final = _DENIAL_LINES + _ANTONYM_LINES
+_DENYING_FORMS: Final[Mapping[str, str]] = {"blocked": "allow"}  # of "to block" only this form denies
 
 
-def _opposites(table: str) -> dict[str, str]:
-    found: dict[str, str] = {}
+def _parse_table(table: str) -> dict[str, str]:
+    stems: dict[str, str] = {}
     for line in table.strip().splitlines():
-        left, _, right = line.partition(":")
-        for word in right.split():
-            found.setdefault(canonical_stem(word), canonical_stem(left))
-    return found
+        denied_word, _, denying_words = line.partition(":")
+        for word in denying_words.split():
+            stems.setdefault(canonical_stem(word), canonical_stem(denied_word))
+    return stems
 
 
-DENYING: Final[Mapping[str, str]] = _opposites(_DENYING_WORDS)
-OPPOSITES: Final[Mapping[str, str]] = _opposites(_OPPOSED)
-_NEGATIVE: Final = re.compile(r"(?:un|non-?|in|im|ir|dis)(?=[a-z]{4})")
-_NOT_DENYING: Final = frozenset(
+DENIALS: Final[Mapping[str, str]] = _parse_table(_DENIAL_LINES)
+ANTONYMS: Final[Mapping[str, str]] = _parse_table(_ANTONYM_LINES)
+_NEGATIVE_PREFIX: Final = re.compile(r"(?:un|non-?|in|im|ir|dis)(?=[a-z]{4})")
+_NOT_NEGATIVE: Final = frozenset(
     """
     under until unit union unique universal unix understand unless uniform index install input include increase
     instance internal interface integer inside insert inherit inline indent info initial inject inspect instead
@@ -185,23 +185,23 @@ _NOT_DENYING: Final = frozenset(
 )
 
 
-def denied_by(stemmed: str, word: str) -> str | None:
+def find_denied(stemmed: str, word: str) -> str | None:
     """Return the stem that this word denies by itself, or None.
 
     "forbidden" denies "allow" wherever it stands.
     """
-    return _ON_SIGHT.get(word) or DENYING.get(stemmed)
+    return _DENYING_FORMS.get(word) or DENIALS.get(stemmed)
 
 
-def opposite_of(stemmed: str, word: str) -> str | None:
+def find_antonym(stemmed: str, word: str) -> str | None:
     """Return the stem of the antonym, or None.
 
     It is `enabl` for `disabled`.
     """
-    if (found := denied_by(stemmed, word) or OPPOSITES.get(stemmed)) is not None:
-        return found
-    match = _NEGATIVE.match(word)
-    if match is None or any(word.startswith(one) for one in _NOT_DENYING):
+    if (antonym := find_denied(stemmed, word) or ANTONYMS.get(stemmed)) is not None:
+        return antonym
+    match = _NEGATIVE_PREFIX.match(word)
+    if match is None or any(word.startswith(one) for one in _NOT_NEGATIVE):
         return None
     rest = word[match.end() :].removeprefix("-")
     if rest.endswith(("ed", "able", "ible", "ive", "ent", "ant", "al", "ful", "ing", "ary", "safe")):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from hunchd.consolidation.contradictions.words import NUMBER_WORDS, PHRASES
+from hunchd.consolidation.contradictions.words import NUMBER_WORDS, PHRASE_SYNONYMS
 
 MARKUP: Final = re.compile(r"[`*]|(?<!\w)_+|_+(?!\w)|^\s*(?:[-#>•]+|\d+[.)])\s+|\[([^\]]*)\]\([^)]*\)", re.MULTILINE)
 REASON: Final = re.compile(
@@ -44,12 +44,12 @@ DENIAL: Final = re.compile(
     r"no longer|rarely|hardly|free of|(?<=keep )[^.;]{0,40}?\bout of)\b",
     re.IGNORECASE,
 )
-NOT_DENIED: Final = re.compile(
+NOT_A_DENIAL: Final = re.compile(
     r"\b(?:not only|no (?:more|less|fewer|later|earlier) than|not (?:more|less) than|nothing (?:but|else)|"
     r"no matter|not (?:un\w+))\b",
     re.I,
 )
-ELSE: Final = re.compile(
+ALTERNATIVE: Final = re.compile(
     r",?\s*\b(?:instead of|rather than|in place of|as opposed to|(?<=\w )over(?= \w+(?: \w+)?(?:\s+(?:in|for|"
     r"on)\b|[.,;]|$))|in favou?r of)\s+",
     re.IGNORECASE,
@@ -87,7 +87,7 @@ YEARS: Final = re.compile(
     r"((?:19|20)\d\d)\b(?!\.\d)",
     re.IGNORECASE,
 )
-ERA: Final = re.compile(r"(?:^|\bin |\bwith |\bsince )(?:(?:version|release) |v)(\d[\w.]*)", re.IGNORECASE)
+VERSION_AS_TIME: Final = re.compile(r"(?:^|\bin |\bwith |\bsince )(?:(?:version|release) |v)(\d[\w.]*)", re.IGNORECASE)
 # After these, a word that may also be a tool means the tool.
 OBJECT: Final = re.compile(r"\b(?:uses?|using|with|by|prefers?|through|via|called|is|are|to|[:=])\s*$", re.IGNORECASE)
 WAS: Final = re.compile(
@@ -102,10 +102,10 @@ QUALIFIER: Final = re.compile(
     r"all |any )?([\w./-]+(?: [\w./-]+)?)",
     re.I,
 )
-SAID: Final = re.compile(
-    "|".join(rf"(?<![\w-]){one}\b" for one in sorted(PHRASES, key=len, reverse=True)), re.IGNORECASE
+PHRASE_WORDS: Final = re.compile(
+    "|".join(rf"(?<![\w-]){one}\b" for one in sorted(PHRASE_SYNONYMS, key=len, reverse=True)), re.IGNORECASE
 )
-ALSO: Final = re.compile(r"\b(?:also|too|as well|additionally|in addition|another|one of|among)\b", re.IGNORECASE)
+ADDITION: Final = re.compile(r"\b(?:also|too|as well|additionally|in addition|another|one of|among)\b", re.IGNORECASE)
 OPEN: Final = re.compile(
     r"\b(?:support(?:s|ed)?|can(?: be)?|may(?! be at)|possible|available|works? (?:with|on)|compatible|"
     r"test(?:s|ed)? (?:on|with|in|against)|includes?|contains?|"
@@ -156,11 +156,11 @@ TEMPLATE: Final = re.compile(
     re.IGNORECASE,
 )
 ONLY: Final = re.compile(r"\b(?:only|solely|exclusively|nothing but)\b", re.IGNORECASE)
-ONLY_OF_IT: Final = re.compile(r"\b(?!read|append|write)([A-Za-z]+)-only\b", re.IGNORECASE)
+ONLY_COMPOUND: Final = re.compile(r"\b(?!read|append|write)([A-Za-z]+)-only\b", re.IGNORECASE)
 ALL: Final = re.compile(r"\b(?:all|every|any|always|each|everybody|everything|everyone)\b", re.IGNORECASE)
 # Frequencies: "hourly", "once a day", "each night"; parsed as a quantity of time.
 PERIODS: Final = {"hourly": "1 hour", "daily": "1 day", "nightly": "1 day", "weekly": "1 week", "monthly": "1 month"}
-OFTEN: Final = re.compile(
+FREQUENCY: Final = re.compile(
     r"\b(?<!a )(?<!the )(hourly|daily|nightly|weekly|monthly)\b"
     r"(?=\s*(?:[.,;)]|$)|\s+(?:in|at|on|by|from|and|to|for|with)\b)",
     re.IGNORECASE,
@@ -173,8 +173,8 @@ EVERY: Final = re.compile(
 HALF: Final = re.compile(r"\bhalf an? (second|minute|hour|day|year)\b", re.IGNORECASE)
 # "five hundred", "two thousand"
 HUNDREDS: Final = re.compile(rf"\b(an? |{' |'.join(NUMBER_WORDS)} )(hundred|thousand|million)\b", re.IGNORECASE)
-TIMES: Final = {"hundred": 100, "thousand": 1_000, "million": 1_000_000}
-ONE: Final = re.compile(r"\b(after|within|for|in|takes?) an? (second|minute|hour|day|week|month|year)\b", re.IGNORECASE)
+MULTIPLIERS: Final = {"hundred": 100, "thousand": 1_000, "million": 1_000_000}
+ONE_UNIT: Final = re.compile(r"\b(after|within|for|in|takes?) an? (second|minute|hour|day|week|month|year)\b", re.IGNORECASE)
 # A leading condition: when or where the statement holds.
 CONDITION: Final = re.compile(
     r"^((?:when|whenever|if|on|once|after|before|during|while|for|in|with|under|at|inside|within)"

@@ -6,19 +6,19 @@ import re
 from typing import Final
 
 from hunchd.consolidation.contradictions import patterns as patterns
-from hunchd.consolidation.contradictions.choices import PLACE_OF
+from hunchd.consolidation.contradictions.choices import SCOPE_GROUPS
 from hunchd.consolidation.contradictions.words import canonical_stem
 
-LONGEST_TOLD: Final = 240  # characters of a text about one thing; longer texts are about several
+MAX_SINGLE_TOPIC_CHARACTERS: Final = 240  # characters of a text about one thing; longer texts are about several
 
-_UNSETTLED: Final = re.compile(
+_NOT_CURRENT: Final = re.compile(
     r"\b(?:in v(?:ersion )?\d|may(?! not)|might|maybe|perhaps|should it|whether|propos(?:al|ed)|question|idea|asked|"
     r"consider\w*|used to|until|formerly|previously|originally|last (?:year|month|week|sprint)|once was|years? ago|"
     r"before the rewrite|back (?:then|in)|planned)\b|\?",
     re.IGNORECASE,
 )
 # Exceptions to a general statement: "every endpoint except /health".
-_EXCEPT: Final = re.compile(
+_EXCEPTION: Final = re.compile(
     r"\b(?:except(?:ing)?(?: for)?|apart from|other than|excluding|save for|with the exception of|all but|"
     r"every\w* but)\s+(?P<what>[^,.;:()]+?)"
     r"(?=\s+(?:is|are|was|has|have|must|may|can|need|needs|requires?|uses?|goes|go|"
@@ -28,7 +28,7 @@ _EXCEPT: Final = re.compile(
 _MOSTLY: Final = re.compile(
     r"\b(?:(?<!at )(?<!the )most(?! recent| important)|mostly|usually|typically|generally)\b", re.I
 )
-_OF_ALL: Final = re.compile(
+_UNIVERSAL: Final = re.compile(
     r"^no\b|\b(?:all|every\w*|each|any\w*|none|nobody|nothing|never|always|only|most)\b", re.IGNORECASE
 )
 _NOT_WITHOUT: Final = re.compile(
@@ -40,55 +40,55 @@ _DEMAND: Final = re.compile(r"\b(?:must|has to|have to|needs?|requires?|every|al
 _NEGATED: Final = re.compile(
     r"\b(?:no|not|never|nobody|none|nothing|without|optional|cannot|needn't)\b|n't\b", re.IGNORECASE
 )
-_RANKED: Final = re.compile(r"\b(severity|priority|tier|phase|stage|sev)[ -]?(\d)\b", re.IGNORECASE)
+_RANK: Final = re.compile(r"\b(severity|priority|tier|phase|stage|sev)[ -]?(\d)\b", re.IGNORECASE)
 _EXEMPT: Final = re.compile(
     r"\b(?:exempt(?:ed)?|carved out|(?:is|are) (?:the (?:one |only )?exception|an exception|excepted))\b", re.IGNORECASE
 )
-_OF_THE_OLD: Final = re.compile(r"\bthe (?:old|former|previous|legacy)\b[^.;]*\b(?:did|was|were|had)\b", re.IGNORECASE)
-_LITTLE: Final = 2  # minimum share of an exception's words in the other text, as 1/n
-_FEW: Final = frozenset(canonical_stem(word) for word in ("the", "a", "an", "one", "for", "of", "in", "those", "our"))
+_ABOUT_PREDECESSOR: Final = re.compile(r"\bthe (?:old|former|previous|legacy)\b[^.;]*\b(?:did|was|were|had)\b", re.IGNORECASE)
+_MIN_SHARE_DIVISOR: Final = 2  # minimum share of an exception's words in the other text, as 1/n
+_FILLER_STEMS: Final = frozenset(canonical_stem(word) for word in ("the", "a", "an", "one", "for", "of", "in", "those", "our"))
 
 
-def unsettled(text: str) -> bool:
+def is_about_past_or_proposal(text: str) -> bool:
     """Return True if `text` is about the past or a proposal.
 
     A possibility ("may", "might") counts as well.
     """
-    return _UNSETTLED.search(text) is not None
+    return _NOT_CURRENT.search(text) is not None
 
 
-def elsewhere(a: str, b: str) -> bool:
+def have_other_scopes(a: str, b: str) -> bool:
     """Return True if the texts name different scopes of one group.
 
     Example: production and staging.
     """
-    mine, others = _places(a), _places(b)
+    mine, others = _find_scopes(a), _find_scopes(b)
     return any(not mine[group] & others[group] for group in mine.keys() & others.keys())
 
 
-def _places(text: str) -> dict[int, set[str]]:
-    found: dict[int, set[str]] = {}
-    for one in _stems(text):
-        if one in PLACE_OF:
-            found.setdefault(PLACE_OF[one], set()).add(one)
-    return found
+def _find_scopes(text: str) -> dict[int, set[str]]:
+    scopes: dict[int, set[str]] = {}
+    for one in _extract_stems(text):
+        if one in SCOPE_GROUPS:
+            scopes.setdefault(SCOPE_GROUPS[one], set()).add(one)
+    return scopes
 
 
-def _stems(text: str) -> list[str]:
+def _extract_stems(text: str) -> list[str]:
     return [canonical_stem(match[0].lower()) for match in patterns.WORD.finditer(text)]
 
 
-def let_off(a: str, b: str) -> bool:
+def is_exempt(a: str, b: str) -> bool:
     """Return True if one statement is an exception to the other.
 
     That includes a statement about most cases only.
     """
-    if max(len(a), len(b)) > LONGEST_TOLD:
+    if max(len(a), len(b)) > MAX_SINGLE_TOPIC_CHARACTERS:
         return False
-    if any(told.search(text) is not None for told in (_EXEMPT, _OF_THE_OLD) for text in (a, b)):
+    if any(pattern.search(text) is not None for pattern in (_EXEMPT, _ABOUT_PREDECESSOR) for text in (a, b)):
         return True
-    one_way = any(guard(a, b) or guard(b, a) for guard in (_leaves_out, _speaks_of_most, _demands_the_same))
-    return one_way or _ranked_apart(a, b)
+    one_way = any(guard(a, b) or guard(b, a) for guard in (_excludes, _covers_most_only, _demands_the_same))
+    return one_way or _have_other_ranks(a, b)
 
 
 def _demands_the_same(a: str, b: str) -> bool:
@@ -99,26 +99,26 @@ def _demands_the_same(a: str, b: str) -> bool:
     match = _NOT_WITHOUT.search(a)
     if match is None or _DEMAND.search(b) is None or _NEGATED.search(b) is not None:
         return False
-    needed = [one for one in _stems(match["what"]) if one not in _FEW]
-    return bool(needed) and needed[-1] in _stems(b)
+    needed = [one for one in _extract_stems(match["what"]) if one not in _FILLER_STEMS]
+    return bool(needed) and needed[-1] in _extract_stems(b)
 
 
-def _ranked_apart(a: str, b: str) -> bool:
+def _have_other_ranks(a: str, b: str) -> bool:
     """Return True if they are about different ranks.
 
     Example: severity 1 and severity 3.
     """
-    mine, others = ({word.lower(): rank for word, rank in _RANKED.findall(text)} for text in (a, b))
+    mine, others = ({word.lower(): rank for word, rank in _RANK.findall(text)} for text in (a, b))
     return any(mine[word] != others[word] for word in mine.keys() & others.keys())
 
 
-def _leaves_out(a: str, b: str) -> bool:
-    for match in _EXCEPT.finditer(a):
-        left_out = set(_stems(match["what"])) - _FEW
-        if left_out and len(left_out & set(_stems(b))) * _LITTLE >= len(left_out) and _EXCEPT.search(b) is None:
+def _excludes(a: str, b: str) -> bool:
+    for match in _EXCEPTION.finditer(a):
+        excluded = set(_extract_stems(match["what"])) - _FILLER_STEMS
+        if excluded and len(excluded & set(_extract_stems(b))) * _MIN_SHARE_DIVISOR >= len(excluded) and _EXCEPTION.search(b) is None:
             return True
     return False
 
 
-def _speaks_of_most(a: str, b: str) -> bool:
-    return _MOSTLY.search(a) is not None and _OF_ALL.search(b) is None
+def _covers_most_only(a: str, b: str) -> bool:
+    return _MOSTLY.search(a) is not None and _UNIVERSAL.search(b) is None

@@ -11,7 +11,7 @@ from hunchd.consolidation.contradictions.words import NUMBER_WORDS, UNITS, canon
 Number = tuple[float, ...]
 Form = Literal["exact", "lower", "upper", "both", "near"]
 _INFINITE: Final = (float("inf"),)
-_NOTHING: Final = (float("-inf"),)
+_MINUS_INFINITE: Final = (float("-inf"),)
 
 _VERSION = (
     r"v?\d+(?:\.(?:\d+|x|\*))*(?:[-.+]?(?:rc|beta|alpha|dev|post|a|b|pre|canary|next|"
@@ -56,7 +56,7 @@ _NOT_COUNTED: Final = frozenset(
     """.split()  # noqa: SIM905 - one word after the other reads best
 )
 # Names that look like versions or quantities.
-_NAMES: Final = re.compile(
+_NUMBERED_NAMES: Final = re.compile(
     r"\b(?:e2e|i18n|l10n|a11y|s3|ec2|k8s|oauth2|http/\d|utf-?\d+|sha-?\d+|base64|x86|amd64|arm64)\b", re.I
 )
 
@@ -71,65 +71,65 @@ class Value:
     low: Number
     high: Number
     form: Form
-    measures: str
-    told: str
-    at: int  # offset in the text
+    quantity: str
+    text: str
+    start: int  # offset in the text
     end: int
 
     @property
     def is_version(self) -> bool:
-        return not self.measures
+        return not self.quantity
 
 
-def values_in(text: str) -> list[Value]:
+def parse_values(text: str) -> list[Value]:
     """Return the numbers in `text`, in their order.
 
     A range such as `>=1.22,<3` or `3.8 through 3.10` is one value.
     """
-    found: list[Value] = []
-    masked = _NAMES.sub(lambda match: "_" * len(match[0]), text)
-    place = 0
-    for start in _TOKEN.finditer(masked):
-        if start.start() < place:
+    values: list[Value] = []
+    masked_text = _NUMBERED_NAMES.sub(lambda match: "_" * len(match[0]), text)
+    position = 0
+    for start in _TOKEN.finditer(masked_text):
+        if start.start() < position:
             continue
-        match = _SPEC.match(masked, start.start())
-        if match is None or not _stands_alone(masked, match):
+        match = _SPEC.match(masked_text, start.start())
+        if match is None or not _stands_alone(masked_text, match):
             continue
-        value = _value(masked, match)
-        place = value.end
-        between = masked[found[-1].end : value.at] if found else ""
-        if found and _joins(found[-1], value, between):
-            found[-1] = _joined(found[-1], value)
+        value = _parse_value(masked_text, match)
+        position = value.end
+        between = masked_text[values[-1].end : value.start] if values else ""
+        if values and _forms_range(values[-1], value, between):
+            values[-1] = _merge_range(values[-1], value)
         else:
-            found.append(value)
-    return found + _in_words(masked)
+            values.append(value)
+    return values + _parse_number_words(masked_text)
 
 
-def excluding(one: Value, other: Value) -> bool:
+def are_exclusive(one: Value, other: Value) -> bool:
     """Return True if no value is in both ranges."""
-    return _after(one.low, other.high) or _after(other.low, one.high)
+    return _is_above(one.low, other.high) or _is_above(other.low, one.high)
 
 
-def same(one: Value, other: Value) -> bool:
+def are_equal(one: Value, other: Value) -> bool:
     """Return True if both ranges are equal."""
     return one.low == other.low and one.high == other.high
 
 
-def written_alike(one: Value, other: Value) -> bool:
+def are_same_requirement(one: Value, other: Value) -> bool:
     """Return True if both are the same requirement.
 
     The spelling of the number may differ.
     """
-    if _is_operator(one.told) or _is_operator(other.told):
-        return same(one, other)
-    return one.told.lower() == other.told.lower() or same(one, other)
+    if _starts_with_operator(one.text) or _starts_with_operator(other.text):
+        return are_equal(one, other)
+    return one.text.lower() == other.text.lower() or are_equal(one, other)
 
 
-def _is_operator(told: str) -> bool:
-    return told[:1] in "<>=~^!"
+def _starts_with_operator(text: str) -> bool:
+    return text[:1] in "<>=~^!"
 
 
-def refines(one: Value, other: Value) -> bool:
+def is_refinement(one: Value, other: Value) -> bool:
     """Return True if one version is in the other's series.
 
     Example: 15 and 15.4.
@@ -150,70 +150,70 @@ def _stands_alone(text: str, match: re.Match[str]) -> bool:
     return not (after.isalnum() or after in ("_", "/"))
 
 
-def _value(text: str, match: re.Match[str]) -> Value:
+def _parse_value(text: str, match: re.Match[str]) -> Value:
     unit = (match["unit"] or "").lower()
-    measures, times = UNITS.get(unit, ("", 1.0))
+    quantity, factor = UNITS.get(unit, ("", 1.0))
     end = match.end()
-    if unit and not measures:
+    if unit and not quantity:
         end = match.start("unit")
-    number = _number(match["version"])
-    if measures and len(number) <= 2:
+    number = _parse_version(match["version"])
+    if quantity and len(number) <= 2:
         amount = float(match["version"].lstrip("vV").rstrip(".*x") or 0)
-        number = (amount * times,)
+        number = (amount * factor,)
     elif unit and not match["op"] and "." not in match["version"] and not match["plus"]:
-        measures = _counted(unit)  # "3 projects" measures projects
+        quantity = _name_counted_unit(unit)  # "3 projects" measures projects
     before, after = text[max(0, match.start() - 60) : match.start()], text[end : end + 40]
-    form, low, high = _bounds(match["op"] or "", bool(match["plus"]), number, before, after, match["version"])
-    told = " ".join(text[match.start() : end].split())
-    return Value(low, high, form, measures, told, match.start(), end)
+    form, low, high = _parse_bounds(match["op"] or "", bool(match["plus"]), number, before, after, match["version"])
+    written = " ".join(text[match.start() : end].split())
+    return Value(low, high, form, quantity, written, match.start(), end)
 
 
-def _bounds(
-    operator: str, plus: bool, number: Number, before: str, after: str, told: str
+def _parse_bounds(
+    operator: str, plus: bool, number: Number, before: str, after: str, version_text: str
 ) -> tuple[Form, Number, Number]:
     operator = operator.replace("≥", ">=").replace("≤", "<=")
-    if told.endswith((".x", ".*")) and operator in ("", "=", "==", "~=", "~", "^"):
+    if version_text.endswith((".x", ".*")) and operator in ("", "=", "==", "~=", "~", "^"):
         return "near", number, (*number, float("inf"))
     match operator:
         case ">" | ">=":
             return "lower", number, _INFINITE
         case "<":
-            return "upper", _NOTHING, (*number[:-1], number[-1] - 0.5)
+            return "upper", _MINUS_INFINITE, (*number[:-1], number[-1] - 0.5)
         case "<=":
-            return "upper", _NOTHING, number
+            return "upper", _MINUS_INFINITE, number
         case "^":
-            return "near", number, _within(number, next((index for index, one in enumerate(number) if one), 0))
+            return "near", number, _make_upper_bound(number, next((index for index, one in enumerate(number) if one), 0))
         case "~=" | "~>" | "~":
-            return "near", number, _within(number, max(len(number) - 2, 0))
+            return "near", number, _make_upper_bound(number, max(len(number) - 2, 0))
         case "==" | "===" | "=":
             return "exact", number, number
     if plus or _LOWER_AFTER.match(after):
         return "lower", number, _INFINITE
     if _UPPER_AFTER.match(after):
-        return "upper", _NOTHING, (*number, float("inf"))
+        return "upper", _MINUS_INFINITE, (*number, float("inf"))
     lower, upper = _LOWER_BEFORE.search(before), _UPPER_BEFORE.search(before)
     if lower and (not upper or upper.start() < lower.start()):
         return "lower", number, _INFINITE
     if upper:
         strict = re.search(r"\b(?:below|under|less than|fewer than|older than|before)\b[^,;.]{0,40}$", before, re.I)
-        return "upper", _NOTHING, (*number[:-1], number[-1] - 0.5) if strict else number
+        return "upper", _MINUS_INFINITE, (*number[:-1], number[-1] - 0.5) if strict else number
     if _LOWER_LATER.match(after):
         return "lower", number, _INFINITE
     return "exact", number, number
 
 
-def _within(number: Number, kept: int) -> Number:
-    return (*number[: kept + 1], float("inf"))
+def _make_upper_bound(number: Number, last_fixed: int) -> Number:
+    return (*number[: last_fixed + 1], float("inf"))
 
 
-def _number(version: str) -> Number:
+def _parse_version(version: str) -> Number:
     """Parse a version into comparable numbers; pre-releases compare below the release."""
-    plain = re.sub(r"[.\-+]?(?:\*|x)(?=\.|$)", "", version.lstrip("vV"), flags=re.I)
-    head = re.match(r"\d+(?:\.\d+)*", plain)
+    normalized = re.sub(r"[.\-+]?(?:\*|x)(?=\.|$)", "", version.lstrip("vV"), flags=re.I)
+    head = re.match(r"\d+(?:\.\d+)*", normalized)
     numbers = [float(one) for one in (head[0] if head else "0").split(".")]
     while len(numbers) > 1 and numbers[-1] == 0:
         numbers.pop()
-    rest = plain[head.end() :] if head else ""
+    rest = normalized[head.end() :] if head else ""
     if rest:
         order = -0.5 if not rest.lstrip(".-+").lower().startswith("post") else 0.5
         digits = [float(one) for one in re.findall(r"\d+", rest)]
@@ -222,43 +222,43 @@ def _number(version: str) -> Number:
     return tuple(numbers)
 
 
-def _after(low: Number, high: Number) -> bool:
+def _is_above(low: Number, high: Number) -> bool:
     """Return True if `low` is above `high`; 15 includes all of 15.x."""
-    if high in (_INFINITE,) or low == _NOTHING:
+    if high in (_INFINITE,) or low == _MINUS_INFINITE:
         return False
     return low > high and low[: len(high)] != high
 
 
-def _joins(one: Value, other: Value, between: str) -> bool:
-    if one.measures != other.measures:
+def _forms_range(one: Value, other: Value, between: str) -> bool:
+    if one.quantity != other.quantity:
         return False
-    operators = one.told[:1] in "<>" and other.told[:1] in "<>" and not between.strip(" ,")
+    operators = one.text[:1] in "<>" and other.text[:1] in "<>" and not between.strip(" ,")
     return operators or (
         one.form in ("exact", "lower") and bool(_THROUGH.match(between.strip())) and between.strip() != "and"
     )
 
 
-def _joined(one: Value, other: Value) -> Value:
+def _merge_range(one: Value, other: Value) -> Value:
     low, high = (one, other) if one.form != "upper" else (other, one)
     ends = high.high if high.form == "upper" else (*high.low, float("inf"))
-    return Value(low.low, ends, "both", one.measures, f"{one.told} {other.told}", one.at, other.end)
+    return Value(low.low, ends, "both", one.quantity, f"{one.text} {other.text}", one.start, other.end)
 
 
-def _in_words(text: str) -> list[Value]:
+def _parse_number_words(text: str) -> list[Value]:
     """Return numbers that are spelled out: "twelve minutes", "one hour"."""
-    found = []
+    values = []
     for match in _WORDS.finditer(text):
         number, unit = NUMBER_WORDS.get(match[1].lower()), match[2].lower()
         if number is None or (number <= 1 and unit in _NOT_COUNTED):
             continue
-        measures, times = UNITS.get(unit, (_counted(unit), 1.0))
+        quantity, factor = UNITS.get(unit, (_name_counted_unit(unit), 1.0))
         before, after = text[max(0, match.start() - 60) : match.start()], text[match.end() : match.end() + 40]
-        form, low, high = _bounds("", False, (number * times,), before, after, "")
-        found.append(Value(low, high, form, measures, match[0], match.start(), match.end()))
-    return found
+        form, low, high = _parse_bounds("", False, (number * factor,), before, after, "")
+        values.append(Value(low, high, form, quantity, match[0], match.start(), match.end()))
+    return values
 
 
-def _counted(unit: str) -> str:
+def _name_counted_unit(unit: str) -> str:
     return (
         ""
         if unit

@@ -15,31 +15,31 @@ from typing import Any, Final
 
 from hunchd.consolidation.contradictions.features import FEATURES
 
-SHIPPED: Final = Path(__file__).with_name("weights.json")
+SHIPPED_PATH: Final = Path(__file__).with_name("weights.json")
 VERSION: Final = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Weights:
+class ContradictionWeights:
     """Logistic regression; `provenance` records its training data and script."""
 
     bias: float
     weights: tuple[float, ...]
     provenance: Mapping[str, Any]
 
-    def probability(self, features: Sequence[float]) -> float:
+    def estimate_probability(self, features: Sequence[float]) -> float:
         """Return the probability that both statements cannot hold."""
         score = self.bias + sum(weight * value for weight, value in zip(self.weights, features, strict=True) if value)
         return 1.0 / (1.0 + math.exp(-max(min(score, 30.0), -30.0)))
 
 
 @cache
-def shipped() -> Weights:
+def load_shipped_weights() -> ContradictionWeights:
     """Return the table that is shipped with this version."""
-    return loaded(SHIPPED)
+    return load_weights(SHIPPED_PATH)
 
 
-def loaded(path: Path) -> Weights:
+def load_weights(path: Path) -> ContradictionWeights:
     """Load a table from a file.
 
     Raises ValueError if it was trained for other features.
@@ -47,10 +47,10 @@ def loaded(path: Path) -> Weights:
     table = json.loads(path.read_text("utf-8"))
     if table["version"] != VERSION or tuple(table["weights"]) != FEATURES:
         raise ValueError(f"{path} was trained for other features")
-    return Weights(table["bias"], tuple(table["weights"].values()), table["provenance"])
+    return ContradictionWeights(table["bias"], tuple(table["weights"].values()), table["provenance"])
 
 
-def written(weights: Weights, path: Path) -> None:
+def save_weights(weights: ContradictionWeights, path: Path) -> None:
     """Write the table as JSON, rounded to four digits."""
     table = {
         "version": VERSION,

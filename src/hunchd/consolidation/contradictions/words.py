@@ -12,7 +12,7 @@ from typing import Final
 from hunchd.text.stemming import stem_statement
 
 # Low-information words: two statements may use different ones with the same meaning.
-PALE: Final = frozenset(
+LOW_INFORMATION_WORDS: Final = frozenset(
     """
     use run go live keep set store put take give need require have support handle work provide allow do make come hold
     contain include write call define configure specify apply follow happen perform execute serve host locate say
@@ -28,7 +28,7 @@ PALE: Final = frozenset(
 )
 
 # Synonyms, one group a line; the first word stands for all.
-_SAME: Final = """
+_SYNONYM_LINES: Final = """
 postgresql postgres psql pg
 on enable enabled activate activated
 kubernetes k8s
@@ -129,23 +129,23 @@ spec specification specs
 """
 _SYNONYMS: Final[Mapping[str, str]] = {
     stem_statement(word): stem_statement(line.split()[0])
-    for line in _SAME.strip().splitlines()
+    for line in _SYNONYM_LINES.strip().splitlines()
     for word in line.split()
 }
 
 
-def canonical(stemmed: str) -> str:
+def resolve_synonym(stemmed: str) -> str:
     """Return the one stem that stands for all synonyms of a stem."""
     return _SYNONYMS.get(stemmed, stemmed)
 
 
 def canonical_stem(word: str) -> str:
     """Return the one stem that stands for a word and its synonyms."""
-    return canonical(stem_statement(word))
+    return resolve_synonym(stem_statement(word))
 
 
 # Phrases with a synonym in one word.
-PHRASES: Final[Mapping[str, str]] = {
+PHRASE_SYNONYMS: Final[Mapping[str, str]] = {
     "out of order": "unordered",
     "time out": "timeout",
     "times out": "timeout",

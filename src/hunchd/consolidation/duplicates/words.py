@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from hunchd.consolidation.contradictions.words import canonical
+from hunchd.consolidation.contradictions.words import resolve_synonym
 from hunchd.text.stemming import stem_statement
 
 ABBREVIATIONS: Final[Mapping[str, str]] = {
@@ -132,7 +132,7 @@ ABBREVIATIONS: Final[Mapping[str, str]] = {
     for short in shorts.split()
 }
 # Phrase → synonym in one word.
-PHRASES: Final[Mapping[str, str]] = {
+PHRASE_SYNONYMS: Final[Mapping[str, str]] = {
     phrase: word
     for line in """
     before: prior to|ahead of|in advance of
@@ -156,7 +156,7 @@ PHRASES: Final[Mapping[str, str]] = {
     for word, _, phrases in [line.strip().partition(": ")]
     for phrase in phrases.split("|")
 }
-_SAME_LINES: Final = """
+_SYNONYM_LINES: Final = """
 fix repair resolve correct solve address patch bugfix hotfix
 add introduce implement create provide insert append
 remove delete drop erase strip eliminate
@@ -292,41 +292,41 @@ _BRITISH: Final = re.compile(r"^(behavi|col|fav|hon|neighb|flav|lab|endeav)our")
 _DOUBLED: Final = re.compile(r"^(cancel|channel|label|level|marshal|model|signal|total|travel|tunnel)l(?=ed|ing|er)")
 
 
-def _root(word: str) -> str:
+def _stem_word(word: str) -> str:
     """Return the one stem of all forms of a word."""
     stemmed = stem_statement(_BRITISH.sub(r"\1or", _DOUBLED.sub(r"\1", _IRREGULAR.get(word, word))))
     return stem_statement(stemmed) if stemmed.endswith("ment") else stemmed  # stems "implement" once more
 
 
-def _first_of_each(lines: str) -> dict[str, str]:
+def _parse_synonyms(lines: str) -> dict[str, str]:
     """Map each word to the first word of its line.
 
     All are stems; the first line that contains a word counts. The first line of a word counts.
     """
-    found: dict[str, str] = {}
+    synonyms: dict[str, str] = {}
     for line in lines.strip().splitlines():
         first, *_ = words = line.split()
         for word in words:
-            for rooted in (_root(word), canonical(_root(word))):
-                found.setdefault(rooted, canonical(_root(first)))
-    return found
+            for root_stem in (_stem_word(word), resolve_synonym(_stem_word(word))):
+                synonyms.setdefault(root_stem, resolve_synonym(_stem_word(first)))
+    return synonyms
 
 
-_SAME: Final[Mapping[str, str]] = _first_of_each(_SAME_LINES)
+_SYNONYMS: Final[Mapping[str, str]] = _parse_synonyms(_SYNONYM_LINES)
 
 
-def meaning(word: str) -> str:
+def normalize_word(word: str) -> str:
     """Return the one stem for all synonyms of a word."""
     for spelling in (word, _AMERICAN.sub("s", word)):
-        rooted = _root(spelling)
-        if rooted in _SAME or canonical(rooted) != rooted:
+        root_stem = _stem_word(spelling)
+        if root_stem in _SYNONYMS or resolve_synonym(root_stem) != root_stem:
             break
-    return _SAME.get(rooted) or canonical(rooted)
+    return _SYNONYMS.get(root_stem) or resolve_synonym(root_stem)
 
 
 # Fillers: adding or omitting them does not change the meaning.
-WEAK: Final = frozenset(
-    canonical(_root(word))
+FILLER_WORDS: Final = frozenset(
+    resolve_synonym(_stem_word(word))
     for word in """
     change make get set do new also some properly correctly now instead ensure allow handle code
     little minor small bit thing way case work support when because several automatically currently quickly first
@@ -334,6 +334,6 @@ WEAK: Final = frozenset(
     """.split()  # noqa: SIM905 - one word after the other reads best
 )
 # Actions and repetition: if only one side has them, two things were done.
-TELLING: Final = frozenset(
-    meaning(word) for word in ("add", "remove", "test", "use", "update", "fix", "more", "another", "again")
+DISTINGUISHING_WORDS: Final = frozenset(
+    normalize_word(word) for word in ("add", "remove", "test", "use", "update", "fix", "more", "another", "again")
 )

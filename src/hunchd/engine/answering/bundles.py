@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 
 from hunchd.domain.context import Bundle, Focus
 
-KEPT = 256  # bundles of about 40 kB: 10 MB at most
+MAX_BUNDLES = 256  # bundles of about 40 kB: 10 MB at most
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class BundleKey:
     """Cache key of a bundle: everything that its content depends on.
 
     `revision` and `moment` (ten minutes long, for ages in words) let it expire.
@@ -23,18 +23,18 @@ class Key:
     revision: int
     moment: int
     degraded: tuple[str, ...] = ()
-    told: frozenset[tuple[str, str]] = frozenset()  # (id, title) of items that the reader has already
+    shown_items: frozenset[tuple[str, str]] = frozenset()  # (id, title) of items that the reader has already
 
 
 @dataclass(slots=True)
-class _Kept:
+class _CachedBundle:
     bundle: Bundle
-    ahead: bool  # True if prefetched
-    served: int = 0
+    is_prefetched: bool  # True if prefetched
+    use_count: int = 0
 
 
 @dataclass(slots=True)
-class Tally:
+class CacheCounters:
     """Counters since the daemon started: hits, misses, prefetched and unused bundles."""
 
     hits: int = 0
@@ -43,80 +43,80 @@ class Tally:
     wasted: int = 0
 
 
-class Bundles:
+class BundleCache:
     """LRU cache of bundles.
 
     `on_unused` is called with the size in bytes of each unused prefetched one.
     """
 
-    def __init__(self, keep: int = KEPT, *, dropped: Callable[[int], None] = lambda size: None) -> None:
-        self._keep = keep
-        self._dropped = dropped
-        self._kept: OrderedDict[Key, _Kept] = OrderedDict()
-        self.tally = Tally()
+    def __init__(self, capacity: int = MAX_BUNDLES, *, on_unused: Callable[[int], None] = lambda size: None) -> None:
+        self._capacity = capacity
+        self._on_unused = on_unused
+        self._entries: OrderedDict[BundleKey, _CachedBundle] = OrderedDict()
+        self.tally = CacheCounters()
         self.latencies: deque[float] = deque(maxlen=1_000)  # seconds for each answer, newest last
 
     def __len__(self) -> int:
-        return len(self._kept)
+        return len(self._entries)
 
-    def has(self, key: Key) -> bool:
-        return key in self._kept
+    def has(self, key: BundleKey) -> bool:
+        return key in self._entries
 
-    def peek(self, key: Key) -> Bundle | None:
+    def peek(self, key: BundleKey) -> Bundle | None:
         """Return the bundle for `key` if it is cached, without counting a use."""
-        kept = self._kept.get(key)
-        return None if kept is None else kept.bundle
+        entry = self._entries.get(key)
+        return None if entry is None else entry.bundle
 
-    def take(self, key: Key) -> Bundle | None:
+    def get(self, key: BundleKey) -> Bundle | None:
         """Return the bundle for `key` if it is cached, and count the use."""
-        kept = self._kept.get(key)
-        if kept is None:
+        entry = self._entries.get(key)
+        if entry is None:
             return None
-        self._kept.move_to_end(key)
-        kept.served += 1
-        return kept.bundle
+        self._entries.move_to_end(key)
+        entry.use_count += 1
+        return entry.bundle
 
-    def answered(self, *, warm: bool, seconds: float) -> None:
+    def record_answer(self, *, is_hit: bool, seconds: float) -> None:
         """Count a hit or miss, and the seconds it took."""
-        if warm:
+        if is_hit:
             self.tally.hits += 1
         else:
             self.tally.misses += 1
         self.latencies.append(seconds)
 
-    def keep(self, key: Key, bundle: Bundle, *, ahead: bool) -> Bundle:
+    def put(self, key: BundleKey, bundle: Bundle, *, is_prefetched: bool) -> Bundle:
         """Store `bundle`; evict outdated ones and the least recently used."""
-        bundle = replace(bundle, prefetched=ahead)
-        self._kept[key] = _Kept(bundle, ahead)
-        self.tally.built_ahead += ahead
-        for old in [old for old in self._kept if _outlived(old, key)]:
-            self._drop(self._kept.pop(old))
-        while len(self._kept) > self._keep:
-            self._drop(self._kept.popitem(last=False)[1])
+        bundle = replace(bundle, prefetched=is_prefetched)
+        self._entries[key] = _CachedBundle(bundle, is_prefetched)
+        self.tally.built_ahead += is_prefetched
+        for old in [old for old in self._entries if _is_outdated(old, key)]:
+            self._evict(self._entries.pop(old))
+        while len(self._entries) > self._capacity:
+            self._evict(self._entries.popitem(last=False)[1])
         return bundle
 
-    def drop(self) -> None:
+    def clear(self) -> None:
         """Evict everything."""
-        while self._kept:
-            self._drop(self._kept.popitem()[1])
+        while self._entries:
+            self._evict(self._entries.popitem()[1])
 
-    def _drop(self, dropped: _Kept) -> None:
-        if dropped.ahead and not dropped.served:
+    def _evict(self, entry: _CachedBundle) -> None:
+        if entry.is_prefetched and not entry.use_count:
             self.tally.wasted += 1
-            self._dropped(size_of(dropped.bundle))
+            self._on_unused(estimate_size(entry.bundle))
 
-    def forget(self, project: str) -> None:
+    def forget_project(self, project: str) -> None:
         """Evict everything of one project."""
-        for key in [key for key in self._kept if key.focus.project == project]:
-            del self._kept[key]
+        for key in [key for key in self._entries if key.focus.project == project]:
+            del self._entries[key]
 
 
-def size_of(bundle: Bundle) -> int:
+def estimate_size(bundle: Bundle) -> int:
     """Estimate the size of a bundle in bytes: its text, whole and by items."""
     return 2 * len(bundle.context.encode("utf-8", "replace"))
 
 
-def _outlived(old: Key, new: Key) -> bool:
+def _is_outdated(old: BundleKey, new: BundleKey) -> bool:
     """Return True if `new` makes `old` unreachable: its revision or time is past."""
     if old.focus.project != new.focus.project:
         return False

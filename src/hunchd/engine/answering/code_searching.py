@@ -21,9 +21,9 @@ from hunchd.codesearch.roles import Role
 from hunchd.domain.context import Focus, PredictedFile, Prediction
 from hunchd.domain.errors import HunchError
 from hunchd.engine.state.feature import Feature
-from hunchd.engine.state.parts import Tasks
-from hunchd.engine.state.project import Project, Tree
-from hunchd.ingestion.screening import screened
+from hunchd.engine.state.parts import TaskSupervisor
+from hunchd.engine.state.project import Project, WorkingTree
+from hunchd.ingestion.screening import redact_source
 from hunchd.protocol.requests import SearchRequest
 from hunchd.repository.reading import read_file
 from hunchd.retrieval.merging import merge_results
@@ -64,7 +64,7 @@ class CodeSearching(Feature):
         self._noted: dict[str, Project] = {}
         self._work = asyncio.Event()
 
-    def start(self, tasks: Tasks) -> None:
+    def start(self, tasks: TaskSupervisor) -> None:
         tasks.start("code index", self.keep_open)
 
     def on_model_loaded(self, project: Project) -> None:
@@ -107,7 +107,7 @@ class CodeSearching(Feature):
         ranking = rank(index, query, predicted, most=max(k, len(prediction.files)), kept=kept)
         return _in_order(prediction, [file for file in ranking.files if answers(file)])
 
-    async def search(self, request: SearchRequest, query: CodeQuery, project: Project, tree: Tree) -> CodeAnswer:
+    async def search(self, request: SearchRequest, query: CodeQuery, project: Project, tree: WorkingTree) -> CodeAnswer:
         """Return what code answers `query`; nothing where code is not asked for."""
         if not request.code:
             return CodeAnswer()
@@ -216,7 +216,7 @@ def _shown(root: Path, found: Sequence[CodeResult]) -> list[dict[str, Any]]:
         source = read_file(root, result.path)
         if source is None:
             continue
-        snippet = screened(snippet_of(result, source.decode("utf-8", "replace")))
+        snippet = redact_source(snippet_of(result, source.decode("utf-8", "replace")))
         shown.append(
             {
                 "id": f"file:{result.path}",

@@ -8,11 +8,11 @@ from pathlib import PurePosixPath
 
 from hunchd.assembly.selection import MINIMUM_VALUE
 from hunchd.domain.code import FileView
-from hunchd.domain.context import ExpectedFile, Level, Piece, PredictedFile, Prediction
+from hunchd.domain.context import ExpectedFile, Level, ContextCandidate, PredictedFile, Prediction
 from hunchd.domain.memory import Trust
-from hunchd.ingestion.skeleton import shown
-from hunchd.prediction.files import CODE, DOCUMENT, traits_of
-from hunchd.prediction.reasons import LATELY
+from hunchd.ingestion.skeleton import render_views
+from hunchd.prediction.files import CODE, DOCUMENT, classify_path
+from hunchd.prediction.reasons import FALLBACK_REASON
 
 LIST = "files"  # kind of a piece that names several files
 LEAST_NAMED = 0.008  # probability from which a file is named in a list: one in a hundred is still worth ten tokens
@@ -42,13 +42,13 @@ def file_pieces(
     file: str | None,
     used: Collection[str],
     outlined: int,
-) -> Iterator[Piece]:
+) -> Iterator[ContextCandidate]:
     """The first `outlined` of the predicted files with what they define, then lists of the others.
 
     One that only changed lately is outlined where that is said of all; what two of them would show alike, as fixtures
     do, is shown once. `used`: names that the file at hand uses.
     """
-    likely = [one for one in prediction.files if one.reasons != (LATELY,)] or list(prediction.files)
+    likely = [one for one in prediction.files if one.reasons != (FALLBACK_REASON,)] or list(prediction.files)
     shown_before: set[tuple[str, ...]] = set()
     first = [one for one in likely[:outlined] if one.confidence >= MINIMUM_VALUE]
     for rank, one in enumerate(first):
@@ -66,18 +66,18 @@ def file_pieces(
 
 def _outlined(
     one: PredictedFile, rank: int, view: FileView | None, *, file: str | None, used: Collection[str]
-) -> Piece:
+) -> ContextCandidate:
     forms: list[tuple[Level, str]] = []
     if view is not None and view.lines:
         stem = PurePosixPath(file or "").stem
-        texts = shown(view, tuple(LINES.values()), wanted=used, about=stem)
+        texts = render_views(view, tuple(LINES.values()), wanted_names=used, topic=stem)
         forms += [(level, f"{one.path}\n{text}") for level, text in zip(LINES, texts, strict=True)]
-        if not traits_of(one.path) & (CODE | DOCUMENT):
+        if not classify_path(one.path) & (CODE | DOCUMENT):
             forms = forms[-1:]  # of a configuration file a few keys tell enough
     elif view is not None and _SENTENCE.match(view.doc) and len(_PLAIN_WORD.findall(view.doc)) >= FEWEST_WORDS:
         forms.append(("summary", f"{one.path}\n{view.doc}"))
     forms.append(("index", one.path))
-    return Piece(
+    return ContextCandidate(
         id=f"file:{one.path}",
         kind="file",
         tier=2,
@@ -86,12 +86,12 @@ def _outlined(
         reasons=one.reasons,
         source={"type": "file", "path": one.path, "blob": view.blob if view is not None else None},
         trust=Trust.PROJECT,
-        about=(one.path,),
+        paths=(one.path,),
         rank=rank,
     )
 
 
-def _expected(files: Sequence[ExpectedFile]) -> Piece:
+def _expected(files: Sequence[ExpectedFile]) -> ContextCandidate:
     """What goes along with most changes, on one line, each with what was counted."""
     told = ", ".join(f"{_called(one)} ({_counted(one)})" for one in files)
     paths = {one.path: one.probability for one in files}
@@ -106,7 +106,7 @@ def _counted(one: ExpectedFile) -> str:
     return f"{one.times} of the last {one.of} changes{' of this file' if one.of_file else ''}"
 
 
-def _lists(files: Sequence[PredictedFile], hubs: Sequence[ExpectedFile]) -> Iterator[Piece]:
+def _lists(files: Sequence[PredictedFile], hubs: Sequence[ExpectedFile]) -> Iterator[ContextCandidate]:
     """The files by what speaks for them, the likeliest first in each list and the likeliest list first."""
     by_relation: dict[str, dict[str, float]] = {}
     for one in files:
@@ -139,8 +139,8 @@ def _wrapped(name: str, paths: Sequence[str]) -> str:
     return "\n".join([*lines, line])
 
 
-def _list(name: str, forms: tuple[tuple[Level, str], ...], paths: Mapping[str, float], rank: int) -> Piece:
-    return Piece(
+def _list(name: str, forms: tuple[tuple[Level, str], ...], paths: Mapping[str, float], rank: int) -> ContextCandidate:
+    return ContextCandidate(
         id=f"{LIST}:{name}",
         kind=LIST,
         tier=2,

@@ -11,61 +11,61 @@ from typing import Final
 
 from hunchd.domain.errors import RepositoryError
 from hunchd.engine.state.feature import AppliedSignal, Feature
-from hunchd.engine.state.parts import Tasks
-from hunchd.engine.state.project import Project, Tree
-from hunchd.prediction.pages import Reading, reading
-from hunchd.repository.authorship import written
+from hunchd.engine.state.parts import TaskSupervisor
+from hunchd.engine.state.project import Project, WorkingTree
+from hunchd.prediction.pages import BlameResult, build_blame_result
+from hunchd.repository.authorship import blame_lines
 from hunchd.repository.git import Git
 
 logger = logging.getLogger(__name__)
 
-QUIET: Final = 1.0  # seconds; a file that is only glanced at is skipped
+DEBOUNCE_SECONDS: Final = 1.0  # seconds; a file that is only glanced at is skipped
 
 
-class LineReading(Feature):
+class BlameReader(Feature):
     """Background reader of line authorship."""
 
     def __init__(self) -> None:
-        self._wanted: tuple[Project, Tree] | None = None
+        self._requested: tuple[Project, WorkingTree] | None = None
         self._work = asyncio.Event()
 
-    def start(self, tasks: Tasks) -> None:
+    def start(self, tasks: TaskSupervisor) -> None:
         tasks.start("line reading", self.run)
 
     def on_signal(self, applied: AppliedSignal) -> None:
         if applied.effect.prefetch:
-            self.note(applied.project, applied.tree)
+            self.request(applied.project, applied.tree)
 
     def on_model_loaded(self, project: Project) -> None:
-        self.note(project, project.main)
+        self.request(project, project.main)
 
-    def note(self, project: Project, tree: Tree) -> None:
+    def request(self, project: Project, tree: WorkingTree) -> None:
         """Request a reading of the open files; the newest request wins."""
-        self._wanted = project, tree
+        self._requested = project, tree
         self._work.set()
 
     async def run(self) -> None:
         """Read open files that were not read yet, newest first, forever."""
         while True:
             await self._work.wait()
-            await asyncio.sleep(QUIET)
+            await asyncio.sleep(DEBOUNCE_SECONDS)
             self._work.clear()
-            wanted, self._wanted = self._wanted, None
-            if wanted is not None:
-                await self._read(*wanted)
+            requested, self._requested = self._requested, None
+            if requested is not None:
+                await self._read_open_files(*requested)
 
-    async def _read(self, project: Project, tree: Tree) -> None:
-        for path in reversed(tuple(tree.opened)):
+    async def _read_open_files(self, project: Project, tree: WorkingTree) -> None:
+        for path in reversed(tuple(tree.open_files)):
             predictor = project.predictor
-            if project.missing or predictor is None or self._work.is_set():  # the developer has moved on
+            if project.is_missing or predictor is None or self._work.is_set():  # the developer has moved on
                 return
-            if predictor.has(path) and not predictor.has_read(path):
-                predictor.read(path, await asyncio.to_thread(_read_in, tree, path))
+            if predictor.has_file(path) and not predictor.has_authorship(path):
+                predictor.set_authorship(path, await asyncio.to_thread(_read_blame, tree, path))
 
 
-def _read_in(tree: Tree, path: str) -> Reading:
+def _read_blame(tree: WorkingTree, path: str) -> BlameResult:
     try:
-        return reading(written(Git(tree.root), path))
+        return build_blame_result(blame_lines(Git(tree.root), path))
     except (RepositoryError, OSError) as error:  # counts as read until its next unit: a retry would not help
         logger.info("git blame of %s/%s failed: %s", tree.root, path, error)
-        return reading(())
+        return build_blame_result(())

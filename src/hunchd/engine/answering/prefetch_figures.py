@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
-from hunchd.engine.answering.bundles import Bundles
-from hunchd.engine.answering.scoreboard import DAY, WEEK, Scoreboard
+from hunchd.engine.answering.bundles import BundleCache
+from hunchd.engine.answering.scoreboard import DAY, WEEK, PrefetchMetrics
 
 SPANS: Final = {"day": DAY, "week": WEEK}  # of the scoreboard, in hours
 FORESIGHT: Final = {
@@ -20,7 +20,7 @@ FORESIGHT: Final = {
 }
 
 
-def prefetch_status(bundles: Bundles, scoreboard: Scoreboard, now: float) -> dict[str, Any]:
+def build_prefetch_status(bundles: BundleCache, scoreboard: PrefetchMetrics, now: float) -> dict[str, Any]:
     """Return the `prefetch` field of the status; `now` in seconds since the epoch."""
     tally = bundles.tally
     requests = tally.hits + tally.misses
@@ -31,12 +31,12 @@ def prefetch_status(bundles: Bundles, scoreboard: Scoreboard, now: float) -> dic
         "built_ahead": tally.built_ahead,
         "wasted": tally.wasted,
         "answer_ms": quantiles(bundles.latencies),
-        "depth": scoreboard.depth(now),
-        **{name: scoreboard.over(hours, now).figures() for name, hours in SPANS.items()},
+        "depth": scoreboard.get_prefetch_depth(now),
+        **{name: scoreboard.sum_hours(hours, now).to_json() for name, hours in SPANS.items()},
     }
 
 
-def prefetch_metrics(bundles: Bundles, scoreboard: Scoreboard, now: float) -> str:
+def render_prefetch_metrics(bundles: BundleCache, scoreboard: PrefetchMetrics, now: float) -> str:
     """Return the same as Prometheus text: a gauge a figure, labelled with its span, as far as known."""
     tally = bundles.tally
     counters = (
@@ -46,7 +46,7 @@ def prefetch_metrics(bundles: Bundles, scoreboard: Scoreboard, now: float) -> st
         ("hunchd_bundles_wasted_total", "Of those, dropped unused", tally.wasted),
     )
     lines = [f"# HELP {name} {text}\n# TYPE {name} counter\n{name} {value:g}" for name, text, value in counters]
-    figures = {name: scoreboard.over(hours, now).figures() for name, hours in SPANS.items()}
+    figures = {name: scoreboard.sum_hours(hours, now).to_json() for name, hours in SPANS.items()}
     for figure, (metric, text) in FORESIGHT.items():
         values = [(span, of_span[figure]) for span, of_span in figures.items() if of_span[figure] is not None]
         if values:

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
-from hunchd.domain.context import Focus, Piece
+from hunchd.domain.context import Focus, ContextCandidate
 from hunchd.domain.errors import InvalidInput, RepositoryError
-from hunchd.engine.state.project import Project, Tree
+from hunchd.engine.state.project import Project, WorkingTree
 from hunchd.prediction.missing import missing_files
 from hunchd.protocol.answers import review_json
 from hunchd.protocol.requests import ReviewRequest
@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 PATIENCE = 0.5  # seconds that a context waits for git: a huge tree is answered for without its change
 
 
-async def changed_files(tree: Tree, *, within: float | None = None) -> tuple[str, ...]:
+async def changed_files(tree: WorkingTree, *, within: float | None = None) -> tuple[str, ...]:
     """Return the paths of the uncommitted change, read by git in a thread.
 
     None in a plain folder, if git fails, or if it takes longer than `within` seconds.
@@ -38,7 +38,7 @@ async def changed_files(tree: Tree, *, within: float | None = None) -> tuple[str
         return ()
 
 
-async def review(request: ReviewRequest, project: Project, tree: Tree, now: datetime) -> dict[str, Any]:
+async def review(request: ReviewRequest, project: Project, tree: WorkingTree, now: datetime) -> dict[str, Any]:
     """Return what the uncommitted change, or base..HEAD with it, lacks. Raises InvalidInput for an unknown base."""
     if request.base:
         changed = await _since(tree, request.base)
@@ -46,16 +46,16 @@ async def review(request: ReviewRequest, project: Project, tree: Tree, now: date
         changed = await changed_files(tree)
     if project.predictor is None or not changed:
         return review_json((), changed)
-    focus = Focus(project=project.id, branch="" if tree.branch == tree.trunk else tree.branch, author=tree.user)
+    focus = Focus(project=project.id, branch="" if tree.branch == tree.trunk else tree.branch, author=tree.user_email)
     return review_json(missing_files(project.predictor, changed, focus, int(now.timestamp())), changed)
 
 
-def missing_pieces(project: Project, focus: Focus, now: datetime) -> Iterator[Piece]:
+def missing_pieces(project: Project, focus: Focus, now: datetime) -> Iterator[ContextCandidate]:
     """Yield what the uncommitted change lacks, for a context that is asked for while reviewing it."""
     if project.predictor is None or not focus.is_change or focus.activity != "reviewing":
         return
     for rank, one in enumerate(missing_files(project.predictor, focus.open_files, focus, int(now.timestamp()))):
-        yield Piece(
+        yield ContextCandidate(
             id=f"missing:{one.path}",
             kind="missing",
             tier=1,
@@ -67,7 +67,7 @@ def missing_pieces(project: Project, focus: Focus, now: datetime) -> Iterator[Pi
         )
 
 
-async def _since(tree: Tree, base: str) -> tuple[str, ...]:
+async def _since(tree: WorkingTree, base: str) -> tuple[str, ...]:
     if tree.layout.git_dir is None:
         raise InvalidInput("a plain folder has no revisions", field="base")
     try:

@@ -13,26 +13,26 @@ from hunchd.domain.errors import HunchError
 from hunchd.domain.facts import OWN_KINDS, OWN_ROOTS
 from hunchd.domain.filters import Filters, matches
 from hunchd.domain.memory import Status
-from hunchd.domain.session import refs_beside
+from hunchd.domain.session import neighbour_refs
 from hunchd.engine.keeping.session_log import session_tag
 from hunchd.protocol.requests import SearchRequest
-from hunchd.retrieval.answering import answer as answer_of
-from hunchd.retrieval.answering import lasting, places_on, whole_documents
-from hunchd.retrieval.ranking import told
-from hunchd.retrieval.wording import cleaned
+from hunchd.retrieval.answering import build_answer as answer_of
+from hunchd.retrieval.answering import drop_expired, map_branch_ids, merge_chunks
+from hunchd.retrieval.ranking import format_result
+from hunchd.retrieval.wording import strip_pasted
 from hunchd.store.client import StoreClient
 from hunchd.store.database.hits import Hit
-from hunchd.store.hot import HotTier
+from hunchd.store.hot import MemoryCache
 
-PATIENCE = 6.0  # seconds to wait for a starting store process; then only cached memories are searched
-FINALISTS = 40  # minimum number of candidates from the store that are re-ranked by content
+STORE_TIMEOUT_SECONDS = 6.0  # seconds to wait for a starting store process; then only cached memories are searched
+MIN_CANDIDATES = 40  # minimum number of candidates from the store that are re-ranked by content
 # For candidates without neighbours this many more than requested suffice: each costs 0.2 ms. Messages need forty:
 # with thirty the right one is missed for one query in eighty (five results, LoCoMo 0 to 2).
-FEW = 12
-AT_HAND = 20  # candidates from the cache
-BESIDE = 2  # neighbouring messages on either side
-SPARE = 5  # extra results, in case some were deleted meanwhile
-MODEL_PATIENCE = 4.0  # seconds to wait for the embedding model; then the search is lexical only
+EXTRA_CANDIDATES = 12
+MAX_CACHED_HITS = 20  # candidates from the cache
+NEIGHBOUR_REACH = 2  # neighbouring messages on either side
+EXTRA_RESULTS = 5  # extra results, in case some were deleted meanwhile
+MODEL_TIMEOUT_SECONDS = 4.0  # seconds to wait for the embedding model; then the search is lexical only
 
 
 def own_request(request: SearchRequest) -> SearchRequest | None:
@@ -53,11 +53,11 @@ def joined(found: dict[str, Any], own: dict[str, Any], k: int) -> dict[str, Any]
     return {**found, "results": results, "degraded": degraded, "status": status}
 
 
-class Searching:
+class SearchService:
     """Service that answers search requests."""
 
-    def __init__(self, hot: HotTier, store: StoreClient, *, now: Callable[[], datetime]) -> None:
-        self._hot = hot
+    def __init__(self, memory_cache: MemoryCache, store: StoreClient, *, now: Callable[[], datetime]) -> None:
+        self._memory_cache = memory_cache
         self._store = store
         self._now = now
 
@@ -77,30 +77,30 @@ class Searching:
             branch=branch,
             statuses=(Status.ACTIVE, Status.SUPERSEDED) if request.as_of else (Status.ACTIVE, Status.SUSPECT),
         )
-        query, now = cleaned(request.query), self._now()
-        waiting = self._at_hand(query, filters, waiting=True)  # first: moving records must not be missed
+        query, now = strip_pasted(request.query), self._now()
+        pending_hits = self._search_cache(query, filters, pending_only=True)  # first: moving records must not be missed
         try:
-            async with asyncio.timeout(PATIENCE):
-                answer = await self._store.answer(
+            async with asyncio.timeout(STORE_TIMEOUT_SECONDS):
+                answer = await self._store.search_ranked(
                     query,
                     filters,
-                    max(request.k, FINALISTS),
-                    waiting,
-                    few=None if request.depth == "deep" else request.k + FEW,
+                    max(request.k, MIN_CANDIDATES),
+                    pending_hits,
+                    k_without_messages=None if request.depth == "deep" else request.k + EXTRA_CANDIDATES,
                     depth=request.depth,
-                    results=request.k + SPARE,
-                    said_on_branch=self._hot.waiting_on(project, branch) if branch else (),
+                    results=request.k + EXTRA_RESULTS,
+                    branch_fact_ids=self._memory_cache.list_uncommitted_facts(project, branch) if branch else (),
                     now=now,
-                    patience=MODEL_PATIENCE,
+                    embedding_wait=MODEL_TIMEOUT_SECONDS,
                 )
-            results, degraded = self._as_of_now(query, filters, answer.results, waiting), list(answer.degraded)
+            results, degraded = self._apply_pending_changes(query, filters, answer.results, pending_hits), list(answer.degraded)
         except TimeoutError:
             degraded = ["the store is still starting: only recent memories were searched"]
-            results = self._from_memory(query, filters, request, now)
+            results = self._search_cache_only(query, filters, request, now)
         except HunchError as error:
             degraded = [f"only recent memories were searched: {error.message}"]
-            results = self._from_memory(query, filters, request, now)
-        results = whole_documents(results)[: request.k]
+            results = self._search_cache_only(query, filters, request, now)
+        results = merge_chunks(results)[: request.k]
         return {
             "results": results,
             "status": "degraded" if degraded else "ok" if results else "empty",
@@ -108,42 +108,42 @@ class Searching:
             "took_ms": round((time.perf_counter() - began) * 1_000, 2),
         }
 
-    def _as_of_now(
-        self, query: str, filters: Filters, results: Sequence[dict[str, Any]], waiting: Sequence[Hit]
+    def _apply_pending_changes(
+        self, query: str, filters: Filters, results: Sequence[dict[str, Any]], pending_hits: Sequence[Hit]
     ) -> list[dict[str, Any]]:
         """Drop forgotten results and update changed ones, which the store may not know yet."""
-        known, current = {hit.memory.id for hit in waiting}, []
+        pending_ids, current = {hit.memory.id for hit in pending_hits}, []
         for result in results:
             identifier = result["id"]
-            if self._hot.is_tombstoned(identifier):
+            if self._memory_cache.is_tombstoned(identifier):
                 continue
-            if identifier not in known and self._hot.is_waiting(identifier):
-                newer = self._hot.get(identifier)
+            if identifier not in pending_ids and self._memory_cache.is_uncommitted(identifier):
+                newer = self._memory_cache.get(identifier)
                 if newer is None or not matches(newer, filters):
                     continue
-                result = {**result, **told(query, newer)}
+                result = {**result, **format_result(query, newer)}
             current.append(result)
         return current
 
-    def _from_memory(self, query: str, filters: Filters, request: SearchRequest, now: datetime) -> list[dict[str, Any]]:
+    def _search_cache_only(self, query: str, filters: Filters, request: SearchRequest, now: datetime) -> list[dict[str, Any]]:
         """Answer from the cache alone."""
-        hits = lasting(self._at_hand(query, filters, waiting=False), filters.as_of or now)
-        places = places_on(filters.branch, hits)
-        hits = [hit for hit in hits if (place := places.get(hit.memory.id)) is None or self._hot.get(place) is None]
+        hits = drop_expired(self._search_cache(query, filters, pending_only=False), filters.as_of or now)
+        slots = map_branch_ids(filters.branch, hits)
+        hits = [hit for hit in hits if (place := slots.get(hit.memory.id)) is None or self._memory_cache.get(place) is None]
         return answer_of(query, (), hits, depth=request.depth, k=request.k, now=now)
 
-    def _at_hand(self, query: str, filters: Filters, *, waiting: bool) -> list[Hit]:
+    def _search_cache(self, query: str, filters: Filters, *, pending_only: bool) -> list[Hit]:
         """Return cached hits with their neighbouring messages.
 
         With `pending_only`, only those that the store does not have yet.
         """
         hits: dict[str, Hit] = {}
-        for found in self._hot.search(query, filters, AT_HAND, waiting=waiting):
-            if (memory := self._hot.get(found.memory_id)) is not None:
-                hits[memory.id] = Hit(memory=memory, lexical=found.score)
-        refs = [ref for hit in hits.values() for ref in refs_beside(hit.memory.ref, BESIDE)]
+        for cache_hit in self._memory_cache.search(query, filters, MAX_CACHED_HITS, uncommitted_only=pending_only):
+            if (memory := self._memory_cache.get(cache_hit.memory_id)) is not None:
+                hits[memory.id] = Hit(memory=memory, lexical=cache_hit.score)
+        refs = [ref for hit in hits.values() for ref in neighbour_refs(hit.memory.ref, NEIGHBOUR_REACH)]
         for ref in dict.fromkeys(refs):
-            beside = self._hot.by_ref(filters.project, ref)
+            beside = self._memory_cache.get_by_ref(filters.project, ref)
             if beside is not None and beside.id not in hits and matches(beside, filters):
                 hits[beside.id] = Hit(memory=beside)
         return list(hits.values())

@@ -11,31 +11,31 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from hunchd.assembly.digest_text import digest_text
-from hunchd.assembly.fencing import single_line
+from hunchd.assembly.digest_text import render_digest
+from hunchd.assembly.fencing import to_single_line
 from hunchd.domain.facts import ABOUT_USER
 from hunchd.domain.memory import Kind, Levels, Memory, Scope, Trust
 from hunchd.domain.session import Digest, Outcome, Turn
-from hunchd.engine.keeping.drafts import memory_id, memory_of, without_secrets
-from hunchd.engine.keeping.filing import filed
-from hunchd.engine.keeping.session_log import Head, head_id, session_tag
-from hunchd.ingestion.chapters import Chapter, chapters_of, outcome_of
-from hunchd.ingestion.digesting import digested
+from hunchd.engine.keeping.drafts import memory_id, draft_to_memory, redact_memory
+from hunchd.engine.keeping.filing import parse_draft
+from hunchd.engine.keeping.session_log import SessionHead, session_head_id, session_tag
+from hunchd.ingestion.chapters import SessionSegment, segment_session, judge_outcome
+from hunchd.ingestion.digesting import digest_turns
 from hunchd.ingestion.introductions import introduced
 from hunchd.ingestion.revisions import revised_among
 from hunchd.ingestion.session_statements import IMPORTANCE, Statement, statements_of
-from hunchd.protocol.memories import MemoryDraft, title_of
+from hunchd.protocol.memories import MemoryDraft, derive_title
 
 MOST_FACTS_A_HUNDRED = 60  # facts in a hundred turns; dense sessions state nearly one in two turns
-FEWEST_FACTS = 10
+MIN_FACTS = 10
 # The user's statements are deliberate; an assistant's may be mere considerations.
-SAID_BY_USER = 0.9
-SAID_BY_ASSISTANT = 0.6
+USER_CONFIDENCE = 0.9
+ASSISTANT_CONFIDENCE = 0.6
 # Compression of about 20:1: what prompts show of a session takes a twentieth of its tokens, with a minimum.
-RATIO = 26  # for an episode; its facts take the rest
-SHORTEST_SUMMARY, LONGEST_SUMMARY = 32, 480  # tokens
-NARRATIVE = 2_000  # tokens of the longest form, which is stored but not put into prompts
-COMPRESSED = 160  # characters
+COMPRESSION_RATIO = 26  # for an episode; its facts take the rest
+MIN_SUMMARY_TOKENS, MAX_SUMMARY_TOKENS = 32, 480  # tokens
+NARRATIVE_TOKENS = 2_000  # tokens of the longest form, which is stored but not put into prompts
+MAX_COMPRESSED_LENGTH = 160  # characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,20 +47,20 @@ class Extract:
     outcome: Outcome
 
 
-def extracted(head: Head, turns: Sequence[Turn], now: datetime, *, ended: bool) -> Extract:
+def extract_episodes(head: SessionHead, turns: Sequence[Turn], now: datetime, *, is_ended: bool) -> Extract:
     """Extract episodes and summary of a session with at least one turn."""
-    chapters = chapters_of(turns, ended=ended)
-    digests = [digested(chapter.turns) for chapter in chapters]
+    chapters = segment_session(turns, is_complete=is_ended)
+    digests = [digest_turns(chapter.turns) for chapter in chapters]
     episodes = tuple(
-        _episode(head, number, chapter, digest, now)
+        _build_episode(head, number, chapter, digest, now)
         for number, (chapter, digest) in enumerate(zip(chapters, digests, strict=True), start=1)
     )
     points = [point for digest in digests for point in digest.points]
     whole = Digest(turns[0].number, turns[-1].number, tuple(points), sum(digest.tokens for digest in digests))
     return Extract(
         episodes=episodes,
-        summary=digest_text(whole, budget=_share(whole.tokens)),
-        outcome=outcome_of(turns, closed=ended),
+        summary=render_digest(whole, budget=_get_summary_budget(whole.tokens)),
+        outcome=judge_outcome(turns, is_complete=is_ended),
     )
 
 
@@ -72,35 +72,35 @@ def _episode_ref(session: str, number: int) -> str:
     return f"session:{session}:episode:{number}"
 
 
-def _episode(head: Head, number: int, chapter: Chapter, digest: Digest, now: datetime) -> Memory:
-    title = title_of(single_line(chapter.title, 120))
+def _build_episode(head: SessionHead, number: int, chapter: SessionSegment, digest: Digest, now: datetime) -> Memory:
+    title = derive_title(to_single_line(chapter.title, 120))
     first, last = chapter.turns[0].messages[0], chapter.turns[-1].messages[-1]
-    summary = digest_text(digest, budget=_share(digest.tokens))
+    summary = render_digest(digest, budget=_get_summary_budget(digest.tokens))
     best = max(digest.points, key=lambda point: point.weight, default=None)
     compressed = f"{title}: {best.text}" if best is not None and best.text != title else title
-    return without_secrets(
+    return redact_memory(
         Memory(
             id=episode_id(head.session, head.project, number),
             kind=Kind.EPISODE,
             title=title,
-            content=digest_text(digest, budget=NARRATIVE),
+            content=render_digest(digest, budget=NARRATIVE_TOKENS),
             at=last.at,
             created=now,
             updated=now,
             project=head.project,
             ref=_episode_ref(head.session, number),
-            levels=Levels(summary, single_line(compressed, COMPRESSED), title),
+            levels=Levels(summary, to_single_line(compressed, MAX_COMPRESSED_LENGTH), title),
             category=chapter.outcome,
             scope=Scope.USER,
             importance=0.5,
             tags=(session_tag(head.session), *chapter.topics),
             valid_from=first.at,
-            links=({"type": "part_of", "ref": head_id(head.session, head.project)},),
+            links=({"type": "part_of", "ref": session_head_id(head.session, head.project)},),
             trust=Trust.DERIVED,
             source={
                 "type": "session",
                 "session": head.session,
-                "turns": [chapter.first, chapter.last],
+                "turns": [chapter.first_turn, chapter.last_turn],
                 "messages": [first.number, last.number],
                 "outcome": chapter.outcome,
             },
@@ -108,24 +108,24 @@ def _episode(head: Head, number: int, chapter: Chapter, digest: Digest, now: dat
     )
 
 
-def _share(tokens: int) -> int:
-    return max(SHORTEST_SUMMARY, min(LONGEST_SUMMARY, tokens // RATIO))
+def _get_summary_budget(tokens: int) -> int:
+    return max(MIN_SUMMARY_TOKENS, min(MAX_SUMMARY_TOKENS, tokens // COMPRESSION_RATIO))
 
 
-def facts_in(head: Head, stretch: Sequence[Turn], known: Sequence[Memory] = ()) -> tuple[MemoryDraft, ...]:
+def extract_facts(head: SessionHead, stretch: Sequence[Turn], known: Sequence[Memory] = ()) -> tuple[MemoryDraft, ...]:
     """Return the facts stated in turns that were not processed yet.
 
     One that changes or withdraws a fact of `known`, or an earlier one of these turns, supersedes it. A session states
     about MOST_FACTS_A_HUNDRED facts in a hundred turns; beyond that the least important are left out.
     """
-    most = max(FEWEST_FACTS, math.ceil(MOST_FACTS_A_HUNDRED * stretch[-1].number / 100)) - head.facts
+    most = max(MIN_FACTS, math.ceil(MOST_FACTS_A_HUNDRED * stretch[-1].number / 100)) - head.facts
     stated = statements_of(stretch)
     ranked = sorted(range(len(stated)), key=lambda at: (-IMPORTANCE[stated[at].category], -at))
-    chosen = [stated[at] for at in sorted(ranked[: max(0, most)])]
+    selected = [stated[at] for at in sorted(ranked[: max(0, most)])]
     earlier = [(fact.id, fact.at, fact.category or "", fact.content) for fact in sorted(known, key=lambda one: one.at)]
     drafts = []
-    for one in chosen:
-        draft = filed(_fact(head, one))
+    for one in selected:
+        draft = parse_draft(_build_fact(head, one))
         older = [fact for fact in earlier if fact[1] <= one.at]  # a message may arrive late
         said = [(category, text) for _, _, category, text in older]
         if (ended := revised_among(one.text, one.category, said, changes=one.changes)) is not None:
@@ -134,19 +134,19 @@ def facts_in(head: Head, stretch: Sequence[Turn], known: Sequence[Memory] = ()) 
         drafts.append(draft)
         if one.category == "identity" and one.by_user:
             drafts += _introductions(draft)
-        earlier.append((memory_of(draft, draft.project, one.at).id, one.at, one.category, one.text))
+        earlier.append((draft_to_memory(draft, draft.project, one.at).id, one.at, one.category, one.text))
     return tuple(drafts)
 
 
 def _introductions(draft: MemoryDraft) -> list[MemoryDraft]:
     """Return facts of their own for the name and time zone in a statement about the user."""
     return [
-        replace(draft, ref=f"{draft.ref}:{key}", key=key, value=value, content=clause, title=title_of(clause))
+        replace(draft, ref=f"{draft.ref}:{key}", key=key, value=value, content=clause, title=derive_title(clause))
         for key, value, clause in introduced(draft.content)
     ]
 
 
-def _fact(head: Head, said: Statement) -> MemoryDraft:
+def _build_fact(head: SessionHead, said: Statement) -> MemoryDraft:
     """Convert a statement to a fact draft.
 
     What is about the user is theirs in every project; everything else is the project's.
@@ -155,25 +155,25 @@ def _fact(head: Head, said: Statement) -> MemoryDraft:
     own = said.category in ABOUT_USER and said.by_user
     return MemoryDraft(
         kind=Kind.FACT,
-        title=title_of(said.text),
+        title=derive_title(said.text),
         content=said.text,
         at=said.at,
         project=None if own else head.project,
         ref=f"session:{head.session}:fact:{digest}",
         category=said.category,
         scope=Scope.USER if own or head.project is None else Scope.PROJECT,
-        confidence=SAID_BY_USER if said.by_user else SAID_BY_ASSISTANT,
-        importance=IMPORTANCE[said.category] if said.by_user else min(SAID_BY_ASSISTANT, IMPORTANCE[said.category]),
+        confidence=USER_CONFIDENCE if said.by_user else ASSISTANT_CONFIDENCE,
+        importance=IMPORTANCE[said.category] if said.by_user else min(ASSISTANT_CONFIDENCE, IMPORTANCE[said.category]),
         tags=(session_tag(head.session),),
         links=(
             {"type": "said_in", "ref": said.message},
-            {"type": "part_of", "ref": head_id(head.session, head.project)},
+            {"type": "part_of", "ref": session_head_id(head.session, head.project)},
         ),
         trust=Trust.USER if said.by_user else Trust.DERIVED,
         source={"type": "session", "session": head.session, "turn": said.turn, "message": said.message},
     )
 
 
-def finished(head: Head, extract: Extract, *, at: datetime, outcome: str | None) -> Head:
+def finish_head(head: SessionHead, extract: Extract, *, at: datetime, outcome: str | None) -> SessionHead:
     """Return the head of a session that has ended."""
-    return replace(head, ended=at, outcome=outcome or extract.outcome, summary=extract.summary)
+    return replace(head, ended_at=at, outcome=outcome or extract.outcome, summary=extract.summary)

@@ -12,40 +12,40 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from hunchd.assembly.tokens import count
+from hunchd.assembly.tokens import count_tokens
 from hunchd.config.settings import LanguageSettings
 from hunchd.domain.errors import NotFound
 from hunchd.domain.memory import Kind, Scope, Trust
-from hunchd.domain.session import Turn, turns_of
-from hunchd.engine.conversing.sessions import Sessions
-from hunchd.engine.conversing.spending import Ledger, count_billed_tokens, estimate_worst_case
-from hunchd.engine.keeping.memories import Memories
-from hunchd.engine.keeping.session_log import Head, head_id, session_tag
+from hunchd.domain.session import Turn, group_into_turns
+from hunchd.engine.conversing.sessions import SessionRegistry
+from hunchd.engine.conversing.spending import CostLedger, count_billed_tokens, estimate_worst_case
+from hunchd.engine.keeping.memories import MemoryService
+from hunchd.engine.keeping.session_log import SessionHead, session_head_id, session_tag
 from hunchd.engine.state.feature import Feature
-from hunchd.engine.state.parts import Parts, Tasks
+from hunchd.engine.state.parts import Dependencies, TaskSupervisor
 from hunchd.ingestion.personal_data import holds_personal_data
-from hunchd.ingestion.quoted import Claim, checked, stretch_text
+from hunchd.ingestion.quoted import VerifiedClaim, verify_claims, render_turns
 from hunchd.ingestion.redaction import redact
-from hunchd.language.asking import Answer, Failure, Question
+from hunchd.language.asking import ModelAnswer, ModelFailure, ModelRequest
 from hunchd.language.client import LanguageClient
-from hunchd.language.prompts import FACTS
-from hunchd.protocol.memories import MemoryDraft, title_of
+from hunchd.language.prompts import FACTS_PROMPT
+from hunchd.protocol.memories import MemoryDraft, derive_title
 
 logger = logging.getLogger(__name__)
 
-STRETCH: Final = 6_000  # tokens of a session in one question: some twenty turns without what tools printed
-LONGEST_ANSWER: Final = 2_000  # tokens: fifteen facts
-FIRST_PAUSE: Final = 10.0  # seconds after a failure, doubled each time
-LONGEST_PAUSE: Final = 3_600.0  # seconds
-BREAKER: Final = 5  # consecutive failures after which it waits MAX_PAUSE_SECONDS
-HOPELESS: Final = 3  # invalid answers about one range after which it is skipped
+MAX_RANGE_TOKENS: Final = 6_000  # tokens of a session in one question: some twenty turns without what tools printed
+MAX_ANSWER_TOKENS: Final = 2_000  # tokens: fifteen facts
+FIRST_PAUSE_SECONDS: Final = 10.0  # seconds after a failure, doubled each time
+MAX_PAUSE_SECONDS: Final = 3_600.0  # seconds
+MAX_FAILURES: Final = 5  # consecutive failures after which it waits MAX_PAUSE_SECONDS
+MAX_INVALID_ANSWERS: Final = 3  # invalid answers about one range after which it is skipped
 # Below the confidences of rule-based facts, so that a model's claim never replaces one.
-SAID_BY_USER: Final = 0.75
-SAID_BY_ASSISTANT: Final = 0.5
+USER_CONFIDENCE: Final = 0.75
+ASSISTANT_CONFIDENCE: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class _Stretch:
+class _TurnRange:
     session: str
     turns: tuple[Turn, ...]
 
@@ -54,40 +54,40 @@ class _Stretch:
         return self.turns[-1].number
 
 
-class Reading(Feature):
+class SessionReader(Feature):
     """Background reader: `note` queues a session, `run` reads it."""
 
     def __init__(
         self,
-        sessions: Sessions,
-        memories: Memories,
+        sessions: SessionRegistry,
+        memories: MemoryService,
         client: LanguageClient,
-        ledger: Ledger,
+        ledger: CostLedger,
         settings: LanguageSettings,
         *,
-        rest: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._sessions = sessions
         self._memories = memories
         self._client = client
         self._ledger = ledger
         self._settings = settings
-        self._rest = rest  # sleep function
-        self._waiting: dict[str, None] = {}  # queued sessions, as an ordered set
+        self._sleep = sleep  # sleep function
+        self._queue: dict[str, None] = {}  # queued sessions, as an ordered set
         self._wake = asyncio.Event()
         self._failures = 0  # consecutive
-        self._senseless = 0  # invalid answers about the current range
+        self._invalid_answers = 0  # invalid answers about the current range
         self.trouble = ""  # reason for a pause; "" if there is none
 
-    def note(self, session: str) -> None:
+    def enqueue(self, session: str) -> None:
         """Queue a session.
 
         The rules have extracted its facts, the model may find more.
         """
-        self._waiting[session] = None
+        self._queue[session] = None
         self._wake.set()
 
-    def start(self, tasks: Tasks) -> None:
+    def start(self, tasks: TaskSupervisor) -> None:
         tasks.start("reading", self.run)
 
     def status(self) -> dict[str, Any]:
@@ -102,50 +102,50 @@ class Reading(Feature):
             "limit_usd": self._settings.daily_limit_usd,
             "questions": today.questions,
             "failed": today.failed,
-            "waiting": len(self._waiting),
+            "waiting": len(self._queue),
             **({"trouble": self.trouble} if self.trouble else {}),
         }
 
     async def run(self) -> None:
         """Read what earlier processes left, then new sessions, forever."""
-        await self._sessions.begun()
+        await self._sessions.wait_until_ready()
         for head in list(self._sessions.heads.values()):
-            if head.read < head.told and (head.last or head.began) >= self._ledger.since:
-                self.note(head.session)
+            if head.read_until_turn < head.facts_until_turn and (head.last_message_at or head.started_at) >= self._ledger.since:
+                self.enqueue(head.session)
         while True:
             await self._wake.wait()
             self._wake.clear()
-            await self._rest(self._settings.rest_seconds)
-            while self._waiting:
-                session = next(iter(self._waiting))
-                if await self._read(session):
-                    self._waiting.pop(session, None)
+            await self._sleep(self._settings.rest_seconds)
+            while self._queue:
+                session = next(iter(self._queue))
+                if await self._read_next(session):
+                    self._queue.pop(session, None)
 
-    async def _read(self, session: str) -> bool:
+    async def _read_next(self, session: str) -> bool:
         """Ask about the next range of a session.
 
         Returns True if nothing is left.
         """
         try:
-            stretch = await self._next(session)
+            stretch = await self._get_next_range(session)
         except NotFound:  # erased meanwhile
             return True
         if stretch is None:
             return True
-        text = redact(stretch_text(stretch.turns)).text
+        text = redact(render_turns(stretch.turns)).text
         if text:
-            question = Question(FACTS.system, f"<stretch>\n{text}\n</stretch>", FACTS.schema, LONGEST_ANSWER)
-            if not await self._ask(question, stretch):
+            question = ModelRequest(FACTS_PROMPT.system, f"<stretch>\n{text}\n</stretch>", FACTS_PROMPT.schema, MAX_ANSWER_TOKENS)
+            if not await self._request(question, stretch):
                 return False
-        await self._mark(stretch)
+        await self._mark_read(stretch)
         return False
 
-    async def _next(self, session: str) -> _Stretch | None:
-        async with self._sessions.held(session) as log:
-            left = turns_of(log.messages)[log.head.read : log.head.told]
-            return _Stretch(session, next(stretches(left))) if left else None
+    async def _get_next_range(self, session: str) -> _TurnRange | None:
+        async with self._sessions.hold_log(session) as log:
+            unread_turns = group_into_turns(log.messages)[log.head.read_until_turn : log.head.facts_until_turn]
+            return _TurnRange(session, next(split_into_ranges(unread_turns))) if unread_turns else None
 
-    async def _ask(self, question: Question, stretch: _Stretch) -> bool:
+    async def _request(self, question: ModelRequest, stretch: _TurnRange) -> bool:
         """Ask the model and store the verified claims.
 
         Returns True if the range is finished; otherwise some time has passed.
@@ -153,18 +153,18 @@ class Reading(Feature):
         worst = await asyncio.to_thread(estimate_worst_case, question)
         if not self._ledger.reserve(*worst):
             self.trouble = f"today's limit of ${self._settings.daily_limit_usd:.2f} is reached"
-            await self._rest(self._ledger.seconds_to_midnight())
+            await self._sleep(self._ledger.seconds_to_midnight())
             return False
         outcome = await self._client.ask(question)
-        failed = isinstance(outcome, Failure)
-        self._ledger.settle(worst, count_billed_tokens(outcome, worst), failed=failed)
-        if isinstance(outcome, Answer):
-            self.trouble, self._failures, self._senseless = "", 0, 0
-            await self._keep(outcome, stretch)
+        is_failure = isinstance(outcome, ModelFailure)
+        self._ledger.settle(worst, count_billed_tokens(outcome, worst), is_failure=is_failure)
+        if isinstance(outcome, ModelAnswer):
+            self.trouble, self._failures, self._invalid_answers = "", 0, 0
+            await self._store_claims(outcome, stretch)
             return True
-        return await self._after(outcome)
+        return await self._pause_after(outcome)
 
-    async def _after(self, failure: Failure) -> bool:
+    async def _pause_after(self, failure: ModelFailure) -> bool:
         """Wait after a failure; return True if the range is given up.
 
         Repeated invalid answers may be caused by the range itself; other failures are not.
@@ -172,50 +172,50 @@ class Reading(Feature):
         self._failures += 1
         self.trouble = f"{failure.trouble}: {failure.message}"
         if failure.trouble in ("nonsense", "cut short"):
-            self._senseless += 1
-            if self._senseless >= HOPELESS:
+            self._invalid_answers += 1
+            if self._invalid_answers >= MAX_INVALID_ANSWERS:
                 logger.warning("part of a session is skipped: %s", failure.message)
-                self._senseless = 0
+                self._invalid_answers = 0
                 return True
-        pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** (self._failures - 1))
-        if failure.trouble == "refused" or self._failures >= BREAKER:
-            pause = LONGEST_PAUSE
-        pause = max(pause, min(failure.retry_after or 0.0, LONGEST_PAUSE))
+        pause = min(MAX_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 2 ** (self._failures - 1))
+        if failure.trouble == "refused" or self._failures >= MAX_FAILURES:
+            pause = MAX_PAUSE_SECONDS
+        pause = max(pause, min(failure.retry_after or 0.0, MAX_PAUSE_SECONDS))
         logger.warning("language model request failed (%s); retrying in %.0f s", self.trouble, pause)
-        await self._rest(pause)
+        await self._sleep(pause)
         return False
 
-    async def _keep(self, answer: Answer, stretch: _Stretch) -> None:
-        found = checked(answer.content, stretch.turns)
-        if found.refused:
-            logger.info("rejected claims of the language model: %s", dict(found.refused))
+    async def _store_claims(self, answer: ModelAnswer, stretch: _TurnRange) -> None:
+        verified = verify_claims(answer.content, stretch.turns)
+        if verified.rejections:
+            logger.info("rejected claims of the language model: %s", dict(verified.rejections))
         head = self._sessions.heads.get(stretch.session)
         if head is None:
             return
-        fit = [claim for claim in found.claims if not holds_personal_data(claim.sentence)]
-        drafts = [draft_of(claim, head, self._settings.model) for claim in fit]
+        fit = [claim for claim in verified.claims if not holds_personal_data(claim.sentence)]
+        drafts = [claim_to_draft(claim, head, self._settings.model) for claim in fit]
         await self._memories.remember(drafts, [draft.project for draft in drafts])
 
-    async def _mark(self, stretch: _Stretch) -> None:
+    async def _mark_read(self, stretch: _TurnRange) -> None:
         try:
-            async with self._sessions.held(stretch.session) as log:
-                await self._sessions.write_head(log, replace(log.head, read=max(log.head.read, stretch.last)))
+            async with self._sessions.hold_log(stretch.session) as log:
+                await self._sessions.write_head(log, replace(log.head, read_until_turn=max(log.head.read_until_turn, stretch.last)))
         except NotFound:
             return
 
 
-def reading_of(parts: Parts, ledger: Ledger, sessions: Sessions, memories: Memories) -> Reading | None:
+def create_session_reader(dependencies: Dependencies, ledger: CostLedger, sessions: SessionRegistry, memories: MemoryService) -> SessionReader | None:
     """Create the reader from the settings.
 
     Returns None if it is switched off.
     """
-    settings = parts.settings.language
-    if parts.language is None:
+    settings = dependencies.settings.language
+    if dependencies.language is None:
         return None
-    return Reading(sessions, memories, parts.language, ledger, settings)
+    return SessionReader(sessions, memories, dependencies.language, ledger, settings)
 
 
-def stretches(turns: Sequence[Turn]) -> Iterator[tuple[Turn, ...]]:
+def split_into_ranges(turns: Sequence[Turn]) -> Iterator[tuple[Turn, ...]]:
     """Split turns into ranges that fit one request.
 
     A turn is never divided.
@@ -223,8 +223,8 @@ def stretches(turns: Sequence[Turn]) -> Iterator[tuple[Turn, ...]]:
     piece: list[Turn] = []
     size = 0
     for turn in turns:
-        tokens = count(stretch_text([turn]))
-        if piece and size + tokens > STRETCH:
+        tokens = count_tokens(render_turns([turn]))
+        if piece and size + tokens > MAX_RANGE_TOKENS:
             yield tuple(piece)
             piece, size = [], 0
         piece.append(turn)
@@ -233,24 +233,24 @@ def stretches(turns: Sequence[Turn]) -> Iterator[tuple[Turn, ...]]:
         yield tuple(piece)
 
 
-def draft_of(claim: Claim, head: Head, model: str) -> MemoryDraft:
+def claim_to_draft(claim: VerifiedClaim, head: SessionHead, model: str) -> MemoryDraft:
     """Convert a claim to a fact draft, quoted verbatim, with its source."""
     own = claim.by_user and claim.category in ("identity", "preference")
     return MemoryDraft(
         kind=Kind.FACT,
-        title=title_of(claim.sentence),
+        title=derive_title(claim.sentence),
         content=claim.sentence,
         project=None if own else head.project,
         category=claim.category,
         key=claim.key,
         value=claim.value,
         scope=Scope.USER if own or head.project is None else Scope.PROJECT,
-        confidence=SAID_BY_USER if claim.by_user else SAID_BY_ASSISTANT,
+        confidence=USER_CONFIDENCE if claim.by_user else ASSISTANT_CONFIDENCE,
         importance=max(0.2, round(claim.importance, 2)),
         tags=(session_tag(head.session),),
         links=(
             {"type": "said_in", "ref": claim.message},
-            {"type": "part_of", "ref": head_id(head.session, head.project)},
+            {"type": "part_of", "ref": session_head_id(head.session, head.project)},
         ),
         trust=Trust.DERIVED,
         source={
@@ -259,6 +259,6 @@ def draft_of(claim: Claim, head: Head, model: str) -> MemoryDraft:
             "turn": claim.turn,
             "message": claim.message,
             "read_by": model,
-            "prompt": FACTS.name,
+            "prompt": FACTS_PROMPT.name,
         },
     )

@@ -7,18 +7,18 @@ import secrets
 from dataclasses import astuple, replace
 from datetime import datetime
 
-from hunchd.domain.facts import place_of
+from hunchd.domain.facts import slot_of
 from hunchd.domain.memory import Artifact, Levels, Memory
-from hunchd.ingestion.redaction import redact, redact_values, redacted_name
-from hunchd.protocol.memories import MemoryDraft, title_of
+from hunchd.ingestion.redaction import redact, redact_values, redact_name
+from hunchd.protocol.memories import MemoryDraft, derive_title
 
 
-def memory_of(draft: MemoryDraft, project: str | None, now: datetime) -> Memory:
+def draft_to_memory(draft: MemoryDraft, project: str | None, now: datetime) -> Memory:
     """Convert a draft to a memory, with its id and without secrets.
 
     A fact with a key gets the id of its slot; a draft without a ref gets a random id.
     """
-    told = Memory(
+    memory = Memory(
         id="",
         kind=draft.kind,
         title=draft.title,
@@ -45,43 +45,43 @@ def memory_of(draft: MemoryDraft, project: str | None, now: datetime) -> Memory:
         trust=draft.trust,
         source=dict(draft.source) or {"type": "client"},
     )
-    told = without_secrets(told)
-    keyed = place_of(told)
-    if keyed is not None:
-        return replace(told, id=keyed)
-    return replace(told, id=memory_id(project, draft.ref) if draft.ref is not None else "m" + secrets.token_hex(10))
+    memory = redact_memory(memory)
+    slot = slot_of(memory)
+    if slot is not None:
+        return replace(memory, id=slot)
+    return replace(memory, id=memory_id(project, draft.ref) if draft.ref is not None else "m" + secrets.token_hex(10))
 
 
-def without_secrets(memory: Memory) -> Memory:
+def redact_memory(memory: Memory) -> Memory:
     """Redact secrets in a memory.
 
     The id stays: it is generated, or a hash of a ref that cannot be reversed.
     """
-    stated, _ = redact_values({memory.key or "": memory.value})  # a value is checked together with its key
-    [(key, value)] = stated.items()
+    redacted, _ = redact_values({memory.key or "": memory.value})  # a value is checked together with its key
+    [(key, value)] = redacted.items()
 
-    def kept(text: str) -> str:
+    def redact_text(text: str) -> str:
         """Redact text, including a value that is secret by its key."""
         return redact(text.replace(memory.value, str(value)) if memory.value else text).text
 
-    content = kept(memory.content)
+    content = redact_text(memory.content)
     # A title cut from the content may end in part of a secret, which would not be detected.
-    cut_from_content = memory.title == title_of(memory.content)
+    cut_from_content = memory.title == derive_title(memory.content)
     return replace(
         memory,
-        title=title_of(content) if cut_from_content else kept(memory.title),
+        title=derive_title(content) if cut_from_content else redact_text(memory.title),
         content=content,
-        levels=Levels(*map(kept, astuple(memory.levels))),
+        levels=Levels(*map(redact_text, astuple(memory.levels))),
         key=key if memory.key is not None else None,
         value=value,
-        tags=tuple(dict.fromkeys(map(redacted_name, memory.tags))),
-        artifacts=tuple(Artifact(one.type, redacted_name(one.ref)) for one in memory.artifacts),
+        tags=tuple(dict.fromkeys(map(redact_name, memory.tags))),
+        artifacts=tuple(Artifact(one.type, redact_name(one.ref)) for one in memory.artifacts),
         links=tuple(redact_values(dict(link))[0] for link in memory.links),
         source=redact_values(dict(memory.source))[0],
-        ref=redacted_name(memory.ref) if memory.ref is not None else None,
-        category=redacted_name(memory.category) if memory.category is not None else None,
-        branch=redacted_name(memory.branch) if memory.branch is not None else None,
-        supersedes=redacted_name(memory.supersedes) if memory.supersedes is not None else None,
+        ref=redact_name(memory.ref) if memory.ref is not None else None,
+        category=redact_name(memory.category) if memory.category is not None else None,
+        branch=redact_name(memory.branch) if memory.branch is not None else None,
+        supersedes=redact_name(memory.supersedes) if memory.supersedes is not None else None,
     )
 
 

@@ -10,19 +10,19 @@ import logging
 from collections.abc import Iterable
 from pathlib import Path
 
-from hunchd.config.places import make_private
-from hunchd.store.files import Files, replace_file
+from hunchd.config.places import ensure_private_folder
+from hunchd.store.files import FileOperations, replace_file
 
 logger = logging.getLogger(__name__)
 
 
-class Forgotten:
+class Tombstones:
     """Tombstone files below `folder`, one a project."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def of(self, project: str) -> frozenset[str]:
+    def load(self, project: str) -> frozenset[str]:
         """Return the tombstoned ids of a project."""
         try:
             return frozenset(json.loads((self._folder / project).read_bytes()))
@@ -38,10 +38,10 @@ class Forgotten:
         Raises OSError when the disk is full.
         """
         file = self._folder / project
-        told = sorted({*self.of(project), *ids})
-        make_private(self._folder)
-        replace_file(Files(), file, json.dumps(told).encode())
+        content = sorted({*self.load(project), *ids})
+        ensure_private_folder(self._folder)
+        replace_file(FileOperations(), file, json.dumps(content).encode())
 
-    def drop(self, project: str) -> None:
+    def delete(self, project: str) -> None:
         """Delete the tombstones of a project that is removed."""
         (self._folder / project).unlink(missing_ok=True)

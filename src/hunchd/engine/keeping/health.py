@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from hunchd.engine.keeping.writing import Writer
+from hunchd.engine.keeping.writing import StoreWriter
 from hunchd.engine.state.project import Project
 
 
@@ -13,7 +13,7 @@ from hunchd.engine.state.project import Project
 class Health:
     """Source of the `degraded` field of answers."""
 
-    writer: Writer
+    writer: StoreWriter
 
     def list_problems(self, projects: Iterable[Project]) -> tuple[str, ...]:
         """Return what is broken or still loading in `projects`, the writer's problem first."""
@@ -23,4 +23,4 @@ class Health:
 
 def list_project_problems(projects: Iterable[Project]) -> list[str]:
     """Return what is broken or still loading in `projects`."""
-    return [project.trouble for project in projects if project.trouble]
+    return [project.problem for project in projects if project.problem]

@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Container, Sequence
 
 from hunchd.domain.errors import NotFound
-from hunchd.domain.facts import chain
+from hunchd.domain.facts import list_versions
 from hunchd.domain.filters import Filters, matches
 from hunchd.domain.memory import Kind, Memory, Status
-from hunchd.engine.keeping.writing import Writer
-from hunchd.engine.state.project import PROFILE
+from hunchd.engine.keeping.writing import StoreWriter
+from hunchd.engine.state.project import PROFILE_PREFIX
 from hunchd.store.client import StoreClient
-from hunchd.store.hot import HotTier
+from hunchd.store.hot import MemoryCache
 
-WARM = 2_000  # memories of a project and kind that are cached at the start
-FAMILY_PAGE = 1_000  # memories fetched at once
+MAX_WARM_MEMORIES = 2_000  # memories of a project and kind that are cached at the start
+PAGE_SIZE = 1_000  # memories fetched at once
 
 
-class Kept:
+class MemoryReader:
     """Reading half of `MemoryService`."""
 
-    def __init__(self, hot: HotTier, store: StoreClient, writer: Writer) -> None:
-        self._hot = hot
+    def __init__(self, memory_cache: MemoryCache, store: StoreClient, writer: StoreWriter) -> None:
+        self._memory_cache = memory_cache
         self._store = store
         self._writer = writer
 
@@ -30,96 +30,96 @@ class Kept:
 
         Raises NotFound.
         """
-        await self._writer.begun()
-        if self._hot.is_tombstoned(identifier):
+        await self._writer.wait_until_started()
+        if self._memory_cache.is_tombstoned(identifier):
             raise NotFound(f"there is no memory '{identifier}'", field="id")
-        if (memory := self._hot.get(identifier)) is not None:
+        if (memory := self._memory_cache.get(identifier)) is not None:
             return memory
         for project in (None, *projects):
-            if found := await self._store.get([identifier], project):
-                return found[0]
+            if memories := await self._store.get([identifier], project):
+                return memories[0]
         raise NotFound(f"there is no memory '{identifier}'", field="id")
 
-    async def known(self, identifiers: Sequence[str], project: str | None) -> dict[str, Memory]:
+    async def find(self, identifiers: Sequence[str], project: str | None) -> dict[str, Memory]:
         """Return the existing memories among `identifiers` in one project, by id."""
-        await self._writer.begun()
-        found = {name: memory for name in identifiers if (memory := self._hot.get(name)) is not None}
-        missing = [name for name in identifiers if name not in found and not self._hot.is_tombstoned(name)]
+        await self._writer.wait_until_started()
+        memories = {name: memory for name in identifiers if (memory := self._memory_cache.get(name)) is not None}
+        missing = [name for name in identifiers if name not in memories and not self._memory_cache.is_tombstoned(name)]
         if missing:
-            found |= {memory.id: memory for memory in await self._store.get(missing, project)}
-        return found
+            memories |= {memory.id: memory for memory in await self._store.get(missing, project)}
+        return memories
 
-    async def family(self, identifier: str, project: str | None) -> list[Memory]:
+    async def list_family(self, identifier: str, project: str | None) -> list[Memory]:
         """Return a memory and everything stored under it: versions, chunks, rejected claims."""
-        return await self.all_of(Filters(project=project, statuses=(), family=identifier))
+        return await self.list_all(Filters(project=project, statuses=(), family=identifier))
 
-    def at_hand(self, filters: Filters) -> tuple[Memory, ...]:
+    def list_cached(self, filters: Filters) -> tuple[Memory, ...]:
         """Return the cached memories that match, newest first.
 
         The cache holds what is new and what answers need at once.
         """
-        return self._hot.list(filters)
+        return self._memory_cache.list_memories(filters)
 
-    async def all_of(self, filters: Filters) -> list[Memory]:
+    async def list_all(self, filters: Filters) -> list[Memory]:
         """Return every memory that matches, stored or pending, in no order."""
-        return [memory async for memory in self.each(filters)]
+        return [memory async for memory in self.iter_all(filters)]
 
-    async def each(self, filters: Filters) -> AsyncIterator[Memory]:
+    async def iter_all(self, filters: Filters) -> AsyncIterator[Memory]:
         """Yield every memory that matches, each once.
 
         Cached ones come first, so that those that move to the store meanwhile are not missed; a newer cached
         version wins.
         """
-        seen = set()
-        for memory in self._hot.list(filters):
-            seen.add(memory.id)
+        seen_ids = set()
+        for memory in self._memory_cache.list_memories(filters):
+            seen_ids.add(memory.id)
             yield memory
         cursor: str | None = None
         while True:
-            page = await self._store.list(filters, FAMILY_PAGE, cursor)
-            for stored in page.items:
-                newest = self._hot.get(stored.id) or stored
-                if stored.id not in seen and not self._hot.is_tombstoned(stored.id) and matches(newest, filters):
+            page = await self._store.list(filters, PAGE_SIZE, cursor)
+            for stored_memory in page.items:
+                newest = self._memory_cache.get(stored_memory.id) or stored_memory
+                if stored_memory.id not in seen_ids and not self._memory_cache.is_tombstoned(stored_memory.id) and matches(newest, filters):
                     yield newest
             cursor = page.next
             if cursor is None:
                 return
 
-    async def history(self, identifier: str, projects: Sequence[str]) -> list[Memory]:
+    async def list_history(self, identifier: str, projects: Sequence[str]) -> list[Memory]:
         """Return a memory and its earlier versions, newest first."""
         memory = await self.get(identifier, projects)
-        family = {one.id: one for one in await self.family(memory.id.partition(".")[0], memory.project)}
-        return chain(memory, family)
+        family = {one.id: one for one in await self.list_family(memory.id.partition(".")[0], memory.project)}
+        return list_versions(memory, family)
 
-    async def conflicts_about(self, gone: Container[str], project: str | None) -> list[Memory]:
+    async def list_conflicts_about(self, removed_ids: Container[str], project: str | None) -> list[Memory]:
         """Return the contradictions that quote a memory in `removed_ids`.
 
         They must be removed with it.
         """
-        conflicts = await self.all_of(Filters(project=project, kinds=(Kind.CONTRADICTION,), statuses=()))
-        return [one for one in conflicts if any(link.get("ref") in gone for link in one.links)]
+        conflicts = await self.list_all(Filters(project=project, kinds=(Kind.CONTRADICTION,), statuses=()))
+        return [one for one in conflicts if any(link.get("ref") in removed_ids for link in one.links)]
 
-    async def warm(self, project: str | None) -> list[Memory]:
+    async def load_into_cache(self, project: str | None) -> list[Memory]:
         """Load the memories that answers need at once into the cache.
 
         Returns them. These are the newest MAX_WARM_MEMORIES errors, documents, patterns, workflows and
         contradictions, and without a limit what every prompt may need: facts and profile pages.
         """
-        found: dict[str, Memory] = {}
+        memories: dict[str, Memory] = {}
         for standing in (
             Filters(project=project, kinds=(Kind.FACT,), statuses=(Status.ACTIVE, Status.SUSPECT)),
-            Filters(project=project, kinds=(Kind.DOCUMENT,), path_prefix=PROFILE),
+            Filters(project=project, kinds=(Kind.DOCUMENT,), path_prefix=PROFILE_PREFIX),
         ):
-            found |= {memory.id: memory async for memory in self.each(standing)}
+            memories |= {memory.id: memory async for memory in self.iter_all(standing)}
         for kind in (Kind.CONTRADICTION, Kind.DOCUMENT, Kind.ERROR, Kind.FACT, Kind.PATTERN, Kind.WORKFLOW):
             filters = Filters(project=project, kinds=(kind,), statuses=(Status.ACTIVE, Status.SUSPECT))
-            page = await self._store.list(filters, WARM)
+            page = await self._store.list(filters, MAX_WARM_MEMORIES)
             for memory in reversed(page.items):
-                if self._hot.get(memory.id) is None and not self._hot.is_tombstoned(memory.id):
-                    self._hot.upsert(memory)
-                    self._hot.committed([memory])
-                found[memory.id] = memory
-            found |= {memory.id: memory for memory in self._hot.list(filters)}
-        newer = (self._hot.get(memory.id) or memory for memory in found.values())
-        shown = [one for one in newer if one.status in filters.statuses and not self._hot.is_tombstoned(one.id)]
-        return sorted(shown, key=lambda memory: (memory.at, memory.id), reverse=True)
+                if self._memory_cache.get(memory.id) is None and not self._memory_cache.is_tombstoned(memory.id):
+                    self._memory_cache.upsert(memory)
+                    self._memory_cache.mark_committed([memory])
+                memories[memory.id] = memory
+            memories |= {memory.id: memory for memory in self._memory_cache.list_memories(filters)}
+        newer = (self._memory_cache.get(memory.id) or memory for memory in memories.values())
+        valid_memories = [one for one in newer if one.status in filters.statuses and not self._memory_cache.is_tombstoned(one.id)]
+        return sorted(valid_memories, key=lambda memory: (memory.at, memory.id), reverse=True)

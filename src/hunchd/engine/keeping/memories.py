@@ -14,59 +14,59 @@ from typing import Any, assert_never
 
 from hunchd.domain.errors import Conflict, InvalidInput, NotFound
 from hunchd.domain.facts import (
-    Change,
-    Ruling,
-    brought_back,
+    MemoryChange,
+    ClaimResolution,
+    reactivate,
     is_over,
-    moved,
-    moved_back,
-    moved_from,
-    place_of,
-    revised,
-    since,
-    undone,
-    without,
+    move_fact,
+    undo_move,
+    find_origin_id,
+    slot_of,
+    revise_fact,
+    get_valid_from,
+    undo_last_step,
+    remove_versions,
 )
 from hunchd.domain.memory import Kind, Memory, Status, Usage
-from hunchd.engine.keeping.drafts import memory_of, without_secrets
-from hunchd.engine.keeping.kept import Kept
-from hunchd.engine.keeping.purging import Purges
-from hunchd.engine.keeping.records import record_of, record_of_forgetting, tells_of
-from hunchd.engine.keeping.rulings import Rulings
-from hunchd.engine.keeping.session_log import head_id
-from hunchd.engine.keeping.unfinished import Unfinished
-from hunchd.engine.keeping.writing import Write, Writer
-from hunchd.engine.state.absorbing import error_told_by
+from hunchd.engine.keeping.drafts import draft_to_memory, redact_memory
+from hunchd.engine.keeping.kept import MemoryReader
+from hunchd.engine.keeping.purging import PurgeScheduler
+from hunchd.engine.keeping.records import change_to_record, deletion_to_record, contains_memory_text
+from hunchd.engine.keeping.rulings import FactResolver
+from hunchd.engine.keeping.session_log import session_head_id
+from hunchd.engine.keeping.unfinished import PendingErasures
+from hunchd.engine.keeping.writing import PendingWrite, StoreWriter
+from hunchd.engine.state.absorbing import get_reported_error_id
 from hunchd.protocol.memories import MemoryDraft
 from hunchd.protocol.requests import FeedbackItem, Outcome
 from hunchd.store.client import StoreClient
-from hunchd.store.hot import HotTier
+from hunchd.store.hot import MemoryCache
 from hunchd.store.journal.journal import Journal
 
 
-class Memories(Kept):
+class MemoryService(MemoryReader):
     """Service that changes memories; `on_changed` is called with every durable change."""
 
     def __init__(
         self,
         journal: Journal,
-        hot: HotTier,
+        memory_cache: MemoryCache,
         store: StoreClient,
-        writer: Writer,
+        writer: StoreWriter,
         *,
         now: Callable[[], datetime],
-        unfinished: Unfinished,
-        on_changed: Callable[[Change], None] = lambda _: None,
+        unfinished: PendingErasures,
+        on_changed: Callable[[MemoryChange], None] = lambda _: None,
     ) -> None:
-        super().__init__(hot, store, writer)
+        super().__init__(memory_cache, store, writer)
         self._journal = journal
-        self._rulings = Rulings(self)
+        self._resolver = FactResolver(self)
         self.now = now
         self._on_changed = on_changed
-        self.changing = asyncio.Lock()  # one change of a memory at a time: read, change, write
-        self.purges = Purges(store)
-        self.unfinished = unfinished
-        self._newer: set[str] = set()  # ids written since the start, while the journal is still being replayed
+        self.change_lock = asyncio.Lock()  # one change of a memory at a time: read, change, write
+        self.purges = PurgeScheduler(store)
+        self.pending_erasures = unfinished
+        self._written_ids: set[str] = set()  # ids written since the start, while the journal is still being replayed
 
     # Storing
 
@@ -75,39 +75,39 @@ class Memories(Kept):
 
         The same ref in a project is the same memory.
         """
-        return [ruling.memory for ruling in await self.file(drafts, projects)]
+        return [ruling.memory for ruling in await self.store_drafts(drafts, projects)]
 
-    async def file(self, drafts: Sequence[MemoryDraft], projects: Sequence[str | None]) -> list[Ruling]:
+    async def store_drafts(self, drafts: Sequence[MemoryDraft], projects: Sequence[str | None]) -> list[ClaimResolution]:
         """Store `drafts` and return the resolution of each.
 
         A fact with a key replaces the value in its slot, or is rejected.
         """
         now = self.now()
         return await self.claim(
-            [memory_of(draft, project, now) for draft, project in zip(drafts, projects, strict=True)]
+            [draft_to_memory(draft, project, now) for draft, project in zip(drafts, projects, strict=True)]
         )
 
-    async def claim(self, claims: Sequence[Memory]) -> list[Ruling]:
+    async def claim(self, claims: Sequence[Memory]) -> list[ClaimResolution]:
         """Store claims under the rule that one key has one value."""
-        await self._writer.begun()
-        async with self.changing:
-            return await self.claimed(claims)
+        await self._writer.wait_until_started()
+        async with self.change_lock:
+            return await self.claim_locked(claims)
 
-    async def claimed(self, claims: Sequence[Memory]) -> list[Ruling]:
+    async def claim_locked(self, claims: Sequence[Memory]) -> list[ClaimResolution]:
         """Same as `claim`, for callers that hold `change_lock`."""
-        rulings = await self._rulings.of(claims, self.now())
+        rulings = await self._resolver.resolve(claims, self.now())
         await self.commit([ruling.change for ruling in rulings if ruling.change.memories])
         return rulings
 
-    async def keep(self, memories: Sequence[Memory]) -> None:
+    async def store(self, memories: Sequence[Memory]) -> None:
         """Make `memories` durable as they are, and searchable."""
-        await self.commit([Change((memory,), project=memory.project) for memory in memories])
+        await self.commit([MemoryChange((memory,), project=memory.project) for memory in memories])
 
-    async def commit(self, changes: Sequence[Change]) -> None:
+    async def commit(self, changes: Sequence[MemoryChange]) -> None:
         """Make `changes` durable, each atomically, and searchable."""
         if not changes:
             return
-        records = [record_of(change) for change in changes]
+        records = [change_to_record(change) for change in changes]
 
         def queue(sequences: list[int]) -> None:
             for sequence, change in zip(sequences, changes, strict=True):
@@ -115,7 +115,7 @@ class Memories(Kept):
 
         await self._writer.accept(records, queue)
 
-    def apply(self, sequence: int, change: Change, *, replayed: bool = False) -> None:
+    def apply(self, sequence: int, change: MemoryChange, *, replayed: bool = False) -> None:
         """Make an accepted change visible and queue it for the store.
 
         Replayed changes (`replayed`) come in the order of acceptance, whatever the clock said then; they never
@@ -123,15 +123,15 @@ class Memories(Kept):
         was accepted since the start.
         """
         for identifier in change.deletions:
-            if not replayed or identifier not in self._newer:
-                self._hot.tombstone(identifier)
+            if not replayed or identifier not in self._written_ids:
+                self._memory_cache.tombstone(identifier)
         for memory in change.memories:
-            if not replayed or memory.id not in self._newer:
-                self._hot.upsert(memory)
-        if not replayed and not self._writer.has_begun:
-            self._newer.update((*change.deletions, *(memory.id for memory in change.memories)))
+            if not replayed or memory.id not in self._written_ids:
+                self._memory_cache.upsert(memory)
+        if not replayed and not self._writer.has_started:
+            self._written_ids.update((*change.deletions, *(memory.id for memory in change.memories)))
         deletions = tuple((change.project, identifier) for identifier in change.deletions)
-        self._writer.add(Write(sequence, memories=change.memories, deletions=deletions))
+        self._writer.add(PendingWrite(sequence, memories=change.memories, deletions=deletions))
         if not change.silent:
             self._on_changed(change)
 
@@ -144,23 +144,23 @@ class Memories(Kept):
         Conflict if
         the memory is a version, a contradiction, or no longer valid.
         """
-        async with self.changing:
+        async with self.change_lock:
             memory, now = await self.get(identifier, projects), self.now()
-            _refuse_version(memory)
-            _refuse_what_is_past(memory, patch)
+            _reject_version(memory)
+            _reject_invalid_memory(memory, patch)
             if patch.get("status") is Status.ACTIVE and is_over(memory, now):
                 patch = {"valid_to": None, **patch}  # valid again
-            changed = without_secrets(replace(memory, **patch, updated=now))
-            if changed.valid_to is not None and changed.valid_to < since(changed):
+            edited = redact_memory(replace(memory, **patch, updated=now))
+            if edited.valid_to is not None and edited.valid_to < get_valid_from(edited):
                 raise InvalidInput("'valid_to' lies before 'valid_from'", field="valid_to")
-            place = place_of(changed)
-            if place is None or place == place_of(memory):  # an imported memory may have an id other than its slot's
-                change = revised(memory, changed, now)
+            place = slot_of(edited)
+            if place is None or place == slot_of(memory):  # an imported memory may have an id other than its slot's
+                change = revise_fact(memory, edited, now)
                 result = next(one for one in change.memories if one.id == memory.id)
             else:
-                head = (await self.known([place], memory.project)).get(place)
-                result, change = moved(memory, replace(changed, id=place), head, now)
-            conflicts = await self._rulings.overtaken(result, now)
+                head = (await self.find([place], memory.project)).get(place)
+                result, change = move_fact(memory, replace(edited, id=place), head, now)
+            conflicts = await self._resolver.update_conflicts(result, now)
             await self.commit([replace(change, memories=(*change.memories, *conflicts))])
             return result
 
@@ -169,62 +169,62 @@ class Memories(Kept):
 
         Raises Conflict if there is nothing to undo.
         """
-        async with self.changing:
+        async with self.change_lock:
             memory, now = await self.get(identifier, projects), self.now()
-            _refuse_version(memory)
+            _reject_version(memory)
             if memory.status is Status.ARCHIVED and memory.supersedes is None:
                 raise Conflict("there is nothing to undo")
             if memory.status is Status.SUPERSEDED and memory.superseded_by is not None:
-                restored, change = await self._returned(memory, now)
+                result, change = await self._reactivate(memory, now)
             else:
-                restored, change = await self._stepped_back(memory, now)
-            conflicts = await self._rulings.overtaken(restored, now, undone=memory)
+                result, change = await self._undo_step(memory, now)
+            conflicts = await self._resolver.update_conflicts(result, now, undone_memory=memory)
             await self.commit([replace(change, memories=(*change.memories, *conflicts))])
-            return restored
+            return result
 
-    async def _stepped_back(self, head: Memory, now: datetime) -> tuple[Memory, Change]:
+    async def _undo_step(self, head: Memory, now: datetime) -> tuple[Memory, MemoryChange]:
         """Undo the last step of `head`.
 
         A move is undone into the slot it came from.
         """
-        places = [one for one in (head.supersedes, moved_from(head)) if one is not None]
-        known = await self.known(places, head.project)
-        before, old = known.get(head.supersedes or ""), known.get(moved_from(head) or "")
-        restored, change = undone(head, before, now)
-        back = moved_back(old, head, before, now) if old is not None else None
+        ids = [one for one in (head.supersedes, find_origin_id(head)) if one is not None]
+        memories = await self.find(ids, head.project)
+        before, old = memories.get(head.supersedes or ""), memories.get(find_origin_id(head) or "")
+        result, change = undo_last_step(head, before, now)
+        back = undo_move(old, head, before, now) if old is not None else None
         if back is None:
-            return restored, change
+            return result, change
         return back, replace(change, memories=(*change.memories, back))
 
-    async def _returned(self, memory: Memory, now: datetime) -> tuple[Memory, Change]:
+    async def _reactivate(self, memory: Memory, now: datetime) -> tuple[Memory, MemoryChange]:
         """Reactivate `memory`, which was superseded by another one.
 
         Raises Conflict if something else must be undone first.
         """
         by = memory.superseded_by or ""
-        other = (await self.known([by], memory.project)).get(by)
+        other = (await self.find([by], memory.project)).get(by)
         if other is None:  # the other was forgotten
-            back = brought_back(memory, now)
-            return back, Change((back,), project=memory.project)
-        restored, change = await self._stepped_back(other, now) if other.status is Status.ACTIVE else (other, Change())
-        if restored.id == memory.id:
-            return restored, change
+            back = reactivate(memory, now)
+            return back, MemoryChange((back,), project=memory.project)
+        result, change = await self._undo_step(other, now) if other.status is Status.ACTIVE else (other, MemoryChange())
+        if result.id == memory.id:
+            return result, change
         raise Conflict(
             f"'{memory.id}' was replaced by '{by}'",
             hint=f"'hunch why {memory.id}' shows how: undo that run, that contradiction, or the value of '{by}'",
         )
 
-    async def used(self, items: Sequence[FeedbackItem], projects: Sequence[str]) -> dict[str, Memory]:
+    async def record_feedback(self, items: Sequence[FeedbackItem], projects: Sequence[str]) -> dict[str, Memory]:
         """Count feedback on memories; return those that exist, by id."""
-        changed: dict[str, Memory] = {}  # an id may occur twice
-        async with self.changing:
+        updated_memories: dict[str, Memory] = {}  # an id may occur twice
+        async with self.change_lock:
             for item in items:
                 with suppress(NotFound):
-                    memory = changed.get(item.id) or await self.get(item.id, projects)
-                    changed[item.id] = replace(memory, usage=_counted(memory.usage, item.outcome))
-            if changed:
-                await self.keep(list(changed.values()))
-        return changed
+                    memory = updated_memories.get(item.id) or await self.get(item.id, projects)
+                    updated_memories[item.id] = replace(memory, usage=_count_outcome(memory.usage, item.outcome))
+            if updated_memories:
+                await self.store(list(updated_memories.values()))
+        return updated_memories
 
     # Forgetting
 
@@ -235,33 +235,33 @@ class Memories(Kept):
         the
         deletion in the journal.
         """
-        async with self.changing:
+        async with self.change_lock:
             memory = await self.get(identifier, projects)
-            gone = {one.id: one for one in await self.family(identifier, memory.project)} | {identifier: memory}
-            for conflict in await self.conflicts_about(gone, memory.project):
-                gone[conflict.id] = conflict
+            removed_memories = {one.id: one for one in await self.list_family(identifier, memory.project)} | {identifier: memory}
+            for conflict in await self.list_conflicts_about(removed_memories, memory.project):
+                removed_memories[conflict.id] = conflict
             if "." in identifier:  # a version: those before and after it stay
                 await self.relink([memory], memory.project)
-            last = await self.bury(tuple(gone), memory.project)
+            last = await self.delete(tuple(removed_memories), memory.project)
             return memory, last
 
-    async def bury(self, identifiers: Sequence[str], project: str | None) -> int:
+    async def delete(self, identifiers: Sequence[str], project: str | None) -> int:
         """Delete memories of one project durably.
 
         Returns the sequence number of the last journal record, 0 if there is none.
         """
         if not identifiers:
             return 0
-        records = [record_of_forgetting(one, project) for one in identifiers]
+        records = [deletion_to_record(one, project) for one in identifiers]
         last = 0
 
         def queue(sequences: list[int]) -> None:
             nonlocal last
             last = sequences[-1]
             for sequence, one in zip(sequences, identifiers, strict=True):
-                self._hot.tombstone(one)
-                self._writer.add(Write(sequence, deletions=((project, one),)))
-            self._on_changed(Change(deletions=tuple(identifiers), project=project))
+                self._memory_cache.tombstone(one)
+                self._writer.add(PendingWrite(sequence, deletions=((project, one),)))
+            self._on_changed(MemoryChange(deletions=tuple(identifiers), project=project))
 
         await self._writer.accept(records, queue)
         return last
@@ -273,32 +273,32 @@ class Memories(Kept):
         the erasure
         with `PendingErasures.record`, including everything removed with it.
         """
-        with self.purges.coming():
+        with self.purges.announce_deletion():
             memory, sequence = await self.forget(identifier, projects)
-            await self._writer.drained()
-            told = [memory.id]
+            await self._writer.drain()
+            ids = [memory.id]
             if memory.kind is Kind.MESSAGE and "session" in memory.source:  # the session's title may quote it
-                told.append(head_id(str(memory.source["session"]), memory.project))
+                ids.append(session_head_id(str(memory.source["session"]), memory.project))
             signals = (
-                await self._drop_signals([memory.id], memory.project) if memory.kind is Kind.ERROR else frozenset()
+                await self._delete_signals([memory.id], memory.project) if memory.kind is Kind.ERROR else frozenset()
             )
-            await self._journal.rewrite(
-                lambda record: record.id in signals or any(tells_of(record, one) for one in told), up_to=sequence
+            await self._journal.erase_records(
+                lambda record: record.id in signals or any(contains_memory_text(record, one) for one in ids), up_to=sequence
             )
         await self.purges.purge(memory.project)
 
-    async def _drop_signals(self, errors: Sequence[str], project: str | None) -> frozenset[str]:
+    async def _delete_signals(self, errors: Sequence[str], project: str | None) -> frozenset[str]:
         """Delete the signals that hold the text of forgotten errors.
 
         Returns their ids.
         """
         if project is None:
             return frozenset()
-        kept = [(signal["id"], signal["data"]) async for signal in self._store.signals(project)]
-        gone = frozenset(identifier for identifier, told in kept if error_told_by(told, project) in errors)
-        if gone:
-            await self._store.delete_signals(list(gone), project)
-        return gone
+        stored_signals = [(signal["id"], signal["data"]) async for signal in self._store.stream_signals(project)]
+        removed_ids = frozenset(identifier for identifier, data in stored_signals if get_reported_error_id(data, project) in errors)
+        if removed_ids:
+            await self._store.delete_signals(list(removed_ids), project)
+        return removed_ids
 
     async def finish_erasing(self, ids: Sequence[str], project: str | None) -> list[str]:
         """Complete an erasure that an earlier process began; return the ids erased.
@@ -307,37 +307,37 @@ class Memories(Kept):
         when this
         returns.
         """
-        there = await self.known(ids, project)
-        gone = [one for one in ids if one not in there]
-        if gone:
-            last = self._journal.last
-            await self._writer.drained()
-            signals = await self._drop_signals(gone, project)
-            await self._journal.rewrite(
-                lambda record: record.id in signals or any(tells_of(record, one) for one in gone), up_to=last
+        there = await self.find(ids, project)
+        erased_ids = [one for one in ids if one not in there]
+        if erased_ids:
+            last = self._journal.last_sequence
+            await self._writer.drain()
+            signals = await self._delete_signals(erased_ids, project)
+            await self._journal.erase_records(
+                lambda record: record.id in signals or any(contains_memory_text(record, one) for one in erased_ids), up_to=last
             )
             await self.purges.purge(project)
-        return gone
+        return erased_ids
 
-    async def relink(self, gone: Sequence[Memory], project: str | None) -> frozenset[str]:
+    async def relink(self, removed: Sequence[Memory], project: str | None) -> frozenset[str]:
         """Close the gaps in version histories that forgetting `removed` will leave.
 
         The value that one of them replaced becomes valid again. Returns the ids among them that now hold another
         value. The
         caller holds `change_lock`.
         """
-        going = frozenset(one.id for one in gone)
+        removed_ids = frozenset(one.id for one in removed)
         changes = []
-        for place in dict.fromkeys(one.id.partition(".")[0] for one in gone):
-            family = {one.id: one for one in await self.family(place, project)}
+        for place in dict.fromkeys(one.id.partition(".")[0] for one in removed):
+            family = {one.id: one for one in await self.list_family(place, project)}
             head = family.get(place)
-            if head is not None and (change := without(head, family, going, self.now())) is not None:
+            if head is not None and (change := remove_versions(head, family, removed_ids, self.now())) is not None:
                 changes.append(change)
         await self.commit(changes)
-        return going.intersection(one.id for change in changes for one in change.memories)
+        return removed_ids.intersection(one.id for change in changes for one in change.memories)
 
 
-def _refuse_version(memory: Memory) -> None:
+def _reject_version(memory: Memory) -> None:
     if "." in memory.id:
         raise Conflict(
             f"'{memory.id}' is what '{memory.id.partition('.')[0]}' said before; history cannot be changed",
@@ -345,7 +345,7 @@ def _refuse_version(memory: Memory) -> None:
         )
 
 
-def _refuse_what_is_past(memory: Memory, patch: Mapping[str, Any]) -> None:
+def _reject_invalid_memory(memory: Memory, patch: Mapping[str, Any]) -> None:
     """Reject a change of a memory that is not valid.
 
     It would have no visible effect.
@@ -362,7 +362,7 @@ def _refuse_what_is_past(memory: Memory, patch: Mapping[str, Any]) -> None:
         )
 
 
-def _counted(usage: Usage, outcome: Outcome) -> Usage:
+def _count_outcome(usage: Usage, outcome: Outcome) -> Usage:
     match outcome:
         case "cited":
             return replace(usage, cited=usage.cited + 1)

@@ -13,49 +13,49 @@ from typing import Final
 from hunchd.store.client import StoreClient
 
 # Longer than dozens of deletions take, short enough for the first caller.
-GATHERED_WITHIN: Final = 2.0  # seconds
+GATHER_TIMEOUT_SECONDS: Final = 2.0  # seconds
 
 
-class Purges:
+class PurgeScheduler:
     """Scheduler that shares one purge of a project among callers."""
 
     def __init__(self, store: StoreClient) -> None:
         self._store = store
-        self._coming = 0  # callers that are still deleting
-        self._arrived = asyncio.Event()
-        self._arrived.set()
-        self._gathering: dict[str | None, asyncio.Task[None]] = {}  # by project: purges not begun yet
+        self._pending_callers = 0  # callers that are still deleting
+        self._all_arrived = asyncio.Event()
+        self._all_arrived.set()
+        self._gathering_tasks: dict[str | None, asyncio.Task[None]] = {}  # by project: purges not begun yet
 
     @contextmanager
-    def coming(self) -> Iterator[None]:
+    def announce_deletion(self) -> Iterator[None]:
         """Announce a deletion that will request a purge.
 
         A purge not yet begun waits for it.
         """
-        self._coming += 1
-        self._arrived.clear()
+        self._pending_callers += 1
+        self._all_arrived.clear()
         try:
             yield
         finally:
-            self._coming -= 1
-            if not self._coming:
-                self._arrived.set()
+            self._pending_callers -= 1
+            if not self._pending_callers:
+                self._all_arrived.set()
 
     async def purge(self, project: str | None) -> None:
         """Purge a project; return when no deleted byte is left on disk.
 
         Covers what the store had deleted before the call.
         """
-        task = self._gathering.get(project)
+        task = self._gathering_tasks.get(project)
         if task is None:
-            task = self._gathering[project] = asyncio.create_task(self._purge(project), name="purge")
+            task = self._gathering_tasks[project] = asyncio.create_task(self._gather_and_purge(project), name="purge")
         await asyncio.shield(task)
 
-    async def _purge(self, project: str | None) -> None:
+    async def _gather_and_purge(self, project: str | None) -> None:
         try:
             with suppress(TimeoutError):
-                async with asyncio.timeout(GATHERED_WITHIN):
-                    await self._arrived.wait()
+                async with asyncio.timeout(GATHER_TIMEOUT_SECONDS):
+                    await self._all_arrived.wait()
         finally:
-            del self._gathering[project]  # later callers may have deleted more
+            del self._gathering_tasks[project]  # later callers may have deleted more
         await self._store.purge(project)

@@ -7,50 +7,50 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from hunchd.assembly.tokens import count
+from hunchd.assembly.tokens import count_tokens
 from hunchd.domain.memory import Kind, Levels, Memory, Scope, Trust
-from hunchd.domain.session import Event, Message, message_ref
-from hunchd.engine.keeping.drafts import memory_id, without_secrets
-from hunchd.ingestion.redaction import redact, redact_values, redacted_name
-from hunchd.protocol.memories import title_of
+from hunchd.domain.session import MessageType, Message, message_ref
+from hunchd.engine.keeping.drafts import memory_id, redact_memory
+from hunchd.ingestion.redaction import redact, redact_values, redact_name
+from hunchd.protocol.memories import derive_title
 from hunchd.protocol.sessions import MessageDraft
 
 HEAD_TAG = "conversation"
-_TRUST = {Event.USER: Trust.USER, Event.RESULT: Trust.UNTRUSTED}
-_SPEAKER = {
-    Event.USER: "user",
-    Event.ASSISTANT: "assistant",
-    Event.CALL: "call",
-    Event.RESULT: "result",
-    Event.SYSTEM: "system",
+_TRUST_BY_TYPE = {MessageType.USER: Trust.USER, MessageType.RESULT: Trust.UNTRUSTED}
+_SPEAKER_BY_TYPE = {
+    MessageType.USER: "user",
+    MessageType.ASSISTANT: "assistant",
+    MessageType.CALL: "call",
+    MessageType.RESULT: "result",
+    MessageType.SYSTEM: "system",
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Head:
+class SessionHead:
     """Metadata of a session, without its messages."""
 
     session: str
     project: str | None  # project id
-    began: datetime
+    started_at: datetime
     title: str = ""
     summary: str = ""
-    ended: datetime | None = None
+    ended_at: datetime | None = None
     outcome: str | None = None
     messages: int = 0  # count when the head was last written
-    last: datetime | None = None
+    last_message_at: datetime | None = None
     episodes: int = 0  # episodes created from it
     facts: int = 0  # facts created from it
-    told: int = 0  # number of the last turn processed by the fact rules
-    read: int = 0  # number of the last turn read by a language model
+    facts_until_turn: int = 0  # number of the last turn processed by the fact rules
+    read_until_turn: int = 0  # number of the last turn read by a language model
     compactions: tuple[int, ...] = ()  # numbers of the messages after which the history was condensed on demand
 
 
 @dataclass(slots=True)
-class Log:
+class SessionLog:
     """Messages of one session, held while it is in use."""
 
-    head: Head
+    head: SessionHead
     messages: list[Message] = field(default_factory=list)
     refs: dict[str, Message] = field(default_factory=dict)
     size: int = 0  # characters of all texts
@@ -72,14 +72,14 @@ class Log:
 
 def session_tag(session: str) -> str:
     """Return the tag of all memories of a session."""
-    return redacted_name(f"session:{session}")
+    return redact_name(f"session:{session}")
 
 
-def head_id(session: str, project: str | None) -> str:
+def session_head_id(session: str, project: str | None) -> str:
     return memory_id(project, f"session:{session}")
 
 
-def message_of(draft: MessageDraft, session: str, project: str | None, number: int, now: datetime) -> Message:
+def draft_to_message(draft: MessageDraft, session: str, project: str | None, number: int, now: datetime) -> Message:
     """Convert a draft to a message without secrets, with its number in the log."""
     text = redact(draft.text).text
     return Message(
@@ -88,15 +88,15 @@ def message_of(draft: MessageDraft, session: str, project: str | None, number: i
         event=draft.event,
         text=text,
         at=draft.at or now,
-        tokens=count(text),
-        name=redacted_name(draft.name) if draft.name else None,
-        ref=redacted_name(draft.ref) if draft.ref else None,
+        tokens=count_tokens(text),
+        name=redact_name(draft.name) if draft.name else None,
+        ref=redact_name(draft.ref) if draft.ref else None,
         data=redact_values(dict(draft.data))[0],
     )
 
 
-def memory_of_message(message: Message, session: str, project: str | None, now: datetime) -> Memory:
-    speaker = message.name or _SPEAKER[message.event]
+def message_to_memory(message: Message, session: str, project: str | None, now: datetime) -> Memory:
+    speaker = message.name or _SPEAKER_BY_TYPE[message.event]
     source: dict[str, Any] = {
         "type": "session",
         "session": session,
@@ -113,7 +113,7 @@ def memory_of_message(message: Message, session: str, project: str | None, now: 
     return Memory(
         id=message.id,
         kind=Kind.MESSAGE,
-        title=title_of(f"{speaker}: {message.text}"),
+        title=derive_title(f"{speaker}: {message.text}"),
         content=message.text,
         at=message.at,
         created=now,
@@ -122,14 +122,14 @@ def memory_of_message(message: Message, session: str, project: str | None, now: 
         ref=message_ref(session, message.number),
         category=message.event.value,
         scope=Scope.USER,
-        importance=0.5 if message.event in (Event.USER, Event.ASSISTANT) else 0.2,
+        importance=0.5 if message.event in (MessageType.USER, MessageType.ASSISTANT) else 0.2,
         tags=(session_tag(session),),
-        trust=_TRUST.get(message.event, Trust.DERIVED),
+        trust=_TRUST_BY_TYPE.get(message.event, Trust.DERIVED),
         source=source,
     )
 
 
-def message_of_memory(memory: Memory) -> Message | None:
+def message_from_memory(memory: Memory) -> Message | None:
     """Convert a memory to its session message, or return None if it holds none."""
     source = memory.source
     number = source.get("number")
@@ -139,35 +139,35 @@ def message_of_memory(memory: Memory) -> Message | None:
     return Message(
         number=number,
         id=memory.id,
-        event=Event(source.get("event", Event.USER)),
+        event=MessageType(source.get("event", MessageType.USER)),
         text=memory.content,
         at=memory.at,
-        tokens=int(source.get("tokens", 0)) or count(memory.content),
+        tokens=int(source.get("tokens", 0)) or count_tokens(memory.content),
         name=source.get("name"),
         ref=source.get("ref"),
         data=data if isinstance(data, Mapping) else {},
     )
 
 
-def memory_of_head(head: Head, now: datetime) -> Memory:
+def head_to_memory(head: SessionHead, now: datetime) -> Memory:
     source: dict[str, Any] = {"type": "session", "session": head.session, "messages": head.messages}
-    counted = {"episodes": head.episodes, "facts": head.facts, "told": head.told, "read": head.read}
-    source |= {name: number for name, number in counted.items() if number}
+    counts = {"episodes": head.episodes, "facts": head.facts, "told": head.facts_until_turn, "read": head.read_until_turn}
+    source |= {name: number for name, number in counts.items() if number}
     if head.compactions:
         source["compactions"] = list(head.compactions)
-    if head.ended is not None:
-        source |= {"ended": head.ended.isoformat(), "outcome": head.outcome}
-    if head.last is not None:
-        source["last"] = head.last.isoformat()
+    if head.ended_at is not None:
+        source |= {"ended": head.ended_at.isoformat(), "outcome": head.outcome}
+    if head.last_message_at is not None:
+        source["last"] = head.last_message_at.isoformat()
     title = head.title or f"session {head.session}"
-    return without_secrets(
+    return redact_memory(
         Memory(
-            id=head_id(head.session, head.project),
+            id=session_head_id(head.session, head.project),
             kind=Kind.DOCUMENT,
             title=title,
             content=head.summary or title,
-            at=head.began,
-            created=head.began,
+            at=head.started_at,
+            created=head.started_at,
             updated=now,
             project=head.project,
             ref=f"session:{head.session}",
@@ -181,29 +181,29 @@ def memory_of_head(head: Head, now: datetime) -> Memory:
     )
 
 
-def head_of_memory(memory: Memory) -> Head | None:
+def head_from_memory(memory: Memory) -> SessionHead | None:
     """Convert a memory to its session head, or return None if it holds none."""
     session = memory.source.get("session")
     if memory.kind is not Kind.DOCUMENT or HEAD_TAG not in memory.tags or not isinstance(session, str):
         return None
     source = memory.source
-    return Head(
+    return SessionHead(
         session=session,
         project=memory.project,
-        began=memory.at,
+        started_at=memory.at,
         title=memory.title,
         summary=memory.content,
-        ended=_moment(source.get("ended")),
+        ended_at=_parse_datetime(source.get("ended")),
         outcome=source.get("outcome"),
         messages=int(source.get("messages", 0)),
-        last=_moment(source.get("last")),
+        last_message_at=_parse_datetime(source.get("last")),
         episodes=int(source.get("episodes", 0)),
         facts=int(source.get("facts", 0)),
-        told=int(source.get("told", 0)),
-        read=int(source.get("read", 0)),
+        facts_until_turn=int(source.get("told", 0)),
+        read_until_turn=int(source.get("read", 0)),
         compactions=tuple(source.get("compactions", ())),
     )
 
 
-def _moment(text: Any) -> datetime | None:
+def _parse_datetime(text: Any) -> datetime | None:
     return datetime.fromisoformat(text) if isinstance(text, str) else None

@@ -6,98 +6,98 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from hunchd.domain.errors import Conflict, HunchError, NotFound
-from hunchd.domain.facts import place_of
+from hunchd.domain.facts import slot_of
 from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Kind, Memory, Status
-from hunchd.engine.keeping.drafts import memory_id, memory_of
-from hunchd.engine.keeping.filing import filed
-from hunchd.engine.keeping.memories import Memories
-from hunchd.engine.learning.projects import Projects
+from hunchd.engine.keeping.drafts import memory_id, draft_to_memory
+from hunchd.engine.keeping.filing import parse_draft
+from hunchd.engine.keeping.memories import MemoryService
+from hunchd.engine.learning.projects import OpenProjects
 from hunchd.protocol.memories import MemoryDraft
 
-Owned = tuple[MemoryDraft, str | None]  # (draft, project id)
+OwnedDraft = tuple[MemoryDraft, str | None]  # (draft, project id)
 
-_STANDING = (Status.ACTIVE, Status.SUSPECT)
+_VALID_STATUSES = (Status.ACTIVE, Status.SUSPECT)
 # Messages and contradictions cannot be replaced.
-_IRREPLACEABLE = (Kind.MESSAGE, Kind.CONTRADICTION)
+_IRREPLACEABLE_KINDS = (Kind.MESSAGE, Kind.CONTRADICTION)
 
 
-class Admitting:
+class DraftValidator:
     """Validator of drafts."""
 
-    def __init__(self, memories: Memories, projects: Projects) -> None:
+    def __init__(self, memories: MemoryService, projects: OpenProjects) -> None:
         self._memories = memories
         self._projects = projects
 
-    async def of(self, drafts: Sequence[Owned]) -> tuple[list[Owned], list[tuple[int, HunchError]]]:
+    async def validate(self, drafts: Sequence[OwnedDraft]) -> tuple[list[OwnedDraft], list[tuple[int, HunchError]]]:
         """Return the valid drafts, parsed by the rules, and the rejected ones by number.
 
         Rejected are drafts that replace a memory that does not exist, or that give a ref in use another key.
         """
-        holders = await self._holders(drafts)
-        admitted: list[Owned] = []
-        refused: list[tuple[int, HunchError]] = []
+        holders = await self._find_ref_holders(drafts)
+        valid_drafts: list[OwnedDraft] = []
+        rejections: list[tuple[int, HunchError]] = []
         for place, (draft, owner) in enumerate(drafts):
             holder = holders.get((owner, draft.ref or ""))
             try:
                 if draft.supersedes is not None and not (holder and holder.supersedes == draft.supersedes):
-                    await self._refuse_unknown(draft, draft.supersedes, owner)
-                told = filed(draft)
+                    await self._check_replaceable(draft, draft.supersedes, owner)
+                parsed = parse_draft(draft)
                 if draft.ref is not None:
-                    memory = memory_of(told, owner, self._memories.now())
-                    told = _with_one_place(draft, told, memory, holder)
+                    memory = draft_to_memory(parsed, owner, self._memories.now())
+                    parsed = _resolve_ref_holder(draft, parsed, memory, holder)
                     holders[owner, draft.ref] = memory
-                admitted.append((told, owner))
+                valid_drafts.append((parsed, owner))
             except (NotFound, Conflict) as error:
-                refused.append((place if draft.number is None else draft.number, error))
-        return admitted, refused
+                rejections.append((place if draft.number is None else draft.number, error))
+        return valid_drafts, rejections
 
-    async def _holders(self, drafts: Sequence[Owned]) -> dict[tuple[str | None, str], Memory]:
+    async def _find_ref_holders(self, drafts: Sequence[OwnedDraft]) -> dict[tuple[str | None, str], Memory]:
         """Return the memories that have the refs of `drafts`, by project and ref.
 
         They are stored under the id of the ref, or, for facts with a key, under that of their slot.
         """
-        found: dict[tuple[str | None, str], Memory] = {}
+        holders: dict[tuple[str | None, str], Memory] = {}
         for owner in {owner for draft, owner in drafts if draft.ref is not None}:
             refs = {draft.ref for draft, of in drafts if draft.ref is not None and of == owner}
             by_id = {memory_id(owner, ref): ref for ref in refs}
-            lying = await self._memories.known(list(by_id), owner)
-            found |= {(owner, by_id[name]): memory for name, memory in lying.items()}
-            facts = self._memories.at_hand(Filters(project=owner, kinds=(Kind.FACT,), statuses=_STANDING))
-            held = {fact.ref: fact for fact in reversed(facts) if fact.ref in refs and place_of(fact) is not None}
-            found |= {(owner, ref): fact for ref, fact in held.items() if ref is not None}
-        return found
+            by_ref_id = await self._memories.find(list(by_id), owner)
+            holders |= {(owner, by_id[name]): memory for name, memory in by_ref_id.items()}
+            facts = self._memories.list_cached(Filters(project=owner, kinds=(Kind.FACT,), statuses=_VALID_STATUSES))
+            facts_by_ref = {fact.ref: fact for fact in reversed(facts) if fact.ref in refs and slot_of(fact) is not None}
+            holders |= {(owner, ref): fact for ref, fact in facts_by_ref.items() if ref is not None}
+        return holders
 
-    async def _refuse_unknown(self, draft: MemoryDraft, named: str, owner: str | None) -> None:
-        field = draft.called("supersedes")
+    async def _check_replaceable(self, draft: MemoryDraft, replaced_id: str, owner: str | None) -> None:
+        field = draft.qualified_name("supersedes")
         try:
-            memory = await self._memories.get(named, self._projects.ids)
+            memory = await self._memories.get(replaced_id, self._projects.ids)
         except NotFound as error:
             raise NotFound(error.message, field=field, hint="omit it if nothing is replaced") from error
         why = ""
         if memory.project != owner:
             why = "belongs to another project than its replacement"
-        elif "." in named:
-            why = f"is what '{named.partition('.')[0]}' said before; history cannot be changed"
-        elif memory.kind in _IRREPLACEABLE:
+        elif "." in replaced_id:
+            why = f"is what '{replaced_id.partition('.')[0]}' said before; history cannot be changed"
+        elif memory.kind in _IRREPLACEABLE_KINDS:
             why = f"is a {memory.kind}, which cannot be replaced"
         if why:
-            raise Conflict(f"'{named}' {why}", field=field)
+            raise Conflict(f"'{replaced_id}' {why}", field=field)
 
 
-def _with_one_place(draft: MemoryDraft, told: MemoryDraft, memory: Memory, holder: Memory | None) -> MemoryDraft:
+def _resolve_ref_holder(draft: MemoryDraft, parsed: MemoryDraft, memory: Memory, holder: Memory | None) -> MemoryDraft:
     """Resolve a ref that `holder` has already.
 
     Raises Conflict if the caller named another key. If only the rules read another key, the ref decides: the holder is
     superseded.
     """
-    if holder is None or holder.id == memory.id or holder.status not in _STANDING:
-        return told
+    if holder is None or holder.id == memory.id or holder.status not in _VALID_STATUSES:
+        return parsed
     if draft.key is None:
-        return told if told.supersedes is not None else replace(told, supersedes=holder.id)
-    has = f"the fact with the key {holder.key!a}" if place_of(holder) else "another memory"
+        return parsed if parsed.supersedes is not None else replace(parsed, supersedes=holder.id)
+    has = f"the fact with the key {holder.key!a}" if slot_of(holder) else "another memory"
     raise Conflict(
         f"the ref {draft.ref!a} belongs to {has}, not to one with the key {draft.key!a}",
-        field=draft.called("ref"),
+        field=draft.qualified_name("ref"),
         hint=f"PATCH /memories/{holder.id} changes the key of that one; or send this one with another ref",
     )

@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from hunchd.consolidation.conflicts import conflict_of, lapsed, sides
-from hunchd.domain.facts import Change, contested, place_of, same_value
+from hunchd.consolidation.conflicts import create_contradiction, close_lapsed, parse_sides
+from hunchd.domain.facts import MemoryChange, resolve_as_conflict, slot_of, is_same_value
 from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Kind, Memory, Status, Trust, Usage
-from hunchd.domain.sharing import why_not
-from hunchd.engine.keeping.memories import Memories
+from hunchd.domain.sharing import explain_not_shared
+from hunchd.engine.keeping.memories import MemoryService
 
-COLLEAGUE = "colleague"  # prefix of the source type: each colleague is a source of its own
+COLLEAGUE_SOURCE_PREFIX = "colleague"  # prefix of the source type: each colleague is a source of its own
 
 
-class Colleagues:
+class ColleagueImporter:
     """Importer of what colleagues exported."""
 
-    def __init__(self, memories: Memories) -> None:
+    def __init__(self, memories: MemoryService) -> None:
         self._memories = memories
 
-    async def take(self, said: Sequence[Memory], name: str) -> dict[str, int]:
+    async def import_memories(self, memories: Sequence[Memory], name: str) -> dict[str, int]:
         """Store what `name` states about a project and is not known.
 
         What contradicts a valid fact is stored as a contradiction. Personal memories, what files or commits state
@@ -29,60 +29,60 @@ class Colleagues:
         duplicates are skipped. Returns counts.
         """
         counts = {"memories": 0, "known": 0, "contradictions": 0, "skipped": 0}
-        taken: list[Memory] = []
-        for memory in said:
-            if why_not(memory, project=memory.project or "", branch=None, now=self._memories.now()):
+        imported: list[Memory] = []
+        for memory in memories:
+            if explain_not_shared(memory, project=memory.project or "", branch=None, now=self._memories.now()):
                 counts["skipped"] += 1
                 continue
-            told = _told_by(memory, name)
-            counts[await self._take(told)] += 1
-            taken.append(told)
-        await self._lapse(taken)
+            attributed = _attribute_to_colleague(memory, name)
+            counts[await self._import_memory(attributed)] += 1
+            imported.append(attributed)
+        await self._close_outdated_conflicts(imported)
         return counts
 
-    async def _take(self, told: Memory) -> str:
-        place, now = place_of(told), self._memories.now()
-        told = replace(told, id=place or told.id, created=now, updated=now)
-        async with self._memories.changing:
-            head = (await self._memories.known([told.id], told.project)).get(told.id)
-            if head is not None and (place is None or same_value(head, told)):
+    async def _import_memory(self, memory: Memory) -> str:
+        place, now = slot_of(memory), self._memories.now()
+        memory = replace(memory, id=place or memory.id, created=now, updated=now)
+        async with self._memories.change_lock:
+            head = (await self._memories.find([memory.id], memory.project)).get(memory.id)
+            if head is not None and (place is None or is_same_value(head, memory)):
                 return "known"
-            if head is not None and head.status is Status.ACTIVE and head.source.get("type") != told.source["type"]:
-                reason = f"{told.source['by']} says something else of '{told.key}'"
-                ruling = contested(told, head, now)
-                conflict = conflict_of(head, ruling.memory, now, reason=reason)
-                if await self._memories.known([conflict.id], told.project):  # open or answered already
+            if head is not None and head.status is Status.ACTIVE and head.source.get("type") != memory.source["type"]:
+                reason = f"{memory.source['by']} says something else of '{memory.key}'"
+                ruling = resolve_as_conflict(memory, head, now)
+                conflict = create_contradiction(head, ruling.memory, now, reason=reason)
+                if await self._memories.find([conflict.id], memory.project):  # open or answered already
                     return "known"
                 await self._memories.commit([replace(ruling.change, memories=(*ruling.change.memories, conflict))])
                 return "contradictions"
             if head is None:
-                await self._memories.commit([Change((told,), project=told.project)])
+                await self._memories.commit([MemoryChange((memory,), project=memory.project)])
                 return "memories"
         # The slot held an ended value, or an earlier one of this colleague.
-        await self._memories.claim([told])
+        await self._memories.claim([memory])
         return "memories"
 
-    async def _lapse(self, taken: Sequence[Memory]) -> None:
+    async def _close_outdated_conflicts(self, imported: Sequence[Memory]) -> None:
         """Close contradictions whose side the colleague no longer states."""
-        said = {place: memory for memory in taken if (place := place_of(memory)) is not None}
-        if not said:
+        statements = {place: memory for memory in imported if (place := slot_of(memory)) is not None}
+        if not statements:
             return
-        project = taken[0].project
-        asked = Filters(project=project, kinds=(Kind.CONTRADICTION,), statuses=(Status.ACTIVE,))
-        async with self._memories.changing:
+        project = imported[0].project
+        filters = Filters(project=project, kinds=(Kind.CONTRADICTION,), statuses=(Status.ACTIVE,))
+        async with self._memories.change_lock:
             now = self._memories.now()
-            open_ = await self._memories.all_of(asked)
-            await self._memories.commit([lapsed(one, now) for one in open_ if _says_no_more(sides(one)[1], said)])
+            open_ = await self._memories.list_all(filters)
+            await self._memories.commit([close_lapsed(one, now) for one in open_ if _is_no_longer_stated(parse_sides(one)[1], statements)])
 
 
-def _says_no_more(side: Memory, said: Mapping[str, Memory]) -> bool:
-    told = said.get(place_of(side) or "")
-    return told is not None and side.source.get("type") == told.source["type"] and not same_value(side, told)
+def _is_no_longer_stated(side: Memory, statements: Mapping[str, Memory]) -> bool:
+    statement = statements.get(slot_of(side) or "")
+    return statement is not None and side.source.get("type") == statement.source["type"] and not is_same_value(side, statement)
 
 
-def _told_by(memory: Memory, name: str) -> Memory:
+def _attribute_to_colleague(memory: Memory, name: str) -> Memory:
     """Return the memory as a colleague's, without usage and links, which are meaningless here."""
-    source = {"type": f"{COLLEAGUE} {name}", "by": name, "id": memory.id}
+    source = {"type": f"{COLLEAGUE_SOURCE_PREFIX} {name}", "by": name, "id": memory.id}
     return replace(
         memory,
         trust=Trust.UNTRUSTED,

@@ -11,38 +11,38 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 
-from hunchd.consolidation.aging import restored
+from hunchd.consolidation.aging import restore
 from hunchd.domain.errors import Conflict, NotFound
-from hunchd.domain.facts import CATEGORIES, Ruling, Verdict, chain, holding, place_id, same_value, since
+from hunchd.domain.facts import CATEGORIES, ClaimResolution, ClaimOutcome, list_versions, find_valid_version, slot_id, is_same_value, get_valid_from
 from hunchd.domain.memory import Kind, Memory, Scope, Status
-from hunchd.engine.keeping.filing import reread
-from hunchd.engine.keeping.memories import Memories
-from hunchd.engine.keeping.session_log import head_of_memory, message_of_memory
-from hunchd.engine.knowledge.admitting import Admitting
-from hunchd.engine.knowledge.documents import Documents
-from hunchd.engine.knowledge.sharing import Sharing
-from hunchd.engine.learning.projects import Projects
-from hunchd.ingestion.redaction import taken_out
-from hunchd.protocol.answers import iso, rejection_json
-from hunchd.protocol.memories import MemoryDraft, memory_json
+from hunchd.engine.keeping.filing import complete_patch
+from hunchd.engine.keeping.memories import MemoryService
+from hunchd.engine.keeping.session_log import head_from_memory, message_from_memory
+from hunchd.engine.knowledge.admitting import DraftValidator
+from hunchd.engine.knowledge.documents import DocumentService
+from hunchd.engine.knowledge.sharing import SharedFileBuilder
+from hunchd.engine.learning.projects import OpenProjects
+from hunchd.ingestion.redaction import find_new_redactions
+from hunchd.protocol.answers import format_iso, rejection_to_json
+from hunchd.protocol.memories import MemoryDraft, memory_to_json
 from hunchd.protocol.requests import FactRequest, SearchRequest, ShareRequest
 from hunchd.text.words import terms
 
-MOST_MEANT: Final = 3  # facts whose history answers a question about a change
-_WHEN: Final = re.compile(
+MAX_MATCHING_FACTS: Final = 3  # facts whose history answers a question about a change
+_WHEN_PATTERN: Final = re.compile(
     r"\bwhen\b.*\b(?:chang|switch|mov|replac|renam|start|stop|beg[ai]n|adopt|drop|migrat|becom|us(?:e|ing))"
     r"|\bwhat (?:was|were|did)\b.*\b(?:before|previously|earlier|used to)\b|\bsince when\b",
     re.IGNORECASE,
 )
 
 
-class Knowledge:
+class KnowledgeService:
     """Service that the memory and fact routes call."""
 
     def __init__(
         self,
-        memories: Memories,
-        projects: Projects,
+        memories: MemoryService,
+        projects: OpenProjects,
         unresolve: Callable[[str], Awaitable[object]],
         *,
         now: Callable[[], datetime],
@@ -50,28 +50,28 @@ class Knowledge:
         self._memories = memories
         self._projects = projects
         self._now = now
-        self.documents = Documents(memories, projects, now=now)
+        self.documents = DocumentService(memories, projects, now=now)
         self._unresolve = unresolve  # takes back the resolution of a contradiction
-        self._sharing = Sharing(memories, projects)
-        self._admitting = Admitting(memories, projects)
+        self._shared_file_builder = SharedFileBuilder(memories, projects)
+        self._draft_validator = DraftValidator(memories, projects)
 
     # Memories
 
-    async def file(self, drafts: Sequence[MemoryDraft], owners: Sequence[str | None]) -> dict[str, Any]:
+    async def store_drafts(self, drafts: Sequence[MemoryDraft], owners: Sequence[str | None]) -> dict[str, Any]:
         """Store `drafts`; return their ids and how each was understood.
 
         Rejected drafts are reported with their number in the batch. If all are rejected, the first error is raised.
         """
-        admitted, refused = await self._admitting.of(list(zip(drafts, owners, strict=True)))
-        if refused and not admitted:
-            raise refused[0][1]
-        told = [draft for draft, _ in admitted]
-        rulings = await self._memories.file(told, [owner for _, owner in admitted])
-        rejected = [rejection_json(number, error) for number, error in refused]
+        valid_drafts, rejections = await self._draft_validator.validate(list(zip(drafts, owners, strict=True)))
+        if rejections and not valid_drafts:
+            raise rejections[0][1]
+        parsed_drafts = [draft for draft, _ in valid_drafts]
+        rulings = await self._memories.store_drafts(parsed_drafts, [owner for _, owner in valid_drafts])
+        rejected_json = [rejection_to_json(number, error) for number, error in rejections]
         return {
             "ids": [one.memory.id for one in rulings],
-            "understood": [_understood(one, draft) for one, draft in zip(rulings, told, strict=True)],
-            **({"rejected": rejected} if rejected else {}),
+            "understood": [_resolution_to_json(one, draft) for one, draft in zip(rulings, parsed_drafts, strict=True)],
+            **({"rejected": rejected_json} if rejected_json else {}),
         }
 
     async def edit(self, identifier: str, patch: dict[str, Any]) -> Memory:
@@ -80,14 +80,14 @@ class Knowledge:
         Raises Conflict for parts of a session's log.
         """
         memory = await self._memories.get(identifier, self._projects.ids)
-        if message_of_memory(memory) is not None or head_of_memory(memory) is not None:
+        if message_from_memory(memory) is not None or head_from_memory(memory) is not None:
             raise Conflict(
                 f"'{identifier}' is part of a session's log, which cannot be changed",
                 hint=f"hunch forget {identifier}, or hunch sessions delete {memory.source['session']}",
             )
         if memory.kind is Kind.DOCUMENT and memory.category == "document" and "content" in patch:
-            return await self.documents.rewrite(memory, patch)
-        return await self._memories.edit(identifier, reread(memory, patch), self._projects.ids)
+            return await self.documents.edit(memory, patch)
+        return await self._memories.edit(identifier, complete_patch(memory, patch), self._projects.ids)
 
     async def undo(self, identifier: str) -> Memory:
         """Undo the last change of a memory or document.
@@ -95,8 +95,8 @@ class Knowledge:
         For a contradiction, undoes its resolution.
         """
         memory = await self._memories.get(identifier, self._projects.ids)
-        if restored(memory) is not None:  # archived because it was not used
-            return await self._bring_back(identifier)
+        if restore(memory) is not None:  # archived because it was not used
+            return await self._restore_archived(identifier)
         if memory.kind is Kind.CONTRADICTION:
             await self._unresolve(identifier)
             return await self._memories.get(identifier, self._projects.ids)
@@ -104,14 +104,14 @@ class Knowledge:
             return await self.documents.undo(memory)
         return await self._memories.undo(identifier, self._projects.ids)
 
-    async def _bring_back(self, identifier: str) -> Memory:
-        async with self._memories.changing:
+    async def _restore_archived(self, identifier: str) -> Memory:
+        async with self._memories.change_lock:
             memory = await self._memories.get(identifier, self._projects.ids)
-            if (back := restored(memory)) is None:
+            if (back := restore(memory)) is None:
                 return memory  # restored meanwhile
-            used = replace(back, usage=replace(back.usage, last=self._now()))
-            await self._memories.keep([used])
-            return used
+            restored_memory = replace(back, usage=replace(back.usage, last=self._now()))
+            await self._memories.store([restored_memory])
+            return restored_memory
 
     async def forget(self, identifier: str) -> None:
         """Erase a memory with its versions and what quotes it, from disk too.
@@ -120,92 +120,92 @@ class Knowledge:
         """
         await self._memories.erase(identifier, self._projects.ids)
 
-    async def as_of(self, identifier: str, moment: datetime) -> Memory:
+    async def get_memory_as_of(self, identifier: str, moment: datetime) -> Memory:
         """Return a memory as of `moment`.
 
         Raises NotFound when it said nothing then.
         """
         memory = await self._memories.get(identifier, self._projects.ids)
-        held = holding(await self._memories.history(memory.id, self._projects.ids), moment)
-        if held is None:
+        version = find_valid_version(await self._memories.list_history(memory.id, self._projects.ids), moment)
+        if version is None:
             raise NotFound(f"'{identifier}' has no value on {moment:%Y-%m-%d}", field="as_of")
-        return held
+        return version
 
     # Facts
 
-    async def fact(self, request: FactRequest) -> dict[str, Any]:
+    async def get_fact(self, request: FactRequest) -> dict[str, Any]:
         """Return the value of a key, its history, and the rejected claims."""
         project, branch = None, request.branch
         if request.project is not None:
-            known, tree = self._projects.find(request.project)
-            project, branch = known.id, request.branch if request.branch is not None else tree.branch or None
+            open_project, tree = self._projects.find(request.project)
+            project, branch = open_project.id, request.branch if request.branch is not None else tree.branch or None
         scope = request.scope or (Scope.PROJECT if project else Scope.USER)
         categories = (request.category,) if request.category else (*CATEGORIES, None)
-        places = [
-            place_id(project=project, scope=scope, category=category, key=request.key, branch=on)
+        slot_ids = [
+            slot_id(project=project, scope=scope, category=category, key=request.key, branch=on)
             for on in dict.fromkeys((branch, None))
             for category in categories
         ]
-        heads = await self._memories.known(places, project)
-        for place in places:
+        heads = await self._memories.find(slot_ids, project)
+        for place in slot_ids:
             if (head := heads.get(place)) is None:
                 continue
-            family = await self._memories.family(place, project)
-            held = holding(family, request.as_of or self._now())
-            if held is not None or request.as_of is not None or len(heads) == 1:
+            family = await self._memories.list_family(place, project)
+            version = find_valid_version(family, request.as_of or self._now())
+            if version is not None or request.as_of is not None or len(heads) == 1:
                 return {
-                    "fact": memory_json(held) if held else None,
-                    "changes": changes(head, family),
-                    "rejected": [memory_json(one) for one in family if _was_rejected(one)],
+                    "fact": memory_to_json(version) if version else None,
+                    "changes": list_value_changes(head, family),
+                    "rejected": [memory_to_json(one) for one in family if _was_rejected(one)],
                 }
         raise NotFound(f"nothing is known about {request.key!r}", field="key")
 
-    async def with_moments(
-        self, request: SearchRequest, found: dict[str, Any], facts: Iterable[Memory]
+    async def add_fact_histories(
+        self, request: SearchRequest, answer: dict[str, Any], facts: Iterable[Memory]
     ) -> dict[str, Any]:
         """Prepend fact histories to search results for questions like "when did X change"."""
-        if not asks_when(request.query):
-            return found
-        told = []
-        for fact in meant(request.query, facts):
-            changed = changes(fact, await self._memories.family(fact.id, fact.project))
-            if len(changed) > 1:
-                told.append(_moments(fact, changed))
-        shown = {result["id"] for result in told}
-        others = [result for result in found["results"] if result["id"] not in shown]
-        results = [*told, *others][: request.k]
-        status = "ok" if results and found["status"] == "empty" else found["status"]
-        return {**found, "results": results, "status": status}
+        if not is_about_change(request.query):
+            return answer
+        histories = []
+        for fact in find_matching_facts(request.query, facts):
+            value_changes = list_value_changes(fact, await self._memories.list_family(fact.id, fact.project))
+            if len(value_changes) > 1:
+                histories.append(_history_to_result(fact, value_changes))
+        history_ids = {result["id"] for result in histories}
+        others = [result for result in answer["results"] if result["id"] not in history_ids]
+        results = [*histories, *others][: request.k]
+        status = "ok" if results and answer["status"] == "empty" else answer["status"]
+        return {**answer, "results": results, "status": status}
 
-    async def share(self, request: ShareRequest) -> dict[str, Any]:
+    async def build_shared_files(self, request: ShareRequest) -> dict[str, Any]:
         """Return the shareable memories of a project as repository files.
 
         Nothing is written.
         """
-        return await self._sharing.files(request)
+        return await self._shared_file_builder.build_files(request)
 
 
-def asks_when(query: str) -> bool:
+def is_about_change(query: str) -> bool:
     """Return True if a query asks when something changed."""
-    return _WHEN.search(query) is not None
+    return _WHEN_PATTERN.search(query) is not None
 
 
-def meant(query: str, facts: Iterable[Memory]) -> list[Memory]:
+def find_matching_facts(query: str, facts: Iterable[Memory]) -> list[Memory]:
     """Return the facts that a query may be about, best first.
 
     Compares the words of key and value.
     """
-    asked = set(terms(query))
-    scored = []
+    query_terms = set(terms(query))
+    scored_facts = []
     for fact in facts:
-        told = set(terms(f"{fact.key} {fact.value} {fact.source.get('instead_of', '')}"))
-        if fact.key and (shared := len(asked & told)):
-            scored.append((-shared / len(told) ** 0.5, fact.id, fact))
-    return [fact for *_, fact in sorted(scored, key=lambda one: one[:2])[:MOST_MEANT]]
+        fact_terms = set(terms(f"{fact.key} {fact.value} {fact.source.get('instead_of', '')}"))
+        if fact.key and (shared_count := len(query_terms & fact_terms)):
+            scored_facts.append((-shared_count / len(fact_terms) ** 0.5, fact.id, fact))
+    return [fact for *_, fact in sorted(scored_facts, key=lambda one: one[:2])[:MAX_MATCHING_FACTS]]
 
 
-def _moments(fact: Memory, changed: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    steps = "; ".join(f"{one['at'][:10]}: {one['from'] or '–'} → {one['to'] or '–'}" for one in changed)
+def _history_to_result(fact: Memory, value_changes: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    steps = "; ".join(f"{one['at'][:10]}: {one['from'] or '–'} → {one['to'] or '–'}" for one in value_changes)
     return {
         "id": fact.id,
         "ref": fact.ref,
@@ -213,22 +213,22 @@ def _moments(fact: Memory, changed: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "title": fact.title,
         "snippet": f"{fact.key}: {steps}",
         "score": 1.0,
-        "reasons": [f"changed {len(changed) - 1} times"],
-        "source": {**fact.source, "changes": list(changed)},
+        "reasons": [f"changed {len(value_changes) - 1} times"],
+        "source": {**fact.source, "changes": list(value_changes)},
     }
 
 
-def changes(head: Memory, family: Sequence[Memory]) -> list[dict[str, Any]]:
+def list_value_changes(head: Memory, family: Sequence[Memory]) -> list[dict[str, Any]]:
     """Return the changes of a key's value, with time, values and source, oldest first."""
-    told: list[dict[str, Any]] = []
+    value_changes: list[dict[str, Any]] = []
     before: Memory | None = None
-    for version in reversed(chain(head, {one.id: one for one in family})):
+    for version in reversed(list_versions(head, {one.id: one for one in family})):
         if version.status is Status.ARCHIVED:
             continue
-        if before is None or not same_value(before, version):
-            told.append(
+        if before is None or not is_same_value(before, version):
+            value_changes.append(
                 {
-                    "at": iso(since(version)),
+                    "at": format_iso(get_valid_from(version)),
                     "from": before.value if before is not None else None,
                     "to": version.value,
                     "source": dict(version.source),
@@ -237,17 +237,17 @@ def changes(head: Memory, family: Sequence[Memory]) -> list[dict[str, Any]]:
             )
         before = version
     if before is not None and before.valid_to is not None:
-        told.append({"at": iso(before.valid_to), "from": before.value, "to": None, "source": {}, "id": before.id})
-    return told
+        value_changes.append({"at": format_iso(before.valid_to), "from": before.value, "to": None, "source": {}, "id": before.id})
+    return value_changes
 
 
 def _was_rejected(memory: Memory) -> bool:
     return memory.status is Status.ARCHIVED and any(link.get("type") == "rejected_for" for link in memory.links)
 
 
-def _understood(ruling: Ruling, draft: MemoryDraft) -> dict[str, Any]:
+def _resolution_to_json(ruling: ClaimResolution, draft: MemoryDraft) -> dict[str, Any]:
     memory = ruling.memory
-    told: dict[str, Any] = {"id": memory.id, "verdict": str(ruling.verdict)}
+    result: dict[str, Any] = {"id": memory.id, "verdict": str(ruling.verdict)}
     for name, value in (
         ("category", memory.category),
         ("key", memory.key),
@@ -257,15 +257,15 @@ def _understood(ruling: Ruling, draft: MemoryDraft) -> dict[str, Any]:
         ("reason", memory.source.get("reason")),
     ):
         if value:
-            told[name] = value
-    against = ruling.against
-    if against is not None and ruling.verdict in (Verdict.REPLACED, Verdict.REJECTED):
-        name = "replaced" if ruling.verdict is Verdict.REPLACED else "rejected_for"
-        told[name] = {"id": against.id, "value": against.value or against.title, "since": iso(since(against))}
+            result[name] = value
+    against = ruling.compared_with
+    if against is not None and ruling.verdict in (ClaimOutcome.REPLACED, ClaimOutcome.REJECTED):
+        name = "replaced" if ruling.verdict is ClaimOutcome.REPLACED else "rejected_for"
+        result[name] = {"id": against.id, "value": against.value or against.title, "since": format_iso(get_valid_from(against))}
     if ruling.conflicting:
         conflicts = (one for one in ruling.change.memories if one.kind is Kind.CONTRADICTION)
-        told["contradiction"] = next(one.id for one in conflicts if one.status is Status.ACTIVE)
-    sent, kept = (f"{one.title}\n{one.content}\n{one.value or ''}" for one in (draft, memory))
-    if secrets := taken_out(sent, kept):
-        told["redacted"] = list(secrets)
-    return told
+        result["contradiction"] = next(one.id for one in conflicts if one.status is Status.ACTIVE)
+    sent, stored_text = (f"{one.title}\n{one.content}\n{one.value or ''}" for one in (draft, memory))
+    if secrets := find_new_redactions(sent, stored_text):
+        result["redacted"] = list(secrets)
+    return result

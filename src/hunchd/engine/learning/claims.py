@@ -14,195 +14,195 @@ from datetime import datetime
 from typing import Any, Final
 
 from hunchd.domain.errors import HunchError
-from hunchd.domain.facts import Change, place_of, same_value, since, voice_of, withdrawn
+from hunchd.domain.facts import MemoryChange, slot_of, is_same_value, get_valid_from, get_source_name, withdraw_fact
 from hunchd.domain.memory import Kind, Memory, Status
-from hunchd.engine.keeping.filing import merged_into
-from hunchd.engine.keeping.memories import Memories
+from hunchd.engine.keeping.filing import claims_from_merged
+from hunchd.engine.keeping.memories import MemoryService
 from hunchd.engine.state.project import Project
-from hunchd.ingestion.conventions import WHERE
-from hunchd.protocol.child import Child
-from hunchd.repository.layout import default_branch, resolve
+from hunchd.ingestion.conventions import SCOPE_FIELDS
+from hunchd.protocol.child import HelperProcess
+from hunchd.repository.layout import find_default_branch, resolve_ref
 
 logger = logging.getLogger(__name__)
 
-CLAIMED_AT_ONCE: Final = 100  # facts; yields to the event loop in between
-BY_FILES: Final = "convention"  # source type
+CLAIM_BATCH_SIZE: Final = 100  # facts; yields to the event loop in between
+FILE_SOURCE: Final = "convention"  # source type
 
 
-class Claims:
+class ProjectClaims:
     """Updater of the facts that are based on files and commits."""
 
-    def __init__(self, memories: Memories, indexer: Child) -> None:
+    def __init__(self, memories: MemoryService, indexer: HelperProcess) -> None:
         self._memories = memories
         self._indexer = indexer
 
-    async def said_by_files(self, project: Project, said: Sequence[Memory]) -> None:
+    async def update_from_files(self, project: Project, file_facts: Sequence[Memory]) -> None:
         """Update the facts that are based on files.
 
         A new value replaces the old one, a fact that no file states any more ends, and a file that repeats an
         overruled
         statement changes nothing.
         """
-        line = side_line(project)
-        facts = [on_line(fact, line) for fact in said]
-        places = [fact.id for fact in facts] + [fact.id for fact in said]
-        claims, changes, stated = list[Memory](), list[Change](), set[str]()
-        async with self._memories.changing:  # later statements come after it
-            heads = await self._memories.known(list(dict.fromkeys(places)), project.id)
-            for fact, elsewhere in zip(facts, said, strict=True):
+        line = get_side_branch(project)
+        facts = [restrict_to_branch(fact, line) for fact in file_facts]
+        slots = [fact.id for fact in facts] + [fact.id for fact in file_facts]
+        claims, changes, stated_ids = list[Memory](), list[MemoryChange](), set[str]()
+        async with self._memories.change_lock:  # later statements come after it
+            heads = await self._memories.find(list(dict.fromkeys(slots)), project.id)
+            for fact, elsewhere in zip(facts, file_facts, strict=True):
                 head = heads.get(fact.id)
                 if fact.status is not Status.ACTIVE:  # a withdrawn decision
-                    changes += _laid_down(fact, head)
-                elif line is not None and _is_said_there(fact, heads.get(elsewhere.id)):
+                    changes += _withdraw_decision(fact, head)
+                elif line is not None and _is_on_main_line(fact, heads.get(elsewhere.id)):
                     continue  # same as on the main line
-                elif head is not None and _says_it_elsewhere(fact, head):
-                    changes.append(Change((_said_elsewhere(fact, head, self._memories.now()),), project=project.id))
-                elif head is None or not await is_no_news(self._memories, fact, head):
+                elif head is not None and _is_moved_statement(fact, head):
+                    changes.append(MemoryChange((_update_source(fact, head, self._memories.now()),), project=project.id))
+                elif head is None or not await is_overruled(self._memories, fact, head):
                     claims.append(fact)
-                stated.add(fact.id)
-            changes += await self._gone(project, stated, line)
+                stated_ids.add(fact.id)
+            changes += await self._withdraw_missing(project, stated_ids, line)
             await self._memories.commit(changes)
-        await self._claim(claims)
+        await self._claim_in_batches(claims)
 
-    async def said_by_commits(self, project: Project, said: Sequence[Memory]) -> None:
+    async def store_from_commits(self, project: Project, commit_facts: Sequence[Memory]) -> None:
         """Store the facts in messages of new commits.
 
         On a branch until it is merged.
         """
-        line = side_line(project)
+        line = get_side_branch(project)
         if line is not None:
-            reached = await self._reached(project, [str(fact.source["sha"]) for fact in said])
-            said = [fact if fact.source["sha"] in reached else on_line(fact, line) for fact in said]
-        await self._claim(said)
+            merged_shas = await self._find_merged_commits(project, [str(fact.source["sha"]) for fact in commit_facts])
+            commit_facts = [fact if fact.source["sha"] in merged_shas else restrict_to_branch(fact, line) for fact in commit_facts]
+        await self._claim_in_batches(commit_facts)
 
-    async def merge(self, project: Project) -> None:
+    async def merge_branch_facts(self, project: Project) -> None:
         """Make facts of merged branches valid on the main line."""
-        bound = [fact for fact in project.facts.values() if fact.branch and fact.status is Status.ACTIVE]
-        if not bound:
+        branch_facts = [fact for fact in project.facts.values() if fact.branch and fact.status is Status.ACTIVE]
+        if not branch_facts:
             return
-        tips = {fact.id: resolve(project.main.layout, f"refs/heads/{fact.branch}") for fact in bound}
-        proofs = {fact.id: _proof(fact) for fact in bound}
+        tips = {fact.id: resolve_ref(project.main.layout, f"refs/heads/{fact.branch}") for fact in branch_facts}
+        proofs = {fact.id: _get_proof_commit(fact) for fact in branch_facts}
         try:
-            reached = await self._reached(project, [sha for sha in {*tips.values(), *proofs.values()} if sha])
+            merged_shas = await self._find_merged_commits(project, [sha for sha in {*tips.values(), *proofs.values()} if sha])
         except HunchError as error:  # retried with the next commit
             logger.warning("%s: merged branches could not be determined: %s", project.name, error.message)
             return
-        async with self._memories.changing:  # changes made meanwhile stay; the next commit handles them
-            heads = await self._memories.known([fact.id for fact in bound], project.id)
-            facts = [heads[fact.id] for fact in bound if _is_still(fact, heads.get(fact.id))]
+        async with self._memories.change_lock:  # changes made meanwhile stay; the next commit handles them
+            heads = await self._memories.find([fact.id for fact in branch_facts], project.id)
+            facts = [heads[fact.id] for fact in branch_facts if _is_unchanged(fact, heads.get(fact.id))]
             # Record the tip of a branch that is ahead of the main line: it will prove the merge.
             ahead = [
                 replace(fact, source={**fact.source, "tip": tip})
                 for fact in facts
-                if "sha" not in fact.source and (tip := tips[fact.id]) is not None and tip not in reached
+                if "sha" not in fact.source and (tip := tips[fact.id]) is not None and tip not in merged_shas
             ]
-            await self._memories.keep([fact for fact in ahead if fact.source != heads[fact.id].source])
-            await self._move([fact for fact in facts if proofs[fact.id] in reached], project)
+            await self._memories.store([fact for fact in ahead if fact.source != heads[fact.id].source])
+            await self._move_to_main_line([fact for fact in facts if proofs[fact.id] in merged_shas], project)
 
-    async def _move(self, merged: Sequence[Memory], project: Project) -> None:
+    async def _move_to_main_line(self, merged: Sequence[Memory], project: Project) -> None:
         """Move facts of branches to the main line; the caller holds `change_lock`."""
         now = self._memories.now()
-        claims = merged_into(merged, now, sha=default_branch(project.main.layout) or "")
-        rulings = await self._memories.claimed(claims)
+        claims = claims_from_merged(merged, now, sha=find_default_branch(project.main.layout) or "")
+        rulings = await self._memories.claim_locked(claims)
         done = [
             replace(fact, status=Status.SUPERSEDED, superseded_by=ruling.memory.id, valid_to=now, updated=now)
             for fact, ruling in zip(merged, rulings, strict=True)
         ]
-        await self._memories.keep(done)
+        await self._memories.store(done)
 
-    async def _gone(self, project: Project, kept: set[str], line: str | None) -> list[Change]:
+    async def _withdraw_missing(self, project: Project, stated_ids: set[str], line: str | None) -> list[MemoryChange]:
         """Return changes that end facts which no file of this line states any more."""
         before = [
             fact.id
             for fact in project.facts.values()
-            if fact.source.get("type") == BY_FILES and fact.branch == line and fact.id not in kept
+            if fact.source.get("type") == FILE_SOURCE and fact.branch == line and fact.id not in stated_ids
         ]
-        heads = await self._memories.known(before, project.id) if before else {}
+        heads = await self._memories.find(before, project.id) if before else {}
         now = self._memories.now()
-        stated = (head for head in heads.values() if _holds(head) and head.source.get("type") == BY_FILES)
-        return [withdrawn(head, now) for head in stated]
+        unstated = (head for head in heads.values() if _is_active(head) and head.source.get("type") == FILE_SOURCE)
+        return [withdraw_fact(head, now) for head in unstated]
 
-    async def _claim(self, claims: Sequence[Memory]) -> None:
-        for begin in range(0, len(claims), CLAIMED_AT_ONCE):
-            await self._memories.claim(claims[begin : begin + CLAIMED_AT_ONCE])
+    async def _claim_in_batches(self, claims: Sequence[Memory]) -> None:
+        for begin in range(0, len(claims), CLAIM_BATCH_SIZE):
+            await self._memories.claim(claims[begin : begin + CLAIM_BATCH_SIZE])
 
-    async def _reached(self, project: Project, shas: Sequence[str]) -> frozenset[str]:
+    async def _find_merged_commits(self, project: Project, shas: Sequence[str]) -> frozenset[str]:
         """Return the commits that the main line contains."""
-        into = default_branch(project.main.layout)
+        into = find_default_branch(project.main.layout)
         if into is None or not shas:
             return frozenset(shas)
-        asked: dict[str, Any] = {
+        params: dict[str, Any] = {
             "root": str(project.root),
             "project": project.id,
             "code_cache": str(project.cache),
             "into": into,
             "shas": list(dict.fromkeys(shas)),
         }
-        answer = await self._indexer.call("reached", asked, timeout=60)
+        answer = await self._indexer.call("reached", params, timeout=60)
         return frozenset(answer["reached"])
 
 
-async def is_no_news(memories: Memories, fact: Memory, head: Memory) -> bool:
+async def is_overruled(memories: MemoryService, fact: Memory, head: Memory) -> bool:
     """Return True if `fact` repeats a statement that `head` overruled."""
     if head.status is Status.SUPERSEDED and head.superseded_by is not None:  # it was superseded by another memory
-        return same_value(fact, head) and voice_of(fact) == voice_of(head)
-    if head.status is not Status.ACTIVE or same_value(fact, head) or voice_of(fact) == voice_of(head):
+        return is_same_value(fact, head) and get_source_name(fact) == get_source_name(head)
+    if head.status is not Status.ACTIVE or is_same_value(fact, head) or get_source_name(fact) == get_source_name(head):
         return False
-    family = await memories.family(fact.id, fact.project)
-    said = [one for one in family if one.kind is Kind.FACT and voice_of(one) == voice_of(fact)]
-    latest = max(said, key=lambda one: (since(one), one.updated), default=None)
-    return latest is not None and same_value(latest, fact)
+    family = await memories.list_family(fact.id, fact.project)
+    earlier_statements = [one for one in family if one.kind is Kind.FACT and get_source_name(one) == get_source_name(fact)]
+    latest = max(earlier_statements, key=lambda one: (get_valid_from(one), one.updated), default=None)
+    return latest is not None and is_same_value(latest, fact)
 
 
-def side_line(project: Project) -> str | None:
+def get_side_branch(project: Project) -> str | None:
     """Return the checked-out branch if it is not the main line, else None."""
-    branch, shared = project.main.branch, project.main.trunk
-    return branch if branch and shared and branch != shared else None
+    branch, main_line = project.main.branch, project.main.trunk
+    return branch if branch and main_line and branch != main_line else None
 
 
-def on_line(fact: Memory, line: str | None) -> Memory:
+def restrict_to_branch(fact: Memory, line: str | None) -> Memory:
     """Return the fact restricted to a branch."""
     if line is None:
         return fact
-    bound = replace(fact, branch=line, ref=None)
-    return replace(bound, id=place_of(bound) or bound.id)
+    restricted = replace(fact, branch=line, ref=None)
+    return replace(restricted, id=slot_of(restricted) or restricted.id)
 
 
-def _proof(fact: Memory) -> str:
+def _get_proof_commit(fact: Memory) -> str:
     """Return the commit whose merge makes a branch's fact valid on the main line."""
     return str(fact.source.get("sha") or fact.source.get("tip") or "")
 
 
-def _holds(head: Memory | None) -> bool:
+def _is_active(head: Memory | None) -> bool:
     return head is not None and head.status is Status.ACTIVE
 
 
-def _is_said_there(fact: Memory, main: Memory | None) -> bool:
+def _is_on_main_line(fact: Memory, main: Memory | None) -> bool:
     """Return True if the main line states it too, for the same files."""
-    if main is None or not _holds(main) or not same_value(main, fact):
+    if main is None or not _is_active(main) or not is_same_value(main, fact):
         return False
-    return all(main.source.get(name) == fact.source.get(name) for name in WHERE if name != "path")
+    return all(main.source.get(name) == fact.source.get(name) for name in SCOPE_FIELDS if name != "path")
 
 
-def _is_still(fact: Memory, head: Memory | None) -> bool:
+def _is_unchanged(fact: Memory, head: Memory | None) -> bool:
     """Return True if `fact` is still valid with the same value and proof."""
-    return head is not None and _holds(head) and same_value(head, fact) and _proof(head) == _proof(fact)
+    return head is not None and _is_active(head) and is_same_value(head, fact) and _get_proof_commit(head) == _get_proof_commit(fact)
 
 
-def _says_it_elsewhere(fact: Memory, head: Memory) -> bool:
+def _is_moved_statement(fact: Memory, head: Memory) -> bool:
     """Return True if the statement moved to another file, or to other globs."""
-    if not fact.source.get("type") == head.source.get("type") == BY_FILES or not same_value(fact, head):
+    if not fact.source.get("type") == head.source.get("type") == FILE_SOURCE or not is_same_value(fact, head):
         return False
-    moved = fact.tags != head.tags or any(fact.source.get(name) != head.source.get(name) for name in WHERE)
+    has_moved = fact.tags != head.tags or any(fact.source.get(name) != head.source.get(name) for name in SCOPE_FIELDS)
     alike = fact.confidence == head.confidence or fact.category == "instruction"
-    return moved and alike and _holds(head)
+    return has_moved and alike and _is_active(head)
 
 
-def _said_elsewhere(fact: Memory, head: Memory, now: datetime) -> Memory:
-    told = {name: said for name, said in head.source.items() if name not in WHERE}
+def _update_source(fact: Memory, head: Memory, now: datetime) -> Memory:
+    source = {name: field_value for name, field_value in head.source.items() if name not in SCOPE_FIELDS}
     return replace(
         head,
-        source={**told, **fact.source},
+        source={**source, **fact.source},
         artifacts=fact.artifacts,
         tags=fact.tags,
         confidence=fact.confidence,
@@ -211,11 +211,11 @@ def _said_elsewhere(fact: Memory, head: Memory, now: datetime) -> Memory:
     )
 
 
-def _laid_down(fact: Memory, head: Memory | None) -> list[Change]:
+def _withdraw_decision(fact: Memory, head: Memory | None) -> list[MemoryChange]:
     if head is None:
-        return [Change((fact,), project=fact.project)]
+        return [MemoryChange((fact,), project=fact.project)]
     if head.status is not Status.ACTIVE:
         return []
-    gone = withdrawn(head, fact.created).memories[0]
-    told = replace(gone, title=fact.title, content=fact.content, levels=fact.levels, tags=fact.tags)
-    return [Change((told,), project=fact.project)]
+    withdrawn_memory = withdraw_fact(head, fact.created).memories[0]
+    reworded = replace(withdrawn_memory, title=fact.title, content=fact.content, levels=fact.levels, tags=fact.tags)
+    return [MemoryChange((reworded,), project=fact.project)]

@@ -14,7 +14,7 @@ from hunchd.codesearch.cards import card_of
 from hunchd.codesearch.roles import Role, role_of
 from hunchd.domain.errors import HunchError
 from hunchd.engine.state.feature import Feature
-from hunchd.engine.state.parts import Tasks
+from hunchd.engine.state.parts import TaskSupervisor
 from hunchd.engine.state.project import Project
 from hunchd.store.client import StoreClient
 from hunchd.store.code import CodeCache
@@ -38,7 +38,7 @@ class CodeCards(Feature):
         self._progress: dict[str, tuple[int, int]] = {}  # by project: files with a vector, and all
         self._work = asyncio.Event()
 
-    def start(self, tasks: Tasks) -> None:
+    def start(self, tasks: TaskSupervisor) -> None:
         tasks.start("code cards", self.run)
 
     def on_model_loaded(self, project: Project) -> None:
@@ -69,7 +69,7 @@ class CodeCards(Feature):
             waiting, self._waiting = self._waiting, {}
             for identifier in waiting:
                 project = self._find(identifier)
-                if project is not None and not project.missing:
+                if project is not None and not project.is_missing:
                     with suppress(HunchError):  # the store process ended: the next change tries again
                         await self._renew(project)
 

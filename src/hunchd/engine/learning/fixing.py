@@ -18,233 +18,233 @@ from pathlib import Path
 from typing import Final
 
 from hunchd.domain.errors import HunchError
-from hunchd.domain.facts import Change
+from hunchd.domain.facts import MemoryChange
 from hunchd.domain.memory import Memory
-from hunchd.engine.keeping.memories import Memories
-from hunchd.engine.learning.past_fixing import PastFixing
+from hunchd.engine.keeping.memories import MemoryService
+from hunchd.engine.learning.past_fixing import HistoryFixSearch
 from hunchd.engine.state.feature import AppliedSignal, Feature
-from hunchd.engine.state.parts import Parts, Tasks
+from hunchd.engine.state.parts import Dependencies, TaskSupervisor
 from hunchd.engine.state.project import Project
-from hunchd.engine.state.runs import Committed, Failed, Happened, Mended, Passed, Runs
-from hunchd.ingestion.errors import understood
-from hunchd.ingestion.fixes import FIXED_BY, Fix, fix_from, fix_of, helped, in_vain, memory_of
+from hunchd.engine.state.runs import CommitEvent, ErrorEvent, FixEvent, FixedError, PassEvent, OpenFailures
+from hunchd.ingestion.errors import parse_error
+from hunchd.ingestion.fixes import FIXED_BY_LINK, Fix, memory_to_fix, build_fix, record_success, record_failures, fix_to_memory
 from hunchd.ingestion.redaction import redact
 from hunchd.repository import working
-from hunchd.repository.working import Picture
+from hunchd.repository.working import TreeSnapshot
 
 logger = logging.getLogger(__name__)
 
-FILE: Final = "runs.json"  # in a project's cache folder
-WAITING: Final = 500  # queued events; in a burst of errors the oldest are dropped
+FAILURES_FILE: Final = "runs.json"  # in a project's cache folder
+MAX_QUEUE: Final = 500  # queued events; in a burst of errors the oldest are dropped
 # Later snapshots do not show the tree at the time of the error any more.
-FRESH: Final = timedelta(seconds=30)
+SNAPSHOT_MAX_AGE: Final = timedelta(seconds=30)
 # Later commits do not belong to the fix.
-COMMITTED_WITHIN: Final = timedelta(days=14)
+MAX_COMMIT_DELAY: Final = timedelta(days=14)
 
 
-class Fixing(Feature):
+class FixLearner(Feature):
     """Background task that learns fixes."""
 
     def __init__(
         self,
-        memories: Memories,
-        find: Callable[[str | None], Project | None],
-        parts: Parts,
+        memories: MemoryService,
+        find_project: Callable[[str | None], Project | None],
+        dependencies: Dependencies,
     ) -> None:
-        self.past = PastFixing(memories, find, parts)  # for errors without a known fix
+        self.history_search = HistoryFixSearch(memories, find_project, dependencies)  # for errors without a known fix
         self._memories = memories
-        self._find = find
-        self._ignored = tuple(parts.settings.index.ignore)
-        self._now = parts.now
-        self._waiting: deque[tuple[str, Happened]] = deque(maxlen=WAITING)
+        self._find_project = find_project
+        self._ignore_patterns = tuple(dependencies.settings.index.ignore)
+        self._now = dependencies.now
+        self._queue: deque[tuple[str, FixEvent]] = deque(maxlen=MAX_QUEUE)
         self._work = asyncio.Event()
-        self._runs: dict[str, Runs] = {}
-        self._looked: tuple[str, datetime, Picture | None] | None = None  # last snapshot: (root, time, snapshot)
+        self._failures_by_project: dict[str, OpenFailures] = {}
+        self._last_snapshot: tuple[str, datetime, TreeSnapshot | None] | None = None  # last snapshot: (root, time, snapshot)
 
-    def start(self, tasks: Tasks) -> None:
+    def start(self, tasks: TaskSupervisor) -> None:
         tasks.start("fixes", self.run)
-        tasks.start("past fixes", self.past.run)
+        tasks.start("past fixes", self.history_search.run)
 
     def on_signal(self, applied: AppliedSignal) -> None:
-        self.note(applied.project, applied.effect.happened)
+        self.enqueue(applied.project, applied.effect.fix_event)
 
-    def on_memory_changed(self, change: Change, project: Project | None) -> None:
+    def on_memory_changed(self, change: MemoryChange, project: Project | None) -> None:
         if project is not None:
-            self.past.remember_deleted(project, change)
+            self.history_search.remember_deleted(project, change)
 
     async def forget_project(self, project_id: str) -> None:
-        self.past.forget_project(project_id)
+        self.history_search.forget_project(project_id)
 
-    def note(self, project: Project, happened: Happened | None) -> None:
+    def enqueue(self, project: Project, event: FixEvent | None) -> None:
         """Queue an event."""
-        if happened is not None:
-            self._waiting.append((project.id, happened))
+        if event is not None:
+            self._queue.append((project.id, event))
             self._work.set()
-            self.past.note(project, happened)
+            self.history_search.enqueue(project, event)
 
     async def run(self) -> None:
         """Process queued events, forever."""
         while True:
             await self._work.wait()
             self._work.clear()
-            while self._waiting:
-                identifier, happened = self._waiting.popleft()
-                project = self._find(identifier)
-                if project is None or project.missing:
+            while self._queue:
+                identifier, event = self._queue.popleft()
+                project = self._find_project(identifier)
+                if project is None or project.is_missing:
                     continue
                 try:
-                    await self._look_into(project, happened)
+                    await self._process(project, event)
                 except HunchError as error:  # git or disk failure: this fix is not learned
                     logger.warning("%s: learning a fix failed: %s", project.name, error.message)
 
-    async def _look_into(self, project: Project, happened: Happened) -> None:
-        if isinstance(happened, Committed):
-            await self._committed(project, happened)
+    async def _process(self, project: Project, event: FixEvent) -> None:
+        if isinstance(event, CommitEvent):
+            await self._record_commit(project, event)
             return
-        runs = self._runs.get(project.id)
+        runs = self._failures_by_project.get(project.id)
         if runs is None:
-            runs = self._runs[project.id] = await asyncio.to_thread(_load, project.cache / FILE)
-        if runs.heard(happened):
+            runs = self._failures_by_project[project.id] = await asyncio.to_thread(_load_failures, project.cache / FAILURES_FILE)
+        if runs.is_recorded(event):
             return
-        if isinstance(happened, Failed):
-            await self._failed(project, runs, happened)
+        if isinstance(event, ErrorEvent):
+            await self._record_failure(project, runs, event)
         else:
-            await self._passed(project, runs, happened)
-        if self._find(project.id) is not None:  # removed meanwhile
-            await asyncio.to_thread(_keep, project.cache / FILE, runs)
+            await self._record_pass(project, runs, event)
+        if self._find_project(project.id) is not None:  # removed meanwhile
+            await asyncio.to_thread(_save_failures, project.cache / FAILURES_FILE, runs)
 
-    async def _failed(self, project: Project, runs: Runs, failed: Failed) -> None:
-        picture = await self._picture(failed.root, failed.at)
-        before = runs.failed(failed, picture)
-        known = tuple(project.fixes.of(failed.error))
-        if before is None or before.picture is None or picture is None or not known:
+    async def _record_failure(self, project: Project, runs: OpenFailures, event: ErrorEvent) -> None:
+        picture = await self._take_snapshot(event.root, event.at)
+        before = runs.record_failure(event, picture)
+        fixes = tuple(project.fixes.for_error(event.error))
+        if before is None or before.picture is None or picture is None or not fixes:
             return
-        changed = await self._changes(failed.root, before.picture, picture)
-        if vain := in_vain(known, [change.path for change in changed]):
-            await self._commit(project, vain)
+        changes = await self._diff_snapshots(event.root, before.picture, picture)
+        if useless_fixes := record_failures(fixes, [change.path for change in changes]):
+            await self._store(project, useless_fixes)
 
-    async def _passed(self, project: Project, runs: Runs, passed: Passed) -> None:
-        mended = runs.passed(passed)
-        gone = tuple(dict.fromkeys((*passed.errors, *(one.error for one in mended))))
-        if not gone:
+    async def _record_pass(self, project: Project, runs: OpenFailures, event: PassEvent) -> None:
+        fixed_errors = runs.record_pass(event)
+        cleared_ids = tuple(dict.fromkeys((*event.errors, *(one.error for one in fixed_errors))))
+        if not cleared_ids:
             return
-        errors = await self._memories.known(gone, project.id)
-        now = await self._picture(passed.root, passed.at) if mended else None
+        errors = await self._memories.find(cleared_ids, project.id)
+        now = await self._take_snapshot(event.root, event.at) if fixed_errors else None
         fixes: list[Fix] = []
-        for one in mended:
+        for one in fixed_errors:
             if one.error in errors and now is not None:
-                fixes += await self._fixed(project, errors[one.error], one, now, passed)
-        await self._commit(project, fixes, gone, cleared=passed.at)
+                fixes += await self._learn_fix(project, errors[one.error], one, now, event)
+        await self._store(project, fixes, cleared_ids, cleared=event.at)
 
-    async def _fixed(
-        self, project: Project, error: Memory, mended: Mended, now: Picture, passed: Passed
+    async def _learn_fix(
+        self, project: Project, error: Memory, fixed_error: FixedError, now: TreeSnapshot, event: PassEvent
     ) -> Sequence[Fix]:
         """Return the known fixes of `error`, updated with the change made this time."""
-        after = mended.after or now
-        changed = await self._changes(passed.root, mended.before, after)
-        if not changed and after is not now:
-            after, changed = now, await self._changes(passed.root, mended.before, now)
-        named = [place.path for place in understood(error.content).places]
-        found = fix_of(
-            changed,
+        after = fixed_error.after or now
+        changes = await self._diff_snapshots(event.root, fixed_error.before, after)
+        if not changes and after is not now:
+            after, changes = now, await self._diff_snapshots(event.root, fixed_error.before, now)
+        named_paths = [place.path for place in parse_error(error.content).places]
+        fix = build_fix(
+            changes,
             error=error.id,
             headline=error.levels.summary or error.title,
-            named={change.path for change in changed if any(path.endswith(change.path) for path in named)},
-            at=passed.at,
-            command=passed.command,
+            named_paths={change.path for change in changes if any(path.endswith(change.path) for path in named_paths)},
+            at=event.at,
+            command=event.command,
         )
-        if found is None:
+        if fix is None:
             return ()
-        if not set(found.paths) & now.texts.keys() and mended.before.sha != now.sha:
-            told = await asyncio.to_thread(
-                working.commit_of, Path(passed.root), mended.before.sha, now.sha, found.paths
+        if not set(fix.paths) & now.texts.keys() and fixed_error.before.sha != now.sha:
+            commit = await asyncio.to_thread(
+                working.find_commit, Path(event.root), fixed_error.before.sha, now.sha, fix.paths
             )
-            if told is not None:
-                found = replace(found, commit=told[0], subject=redact(told[1]).text)
-        return helped(await self._known(project, error, found.id), found)
+            if commit is not None:
+                fix = replace(fix, commit=commit[0], subject=redact(commit[1]).text)
+        return record_success(await self._find_fixes(project, error, fix.id), fix)
 
-    async def _known(self, project: Project, error: Memory, identifier: str) -> list[Fix]:
+    async def _find_fixes(self, project: Project, error: Memory, identifier: str) -> list[Fix]:
         """Return the known fixes of an error.
 
         Shortly after a start the store knows more than the project.
         """
-        linked = [link["ref"] for link in error.links if link.get("type") == FIXED_BY]
-        stored = await self._memories.known([identifier, *linked], project.id)
-        fixes = {fix.id: fix for memory in stored.values() if (fix := fix_from(memory)) is not None}
-        return list((fixes | {fix.id: fix for fix in project.fixes.of(error.id)}).values())
+        linked_ids = [link["ref"] for link in error.links if link.get("type") == FIXED_BY_LINK]
+        memories = await self._memories.find([identifier, *linked_ids], project.id)
+        fixes = {fix.id: fix for memory in memories.values() if (fix := memory_to_fix(memory)) is not None}
+        return list((fixes | {fix.id: fix for fix in project.fixes.for_error(error.id)}).values())
 
-    async def _committed(self, project: Project, committed: Committed) -> None:
+    async def _record_commit(self, project: Project, event: CommitEvent) -> None:
         """Record the commit that contains recent fixes."""
         nameless = [
             fix
-            for fix in project.fixes.all()
-            if fix.commit is None and timedelta() <= committed.at - fix.at <= COMMITTED_WITHIN
+            for fix in project.fixes.iter_all()
+            if fix.commit is None and timedelta() <= event.at - fix.at <= MAX_COMMIT_DELAY
         ]
         if not nameless:
             return
-        paths, subject = await asyncio.to_thread(working.touched_by, Path(committed.root), committed.sha)
+        paths, subject = await asyncio.to_thread(working.get_commit_paths, Path(event.root), event.sha)
         subject = redact(subject).text
-        named = [replace(fix, commit=committed.sha, subject=subject) for fix in nameless if paths >= set(fix.paths)]
-        await self._commit(project, named)
+        named_fixes = [replace(fix, commit=event.sha, subject=subject) for fix in nameless if paths >= set(fix.paths)]
+        await self._store(project, named_fixes)
 
-    async def _commit(
-        self, project: Project, fixes: Sequence[Fix], gone: Sequence[str] = (), *, cleared: datetime | None = None
+    async def _store(
+        self, project: Project, fixes: Sequence[Fix], cleared_ids: Sequence[str] = (), *, cleared: datetime | None = None
     ) -> None:
         """Store fixes and mark errors as cleared, atomically.
 
         What was forgotten while the tree was inspected does not come back.
         """
-        async with self._memories.changing:
+        async with self._memories.change_lock:
             now = self._now()
-            known = await self._memories.known([*gone, *(fix.id for fix in fixes)], project.id)
-            errors = {one: _cleared(known[one], cleared, now) for one in gone if cleared is not None and one in known}
-            fixes = [fix for fix in fixes if fix.id in known or (fix.tried == 1 and fix.error in errors)]
+            memories = await self._memories.find([*cleared_ids, *(fix.id for fix in fixes)], project.id)
+            errors = {one: _mark_cleared(memories[one], cleared, now) for one in cleared_ids if cleared is not None and one in memories}
+            fixes = [fix for fix in fixes if fix.id in memories or (fix.trial_count == 1 and fix.error in errors)]
             for fix in fixes:
                 if (error := errors.get(fix.error)) is not None:
                     links = [link for link in error.links if link.get("ref") != fix.id]
-                    errors[fix.error] = replace(error, links=(*links, {"type": FIXED_BY, "ref": fix.id}))
-            kept = [memory_of(fix, project.id, now, known.get(fix.id)) for fix in fixes]
-            if kept or errors:
-                await self._memories.commit([Change((*errors.values(), *kept), project=project.id)])
+                    errors[fix.error] = replace(error, links=(*links, {"type": FIXED_BY_LINK, "ref": fix.id}))
+            fix_memories = [fix_to_memory(fix, project.id, now, memories.get(fix.id)) for fix in fixes]
+            if fix_memories or errors:
+                await self._memories.commit([MemoryChange((*errors.values(), *fix_memories), project=project.id)])
 
-    async def _picture(self, root: str, at: datetime) -> Picture | None:
+    async def _take_snapshot(self, root: str, at: datetime) -> TreeSnapshot | None:
         """Take a snapshot of the tree.
 
         Returns None if `at` is too long ago for it to be valid.
         """
-        if self._now() - at > FRESH:
+        if self._now() - at > SNAPSHOT_MAX_AGE:
             return None
-        if self._looked is not None and self._looked[0] == root and at <= self._looked[1]:
-            return self._looked[2]  # one snapshot suffices for a burst of errors
+        if self._last_snapshot is not None and self._last_snapshot[0] == root and at <= self._last_snapshot[1]:
+            return self._last_snapshot[2]  # one snapshot suffices for a burst of errors
         moment = self._now()
-        seen = await asyncio.to_thread(working.picture, Path(root), _clean, self._ignored)
-        self._looked = (root, moment, seen)
-        return seen
+        snapshot = await asyncio.to_thread(working.take_snapshot, Path(root), _redact_text, self._ignore_patterns)
+        self._last_snapshot = (root, moment, snapshot)
+        return snapshot
 
-    async def _changes(self, root: str, before: Picture, after: Picture) -> list[working.FileChange]:
-        look = partial(working.changes, Path(root), before, after, _clean, self._ignored)
+    async def _diff_snapshots(self, root: str, before: TreeSnapshot, after: TreeSnapshot) -> list[working.FileChange]:
+        look = partial(working.compare_snapshots, Path(root), before, after, _redact_text, self._ignore_patterns)
         return await asyncio.to_thread(look)
 
 
-def _cleared(error: Memory, since: datetime, now: datetime) -> Memory:
+def _mark_cleared(error: Memory, since: datetime, now: datetime) -> Memory:
     return replace(error, source={**error.source, "cleared": since.isoformat()}, updated=now)
 
 
-def _clean(text: str) -> str:
+def _redact_text(text: str) -> str:
     return redact(text).text
 
 
-def _load(file: Path) -> Runs:
+def _load_failures(file: Path) -> OpenFailures:
     try:
-        return Runs.from_json(json.loads(file.read_bytes()))
+        return OpenFailures.from_json(json.loads(file.read_bytes()))
     except FileNotFoundError:
-        return Runs()
+        return OpenFailures()
     except (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError):
         logger.warning("saved failures are not readable and are dropped: %s", file, exc_info=True)
-        return Runs()
+        return OpenFailures()
 
 
-def _keep(file: Path, runs: Runs) -> None:
+def _save_failures(file: Path, runs: OpenFailures) -> None:
     """Replace the file atomically.
 
     On an error, the state is lost with the next restart.
@@ -253,7 +253,7 @@ def _keep(file: Path, runs: Runs) -> None:
     try:
         draft.unlink(missing_ok=True)
         draft.touch(mode=0o600)
-        draft.write_text(json.dumps(runs.json()), encoding="utf-8")
+        draft.write_text(json.dumps(runs.to_json()), encoding="utf-8")
         draft.replace(file)
     except OSError as error:
         logger.warning("failures could not be saved: %s", error)

@@ -11,153 +11,153 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from hunchd.config.places import expanded
+from hunchd.config.places import expand_path
 from hunchd.domain.errors import HunchError
-from hunchd.domain.facts import Change
+from hunchd.domain.facts import MemoryChange
 from hunchd.domain.signal import CommandFinished, FileSaved, FilesChanged, Signal
-from hunchd.engine.keeping.memories import Memories
+from hunchd.engine.keeping.memories import MemoryService
 from hunchd.engine.learning.workflow_updates import update_workflows
 from hunchd.engine.state.feature import AppliedSignal, Feature
-from hunchd.engine.state.parts import Parts, Tasks
-from hunchd.engine.state.project import Project, Tree
-from hunchd.engine.state.routine import Routine
+from hunchd.engine.state.parts import Dependencies, TaskSupervisor
+from hunchd.engine.state.project import Project, WorkingTree
+from hunchd.engine.state.routine import CommandHistory
 from hunchd.ingestion.workflows import log as logs
-from hunchd.ingestion.workflows.memories import BY_HABIT, workflow_from
+from hunchd.ingestion.workflows.memories import HABIT_SOURCE, memory_to_workflow
 from hunchd.protocol.memories import memory_from_json
 
 logger = logging.getLogger(__name__)
 
-MINED_EVERY: Final = 20  # new commands
-FEWEST: Final = 12  # minimum commands for a habit of three runs
-REST: Final = 2.0  # seconds: batches the writes
-SLICE: Final = 25  # commands learned before yielding to the event loop: about 3 ms
-MINING: Final = 60.0  # timeout in seconds
+MINING_INTERVAL: Final = 20  # new commands
+MIN_COMMANDS: Final = 12  # minimum commands for a habit of three runs
+REST_SECONDS: Final = 2.0  # seconds: batches the writes
+LEARN_SLICE: Final = 25  # commands learned before yielding to the event loop: about 3 ms
+MINING_TIMEOUT_SECONDS: Final = 60.0  # timeout in seconds
 
 
-class Habits(Feature):
+class HabitLearner(Feature):
     """Background task that learns habits; commands in `private` folders are ignored."""
 
     def __init__(
         self,
-        memories: Memories,
-        find: Callable[[str | None], Project | None],
-        parts: Parts,
+        memories: MemoryService,
+        find_project: Callable[[str | None], Project | None],
+        dependencies: Dependencies,
     ) -> None:
         self._memories = memories
-        self._find = find
-        self._indexer = parts.indexer
-        self._now = parts.now
-        self._private = tuple(expanded(folder) for folder in parts.settings.shell.private_folders)
+        self._find_project = find_project
+        self._indexer = dependencies.indexer
+        self._now = dependencies.now
+        self._private_folders = tuple(expand_path(folder) for folder in dependencies.settings.shell.private_folders)
         self._work = asyncio.Event()
-        self._waiting: set[str] = set()
-        self._loaded: set[str] = set()
+        self._queue: set[str] = set()
+        self._loaded_projects: set[str] = set()
 
-    def note(self, project: Project, tree: Tree, signal: Signal) -> None:
+    def note(self, project: Project, tree: WorkingTree, signal: Signal) -> None:
         """Record saved files and finished commands."""
         match signal:
             case FileSaved(path=path):
-                project.routine.saved(path)
+                project.command_history.record_save(path)
             case FilesChanged(saved=saved) if len(saved) == 1:
-                project.routine.saved(saved[0])
+                project.command_history.record_save(saved[0])
             case CommandFinished() if not self._is_private(signal.project):
-                self._ran(project, tree, signal)
+                self._record_command(project, tree, signal)
 
-    def start(self, tasks: Tasks) -> None:
+    def start(self, tasks: TaskSupervisor) -> None:
         tasks.start("habits", self.run)
 
     def on_signal(self, applied: AppliedSignal) -> None:
         self.note(applied.project, applied.tree, applied.signal)
 
-    def on_memory_changed(self, change: Change, project: Project | None) -> None:
-        if project is not None and project.routine.changed:  # a workflow was deleted
-            self.look_at(project)
+    def on_memory_changed(self, change: MemoryChange, project: Project | None) -> None:
+        if project is not None and project.command_history.is_forgotten_changed:  # a workflow was deleted
+            self.schedule(project)
 
     def on_project_restored(self, project: Project) -> None:
-        self.look_at(project)
+        self.schedule(project)
 
-    def _ran(self, project: Project, tree: Tree, signal: CommandFinished) -> None:
-        routine = project.routine
-        if not routine.ran(signal, tree.branch if signal.source != "history" else ""):
+    def _record_command(self, project: Project, tree: WorkingTree, signal: CommandFinished) -> None:
+        routine = project.command_history
+        if not routine.record_command(signal, tree.branch if signal.source != "history" else ""):
             return
-        self.look_at(project)
-        expected = routine.to_show(self._now(), tree.branch)
-        before, routine.shown = routine.shown, expected.step if expected is not None else ""
-        if routine.shown != before:
-            project.touch()
+        self.schedule(project)
+        prediction = routine.suggest_next(self._now(), tree.branch)
+        before, routine.shown_step = routine.shown_step, prediction.step if prediction is not None else ""
+        if routine.shown_step != before:
+            project.bump_revision()
 
-    def look_at(self, project: Project) -> None:
+    def schedule(self, project: Project) -> None:
         """Schedule an update of the project's log and habits."""
-        self._waiting.add(project.id)
+        self._queue.add(project.id)
         self._work.set()
 
     def _is_private(self, folder: str) -> bool:
-        return any(Path(folder).is_relative_to(private) for private in self._private)
+        return any(Path(folder).is_relative_to(private) for private in self._private_folders)
 
     async def run(self) -> None:
         """Write queued commands and mine habits, forever."""
         while True:
             await self._work.wait()
             self._work.clear()
-            await asyncio.sleep(REST)
-            waiting, self._waiting = self._waiting, set()
-            for identifier in waiting:
-                project = self._find(identifier)
-                if project is None or project.missing:
+            await asyncio.sleep(REST_SECONDS)
+            project_ids, self._queue = self._queue, set()
+            for identifier in project_ids:
+                project = self._find_project(identifier)
+                if project is None or project.is_missing:
                     continue
                 try:
-                    await self._keep_up(project)
+                    await self._update(project)
                 except (HunchError, OSError) as error:  # retried with the next command
                     logger.warning("%s: updating habits failed: %s", project.name, error)
 
-    async def _keep_up(self, project: Project) -> None:
-        routine = project.routine
-        if project.id not in self._loaded:
-            self._loaded.add(project.id)
-            await self._load(project)
-        self._tell_model(project)  # the store may have loaded more habits
-        if routine.is_out_of_order or routine.changed:
-            await self._again(project)
-        elif routine.fresh:
-            fresh, routine.fresh = routine.fresh, []
-            await asyncio.to_thread(logs.append, project.cache, fresh)
-        if len(routine.log) >= FEWEST and routine.unmined >= MINED_EVERY:
+    async def _update(self, project: Project) -> None:
+        routine = project.command_history
+        if project.id not in self._loaded_projects:
+            self._loaded_projects.add(project.id)
+            await self._load_log(project)
+        self._set_model_habits(project)  # the store may have loaded more habits
+        if routine.is_out_of_order or routine.is_forgotten_changed:
+            await self._relearn(project)
+        elif routine.unsaved:
+            fresh, routine.unsaved = routine.unsaved, []
+            await asyncio.to_thread(logs.append_commands, project.cache, fresh)
+        if len(routine.log) >= MIN_COMMANDS and routine.unmined >= MINING_INTERVAL:
             await self._mine(project)
 
-    async def _load(self, project: Project) -> None:
+    async def _load_log(self, project: Project) -> None:
         """Load the log of earlier processes."""
-        routine = project.routine
-        log = await asyncio.to_thread(logs.read, project.cache)
-        routine.forgotten |= await asyncio.to_thread(logs.forgotten, project.cache)
+        routine = project.command_history
+        log = await asyncio.to_thread(logs.read_commands, project.cache)
+        routine.forgotten_ids |= await asyncio.to_thread(logs.read_forgotten_ids, project.cache)
         if log:
-            known = {(round(ran.at, 3), ran.command) for ran in log}
-            routine.fresh = [ran for ran in routine.fresh if (round(ran.at, 3), ran.command) not in known]
-            routine.take([*log, *routine.fresh])
-            self._tell_model(project)
-            await self._teach(routine)
+            logged_commands = {(round(ran.at, 3), ran.command) for ran in log}
+            routine.unsaved = [ran for ran in routine.unsaved if (round(ran.at, 3), ran.command) not in logged_commands]
+            routine.replace_log([*log, *routine.unsaved])
+            self._set_model_habits(project)
+            await self._train(routine)
 
-    async def _again(self, project: Project) -> None:
+    async def _relearn(self, project: Project) -> None:
         """Rewrite the log and train the model on it in order."""
-        routine = project.routine
-        routine.take(list(routine.log))
-        routine.fresh, routine.changed = [], False
-        self._tell_model(project)
-        await self._teach(routine)
-        await asyncio.to_thread(logs.rewrite, project.cache, list(routine.log), sorted(routine.forgotten))
+        routine = project.command_history
+        routine.replace_log(list(routine.log))
+        routine.unsaved, routine.is_forgotten_changed = [], False
+        self._set_model_habits(project)
+        await self._train(routine)
+        await asyncio.to_thread(logs.replace_log, project.cache, list(routine.log), sorted(routine.forgotten_ids))
 
-    async def _teach(self, routine: Routine) -> None:
+    async def _train(self, routine: CommandHistory) -> None:
         log = list(routine.log)
         routine.log.clear()
         for number, ran in enumerate(log):
             routine.learn(ran)
             routine.log.append(ran)
-            if number % SLICE == SLICE - 1:
+            if number % LEARN_SLICE == LEARN_SLICE - 1:
                 await asyncio.sleep(0)
 
     async def _mine(self, project: Project) -> None:
-        routine = project.routine
+        routine = project.command_history
         unmined = routine.unmined
-        if len(routine.log) >= logs.MOST:  # the file is append-only
-            await asyncio.to_thread(logs.rewrite, project.cache, list(routine.log), sorted(routine.forgotten))
+        if len(routine.log) >= logs.MAX_COMMANDS:  # the file is append-only
+            await asyncio.to_thread(logs.replace_log, project.cache, list(routine.log), sorted(routine.forgotten_ids))
         zone = self._now().astimezone().utcoffset()
         params = {
             "root": str(project.root),
@@ -166,14 +166,14 @@ class Habits(Feature):
             "log": str(project.cache),
             "zone": zone.total_seconds() if zone is not None else 0.0,
         }
-        answer = await self._indexer.call("habits", params, timeout=MINING)
+        answer = await self._indexer.call("habits", params, timeout=MINING_TIMEOUT_SECONDS)
         routine.unmined -= unmined
-        found = [memory_from_json(memory) for memory in answer["workflows"]]
-        await update_workflows(self._memories, project, found, BY_HABIT, self._now(), since=float(answer["since"]))
-        self._tell_model(project)
+        workflows = [memory_from_json(memory) for memory in answer["workflows"]]
+        await update_workflows(self._memories, project, workflows, HABIT_SOURCE, self._now(), since=float(answer["since"]))
+        self._set_model_habits(project)
 
-    def _tell_model(self, project: Project) -> None:
+    def _set_model_habits(self, project: Project) -> None:
         """Pass the known habits to the model of next steps."""
-        told = map(workflow_from, project.workflows.values())
-        habits = [one for one in told if one is not None and one.origin == "habit"]
-        project.routine.model.knows([step.template for step in habit.steps] for habit in habits)
+        parsed_workflows = map(memory_to_workflow, project.workflows.values())
+        habits = [one for one in parsed_workflows if one is not None and one.origin == "habit"]
+        project.command_history.model.set_workflows([step.template for step in habit.steps] for habit in habits)

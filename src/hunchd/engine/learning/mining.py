@@ -15,104 +15,104 @@ from contextlib import aclosing
 from typing import Any, Final
 
 from hunchd.domain.errors import HunchError
-from hunchd.domain.facts import Change
+from hunchd.domain.facts import MemoryChange
 from hunchd.domain.memory import Memory
-from hunchd.engine.keeping.forgotten import Forgotten
-from hunchd.engine.keeping.memories import Memories
-from hunchd.engine.state.absorbing import Effect
-from hunchd.engine.state.events import Events
+from hunchd.engine.keeping.forgotten import Tombstones
+from hunchd.engine.keeping.memories import MemoryService
+from hunchd.engine.state.absorbing import SignalEffect
+from hunchd.engine.state.events import EventBus
 from hunchd.engine.state.feature import AppliedSignal, Feature
-from hunchd.engine.state.parts import Parts, Tasks
+from hunchd.engine.state.parts import Dependencies, TaskSupervisor
 from hunchd.engine.state.project import Project
-from hunchd.patterns.memories import gone, memory_of, pattern_id, renewed
-from hunchd.patterns.pattern import Pattern, pattern_from
+from hunchd.patterns.memories import archive, pattern_to_memory, make_pattern_id, merge_mined
+from hunchd.patterns.pattern import CodePattern, json_to_pattern
 
 logger = logging.getLogger(__name__)
 
-CACHE: Final = "patterns.sqlite"  # in a project's cache folder
-LOOK: Final = 2.0  # seconds between two idle checks
-MOST_PATHS: Final = 200  # changed files listed; above that the whole tree is scanned
-RETRY: Final = 300.0  # seconds until failed mining is retried
+CACHE_FILE: Final = "patterns.sqlite"  # in a project's cache folder
+POLL_SECONDS: Final = 2.0  # seconds between two idle checks
+MAX_PATHS: Final = 200  # changed files listed; above that the whole tree is scanned
+RETRY_SECONDS: Final = 300.0  # seconds until failed mining is retried
 # Strength of a pattern by its rank in the project; in steps, so that it rarely changes.
-STRENGTHS: Final = ((5, 1.0), (15, 0.75), (30, 0.5))
-WEAKEST: Final = 0.25
+STRENGTH_STEPS: Final = ((5, 1.0), (15, 0.75), (30, 0.5))
+MIN_STRENGTH: Final = 0.25
 
 
-class Mining(Feature):
+class PatternMiner(Feature):
     """Background task that mines code patterns."""
 
     def __init__(
         self,
-        memories: Memories,
-        find: Callable[[str | None], Project | None],
-        parts: Parts,
-        events: Events,
+        memories: MemoryService,
+        find_project: Callable[[str | None], Project | None],
+        dependencies: Dependencies,
+        events: EventBus,
     ) -> None:
         self._memories = memories
-        self._find = find
-        self._miner = parts.miner
-        self._settings = parts.settings.index
+        self._find_project = find_project
+        self._miner = dependencies.miner
+        self._settings = dependencies.settings.index
         self._events = events
-        self._now = parts.now
-        self._forgotten = Forgotten(parts.places.data / "forgotten-patterns")
-        self._waiting: dict[str, set[str] | None] = {}  # project → changed files; None: all
+        self._now = dependencies.now
+        self._tombstones = Tombstones(dependencies.paths.data / "forgotten-patterns")
+        self._queue: dict[str, set[str] | None] = {}  # project → changed files; None: all
         self._not_before: dict[str, float] = {}  # project → monotonic time
         self._work = asyncio.Event()
 
-    def start(self, tasks: Tasks) -> None:
+    def start(self, tasks: TaskSupervisor) -> None:
         tasks.start("patterns", self.run)
 
     def on_signal(self, applied: AppliedSignal) -> None:
-        self.note(applied.project, applied.effect)
+        self.enqueue(applied.project, applied.effect)
 
     def on_model_loaded(self, project: Project) -> None:
-        self.note(project)
+        self.enqueue(project)
 
-    def on_memory_changed(self, change: Change, project: Project | None) -> None:
+    def on_memory_changed(self, change: MemoryChange, project: Project | None) -> None:
         """Remember for good which patterns their owner deleted; called before the project drops them."""
         if project is None:
             return
         deleted = [identifier for identifier in change.deletions if identifier in project.patterns]
         if deleted:
-            self._forgotten.add(project.id, deleted)
+            self._tombstones.add(project.id, deleted)
 
     async def forget_project(self, project_id: str) -> None:
-        self._waiting.pop(project_id, None)
-        self._forgotten.drop(project_id)
+        self._queue.pop(project_id, None)
+        self._tombstones.delete(project_id)
 
-    def note(self, project: Project, effect: Effect | None = None) -> None:
+    def enqueue(self, project: Project, effect: SignalEffect | None = None) -> None:
         """Queue changed code of a project (`effect`), or all of it."""
         if not self._settings.patterns:
             return
         if effect is None or effect.refresh:
-            self._waiting[project.id] = None
-        elif effect.parse:
-            known = self._waiting.setdefault(project.id, set())
-            if known is not None:
-                known.update(effect.parse)
-                if len(known) > MOST_PATHS:
-                    self._waiting[project.id] = None
-        if project.id in self._waiting:
+            self._queue[project.id] = None
+        elif effect.paths_to_parse:
+            paths = self._queue.setdefault(project.id, set())
+            if paths is not None:
+                paths.update(effect.paths_to_parse)
+                if len(paths) > MAX_PATHS:
+                    self._queue[project.id] = None
+        if project.id in self._queue:
             self._work.set()
 
     async def run(self) -> None:
         """Mine queued projects one at a time, each when it is quiet, forever."""
         while True:
             await self._work.wait()
-            while self._waiting:
-                ready = next((name for name in list(self._waiting) if self._is_quiet(name)), None)
+            while self._queue:
+                ready = next((name for name in list(self._queue) if self._is_quiet(name)), None)
                 if ready is None:
-                    await asyncio.sleep(LOOK)
+                    await asyncio.sleep(POLL_SECONDS)
                     continue
-                paths = self._waiting.pop(ready)
-                project = self._find(ready)
-                if project is not None and not project.missing:
+                paths = self._queue.pop(ready)
+                project = self._find_project(ready)
+                if project is not None and not project.is_missing:
                     await self._mine(project, paths)
             self._work.clear()
 
     def _is_quiet(self, identifier: str) -> bool:
         """Return True if nobody works in the project, or it was removed."""
-        project = self._find(identifier)
+        project = self._find_project(identifier)
         if project is None:
             return True
         if project.indexing or time.monotonic() < self._not_before.get(identifier, 0.0):
@@ -125,71 +125,71 @@ class Mining(Feature):
         progress.done, progress.total, project.is_mining = 0, 0, True
         began = time.monotonic()
         try:
-            patterns = await self._found(project, paths)
-            if not self._is_known(project):
+            patterns = await self._mine_patterns(project, paths)
+            if not self._is_still_open(project):
                 return
-            changed = await self._keep_patterns(project, patterns)
+            change_count = await self._store_patterns(project, patterns)
         except HunchError as error:
             logger.warning("%s: mining of patterns failed: %s", project.name, error.message)
-            self._not_before[project.id] = time.monotonic() + RETRY
-            self._waiting[project.id] = None
+            self._not_before[project.id] = time.monotonic() + RETRY_SECONDS
+            self._queue[project.id] = None
             return
         finally:
             project.is_mining = False
-            if self._find(project.id) is None:  # remove what the miner wrote after the project was removed
+            if self._find_project(project.id) is None:  # remove what the miner wrote after the project was removed
                 await asyncio.to_thread(shutil.rmtree, project.cache, ignore_errors=True)
         took = time.monotonic() - began
-        logger.info("%s: %d patterns, %d of them new or changed, in %.1f s", project.name, len(patterns), changed, took)
-        self._events.tell("patterns", project=project.id, known=len(patterns), changed=changed)
+        logger.info("%s: %d patterns, %d of them new or changed, in %.1f s", project.name, len(patterns), change_count, took)
+        self._events.publish("patterns", project=project.id, known=len(patterns), changed=change_count)
 
-    def _is_known(self, project: Project) -> bool:
+    def _is_still_open(self, project: Project) -> bool:
         """Return True if the project was neither removed nor added again meanwhile."""
-        return self._find(project.id) is project
+        return self._find_project(project.id) is project
 
-    async def _found(self, project: Project, paths: set[str] | None) -> list[Pattern]:
+    async def _mine_patterns(self, project: Project, paths: set[str] | None) -> list[CodePattern]:
         params: dict[str, Any] = {
             "root": str(project.root),
-            "cache": str(project.cache / CACHE),
+            "cache": str(project.cache / CACHE_FILE),
             "extra_ignore": list(self._settings.ignore),
             "paths": sorted(paths) if paths is not None else None,
         }
-        patterns: list[Pattern] = []
+        patterns: list[CodePattern] = []
         async with aclosing(self._miner.stream("patterns", params)) as steps:
             async for step in steps:
-                if not self._is_known(project):
+                if not self._is_still_open(project):
                     break
                 if "patterns" in step:
-                    patterns = [pattern_from(told) for told in step["patterns"]]
+                    patterns = [json_to_pattern(raw) for raw in step["patterns"]]
                 else:
                     project.mining.done, project.mining.total = step["done"], step["total"]
         return patterns
 
-    async def _keep_patterns(self, project: Project, patterns: Sequence[Pattern]) -> int:
+    async def _store_patterns(self, project: Project, patterns: Sequence[CodePattern]) -> int:
         """Store new and changed patterns, archive lost ones.
 
         Returns the number of changes.
         """
-        forgotten = self._forgotten.of(project.id)
-        async with self._memories.changing:
+        forgotten_ids = self._tombstones.load(project.id)
+        async with self._memories.change_lock:
             now = self._now()
-            mined = [
-                memory_of(pattern, project.id, now, strength=_strength(rank))
+            mined_memories = [
+                pattern_to_memory(pattern, project.id, now, strength=_get_strength(rank))
                 for rank, pattern in enumerate(patterns)
-                if pattern_id(project.id, pattern.key) not in forgotten
+                if make_pattern_id(project.id, pattern.key) not in forgotten_ids
             ]
-            ids = [memory.id for memory in mined]
-            lost = [pattern.id for pattern in project.patterns if pattern.id not in set(ids)]
-            known = await self._memories.known([*ids, *lost], project.id)
-            fresh = [_again(known.get(memory.id), memory) for memory in mined]
-            changed = [memory for memory in fresh if known.get(memory.id) != memory]
-            archived = [gone(known[name], now) for name in lost if name in known]
-            await self._memories.keep([*changed, *archived])
-        return len(changed) + len(archived)
+            ids = [memory.id for memory in mined_memories]
+            lost_ids = [pattern.id for pattern in project.patterns if pattern.id not in set(ids)]
+            memories = await self._memories.find([*ids, *lost_ids], project.id)
+            fresh = [_merge_known(memories.get(memory.id), memory) for memory in mined_memories]
+            changed_memories = [memory for memory in fresh if memories.get(memory.id) != memory]
+            archived = [archive(memories[name], now) for name in lost_ids if name in memories]
+            await self._memories.store([*changed_memories, *archived])
+        return len(changed_memories) + len(archived)
 
 
-def _again(known: Memory | None, memory: Memory) -> Memory:
-    return memory if known is None else renewed(known, memory)
+def _merge_known(stored_memory: Memory | None, memory: Memory) -> Memory:
+    return memory if stored_memory is None else merge_mined(stored_memory, memory)
 
 
-def _strength(rank: int) -> float:
-    return next((strength for below, strength in STRENGTHS if rank < below), WEAKEST)
+def _get_strength(rank: int) -> float:
+    return next((strength for below, strength in STRENGTH_STEPS if rank < below), MIN_STRENGTH)

@@ -15,112 +15,112 @@ from pathlib import Path
 from typing import Final
 
 from hunchd.domain.errors import HunchError
-from hunchd.domain.facts import Change
+from hunchd.domain.facts import MemoryChange
 from hunchd.domain.memory import Memory
-from hunchd.engine.keeping.forgotten import Forgotten
-from hunchd.engine.keeping.memories import Memories
-from hunchd.engine.state.absorbing import inside
-from hunchd.engine.state.parts import Parts
+from hunchd.engine.keeping.forgotten import Tombstones
+from hunchd.engine.keeping.memories import MemoryService
+from hunchd.engine.state.absorbing import get_path_inside
+from hunchd.engine.state.parts import Dependencies
 from hunchd.engine.state.project import Project
-from hunchd.engine.state.runs import Failed, Happened
-from hunchd.ingestion.errors import understood
-from hunchd.ingestion.fixes import FIXED_BY, Fix, memory_of
-from hunchd.ingestion.past_fixes import MOST_FILES, WORDS, likeliest, named_by, past_fix
+from hunchd.engine.state.runs import ErrorEvent, FixEvent
+from hunchd.ingestion.errors import parse_error
+from hunchd.ingestion.fixes import FIXED_BY_LINK, Fix, fix_to_memory
+from hunchd.ingestion.past_fixes import MAX_FILES, GIT_GREP_PATTERN, find_likely_fix, extract_error_names, build_past_fix
 from hunchd.ingestion.redaction import redact
 from hunchd.repository import working
-from hunchd.repository.touching import touching
-from hunchd.repository.working import Picture
+from hunchd.repository.touching import search_commits
+from hunchd.repository.working import TreeSnapshot
 
 logger = logging.getLogger(__name__)
 
-FOLDER: Final = "forgotten-fixes"  # in the data folder
-WAITING: Final = 20  # queued errors; in a burst the oldest are dropped
-LOOKED: Final = 500  # errors already searched at the current commit
+TOMBSTONES_FOLDER: Final = "forgotten-fixes"  # in the data folder
+MAX_QUEUE: Final = 20  # queued errors; in a burst the oldest are dropped
+MAX_SEARCHED: Final = 500  # errors already searched at the current commit
 
 
-class PastFixing:
+class HistoryFixSearch:
     """Background task that searches history for fixes."""
 
-    def __init__(self, memories: Memories, find: Callable[[str | None], Project | None], parts: Parts) -> None:
+    def __init__(self, memories: MemoryService, find_project: Callable[[str | None], Project | None], dependencies: Dependencies) -> None:
         self._memories = memories
-        self._find = find
-        self._ignored = tuple(parts.settings.index.ignore)
-        self._now = parts.now
-        self._forgotten = Forgotten(parts.places.data / FOLDER)
-        self._waiting: deque[tuple[str, Failed]] = deque(maxlen=WAITING)
+        self._find_project = find_project
+        self._ignore_patterns = tuple(dependencies.settings.index.ignore)
+        self._now = dependencies.now
+        self._tombstones = Tombstones(dependencies.paths.data / TOMBSTONES_FOLDER)
+        self._queue: deque[tuple[str, ErrorEvent]] = deque(maxlen=MAX_QUEUE)
         self._work = asyncio.Event()
-        self._looked: OrderedDict[str, str] = OrderedDict()  # error → commit at which history was searched
+        self._searched: OrderedDict[str, str] = OrderedDict()  # error → commit at which history was searched
 
-    def note(self, project: Project, happened: Happened | None) -> None:
+    def enqueue(self, project: Project, event: FixEvent | None) -> None:
         """Queue an error that has no fix."""
-        if isinstance(happened, Failed) and not any(project.fixes.of(happened.error)):
-            self._waiting.append((project.id, happened))
+        if isinstance(event, ErrorEvent) and not any(project.fixes.for_error(event.error)):
+            self._queue.append((project.id, event))
             self._work.set()
 
-    def remember_deleted(self, project: Project, change: Change) -> None:
+    def remember_deleted(self, project: Project, change: MemoryChange) -> None:
         """Record deleted fixes as tombstones; call before the project forgets them."""
-        known = {fix.id for fix in project.fixes.all() if fix.is_past}
+        known = {fix.id for fix in project.fixes.iter_all() if fix.is_past}
         if gone := known.intersection(change.deletions):
-            self._forgotten.add(project.id, gone)
+            self._tombstones.add(project.id, gone)
 
     def forget_project(self, identifier: str) -> None:
-        self._forgotten.drop(identifier)
+        self._tombstones.delete(identifier)
 
     async def run(self) -> None:
         """Search fixes of queued errors, forever."""
         while True:
             await self._work.wait()
             self._work.clear()
-            while self._waiting:
-                identifier, failed = self._waiting.pop()  # newest first
-                project = self._find(identifier)
-                if project is None or project.missing:
+            while self._queue:
+                identifier, event = self._queue.pop()  # newest first
+                project = self._find_project(identifier)
+                if project is None or project.is_missing:
                     continue
                 try:
-                    await self._look(project, failed)
+                    await self._search(project, event)
                 except HunchError as error:  # git or disk failure: skip this one
                     logger.warning("%s: searching the history for a fix failed: %s", project.name, error.message)
 
-    async def _look(self, project: Project, failed: Failed) -> None:
-        head = project.tree_of(failed.root).sha or ""
-        if self._looked.get(failed.error) == head:
+    async def _search(self, project: Project, event: ErrorEvent) -> None:
+        head = project.tree_of(event.root).sha or ""
+        if self._searched.get(event.error) == head:
             return
-        self._looked[failed.error] = head
-        while len(self._looked) > LOOKED:
-            self._looked.popitem(last=False)
-        error = (await self._memories.known([failed.error], project.id)).get(failed.error)
+        self._searched[event.error] = head
+        while len(self._searched) > MAX_SEARCHED:
+            self._searched.popitem(last=False)
+        error = (await self._memories.find([event.error], project.id)).get(event.error)
         if error is None:
             return
-        found = await asyncio.to_thread(found_in, Path(failed.root), error, self._ignored)
-        if found is None or found.id in self._forgotten.of(project.id):
+        fix = await asyncio.to_thread(find_history_fix, Path(event.root), error, self._ignore_patterns)
+        if fix is None or fix.id in self._tombstones.load(project.id):
             return
-        async with self._memories.changing:
-            errors = await self._memories.known([failed.error, found.id], project.id)
-            if failed.error not in errors or any(project.fixes.of(failed.error)):
+        async with self._memories.change_lock:
+            errors = await self._memories.find([event.error, fix.id], project.id)
+            if event.error not in errors or any(project.fixes.for_error(event.error)):
                 return  # forgotten or fixed meanwhile
-            error = errors[failed.error]
-            linked = replace(error, links=(*error.links, {"type": FIXED_BY, "ref": found.id}))
-            kept = memory_of(found, project.id, self._now(), errors.get(found.id))
-            await self._memories.commit([Change((linked, kept), project=project.id)])
+            error = errors[event.error]
+            linked_error = replace(error, links=(*error.links, {"type": FIXED_BY_LINK, "ref": fix.id}))
+            fix_memory = fix_to_memory(fix, project.id, self._now(), errors.get(fix.id))
+            await self._memories.commit([MemoryChange((linked_error, fix_memory), project=project.id)])
 
 
-def found_in(root: Path, error: Memory, ignored: tuple[str, ...], *, until: str = "HEAD") -> Fix | None:
+def find_history_fix(root: Path, error: Memory, ignored: tuple[str, ...], *, until: str = "HEAD") -> Fix | None:
     """Return the commit before `until` that most probably fixed a similar error.
 
     Calls git. Raises RepositoryError.
     """
-    read = understood(error.content)
-    places = [(path, place) for place in read.nearest if (path := inside(place.path, str(root))) is not None]
-    paths = list(dict.fromkeys(path for path, _ in places))[:MOST_FILES]
-    named = named_by(read, [place for _, place in places])
-    best = likeliest(named, touching(root, paths, WORDS, until=until))
+    error_text = parse_error(error.content)
+    locations = [(path, place) for place in error_text.nearest_places if (path := get_path_inside(place.path, str(root))) is not None]
+    paths = list(dict.fromkeys(path for path, _ in locations))[:MAX_FILES]
+    names = extract_error_names(error_text, [place for _, place in locations])
+    best = find_likely_fix(names, search_commits(root, paths, GIT_GREP_PATTERN, until=until))
     if best is None:
         return None
-    commit, shared = best
-    changes = working.changes(root, Picture(commit.parent), Picture(commit.sha), _clean, ignored)
+    commit, shared_words = best
+    changes = working.compare_snapshots(root, TreeSnapshot(commit.parent), TreeSnapshot(commit.sha), _redact_text, ignored)
     headline = error.levels.summary or error.title
-    return past_fix(changes, commit, error=error.id, headline=headline, subject=_clean(commit.subject), shared=shared)
+    return build_past_fix(changes, commit, error=error.id, headline=headline, subject=_redact_text(commit.subject), shared=shared_words)
 
 
-def _clean(text: str) -> str:
+def _redact_text(text: str) -> str:
     return redact(text).text

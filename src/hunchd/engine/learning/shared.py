@@ -10,166 +10,166 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from hunchd.consolidation.conflicts import conflict_of, lapsed, sides
-from hunchd.domain.facts import Change, contested, same_value, withdrawn
+from hunchd.consolidation.conflicts import create_contradiction, close_lapsed, parse_sides
+from hunchd.domain.facts import MemoryChange, resolve_as_conflict, is_same_value, withdraw_fact
 from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Kind, Memory, Status, Trust
-from hunchd.domain.sharing import KINDS, is_shared
+from hunchd.domain.sharing import SHARED_KINDS, is_shared
 from hunchd.engine.keeping.drafts import memory_id
-from hunchd.engine.keeping.memories import Memories
-from hunchd.engine.learning.claims import CLAIMED_AT_ONCE, is_no_news, on_line, side_line
+from hunchd.engine.keeping.memories import MemoryService
+from hunchd.engine.learning.claims import CLAIM_BATCH_SIZE, is_overruled, restrict_to_branch, get_side_branch
 from hunchd.engine.state.project import Project
 
 
-class Shared:
+class SharedMemories:
     """Synchronizer of shared memories."""
 
-    def __init__(self, memories: Memories) -> None:
+    def __init__(self, memories: MemoryService) -> None:
         self._memories = memories
 
-    async def read(self, project: Project, said: Sequence[Memory]) -> None:
+    async def update(self, project: Project, file_memories: Sequence[Memory]) -> None:
         """Update the shared memories to `file_memories`, everything that the working tree's files state."""
-        line = side_line(project)
-        before = await self._known(project)
-        if not said and not before:
-            project.shared = {}
+        line = get_side_branch(project)
+        before = await self._get_shared_ids(project)
+        if not file_memories and not before:
+            project.shared_ids = {}
             return
-        async with self._memories.changing:  # later statements come after it
-            said = await self._not_our_own(project, said)
-            here = [_bound(memory, line) for memory in said]
-            stated: dict[str, str | None] = {memory.id: line for memory in here}
-            await self._withdraw(project, [name for name, on in before.items() if on == line and name not in stated])
-            await self._take_facts(project, [one for one in zip(said, here, strict=True) if one[0].kind is Kind.FACT])
-            await self._take_others(project, [memory for memory in here if memory.kind is not Kind.FACT])
-            await self._lapse(project, said)
-        project.shared = {name: on for name, on in before.items() if on != line} | stated
+        async with self._memories.change_lock:  # later statements come after it
+            file_memories = await self._drop_own(project, file_memories)
+            here = [_restrict_to_branch(memory, line) for memory in file_memories]
+            stated_ids: dict[str, str | None] = {memory.id: line for memory in here}
+            await self._withdraw_missing(project, [name for name, on in before.items() if on == line and name not in stated_ids])
+            await self._store_facts(project, [one for one in zip(file_memories, here, strict=True) if one[0].kind is Kind.FACT])
+            await self._store_others(project, [memory for memory in here if memory.kind is not Kind.FACT])
+            await self._close_outdated_conflicts(project, file_memories)
+        project.shared_ids = {name: on for name, on in before.items() if on != line} | stated_ids
 
-    async def _known(self, project: Project) -> dict[str, str | None]:
+    async def _get_shared_ids(self, project: Project) -> dict[str, str | None]:
         """Return the ids shared until now, with the branch of each."""
-        if project.shared is not None:
-            return project.shared
-        found = await self._memories.all_of(Filters(project=project.id, kinds=KINDS))
-        return {one.id: one.branch for one in found if is_shared(one) and "." not in one.id}
+        if project.shared_ids is not None:
+            return project.shared_ids
+        memories = await self._memories.list_all(Filters(project=project.id, kinds=SHARED_KINDS))
+        return {one.id: one.branch for one in memories if is_shared(one) and "." not in one.id}
 
-    async def _not_our_own(self, project: Project, said: Sequence[Memory]) -> list[Memory]:
+    async def _drop_own(self, project: Project, file_memories: Sequence[Memory]) -> list[Memory]:
         """Drop memories that were shared from here and have no key: they exist already."""
-        named = [str(memory.source["id"]) for memory in said if memory.source.get("id")]
-        known = await self._memories.known(named, project.id) if named else {}
-        own = {name for name, memory in known.items() if _holds(memory) and not is_shared(memory)}
-        return [memory for memory in said if memory.source.get("id") not in own]
+        ids = [str(memory.source["id"]) for memory in file_memories if memory.source.get("id")]
+        memories = await self._memories.find(ids, project.id) if ids else {}
+        own = {name for name, memory in memories.items() if _is_active(memory) and not is_shared(memory)}
+        return [memory for memory in file_memories if memory.source.get("id") not in own]
 
-    async def _take_facts(self, project: Project, said: Sequence[tuple[Memory, Memory]]) -> None:
+    async def _store_facts(self, project: Project, file_facts: Sequence[tuple[Memory, Memory]]) -> None:
         """Store shared facts.
 
         Each is given as on the main line and as on the current branch.
         """
-        places = [fact.id for pair in said for fact in pair]
-        heads = await self._memories.known(list(dict.fromkeys(places)), project.id)
+        slots = [fact.id for pair in file_facts for fact in pair]
+        heads = await self._memories.find(list(dict.fromkeys(slots)), project.id)
         now = self._memories.now()
-        claims, changes, contests = list[Memory](), list[Change](), list[tuple[Memory, Memory]]()
-        for everywhere, here in said:
-            standing = next((head for fact in (here, everywhere) if _holds(head := heads.get(fact.id))), None)
-            if standing is None and await self._is_merged(heads.get(here.id), here):
+        claims, changes, contests = list[Memory](), list[MemoryChange](), list[tuple[Memory, Memory]]()
+        for everywhere, here in file_facts:
+            current = next((head for fact in (here, everywhere) if _is_active(head := heads.get(fact.id))), None)
+            if current is None and await self._is_merged_duplicate(heads.get(here.id), here):
                 continue
-            if standing is None:
+            if current is None:
                 claims.append(here if here.id not in heads else replace(here, valid_from=now))
-            elif same_value(standing, here):
-                changes += _retold(standing, here, now)
-            elif await is_no_news(self._memories, replace(here, id=standing.id), standing):
+            elif is_same_value(current, here):
+                changes += _update_wording(current, here, now)
+            elif await is_overruled(self._memories, replace(here, id=current.id), current):
                 continue
-            elif standing.trust is Trust.USER:
-                contests.append((replace(here, id=standing.id, branch=standing.branch), standing))
+            elif current.trust is Trust.USER:
+                contests.append((replace(here, id=current.id, branch=current.branch), current))
             else:
                 claims.append(replace(here, valid_from=now))
         await self._memories.commit(changes)
-        for begin in range(0, len(claims), CLAIMED_AT_ONCE):
-            await self._memories.claimed(claims[begin : begin + CLAIMED_AT_ONCE])
-        await self._memories.commit([_contradiction(claim, standing, now) for claim, standing in contests])
+        for begin in range(0, len(claims), CLAIM_BATCH_SIZE):
+            await self._memories.claim_locked(claims[begin : begin + CLAIM_BATCH_SIZE])
+        await self._memories.commit([_build_contradiction(claim, current, now) for claim, current in contests])
 
-    async def _is_merged(self, head: Memory | None, said: Memory) -> bool:
+    async def _is_merged_duplicate(self, head: Memory | None, file_memory: Memory) -> bool:
         """Return True if the memory was merged into an active duplicate."""
-        if head is None or head.superseded_by is None or not same_value(head, said):
+        if head is None or head.superseded_by is None or not is_same_value(head, file_memory):
             return False
-        keeper = (await self._memories.known([head.superseded_by], head.project)).get(head.superseded_by)
-        return _holds(keeper)
+        keeper = (await self._memories.find([head.superseded_by], head.project)).get(head.superseded_by)
+        return _is_active(keeper)
 
-    async def _take_others(self, project: Project, said: Sequence[Memory]) -> None:
-        known = await self._memories.known([memory.id for memory in said], project.id) if said else {}
-        await self._memories.keep([new for memory in said if (new := _renewed(memory, known.get(memory.id)))])
+    async def _store_others(self, project: Project, file_memories: Sequence[Memory]) -> None:
+        memories = await self._memories.find([memory.id for memory in file_memories], project.id) if file_memories else {}
+        await self._memories.store([new for memory in file_memories if (new := _merge_known(memory, memories.get(memory.id)))])
 
-    async def _withdraw(self, project: Project, gone: Sequence[str]) -> None:
+    async def _withdraw_missing(self, project: Project, ids: Sequence[str]) -> None:
         """End the memories that no file states any more."""
-        heads = await self._memories.known(gone, project.id) if gone else {}
+        heads = await self._memories.find(ids, project.id) if ids else {}
         now = self._memories.now()
-        held = (head for head in heads.values() if _holds(head) and is_shared(head))
-        await self._memories.commit([withdrawn(head, now) for head in held])
+        valid_heads = (head for head in heads.values() if _is_active(head) and is_shared(head))
+        await self._memories.commit([withdraw_fact(head, now) for head in valid_heads])
 
-    async def _lapse(self, project: Project, said: Sequence[Memory]) -> None:
+    async def _close_outdated_conflicts(self, project: Project, file_memories: Sequence[Memory]) -> None:
         """Close contradictions whose shared side changed or was deleted."""
-        stated = {_statement(memory) for memory in said}
+        statement_keys = {_build_statement_key(memory) for memory in file_memories}
         now = self._memories.now()
         over = [
-            lapsed(conflict, now)
+            close_lapsed(conflict, now)
             for conflict in project.conflicts.values()
-            if any(is_shared(side) and _statement(side) not in stated for side in sides(conflict))
+            if any(is_shared(side) and _build_statement_key(side) not in statement_keys for side in parse_sides(conflict))
         ]
         await self._memories.commit(over)
 
 
-def _bound(memory: Memory, line: str | None) -> Memory:
+def _restrict_to_branch(memory: Memory, line: str | None) -> Memory:
     """Return the memory restricted to a branch, or valid everywhere."""
     if memory.kind is Kind.FACT:
-        return on_line(memory, line)
+        return restrict_to_branch(memory, line)
     identifier = memory_id(memory.project, f"{line or ''}:{memory.ref}")
     return replace(memory, id=identifier, branch=line, ref=None if line else memory.ref)
 
 
-def _holds(head: Memory | None) -> bool:
+def _is_active(head: Memory | None) -> bool:
     return head is not None and head.status is Status.ACTIVE
 
 
-def _statement(memory: Memory) -> tuple[str, str]:
+def _build_statement_key(memory: Memory) -> tuple[str, str]:
     return str(memory.source.get("path")), memory.value or memory.content
 
 
-def _retold(standing: Memory, said: Memory, now: datetime) -> list[Change]:
+def _update_wording(current: Memory, file_memory: Memory, now: datetime) -> list[MemoryChange]:
     """Update wording and source of an unchanged value.
 
     Nothing if it was not shared before.
     """
-    if not is_shared(standing):
+    if not is_shared(current):
         return []
-    told = replace(
-        standing,
-        title=said.title,
-        content=said.content,
-        levels=said.levels,
-        confidence=said.confidence,
-        importance=said.importance,
-        tags=said.tags,
-        artifacts=said.artifacts,
-        source={**standing.source, "by": None, **said.source},
+    updated = replace(
+        current,
+        title=file_memory.title,
+        content=file_memory.content,
+        levels=file_memory.levels,
+        confidence=file_memory.confidence,
+        importance=file_memory.importance,
+        tags=file_memory.tags,
+        artifacts=file_memory.artifacts,
+        source={**current.source, "by": None, **file_memory.source},
     )
-    told = replace(told, source={name: value for name, value in told.source.items() if value is not None})
-    return [] if told == standing else [Change((replace(told, updated=now),), project=standing.project)]
+    updated = replace(updated, source={name: value for name, value in updated.source.items() if value is not None})
+    return [] if updated == current else [MemoryChange((replace(updated, updated=now),), project=current.project)]
 
 
-def _renewed(said: Memory, known: Memory | None) -> Memory | None:
+def _merge_known(file_memory: Memory, stored_memory: Memory | None) -> Memory | None:
     """Return a workflow as it is to be stored.
 
     Returns None if it is stored already.
     """
-    if known is None:
-        return said
-    renewed = replace(
-        said, created=known.created, usage=known.usage, updated=known.updated, valid_from=known.valid_from
+    if stored_memory is None:
+        return file_memory
+    merged = replace(
+        file_memory, created=stored_memory.created, usage=stored_memory.usage, updated=stored_memory.updated, valid_from=stored_memory.valid_from
     )
-    renewed = replace(renewed, at=known.at) if said.at > known.at and _holds(known) else renewed
-    return None if renewed == known else replace(renewed, updated=said.updated)
+    merged = replace(merged, at=stored_memory.at) if file_memory.at > stored_memory.at and _is_active(stored_memory) else merged
+    return None if merged == stored_memory else replace(merged, updated=file_memory.updated)
 
 
-def _contradiction(claim: Memory, standing: Memory, now: datetime) -> Change:
+def _build_contradiction(claim: Memory, current: Memory, now: datetime) -> MemoryChange:
     """Store the claim beside the user's statement, with a contradiction of both."""
-    ruling = contested(replace(claim, valid_from=now), standing, now)
-    conflict = conflict_of(standing, ruling.memory, now, reason=f"the project shares something else of '{claim.key}'")
+    ruling = resolve_as_conflict(replace(claim, valid_from=now), current, now)
+    conflict = create_contradiction(current, ruling.memory, now, reason=f"the project shares something else of '{claim.key}'")
     return replace(ruling.change, memories=(*ruling.change.memories, conflict))

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from hunchd.domain.facts import Change, revised, withdrawn
+from hunchd.domain.facts import MemoryChange, revise_fact, withdraw_fact
 from hunchd.domain.memory import Memory, Status
-from hunchd.engine.keeping.memories import Memories
+from hunchd.engine.keeping.memories import MemoryService
 from hunchd.engine.state.project import Project
-from hunchd.ingestion.workflows.memories import BY_FILES, differences, is_edited
+from hunchd.ingestion.workflows.memories import SCRIPT_SOURCE, compare_memories, is_edited
 
 
 async def update_workflows(
-    memories: Memories, project: Project, found: Sequence[Memory], voice: str, now: datetime, *, since: float = 0.0
+    memories: MemoryService, project: Project, found: Sequence[Memory], voice: str, now: datetime, *, since: float = 0.0
 ) -> None:
     """Update the workflows of one source.
 
@@ -22,17 +22,17 @@ async def update_workflows(
     after
     `since`) end.
     """
-    wanted = [memory for memory in found if memory.id not in project.routine.forgotten]
-    async with memories.changing:
-        stored = await memories.known([memory.id for memory in wanted], project.id)
+    wanted = [memory for memory in found if memory.id not in project.command_history.forgotten_ids]
+    async with memories.change_lock:
+        stored = await memories.find([memory.id for memory in wanted], project.id)
         shown = {memory.id: memory for memory in project.workflows.values() if memory.source.get("type") == voice}
         known = {memory.id: memory for memory in (shown | stored).values() if memory.status is Status.ACTIVE}
         # Workflows that the user edited keep the user's wording.
         own = {memory.id for memory in known.values() if is_edited(memory)}
-        changed, gone = differences(list(known.values()), [memory for memory in wanted if memory.id not in own])
+        changed, gone = compare_memories(list(known.values()), [memory for memory in wanted if memory.id not in own])
         changes = [_to_change(known.get(memory.id), memory, now) for memory in changed]
         changes += [
-            Change((_carry_over(before, memory),), project=project.id)
+            MemoryChange((_carry_over(before, memory),), project=project.id)
             for memory in wanted
             if (before := known.get(memory.id)) is not None
             and memory not in changed
@@ -40,22 +40,22 @@ async def update_workflows(
             and _has_more_runs(before, memory)
         ]
         changes += [
-            withdrawn(memory, now)
+            withdraw_fact(memory, now)
             for memory in gone
             if memory.id not in own and float(memory.source.get("last") or since) >= since
         ]
         await memories.commit(changes)
 
 
-async def update_file_workflows(memories: Memories, project: Project, found: Sequence[Memory]) -> None:
+async def update_file_workflows(memories: MemoryService, project: Project, found: Sequence[Memory]) -> None:
     """Update the workflows that the project's files define."""
-    await update_workflows(memories, project, found, BY_FILES, memories.now())
+    await update_workflows(memories, project, found, SCRIPT_SOURCE, memories.now())
 
 
-def _to_change(before: Memory | None, memory: Memory, now: datetime) -> Change:
+def _to_change(before: Memory | None, memory: Memory, now: datetime) -> MemoryChange:
     if before is None:
-        return Change((memory,), project=memory.project)
-    return revised(before, _carry_over(before, memory), now)
+        return MemoryChange((memory,), project=memory.project)
+    return revise_fact(before, _carry_over(before, memory), now)
 
 
 def _carry_over(before: Memory, memory: Memory) -> Memory:

@@ -21,120 +21,120 @@ from typing import Any, Final
 from msgspec import structs
 
 from hunchd.config.settings import ConsolidationSettings
-from hunchd.consolidation.aging import ARCHIVED
-from hunchd.consolidation.plan import COUNTS, Entry, Step
+from hunchd.consolidation.aging import ARCHIVE_REASON
+from hunchd.consolidation.plan import COUNTERS, ChangeEntry, ConsolidationStep
 from hunchd.domain.errors import Conflict, HunchError, NotFound, StorageFull
 from hunchd.domain.memory import Memory
-from hunchd.engine.nightly.carrying_out import CarryingOut, Gone, Stopped
-from hunchd.engine.nightly.making import Making
-from hunchd.engine.nightly.run_records import Ended, Record, recorded, without
-from hunchd.engine.state.events import Events
-from hunchd.engine.state.owners import Owner
-from hunchd.protocol.answers import iso, part_json
+from hunchd.engine.nightly.carrying_out import PlanExecutor, OwnerRemoved, RunStopped
+from hunchd.engine.nightly.making import ChangeApplier
+from hunchd.engine.nightly.run_records import RunEnd, RunRecord, load_run_record, remove_erased
+from hunchd.engine.state.events import EventBus
+from hunchd.engine.state.owners import MemoryOwner
+from hunchd.protocol.answers import format_iso, slice_to_json
 from hunchd.protocol.consolidation import ConsolidateRequest
-from hunchd.protocol.requests import Part
+from hunchd.protocol.requests import ListSlice
 from hunchd.store.run_log import RunLog
 
 logger = logging.getLogger(__name__)
 
-SHOWN_CHANGES: Final = 500  # changes in one answer; others are on further pages
-SHOWN_OF_STEP: Final = 100  # … of a dry run, which has no further pages
-MOST_RUNS: Final = 200  # in the list
-MOST_ABOUT: Final = 20  # changes of one memory
+MAX_CHANGES: Final = 500  # changes in one answer; others are on further pages
+MAX_STEP_CHANGES: Final = 100  # … of a dry run, which has no further pages
+MAX_RUNS: Final = 200  # in the list
+MAX_MEMORY_CHANGES: Final = 20  # changes of one memory
 # Seconds before an interrupted run is retried: at first, a helper process may merely have been slow to start.
-AGAIN_AFTER: Final = (3.0, 30.0)
-MOST_TRIES: Final = 4  # times that a run is continued before it is rolled back
+RETRY_DELAYS_SECONDS: Final = (3.0, 30.0)
+MAX_TRIES: Final = 4  # times that a run is continued before it is rolled back
 # A nightly run counts as missed when the last run is older than a day and a bit.
 DUE_AFTER: Final = timedelta(hours=26)
 # Beyond it, the user was away, or the clock was wrong.
 AWAY_AFTER: Final = timedelta(days=7)
-STOP_WITHIN: Final = 0.6  # seconds before a stopped run is cancelled, out of one second in all
+STOP_TIMEOUT_SECONDS: Final = 0.6  # seconds before a stopped run is cancelled, out of one second in all
 
 
 @dataclass(slots=True)
-class _Current:
+class _CurrentRun:
     """State of the current run."""
 
     run: str
-    dry: bool
+    is_dry_run: bool
     began: datetime
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     finished: asyncio.Event = field(default_factory=asyncio.Event)
     owner: str = ""
     step: str = ""
     done: int = 0
-    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(COUNTS, 0))
+    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(COUNTERS, 0))
 
-    def json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         return {
             "run": self.run,
             "step": self.step,
             "project": self.owner or None,
             "changes": [],  # available when it has ended
             "total": self.done,
-            "began": iso(self.began),
+            "began": format_iso(self.began),
         }
 
 
-class Consolidation:
+class RunManager:
     """Manager of consolidation runs."""
 
     def __init__(
         self,
-        work: CarryingOut,
-        making: Making,
+        executor: PlanExecutor,
+        applier: ChangeApplier,
         log: RunLog,
-        events: Events,
+        events: EventBus,
         settings: ConsolidationSettings,
         *,
-        owners: Callable[[str | None], Sequence[Owner]],
+        list_owners: Callable[[str | None], Sequence[MemoryOwner]],
         now: Callable[[], datetime],
     ) -> None:
-        self._work = work
-        self._making = making
+        self._executor = executor
+        self._applier = applier
         self._log = log
         self._events = events
         self._settings = settings
-        self._owners = owners
+        self._list_owners = list_owners
         self._now = now
-        self._current: _Current | None = None
-        self._under_way: set[asyncio.Task[dict[str, Any]]] = set()
+        self._current: _CurrentRun | None = None
+        self._run_tasks: set[asyncio.Task[dict[str, Any]]] = set()
         self._unfinished = asyncio.Event()
-        self._last: Record | None = None
-        self._closing = False
+        self._last_record: RunRecord | None = None
+        self._is_closing = False
 
     # API
 
-    async def consolidate(self, asked: ConsolidateRequest, *, trigger: str = "asked") -> dict[str, Any]:
+    async def consolidate(self, request: ConsolidateRequest, *, trigger: str = "asked") -> dict[str, Any]:
         """Start a run or a dry run.
 
         Returns its result, or its progress if `wait` is false. Raises Conflict while another run is in progress.
         """
-        self._refuse_another()
-        owners, steps = self._owners(asked.project), tuple(map(Step, asked.steps))
+        self._reject_second_run()
+        owners, steps = self._list_owners(request.project), tuple(map(ConsolidationStep, request.steps))
         run = "r" + self._now().strftime("%Y%m%d%H%M%S") + secrets.token_hex(2)
-        current = self._current = _Current(run, asked.dry_run, self._now())
-        dry = self._dry(current, owners, steps) if asked.dry_run else None
-        task = self._start(dry or self._run(current, owners, steps, trigger))
-        if not asked.wait:
-            return current.json() | {"status": "running", "dry_run": asked.dry_run}
-        return await _answer_of(task)
+        current = self._current = _CurrentRun(run, request.dry_run, self._now())
+        dry = self._dry_run(current, owners, steps) if request.dry_run else None
+        task = self._start_task(dry or self._run(current, owners, steps, trigger))
+        if not request.wait:
+            return current.to_json() | {"status": "running", "dry_run": request.dry_run}
+        return await _wait_for_result(task)
 
     async def undo(self, run: str, change: int | None = None) -> dict[str, Any]:
         """Undo a run, or one change of it.
 
         Raises Conflict if that was changed since.
         """
-        record = await asyncio.to_thread(recorded, self._log, run)
-        self._refuse_another()
-        if record.ended is None:
+        record = await asyncio.to_thread(load_run_record, self._log, run)
+        self._reject_second_run()
+        if record.end is None:
             raise Conflict(f"run '{run}' has not ended", hint=f"POST /consolidate/{run}/stop first")
-        if record.undone or (change is not None and change in record.undone_changes):
+        if record.is_undone or (change is not None and change in record.undone_changes):
             raise Conflict("that is undone already")
         if change is not None and not 0 <= change < record.changes:
             raise NotFound(f"run '{run}' has no change {change}: it has {record.changes}", field="change")
-        current = self._current = _Current(run, False, self._now(), step="undo")
-        return await _answer_of(self._start(self._undo(current, record, change)))
+        current = self._current = _CurrentRun(run, False, self._now(), step="undo")
+        return await _wait_for_result(self._start_task(self._undo(current, record, change)))
 
     async def stop(self, run: str) -> dict[str, Any]:
         """Stop the current run after its current change.
@@ -145,64 +145,64 @@ class Consolidation:
         if current is None or current.run != run:
             raise NotFound(f"run '{run}' is not in progress", field="id")
         current.stopping.set()
-        await self._stopped(current)
-        return current.json() | {"status": "stopped", "dry_run": True} if current.dry else await self.run(run)
+        await self._wait_for_stop(current)
+        return current.to_json() | {"status": "stopped", "dry_run": True} if current.is_dry_run else await self.get_run(run)
 
-    async def run(self, run: str, *, after: int = 0, limit: int = SHOWN_CHANGES) -> dict[str, Any]:
+    async def get_run(self, run: str, *, after: int = 0, limit: int = MAX_CHANGES) -> dict[str, Any]:
         """Return one run with its changes from number `after` on."""
         if self._current is not None and self._current.run == run:
-            return self._current.json() | {"status": "running"} | self._current.counts
-        record = await asyncio.to_thread(recorded, self._log, run)
-        changes = await asyncio.to_thread(self._changes, run, after, limit)
-        return record.json() | {"changes": changes}
+            return self._current.to_json() | {"status": "running"} | self._current.counts
+        record = await asyncio.to_thread(load_run_record, self._log, run)
+        changes = await asyncio.to_thread(self._list_changes, run, after, limit)
+        return record.to_json() | {"changes": changes}
 
-    async def runs(self, part: Part) -> dict[str, Any]:
+    async def list_runs(self, part: ListSlice) -> dict[str, Any]:
         """Return a page of the recorded runs, newest first."""
-        ids = (await asyncio.to_thread(self._log.runs))[:MOST_RUNS]
-        told = {}
+        ids = (await asyncio.to_thread(self._log.list_runs))[:MAX_RUNS]
+        runs_json = {}
         for run in ids[part.offset : part.offset + part.limit]:
             if self._current is not None and self._current.run == run:
-                told[run] = self._current.json() | {"status": "running"} | self._current.counts
+                runs_json[run] = self._current.to_json() | {"status": "running"} | self._current.counts
             else:
-                told[run] = (await asyncio.to_thread(recorded, self._log, run)).json()
-        return part_json(ids, told.__getitem__, offset=part.offset, limit=part.limit)
+                runs_json[run] = (await asyncio.to_thread(load_run_record, self._log, run)).to_json()
+        return slice_to_json(ids, runs_json.__getitem__, offset=part.offset, limit=part.limit)
 
-    async def changes_of(self, identifier: str) -> list[dict[str, Any]]:
+    async def list_memory_changes(self, identifier: str) -> list[dict[str, Any]]:
         """Return the changes that runs made to one memory.
 
         Newest first, each with its undo state.
         """
-        return await asyncio.to_thread(self._changes_of, identifier)
+        return await asyncio.to_thread(self._find_memory_changes, identifier)
 
-    def _changes_of(self, identifier: str) -> list[dict[str, Any]]:
-        found = self._log.about(identifier, MOST_ABOUT)
-        records = {run: recorded(self._log, run, changes=False) for run in {run for run, _, _ in found}}
+    def _find_memory_changes(self, identifier: str) -> list[dict[str, Any]]:
+        lines = self._log.find_changes(identifier, MAX_MEMORY_CHANGES)
+        records = {run: load_run_record(self._log, run, changes=False) for run in {run for run, _, _ in lines}}
         return [
             {name: line[name] for name in ("step", "what", "why")}
-            | {"run": run, "undone": records[run].took_back(number, line["project"])}
-            for run, number, line in found
+            | {"run": run, "undone": records[run].is_change_undone(number, line["project"])}
+            for run, number, line in lines
         ]
 
     def status(self) -> dict[str, Any] | None:
         """Return the current or last run for `GET /status`."""
         if self._current is not None:
-            return self._current.json() | {"status": "running"}
-        return self._last.json() if self._last is not None else None
+            return self._current.to_json() | {"status": "running"}
+        return self._last_record.to_json() if self._last_record is not None else None
 
-    async def leave(self, project: str) -> None:
+    async def exclude_project(self, project: str) -> None:
         """Keep the current run from writing to a project that is being removed."""
-        await self._work.leave(project)
+        await self._executor.exclude_owner(project)
 
-    async def forgotten(self, identifiers: Sequence[str], project: str | None = None) -> None:
+    async def forget_memories(self, identifiers: Sequence[str], project: str | None = None) -> None:
         """Remove erased memories from the run logs.
 
         Without ids, everything of the project.
         """
-        await asyncio.to_thread(self._log.rewrite, partial(without, gone=frozenset(identifiers), project=project))
+        await asyncio.to_thread(self._log.rewrite_lines, partial(remove_erased, erased_ids=frozenset(identifiers), project=project))
 
     # Automatic
 
-    async def nightly(self) -> None:
+    async def run_nightly(self) -> None:
         """Start the nightly run.
 
         The first run after a long absence erases nothing: somebody who was away, or whose clock was wrong, still
@@ -210,37 +210,37 @@ class Consolidation:
         archived.
         """
         if self._settings.nightly and self._current is None:
-            asked = ConsolidateRequest()
-            if not await self._ran_within(AWAY_AFTER):
-                asked = structs.replace(asked, steps=tuple(step for step in asked.steps if step != Step.ERASE))
-            await self.consolidate(asked, trigger="nightly")
+            request = ConsolidateRequest()
+            if not await self._has_run_within(AWAY_AFTER):
+                request = structs.replace(request, steps=tuple(step for step in request.steps if step != ConsolidationStep.ERASE))
+            await self.consolidate(request, trigger="nightly")
 
     async def is_due(self, installed: datetime) -> bool:
         """Return True if a nightly run was missed.
 
         That is, no run within DUE_AFTER, and not `installed` within it.
         """
-        known = await asyncio.to_thread(self._log.runs)
-        return not await self._ran_within(DUE_AFTER) and (bool(known) or self._now() - installed > DUE_AFTER)
+        run_ids = await asyncio.to_thread(self._log.list_runs)
+        return not await self._has_run_within(DUE_AFTER) and (bool(run_ids) or self._now() - installed > DUE_AFTER)
 
-    async def _ran_within(self, time: timedelta) -> bool:
+    async def _has_run_within(self, time: timedelta) -> bool:
         """Return True if a run began within `time`.
 
         Runs from the future are ignored (wrong clock).
         """
-        runs = await asyncio.to_thread(self._log.runs)
+        runs = await asyncio.to_thread(self._log.list_runs)
         return any(
-            [timedelta() <= self._now() - await asyncio.to_thread(_began, self._log, run) <= time for run in runs]
+            [timedelta() <= self._now() - await asyncio.to_thread(_get_start_time, self._log, run) <= time for run in runs]
         )
 
-    async def keep_going(self) -> None:
+    async def run_unfinished(self) -> None:
         """Continue runs interrupted by a crash or a full disk, forever.
 
         A task of the daemon.
         """
-        await self._making.ready()
-        await self._look()
-        failed = 0
+        await self._applier.wait_until_ready()
+        await self._find_unfinished()
+        failure_count = 0
         while True:
             await self._unfinished.wait()
             self._unfinished.clear()
@@ -248,42 +248,42 @@ class Consolidation:
                 await self._current.finished.wait()
                 await asyncio.sleep(0)
             if await self._resume():
-                failed = 0
+                failure_count = 0
                 continue
             self._unfinished.set()
-            await asyncio.sleep(AGAIN_AFTER[min(failed, len(AGAIN_AFTER) - 1)])
-            failed += 1
+            await asyncio.sleep(RETRY_DELAYS_SECONDS[min(failure_count, len(RETRY_DELAYS_SECONDS) - 1)])
+            failure_count += 1
 
     async def close(self) -> None:
         """Stop the current run; the next start continues it."""
-        self._closing = True
+        self._is_closing = True
         if self._current is not None:
             self._current.stopping.set()
-            await self._stopped(self._current)
+            await self._wait_for_stop(self._current)
 
     # Internal
 
-    async def _stopped(self, current: _Current) -> None:
+    async def _wait_for_stop(self, current: _CurrentRun) -> None:
         """Wait for a stopping run to end; cancel it after STOP_TIMEOUT_SECONDS."""
         try:
-            async with asyncio.timeout(STOP_WITHIN):
+            async with asyncio.timeout(STOP_TIMEOUT_SECONDS):
                 await current.finished.wait()
         except TimeoutError:
-            for task in self._under_way:
+            for task in self._run_tasks:
                 task.cancel()
             await current.finished.wait()
 
-    def _refuse_another(self) -> None:
+    def _reject_second_run(self) -> None:
         if self._current is not None:
             raise Conflict(f"run '{self._current.run}' is in progress", hint="one run at a time; see GET /consolidate")
 
-    def _start(self, work: Any) -> asyncio.Task[dict[str, Any]]:
-        task: asyncio.Task[dict[str, Any]] = asyncio.create_task(self._watched(work), name="consolidation-run")
-        self._under_way.add(task)
-        task.add_done_callback(self._ended)
+    def _start_task(self, work: Any) -> asyncio.Task[dict[str, Any]]:
+        task: asyncio.Task[dict[str, Any]] = asyncio.create_task(self._supervise(work), name="consolidation-run")
+        self._run_tasks.add(task)
+        task.add_done_callback(self._on_task_done)
         return task
 
-    async def _watched(self, work: Any) -> dict[str, Any]:
+    async def _supervise(self, work: Any) -> dict[str, Any]:
         current = self._current
         try:
             answer: dict[str, Any] = await work
@@ -291,7 +291,7 @@ class Consolidation:
         except HunchError as error:
             logger.warning("run %s was interrupted: %s", current.run if current else "", error.message)
             self._unfinished.set()
-            if isinstance(error, StorageFull) and current is not None and await self._waits_for_room(current.run):
+            if isinstance(error, StorageFull) and current is not None and await self._record_disk_wait(current.run):
                 raise StorageFull(
                     f"the disk is full: run '{current.run}' is paused",
                     hint="free some disk space; the run then continues by itself",
@@ -306,186 +306,186 @@ class Consolidation:
             if current is not None:
                 current.finished.set()
 
-    async def _waits_for_room(self, run: str) -> bool:
+    async def _record_disk_wait(self, run: str) -> bool:
         """Record that a run waits for disk space.
 
         Return False if it had not begun. Such an interruption does not count as a try: however long the disk is full,
         the run continues afterwards.
         """
         try:
-            if await asyncio.to_thread(_is_over, self._log, run):
+            if await asyncio.to_thread(_has_ended, self._log, run):
                 return False
-            await asyncio.to_thread(self._log.append, run, [{"type": "no room", "at": iso(self._now())}])
+            await asyncio.to_thread(self._log.append, run, [{"type": "no room", "at": format_iso(self._now())}])
         except NotFound:
             return False
         except (StorageFull, OSError):
             logger.warning("could not record that run %s waits for disk space", run, exc_info=True)
         return True
 
-    def _ended(self, task: asyncio.Task[dict[str, Any]]) -> None:
-        self._under_way.discard(task)
+    def _on_task_done(self, task: asyncio.Task[dict[str, Any]]) -> None:
+        self._run_tasks.discard(task)
         if not task.cancelled():
             task.exception()  # already logged; nobody may be waiting for it
 
-    async def _dry(self, current: _Current, owners: Sequence[Owner], steps: Sequence[Step]) -> dict[str, Any]:
+    async def _dry_run(self, current: _CurrentRun, owners: Sequence[MemoryOwner], steps: Sequence[ConsolidationStep]) -> dict[str, Any]:
         """Return what a run would do: the first changes of each step, erasures last."""
         changes: list[dict[str, Any]] = []
-        shown = Counter[str]()
+        shown_counts = Counter[str]()
 
-        def show(entries: Sequence[Entry]) -> None:
+        def show(entries: Sequence[ChangeEntry]) -> None:
             for number, entry in enumerate(entries, start=current.done):
-                if shown[entry.step] < SHOWN_OF_STEP:
-                    changes.append(_shown(entry, number))
-                shown[entry.step] += 1
-            self._count(current, entries)
+                if shown_counts[entry.step] < MAX_STEP_CHANGES:
+                    changes.append(_entry_to_json(entry, number))
+                shown_counts[entry.step] += 1
+            self._count_changes(current, entries)
 
         for owner in owners:
-            self._at(current, owner, "")
-            async with self._work.planning(owner, self._work.tallies()) as planning:
-                for step in planning.steps(steps):
-                    self._at(current, owner, str(step))
+            self._set_progress(current, owner, "")
+            async with self._executor.open_planner(owner, self._executor.tallies()) as planning:
+                for step in planning.select_steps(steps):
+                    self._set_progress(current, owner, str(step))
                     async for entries in planning.plan(step):
                         show(entries)
                         if current.stopping.is_set():
                             raise Conflict("the run was stopped")
-                if Step.ERASE in steps:
-                    show([_going(memory) for memory in await self._work.erasable(await planning.erasable(), owner)])
-        told = {"run": current.run, "status": "dry_run", "dry_run": True, **current.counts}
-        return told | {"changes": changes, "more": current.done - len(changes)}
+                if ConsolidationStep.ERASE in steps:
+                    show([_erasure_to_entry(memory) for memory in await self._executor.list_erasable(await planning.list_erasable(), owner)])
+        result = {"run": current.run, "status": "dry_run", "dry_run": True, **current.counts}
+        return result | {"changes": changes, "more": current.done - len(changes)}
 
     async def _run(
-        self, current: _Current, owners: Sequence[Owner], steps: Sequence[Step], trigger: str
+        self, current: _CurrentRun, owners: Sequence[MemoryOwner], steps: Sequence[ConsolidationStep], trigger: str
     ) -> dict[str, Any]:
-        begun = {
+        start_line = {
             "type": "begun",
             "run": current.run,
-            "at": iso(current.began),
+            "at": format_iso(current.began),
             "trigger": trigger,
             "steps": [str(step) for step in steps],
             "owners": [owner.id for owner in owners],
         }
-        await asyncio.to_thread(self._log.append, current.run, [begun])
-        record = Record(current.run, current.began, trigger, tuple(steps), tuple(owner.id for owner in owners))
-        return await self._go_on(current, owners, record)
+        await asyncio.to_thread(self._log.append, current.run, [start_line])
+        record = RunRecord(current.run, current.began, trigger, tuple(steps), tuple(owner.id for owner in owners))
+        return await self._continue_run(current, owners, record)
 
-    async def _go_on(self, current: _Current, owners: Sequence[Owner], record: Record) -> dict[str, Any]:
+    async def _continue_run(self, current: _CurrentRun, owners: Sequence[MemoryOwner], record: RunRecord) -> dict[str, Any]:
         """Continue a run from the point that its log records."""
         verdicts = dict(record.owners)
-        self._work.begin()
+        self._executor.begin_run()
         try:
             for owner in owners:
                 if verdicts.get(owner.id) is None:
-                    with suppress(Gone):
-                        verdicts[owner.id] = await self._work.carry_out(
+                    with suppress(OwnerRemoved):
+                        verdicts[owner.id] = await self._executor.execute(
                             record,
                             owner,
-                            said=partial(self._at, current, owner),
-                            did=partial(self._count, current),
-                            stopping=current.stopping,
+                            set_step=partial(self._set_progress, current, owner),
+                            on_changed=partial(self._count_changes, current),
+                            stop_event=current.stopping,
                         )
-            status = "rolled_back" if any(one.rolled_back for one in verdicts.values()) else "done"
-        except (Stopped, asyncio.CancelledError):
+            status = "rolled_back" if any(one.is_rolled_back for one in verdicts.values()) else "done"
+        except (RunStopped, asyncio.CancelledError):
             if not current.stopping.is_set():
                 raise
-            if self._closing:  # the next start continues
-                return current.json() | {"status": "interrupted"}
+            if self._is_closing:  # the next start continues
+                return current.to_json() | {"status": "interrupted"}
             status = "stopped"
-        ended = Ended(status, self._now(), {name: count for name, count in current.counts.items() if count})
-        await asyncio.to_thread(self._log.append, current.run, [ended.json()])
-        await asyncio.to_thread(self._log.prune, self._settings.keep_runs)
-        self._last = await asyncio.to_thread(recorded, self._log, current.run)
-        self._events.tell("consolidation", run=current.run, status=status, **current.counts)
-        changes = await asyncio.to_thread(self._changes, current.run, 0, SHOWN_CHANGES)
-        return self._last.json() | {"changes": changes, "more": max(0, self._last.changes - len(changes))}
+        run_end = RunEnd(status, self._now(), {name: count for name, count in current.counts.items() if count})
+        await asyncio.to_thread(self._log.append, current.run, [run_end.to_json()])
+        await asyncio.to_thread(self._log.delete_old_runs, self._settings.keep_runs)
+        self._last_record = await asyncio.to_thread(load_run_record, self._log, current.run)
+        self._events.publish("consolidation", run=current.run, status=status, **current.counts)
+        changes = await asyncio.to_thread(self._list_changes, current.run, 0, MAX_CHANGES)
+        return self._last_record.to_json() | {"changes": changes, "more": max(0, self._last_record.changes - len(changes))}
 
-    async def _undo(self, current: _Current, record: Record, change: int | None) -> dict[str, Any]:
-        await self._told(record.run, "undoing", change)
+    async def _undo(self, current: _CurrentRun, record: RunRecord, change: int | None) -> dict[str, Any]:
+        await self._append_event(record.run, "undoing", change)
         try:
-            done, left = await self._making.take_back(record.run, only=change)
+            done, left_count = await self._applier.undo(record.run, only=change)
         except asyncio.CancelledError:
-            if not self._closing:  # it was stopped; otherwise the next start continues
-                await self._told(record.run, "left half done", change)
+            if not self._is_closing:  # it was stopped; otherwise the next start continues
+                await self._append_event(record.run, "left half done", change)
             raise
-        if change is not None and left:
-            await self._told(record.run, "left half done", change)
+        if change is not None and left_count:
+            await self._append_event(record.run, "left half done", change)
             raise Conflict("a later change affects the same memory; undo that one first")
-        line = {"type": "undone", "at": iso(self._now()), "change": change, "left": left}
+        line = {"type": "undone", "at": format_iso(self._now()), "change": change, "left": left_count}
         await asyncio.to_thread(self._log.append, record.run, [line])
-        self._last = await asyncio.to_thread(recorded, self._log, record.run)
-        self._events.tell("consolidation", run=current.run, status="undone")
-        return {"run": record.run, "undone": done, "left": left}
+        self._last_record = await asyncio.to_thread(load_run_record, self._log, record.run)
+        self._events.publish("consolidation", run=current.run, status="undone")
+        return {"run": record.run, "undone": done, "left": left_count}
 
-    async def _told(self, run: str, what: str, change: int | None) -> None:
-        await asyncio.to_thread(self._log.append, run, [{"type": what, "at": iso(self._now()), "change": change}])
+    async def _append_event(self, run: str, what: str, change: int | None) -> None:
+        await asyncio.to_thread(self._log.append, run, [{"type": what, "at": format_iso(self._now()), "change": change}])
 
-    async def _look(self) -> None:
+    async def _find_unfinished(self) -> None:
         """Find the last run, and an unfinished one if there is any."""
-        for run in await asyncio.to_thread(self._log.runs):
-            if self._last is None:
-                self._last = await asyncio.to_thread(recorded, self._log, run)
-            if not await asyncio.to_thread(_is_over, self._log, run):
+        for run in await asyncio.to_thread(self._log.list_runs):
+            if self._last_record is None:
+                self._last_record = await asyncio.to_thread(load_run_record, self._log, run)
+            if not await asyncio.to_thread(_has_ended, self._log, run):
                 self._unfinished.set()
                 return
 
     async def _resume(self) -> bool:
         """Continue the newest unfinished run; return False if it must be retried."""
-        for run in await asyncio.to_thread(self._log.runs):
-            if await asyncio.to_thread(_is_over, self._log, run):
+        for run in await asyncio.to_thread(self._log.list_runs):
+            if await asyncio.to_thread(_has_ended, self._log, run):
                 continue
-            record = await asyncio.to_thread(recorded, self._log, run)
+            record = await asyncio.to_thread(load_run_record, self._log, run)
             if self._current is not None:
                 return False
-            step = "undo" if record.taking_back else ""
-            current = self._current = _Current(run, False, record.began, step=step)
+            step = "undo" if record.is_undoing else ""
+            current = self._current = _CurrentRun(run, False, record.began, step=step)
             current.counts |= record.counts
             try:
-                await asyncio.shield(self._start(self._resumed(current, record)))
+                await asyncio.shield(self._start_task(self._resume_run(current, record)))
             except (HunchError, OSError):
                 return False  # already logged
         return True
 
-    async def _resumed(self, current: _Current, record: Record) -> dict[str, Any]:
-        if record.taking_back:
-            if record.tries < MOST_TRIES:
-                return await self._undo(current, record, record.change)
+    async def _resume_run(self, current: _CurrentRun, record: RunRecord) -> dict[str, Any]:
+        if record.is_undoing:
+            if record.tries < MAX_TRIES:
+                return await self._undo(current, record, record.undo_change)
             logger.warning("run %s cannot be undone: tried %d times", record.run, record.tries)
-            await self._told(record.run, "left half done", record.change)
-            return record.json()
-        await asyncio.to_thread(self._log.append, current.run, [{"type": "resumed", "at": iso(self._now())}])
-        if record.tries < MOST_TRIES:
-            known = {owner.id: owner for owner in self._owners(None)}
-            return await self._go_on(current, [known[one] for one in record.owner_ids if one in known], record)
+            await self._append_event(record.run, "left half done", record.undo_change)
+            return record.to_json()
+        await asyncio.to_thread(self._log.append, current.run, [{"type": "resumed", "at": format_iso(self._now())}])
+        if record.tries < MAX_TRIES:
+            owners_by_id = {owner.id: owner for owner in self._list_owners(None)}
+            return await self._continue_run(current, [owners_by_id[one] for one in record.owner_ids if one in owners_by_id], record)
         logger.warning("run %s was interrupted %d times; rolling it back", record.run, record.tries)
-        await self._making.take_back(record.run)
-        ended = Ended("rolled_back", self._now(), {})
-        await asyncio.to_thread(self._log.append, current.run, [ended.json()])
-        self._last = await asyncio.to_thread(recorded, self._log, record.run)
-        return self._last.json()
+        await self._applier.undo(record.run)
+        run_end = RunEnd("rolled_back", self._now(), {})
+        await asyncio.to_thread(self._log.append, current.run, [run_end.to_json()])
+        self._last_record = await asyncio.to_thread(load_run_record, self._log, record.run)
+        return self._last_record.to_json()
 
-    def _at(self, current: _Current, owner: Owner, step: str) -> None:
+    def _set_progress(self, current: _CurrentRun, owner: MemoryOwner, step: str) -> None:
         current.owner, current.step = owner.name, step
-        self._events.tell("consolidation", **current.json(), status="running")
+        self._events.publish("consolidation", **current.to_json(), status="running")
 
-    def _count(self, current: _Current, entries: Sequence[Entry]) -> None:
+    def _count_changes(self, current: _CurrentRun, entries: Sequence[ChangeEntry]) -> None:
         current.done += len(entries)
         for entry in entries:
-            current.counts[entry.counts] += 1
+            current.counts[entry.counter] += 1
 
-    def _changes(self, run: str, after: int, limit: int) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = []
+    def _list_changes(self, run: str, after: int, limit: int) -> list[dict[str, Any]]:
+        changes: list[dict[str, Any]] = []
         number = -1
-        for line in self._log.lines(run):
+        for line in self._log.read_lines(run):
             if line["type"] != "change":
                 continue
             number += 1
             if number >= after:
-                found.append(_shown(Entry.of_json(line), number))
-            if len(found) >= limit:
+                changes.append(_entry_to_json(ChangeEntry.from_json(line), number))
+            if len(changes) >= limit:
                 break
-        return found
+        return changes
 
 
-async def _answer_of(task: asyncio.Task[dict[str, Any]]) -> dict[str, Any]:
+async def _wait_for_result(task: asyncio.Task[dict[str, Any]]) -> dict[str, Any]:
     """Wait for a run's result without cancelling it.
 
     Raises Conflict if the run was stopped.
@@ -498,32 +498,32 @@ async def _answer_of(task: asyncio.Task[dict[str, Any]]) -> dict[str, Any]:
         raise
 
 
-def _began(log: RunLog, run: str) -> datetime:
+def _get_start_time(log: RunLog, run: str) -> datetime:
     """Return when a run began; 1970 if its log cannot be read."""
-    begun = next(log.lines(run), {})
-    return datetime.fromisoformat(begun.get("at", "1970-01-01T00:00:00+00:00"))
+    start_line = next(log.read_lines(run), {})
+    return datetime.fromisoformat(start_line.get("at", "1970-01-01T00:00:00+00:00"))
 
 
-def _is_over(log: RunLog, run: str) -> bool:
+def _has_ended(log: RunLog, run: str) -> bool:
     """Return True if a run ended.
 
     Reads only the last line of its log, which may have 100 MB.
     """
-    last = log.last(run)
+    last = log.read_last_line(run)
     return last is not None and last["type"] in ("ended", "undone", "left half done")
 
 
-def _going(memory: Memory) -> Entry:
+def _erasure_to_entry(memory: Memory) -> ChangeEntry:
     """Return a planned erasure as a change.
 
     Erasures that were executed are not listed.
     """
-    why = f"{memory.source.get(ARCHIVED, 'archived')}; this cannot be undone"
-    return Entry(Step.ERASE, "erased", f"erase {memory.title!r}", why, memory.project, ())
+    why = f"{memory.source.get(ARCHIVE_REASON, 'archived')}; this cannot be undone"
+    return ChangeEntry(ConsolidationStep.ERASE, "erased", f"erase {memory.title!r}", why, memory.project, ())
 
 
-def _shown(entry: Entry, number: int) -> dict[str, Any]:
+def _entry_to_json(entry: ChangeEntry, number: int) -> dict[str, Any]:
     """Serialize a change with old and new values of each memory, field by field."""
-    told = entry.json()
-    told["edits"] = [{"id": edit["id"], "was": edit["was"], "now": edit["now"]} for edit in told["edits"]]
-    return {"change": number, **told}
+    serialized = entry.to_json()
+    serialized["edits"] = [{"id": edit["id"], "was": edit["was"], "now": edit["now"]} for edit in serialized["edits"]]
+    return {"change": number, **serialized}

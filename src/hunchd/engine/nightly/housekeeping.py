@@ -8,91 +8,91 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from hunchd.consolidation.reverting import reverted_commits, thrown_away
+from hunchd.consolidation.reverting import find_reverted_commits, find_discarded_paths
 from hunchd.domain.context import Bundle
 from hunchd.domain.errors import HunchError
 from hunchd.domain.filters import paths_of
 from hunchd.domain.history import Unit
 from hunchd.domain.memory import Memory
-from hunchd.domain.signal import BY_AGENT, CommandFinished, FileOpened, FileSaved, FilesChanged, Signal, Used
-from hunchd.engine.keeping.memories import Memories
-from hunchd.engine.keeping.writing import Writer
-from hunchd.engine.learning.claims import side_line
-from hunchd.engine.learning.indexing import CODE, Indexing
-from hunchd.engine.learning.projects import Projects
-from hunchd.engine.nightly.carrying_out import CarryingOut
-from hunchd.engine.nightly.consolidating import Consolidation
-from hunchd.engine.nightly.making import Making
-from hunchd.engine.nightly.usage import Usage, keep
+from hunchd.domain.signal import BY_AGENT, CommandFinished, FileOpened, FileSaved, FilesChanged, Signal, ContextUsed
+from hunchd.engine.keeping.memories import MemoryService
+from hunchd.engine.keeping.writing import StoreWriter
+from hunchd.engine.learning.claims import get_side_branch
+from hunchd.engine.learning.indexing import CODE_FILE, ProjectIndexer
+from hunchd.engine.learning.projects import OpenProjects
+from hunchd.engine.nightly.carrying_out import PlanExecutor
+from hunchd.engine.nightly.consolidating import RunManager
+from hunchd.engine.nightly.making import ChangeApplier
+from hunchd.engine.nightly.usage import UsageTracker, save_usage
 from hunchd.engine.state.activity import ActivityClock
-from hunchd.engine.state.events import Events
+from hunchd.engine.state.events import EventBus
 from hunchd.engine.state.feature import Feature
-from hunchd.engine.state.owners import Owner
-from hunchd.engine.state.parts import Parts, Tasks
-from hunchd.engine.state.project import Project, Tree
-from hunchd.protocol.memories import memory_json
+from hunchd.engine.state.owners import MemoryOwner
+from hunchd.engine.state.parts import Dependencies, TaskSupervisor
+from hunchd.engine.state.project import Project, WorkingTree
+from hunchd.protocol.memories import memory_to_json
 from hunchd.protocol.requests import FeedbackItem
 from hunchd.store.run_log import RunLog
 
 logger = logging.getLogger(__name__)
 
 USAGE_FILE: Final = "usage.json"
-KEPT_EVERY: Final = 600.0  # seconds of data that a crash may lose
-IDLE_LOOK: Final = 15.0  # seconds between two idle checks
-LONGEST_WAIT: Final = 6 * 3_600.0  # seconds; on a machine that is never idle it runs anyway, at low priority
+SAVE_INTERVAL_SECONDS: Final = 600.0  # seconds of data that a crash may lose
+IDLE_POLL_SECONDS: Final = 15.0  # seconds between two idle checks
+MAX_IDLE_WAIT_SECONDS: Final = 6 * 3_600.0  # seconds; on a machine that is never idle it runs anyway, at low priority
 # Delay after the start before a missed nightly run is caught up with.
-CATCH_UP_AFTER: Final = 300.0  # seconds
+CATCH_UP_DELAY_SECONDS: Final = 300.0  # seconds
 
 
-class Housekeeping(Feature):
+class Maintenance(Feature):
     """Service that tracks usage and runs the nightly maintenance."""
 
     def __init__(
         self,
-        parts: Parts,
-        projects: Projects,
-        memories: Memories,
-        writer: Writer,
-        events: Events,
-        indexing: Indexing,
+        dependencies: Dependencies,
+        projects: OpenProjects,
+        memories: MemoryService,
+        writer: StoreWriter,
+        events: EventBus,
+        indexer: ProjectIndexer,
         activity: ActivityClock,
     ) -> None:
-        self._file = parts.places.state / USAGE_FILE
-        self._own_cache = parts.places.cache / "user" / CODE  # no code, but the record of compared pairs is beside it
-        self._birth = parts.places.data / "secret"  # created at the first start
+        self._usage_file = dependencies.paths.state / USAGE_FILE
+        self._own_cache = dependencies.paths.cache / "user" / CODE_FILE  # no code, but the record of compared pairs is beside it
+        self._installation_file = dependencies.paths.data / "secret"  # created at the first start
         self._projects = projects
         self._activity = activity
-        self._shown = ""  # etag of the bundle that was noted last
-        self._remember = indexing.remember
-        self._store = parts.store
-        self._hot = parts.hot
-        self._kept = parts.settings.store
-        self._now = parts.now
-        self._settings = parts.settings.consolidation
-        self.usage = Usage.load(self._file)
-        log = RunLog(parts.places.data / "consolidation")
-        making = Making(parts.hot, memories, writer, log)
-        work = CarryingOut(
-            parts.planner,
-            parts.store,
-            parts.journal,
+        self._last_etag = ""  # etag of the bundle that was noted last
+        self._save_models = indexer.save
+        self._store = dependencies.store
+        self._memory_cache = dependencies.memory_cache
+        self._store_settings = dependencies.settings.store
+        self._now = dependencies.now
+        self._settings = dependencies.settings.consolidation
+        self.usage = UsageTracker.load(self._usage_file)
+        log = RunLog(dependencies.paths.data / "consolidation")
+        making = ChangeApplier(dependencies.memory_cache, memories, writer, log)
+        work = PlanExecutor(
+            dependencies.planner,
+            dependencies.store,
+            dependencies.journal,
             memories,
             making,
             log,
             self.usage,
             self._settings,
-            now=parts.now,
-            keep_usage=self.keep,
-            reads=parts.settings.embedding.reads_pairs,
-            verdicts=parts.verdicts_file,
+            now=dependencies.now,
+            save_usage=self.save_usage,
+            uses_model=dependencies.settings.embedding.judges_pairs,
+            verdicts=dependencies.verdicts_file,
         )
-        self.runs = Consolidation(work, making, log, events, self._settings, owners=self._owners, now=parts.now)
+        self.runs = RunManager(work, making, log, events, self._settings, list_owners=self._list_owners, now=dependencies.now)
 
-    def start(self, tasks: Tasks) -> None:
+    def start(self, tasks: TaskSupervisor) -> None:
         """Start the background tasks."""
-        tasks.start("consolidation", self.runs.keep_going)
+        tasks.start("consolidation", self.runs.run_unfinished)
         tasks.start("catching up", self.catch_up)
-        tasks.start("usage", self.keep_usage)
+        tasks.start("usage", self.run_saving)
 
     # Events
 
@@ -102,148 +102,148 @@ class Housekeeping(Feature):
         A repeated bundle is skipped by its etag. Items that are not memories have ids with a prefix before a colon,
         possibly followed by a person's name.
         """
-        if bundle.etag != self._shown:
-            self._shown = bundle.etag
-            items = ((item.id, _paths_in(item.source)) for item in bundle.items if ":" not in item.id)
-            self.usage.shown(items, self._now(), project_id)
+        if bundle.etag != self._last_etag:
+            self._last_etag = bundle.etag
+            items = ((item.id, _get_paths(item.source)) for item in bundle.items if ":" not in item.id)
+            self.usage.record_shown(items, self._now(), project_id)
 
-    def found(self, query: str, project: str | None, answer: dict[str, Any]) -> dict[str, Any]:
+    def record_search(self, query: str, project: str | None, answer: dict[str, Any]) -> dict[str, Any]:
         """Record the results of a query and return the answer."""
         memories = [result["id"] for result in answer["results"] if result["kind"] != "code"]
-        self.usage.asked(query, project, memories, self._now())
+        self.usage.record_query(query, project, memories, self._now())
         return answer
 
-    def before_signal(self, signal: Signal, project: Project, tree: Tree) -> None:
+    def before_signal(self, signal: Signal, project: Project, tree: WorkingTree) -> None:
         """Record the usage that a signal implies."""
         match signal:
             case FileOpened(path=path, source=source):
-                self.usage.opened(path, signal.at, by_agent=source == BY_AGENT)
+                self.usage.record_open(path, signal.at, by_agent=source == BY_AGENT)
             case FileSaved(path=path):
-                self.usage.saved(path)
+                self.usage.record_save(path)
             case FilesChanged(saved=saved):
                 for path in saved:
-                    self.usage.saved(path)
+                    self.usage.record_save(path)
             case CommandFinished(command=command, exit_code=0):
-                if paths := thrown_away(command):
-                    self.usage.thrown_away(paths, signal.at)
-            case Used(memory=str(identifier)):
-                memory = self._hot.get(identifier)
-                self.usage.used(identifier, signal.at, paths_of(memory) if memory is not None else ())
+                if paths := find_discarded_paths(command):
+                    self.usage.record_discard(paths, signal.at)
+            case ContextUsed(memory=str(identifier)):
+                memory = self._memory_cache.get(identifier)
+                self.usage.record_use(identifier, signal.at, paths_of(memory) if memory is not None else ())
 
     def on_commits_learned(self, units: Sequence[Unit]) -> None:
         """Record new commits: they contain, or revert, work based on memories."""
         for unit in units:
-            for sha in reverted_commits(f"{unit.subject}\n{unit.body}"):
-                self.usage.reverted(sha, self._now())
-            self.usage.committed(unit.sha, self._now())
+            for sha in find_reverted_commits(f"{unit.subject}\n{unit.body}"):
+                self.usage.record_revert(sha, self._now())
+            self.usage.record_commit(unit.sha, self._now())
 
-    def judged(self, items: Iterable[tuple[FeedbackItem, str | None]]) -> None:
+    def record_feedback(self, items: Iterable[tuple[FeedbackItem, str | None]]) -> None:
         """Record explicit feedback, each item with its project."""
         for item, project in items:
-            self.usage.told(item.id, item.outcome, self._now(), note=item.note, project=project)
+            self.usage.record_feedback(item.id, item.outcome, self._now(), note=item.note, project=project)
 
-    async def told_of(self, memory: Memory) -> dict[str, Any]:
+    async def get_memory_usage(self, memory: Memory) -> dict[str, Any]:
         """Return usage and consolidation history of a memory, for `hunch why`."""
         return {
-            "usage": memory_json(memory)["usage"],
-            "events": self.usage.events(memory.id),
-            "changes": await self.runs.changes_of(memory.id),
+            "usage": memory_to_json(memory)["usage"],
+            "events": self.usage.list_events(memory.id),
+            "changes": await self.runs.list_memory_changes(memory.id),
         }
 
     async def forget_memories(self, ids: Sequence[str]) -> None:
         """Remove erased memories from usage data and run logs."""
         self.usage.forget(ids)
-        await self.runs.forgotten(ids)
-        await self.keep()
+        await self.runs.forget_memories(ids)
+        await self.save_usage()
 
     async def leave_project(self, project_id: str) -> None:
         """Prepare the removal of a project."""
-        await self.runs.leave(project_id)
+        await self.runs.exclude_project(project_id)
 
     async def forget_project(self, project_id: str) -> None:
         self.usage.forget_project(project_id)
-        await self.runs.forgotten((), project_id)
-        await self.keep()
+        await self.runs.forget_memories((), project_id)
+        await self.save_usage()
 
     # Storing
 
-    async def keep(self) -> None:
+    async def save_usage(self) -> None:
         """Write the usage data to its file."""
-        told = self.usage.json()
-        if told is not None:
+        serialized = self.usage.dump()
+        if serialized is not None:
             try:
-                await asyncio.to_thread(keep, self._file, told)
+                await asyncio.to_thread(save_usage, self._usage_file, serialized)
             except (OSError, HunchError) as error:
                 logger.warning("usage could not be saved: %s", error)
 
-    async def keep_usage(self) -> None:
+    async def run_saving(self) -> None:
         """Save the usage data every SAVE_INTERVAL_SECONDS, forever.
 
         A task of the daemon.
         """
         while True:
-            await asyncio.sleep(KEPT_EVERY)
-            await self.keep()
+            await asyncio.sleep(SAVE_INTERVAL_SECONDS)
+            await self.save_usage()
 
     async def stop(self) -> None:
         await self.runs.close()
-        await self.keep()
+        await self.save_usage()
 
     def status(self) -> dict[str, Any]:
         return {"consolidation": self.runs.status()}
 
     # At night
 
-    async def nightly(self) -> None:
+    async def run_nightly(self) -> None:
         """Delete old signals, snapshot the store, save the models, then consolidate."""
-        await self._store.forget_signals(self._now() - timedelta(days=self._kept.signals_days))
-        await self._store.snapshot(self._kept.snapshots)
+        await self._store.delete_signals_before(self._now() - timedelta(days=self._store_settings.signals_days))
+        await self._store.snapshot(self._store_settings.snapshots)
         for project in self._projects:
             if not project.indexing:
-                await asyncio.to_thread(self._remember, project)
+                await asyncio.to_thread(self._save_models, project)
         await self.consolidate_when_idle()
 
     async def consolidate_when_idle(self) -> None:
         """Wait until the daemon is idle, then consolidate."""
         waited = 0.0
-        while self._activity.idle_seconds < self._settings.idle_minutes * 60 and waited < LONGEST_WAIT:
-            await asyncio.sleep(IDLE_LOOK)
-            waited += IDLE_LOOK
+        while self._activity.idle_seconds < self._settings.idle_minutes * 60 and waited < MAX_IDLE_WAIT_SECONDS:
+            await asyncio.sleep(IDLE_POLL_SECONDS)
+            waited += IDLE_POLL_SECONDS
         try:
-            await self.runs.nightly()
+            await self.runs.run_nightly()
         except HunchError as error:  # retried automatically, at the latest the next night
             logger.warning("nightly run did not finish: %s", error.message)
 
     async def catch_up(self) -> None:
         """Run a missed nightly consolidation after the start."""
-        await asyncio.sleep(CATCH_UP_AFTER)
-        if self._settings.nightly and await self.runs.is_due(self._installed()):
+        await asyncio.sleep(CATCH_UP_DELAY_SECONDS)
+        if self._settings.nightly and await self.runs.is_due(self._get_installation_time()):
             await self.consolidate_when_idle()
 
-    def _installed(self) -> datetime:
+    def _get_installation_time(self) -> datetime:
         """Return the time of the first start of this installation."""
         try:
-            return datetime.fromtimestamp(self._birth.stat().st_mtime, UTC)
+            return datetime.fromtimestamp(self._installation_file.stat().st_mtime, UTC)
         except OSError:
             return self._now()
 
-    def _owners(self, named: str | None) -> list[Owner]:
-        if named is not None:
-            return [owner_of(self._projects.find(named)[0])]
-        return [Owner(None, cache=str(self._own_cache)), *(owner_of(project) for project in self._projects)]
+    def _list_owners(self, name: str | None) -> list[MemoryOwner]:
+        if name is not None:
+            return [project_to_owner(self._projects.find(name)[0])]
+        return [MemoryOwner(None, cache=str(self._own_cache)), *(project_to_owner(project) for project in self._projects)]
 
 
-def owner_of(project: Project) -> Owner:
-    settled = project.state == "ready" and not project.index_error and side_line(project) is None
-    return Owner(
+def project_to_owner(project: Project) -> MemoryOwner:
+    settled = project.state == "ready" and not project.index_error and get_side_branch(project) is None
+    return MemoryOwner(
         project.id,
         project.name,
-        str(project.root) if not project.missing else "",
-        str(project.cache / CODE) if project.code is not None else "",
+        str(project.root) if not project.is_missing else "",
+        str(project.cache / CODE_FILE) if project.code is not None else "",
         settled,
     )
 
 
-def _paths_in(source: Any) -> tuple[str, ...]:
+def _get_paths(source: Any) -> tuple[str, ...]:
     path = source.get("path")
     return (path,) if isinstance(path, str) else ()

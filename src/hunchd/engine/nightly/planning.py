@@ -17,175 +17,175 @@ from pathlib import Path
 from typing import Any, Final
 
 from hunchd.config.settings import ConsolidationSettings
-from hunchd.consolidation.plan import Entry, Step
-from hunchd.consolidation.planner import PLANNED
-from hunchd.consolidation.usefulness import Tally
+from hunchd.consolidation.plan import ChangeEntry, ConsolidationStep
+from hunchd.consolidation.planner import PLANNED_STEPS
+from hunchd.consolidation.usefulness import UsageTally
 from hunchd.domain.errors import HunchError
-from hunchd.engine.state.owners import Owner
-from hunchd.protocol.child import Child
-from hunchd.store.aside import Aside
+from hunchd.engine.state.owners import MemoryOwner
+from hunchd.protocol.child import HelperProcess
+from hunchd.store.aside import SpillFile
 from hunchd.store.client import StoreClient
 
 logger = logging.getLogger(__name__)
 
-PATIENCE: Final = 600.0  # seconds: it runs at low priority
+TIMEOUT_SECONDS: Final = 600.0  # seconds: it runs at low priority
 # Pairs judged by a model in one run for one owner; the rest is left for later runs.
-MOST_READ: Final = 2_000
-READ_FOR: Final = 60.0  # seconds
-READ_AT_ONCE: Final = 32  # pairs: a third of a second
+MAX_PAIRS: Final = 2_000
+PAIRS_TIME_SECONDS: Final = 60.0  # seconds
+PAIR_BATCH_SIZE: Final = 32  # pairs: a third of a second
 
 
 @asynccontextmanager
-async def opened(
-    planner: Child,
+async def open_planner(
+    planner: HelperProcess,
     store: StoreClient,
-    owner: Owner,
+    owner: MemoryOwner,
     settings: ConsolidationSettings,
-    tallies: Mapping[str, Tally],
+    tallies: Mapping[str, UsageTally],
     *,
     now: datetime,
-    reads: bool,
+    uses_model: bool,
     verdicts: Path | None = None,
-) -> AsyncIterator[Planning]:
+) -> AsyncIterator[PlannerSession]:
     """Open the planner with all memories of `owner`; it drops them afterwards.
 
     Contradictions that the language model denied in `verdicts` are not opened.
     """
-    asked = {
+    params = {
         "project": owner.id,
         "settings": asdict(settings),
         "now": now.isoformat(),
         "root": owner.root,
         "code_cache": owner.cache,
-        "known": owner.settled,
-        "reads": reads,
+        "known": owner.is_fully_indexed,
+        "reads": uses_model,
         "verdicts": str(verdicts) if verdicts is not None else "",
     }
-    async with aclosing(planner.stream("hold")) as held:
-        await anext(held)
-        await planner.call("open", asked)
-        async for batch in store.scan(owner.id):
-            await planner.call("take", batch, timeout=PATIENCE)
-        yield Planning(planner, store, tallies, reads=reads)
+    async with aclosing(planner.stream("hold")) as hold_stream:
+        await anext(hold_stream)
+        await planner.call("open", params)
+        async for batch in store.stream_memories(owner.id):
+            await planner.call("take", batch, timeout=TIMEOUT_SECONDS)
+        yield PlannerSession(planner, store, tallies, uses_model=uses_model)
 
 
-class Planning:
+class PlannerSession:
     """Open planner."""
 
-    def __init__(self, planner: Child, store: StoreClient, tallies: Mapping[str, Tally], *, reads: bool) -> None:
+    def __init__(self, planner: HelperProcess, store: StoreClient, tallies: Mapping[str, UsageTally], *, uses_model: bool) -> None:
         self._planner = planner
         self._store = store
         self._tallies = tallies
-        self._reads = reads
+        self._uses_model = uses_model
 
-    def steps(self, wanted: Sequence[Step]) -> list[Step]:
+    def select_steps(self, requested: Sequence[ConsolidationStep]) -> list[ConsolidationStep]:
         """Return the wanted steps that need planning, in order."""
-        return [step for step in PLANNED if step in wanted]
+        return [step for step in PLANNED_STEPS if step in requested]
 
-    async def plan(self, step: Step) -> AsyncIterator[list[Entry]]:
+    async def plan(self, step: ConsolidationStep) -> AsyncIterator[list[ChangeEntry]]:
         """Yield the changes of one step in batches.
 
         The planner assumes they are applied.
         """
-        async for entries in self._told(step):
-            yield [Entry.of_json(entry) for entry in entries]
+        async for entries in self._plan_as_json(step):
+            yield [ChangeEntry.from_json(entry) for entry in entries]
 
-    async def _told(self, step: Step) -> AsyncIterator[list[dict[str, Any]]]:
+    async def _plan_as_json(self, step: ConsolidationStep) -> AsyncIterator[list[dict[str, Any]]]:
         """Yield the same changes as JSON."""
-        told = {name: tally_json(tally) for name, tally in self._tallies.items()} if step is Step.USE else {}
-        async for batch in self._planner.stream("plan", {"step": str(step), "tallies": told}):
+        raw_tallies = {name: tally_to_json(tally) for name, tally in self._tallies.items()} if step is ConsolidationStep.USE else {}
+        async for batch in self._planner.stream("plan", {"step": str(step), "tallies": raw_tallies}):
             yield batch["entries"]
-        if step is Step.CONTRADICTIONS and self._reads:
-            async for entries in self._read():
+        if step is ConsolidationStep.CONTRADICTIONS and self._uses_model:
+            async for entries in self._judge_pairs():
                 yield entries
 
-    async def probes(self, most: int, seed: str) -> list[tuple[str, str]]:
+    async def get_probes(self, limit: int, seed: str) -> list[tuple[str, str]]:
         """Return up to `limit` queries with the memory each should find."""
-        answer = await self._planner.call("probes", {"most": most, "seed": seed}, timeout=PATIENCE)
+        answer = await self._planner.call("probes", {"most": limit, "seed": seed}, timeout=TIMEOUT_SECONDS)
         return [(query, identifier) for query, identifier in answer["probes"]]
 
-    async def whole(self, steps: Sequence[Step], kept: Aside, stopping: asyncio.Event) -> Plan:
+    async def plan_all(self, steps: Sequence[ConsolidationStep], spill_file: SpillFile, stop_event: asyncio.Event) -> SpilledPlan:
         """Plan all steps and spill the plan to `spill_file`; incomplete if stopped."""
         for step in steps:
-            async for entries in self._told(step):
-                await asyncio.to_thread(kept.append, [str(step), entries])
-                if stopping.is_set():
-                    return Plan(kept, (), None)
-        compared = (await self._planner.call("compared", timeout=PATIENCE)).get("draft")
-        return Plan(kept, await self.erasable(), Path(compared) if compared else None)
+            async for entries in self._plan_as_json(step):
+                await asyncio.to_thread(spill_file.append, [str(step), entries])
+                if stop_event.is_set():
+                    return SpilledPlan(spill_file, (), None)
+        compared = (await self._planner.call("compared", timeout=TIMEOUT_SECONDS)).get("draft")
+        return SpilledPlan(spill_file, await self.list_erasable(), Path(compared) if compared else None)
 
-    async def erasable(self) -> list[str]:
+    async def list_erasable(self) -> list[str]:
         """Return the ids of memories that may be erased."""
-        return list((await self._planner.call("erasable", timeout=PATIENCE))["ids"])
+        return list((await self._planner.call("erasable", timeout=TIMEOUT_SECONDS))["ids"])
 
-    async def _read(self) -> AsyncIterator[list[dict[str, Any]]]:
+    async def _judge_pairs(self) -> AsyncIterator[list[dict[str, Any]]]:
         """Yield changes from statement pairs that the rules leave open and a model judges."""
-        pairs = (await self._planner.call("unread", {"most": MOST_READ}, timeout=PATIENCE))["pairs"]
-        until = time.monotonic() + READ_FOR
-        for begin in range(0, len(pairs), READ_AT_ONCE):
-            some = pairs[begin : begin + READ_AT_ONCE]
-            said = await self._said([(a, b) for _, a, b in some])
-            if said is None:  # the rules decide alone
+        pairs = (await self._planner.call("unread", {"most": MAX_PAIRS}, timeout=TIMEOUT_SECONDS))["pairs"]
+        until = time.monotonic() + PAIRS_TIME_SECONDS
+        for begin in range(0, len(pairs), PAIR_BATCH_SIZE):
+            some = pairs[begin : begin + PAIR_BATCH_SIZE]
+            scores = await self._score_pairs([(a, b) for _, a, b in some])
+            if scores is None:  # the rules decide alone
                 some = pairs[begin:]
-            read: Sequence[float | None] = said if said is not None else [None] * len(some)
-            told = dict(zip((name for name, *_ in some), read, strict=True))
-            if entries := (await self._planner.call("read", {"said": told}, timeout=PATIENCE))["entries"]:
+            batch_scores: Sequence[float | None] = scores if scores is not None else [None] * len(some)
+            score_by_name = dict(zip((name for name, *_ in some), batch_scores, strict=True))
+            if entries := (await self._planner.call("read", {"said": score_by_name}, timeout=TIMEOUT_SECONDS))["entries"]:
                 yield entries
-            if said is None:
+            if scores is None:
                 break
             if time.monotonic() > until:
                 logger.info("%d pairs of statements are left for the next run", len(pairs) - begin - len(some))
                 break
         if pairs:
-            await self._planner.call("keep_read", timeout=PATIENCE)
+            await self._planner.call("keep_read", timeout=TIMEOUT_SECONDS)
 
-    async def _said(self, pairs: Sequence[tuple[str, str]]) -> Sequence[float] | None:
+    async def _score_pairs(self, pairs: Sequence[tuple[str, str]]) -> Sequence[float] | None:
         try:
-            return await self._store.contradict(pairs)
+            return await self._store.rate_pairs(pairs)
         except HunchError as error:  # rules have decided some; the next run judges the others
             logger.warning("statement pairs could not be judged: %s", error.message)
             return None
 
 
-class Plan:
+class SpilledPlan:
     """Complete plan, read from disk in the order of the steps."""
 
-    def __init__(self, kept: Aside, erasable: Sequence[str], compared: Path | None) -> None:
-        self._lines: Iterator[Any] = kept.lines()
-        self._next: Any = None
-        self._compared = compared
+    def __init__(self, spill_file: SpillFile, erasable: Sequence[str], compared: Path | None) -> None:
+        self._lines: Iterator[Any] = spill_file.read_lines()
+        self._next_line: Any = None
+        self._compared_file = compared
         self.erasable = erasable
 
-    async def of(self, step: Step) -> AsyncIterator[list[Entry]]:
+    async def iter_step(self, step: ConsolidationStep) -> AsyncIterator[list[ChangeEntry]]:
         """Yield the changes of a step in batches.
 
         Steps must be requested in planned order.
         """
         while True:
-            if self._next is None:
-                self._next = await asyncio.to_thread(next, self._lines, None)
-            if self._next is None or self._next[0] != str(step):
+            if self._next_line is None:
+                self._next_line = await asyncio.to_thread(next, self._lines, None)
+            if self._next_line is None or self._next_line[0] != str(step):
                 return
-            entries, self._next = self._next[1], None
-            yield [Entry.of_json(entry) for entry in entries]
+            entries, self._next_line = self._next_line[1], None
+            yield [ChangeEntry.from_json(entry) for entry in entries]
 
-    async def compared(self) -> None:
+    async def save_compared(self) -> None:
         """Save the record of compared pairs, so that they are not compared again."""
-        if self._compared is not None:
-            await asyncio.to_thread(_stays, self._compared)
+        if self._compared_file is not None:
+            await asyncio.to_thread(_keep_file, self._compared_file)
 
 
-def _stays(draft: Path) -> None:
+def _keep_file(draft: Path) -> None:
     try:
         draft.replace(draft.with_suffix(""))
     except OSError as error:  # all pairs are compared again
         logger.warning("record of compared pairs could not be saved: %s", error)
 
 
-def tally_json(tally: Tally) -> dict[str, Any]:
+def tally_to_json(tally: UsageTally) -> dict[str, Any]:
     return asdict(tally) | {"last": tally.last.isoformat() if tally.last is not None else None}
 
 
-def tally_of(told: Mapping[str, Any]) -> Tally:
-    last = told.get("last")
-    return Tally(**{**told, "last": datetime.fromisoformat(last) if last else None})
+def tally_from_json(raw: Mapping[str, Any]) -> UsageTally:
+    last = raw.get("last")
+    return UsageTally(**{**raw, "last": datetime.fromisoformat(last) if last else None})

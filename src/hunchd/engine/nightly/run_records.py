@@ -10,78 +10,78 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from hunchd.consolidation.plan import COUNTS, Step
+from hunchd.consolidation.plan import COUNTERS, ConsolidationStep
 from hunchd.consolidation.probing import Probe
-from hunchd.protocol.answers import iso
+from hunchd.protocol.answers import format_iso
 from hunchd.store.run_log import RunLog
 
-_TEXT = re.compile(r'"([^"\\]{1,200})"')  # short strings in a JSON line, ids among them
+_TEXT_PATTERN = re.compile(r'"([^"\\]{1,200})"')  # short strings in a JSON line, ids among them
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class GateResult:
     """Result of the gate for an owner."""
 
-    rolled_back: bool
+    is_rolled_back: bool
     gate: Mapping[str, Any]
 
-    def line(self, owner: str | None) -> dict[str, Any]:
-        return {"type": "verdict", "owner": owner, "rolled_back": self.rolled_back, "gate": dict(self.gate)}
+    def to_line(self, owner: str | None) -> dict[str, Any]:
+        return {"type": "verdict", "owner": owner, "rolled_back": self.is_rolled_back, "gate": dict(self.gate)}
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class RunEnd:
     """End of a run: status, time and counts."""
 
     status: str  # done, rolled_back or stopped
     at: datetime
     counts: Mapping[str, int]
 
-    def json(self) -> dict[str, Any]:
-        return {"type": "ended", "status": self.status, "at": iso(self.at), "counts": dict(self.counts)}
+    def to_json(self) -> dict[str, Any]:
+        return {"type": "ended", "status": self.status, "at": format_iso(self.at), "counts": dict(self.counts)}
 
 
 @dataclass(slots=True)
-class Record:
+class RunRecord:
     """State of a run, as its log tells it."""
 
     run: str
     began: datetime
     trigger: str
-    steps: tuple[Step, ...]
+    steps: tuple[ConsolidationStep, ...]
     owner_ids: tuple[str | None, ...]
     changes: int = 0
     counts: Counter[str] = field(default_factory=Counter)
-    done: set[tuple[str | None, str]] = field(default_factory=set)  # (owner, step)
+    finished_steps: set[tuple[str | None, str]] = field(default_factory=set)  # (owner, step)
     probes: dict[str | None, list[Probe]] = field(default_factory=dict)
     tallies: dict[str, Any] | None = None
-    lost: dict[str | None, Mapping[str, Any]] = field(default_factory=dict)  # owners whose changes are rolled back
-    owners: dict[str | None, Verdict] = field(default_factory=dict)
-    ended: Ended | None = None
+    failed_gates: dict[str | None, Mapping[str, Any]] = field(default_factory=dict)  # owners whose changes are rolled back
+    owners: dict[str | None, GateResult] = field(default_factory=dict)
+    end: RunEnd | None = None
     tries: int = 0
-    undone: bool = False
+    is_undone: bool = False
     undone_changes: set[int] = field(default_factory=set)
-    taking_back: bool = False  # an undo is unfinished
-    change: int | None = None  # … of this change; None: of all changes
+    is_undoing: bool = False  # an undo is unfinished
+    undo_change: int | None = None  # … of this change; None: of all changes
 
-    def took_back(self, number: int, owner: str | None) -> bool:
+    def is_change_undone(self, number: int, owner: str | None) -> bool:
         """Return True if a change was undone or rolled back."""
-        lost = self.owners.get(owner)
-        return self.undone or number in self.undone_changes or (lost is not None and lost.rolled_back)
+        gate_result = self.owners.get(owner)
+        return self.is_undone or number in self.undone_changes or (gate_result is not None and gate_result.is_rolled_back)
 
-    def json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """Serialize the record for the API, without its changes."""
-        rolled_back = [verdict.gate for verdict in self.owners.values() if verdict.rolled_back]
-        ended = "undone" if self.undone else self.ended.status if self.ended is not None else "interrupted"
-        status = "interrupted" if self.taking_back else ended  # an interrupted undo will be continued
-        counts = {name: self.counts.get(name, 0) for name in COUNTS}
+        rolled_back = [verdict.gate for verdict in self.owners.values() if verdict.is_rolled_back]
+        status_text = "undone" if self.is_undone else self.end.status if self.end is not None else "interrupted"
+        status = "interrupted" if self.is_undoing else status_text  # an interrupted undo will be continued
+        counts = {name: self.counts.get(name, 0) for name in COUNTERS}
         return {
             "run": self.run,
             "status": status,
             "trigger": self.trigger,
-            "began": iso(self.began),
-            "ended": iso(self.ended.at) if self.ended is not None else None,
-            "seconds": round((self.ended.at - self.began).total_seconds(), 2) if self.ended is not None else None,
+            "began": format_iso(self.began),
+            "ended": format_iso(self.end.at) if self.end is not None else None,
+            "seconds": round((self.end.at - self.began).total_seconds(), 2) if self.end is not None else None,
             **counts,
             "total": self.changes,
             "gate": [{"project": owner, **verdict.gate} for owner, verdict in self.owners.items()],
@@ -89,21 +89,21 @@ class Record:
         }
 
 
-def recorded(log: RunLog, run: str, *, changes: bool = True) -> Record:
+def load_run_record(log: RunLog, run: str, *, changes: bool = True) -> RunRecord:
     """Parse the log of a run. Raises NotFound.
 
     Without `changes` this is fast, and the number of changes is unknown.
     """
-    record = Record(run, datetime.fromtimestamp(0, UTC), "", (), ())
-    for line in log.lines(run, changes=changes):
+    record = RunRecord(run, datetime.fromtimestamp(0, UTC), "", (), ())
+    for line in log.read_lines(run, changes=changes):
         match line["type"]:
             case "begun":
                 record.began = datetime.fromisoformat(line["at"])
                 record.trigger = line["trigger"]
-                record.steps = tuple(Step(step) for step in line["steps"])
+                record.steps = tuple(ConsolidationStep(step) for step in line["steps"])
                 record.owner_ids = tuple(line["owners"])
             case "probes":
-                record.probes[line["owner"]] = [Probe.of_json(told) for told in line["probes"]]
+                record.probes[line["owner"]] = [Probe.from_json(raw) for raw in line["probes"]]
             case "tallies":
                 record.tallies = line["tallies"]
             case "change":
@@ -112,32 +112,32 @@ def recorded(log: RunLog, run: str, *, changes: bool = True) -> Record:
             case "did":
                 record.counts[line["counts"]] += line["number"]
             case "step":
-                record.done.add((line["owner"], line["step"]))
+                record.finished_steps.add((line["owner"], line["step"]))
             case "lost":
-                record.lost[line["owner"]] = line["gate"]
+                record.failed_gates[line["owner"]] = line["gate"]
             case "verdict":
-                record.owners[line["owner"]] = Verdict(line["rolled_back"], line["gate"])
+                record.owners[line["owner"]] = GateResult(line["rolled_back"], line["gate"])
             case "resumed":
                 record.tries += 1
-                record.ended = None
+                record.end = None
             case "no room":
                 record.tries -= 1
             case "undoing":
-                record.tries = record.tries + 1 if record.taking_back else 0
-                record.taking_back, record.change = True, line["change"]
+                record.tries = record.tries + 1 if record.is_undoing else 0
+                record.is_undoing, record.undo_change = True, line["change"]
             case "left half done":
-                record.taking_back = False
+                record.is_undoing = False
             case "ended":
-                record.ended = Ended(line["status"], datetime.fromisoformat(line["at"]), line["counts"])
+                record.end = RunEnd(line["status"], datetime.fromisoformat(line["at"]), line["counts"])
             case "undone" if line["change"] is None:
-                record.undone, record.taking_back = True, False
+                record.is_undone, record.is_undoing = True, False
             case "undone":
                 record.undone_changes.add(line["change"])
-                record.taking_back = False
+                record.is_undoing = False
     return record
 
 
-def without(line: dict[str, Any], gone: frozenset[str], project: str | None) -> dict[str, Any] | None:
+def remove_erased(line: dict[str, Any], erased_ids: frozenset[str], project: str | None) -> dict[str, Any] | None:
     """Remove erased memories from a log line.
 
     A change keeps its position and number.
@@ -145,24 +145,24 @@ def without(line: dict[str, Any], gone: frozenset[str], project: str | None) -> 
     match line["type"]:
         case "change":
             mine = project is not None and line["project"] == project
-            if mine or (gone and _speaks_of(line["edits"], gone)):
+            if mine or (erased_ids and _contains_any_memory(line["edits"], erased_ids)):
                 return {**line, "what": "(erased)", "why": "", "edits": []}
         case "probes":
             if project is not None and line["owner"] == project:
                 return None
-            kept = [one for one in line["probes"] if not gone.intersection(one["wanted"])]
-            return {**line, "probes": kept}
+            probes = [one for one in line["probes"] if not erased_ids.intersection(one["wanted"])]
+            return {**line, "probes": probes}
         case "tallies":
-            return {**line, "tallies": {name: told for name, told in line["tallies"].items() if name not in gone}}
-        case "lost" | "verdict" if gone or line["owner"] == project:
-            return {**line, "gate": {name: told for name, told in line["gate"].items() if name != "losses"}}
+            return {**line, "tallies": {name: raw for name, raw in line["tallies"].items() if name not in erased_ids}}
+        case "lost" | "verdict" if erased_ids or line["owner"] == project:
+            return {**line, "gate": {name: raw for name, raw in line["gate"].items() if name != "losses"}}
     return line
 
 
-def _speaks_of(edits: list[dict[str, Any]], gone: frozenset[str]) -> bool:
+def _contains_any_memory(edits: list[dict[str, Any]], erased_ids: frozenset[str]) -> bool:
     """Return True if a change holds text of a memory in `erased_ids`.
 
     As its own, as a version, or quoted by its id.
     """
-    told = set(_TEXT.findall(json.dumps(edits, ensure_ascii=False)))
-    return not gone.isdisjoint(told) or not gone.isdisjoint(one.partition(".")[0] for one in told)
+    texts = set(_TEXT_PATTERN.findall(json.dumps(edits, ensure_ascii=False)))
+    return not erased_ids.isdisjoint(texts) or not erased_ids.isdisjoint(one.partition(".")[0] for one in texts)

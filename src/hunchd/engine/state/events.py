@@ -6,18 +6,18 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
-WAITING = 256  # events that a subscriber may lag behind
+MAX_LAG = 256  # events that a subscriber may lag behind
 
 
-class Events:
+class EventBus:
     """Publisher of events to any number of subscribers."""
 
     def __init__(self) -> None:
-        self._listeners: set[asyncio.Queue[dict[str, Any]]] = set()
+        self._queues: set[asyncio.Queue[dict[str, Any]]] = set()
 
-    def tell(self, kind: str, **content: Any) -> None:
+    def publish(self, kind: str, **content: Any) -> None:
         """Publish an event to every subscriber without waiting."""
-        for queue in self._listeners:
+        for queue in self._queues:
             if queue.full():  # replaces the two oldest
                 queue.get_nowait()
                 queue.get_nowait()
@@ -26,10 +26,10 @@ class Events:
 
     async def subscribe(self) -> AsyncIterator[dict[str, Any]]:
         """Yield events from now on, until the subscriber leaves."""
-        queue: asyncio.Queue[dict[str, Any]] = asyncio.Queue(WAITING)
-        self._listeners.add(queue)
+        queue: asyncio.Queue[dict[str, Any]] = asyncio.Queue(MAX_LAG)
+        self._queues.add(queue)
         try:
             while True:
                 yield await queue.get()
         finally:
-            self._listeners.discard(queue)
+            self._queues.discard(queue)

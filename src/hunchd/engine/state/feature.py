@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from hunchd.domain.context import Bundle
-from hunchd.domain.facts import Change
+from hunchd.domain.facts import MemoryChange
 from hunchd.domain.history import Unit
 from hunchd.domain.signal import Signal
-from hunchd.engine.state.absorbing import Effect
-from hunchd.engine.state.parts import Tasks
-from hunchd.engine.state.project import Project, Tree
+from hunchd.engine.state.absorbing import SignalEffect
+from hunchd.engine.state.parts import TaskSupervisor
+from hunchd.engine.state.project import Project, WorkingTree
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +25,9 @@ class AppliedSignal:
     """A signal that is durable and has changed the state of its project."""
 
     signal: Signal
-    effect: Effect
+    effect: SignalEffect
     project: Project
-    tree: Tree
+    tree: WorkingTree
 
 
 class Feature:
@@ -38,7 +38,7 @@ class Feature:
 
     # Life of the daemon
 
-    def start(self, tasks: Tasks) -> None:
+    def start(self, tasks: TaskSupervisor) -> None:
         """Restore state from disk and start the background tasks."""
 
     async def stop(self) -> None:
@@ -46,13 +46,13 @@ class Feature:
 
     # Signals and memories
 
-    def before_signal(self, signal: Signal, project: Project, tree: Tree) -> None:
+    def before_signal(self, signal: Signal, project: Project, tree: WorkingTree) -> None:
         """Look at a new signal before it changes anything; not called for replayed signals."""
 
     def on_signal(self, applied: AppliedSignal) -> None:
         """React to a signal, whether new or replayed from the journal."""
 
-    def on_memory_changed(self, change: Change, project: Project | None) -> None:
+    def on_memory_changed(self, change: MemoryChange, project: Project | None) -> None:
         """React to memories that were kept, changed or deleted; `project` is None for the user's own."""
 
     def on_session_grown(self, session: str) -> None:
@@ -124,7 +124,7 @@ class Features(Feature):
         """Append `features`; a feature hears only of what happens afterwards."""
         self._features.extend(features)
 
-    def start(self, tasks: Tasks) -> None:
+    def start(self, tasks: TaskSupervisor) -> None:
         for feature in self._features:
             feature.start(tasks)
 
@@ -132,7 +132,7 @@ class Features(Feature):
         for feature in self._features:
             await feature.stop()
 
-    def before_signal(self, signal: Signal, project: Project, tree: Tree) -> None:
+    def before_signal(self, signal: Signal, project: Project, tree: WorkingTree) -> None:
         for feature in self._features:
             feature.before_signal(signal, project, tree)
 
@@ -140,7 +140,7 @@ class Features(Feature):
         for feature in self._features:
             feature.on_signal(applied)
 
-    def on_memory_changed(self, change: Change, project: Project | None) -> None:
+    def on_memory_changed(self, change: MemoryChange, project: Project | None) -> None:
         for feature in self._features:
             feature.on_memory_changed(change, project)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from hunchd.domain.facts import Change
-from hunchd.ingestion.fixes import Fix, best, fix_from, is_fix
+from hunchd.domain.facts import MemoryChange
+from hunchd.ingestion.fixes import Fix, select_best, memory_to_fix, is_fix
 
 
 @dataclass(slots=True)
@@ -15,29 +15,29 @@ class KnownFixes:
 
     _by_error: dict[str, dict[str, Fix]] = field(default_factory=dict)
 
-    def of(self, error: str) -> Iterable[Fix]:
+    def for_error(self, error: str) -> Iterable[Fix]:
         return self._by_error.get(error, {}).values()
 
-    def all(self) -> Iterator[Fix]:
+    def iter_all(self) -> Iterator[Fix]:
         for fixes in self._by_error.values():
             yield from fixes.values()
 
-    def shown(self, errors: Iterable[str]) -> Mapping[str, Fix]:
+    def best_for(self, errors: Iterable[str]) -> Mapping[str, Fix]:
         """Return the best fix of each of `errors` that has one."""
-        found = ((error, best(tuple(self.of(error)))) for error in errors)
-        return {error: fix for error, fix in found if fix is not None}
+        best_fixes = ((error, select_best(tuple(self.for_error(error)))) for error in errors)
+        return {error: fix for error, fix in best_fixes if fix is not None}
 
-    def notice(self, change: Change) -> None:
+    def apply_change(self, change: MemoryChange) -> None:
         """Update the registry with changed and deleted memories."""
         for memory in change.memories:
             if is_fix(memory):
-                self._forget(memory.id)
-                if (fix := fix_from(memory)) is not None:
+                self._remove(memory.id)
+                if (fix := memory_to_fix(memory)) is not None:
                     self._by_error.setdefault(fix.error, {})[fix.id] = fix
         for identifier in change.deletions:
-            self._forget(identifier)
+            self._remove(identifier)
             self._by_error.pop(identifier, None)
 
-    def _forget(self, identifier: str) -> None:
+    def _remove(self, identifier: str) -> None:
         for fixes in self._by_error.values():
             fixes.pop(identifier, None)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Owner:
+class MemoryOwner:
     """Owner of memories, with its folders.
 
     `root` and `cache` are the folders of its files and of data derived from them; the user's own memories have none.
@@ -16,4 +16,4 @@ class Owner:
     name: str = ""
     root: str = ""
     cache: str = ""
-    settled: bool = False  # the main line is checked out and fully indexed, so what is missing is deleted
+    is_fully_indexed: bool = False  # the main line is checked out and fully indexed, so what is missing is deleted

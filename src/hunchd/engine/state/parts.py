@@ -8,17 +8,17 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
 
-from hunchd.config.places import Places
+from hunchd.config.places import AppPaths
 from hunchd.config.settings import Settings
 from hunchd.language.client import LanguageClient
-from hunchd.protocol.child import Child
+from hunchd.protocol.child import HelperProcess
 from hunchd.store.client import StoreClient
-from hunchd.store.hot import HotTier
+from hunchd.store.hot import MemoryCache
 from hunchd.store.journal.journal import Journal
-from hunchd.store.registry import Registry
+from hunchd.store.registry import ProjectRegistry
 
 
-class Tasks(Protocol):
+class TaskSupervisor(Protocol):
     """Supervisor that runs background tasks and restarts them when they fail."""
 
     def start(self, name: str, work: Callable[[], Awaitable[None]]) -> None: ...
@@ -29,21 +29,21 @@ class Tasks(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parts:
+class Dependencies:
     """Dependencies that the engine is constructed with."""
 
-    places: Places
+    paths: AppPaths
     settings: Settings
     journal: Journal
-    hot: HotTier
-    registry: Registry
+    memory_cache: MemoryCache
+    registry: ProjectRegistry
     store: StoreClient
-    store_process: Child
-    indexer: Child
-    miner: Child
-    planner: Child
+    store_process: HelperProcess
+    indexer: HelperProcess
+    miner: HelperProcess
+    planner: HelperProcess
     language: LanguageClient | None  # None: switched off
-    tasks: Tasks
+    tasks: TaskSupervisor
     secret: bytes  # random key of this installation; makes the fences of quotations unforgeable
     now: Callable[[], datetime]  # aware, UTC
 
@@ -51,9 +51,9 @@ class Parts:
     def verdicts_file(self) -> Path | None:
         """File of the language model's verdicts on contradictions, or None if it does not judge them."""
         judges = self.language is not None and self.settings.language.contradictions
-        return self.places.state / "verdicts.json" if judges else None
+        return self.paths.state / "verdicts.json" if judges else None
 
     @property
-    def helpers(self) -> tuple[Child, ...]:
+    def helpers(self) -> tuple[HelperProcess, ...]:
         """Helper processes whose memory and lifetime the daemon is responsible for."""
         return (self.store_process, self.indexer, self.planner, self.miner)

@@ -11,34 +11,34 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal
 
-from hunchd.domain.facts import Change
+from hunchd.domain.facts import MemoryChange
 from hunchd.domain.memory import Kind, Memory, Status
 from hunchd.engine.state.known_fixes import KnownFixes
 from hunchd.engine.state.known_patterns import KnownPatterns
-from hunchd.engine.state.routine import Routine
-from hunchd.ingestion.redaction import redacted_name
-from hunchd.ingestion.workflows.memories import workflow_from
+from hunchd.engine.state.routine import CommandHistory
+from hunchd.ingestion.redaction import redact_name
+from hunchd.ingestion.workflows.memories import memory_to_workflow
 from hunchd.prediction.predictor import Predictor
-from hunchd.protocol.answers import project_json
-from hunchd.repository.layout import Layout, default_branch, head, is_folder, is_readable
-from hunchd.repository.reflog import writer
+from hunchd.protocol.answers import project_to_json
+from hunchd.repository.layout import RepositoryLayout, find_default_branch, read_head, is_folder, is_readable
+from hunchd.repository.reflog import find_last_author
 from hunchd.store.code import CodeCache
 
 # About as many files as a person keeps in mind; older ones are not predictive.
-OPEN_FILES = 12
+MAX_OPEN_FILES = 12
 # Longer than a working day, shorter than until the next: tabs of yesterday may never have been closed.
-AT_HAND = timedelta(hours=12)
-RECENT_ERRORS = 8
-MENDED_ERRORS = 200
-PROFILE = "/profile/"  # path prefix of the documents about the user
+ACTIVE_PERIOD = timedelta(hours=12)
+MAX_RECENT_ERRORS = 8
+MAX_CLEARED_ERRORS = 200
+PROFILE_PREFIX = "/profile/"  # path prefix of the documents about the user
 # Errors not seen again for a working day are not listed under "Now" any more.
-ERROR_FRESH = timedelta(hours=12)
+ERROR_MAX_AGE = timedelta(hours=12)
 # Doubtful memories are shown too, marked as such: the reader may know better.
-SHOWN = (Status.ACTIVE, Status.SUSPECT)
+SHOWN_STATUSES = (Status.ACTIVE, Status.SUSPECT)
 
 
 @dataclass(slots=True)
-class SeenError:
+class KnownError:
     """Recurring error; `memory` is the id under which it is stored."""
 
     memory: str
@@ -63,73 +63,73 @@ class Collaborator:
 
 
 @dataclass(slots=True)
-class Tree:
+class WorkingTree:
     """Working tree with its branch and open files.
 
     The main one or a linked worktree.
     """
 
     root: Path
-    layout: Layout
+    layout: RepositoryLayout
     branch: str = ""
     trunk: str = ""  # the main line, whatever its name; "" if unknown
     sha: str | None = None
-    opened: OrderedDict[str, datetime] = field(default_factory=OrderedDict)
-    by_agents: set[str] = field(default_factory=set)  # subset opened by agents only
-    user: str = ""  # mail address of its user
+    open_files: OrderedDict[str, datetime] = field(default_factory=OrderedDict)
+    agent_files: set[str] = field(default_factory=set)  # subset opened by agents only
+    user_email: str = ""  # mail address of its user
 
-    def look(self) -> bool:
+    def refresh_head(self) -> bool:
         """Read HEAD again; return True if the branch or the commit changed."""
-        now = head(self.layout)
-        branch = redacted_name(now.branch or "")
-        changed = (branch, now.sha) != (self.branch, self.sha)
+        now = read_head(self.layout)
+        branch = redact_name(now.branch or "")
+        is_changed = (branch, now.sha) != (self.branch, self.sha)
         self.branch, self.sha = branch, now.sha
-        self.trunk = redacted_name(default_branch(self.layout) or "")
-        self.user = writer(self.layout)
-        return changed
+        self.trunk = redact_name(find_default_branch(self.layout) or "")
+        self.user_email = find_last_author(self.layout)
+        return is_changed
 
-    def open(self, path: str, at: datetime, *, by_agent: bool = False) -> None:
+    def open_file(self, path: str, at: datetime, *, by_agent: bool = False) -> None:
         """Record that a file was opened.
 
         The oldest of more than MAX_OPEN_FILES is closed.
         """
         if not by_agent:
-            self.by_agents.discard(path)
-        elif path not in self.opened:
-            self.by_agents.add(path)
-        self.opened.pop(path, None)
-        self.opened[path] = at
-        while len(self.opened) > OPEN_FILES:
-            self.close(next(iter(self.opened)))
+            self.agent_files.discard(path)
+        elif path not in self.open_files:
+            self.agent_files.add(path)
+        self.open_files.pop(path, None)
+        self.open_files[path] = at
+        while len(self.open_files) > MAX_OPEN_FILES:
+            self.close_file(next(iter(self.open_files)))
 
-    def saved(self, path: str, at: datetime) -> None:
+    def record_save(self, path: str, at: datetime) -> None:
         """Refresh the time of a file that is open."""
-        if path in self.opened:
-            self.opened[path] = max(self.opened[path], at)
+        if path in self.open_files:
+            self.open_files[path] = max(self.open_files[path], at)
 
-    def at_hand(self) -> tuple[str, ...]:
+    def list_active_files(self) -> tuple[str, ...]:
         """Return the open files of the current sitting.
 
         Those opened or saved within ACTIVE_PERIOD of the newest one. The others say nothing about the current work.
         """
-        newest = max(self.opened.values(), default=None)
-        return tuple(path for path, at in self.opened.items() if newest is not None and newest - at < AT_HAND)
+        newest = max(self.open_files.values(), default=None)
+        return tuple(path for path, at in self.open_files.items() if newest is not None and newest - at < ACTIVE_PERIOD)
 
-    def close(self, path: str) -> None:
-        self.opened.pop(path, None)
-        self.by_agents.discard(path)
+    def close_file(self, path: str) -> None:
+        self.open_files.pop(path, None)
+        self.agent_files.discard(path)
 
-    def close_agents(self) -> None:
+    def close_agent_files(self) -> None:
         """Close the files that only agents opened, when an agent's session ends.
 
         Agents report what they open, and never that they close it.
         """
-        for path in tuple(self.by_agents):
-            self.close(path)
+        for path in tuple(self.agent_files):
+            self.close_file(path)
 
 
 @dataclass(slots=True)
-class Progress:
+class ProgressCount:
     """Count of finished and of all work items."""
 
     done: int = 0
@@ -141,7 +141,7 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
-class Sign:
+class IndexingStep:
     """Latest progress report of the indexer, with its monotonic time in seconds."""
 
     step: str
@@ -149,7 +149,7 @@ class Sign:
 
 
 @dataclass(slots=True)
-class Own:
+class UserState:
     """State that belongs to the user and to no project.
 
     Facts and profile pages, by id.
@@ -158,23 +158,23 @@ class Own:
     facts: dict[str, Memory] = field(default_factory=dict)
     profile: dict[str, Memory] = field(default_factory=dict)
 
-    def notice(self, change: Change) -> None:
+    def apply_change(self, change: MemoryChange) -> None:
         """Update facts and profile pages with a change."""
-        noticed(change, self.facts, Kind.FACT)
-        noticed(change, self.profile, Kind.DOCUMENT, under=PROFILE)
+        update_shown(change, self.facts, Kind.FACT)
+        update_shown(change, self.profile, Kind.DOCUMENT, key_prefix=PROFILE_PREFIX)
 
 
-def noticed(change: Change, shown: dict[str, Memory], kind: Kind, *, under: str = "") -> None:
+def update_shown(change: MemoryChange, memories: dict[str, Memory], kind: Kind, *, key_prefix: str = "") -> None:
     """Update `memories`, the valid or doubtful memories of one kind, with a change."""
     for memory in change.memories:
-        if memory.kind is not kind or not (memory.key or "").startswith(under) or "." in memory.id:
+        if memory.kind is not kind or not (memory.key or "").startswith(key_prefix) or "." in memory.id:
             continue  # versions and chunks are not shown
-        if memory.status in SHOWN:
-            shown[memory.id] = memory
+        if memory.status in SHOWN_STATUSES:
+            memories[memory.id] = memory
         else:
-            shown.pop(memory.id, None)
+            memories.pop(memory.id, None)
     for identifier in change.deletions:
-        shown.pop(identifier, None)
+        memories.pop(identifier, None)
 
 
 @dataclass(slots=True)
@@ -186,70 +186,70 @@ class Project:
 
     id: str
     name: str
-    main: Tree
+    main: WorkingTree
     cache: Path  # folder of the models, which can be rebuilt
-    trees: dict[Path, Tree] = field(default_factory=dict)
+    trees: dict[Path, WorkingTree] = field(default_factory=dict)
     predictor: Predictor | None = None
     code: CodeCache | None = None
     indexing: bool = True
     index_error: str = ""
-    reading: Sign | None = None
-    whole: bool = False  # the initial indexing is complete; from then on it is incremental
-    unread: str = ""  # why older history is missing
-    learnt: str | None = None  # sha of the newest unit that the predictor knows
-    border: int | None = None  # time of the oldest commit of a shallow clone
-    commits: Progress = field(default_factory=Progress)
-    files: Progress = field(default_factory=Progress)
-    embeddings: Progress = field(default_factory=Progress)
-    errors: OrderedDict[str, SeenError] = field(default_factory=OrderedDict)
-    mended: OrderedDict[str, SeenError] = field(default_factory=OrderedDict)  # cleared errors; they may recur
+    indexing_step: IndexingStep | None = None
+    is_indexed: bool = False  # the initial indexing is complete; from then on it is incremental
+    incomplete_reason: str = ""  # why older history is missing
+    learned_sha: str | None = None  # sha of the newest unit that the predictor knows
+    shallow_boundary: int | None = None  # time of the oldest commit of a shallow clone
+    commits: ProgressCount = field(default_factory=ProgressCount)
+    files: ProgressCount = field(default_factory=ProgressCount)
+    embeddings: ProgressCount = field(default_factory=ProgressCount)
+    errors: OrderedDict[str, KnownError] = field(default_factory=OrderedDict)
+    cleared_errors: OrderedDict[str, KnownError] = field(default_factory=OrderedDict)  # cleared errors; they may recur
     fixes: KnownFixes = field(default_factory=KnownFixes)
     patterns: KnownPatterns = field(default_factory=KnownPatterns)
-    mining: Progress = field(default_factory=Progress)  # files searched for patterns
+    mining: ProgressCount = field(default_factory=ProgressCount)  # files searched for patterns
     is_mining: bool = False
     facts: dict[str, Memory] = field(default_factory=dict)  # by id: conventions, decisions, statements of the user
     conflicts: dict[str, Memory] = field(default_factory=dict)  # by id: open contradictions
-    shared: dict[str, str | None] | None = None  # ids from the repository's shared files → branch
+    shared_ids: dict[str, str | None] | None = None  # ids from the repository's shared files → branch
     workflows: dict[str, Memory] = field(default_factory=dict)  # by id
-    routine: Routine = field(default_factory=Routine)  # command history and next-step model
+    command_history: CommandHistory = field(default_factory=CommandHistory)  # command history and next-step model
     topics: tuple[str, ...] = ()
     guides: frozenset[str] = frozenset()  # files included by its guides for contributors and agents
-    joined: OrderedDict[str, Collaborator] = field(default_factory=OrderedDict)  # recent ones, by mail address
+    collaborators: OrderedDict[str, Collaborator] = field(default_factory=OrderedDict)  # recent ones, by mail address
     revision: int = 0
     last_signal: datetime | None = None
-    asked: float = 0.0  # monotonic time of the last bundle request, in seconds
+    last_request_at: float = 0.0  # monotonic time of the last bundle request, in seconds
 
     @property
     def root(self) -> Path:
         return self.main.root
 
     @property
-    def missing(self) -> bool:
+    def is_missing(self) -> bool:
         """True if its folder is missing or cannot be read."""
         return not is_readable(self.root)
 
     @property
     def state(self) -> Literal["indexing", "ready", "missing"]:
         """Lifecycle state as `hunch status` shows it."""
-        return "missing" if self.missing else "indexing" if self.indexing else "ready"
+        return "missing" if self.is_missing else "indexing" if self.indexing else "ready"
 
     @property
-    def trouble(self) -> str:
+    def problem(self) -> str:
         """Description of what is broken or still being read.
 
         Empty if nothing is.
         """
-        if self.missing:
+        if self.is_missing:
             return f"{self.root} {'cannot be read' if is_folder(self.root) else 'is not there'}"
         if self.index_error:
             return f"{self.name}: {self.index_error}"
-        if self.unread:
-            return f"{self.name}: {self.unread}"
+        if self.incomplete_reason:
+            return f"{self.name}: {self.incomplete_reason}"
         if self.predictor is None:
             return f"{self.name}: history is still being read"
         return f"{self.name}: older history and files are still being read" if self.indexing else ""
 
-    def tree_of(self, path: str | os.PathLike[str] | None) -> Tree:
+    def tree_of(self, path: str | os.PathLike[str] | None) -> WorkingTree:
         """Return the tree that contains an absolute path.
 
         The main one if none does.
@@ -261,94 +261,94 @@ class Project:
         return self.main
 
     @property
-    def users(self) -> frozenset[str]:
+    def user_emails(self) -> frozenset[str]:
         """Mail addresses of the users of its trees, in lower case."""
-        return frozenset(tree.user.lower() for tree in (self.main, *self.trees.values()) if tree.user)
+        return frozenset(tree.user_email.lower() for tree in (self.main, *self.trees.values()) if tree.user_email)
 
-    def reached(self, step: str) -> None:
+    def record_indexing_step(self, step: str) -> None:
         """Record the indexer's progress."""
-        self.reading = Sign(step, time.monotonic())
+        self.indexing_step = IndexingStep(step, time.monotonic())
 
-    def touch(self) -> None:
+    def bump_revision(self) -> None:
         """Increment the revision, which invalidates cached bundles."""
         self.revision += 1
 
-    def notice(self, change: Change) -> None:
+    def apply_change(self, change: MemoryChange) -> None:
         """Update the state with changed memories, so that the next bundle shows them."""
-        noticed(change, self.facts, Kind.FACT)
-        noticed(change, self.conflicts, Kind.CONTRADICTION)
+        update_shown(change, self.facts, Kind.FACT)
+        update_shown(change, self.conflicts, Kind.CONTRADICTION)
         self._forget_workflows(change.deletions)
-        noticed(change, self.workflows, Kind.WORKFLOW)
-        self.fixes.notice(change)
-        self.patterns.notice(change)
+        update_shown(change, self.workflows, Kind.WORKFLOW)
+        self.fixes.apply_change(change)
+        self.patterns.apply_change(change)
         for identifier in change.deletions:
             self.errors.pop(identifier, None)
-            self.mended.pop(identifier, None)
-        self.touch()
+            self.cleared_errors.pop(identifier, None)
+        self.bump_revision()
 
     def _forget_workflows(self, deletions: Iterable[str]) -> None:
         """Keep deleted workflows from being learned again."""
         for identifier in deletions:
-            known = self.workflows.get(identifier)
-            if known is not None and (workflow := workflow_from(known)) is not None:
-                self.routine.forget(identifier, workflow)
+            workflow_memory = self.workflows.get(identifier)
+            if workflow_memory is not None and (workflow := memory_to_workflow(workflow_memory)) is not None:
+                self.command_history.forget(identifier, workflow)
 
-    def saw(self, error: SeenError) -> SeenError:
+    def record_error(self, error: KnownError) -> KnownError:
         """Count one more occurrence of an error; the newest comes last."""
-        known = self.errors.pop(error.memory, None) or self.mended.pop(error.memory, None)
-        if known is not None:
-            error.times = known.times + 1
-            error.first = known.first
-            error.last = max(known.last, error.last)
+        earlier = self.errors.pop(error.memory, None) or self.cleared_errors.pop(error.memory, None)
+        if earlier is not None:
+            error.times = earlier.times + 1
+            error.first = earlier.first
+            error.last = max(earlier.last, error.last)
         self.errors[error.memory] = error
-        while len(self.errors) > RECENT_ERRORS:
+        while len(self.errors) > MAX_RECENT_ERRORS:
             self.errors.popitem(last=False)
         return error
 
-    def mend(self, identifier: str) -> None:
+    def clear_error(self, identifier: str) -> None:
         """Mark an error as cleared; if it recurs, its count continues."""
         if (error := self.errors.pop(identifier, None)) is not None:
-            self.mended[identifier] = error
-        while len(self.mended) > MENDED_ERRORS:
-            self.mended.popitem(last=False)
+            self.cleared_errors[identifier] = error
+        while len(self.cleared_errors) > MAX_CLEARED_ERRORS:
+            self.cleared_errors.popitem(last=False)
 
-    def recall(self, error: SeenError) -> None:
+    def load_error(self, error: KnownError) -> None:
         """Load an open error from the store.
 
         It is older than any seen since the start.
         """
-        if (seen := self.errors.get(error.memory)) is not None:
+        if (open_error := self.errors.get(error.memory)) is not None:
             # A replayed occurrence may be counted in the store already; count it once.
-            seen.times = seen.times + error.times if error.last < seen.first else max(seen.times, error.times)
-            seen.first = min(seen.first, error.first)
+            open_error.times = open_error.times + error.times if error.last < open_error.first else max(open_error.times, error.times)
+            open_error.first = min(open_error.first, error.first)
         else:
             self.errors[error.memory] = error
             self.errors.move_to_end(error.memory, last=False)
-            if len(self.errors) > RECENT_ERRORS:
+            if len(self.errors) > MAX_RECENT_ERRORS:
                 self.errors.popitem(last=False)
 
-    def recall_mended(self, error: SeenError) -> None:
+    def load_cleared_error(self, error: KnownError) -> None:
         """Load from the store an error that had been cleared."""
         if error.memory not in self.errors:
-            self.mended.setdefault(error.memory, error)
-        while len(self.mended) > MENDED_ERRORS:
-            self.mended.popitem(last=False)
+            self.cleared_errors.setdefault(error.memory, error)
+        while len(self.cleared_errors) > MAX_CLEARED_ERRORS:
+            self.cleared_errors.popitem(last=False)
 
-    def known_error(self, identifier: str) -> SeenError | None:
+    def find_error(self, identifier: str) -> KnownError | None:
         """Return the error with this id, open or cleared."""
-        return self.errors.get(identifier) or self.mended.get(identifier)
+        return self.errors.get(identifier) or self.cleared_errors.get(identifier)
 
-    def fresh_errors(self, now: datetime) -> tuple[SeenError, ...]:
+    def list_fresh_errors(self, now: datetime) -> tuple[KnownError, ...]:
         """Return the errors seen within ERROR_MAX_AGE, newest first."""
-        return tuple(error for error in reversed(self.errors.values()) if now - error.last <= ERROR_FRESH)
+        return tuple(error for error in reversed(self.errors.values()) if now - error.last <= ERROR_MAX_AGE)
 
-    def json(self, stored: Mapping[str, int] | None = None) -> dict[str, Any]:
+    def to_json(self, store_counts: Mapping[str, int] | None = None) -> dict[str, Any]:
         """Serialize the project for the API.
 
         `store_counts` are the store's own counts, where available.
         """
-        vectors = self.embeddings.pair if stored is None else (stored["embedded"], stored["rows"])
-        shown = project_json(
+        vectors = self.embeddings.pair if store_counts is None else (store_counts["embedded"], store_counts["rows"])
+        result = project_to_json(
             id=self.id,
             path=str(self.root),
             name=self.name,
@@ -358,12 +358,12 @@ class Project:
             files=self.files.pair,
             embeddings=vectors,
         )
-        shown["worktrees"] = [str(root) for root in self.trees if root != self.root and is_folder(root)]
-        shown["progress"]["patterns"] = {"done": self.mining.done, "total": self.mining.total}
-        shown["patterns"] = {"known": len(self.patterns), "state": "mining" if self.is_mining else "ready"}
-        if self.state == "indexing" and self.reading is not None:
-            silent = round(time.monotonic() - self.reading.at)
-            shown["reading"] = {"step": self.reading.step, "silent_seconds": silent}
-        if wrong := self.index_error or self.unread:
-            shown["index_error"] = wrong
-        return shown
+        result["worktrees"] = [str(root) for root in self.trees if root != self.root and is_folder(root)]
+        result["progress"]["patterns"] = {"done": self.mining.done, "total": self.mining.total}
+        result["patterns"] = {"known": len(self.patterns), "state": "mining" if self.is_mining else "ready"}
+        if self.state == "indexing" and self.indexing_step is not None:
+            silent_seconds = round(time.monotonic() - self.indexing_step.at)
+            result["reading"] = {"step": self.indexing_step.step, "silent_seconds": silent_seconds}
+        if wrong := self.index_error or self.incomplete_reason:
+            result["index_error"] = wrong
+        return result

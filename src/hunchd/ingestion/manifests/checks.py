@@ -6,19 +6,19 @@ import re
 from collections.abc import Callable, Iterator
 
 from hunchd.ingestion.manifests.tools import (
-    BY_PURPOSE,
-    CHECKERS,
-    CI,
+    TOOLS_BY_PURPOSE,
+    TYPE_CHECKERS,
+    CI_PREFIX,
     FORMATTERS,
     LINTERS,
-    MOST_TRIED,
+    MAX_VERSIONS,
     Statement,
-    by_version,
-    ini_of,
-    line_length,
-    listed,
+    version_sort_key,
+    parse_ini,
+    state_line_length,
+    split_names,
     mentions,
-    number_of,
+    parse_number,
 )
 
 _COMMAND_LINE = re.compile(
@@ -26,8 +26,8 @@ _COMMAND_LINE = re.compile(
 )
 # Versions of a matrix, on one line or one per line.
 _LIST = r"[ \t]*(\[[^\]]+\]|(?:\n[ \t]*-[ \t]*[\"']?[\w.-]+[\"']?[ \t]*(?:#.*)?(?=\n|$))+)"
-_TRIED = re.compile(r"(?<![\w.-])\d[\w.]*")
-_PUBLISHES = re.compile(
+_MATRIX_VERSION = re.compile(r"(?<![\w.-])\d[\w.]*")
+_PUBLISH_COMMAND = re.compile(
     r"pypi-publish|twine upload|uv publish|(?:npm|pnpm|cargo|changeset) publish|goreleaser|release-plz|release-please"
 )
 _RELEASE_STEPS = (
@@ -40,45 +40,45 @@ _RELEASE_STEPS = (
     ("GitHub release", r"action-gh-release|gh release create|create-release|goreleaser"),
     ("container image", r"docker/build-push-action|docker push"),
 )
-_TARGETS = listed("check, test, tests, lint, fmt, format, typecheck, types, build, dev, run, docs, bench, release, ci")
+_TARGETS = split_names("check, test, tests, lint, fmt, format, typecheck, types, build, dev, run, docs, bench, release, ci")
 
 
 def read_editorconfig(text: str) -> Iterator[Statement]:
-    told = ini_of("[__top__]\n" + text)
-    every = {key: value for section in ("*",) if told.has_section(section) for key, value in told.items(section)}
-    style, size = every.get("indent_style"), every.get("indent_size")
+    config = parse_ini("[__top__]\n" + text)
+    values = {key: value for section in ("*",) if config.has_section(section) for key, value in config.items(section)}
+    style, size = values.get("indent_style"), values.get("indent_size")
     if style == "tab":
         yield Statement("indent", "tabs")
     elif size and size.isdigit():
         yield Statement("indent", f"{size} spaces")
-    yield from line_length(number_of(every.get("max_line_length") or ""))
+    yield from state_line_length(parse_number(values.get("max_line_length") or ""))
 
 
 def read_pre_commit(text: str) -> Iterator[Statement]:
     hooks = list(dict.fromkeys(re.findall(r"^\s*-?\s*id:\s*[\"']?([\w.-]{1,40})[\"']?\s*$", text, re.MULTILINE)))
     if not hooks:
         return
-    told = ", ".join(hooks[:10]) + (f" and {len(hooks) - 10} more" if len(hooks) > 10 else "")
-    yield Statement("before a commit", f"pre-commit: {told}")
-    for key, names in (("lint", LINTERS), ("format", FORMATTERS), ("types", CHECKERS)):
-        found = [name for name in names if name in hooks or (key == "format" and f"{name}-format" in hooks)]
-        if found:
-            yield Statement(key, ", ".join(found[:4]), 0.7)
+    hook_list = ", ".join(hooks[:10]) + (f" and {len(hooks) - 10} more" if len(hooks) > 10 else "")
+    yield Statement("before a commit", f"pre-commit: {hook_list}")
+    for key, names in (("lint", LINTERS), ("format", FORMATTERS), ("types", TYPE_CHECKERS)):
+        tools = [name for name in names if name in hooks or (key == "format" and f"{name}-format" in hooks)]
+        if tools:
+            yield Statement(key, ", ".join(tools[:4]), 0.7)
 
 
 def read_workflow(text: str) -> Iterator[Statement]:
     """Parse the versions, systems and tools of a CI workflow."""
     for language in ("python", "node", "go", "java", "ruby", "php"):
-        found = re.search(rf"^\s*{language}(?:-version)?s?:{_LIST}", text, re.MULTILINE)
-        versions = list(dict.fromkeys(_TRIED.findall(re.sub(r"#.*", "", found[1])))) if found else []
+        match = re.search(rf"^\s*{language}(?:-version)?s?:{_LIST}", text, re.MULTILINE)
+        versions = list(dict.fromkeys(_MATRIX_VERSION.findall(re.sub(r"#.*", "", match[1])))) if match else []
         if versions:
-            newest = set(sorted(versions, key=by_version)[-MOST_TRIED:])
-            yield Statement(f"{CI}{language}", ", ".join(version for version in versions if version in newest), 0.9)
+            newest = set(sorted(versions, key=version_sort_key)[-MAX_VERSIONS:])
+            yield Statement(f"{CI_PREFIX}{language}", ", ".join(version for version in versions if version in newest), 0.9)
     systems = [name for name in ("ubuntu", "macos", "windows") if f"{name}-" in text]
     if systems:
-        yield Statement(f"{CI}systems", ", ".join(systems), 0.9)
-    lines = "\n".join(found[1] or found[2] for found in _COMMAND_LINE.finditer(text))
-    for key, names in BY_PURPOSE:
+        yield Statement(f"{CI_PREFIX}systems", ", ".join(systems), 0.9)
+    lines = "\n".join(match[1] or match[2] for match in _COMMAND_LINE.finditer(text))
+    for key, names in TOOLS_BY_PURPOSE:
         tools = [name for name in names if mentions(lines, name)]
         if tools:
             yield Statement(key, ", ".join(tools[:3]), 0.6)
@@ -86,7 +86,7 @@ def read_workflow(text: str) -> Iterator[Statement]:
 
 def read_workflow_file(text: str) -> Iterator[Statement]:
     """Parse a workflow: release steps if it publishes, else checks."""
-    if not _PUBLISHES.search(text):
+    if not _PUBLISH_COMMAND.search(text):
         yield from read_workflow(text)
         return
     steps = [step for step, pattern in _RELEASE_STEPS if re.search(pattern, text, re.MULTILINE)]
@@ -94,13 +94,13 @@ def read_workflow_file(text: str) -> Iterator[Statement]:
         yield Statement("release", " → ".join(steps), 0.8)
 
 
-def read_targets(program: str, pattern: str) -> Callable[[str], Iterator[Statement]]:
+def make_target_reader(program: str, pattern: str) -> Callable[[str], Iterator[Statement]]:
     """Return a parser of the well-known targets of a build file."""
 
     def read(text: str) -> Iterator[Statement]:
-        found = set(re.findall(pattern, text, re.MULTILINE))
-        known = [name for name in _TARGETS if name in found]
-        if known:
-            yield Statement("commands", ", ".join(f"`{program} {name}`" for name in known[:8]))
+        defined = set(re.findall(pattern, text, re.MULTILINE))
+        targets = [name for name in _TARGETS if name in defined]
+        if targets:
+            yield Statement("commands", ", ".join(f"`{program} {name}`" for name in targets[:8]))
 
     return read

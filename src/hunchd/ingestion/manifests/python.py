@@ -9,42 +9,42 @@ from typing import Any, Final
 
 from hunchd.ingestion.manifests.tools import (
     Statement,
-    formatted_by,
-    ini_of,
-    line_length,
-    name_of,
-    number_of,
-    version_of,
+    state_formatter,
+    parse_ini,
+    state_line_length,
+    state_name,
+    parse_number,
+    state_version,
 )
 
 # Settings of the hatchling and pdm-backend build backends; pip and uv build such projects as well.
-_BACKEND: Final[Mapping[str, Set[str]]] = {
+_BACKEND_SETTINGS: Final[Mapping[str, Set[str]]] = {
     "hatch": frozenset({"build", "metadata", "version"}),
     "pdm": frozenset({"build", "version"}),
 }
 
 
 def read_pyproject(text: str) -> Iterator[Statement]:
-    told = tomllib.loads(text)
-    project, tool = told.get("project", {}), told.get("tool", {})
-    yield from version_of(
+    manifest = tomllib.loads(text)
+    project, tool = manifest.get("project", {}), manifest.get("tool", {})
+    yield from state_version(
         "python", project.get("requires-python") or tool.get("poetry", {}).get("dependencies", {}).get("python")
     )
-    yield from name_of("build backend", told.get("build-system", {}).get("build-backend", "").partition(".")[0])
-    manager = next((name for name in ("uv", "poetry", "pdm", "hatch", "pixi") if _manages(name, tool)), None)
-    yield from name_of("package manager", manager)
+    yield from state_name("build backend", manifest.get("build-system", {}).get("build-backend", "").partition(".")[0])
+    manager = next((name for name in ("uv", "poetry", "pdm", "hatch", "pixi") if _is_package_manager(name, tool)), None)
+    yield from state_name("package manager", manager)
     if "pytest" in tool:
         yield Statement("tests", "pytest")
     if "ruff" in tool:
-        yield from _ruff(tool["ruff"])
+        yield from _read_ruff(tool["ruff"])
     if "black" in tool:
-        yield from formatted_by("black", tool["black"].get("line-length"))
+        yield from state_formatter("black", tool["black"].get("line-length"))
     elif "isort" in tool:
         yield Statement("format", "isort", 0.8)
-    yield from _type_checker(tool)
+    yield from _read_type_checker(tool)
     if "tox" in tool:
-        yield from _tox_environments(tool["tox"].get("env_list") or tool["tox"].get("envlist") or ())
-    groups = _dependency_names(told)
+        yield from _read_tox_environments(tool["tox"].get("env_list") or tool["tox"].get("envlist") or ())
+    groups = _collect_dependency_names(manifest)
     for tests in (name for name in ("pytest", "nose2") if name in groups and "pytest" not in tool):
         yield Statement("tests", tests, 0.8)
     if "towncrier" in tool:
@@ -54,75 +54,75 @@ def read_pyproject(text: str) -> Iterator[Statement]:
             yield Statement("release", name.replace("_", "-"), 0.9)
 
 
-def _manages(name: str, tool: Mapping[str, Any]) -> bool:
+def _is_package_manager(name: str, tool: Mapping[str, Any]) -> bool:
     """Return True if the settings are those of a package manager.
 
     They must contain more than those of the build backend of the same name.
     """
-    return bool(name in tool and (name not in _BACKEND or set(tool[name]) - _BACKEND[name]))
+    return bool(name in tool and (name not in _BACKEND_SETTINGS or set(tool[name]) - _BACKEND_SETTINGS[name]))
 
 
-def _dependency_names(told: Mapping[str, Any]) -> frozenset[str]:
-    groups = [told.get("project", {}).get("dependencies", ())]
-    groups += list(told.get("project", {}).get("optional-dependencies", {}).values())
-    groups += list(told.get("dependency-groups", {}).values())
+def _collect_dependency_names(manifest: Mapping[str, Any]) -> frozenset[str]:
+    groups = [manifest.get("project", {}).get("dependencies", ())]
+    groups += list(manifest.get("project", {}).get("optional-dependencies", {}).values())
+    groups += list(manifest.get("dependency-groups", {}).values())
     lines = [line for group in groups for line in group if isinstance(line, str)]
     return frozenset(re.split(r"[^\w.-]", line, maxsplit=1)[0].lower() for line in lines)
 
 
-def _type_checker(tool: Mapping[str, Any]) -> Iterator[Statement]:
-    found = [name for name in ("mypy", "pyright", "basedpyright", "pyrefly", "ty") if name in tool]
+def _read_type_checker(tool: Mapping[str, Any]) -> Iterator[Statement]:
+    checkers = [name for name in ("mypy", "pyright", "basedpyright", "pyrefly", "ty") if name in tool]
     strict = tool.get("mypy", {}).get("strict") is True or tool.get("pyright", {}).get("typeCheckingMode") == "strict"
-    if found:
-        yield Statement("types", ", ".join(found) + (" (strict)" if strict else ""))
+    if checkers:
+        yield Statement("types", ", ".join(checkers) + (" (strict)" if strict else ""))
 
 
-def _ruff(told: Mapping[str, Any]) -> Iterator[Statement]:
-    rules = told.get("lint", told).get("select") or told.get("lint", told).get("extend-select") or ()
+def _read_ruff(settings: Mapping[str, Any]) -> Iterator[Statement]:
+    rules = settings.get("lint", settings).get("select") or settings.get("lint", settings).get("extend-select") or ()
     names = [rule for rule in rules if isinstance(rule, str) and re.fullmatch(r"[A-Z]{1,5}\d*|ALL", rule)]
-    shown = f" ({', '.join(names[:12])}{', …' if len(names) > 12 else ''})" if names else ""
-    yield Statement("lint", f"ruff{shown}")
-    if "format" in told:
-        quotes = told["format"].get("quote-style")
+    rule_list = f" ({', '.join(names[:12])}{', …' if len(names) > 12 else ''})" if names else ""
+    yield Statement("lint", f"ruff{rule_list}")
+    if "format" in settings:
+        quotes = settings["format"].get("quote-style")
         yield Statement("format", "ruff format" + (f", {quotes} quotes" if quotes in ("single", "double") else ""))
-    yield from line_length(told.get("line-length"))
+    yield from state_line_length(settings.get("line-length"))
 
 
 def read_ruff_file(text: str) -> Iterator[Statement]:
-    yield from _ruff(tomllib.loads(text))
+    yield from _read_ruff(tomllib.loads(text))
 
 
 def read_setup_cfg(text: str) -> Iterator[Statement]:
-    told = ini_of(text)
-    yield from version_of("python", told.get("options", "python_requires", fallback=None))
-    if told.has_section("tool:pytest"):
+    config = parse_ini(text)
+    yield from state_version("python", config.get("options", "python_requires", fallback=None))
+    if config.has_section("tool:pytest"):
         yield Statement("tests", "pytest")
-    if told.has_section("flake8"):
+    if config.has_section("flake8"):
         yield Statement("lint", "flake8")
-        yield from line_length(number_of(told.get("flake8", "max-line-length", fallback="")))
-    if told.has_section("mypy"):
+        yield from state_line_length(parse_number(config.get("flake8", "max-line-length", fallback="")))
+    if config.has_section("mypy"):
         yield Statement(
-            "types", "mypy" + (" (strict)" if told.get("mypy", "strict", fallback="").lower() == "true" else "")
+            "types", "mypy" + (" (strict)" if config.get("mypy", "strict", fallback="").lower() == "true" else "")
         )
 
 
 def read_setup_py(text: str) -> Iterator[Statement]:
-    found = re.search(r"python_requires\s*=\s*[\"']([^\"']+)", text)
-    yield from version_of("python", found[1] if found else None)
+    match = re.search(r"python_requires\s*=\s*[\"']([^\"']+)", text)
+    yield from state_version("python", match[1] if match else None)
 
 
 def read_tox(text: str) -> Iterator[Statement]:
-    told = ini_of(text)
-    if not told.has_section("tox"):
+    config = parse_ini(text)
+    if not config.has_section("tox"):
         return
-    wanted = told.get("tox", "env_list", fallback="") or told.get("tox", "envlist", fallback="")
-    yield from _tox_environments([line for line in re.split(r"[\s,]+(?![^{]*\})", wanted or "") if line])
+    environments = config.get("tox", "env_list", fallback="") or config.get("tox", "envlist", fallback="")
+    yield from _read_tox_environments([line for line in re.split(r"[\s,]+(?![^{]*\})", environments or "") if line])
 
 
-def _tox_environments(names: Sequence[Any]) -> Iterator[Statement]:
-    shown = [name for name in names if isinstance(name, str) and re.fullmatch(r"[\w.{},\[\]-]{1,40}", name)]
+def _read_tox_environments(names: Sequence[Any]) -> Iterator[Statement]:
+    valid_names = [name for name in names if isinstance(name, str) and re.fullmatch(r"[\w.{},\[\]-]{1,40}", name)]
     yield Statement(
-        "run everything", "tox" + (f" ({', '.join(shown[:8])}{', …' if len(shown) > 8 else ''})" if shown else "")
+        "run everything", "tox" + (f" ({', '.join(valid_names[:8])}{', …' if len(valid_names) > 8 else ''})" if valid_names else "")
     )
 
 
@@ -135,5 +135,5 @@ def read_conda(text: str) -> Iterator[Statement]:
     if not re.search(r"^dependencies:", text, re.MULTILINE):
         return
     yield Statement("package manager", "conda", 0.9)
-    found = re.search(r"^\s*-\s*python\s*([<>=!~][\d.*<>=!~, ]*?)\s*(?:#.*)?$", text, re.MULTILINE)
-    yield from version_of("python", found[1].lstrip("=") if found else None)
+    match = re.search(r"^\s*-\s*python\s*([<>=!~][\d.*<>=!~, ]*?)\s*(?:#.*)?$", text, re.MULTILINE)
+    yield from state_version("python", match[1].lstrip("=") if match else None)

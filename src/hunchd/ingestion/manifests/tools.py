@@ -24,30 +24,30 @@ class Statement:
     confidence: float = 1.0
 
 
-def listed(names: str) -> tuple[str, ...]:
+def split_names(names: str) -> tuple[str, ...]:
     return tuple(names.split(", "))
 
 
-CI: Final = "ci "  # prefix of keys with values tested in CI, which several files may state
-MOST_TRIED: Final = 8  # versions
+CI_PREFIX: Final = "ci "  # prefix of keys with values tested in CI, which several files may state
+MAX_VERSIONS: Final = 8  # versions
 _VERSION = re.compile(r"^[\w.*<>=!~^, |+-]{1,60}$")
 _NAME = re.compile(r"^[@\w./-]{1,60}$")
 # Tools by purpose, in the order in which they are listed.
-_TESTS = listed(
+_TESTS = split_names(
     "pytest, unittest, nose2, vitest, jest, mocha, ava, tap, node --test, playwright, cypress, cargo nextest, "
     "cargo test, go test, ctest, rspec, minitest, test-unit, phpunit, pest, bats, dotnet test, "
     "mix test, swift test, flutter test, dart test, sbt test"
 )
-LINTERS = listed(
+LINTERS = split_names(
     "ruff, flake8, pylint, eslint, oxlint, biome, clippy, golangci-lint, shellcheck, rubocop, stylelint, markdownlint, "
     "codespell, bandit, checkstyle, spotbugs, phpstan, psalm, clang-tidy, cppcheck, swiftlint, detekt, ktlint, credo"
 )
-FORMATTERS = listed(
+FORMATTERS = split_names(
     "ruff format, ruff-format, black, isort, prettier, oxfmt, dprint, rustfmt, cargo fmt, gofmt, gofumpt, goimports, "
     "clang-format, shfmt, spotless, spring-javaformat, biome format, taplo, php-cs-fixer, pint, terraform fmt, "
     "dart format, mix format, scalafmt, swiftformat, dotnet format, ktfmt"
 )
-CHECKERS = listed("mypy, pyright, basedpyright, pyrefly, ty check, pytype, tsc, vue-tsc, tsgo")
+TYPE_CHECKERS = split_names("mypy, pyright, basedpyright, pyrefly, ty check, pytype, tsc, vue-tsc, tsgo")
 # Tools and the languages that they serve; the first language is the one that people name.
 _LANGUAGES: Final = tuple(
     (re.compile(rf"\b(?:{names})\b"), tuple(languages.split()))
@@ -74,33 +74,33 @@ _LANGUAGES: Final = tuple(
         ("java|junit|testng|gradle|maven|checkstyle|spotbugs|spotless|spring-javaformat", "java kotlin groovy scala"),
     )
 )
-BY_PURPOSE = (("tests", _TESTS), ("lint", LINTERS), ("format", FORMATTERS), ("types", CHECKERS))
+TOOLS_BY_PURPOSE = (("tests", _TESTS), ("lint", LINTERS), ("format", FORMATTERS), ("types", TYPE_CHECKERS))
 
 
-def always(key: str, value: str, confidence: float = 1.0) -> Callable[[str], Iterator[Statement]]:
+def make_constant_reader(key: str, value: str, confidence: float = 1.0) -> Callable[[str], Iterator[Statement]]:
     """Return a parser for files whose existence alone makes the statement."""
     return lambda _text: iter((Statement(key, value, confidence),))
 
 
-def tools_needed(names: Set[str]) -> Iterator[Statement]:
+def find_needed_tools(names: Set[str]) -> Iterator[Statement]:
     """Yield a statement for each purpose that a project's dependencies serve."""
-    for key, known in BY_PURPOSE:
-        found = [name for name in known if name in names]
-        if found:
-            yield Statement(key, ", ".join(found[:4]), 0.9)
+    for key, tool_names in TOOLS_BY_PURPOSE:
+        used_tools = [name for name in tool_names if name in names]
+        if used_tools:
+            yield Statement(key, ", ".join(used_tools[:4]), 0.9)
 
 
-def formatted_by(name: str, width: object) -> Iterator[Statement]:
+def state_formatter(name: str, width: object) -> Iterator[Statement]:
     yield Statement("format", name)
-    yield from line_length(width)
+    yield from state_line_length(width)
 
 
-def line_length(width: object) -> Iterator[Statement]:
+def state_line_length(width: object) -> Iterator[Statement]:
     if isinstance(width, int) and 40 <= width <= 400:
         yield Statement("line length", str(width))
 
 
-def ini_of(text: str) -> configparser.ConfigParser:
+def parse_ini(text: str) -> configparser.ConfigParser:
     parser = configparser.ConfigParser(interpolation=None, strict=False, allow_no_value=True)
     parser.read_string(text)
     return parser
@@ -110,28 +110,28 @@ def mentions(text: str, name: str) -> bool:
     return re.search(rf"(?<![\w/-]){re.escape(name)}(?![\w-])", text) is not None
 
 
-def languages_of(text: str) -> tuple[str, ...]:
+def find_languages(text: str) -> tuple[str, ...]:
     """Return the languages of the tools that `text` names.
 
     Empty if none is specific to a language.
     """
-    return tuple(language for pattern, of in _LANGUAGES if pattern.search(text) for language in of)
+    return tuple(language for pattern, languages in _LANGUAGES if pattern.search(text) for language in languages)
 
 
-def by_version(value: str) -> tuple[list[int], str]:
+def version_sort_key(value: str) -> tuple[list[int], str]:
     """Sort key that orders version strings by their numbers."""
     return [int(number) for number in re.findall(r"\d+", value)], value
 
 
-def version_of(key: str, value: object) -> Iterator[Statement]:
+def state_version(key: str, value: object) -> Iterator[Statement]:
     if isinstance(value, str) and _VERSION.match(value.strip()) and any(map(str.isdigit, value)):
         yield Statement(key, value.strip())
 
 
-def name_of(key: str, value: str | None) -> Iterator[Statement]:
+def state_name(key: str, value: str | None) -> Iterator[Statement]:
     if value and _NAME.match(value):
         yield Statement(key, value)
 
 
-def number_of(text: str) -> int | None:
+def parse_number(text: str) -> int | None:
     return int(text) if text.strip().isdigit() else None

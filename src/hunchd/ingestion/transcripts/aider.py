@@ -8,11 +8,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from hunchd.ingestion.transcripts.transcript import Transcript, resulted, spoken
+from hunchd.ingestion.transcripts.transcript import Transcript, make_result_message, make_text_message
 
 AGENT = "aider"
 HISTORY = ".aider.chat.history.md"
-_STARTED = "# aider chat started at "
+_START_MARK = "# aider chat started at "
 
 
 def files(home: Path, environment: Mapping[str, str]) -> Iterator[Path]:
@@ -20,64 +20,64 @@ def files(home: Path, environment: Mapping[str, str]) -> Iterator[Path]:
 
     Other history files are in projects; callers that know the projects ask for them.
     """
-    if named := environment.get("AIDER_CHAT_HISTORY_FILE"):
-        file = Path(named)
+    if history_path := environment.get("AIDER_CHAT_HISTORY_FILE"):
+        file = Path(history_path)
         if file.is_file():
             yield file
 
 
 def read(file: Path) -> Iterator[Transcript]:
     """Yield one session per start that the file records."""
-    began: str | None = None
+    started_at: str | None = None
     lines: list[str] = []
     for line in file.read_text(encoding="utf-8", errors="replace").splitlines():
-        if line.startswith(_STARTED):
-            yield from _session(file, began, lines)
-            began, lines = line.removeprefix(_STARTED).strip(), []
+        if line.startswith(_START_MARK):
+            yield from _build_session(file, started_at, lines)
+            started_at, lines = line.removeprefix(_START_MARK).strip(), []
         else:
             lines.append(line)
-    yield from _session(file, began, lines)
+    yield from _build_session(file, started_at, lines)
 
 
-def _session(file: Path, began: str | None, lines: list[str]) -> Iterator[Transcript]:
-    messages = [message for message in _messages(lines) if message is not None]
-    if began is None or not messages:
+def _build_session(file: Path, started_at: str | None, lines: list[str]) -> Iterator[Transcript]:
+    messages = [message for message in _iter_messages(lines) if message is not None]
+    if started_at is None or not messages:
         return
-    name = hashlib.blake2b(f"{file.parent.resolve()}\0{began}".encode(), digest_size=8).hexdigest()
-    yield Transcript(AGENT, f"aider-{name}", file, str(file.parent.resolve()), _local(began), tuple(messages))
+    name = hashlib.blake2b(f"{file.parent.resolve()}\0{started_at}".encode(), digest_size=8).hexdigest()
+    yield Transcript(AGENT, f"aider-{name}", file, str(file.parent.resolve()), _parse_local_time(started_at), tuple(messages))
 
 
-def _messages(lines: list[str]) -> Iterator[dict[str, Any] | None]:
-    speaker, said, number = "", list[str](), 0
+def _iter_messages(lines: list[str]) -> Iterator[dict[str, Any] | None]:
+    speaker, texts, number = "", list[str](), 0
     for line in [*lines, None]:
-        now = "" if line is None else _speaker(line)
-        if line is not None and (now == speaker or (not line.strip() and speaker)):
-            said.append(_plain(line))
+        line_speaker = "" if line is None else _find_speaker(line)
+        if line is not None and (line_speaker == speaker or (not line.strip() and speaker)):
+            texts.append(_strip_mark(line))
             continue
-        if said:
+        if texts:
             number += 1
-            yield _message(speaker, "\n".join(said), str(number))
-        speaker, said = now, [_plain(line)] if line is not None else []
+            yield _build_message(speaker, "\n".join(texts), str(number))
+        speaker, texts = line_speaker, [_strip_mark(line)] if line is not None else []
 
 
-def _message(speaker: str, text: str, ref: str) -> dict[str, Any] | None:
+def _build_message(speaker: str, text: str, ref: str) -> dict[str, Any] | None:
     if speaker == "tool":
-        return resulted("aider", text, ref) if text.strip() else None
-    return spoken(speaker, text, ref)
+        return make_result_message("aider", text, ref) if text.strip() else None
+    return make_text_message(speaker, text, ref)
 
 
-def _speaker(line: str) -> str:
+def _find_speaker(line: str) -> str:
     if line.startswith("#### "):
         return "user"
     return "tool" if line.startswith("> ") or line == ">" else "assistant"
 
 
-def _plain(line: str) -> str:
+def _strip_mark(line: str) -> str:
     return line.removeprefix("#### ").removeprefix("> ").rstrip() if line != ">" else ""
 
 
-def _local(began: str) -> datetime | None:
+def _parse_local_time(started_at: str) -> datetime | None:
     try:
-        return datetime.fromisoformat(began).astimezone()
+        return datetime.fromisoformat(started_at).astimezone()
     except ValueError:
         return None

@@ -11,12 +11,12 @@ from typing import Any, Final
 
 from hunchd.ingestion.transcripts.transcript import (
     Transcript,
-    called,
-    moment,
-    objects_in,
-    resulted,
-    spoken,
-    text_of,
+    make_call_message,
+    parse_timestamp,
+    iter_json_objects,
+    make_result_message,
+    make_text_message,
+    extract_text,
 )
 
 AGENT = "claude-code"
@@ -40,9 +40,9 @@ def read(file: Path) -> Iterator[Transcript]:
     messages: list[dict[str, Any]] = []
     waiting: dict[str, dict[str, Any]] = {}
     names: dict[str, str] = {}
-    project = began = None
+    project = started_at = None
     is_known = False
-    for event in objects_in(file):
+    for event in iter_json_objects(file):
         is_known = is_known or isinstance(event.get("type"), str)
         if (prompt := _queued(event)) is not None:
             waiting.setdefault(prompt["content"], prompt)
@@ -50,12 +50,12 @@ def read(file: Path) -> Iterator[Transcript]:
         if event.get("type") not in ("user", "assistant") or any(map(event.get, _PUT)) or _is_copy(event, file):
             continue
         project = project or event.get("cwd")
-        began = began or moment(event.get("timestamp"))
-        messages += _messages(event, names)
+        started_at = started_at or parse_timestamp(event.get("timestamp"))
+        messages += _iter_messages(event, names)
     said = {message.get("content") for message in messages}
     messages += [prompt for text, prompt in waiting.items() if text not in said]
     if messages or is_known:
-        yield Transcript(AGENT, file.stem, file, project, began, tuple(messages))
+        yield Transcript(AGENT, file.stem, file, project, started_at, tuple(messages))
 
 
 def _queued(event: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -68,7 +68,7 @@ def _queued(event: Mapping[str, Any]) -> dict[str, Any] | None:
     else:
         return None
     ref = f"queued:{event.get('uuid') or event.get('timestamp')}"
-    return spoken("user", text_of(text), ref, moment(event.get("timestamp")))
+    return make_text_message("user", extract_text(text), ref, parse_timestamp(event.get("timestamp")))
 
 
 def _is_copy(event: Mapping[str, Any], file: Path) -> bool:
@@ -78,20 +78,20 @@ def _is_copy(event: Mapping[str, Any], file: Path) -> bool:
     return isinstance(session, str) and session != file.stem and (file.parent / f"{Path(session).name}.jsonl").is_file()
 
 
-def _messages(event: Mapping[str, Any], names: dict[str, str]) -> Iterator[dict[str, Any]]:
-    at, ref = moment(event.get("timestamp")), str(event.get("uuid") or event.get("timestamp"))
-    told = event.get("message")
-    content = told.get("content") if isinstance(told, dict) else None
+def _iter_messages(event: Mapping[str, Any], names: dict[str, str]) -> Iterator[dict[str, Any]]:
+    at, ref = parse_timestamp(event.get("timestamp")), str(event.get("uuid") or event.get("timestamp"))
+    message_value = event.get("message")
+    content = message_value.get("content") if isinstance(message_value, dict) else None
     blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
     for index, block in enumerate(blocks if isinstance(blocks, list) else ()):
-        own = f"{ref}:{index}"
+        block_ref = f"{ref}:{index}"
         match block.get("type") if isinstance(block, dict) else None:
             case "text":
-                if (message := spoken(str(event["type"]), text_of(block), own, at)) is not None:
+                if (message := make_text_message(str(event["type"]), extract_text(block), block_ref, at)) is not None:
                     yield message
             case "tool_use":
                 name = str(block.get("name") or "tool")
                 names[str(block.get("id"))] = name
-                yield called(name, block.get("input"), own, at)
+                yield make_call_message(name, block.get("input"), block_ref, at)
             case "tool_result":
-                yield resulted(names.get(str(block.get("tool_use_id"))), text_of(block.get("content")), own, at)
+                yield make_result_message(names.get(str(block.get("tool_use_id"))), extract_text(block.get("content")), block_ref, at)

@@ -13,12 +13,12 @@ from typing import Any
 from hunchd.ingestion.own_words import own_words
 from hunchd.ingestion.transcripts.transcript import (
     Transcript,
-    called,
-    moment,
-    objects_in,
-    resulted,
-    spoken,
-    text_of,
+    make_call_message,
+    parse_timestamp,
+    iter_json_objects,
+    make_result_message,
+    make_text_message,
+    extract_text,
 )
 
 AGENT = "codex"
@@ -34,35 +34,35 @@ def files(home: Path, environment: Mapping[str, str]) -> Iterator[Path]:
 def read(file: Path) -> Iterator[Transcript]:
     messages: list[dict[str, Any]] = []
     names: dict[str, str] = {}
-    session, project, began = file.name.partition(".jsonl")[0], None, None
-    for number, line in enumerate(objects_in(file)):
+    session, project, started_at = file.name.partition(".jsonl")[0], None, None
+    for number, line in enumerate(iter_json_objects(file)):
         item = line.get("payload") if isinstance(line.get("payload"), dict) else line
         assert isinstance(item, dict)
         if line.get("type") == "session_meta" or (number == 0 and "id" in line and "type" not in line):
             session, project = str(item.get("id") or session), item.get("cwd")
-            began = moment(item.get("timestamp") or line.get("timestamp"))
+            started_at = parse_timestamp(item.get("timestamp") or line.get("timestamp"))
         elif line.get("type") in ("response_item", None) or "payload" not in line:
-            message = _message(item, names, f"{number}", line.get("timestamp"))
+            message = _build_message(item, names, f"{number}", line.get("timestamp"))
             if message is not None:
                 messages.append(message)
     if messages:
-        yield Transcript(AGENT, session, file, project, began, tuple(messages))
+        yield Transcript(AGENT, session, file, project, started_at, tuple(messages))
 
 
-def _message(item: Mapping[str, Any], names: dict[str, str], ref: str, stamp: Any) -> dict[str, Any] | None:
-    at = moment(stamp)
+def _build_message(item: Mapping[str, Any], names: dict[str, str], ref: str, stamp: Any) -> dict[str, Any] | None:
+    at = parse_timestamp(stamp)
     match item.get("type"):
         case "message" if item.get("role") in ("user", "assistant"):
-            return spoken(str(item["role"]), _said(item), ref, at)
+            return make_text_message(str(item["role"]), _said(item), ref, at)
         case "function_call" | "custom_tool_call":
             name = names[str(item.get("call_id"))] = str(item.get("name") or "tool")
-            return called(name, _inputs(item.get("arguments", item.get("input"))), ref, at)
+            return make_call_message(name, _parse_inputs(item.get("arguments", item.get("input"))), ref, at)
         case "local_shell_call":
             names[str(item.get("call_id"))] = "shell"
             action = item.get("action")
-            return called("shell", action if isinstance(action, dict) else {}, ref, at)
+            return make_call_message("shell", action if isinstance(action, dict) else {}, ref, at)
         case "function_call_output" | "custom_tool_call_output":
-            return resulted(names.get(str(item.get("call_id"))), _output(item.get("output")), ref, at)
+            return make_result_message(names.get(str(item.get("call_id"))), _read_output(item.get("output")), ref, at)
         case _:
             return None
 
@@ -71,25 +71,25 @@ def _said(item: Mapping[str, Any]) -> str:
     """Return the text of a message. Each part of a user's is judged by itself: the client adds parts of its own."""
     parts = item.get("content")
     if item.get("role") != "user" or not isinstance(parts, list):
-        return text_of(parts)
-    return "\n".join(filter(None, (own_words(text_of(part)) for part in parts)))
+        return extract_text(parts)
+    return "\n".join(filter(None, (own_words(extract_text(part)) for part in parts)))
 
 
-def _inputs(arguments: Any) -> Any:
+def _parse_inputs(arguments: Any) -> Any:
     try:
         return json.loads(arguments) if isinstance(arguments, str) else arguments
     except ValueError:
         return {"input": arguments}
 
 
-def _output(output: Any) -> str:
+def _read_output(output: Any) -> str:
     """Return the text of a tool's output.
 
     Older versions wrap it in JSON, with the exit code beside it.
     """
     if isinstance(output, str) and output.startswith("{"):
         try:
-            return text_of(json.loads(output)) or output
+            return extract_text(json.loads(output)) or output
         except ValueError:
             return output
-    return text_of(output)
+    return extract_text(output)

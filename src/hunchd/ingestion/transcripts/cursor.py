@@ -15,16 +15,16 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from hunchd.ingestion.transcripts.transcript import Transcript, called, moment, objects_in, resulted, spoken, text_of
+from hunchd.ingestion.transcripts.transcript import Transcript, make_call_message, parse_timestamp, iter_json_objects, make_result_message, make_text_message, extract_text
 
 AGENT = "cursor"
 DATABASE = "state.vscdb"
-_ROOTS = (".config/Cursor/User", "Library/Application Support/Cursor/User", "AppData/Roaming/Cursor/User")
+_USER_FOLDERS = (".config/Cursor/User", "Library/Application Support/Cursor/User", "AppData/Roaming/Cursor/User")
 _USER, _ASSISTANT = 1, 2
 
 
 def files(home: Path, environment: Mapping[str, str]) -> Iterator[Path]:
-    for root in _ROOTS:
+    for root in _USER_FOLDERS:
         file = home / root / "globalStorage" / DATABASE
         if file.is_file():
             yield file
@@ -36,19 +36,19 @@ def read(file: Path) -> Iterator[Transcript]:
     if file.suffix == ".jsonl":
         yield from _read_log(file)
         return
-    folders = _folders(file.parent.parent / "workspaceStorage")
-    with closing(_opened(file)) as database:
+    folders = _map_folders(file.parent.parent / "workspaceStorage")
+    with closing(_open_readonly(file)) as database:
         # A range of keys uses the index; LIKE would read every row.
         rows = database.execute(
             "SELECT key, value FROM cursorDiskKV WHERE key >= 'composerData:' AND key < 'composerData;' ORDER BY key"
         )
         for key, value in rows:
             session = str(key).partition(":")[2]
-            told = _object(value)
-            messages = tuple(_messages(database, session, told))
+            conversation = _parse_object(value)
+            messages = tuple(_iter_messages(database, session, conversation))
             if messages:
-                began = moment(told.get("createdAt"))
-                yield Transcript(AGENT, session, file, folders.get(session), began, messages)
+                started_at = parse_timestamp(conversation.get("createdAt"))
+                yield Transcript(AGENT, session, file, folders.get(session), started_at, messages)
 
 
 def folder_name(folder: str) -> str:
@@ -58,10 +58,10 @@ def folder_name(folder: str) -> str:
 
 def _read_log(file: Path) -> Iterator[Transcript]:
     """Read a log of lines. It tells no times: all that is known is when it was written last."""
-    written = moment(file.stat().st_mtime)
+    written = parse_timestamp(file.stat().st_mtime)
     messages = [
         message
-        for number, line in enumerate(objects_in(file))
+        for number, line in enumerate(iter_json_objects(file))
         if line.get("role") in ("user", "assistant")
         for message in _logged(line, str(number), written)
     ]
@@ -77,17 +77,17 @@ def _logged(line: Mapping[str, Any], ref: str, at: datetime | None) -> Iterator[
     for index, part in enumerate(content if isinstance(content, list) else [{"type": "text", "text": content}]):
         match part.get("type") if isinstance(part, dict) else None:
             case "text":
-                if (message := spoken(str(line["role"]), text_of(part), f"{ref}:{index}", at)) is not None:
+                if (message := make_text_message(str(line["role"]), extract_text(part), f"{ref}:{index}", at)) is not None:
                     yield message
             case "tool_use":
-                yield called(str(part.get("name") or "tool"), part.get("input"), f"{ref}:{index}", at)
+                yield make_call_message(str(part.get("name") or "tool"), part.get("input"), f"{ref}:{index}", at)
             case "tool_result":
-                yield resulted(None, text_of(part.get("content")), f"{ref}:{index}", at)
+                yield make_result_message(None, extract_text(part.get("content")), f"{ref}:{index}", at)
 
 
-def _messages(database: sqlite3.Connection, session: str, told: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    listed = told.get("fullConversationHeadersOnly") or told.get("conversation") or ()
-    for header in listed:
+def _iter_messages(database: sqlite3.Connection, session: str, conversation: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    headers = conversation.get("fullConversationHeadersOnly") or conversation.get("conversation") or ()
+    for header in headers:
         if not isinstance(header, dict):
             continue
         bubble, ref = header, str(header.get("bubbleId"))
@@ -95,47 +95,47 @@ def _messages(database: sqlite3.Connection, session: str, told: Mapping[str, Any
             row = database.execute(
                 "SELECT value FROM cursorDiskKV WHERE key = ?", (f"bubbleId:{session}:{ref}",)
             ).fetchone()
-            bubble = _object(row[0]) if row is not None else {}
-        yield from _said(bubble, header.get("type", bubble.get("type")), ref)
+            bubble = _parse_object(row[0]) if row is not None else {}
+        yield from _read_bubble(bubble, header.get("type", bubble.get("type")), ref)
 
 
-def _said(bubble: Mapping[str, Any], kind: Any, ref: str) -> Iterator[dict[str, Any]]:
-    at = moment(bubble.get("createdAt"))
+def _read_bubble(bubble: Mapping[str, Any], kind: Any, ref: str) -> Iterator[dict[str, Any]]:
+    at = parse_timestamp(bubble.get("createdAt"))
     role = {_USER: "user", _ASSISTANT: "assistant"}.get(kind)
-    if role is not None and (message := spoken(role, text_of(bubble.get("text")), ref, at)) is not None:
+    if role is not None and (message := make_text_message(role, extract_text(bubble.get("text")), ref, at)) is not None:
         yield message
     tool = bubble.get("toolFormerData")
     if isinstance(tool, dict) and tool.get("name"):
         name = str(tool["name"])
-        yield called(name, _object(tool.get("rawArgs") or tool.get("params")), f"{ref}:call", at)
+        yield make_call_message(name, _parse_object(tool.get("rawArgs") or tool.get("params")), f"{ref}:call", at)
         if tool.get("result"):
             result = tool["result"]
-            yield resulted(name, text_of(_object(result)) or str(result), f"{ref}:result", at)
+            yield make_result_message(name, extract_text(_parse_object(result)) or str(result), f"{ref}:result", at)
 
 
-def _folders(workspaces: Path) -> dict[str, str]:
+def _map_folders(workspaces: Path) -> dict[str, str]:
     """Map conversations to their folders, as far as a workspace lists them."""
-    found: dict[str, str] = {}
+    folder_by_conversation: dict[str, str] = {}
     for file in sorted(workspaces.glob(f"*/{DATABASE}")):
         try:
             folder = json.loads((file.parent / "workspace.json").read_bytes()).get("folder")
-            with closing(_opened(file)) as database:
+            with closing(_open_readonly(file)) as database:
                 row = database.execute("SELECT value FROM ItemTable WHERE key = 'composer.composerData'").fetchone()
         except (OSError, ValueError, sqlite3.Error):
             continue
         path = unquote(urlsplit(folder).path) if isinstance(folder, str) else ""
-        for composer in _object(row[0]).get("allComposers", ()) if row is not None and path else ():
-            found[str(composer.get("composerId"))] = path
-    return found
+        for composer in _parse_object(row[0]).get("allComposers", ()) if row is not None and path else ():
+            folder_by_conversation[str(composer.get("composerId"))] = path
+    return folder_by_conversation
 
 
-def _opened(file: Path) -> sqlite3.Connection:
+def _open_readonly(file: Path) -> sqlite3.Connection:
     return sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True, timeout=2)
 
 
-def _object(value: Any) -> dict[str, Any]:
+def _parse_object(value: Any) -> dict[str, Any]:
     try:
-        told = json.loads(value) if isinstance(value, str | bytes) else value
+        parsed_value = json.loads(value) if isinstance(value, str | bytes) else value
     except ValueError:
         return {}
-    return told if isinstance(told, dict) else {}
+    return parsed_value if isinstance(parsed_value, dict) else {}

@@ -8,15 +8,15 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Final
 
-from hunchd.domain.workflow import Step, Workflow
-from hunchd.ingestion.workflows.shell_files import commands, step_of
+from hunchd.domain.workflow import WorkflowStep, Workflow
+from hunchd.ingestion.workflows.shell_files import split_commands, make_step
 
-MOST_NEEDED: Final = 12  # prerequisites per target
+MAX_PREREQUISITES: Final = 12  # prerequisites per target
 _RULE = re.compile(r"^([A-Za-z0-9_./%$(){} -]+?)\s*(::?)(?!=)\s*([^=#;]*?)(?:;\s*(.*?))?\s*(?:##?\s*(.*))?$")
 _VARIABLE = re.compile(r"^\s*(?:export\s+|override\s+)?[\w.-]+\s*(?:::?|[?+!])?=")
 _TARGET = re.compile(r"[A-Za-z][\w./-]*")
 _RECIPE = re.compile(r"^@?([A-Za-z_][\w-]*)((?:\s+[^:=]*?)?)\s*:(?!=)\s*(.*?)\s*(?:#.*)?$")
-_SAYS = re.compile(r"(?:echo|printf)\b(?![^\n]*[>|])|\$\((?:info|warning)\b|true$|:$")
+_OUTPUT_ONLY = re.compile(r"(?:echo|printf)\b(?![^\n]*[>|])|\$\((?:info|warning)\b|true$|:$")
 _CONTROL = re.compile(r"(?:^|[;&|]\s*)(?:if|for|while|case)\s")
 _SHEBANG = re.compile(r"#!")
 
@@ -27,70 +27,70 @@ class _Target:
 
     name: str
     line: int
-    needs: list[str]
-    about: str = ""
+    prerequisites: list[str]
+    description: str = ""
     recipe: list[str] = field(default_factory=list)
 
 
-def make(path: str, text: str) -> Iterator[Workflow]:
+def read_makefile(path: str, text: str) -> Iterator[Workflow]:
     """Yield the targets that a person calls.
 
     Files, patterns and special targets are skipped.
     """
-    targets = _targets(text)
+    targets = _read_targets(text)
     patterns = [target.name.replace("%", "*") for target in targets]
     for target in targets:
         # A prerequisite without a rule is a source file, not a target to call.
-        target.needs = [
-            name for name in target.needs if "." not in name or any(fnmatchcase(name, one) for one in patterns)
+        target.prerequisites = [
+            name for name in target.prerequisites if "." not in name or any(fnmatchcase(name, one) for one in patterns)
         ]
         if _TARGET.fullmatch(target.name) and "." not in target.name:
-            yield _workflow(target, "make", path)
+            yield _build_workflow(target, "make", path)
 
 
-def just(path: str, text: str) -> Iterator[Workflow]:
+def read_justfile(path: str, text: str) -> Iterator[Workflow]:
     """Yield the recipes of a justfile."""
-    for target in _recipes(text):
-        yield _workflow(target, "just", path)
+    for target in _read_recipes(text):
+        yield _build_workflow(target, "just", path)
 
 
-def _workflow(target: _Target, program: str, path: str) -> Workflow:
+def _build_workflow(target: _Target, program: str, path: str) -> Workflow:
     folder = path.rpartition("/")[0]
-    where = f" -C {folder}" if folder and program == "make" else f" -f {path}" if folder else ""
-    needed = [step_of(f"{program}{where} {name}") for name in target.needs[:MOST_NEEDED] if _TARGET.fullmatch(name)]
+    folder_option = f" -C {folder}" if folder and program == "make" else f" -f {path}" if folder else ""
+    prerequisite_steps = [make_step(f"{program}{folder_option} {name}") for name in target.prerequisites[:MAX_PREREQUISITES] if _TARGET.fullmatch(name)]
     # Output commands are no steps, unless there are no others.
-    own = [step for line in target.recipe if not _SAYS.match(line) for step in _steps(line)]
-    own = own or list(map(step_of, target.recipe[:4]))
+    recipe_steps = [step for line in target.recipe if not _OUTPUT_ONLY.match(line) for step in _split_steps(line)]
+    recipe_steps = recipe_steps or list(map(make_step, target.recipe[:4]))
     return Workflow(
-        name=f"{program}{where} {target.name}",
-        steps=(*needed, *own),
+        name=f"{program}{folder_option} {target.name}",
+        steps=(*prerequisite_steps, *recipe_steps),
         origin="script",
         path=path,
         line=target.line,
-        about=target.about[:160],
+        about=target.description[:160],
     )
 
 
-def _steps(line: str) -> Sequence[Step]:
+def _split_steps(line: str) -> Sequence[WorkflowStep]:
     """Return a recipe line as a step.
 
     For a loop or condition, the commands inside.
     """
-    return commands(line.replace("$$", "$")) if _CONTROL.search(line) else (step_of(line),)
+    return split_commands(line.replace("$$", "$")) if _CONTROL.search(line) else (make_step(line),)
 
 
-def _targets(text: str) -> list[_Target]:
-    found: dict[str, _Target] = {}
-    now: list[_Target] = []
+def _read_targets(text: str) -> list[_Target]:
+    target_by_name: dict[str, _Target] = {}
+    current_targets: list[_Target] = []
     comment, defining = "", False
-    for number, line in _joined(text):
+    for number, line in _join_lines(text):
         if defining or line.startswith("define "):
             defining = not line.startswith("endef")
             continue
         if line.startswith("\t"):
-            command = _bare(line)
+            command = _strip_recipe_marks(line)
             if command and not command.startswith("#"):
-                for target in now:
+                for target in current_targets:
                     target.recipe.append(command)
             continue
         if line.startswith("#"):
@@ -102,31 +102,31 @@ def _targets(text: str) -> list[_Target]:
         rule = None if _VARIABLE.match(line) else _RULE.match(line)
         if rule is None:
             if not line.lstrip().startswith(("if", "else", "endif", "include", "-include", "export")):
-                now = []
+                current_targets = []
             comment = ""
             continue
-        names, _, needs, inline, about = rule.groups()
-        now = []
+        names, _, prerequisites, inline, description = rule.groups()
+        current_targets = []
         for name in names.split():
-            target = found.setdefault(name, _Target(name, number, []))
-            target.needs += [one for one in (needs or "").split() if one != "|" and one not in target.needs]
-            target.about = target.about or about or comment
+            target = target_by_name.setdefault(name, _Target(name, number, []))
+            target.prerequisites += [one for one in (prerequisites or "").split() if one != "|" and one not in target.prerequisites]
+            target.description = target.description or description or comment
             if inline:
                 target.recipe.append(inline)
-            now.append(target)
+            current_targets.append(target)
         comment = ""
-    return list(found.values())
+    return list(target_by_name.values())
 
 
-def _recipes(text: str) -> list[_Target]:
-    found: list[_Target] = []
-    now: _Target | None = None
+def _read_recipes(text: str) -> list[_Target]:
+    recipes: list[_Target] = []
+    current: _Target | None = None
     comment = ""
-    for number, line in _joined(text):
+    for number, line in _join_lines(text):
         if line[:1] in (" ", "\t"):
-            command = _bare(line)
-            if now is not None and command and not command.startswith("#") and not _SHEBANG.match(command):
-                now.recipe.append(command)
+            command = _strip_recipe_marks(line)
+            if current is not None and command and not command.startswith("#") and not _SHEBANG.match(command):
+                current.recipe.append(command)
             continue
         if line.startswith("#"):
             comment = line.lstrip("# ").strip()
@@ -135,29 +135,29 @@ def _recipes(text: str) -> list[_Target]:
             continue
         recipe = _RECIPE.match(line)
         if recipe is None or line.startswith(("set ", "alias ", "export ", "import ", "mod ")):
-            now = None if line.strip() else now
+            current = None if line.strip() else current
             comment = ""
             continue
-        now = _Target(recipe[1], number, [one for one in recipe[3].split() if one != "&&"], comment)
-        found.append(now)
+        current = _Target(recipe[1], number, [one for one in recipe[3].split() if one != "&&"], comment)
+        recipes.append(current)
         comment = ""
-    return found
+    return recipes
 
 
-def _joined(text: str) -> Iterator[tuple[int, str]]:
+def _join_lines(text: str) -> Iterator[tuple[int, str]]:
     """Yield (line number, line), joining lines that end in a backslash."""
-    whole, began = "", 0
+    joined_line, first_number = "", 0
     for number, line in enumerate(text.splitlines(), start=1):
-        began = began or number
-        whole = f"{whole}\n{line}" if whole else line
+        first_number = first_number or number
+        joined_line = f"{joined_line}\n{line}" if joined_line else line
         if line.endswith("\\"):
             continue
-        yield began, whole
-        whole, began = "", 0
-    if whole:
-        yield began, whole
+        yield first_number, joined_line
+        joined_line, first_number = "", 0
+    if joined_line:
+        yield first_number, joined_line
 
 
-def _bare(line: str) -> str:
+def _strip_recipe_marks(line: str) -> str:
     """Strip make's prefixes from a recipe line."""
     return "\n".join(part.strip() for part in line.strip().lstrip("@-+ ").splitlines())

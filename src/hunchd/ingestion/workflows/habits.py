@@ -7,25 +7,25 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, tzinfo
 from typing import Final
 
-from hunchd.domain.workflow import Ran, Step, Workflow
-from hunchd.ingestion.workflows.mining import MISSING, Pattern, patterns
-from hunchd.ingestion.workflows.triggers import triggers
+from hunchd.domain.workflow import CommandRun, WorkflowStep, Workflow
+from hunchd.ingestion.workflows.mining import MISSING, SequencePattern, mine_patterns
+from hunchd.ingestion.workflows.triggers import find_triggers
 
 # After half an hour of inactivity a new session begins.
-IDLE: Final = 1_800.0  # seconds
-MOST_HABITS: Final = 40  # of a project
-NAMED: Final = 4  # steps in a name
+IDLE_SECONDS: Final = 1_800.0  # seconds
+MAX_HABITS: Final = 40  # of a project
+MAX_NAME_STEPS: Final = 4  # steps in a name
 
 
-def sessions_of(log: Iterable[Ran]) -> list[list[Ran]]:
+def split_sessions(log: Iterable[CommandRun]) -> list[list[CommandRun]]:
     """Split the log at idle periods.
 
     Immediate repetitions count once, with their last outcome.
     """
-    sessions: list[list[Ran]] = []
+    sessions: list[list[CommandRun]] = []
     last: float | None = None
     for ran in log:
-        if last is None or not 0 <= ran.at - last <= IDLE:
+        if last is None or not 0 <= ran.at - last <= IDLE_SECONDS:
             sessions.append([])
         last = ran.at
         session = sessions[-1]
@@ -36,33 +36,33 @@ def sessions_of(log: Iterable[Ran]) -> list[list[Ran]]:
     return sessions
 
 
-def habits(log: Sequence[Ran], *, zone: tzinfo = UTC, most: int = MOST_HABITS) -> list[Workflow]:
+def find_habits(log: Sequence[CommandRun], *, zone: tzinfo = UTC, limit: int = MAX_HABITS) -> list[Workflow]:
     """Return the recurring sequences of the log (oldest first), best first."""
-    sessions = sessions_of(log)
+    sessions = split_sessions(log)
     numbers: dict[str, int] = {}
     coded = [[numbers.setdefault(ran.template, len(numbers)) for ran in session] for session in sessions]
     templates = list(numbers)
-    return [_habit(pattern, templates, sessions, zone) for pattern in patterns(coded, most=most)]
+    return [_build_habit(pattern, templates, sessions, zone) for pattern in mine_patterns(coded, max_patterns=limit)]
 
 
-def _habit(pattern: Pattern, templates: Sequence[str], sessions: Sequence[Sequence[Ran]], zone: tzinfo) -> Workflow:
+def _build_habit(pattern: SequencePattern, templates: Sequence[str], sessions: Sequence[Sequence[CommandRun]], zone: tzinfo) -> Workflow:
     runs = [
         [None if position == MISSING else sessions[number][position] for position in positions]
-        for number, positions in pattern.places
+        for number, positions in pattern.occurrences
     ]
     steps = []
     for index, symbol in enumerate(pattern.symbols):
-        given = [ran.command for run in runs if (ran := run[index]) is not None]
-        common, count = Counter(given).most_common(1)[0]
+        commands = [ran.command for run in runs if (ran := run[index]) is not None]
+        common, count = Counter(commands).most_common(1)[0]
         # The most common command if it has a majority, else the newest one as an example.
-        steps.append(Step(templates[symbol], common if 2 * count > len(given) else given[-1]))
-    began = [(number, min(at for at in positions if at != MISSING)) for number, positions in pattern.places]
+        steps.append(WorkflowStep(templates[symbol], common if 2 * count > len(commands) else commands[-1]))
+    starts = [(number, min(at for at in positions if at != MISSING)) for number, positions in pattern.occurrences]
     times = [ran.at for run in runs for ran in run if ran is not None]
     return Workflow(
-        name=name_of(steps),
+        name=make_name(steps),
         steps=tuple(steps),
         origin="habit",
-        triggers=triggers(began, sessions, zone),
+        triggers=find_triggers(starts, sessions, zone),
         runs=pattern.support,
         cohesion=round(pattern.cohesion, 3),
         first=min(times),
@@ -70,12 +70,12 @@ def _habit(pattern: Pattern, templates: Sequence[str], sessions: Sequence[Sequen
     )
 
 
-def name_of(steps: Sequence[Step]) -> str:
+def make_name(steps: Sequence[WorkflowStep]) -> str:
     """Name a workflow by its steps.
 
     Of many only the first and the last.
     """
-    told = [step.template for step in steps]
-    if len(told) > NAMED:
-        told = [*told[: NAMED - 1], "…", told[-1]]
-    return " → ".join(told)
+    templates = [step.template for step in steps]
+    if len(templates) > MAX_NAME_STEPS:
+        templates = [*templates[: MAX_NAME_STEPS - 1], "…", templates[-1]]
+    return " → ".join(templates)

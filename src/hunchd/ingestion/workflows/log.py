@@ -11,47 +11,47 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-from hunchd.domain.workflow import Ran
+from hunchd.domain.workflow import CommandRun
 
-LOG: Final = "commands.jsonl"  # in a project's cache folder
-FORGOTTEN: Final = "forgotten.json"  # beside it: ids of workflows that must not be mined again
-MOST: Final = 4_000  # commands read: some months of one project
-MOST_BYTES: Final = 16 * 1024 * 1024
+LOG_FILE: Final = "commands.jsonl"  # in a project's cache folder
+FORGOTTEN_FILE: Final = "forgotten.json"  # beside it: ids of workflows that must not be mined again
+MAX_COMMANDS: Final = 4_000  # commands read: some months of one project
+MAX_BYTES: Final = 16 * 1024 * 1024
 
 
-def read(folder: Path) -> list[Ran]:
+def read_commands(folder: Path) -> list[CommandRun]:
     """Return the newest commands, oldest first."""
-    file = folder / LOG
+    file = folder / LOG_FILE
     try:
-        if file.stat().st_size > MOST_BYTES:
+        if file.stat().st_size > MAX_BYTES:
             return []
         lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
     except FileNotFoundError:
         return []
     log = []
-    for line in lines[-MOST:]:
+    for line in lines[-MAX_COMMANDS:]:
         with suppress(ValueError, TypeError):  # an incomplete line
-            log.append(_ran(json.loads(line)))
+            log.append(_parse_row(json.loads(line)))
     return log
 
 
-def forgotten(folder: Path) -> set[str]:
+def read_forgotten_ids(folder: Path) -> set[str]:
     with suppress(FileNotFoundError, ValueError, TypeError):
-        return set(map(str, json.loads((folder / FORGOTTEN).read_bytes())))
+        return set(map(str, json.loads((folder / FORGOTTEN_FILE).read_bytes())))
     return set()
 
 
-def append(folder: Path, ran: Sequence[Ran]) -> None:
-    file = folder / LOG
+def append_commands(folder: Path, ran: Sequence[CommandRun]) -> None:
+    file = folder / LOG_FILE
     if not file.exists():
         file.touch(mode=0o600)
     with file.open("a", encoding="utf-8") as log:
-        log.write("".join(map(_line, ran)))
+        log.write("".join(map(_format_line, ran)))
 
 
-def rewrite(folder: Path, ran: Sequence[Ran], forgotten: Sequence[str]) -> None:
+def replace_log(folder: Path, ran: Sequence[CommandRun], forgotten: Sequence[str]) -> None:
     """Replace the contents of both files, each atomically."""
-    for name, text in ((LOG, "".join(map(_line, ran))), (FORGOTTEN, json.dumps(list(forgotten)))):
+    for name, text in ((LOG_FILE, "".join(map(_format_line, ran))), (FORGOTTEN_FILE, json.dumps(list(forgotten)))):
         draft = folder / f".{name}"
         draft.unlink(missing_ok=True)
         draft.touch(mode=0o600)
@@ -59,10 +59,10 @@ def rewrite(folder: Path, ran: Sequence[Ran], forgotten: Sequence[str]) -> None:
         draft.replace(folder / name)
 
 
-def _line(ran: Ran) -> str:
+def _format_line(ran: CommandRun) -> str:
     return json.dumps([ran.at, ran.template, ran.command, int(ran.failed), ran.branch, list(ran.touched)]) + "\n"
 
 
-def _ran(row: Any) -> Ran:
-    at, template, command, failed, branch, touched = row
-    return Ran(float(at), str(template), str(command), bool(failed), str(branch), tuple(map(str, touched)))
+def _parse_row(row: Any) -> CommandRun:
+    at, template, command, failed, branch, touched_kinds = row
+    return CommandRun(float(at), str(template), str(command), bool(failed), str(branch), tuple(map(str, touched_kinds)))

@@ -10,15 +10,15 @@ from enum import Enum, auto
 from fnmatch import fnmatchcase
 from typing import Final
 
-DEPTH: Final = 3  # folders below the root
+MAX_DEPTH: Final = 3  # folders below the root
 # Folders of third-party programs and examples.
-_ELSEWHERE: Final = re.compile(
+_FOREIGN_FOLDER: Final = re.compile(
     r"(?:^|/)(?:node_modules|vendor|third_party|fixtures?|testdata|examples?|templates?|template-[^/]*|playground"
     r"|__tests__|site-packages)(?:/|$)"
 )
 
 
-class Form(Enum):
+class ScriptFormat(Enum):
     """Format of a script or CI file."""
 
     GITHUB = auto()
@@ -44,48 +44,48 @@ class Form(Enum):
 
 def is_script(path: str) -> bool:
     """Return True if a file may define workflows."""
-    return path.count("/") <= DEPTH and form_of(path) is not None and not _ELSEWHERE.search(path)
+    return path.count("/") <= MAX_DEPTH and detect_format(path) is not None and not _FOREIGN_FOLDER.search(path)
 
 
-def form_of(path: str) -> Form | None:
+def detect_format(path: str) -> ScriptFormat | None:
     """Return the format of a file by name and place.
 
     Returns None for other files.
     """
     name = path.rpartition("/")[2]
-    return next((form for pattern, form in _FORMS if fnmatchcase(path if "/" in pattern else name, pattern)), None)
+    return next((form for pattern, form in _FORMATS if fnmatchcase(path if "/" in pattern else name, pattern)), None)
 
 
 # Earlier patterns win; those with "/" are for paths, the others for names.
-_FORMS: Final[tuple[tuple[str, Form], ...]] = (
-    (".github/workflows/*.yml", Form.GITHUB),
-    (".github/workflows/*.yaml", Form.GITHUB),
-    (".gitlab-ci.yml", Form.GITLAB),
-    (".travis.yml", Form.TRAVIS),
-    (".circleci/config.yml", Form.CIRCLE),
-    ("azure-pipelines.yml", Form.AZURE),
-    (".pre-commit-config.yaml", Form.PRE_COMMIT),
-    ("lefthook.yml", Form.LEFTHOOK),
-    ("Taskfile.y*ml", Form.TASKFILE),
-    ("[Mm]akefile", Form.MAKE),
-    ("GNUmakefile", Form.MAKE),
-    ("[Jj]ustfile", Form.JUST),
-    (".justfile", Form.JUST),
-    ("package.json", Form.NPM),
-    ("deno.json", Form.DENO),
-    ("composer.json", Form.COMPOSER),
-    ("pyproject.toml", Form.PYPROJECT),
-    ("tox.ini", Form.TOX),
-    ("noxfile.py", Form.NOX),
-    (".cargo/config.toml", Form.CARGO),
-    (".husky/*", Form.HOOK),
-    (".githooks/*", Form.HOOK),
-    ("scripts/*", Form.SHELL),
-    ("script/*", Form.SHELL),
-    ("bin/*", Form.SHELL),
-    ("ci/*", Form.SHELL),
-    (".ci/*", Form.SHELL),
-    ("tools/*", Form.SHELL),
-    ("*.sh", Form.SHELL),
-    ("dev", Form.SHELL),
+_FORMATS: Final[tuple[tuple[str, ScriptFormat], ...]] = (
+    (".github/workflows/*.yml", ScriptFormat.GITHUB),
+    (".github/workflows/*.yaml", ScriptFormat.GITHUB),
+    (".gitlab-ci.yml", ScriptFormat.GITLAB),
+    (".travis.yml", ScriptFormat.TRAVIS),
+    (".circleci/config.yml", ScriptFormat.CIRCLE),
+    ("azure-pipelines.yml", ScriptFormat.AZURE),
+    (".pre-commit-config.yaml", ScriptFormat.PRE_COMMIT),
+    ("lefthook.yml", ScriptFormat.LEFTHOOK),
+    ("Taskfile.y*ml", ScriptFormat.TASKFILE),
+    ("[Mm]akefile", ScriptFormat.MAKE),
+    ("GNUmakefile", ScriptFormat.MAKE),
+    ("[Jj]ustfile", ScriptFormat.JUST),
+    (".justfile", ScriptFormat.JUST),
+    ("package.json", ScriptFormat.NPM),
+    ("deno.json", ScriptFormat.DENO),
+    ("composer.json", ScriptFormat.COMPOSER),
+    ("pyproject.toml", ScriptFormat.PYPROJECT),
+    ("tox.ini", ScriptFormat.TOX),
+    ("noxfile.py", ScriptFormat.NOX),
+    (".cargo/config.toml", ScriptFormat.CARGO),
+    (".husky/*", ScriptFormat.HOOK),
+    (".githooks/*", ScriptFormat.HOOK),
+    ("scripts/*", ScriptFormat.SHELL),
+    ("script/*", ScriptFormat.SHELL),
+    ("bin/*", ScriptFormat.SHELL),
+    ("ci/*", ScriptFormat.SHELL),
+    (".ci/*", ScriptFormat.SHELL),
+    ("tools/*", ScriptFormat.SHELL),
+    ("*.sh", ScriptFormat.SHELL),
+    ("dev", ScriptFormat.SHELL),
 )

@@ -8,7 +8,7 @@ from typing import Final
 from hunchd.domain.workflow import Workflow
 
 # The first match counts: a release builds and tests too.
-_NAMES: Final = (
+_NAME_PATTERNS: Final = (
     ("release", r"releas|publish|deploy|dist(?:ribut\w*)?\b|ship\b|upload"),
     ("hook", r"pre-?commit|pre-?push|commit-?msg"),
     ("format", r"format|\bfmt\b|prettier|autofix"),
@@ -24,7 +24,7 @@ _NAMES: Final = (
     ("build", r"build|compile|bundle|package|assemble"),
     ("run", r"\brun\b|\bdev\b|start|serve|watch|\bup\b|preview"),
 )
-_PROGRAMS: Final = (
+_PROGRAM_PATTERNS: Final = (
     ("release", r"twine upload|npm publish|cargo publish|goreleaser|gh release|uv publish|pypi-publish|poetry publish"),
     (
         "test",
@@ -39,8 +39,8 @@ _PROGRAMS: Final = (
         r"cargo build|go build|npm run build|python -m build|\bwebpack\b|vite build|rollup|mvn .*package|docker build",
     ),
 )
-_BY_NAME: Final = [(purpose, re.compile(pattern, re.IGNORECASE)) for purpose, pattern in _NAMES]
-_BY_PROGRAM: Final = [(purpose, re.compile(pattern)) for purpose, pattern in _PROGRAMS]
+_PURPOSE_BY_NAME: Final = [(purpose, re.compile(pattern, re.IGNORECASE)) for purpose, pattern in _NAME_PATTERNS]
+_PURPOSE_BY_PROGRAM: Final = [(purpose, re.compile(pattern)) for purpose, pattern in _PROGRAM_PATTERNS]
 
 
 # The runner says nothing about the purpose, and a job's name says more than its file.
@@ -50,14 +50,14 @@ _RUNNER: Final = re.compile(
 )
 
 
-def purpose_of(workflow: Workflow) -> str:
+def classify_purpose(workflow: Workflow) -> str:
     """Return the purpose: test, lint, build, release, …; "" if unknown."""
     name = re.sub(r" \(in .*\)$", "", _RUNNER.sub("", workflow.name)).replace("_", "-")
-    for purpose, pattern in _BY_NAME:
+    for purpose, pattern in _PURPOSE_BY_NAME:
         if pattern.search(name):
             return purpose
-    told = "\n".join(step.command or step.name for step in workflow.steps)
-    purpose = next((purpose for purpose, pattern in _BY_PROGRAM if pattern.search(told)), "")
+    commands = "\n".join(step.command or step.name for step in workflow.steps)
+    purpose = next((purpose for purpose, pattern in _PURPOSE_BY_PROGRAM if pattern.search(commands)), "")
     if purpose or workflow.origin != "ci":
         return purpose
-    return next((purpose for purpose, pattern in _BY_NAME if pattern.search(workflow.path)), "")
+    return next((purpose for purpose, pattern in _PURPOSE_BY_NAME if pattern.search(workflow.path)), "")

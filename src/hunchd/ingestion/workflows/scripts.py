@@ -15,21 +15,21 @@ from pathlib import Path
 from typing import Final
 
 from hunchd.domain.workflow import Workflow
-from hunchd.ingestion.screening import screened
+from hunchd.ingestion.screening import redact_source
 from hunchd.ingestion.workflows import build_files, continuous, manifest_scripts, shell_files
-from hunchd.ingestion.workflows.memories import without_secrets
-from hunchd.ingestion.workflows.places import Form, form_of, is_script
-from hunchd.ingestion.workflows.purposes import purpose_of
+from hunchd.ingestion.workflows.memories import redact_workflow
+from hunchd.ingestion.workflows.places import ScriptFormat, detect_format, is_script
+from hunchd.ingestion.workflows.purposes import classify_purpose
 from hunchd.repository.reading import read_file
 
 logger = logging.getLogger(__name__)
 
 MAX_BYTES: Final = 256_000  # of one file; longer ones were generated
-MOST_FILES: Final = 120  # of one project, the nearest to its root first
-MOST_OF_A_FILE: Final = 80  # workflows
-MOST: Final = 400  # of one project
+MAX_FILES: Final = 120  # of one project, the nearest to its root first
+MAX_FILE_WORKFLOWS: Final = 80  # workflows
+MAX_WORKFLOWS: Final = 400  # of one project
 # Lock files that determine the program for the scripts of a folder and all below it.
-_LOCKS: Final = {
+_PROGRAM_BY_LOCK_FILE: Final = {
     "pnpm-lock.yaml": "pnpm",
     "pnpm-workspace.yaml": "pnpm",
     "yarn.lock": "yarn",
@@ -41,94 +41,94 @@ _MANAGER: Final = re.compile(r'"packageManager"\s*:\s*"(npm|pnpm|yarn|bun)@')
 Reader = Callable[[str, str], Iterable[Workflow]]
 
 
-def workflows(root: Path, files: Iterable[str]) -> list[Workflow]:
+def read_workflows(root: Path, files: Iterable[str]) -> list[Workflow]:
     """Collect the workflows of the files below `root`, top-level files first."""
     paths = list(files)
-    locks = {folder: program for path in paths for folder, program in _locks(path)}
-    found: list[Workflow] = []
+    locks = {folder: program for path in paths for folder, program in _read_lock(path)}
+    collected: list[Workflow] = []
     for path in sorted(filter(is_script, paths), key=lambda path: (not path.startswith("."), path.count("/"), path))[
-        :MOST_FILES
+        :MAX_FILES
     ]:
         source = read_file(root, path, limit=MAX_BYTES)
         if source is not None and b"\0" not in source:
             text = source.decode("utf-8", "replace").removeprefix("\ufeff")
-            told = workflows_in(path, text)
-            if form_of(path) is Form.NPM:
-                if named := _MANAGER.search(text):
-                    locks[path.rpartition("/")[0]] = named[1]
-                told = _called_by(_nearest(locks, path), told)
-            found += told
-        if len(found) >= MOST:
+            file_workflows = parse_workflows(path, text)
+            if detect_format(path) is ScriptFormat.NPM:
+                if manager_match := _MANAGER.search(text):
+                    locks[path.rpartition("/")[0]] = manager_match[1]
+                file_workflows = _rename_runner(_find_program(locks, path), file_workflows)
+            collected += file_workflows
+        if len(collected) >= MAX_WORKFLOWS:
             break
-    return found[:MOST]
+    return collected[:MAX_WORKFLOWS]
 
 
-def _locks(path: str) -> Iterator[tuple[str, str]]:
+def _read_lock(path: str) -> Iterator[tuple[str, str]]:
     """Yield the folder and program of a lock file."""
     folder, _, name = path.rpartition("/")
-    if name in _LOCKS:
-        yield folder, _LOCKS[name]
+    if name in _PROGRAM_BY_LOCK_FILE:
+        yield folder, _PROGRAM_BY_LOCK_FILE[name]
 
 
-def _nearest(locks: Mapping[str, str], path: str) -> str:
+def _find_program(program_by_folder: Mapping[str, str], path: str) -> str:
     """Return the program of the nearest lock file above `path`."""
     folder = path
     while folder:
         folder = folder.rpartition("/")[0]
-        if folder in locks:
-            return locks[folder]
+        if folder in program_by_folder:
+            return program_by_folder[folder]
     return "npm"
 
 
-def _called_by(program: str, told: Iterable[Workflow]) -> list[Workflow]:
+def _rename_runner(program: str, workflows: Iterable[Workflow]) -> list[Workflow]:
     """Rename npm scripts of a workspace to the program that runs them."""
-    return [replace(one, name=re.sub(r"^npm\b", program, one.name)) for one in told]
+    return [replace(one, name=re.sub(r"^npm\b", program, one.name)) for one in workflows]
 
 
-def workflows_in(path: str, text: str) -> list[Workflow]:
+def parse_workflows(path: str, text: str) -> list[Workflow]:
     """Parse the workflows of one file.
 
     Empty if it cannot be parsed.
     """
-    form = form_of(path)
-    if form is None:
+    script_format = detect_format(path)
+    if script_format is None:
         return []
     try:
-        read = list(_bounded(_READERS[form](path, _GAP.sub(" ", screened(text)))))
+        parsed = list(_limit(_READERS[script_format](path, _GAP.sub(" ", redact_source(text)))))
     except (ValueError, TypeError, AttributeError, KeyError, RecursionError, configparser.Error):
         logger.debug("skipping %s: its content does not match its name", path, exc_info=True)
         return []
-    return [without_secrets(replace(workflow, purpose=workflow.purpose or purpose_of(workflow))) for workflow in read]
+    return [redact_workflow(replace(workflow, purpose=workflow.purpose or classify_purpose(workflow))) for workflow in parsed]
 
 
-def _bounded(found: Iterable[Workflow]) -> Iterator[Workflow]:
-    named: set[str] = set()
-    for workflow in found:
-        if workflow.steps and workflow.name not in named:  # the first of a name counts
-            named.add(workflow.name)
+def _limit(workflows: Iterable[Workflow]) -> Iterator[Workflow]:
+    names: set[str] = set()
+    for workflow in workflows:
+        if workflow.steps and workflow.name not in names:  # the first of a name counts
+            names.add(workflow.name)
             yield workflow
-        if len(named) >= MOST_OF_A_FILE:
+        if len(names) >= MAX_FILE_WORKFLOWS:
             return
 
 
-_READERS: Final[Mapping[Form, Reader]] = {
-    Form.GITHUB: continuous.github,
-    Form.GITLAB: continuous.gitlab,
-    Form.TRAVIS: continuous.travis,
-    Form.CIRCLE: continuous.circle,
-    Form.AZURE: continuous.azure,
-    Form.PRE_COMMIT: continuous.pre_commit,
-    Form.LEFTHOOK: continuous.lefthook,
-    Form.TASKFILE: continuous.taskfile,
-    Form.MAKE: build_files.make,
-    Form.JUST: build_files.just,
-    Form.NPM: manifest_scripts.package_json,
-    Form.DENO: manifest_scripts.deno,
-    Form.COMPOSER: manifest_scripts.composer,
-    Form.PYPROJECT: manifest_scripts.pyproject,
-    Form.TOX: manifest_scripts.tox,
-    Form.NOX: manifest_scripts.nox,
-    Form.CARGO: manifest_scripts.cargo_aliases,
-    Form.HOOK: shell_files.hook,
-    Form.SHELL: shell_files.script,
+_READERS: Final[Mapping[ScriptFormat, Reader]] = {
+    ScriptFormat.GITHUB: continuous.read_github,
+    ScriptFormat.GITLAB: continuous.read_gitlab,
+    ScriptFormat.TRAVIS: continuous.read_travis,
+    ScriptFormat.CIRCLE: continuous.read_circle,
+    ScriptFormat.AZURE: continuous.read_azure,
+    ScriptFormat.PRE_COMMIT: continuous.read_pre_commit,
+    ScriptFormat.LEFTHOOK: continuous.read_lefthook,
+    ScriptFormat.TASKFILE: continuous.read_taskfile,
+    ScriptFormat.MAKE: build_files.read_makefile,
+    ScriptFormat.JUST: build_files.read_justfile,
+    ScriptFormat.NPM: manifest_scripts.read_package_json,
+    ScriptFormat.DENO: manifest_scripts.read_deno,
+    ScriptFormat.COMPOSER: manifest_scripts.read_composer,
+    ScriptFormat.PYPROJECT: manifest_scripts.read_pyproject,
+    ScriptFormat.TOX: manifest_scripts.read_tox,
+    ScriptFormat.NOX: manifest_scripts.read_nox,
+    ScriptFormat.CARGO: manifest_scripts.read_cargo_aliases,
+    ScriptFormat.HOOK: shell_files.read_hook,
+    ScriptFormat.SHELL: shell_files.read_script,
 }

@@ -9,15 +9,15 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from hunchd.domain.workflow import Step, Workflow
+from hunchd.domain.workflow import WorkflowStep, Workflow
 from hunchd.ingestion.definitions import SyntaxNode
-from hunchd.ingestion.parsing import syntax_of
-from hunchd.ingestion.workflows.steps import steps_of
+from hunchd.ingestion.parsing import parse_syntax
+from hunchd.ingestion.workflows.steps import parse_steps
 
-MOST_COMMANDS: Final = 60  # of one text
-LONGEST_TEXT: Final = 20_000  # bytes of shell parsed: at most half a second
-LONGEST_COMMAND: Final = 400
-MOST_LINES: Final = 8  # of one command
+MAX_COMMANDS: Final = 60  # of one text
+MAX_TEXT_BYTES: Final = 20_000  # bytes of shell parsed: at most half a second
+MAX_COMMAND: Final = 400
+MAX_LINES: Final = 8  # of one command
 _SHELL = re.compile(r"\A#!.*\b(?:ba|z|k|da)?sh\b")
 _EXPRESSION = re.compile(r"\$\{\{.*?\}\}", re.DOTALL)
 # Shell bookkeeping, which is no step.
@@ -29,11 +29,11 @@ _BOOKKEEPING = re.compile(
     r"|(?:cd|pushd)\s[^\n]*(?:\$0|\$\{0|\bdirname\b|BASH_SOURCE|show-toplevel)|popd\b"  # to the script's folder
 )
 # A script with tasks: `case $1 in check) …`.
-_TOLD = re.compile(r"\$\{?1\b")
+_FIRST_PARAMETER = re.compile(r"\$\{?1\b")
 _FIRST_ARGUMENT = re.compile(r"^\s*(\w+)=[\"']?\$\{?1\b", re.MULTILINE)
 _TASK = re.compile(r"[a-z][\w:-]{1,29}")
-LEAST_TASKS: Final = 2  # from which a script is split into tasks
-_THROUGH: Final = frozenset(
+MIN_TASKS: Final = 2  # from which a script is split into tasks
+_TRANSPARENT_NODES: Final = frozenset(
     {
         "program", "list", "if_statement", "elif_clause", "else_clause", "for_statement", "c_style_for_statement",
         "while_statement", "do_group", "compound_statement", "subshell", "case_statement", "case_item",
@@ -41,8 +41,8 @@ _THROUGH: Final = frozenset(
     }
 )  # fmt: skip
 # Nodes before this keyword are the condition.
-_DECIDES: Final[Mapping[str, str]] = {"if_statement": "then", "elif_clause": "then"}
-_NOT_ABOUT: Final = ("!", "shellcheck", "vim:", "-*-")
+_CONDITION_END: Final[Mapping[str, str]] = {"if_statement": "then", "elif_clause": "then"}
+_NOT_DESCRIPTION: Final = ("!", "shellcheck", "vim:", "-*-")
 _LICENCE: Final = re.compile(
     r"licen[sc]e|copyright|\(c\) \d{4}|warrant|permission (?:is|to)\b|redistribut|\bas[- ]is\b|applicable law|spdx"
     r"|liabil"
@@ -51,28 +51,28 @@ _LICENCE: Final = re.compile(
 )
 _HEAD_LINES: Final = 60
 _BASH: Final = frozenset({"bash"})
-_COMMANDS: Final = frozenset({"command", "pipeline"})
+_COMMAND_NODES: Final = frozenset({"command", "pipeline"})
 
 
-def script(path: str, text: str) -> Iterator[Workflow]:
+def read_script(path: str, text: str) -> Iterator[Workflow]:
     """Yield the workflows of a shell script."""
     if not _SHELL.match(text) and not path.endswith((".sh", ".bash")):
         return
-    told = list(_tasks(path, text))
-    if len(told) >= LEAST_TASKS:
-        yield from told
+    tasks = list(_read_tasks(path, text))
+    if len(tasks) >= MIN_TASKS:
+        yield from tasks
         return
-    steps = commands(text)
+    steps = split_commands(text)
     if steps:
-        yield Workflow(name=path, steps=steps, origin="script", path=path, line=1, about=_about(text))
+        yield Workflow(name=path, steps=steps, origin="script", path=path, line=1, about=_find_description(text))
 
 
-def _tasks(path: str, text: str) -> Iterator[Workflow]:
+def _read_tasks(path: str, text: str) -> Iterator[Workflow]:
     """Yield the tasks of a script.
 
     They are the branches of its outermost `case` on the first argument.
     """
-    syntax = syntax_of("step.sh", text.encode()[:LONGEST_TEXT], _BASH)
+    syntax = parse_syntax("step.sh", text.encode()[:MAX_TEXT_BYTES], _BASH)
     if syntax is None:
         return
     root, source = syntax.trees[0].root_node, syntax.source
@@ -80,44 +80,44 @@ def _tasks(path: str, text: str) -> Iterator[Workflow]:
     def node_text(node: SyntaxNode) -> str:
         return source[node.start_byte : node.end_byte].decode("utf-8", "replace").strip()
 
-    named = frozenset(_FIRST_ARGUMENT.findall(text))
-    own = {node_text(node.children[0]).split()[-1] for node in root.children if node.type == "function_definition"}
+    parameter_names = frozenset(_FIRST_ARGUMENT.findall(text))
+    own_functions = {node_text(node.children[0]).split()[-1] for node in root.children if node.type == "function_definition"}
     for case in (node for node in root.children if node.type == "case_statement"):
-        asked = node_text(case.children[1])
-        if not (_TOLD.search(asked) or asked.strip("\"'${}") in named):
+        case_word = node_text(case.children[1])
+        if not (_FIRST_PARAMETER.search(case_word) or case_word.strip("\"'${}") in parameter_names):
             continue
         for item in (node for node in case.children if node.type == "case_item"):
             name = node_text(item.children[0]).strip("\"'")
-            done = [step for step in _steps(item, source, all_of=False) if step.command.split()[0] not in own]
-            if _TASK.fullmatch(name) and done:
+            steps = [step for step in _collect_steps(item, source, include_bookkeeping=False) if step.command.split()[0] not in own_functions]
+            if _TASK.fullmatch(name) and steps:
                 yield Workflow(
                     name=f"./{path} {name}",
-                    steps=tuple(done),
+                    steps=tuple(steps),
                     origin="script",
                     path=path,
                     line=source.count(b"\n", 0, item.start_byte) + 1,
-                    about=_usage(path, name, text),
+                    about=_find_usage(path, name, text),
                 )
 
 
-def _usage(path: str, name: str, text: str) -> str:
+def _find_usage(path: str, name: str, text: str) -> str:
     """Return the description of a task in the script's usage text."""
     script = re.escape(path.rpartition("/")[2])
-    found = re.search(rf"^\W*(?:\S*/)?{script} {re.escape(name)}\b[^\n]*?\s{{2,}}(\S[^\n]*)$", text, re.MULTILINE)
-    return found[1].strip()[:160] if found else ""
+    match = re.search(rf"^\W*(?:\S*/)?{script} {re.escape(name)}\b[^\n]*?\s{{2,}}(\S[^\n]*)$", text, re.MULTILINE)
+    return match[1].strip()[:160] if match else ""
 
 
-def hook(path: str, text: str) -> Iterator[Workflow]:
+def read_hook(path: str, text: str) -> Iterator[Workflow]:
     """Yield the workflow of a git hook in the repository."""
     name = path.rpartition("/")[2]
     if name.startswith(("_", ".")) or "." in name:
         return
-    steps = commands(text)
+    steps = split_commands(text)
     if steps:
         yield Workflow(name=f"{name} hook", steps=steps, origin="hook", path=path, line=1)
 
 
-def commands(text: str, *, all_of: bool = False) -> tuple[Step, ...]:
+def split_commands(text: str, *, include_bookkeeping: bool = False) -> tuple[WorkflowStep, ...]:
     """Return the commands of a shell text.
 
     With `all_of`, shell bookkeeping and output commands are included.
@@ -125,57 +125,57 @@ def commands(text: str, *, all_of: bool = False) -> tuple[Step, ...]:
     if not text.strip():
         return ()
     # CI expressions become one word of the same byte length, so that offsets stay valid.
-    masked = _EXPRESSION.sub(lambda found: "_" * len(found[0].encode()), text)
-    source = masked.encode()[:LONGEST_TEXT]
-    syntax = syntax_of("step.sh", source, _BASH)
+    masked = _EXPRESSION.sub(lambda steps: "_" * len(steps[0].encode()), text)
+    source = masked.encode()[:MAX_TEXT_BYTES]
+    syntax = parse_syntax("step.sh", source, _BASH)
     if syntax is None:
         return ()
     original = text.encode() if syntax.source == source else syntax.source
-    found = _steps(syntax.trees[0].root_node, original, all_of=all_of)
-    return tuple(found) if found or all_of else commands(text, all_of=True)
+    steps = _collect_steps(syntax.trees[0].root_node, original, include_bookkeeping=include_bookkeeping)
+    return tuple(steps) if steps or include_bookkeeping else split_commands(text, include_bookkeeping=True)
 
 
-def only_keeps_books(steps: Sequence[Step]) -> bool:
+def is_only_bookkeeping(steps: Sequence[WorkflowStep]) -> bool:
     """Return True if all commands are shell bookkeeping or output."""
     return all(_BOOKKEEPING.match(step.command) for step in steps)
 
 
-def _steps(root: SyntaxNode, original: bytes, *, all_of: bool) -> list[Step]:
-    found: list[Step] = []
-    for node in _nodes(root):
-        told = original[node.start_byte : node.end_byte].decode("utf-8", "replace").strip()
-        if told and (all_of or not _BOOKKEEPING.match(told)):
-            found.append(step_of(told))
-        if len(found) >= MOST_COMMANDS:
+def _collect_steps(root: SyntaxNode, original: bytes, *, include_bookkeeping: bool) -> list[WorkflowStep]:
+    steps: list[WorkflowStep] = []
+    for node in _iter_command_nodes(root):
+        command = original[node.start_byte : node.end_byte].decode("utf-8", "replace").strip()
+        if command and (include_bookkeeping or not _BOOKKEEPING.match(command)):
+            steps.append(make_step(command))
+        if len(steps) >= MAX_COMMANDS:
             break
-    return found
+    return steps
 
 
-def step_of(command: str, name: str = "") -> Step:
+def make_step(command: str, name: str = "") -> WorkflowStep:
     """Build a step from a command as written in a file."""
     lines = command.splitlines()
-    told = "\n".join(lines[:MOST_LINES]) + ("\n…" if len(lines) > MOST_LINES else "")
-    steps = steps_of(command)
-    template = steps[0].template if steps else told.partition("\n")[0][:120]
-    return Step(template, told[:LONGEST_COMMAND], name)
+    shown_command = "\n".join(lines[:MAX_LINES]) + ("\n…" if len(lines) > MAX_LINES else "")
+    steps = parse_steps(command)
+    template = steps[0].template if steps else shown_command.partition("\n")[0][:120]
+    return WorkflowStep(template, shown_command[:MAX_COMMAND], name)
 
 
-def _nodes(root: SyntaxNode) -> Iterator[SyntaxNode]:
+def _iter_command_nodes(root: SyntaxNode) -> Iterator[SyntaxNode]:
     """Yield the command nodes below `root` in order.
 
     Nested commands belong to the outer one; conditions are skipped.
     """
-    waiting = [root]
-    while waiting:
-        node = waiting.pop()
-        redirected = node.type == "redirected_statement" and any(child.type in _COMMANDS for child in node.children)
-        if node.type in _COMMANDS or redirected:
+    pending = [root]
+    while pending:
+        node = pending.pop()
+        redirected = node.type == "redirected_statement" and any(child.type in _COMMAND_NODES for child in node.children)
+        if node.type in _COMMAND_NODES or redirected:
             yield node
-        elif node.type in _THROUGH:
-            waiting += reversed(_after(_DECIDES.get(node.type, ""), node.children))
+        elif node.type in _TRANSPARENT_NODES:
+            pending += reversed(_nodes_after(_CONDITION_END.get(node.type, ""), node.children))
 
 
-def _after(word: str, nodes: Sequence[SyntaxNode]) -> Sequence[SyntaxNode]:
+def _nodes_after(word: str, nodes: Sequence[SyntaxNode]) -> Sequence[SyntaxNode]:
     """Return the nodes after the keyword `word`.
 
     All if it does not occur.
@@ -184,12 +184,12 @@ def _after(word: str, nodes: Sequence[SyntaxNode]) -> Sequence[SyntaxNode]:
     return nodes[at + 1 :]
 
 
-def _about(text: str) -> str:
+def _find_description(text: str) -> str:
     """Return the first line of a script's head comments that is not of a licence."""
     for paragraph in _head_comments(text):
         if not _LICENCE.search(" ".join(paragraph)):
-            said = (line for line in paragraph if len(line) > 8 and not line.startswith(_NOT_ABOUT))
-            if (first := next(said, "")) != "":
+            comment = (line for line in paragraph if len(line) > 8 and not line.startswith(_NOT_DESCRIPTION))
+            if (first := next(comment, "")) != "":
                 return first[:160]
     return ""
 

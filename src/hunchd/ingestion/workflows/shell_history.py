@@ -14,8 +14,8 @@ from pathlib import Path, PurePath
 from typing import Final, Literal
 
 Shell = Literal["bash", "zsh", "fish"]
-MOST_BYTES: Final = 32 * 1024 * 1024  # of the end of a file: some hundred thousand commands
-LONGEST: Final = 4_000  # characters of one command
+MAX_BYTES: Final = 32 * 1024 * 1024  # of the end of a file: some hundred thousand commands
+MAX_COMMAND: Final = 4_000  # characters of one command
 
 _BASH_TIME = re.compile(r"#(\d{9,11})$")
 _ZSH = re.compile(r": (\d{9,11}):\d+;(.*)", re.DOTALL)
@@ -27,11 +27,11 @@ _KEYWORD = re.compile(r"(?:^|(?<=[;\n&|(]))\s*(for|while|until|select|if|case|do
 _DEPTH: Final = {"done": -1, "fi": -1, "esac": -1} | dict.fromkeys(("for", "while", "until", "select", "if", "case"), 1)
 MOST_LINES: Final = 200  # of one command
 _FISH_TIME = re.compile(r"  when: (\d{9,11})$")
-_MOVES = re.compile(r"\b(?:cd|pushd|popd|z|j|autojump|zoxide)\b")
+_DIRECTORY_CHANGE = re.compile(r"\b(?:cd|pushd|popd|z|j|autojump|zoxide)\b")
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
+class HistoryCommand:
     """Command of a shell history.
 
     `at` is in seconds since the epoch, None if not recorded; `folder` is None if unknown.
@@ -42,29 +42,29 @@ class Past:
     folder: str | None = None
 
 
-def past(file: Path, shell: Shell, home: str) -> list[Past]:
+def read_history(file: Path, shell: Shell, home: str) -> list[HistoryCommand]:
     """Read a history file, oldest command first.
 
     Raises OSError if the file cannot be read.
     """
-    with file.open("rb") as opened:
-        size = opened.seek(0, os.SEEK_END)
-        opened.seek(max(0, size - MOST_BYTES))
-        content = opened.read()
-    if size > MOST_BYTES:
+    with file.open("rb") as stream:
+        size = stream.seek(0, os.SEEK_END)
+        stream.seek(max(0, size - MAX_BYTES))
+        content = stream.read()
+    if size > MAX_BYTES:
         content = content.partition(b"\n")[2]
-    read = {"bash": _bash, "zsh": _zsh, "fish": _fish}[shell]
-    text = (_unmetafied(content) if shell == "zsh" else content).decode("utf-8", "replace")
-    return list(_placed(read(text.splitlines()), home))
+    reader = {"bash": _read_bash, "zsh": _read_zsh, "fish": _read_fish}[shell]
+    text = (_unmetafy(content) if shell == "zsh" else content).decode("utf-8", "replace")
+    return list(_add_folders(reader(text.splitlines()), home))
 
 
-def shell_of(file: Path) -> Shell:
+def guess_shell(file: Path) -> Shell:
     """Guess the shell of a history file by its name."""
     name = file.name.lower()
     return "fish" if "fish" in name else "zsh" if "zsh" in name or name == ".histfile" else "bash"
 
 
-def usual_file(shell: Shell, home: str, environment: dict[str, str]) -> Path:
+def default_history_file(shell: Shell, home: str, environment: dict[str, str]) -> Path:
     """Return the default path of a shell's history."""
     if shell == "fish":
         data = environment.get("XDG_DATA_HOME") or f"{home}/.local/share"
@@ -72,15 +72,15 @@ def usual_file(shell: Shell, home: str, environment: dict[str, str]) -> Path:
     return Path(home) / f".{shell}_history"
 
 
-def _bash(lines: list[str]) -> Iterator[Past]:
+def _read_bash(lines: list[str]) -> Iterator[HistoryCommand]:
     at: float | None = None
     entry: list[str] = []
     for line in [*lines, None]:
-        found = _BASH_TIME.match(line) if line is not None else None
-        if line is None or found is not None:
-            yield from (Past(command[:LONGEST], at) for command in commands_of(entry))
+        match = _BASH_TIME.match(line) if line is not None else None
+        if line is None or match is not None:
+            yield from (HistoryCommand(command[:MAX_COMMAND], at) for command in commands_of(entry))
             entry = []
-            at = float(found[1]) if found is not None else at
+            at = float(match[1]) if match is not None else at
         else:
             entry.append(line)
 
@@ -127,65 +127,65 @@ def _is_quoting(text: str) -> bool:
     return "'" in rest or '"' in rest
 
 
-def _zsh(lines: list[str]) -> Iterator[Past]:
-    whole = ""
+def _read_zsh(lines: list[str]) -> Iterator[HistoryCommand]:
+    joined_line = ""
     for line in lines:
-        whole = f"{whole}\n{line}" if whole else line
-        if (len(whole) - len(whole.rstrip("\\"))) % 2:  # two of them are one at the end of the command
-            whole = whole[:-1]
+        joined_line = f"{joined_line}\n{line}" if joined_line else line
+        if (len(joined_line) - len(joined_line.rstrip("\\"))) % 2:  # two of them are one at the end of the command
+            joined_line = joined_line[:-1]
             continue
-        found = _ZSH.match(whole)
-        command = found[2] if found else whole
+        match = _ZSH.match(joined_line)
+        command = match[2] if match else joined_line
         if command.strip():
-            yield Past(command[:LONGEST], float(found[1]) if found else None)
-        whole = ""
+            yield HistoryCommand(command[:MAX_COMMAND], float(match[1]) if match else None)
+        joined_line = ""
 
 
-def _fish(lines: list[str]) -> Iterator[Past]:
+def _read_fish(lines: list[str]) -> Iterator[HistoryCommand]:
     command = ""
     for line in lines:
         if line.startswith("- cmd: "):
             if command.strip():
-                yield Past(command[:LONGEST])
-            command = re.sub(r"\\(.)", lambda found: "\n" if found[1] == "n" else found[1], line[7:])
-        elif command and (found := _FISH_TIME.match(line)) is not None:
-            yield Past(command[:LONGEST], float(found[1]))
+                yield HistoryCommand(command[:MAX_COMMAND])
+            command = re.sub(r"\\(.)", lambda match: "\n" if match[1] == "n" else match[1], line[7:])
+        elif command and (match := _FISH_TIME.match(line)) is not None:
+            yield HistoryCommand(command[:MAX_COMMAND], float(match[1]))
             command = ""
     if command.strip():
-        yield Past(command[:LONGEST])
+        yield HistoryCommand(command[:MAX_COMMAND])
 
 
-def _unmetafied(content: bytes) -> bytes:
+def _unmetafy(content: bytes) -> bytes:
     """Decode zsh's encoding of special bytes.
 
     0x83 precedes a byte with its sixth bit flipped.
     """
-    return re.sub(rb"\x83(.)", lambda found: bytes([found[1][0] ^ 32]), content, flags=re.DOTALL)
+    return re.sub(rb"\x83(.)", lambda match: bytes([match[1][0] ^ 32]), content, flags=re.DOTALL)
 
 
-def _placed(commands: Iterator[Past], home: str) -> Iterator[Past]:
+def _add_folders(commands: Iterator[HistoryCommand], home: str) -> Iterator[HistoryCommand]:
     """Add the folder that the preceding `cd` led to.
 
     Returns None if it cannot be known.
     """
     folder: str | None = None
-    before: str | None = None
-    for one in commands:
-        yield replace(one, folder=folder)
-        if not _MOVES.search(one.command):
+    previous_folder: str | None = None
+    for entry in commands:
+        yield replace(entry, folder=folder)
+        if not _DIRECTORY_CHANGE.search(entry.command):
             continue
-        for part in re.split(r"&&|;|\n", one.command):
-            moved = _moved(part, folder, before, home)
-            if moved != folder:
-                folder, before = moved, folder
+        for part in re.split(r"&&|;|\n", entry.command):
+            next_folder = _next_folder(part, folder, previous_folder, home)
+            if next_folder != folder:
+                folder, previous_folder = next_folder, folder
 
 
-def _moved(command: str, folder: str | None, before: str | None, home: str) -> str | None:
+def _next_folder(command: str, folder: str | None, previous_folder: str | None, home: str) -> str | None:
     """Return the working folder after a command."""
     try:
         words = shlex.split(command)
     except ValueError:
-        return None if _MOVES.search(command) else folder
+        return None if _DIRECTORY_CHANGE.search(command) else folder
     if not words or words[0] not in ("cd", "pushd", "popd", "z", "j", "autojump", "zoxide"):
         return folder
     if words[0] not in ("cd", "pushd") or len(words) > 2:
@@ -194,7 +194,7 @@ def _moved(command: str, folder: str | None, before: str | None, home: str) -> s
         return home
     target = words[1]
     if target == "-":
-        return before
+        return previous_folder
     target = home + target[1:] if target == "~" or target.startswith("~/") else target
     if any(mark in target for mark in "$*?`~"):
         return None

@@ -11,13 +11,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Final
 
-from hunchd.domain.workflow import Step
+from hunchd.domain.workflow import WorkflowStep
 from hunchd.ingestion.workflows import tools
 
-LONGEST_LINE: Final = 1_000  # characters parsed: about a millisecond
-LONGEST_TEMPLATE: Final = 120
-LONGEST_COMMAND: Final = 300
-MOST_STEPS: Final = 20  # of one line
+MAX_LINE: Final = 1_000  # characters parsed: about a millisecond
+MAX_TEMPLATE: Final = 120
+MAX_COMMAND: Final = 300
+MAX_STEPS: Final = 20  # of one line
 
 _HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w+)\1.*?(?:\n\s*\2\s*(?=\n|$)|\Z)", re.DOTALL)
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
@@ -40,34 +40,34 @@ _RELATIVE = re.compile(r"(HEAD|@)([~^])\d*|stash@\{\d+\}")
 
 
 @lru_cache(maxsize=512)
-def steps_of(line: str) -> tuple[Step, ...]:
+def parse_steps(line: str) -> tuple[WorkflowStep, ...]:
     """Return the steps of a line in order.
 
     Of a pipeline the command that does the work. Empty for a line without commands.
     """
     steps = []
-    for words in commands_in(line):
-        step = _step(words)
+    for words in split_commands(line):
+        step = _build_step(words)
         if step is not None:
             steps.append(step)
-        if len(steps) >= MOST_STEPS:
+        if len(steps) >= MAX_STEPS:
             break
     return tuple(steps)
 
 
-def commands_in(line: str) -> Iterator[list[str]]:
+def split_commands(line: str) -> Iterator[list[str]]:
     """Yield the words of each command, without redirections, keywords and pipe feeders."""
     pipeline: list[list[str]] = []
     words: list[str] = []
     skip = False
-    for token in [*_tokens(line), ";"]:
+    for token in [*_tokenize(line), ";"]:
         if token in _OPERATORS or token in _PIPES:
             if words:
                 pipeline.append(words)
             words = []
             skip = False
             if token in _OPERATORS and pipeline:
-                yield from _main(pipeline)
+                yield from _main_command(pipeline)
                 pipeline = []
         elif _REDIRECTION.match(token):
             if words and words[-1].isdigit():  # 2>file
@@ -79,8 +79,8 @@ def commands_in(line: str) -> Iterator[list[str]]:
             words.append(token)
 
 
-def _tokens(line: str) -> list[str]:
-    text = _HEREDOC.sub(" ", line[:LONGEST_LINE].replace("\\\r\n", " ").replace("\\\n", " "))
+def _tokenize(line: str) -> list[str]:
+    text = _HEREDOC.sub(" ", line[:MAX_LINE].replace("\\\r\n", " ").replace("\\\n", " "))
     tokens: list[str] = []
     for part in text.splitlines():
         lexer = shlex.shlex(part, posix=True, punctuation_chars=True)
@@ -93,37 +93,37 @@ def _tokens(line: str) -> list[str]:
     return tokens
 
 
-def _main(pipeline: Sequence[list[str]]) -> Iterator[list[str]]:
+def _main_command(pipeline: Sequence[list[str]]) -> Iterator[list[str]]:
     """Yield the pipeline's first command that does real work.
 
     Commands that only feed the others are skipped.
     """
     for words in pipeline:
-        stripped = _without_keywords(words)
+        stripped = _strip_keywords(words)
         if stripped and (len(pipeline) == 1 or stripped[0] not in tools.FEEDERS):
             yield stripped
             return
-    yield from (stripped for words in pipeline[-1:] if (stripped := _without_keywords(words)))
+    yield from (stripped for words in pipeline[-1:] if (stripped := _strip_keywords(words)))
 
 
-def _without_keywords(words: list[str]) -> list[str]:
-    while words and words[0] in tools.BEFORE_COMMANDS:
+def _strip_keywords(words: list[str]) -> list[str]:
+    while words and words[0] in tools.SHELL_KEYWORDS:
         words = words[1:]
-    return [] if not words or words[0] in tools.NO_COMMANDS or words[0].startswith("#") else words
+    return [] if not words or words[0] in tools.NON_COMMANDS or words[0].startswith("#") else words
 
 
-def _step(words: Sequence[str]) -> Step | None:
-    bare = without_wrappers(words)
-    if not bare:
+def _build_step(words: Sequence[str]) -> WorkflowStep | None:
+    command_words = strip_wrappers(words)
+    if not command_words:
         return None
-    template = " ".join(_generalised(bare))
-    if not template or not re.search(r"[A-Za-z]", bare[0]):
+    template = " ".join(_generalize(command_words))
+    if not template or not re.search(r"[A-Za-z]", command_words[0]):
         return None
-    shown = " ".join(_shown(word) for word in _without_secrets(words))
-    return Step(_cut(template, LONGEST_TEMPLATE), _cut(shown, LONGEST_COMMAND))
+    command = " ".join(_quote(word) for word in _mask_secrets(words))
+    return WorkflowStep(_shorten(template, MAX_TEMPLATE), _shorten(command, MAX_COMMAND))
 
 
-def without_wrappers(words: Sequence[str]) -> list[str]:
+def strip_wrappers(words: Sequence[str]) -> list[str]:
     """Strip assignments, `sudo`, `time`, `hunch run --` and the like."""
     rest = list(words)
     while rest:
@@ -141,9 +141,9 @@ def without_wrappers(words: Sequence[str]) -> list[str]:
     return rest
 
 
-def _generalised(words: Sequence[str]) -> list[str]:
+def _generalize(words: Sequence[str]) -> list[str]:
     """Return the template's words: program, subcommands, sorted options, then arguments."""
-    program = _program(words[0])
+    program = _program_name(words[0])
     if len(words) == 1:
         return [program]
     for runner in tools.RUNNERS:
@@ -151,86 +151,86 @@ def _generalised(words: Sequence[str]) -> list[str]:
             rest = list(words[len(runner) :])
             while rest and rest[0].startswith("-"):
                 rest = rest[1:]
-            return [*runner, *_generalised(rest)] if rest else [*runner]
+            return [*runner, *_generalize(rest)] if rest else [*runner]
     if program in tools.INTERPRETERS and _SCRIPT.fullmatch(words[1]):
-        return [program, *_generalised([words[1], *words[2:]])] if len(words) > 2 else [program, words[1]]
-    tool = tools.tool(program)
-    kept, options, objects = _sorted_out(program, tool, _spread(program, words[1:], tool))
-    return [program, *kept, *_options(options), *_once(objects)]
+        return [program, *_generalize([words[1], *words[2:]])] if len(words) > 2 else [program, words[1]]
+    tool = tools.find_tool(program)
+    subcommands, options, objects = _classify_words(program, tool, _expand_aliases(program, words[1:], tool))
+    return [program, *subcommands, *_flatten_options(options), *_collapse_repeats(objects)]
 
 
-def _spread(program: str, words: Sequence[str], tool: tools.Tool) -> Iterator[str]:
+def _expand_aliases(program: str, words: Sequence[str], tool: tools.ToolConventions) -> Iterator[str]:
     for word in words:
-        yield from tool.same_as.get(word, (word,))
+        yield from tool.aliases.get(word, (word,))
 
 
-def _sorted_out(
-    program: str, tool: tools.Tool, words: Iterable[str]
+def _classify_words(
+    program: str, tool: tools.ToolConventions, words: Iterable[str]
 ) -> tuple[list[str], list[tuple[str, ...]], list[str]]:
-    kept: list[str] = []
+    subcommands: list[str] = []
     options: list[tuple[str, ...]] = []
     objects: list[str] = []
-    expected: str | None = None  # placeholder for the value of the previous option
+    expected_placeholder: str | None = None  # placeholder for the value of the previous option
     for word in words:
-        if expected is not None:
-            options[-1] += (word if expected == "" else expected if expected != "<?>" else _hole(word, tool),)
-            expected = None
+        if expected_placeholder is not None:
+            options[-1] += (word if expected_placeholder == "" else expected_placeholder if expected_placeholder != "<?>" else _placeholder(word, tool),)
+            expected_placeholder = None
             continue
         name, equals, value = word.partition("=")
         if word.startswith("-") and len(word) > 1 and word != "--":
-            if name in tools.SAYS_HOW_LOUD:
+            if name in tools.VERBOSITY_OPTIONS:
                 continue
             if _SHORT_NUMBER.fullmatch(word):
                 options.append((f"{word.rstrip('0123456789')}<n>",))
             elif not _OPTION.fullmatch(name) or (not name.startswith("--") and not _LOWER_SHORT.fullmatch(name)):
                 options.append((f"{name[:2]}<arg>",))
-            elif tool.glued and name[:2] in tool.glued and len(name) > 2 and not name.startswith("--"):
+            elif tool.glued_secret_options and name[:2] in tool.glued_secret_options and len(name) > 2 and not name.startswith("--"):
                 options.append((f"{name[:2]}<secret>",))
             elif equals:
-                options.append((f"{name}={_value(name, value, tool)}",))
+                options.append((f"{name}={_value_placeholder(name, value, tool)}",))
             else:
                 options.append((name,))
-                expected = _expected(name, tool, " ".join((program, *kept[:1])))
+                expected_placeholder = _expected_placeholder(name, tool, " ".join((program, *subcommands[:1])))
         elif (
-            len(kept) < tool.words + (kept[:1] != [] and kept[0] in tool.more)
+            len(subcommands) < tool.subcommand_words + (subcommands[:1] != [] and subcommands[0] in tool.subcommand_groups)
             and not objects
             and _WORD.fullmatch(word)
             and not _is_redacted(word)
         ):
-            kept.append(word)
-        elif tool.targets and _WORD.fullmatch(word):
+            subcommands.append(word)
+        elif tool.takes_targets and _WORD.fullmatch(word):
             objects.append(word)
         else:
-            objects.append(_hole(word, tool, " ".join((program, *kept))))
-    return kept, options, objects
+            objects.append(_placeholder(word, tool, " ".join((program, *subcommands))))
+    return subcommands, options, objects
 
 
-def _expected(name: str, tool: tools.Tool, command: str) -> str | None:
+def _expected_placeholder(name: str, tool: tools.ToolConventions, command: str) -> str | None:
     """Return the placeholder for an option's value.
 
     None if the option is not known to take a value, "" if the value is kept.
     """
     if tools.SECRET_OPTION.search(name):
         return "<secret>"
-    for table in (tools.VALUES.get(command, {}), tool.values, tools.COMMON_VALUES):
+    for table in (tools.OPTION_PLACEHOLDERS.get(command, {}), tool.option_placeholders, tools.COMMON_PLACEHOLDERS):
         if name in table:
             return table[name]
     return None
 
 
-def _value(name: str, value: str, tool: tools.Tool) -> str:
+def _value_placeholder(name: str, value: str, tool: tools.ToolConventions) -> str:
     if tools.SECRET_OPTION.search(name):
         return "<secret>"
-    return value if _WORD.fullmatch(value) and len(value) <= 12 and name in tool.literal else _hole(value, tool)
+    return value if _WORD.fullmatch(value) and len(value) <= 12 and name in tool.literal_options else _placeholder(value, tool)
 
 
-def _hole(word: str, tool: tools.Tool, command: str = "") -> str:
+def _placeholder(word: str, tool: tools.ToolConventions, command: str = "") -> str:
     """Return the placeholder for a word."""
     if _is_redacted(word):
         return "<secret>"
-    if tool.branches and _TRUNK.fullmatch(word):
+    if tool.takes_branches and _TRUNK.fullmatch(word):
         return word
-    if tool.branches and _RELATIVE.fullmatch(word):
+    if tool.takes_branches and _RELATIVE.fullmatch(word):
         return re.sub(r"\d+", "<n>", word)
     if word in ("--", ".", "-"):
         return word
@@ -241,8 +241,8 @@ def _hole(word: str, tool: tools.Tool, command: str = "") -> str:
     ):
         if pattern.match(word) if hole == "<url>" else pattern.fullmatch(word):
             return hole
-    if command in tools.OBJECTS:
-        return tools.OBJECTS[command]
+    if command in tools.ARGUMENT_PLACEHOLDERS:
+        return tools.ARGUMENT_PLACEHOLDERS[command]
     if any(map(str.isspace, word)):
         return "<text>"
     if _HASH.fullmatch(word):
@@ -254,15 +254,15 @@ def _hole(word: str, tool: tools.Tool, command: str = "") -> str:
         return "<path>"
     if word.startswith("$"):
         return "<arg>"
-    return tool.hole
+    return tool.placeholder
 
 
-def _options(options: Sequence[tuple[str, ...]]) -> Iterator[str]:
+def _flatten_options(options: Sequence[tuple[str, ...]]) -> Iterator[str]:
     for option in sorted(dict.fromkeys(options)):
         yield from option
 
 
-def _once(words: Iterable[str]) -> Iterator[str]:
+def _collapse_repeats(words: Iterable[str]) -> Iterator[str]:
     """Collapse repeated placeholders: `<path> <path>` becomes `<path>`."""
     before = None
     for word in words:
@@ -271,7 +271,7 @@ def _once(words: Iterable[str]) -> Iterator[str]:
         before = word
 
 
-def _program(word: str) -> str:
+def _program_name(word: str) -> str:
     """Return a program by name, a project's script by path."""
     name = word.rsplit("/", 1)[-1]
     return (
@@ -279,11 +279,11 @@ def _program(word: str) -> str:
     )
 
 
-def _without_secrets(words: Sequence[str]) -> Iterator[str]:
+def _mask_secrets(words: Sequence[str]) -> Iterator[str]:
     """Yield the words with secrets masked, such as the value after `--password`."""
-    bare = without_wrappers(words)
-    program = _program(bare[0]) if bare else ""
-    tool, command = tools.tool(program), " ".join((program, *bare[1:2]))
+    command_words = strip_wrappers(words)
+    program = _program_name(command_words[0]) if command_words else ""
+    tool, command = tools.find_tool(program), " ".join((program, *command_words[1:2]))
     secret = False
     for word in words:
         name, equals, value = word.partition("=")
@@ -291,21 +291,21 @@ def _without_secrets(words: Sequence[str]) -> Iterator[str]:
             yield "<secret>"
         elif equals and value and tools.SECRET_OPTION.search(name):
             yield f"{name}=<secret>"
-        elif tool.glued and word[:2] in tool.glued and len(word) > 2 and not word.startswith("--"):
+        elif tool.glued_secret_options and word[:2] in tool.glued_secret_options and len(word) > 2 and not word.startswith("--"):
             yield f"{word[:2]}<secret>"
         else:
             yield word
-        secret = not secret and word.startswith("-") and not equals and _expected(word, tool, command) == "<secret>"
+        secret = not secret and word.startswith("-") and not equals and _expected_placeholder(word, tool, command) == "<secret>"
 
 
 def _is_redacted(word: str) -> bool:
     return "[redacted:" in word
 
 
-def _shown(word: str) -> str:
+def _quote(word: str) -> str:
     """Quote a word for typing; placeholders and variables stay unquoted."""
     return word if re.fullmatch(r"[\w@%+=:,./~$<>{}*?\[\]-]+", word) else shlex.quote(word)
 
 
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else text[: most - 1].rstrip() + "…"
+def _shorten(text: str, limit: int) -> str:
+    return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"

@@ -9,21 +9,21 @@ from typing import Final
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tool:
+class ToolConventions:
     """Command-line conventions of a tool.
 
     `words`: number of words after the program that name the action; `hole`: stands for other bare words.
     """
 
-    words: int = 1
-    more: frozenset[str] = frozenset()  # first words that take a further subcommand
-    hole: str = "<arg>"
-    values: Mapping[str, str] = field(default_factory=dict)  # option → placeholder for its value; "" keeps the value
-    same_as: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    literal: frozenset[str] = frozenset()  # options whose short values are kept
-    targets: bool = False  # every bare word is a target
-    branches: bool = False
-    glued: tuple[str, ...] = ()  # options directly followed by a secret
+    subcommand_words: int = 1
+    subcommand_groups: frozenset[str] = frozenset()  # first words that take a further subcommand
+    placeholder: str = "<arg>"
+    option_placeholders: Mapping[str, str] = field(default_factory=dict)  # option → placeholder for its value; "" keeps the value
+    aliases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    literal_options: frozenset[str] = frozenset()  # options whose short values are kept
+    takes_targets: bool = False  # every bare word is a target
+    takes_branches: bool = False
+    glued_secret_options: tuple[str, ...] = ()  # options directly followed by a secret
 
 
 # Wrappers that are stripped from commands, each with its options that take a value.
@@ -53,10 +53,10 @@ INTERPRETERS: Final = frozenset(
     {"python", "python3", "py", "node", "ruby", "perl", "php", "bash", "sh", "zsh", "deno", "bun"}
 )
 FEEDERS: Final = frozenset({"echo", "cat", "printf", "yes", "true", "ls", "find", "jq"})
-BEFORE_COMMANDS: Final = frozenset(
+SHELL_KEYWORDS: Final = frozenset(
     {"do", "then", "else", "if", "elif", "while", "until", "!", "{", "time", "begin", "and", "or", "not"}
 )
-NO_COMMANDS: Final = frozenset(
+NON_COMMANDS: Final = frozenset(
     {
         "for",
         "case",
@@ -76,7 +76,7 @@ NO_COMMANDS: Final = frozenset(
         "export",
     }
 )
-SAYS_HOW_LOUD: Final = frozenset(
+VERBOSITY_OPTIONS: Final = frozenset(
     {
         "-v",
         "-vv",
@@ -96,7 +96,7 @@ SECRET_OPTION: Final = re.compile(
     r"(?:pass(?:word|wd|phrase)?|secret|token|api[-_]?key|access[-_]?key|credential|auth)\b|PASS|SECRET|TOKEN|_KEY\b",
     re.IGNORECASE,
 )
-COMMON_VALUES: Final[Mapping[str, str]] = {
+COMMON_PLACEHOLDERS: Final[Mapping[str, str]] = {
     "--message": "<msg>",
     "--file": "<path>",
     "--output": "<path>",
@@ -113,8 +113,8 @@ COMMON_VALUES: Final[Mapping[str, str]] = {
     "--timeout": "<n>",
 }
 
-_PACKAGES: Final = "<package>"
-_VALUES_OF_CARGO: Final = dict.fromkeys(
+_PACKAGE_PLACEHOLDER: Final = "<package>"
+_CARGO_VALUES: Final = dict.fromkeys(
     ("-p", "--package", "--test", "--bin", "--example", "--features", "--target"), "<name>"
 )
 _GIT_VALUES: Final = {"-C": "<path>", "-c": "<arg>", "--author": "<text>", "-n": "<n>", "--since": "<text>"}
@@ -127,118 +127,118 @@ _KUBECTL_VALUES: Final = {
 }  # fmt: skip
 _SQL_VALUES: Final = {"-u": "<name>", "-h": "<host>", "-e": "<text>"}
 # Conventions by program.
-_KNOWN: Final[tuple[tuple[str, Tool], ...]] = (
+_KNOWN_TOOLS: Final[tuple[tuple[str, ToolConventions], ...]] = (
     (
         "git",
-        Tool(
-            more=frozenset({"stash", "remote", "worktree", "submodule", "bisect", "lfs", "flow"}),
-            branches=True,
-            hole="<branch>",
-            values=_GIT_VALUES,
-            same_as={"-am": ("-a", "-m"), "-ma": ("-a", "-m")},
+        ToolConventions(
+            subcommand_groups=frozenset({"stash", "remote", "worktree", "submodule", "bisect", "lfs", "flow"}),
+            takes_branches=True,
+            placeholder="<branch>",
+            option_placeholders=_GIT_VALUES,
+            aliases={"-am": ("-a", "-m"), "-ma": ("-a", "-m")},
         ),
     ),
-    ("gh glab", Tool(words=2, values={"-t": "<text>", "-b": "<text>", "-R": "<name>", "-r": "<name>"})),
+    ("gh glab", ToolConventions(subcommand_words=2, option_placeholders={"-t": "<text>", "-b": "<text>", "-R": "<name>", "-r": "<name>"})),
     (
         "npm pnpm yarn bun deno",
-        Tool(
-            more=frozenset({"run", "run-script", "version", "workspaces", "workspace", "task"}),
-            hole=_PACKAGES,
-            values={"-w": "<name>", "--workspace": "<name>", "--filter": "<name>", "-C": "<path>"},
+        ToolConventions(
+            subcommand_groups=frozenset({"run", "run-script", "version", "workspaces", "workspace", "task"}),
+            placeholder=_PACKAGE_PLACEHOLDER,
+            option_placeholders={"-w": "<name>", "--workspace": "<name>", "--filter": "<name>", "-C": "<path>"},
         ),
     ),
-    ("cargo", Tool(hole="<name>", values={**_VALUES_OF_CARGO, "-j": "<n>", "--manifest-path": "<path>"})),
+    ("cargo", ToolConventions(placeholder="<name>", option_placeholders={**_CARGO_VALUES, "-j": "<n>", "--manifest-path": "<path>"})),
     (
         "go",
-        Tool(
-            more=frozenset({"mod", "work", "tool"}),
-            values={"-run": "<expr>", "-bench": "<expr>", "-o": "<path>", "-tags": "<name>", "-C": "<path>"},
+        ToolConventions(
+            subcommand_groups=frozenset({"mod", "work", "tool"}),
+            option_placeholders={"-run": "<expr>", "-bench": "<expr>", "-o": "<path>", "-tags": "<name>", "-C": "<path>"},
         ),
     ),
     (
         "pytest py.test",
-        Tool(
-            words=0,
-            hole="<path>",
-            values={"-k": "<expr>", "-m": "<expr>", "-n": "<n>", "-p": "", "-c": "<path>", "-W": ""},
+        ToolConventions(
+            subcommand_words=0,
+            placeholder="<path>",
+            option_placeholders={"-k": "<expr>", "-m": "<expr>", "-n": "<n>", "-p": "", "-c": "<path>", "-W": ""},
         ),
     ),
-    ("python python3 py", Tool(words=0, values={"-m": "", "-c": "<code>", "-X": "", "-W": ""})),
-    ("pip pip3", Tool(hole=_PACKAGES, values={"-r": "<path>", "-e": "<path>", "-c": "<path>"})),
+    ("python python3 py", ToolConventions(subcommand_words=0, option_placeholders={"-m": "", "-c": "<code>", "-X": "", "-W": ""})),
+    ("pip pip3", ToolConventions(placeholder=_PACKAGE_PLACEHOLDER, option_placeholders={"-r": "<path>", "-e": "<path>", "-c": "<path>"})),
     (
         "uv",
-        Tool(
-            more=frozenset({"pip", "tool", "python", "cache"}),
-            hole=_PACKAGES,
-            values={"--group": "", "--extra": "", "-p": "<version>"},
+        ToolConventions(
+            subcommand_groups=frozenset({"pip", "tool", "python", "cache"}),
+            placeholder=_PACKAGE_PLACEHOLDER,
+            option_placeholders={"--group": "", "--extra": "", "-p": "<version>"},
         ),
     ),
-    ("poetry pdm brew apt apt-get dnf composer", Tool(hole=_PACKAGES)),
-    ("conda mamba", Tool(hole=_PACKAGES, values={"-n": "<name>"})),
-    ("tox", Tool(values={"-e": "<env>", "-c": "<path>"})),
-    ("nox", Tool(words=0, values={"-s": "", "-e": "", "--session": "", "-t": ""})),
-    ("hatch flask", Tool(words=2)),
-    ("twine", Tool(hole="<path>")),
-    ("pre-commit lefthook", Tool(words=2, hole="<name>")),
-    ("make gmake", Tool(words=0, targets=True, values={"-C": "<path>", "-f": "<path>", "-j": "<n>"})),
-    ("gradle gradlew mvn mvnw ant", Tool(words=0, targets=True, values={"-pl": "<name>", "-f": "<path>"})),
-    ("just", Tool(values={"-f": "<path>"})),
-    ("task rake mage manage.py django-admin rails bundle mix", Tool()),
+    ("poetry pdm brew apt apt-get dnf composer", ToolConventions(placeholder=_PACKAGE_PLACEHOLDER)),
+    ("conda mamba", ToolConventions(placeholder=_PACKAGE_PLACEHOLDER, option_placeholders={"-n": "<name>"})),
+    ("tox", ToolConventions(option_placeholders={"-e": "<env>", "-c": "<path>"})),
+    ("nox", ToolConventions(subcommand_words=0, option_placeholders={"-s": "", "-e": "", "--session": "", "-t": ""})),
+    ("hatch flask", ToolConventions(subcommand_words=2)),
+    ("twine", ToolConventions(placeholder="<path>")),
+    ("pre-commit lefthook", ToolConventions(subcommand_words=2, placeholder="<name>")),
+    ("make gmake", ToolConventions(subcommand_words=0, takes_targets=True, option_placeholders={"-C": "<path>", "-f": "<path>", "-j": "<n>"})),
+    ("gradle gradlew mvn mvnw ant", ToolConventions(subcommand_words=0, takes_targets=True, option_placeholders={"-pl": "<name>", "-f": "<path>"})),
+    ("just", ToolConventions(option_placeholders={"-f": "<path>"})),
+    ("task rake mage manage.py django-admin rails bundle mix", ToolConventions()),
     (
         "docker podman",
-        Tool(
-            more=frozenset({"compose", "container", "image", "volume", "network", "system", "buildx"}),
-            hole="<name>",
-            values=_DOCKER_VALUES,
+        ToolConventions(
+            subcommand_groups=frozenset({"compose", "container", "image", "volume", "network", "system", "buildx"}),
+            placeholder="<name>",
+            option_placeholders=_DOCKER_VALUES,
         ),
     ),
-    ("docker-compose", Tool(hole="<name>", values=_DOCKER_VALUES)),
+    ("docker-compose", ToolConventions(placeholder="<name>", option_placeholders=_DOCKER_VALUES)),
     (
         "kubectl",
-        Tool(
-            more=frozenset({"rollout", "config", "create", "get", "describe", "delete", "set", "top"}),
-            hole="<name>",
-            values=_KUBECTL_VALUES,
+        ToolConventions(
+            subcommand_groups=frozenset({"rollout", "config", "create", "get", "describe", "delete", "set", "top"}),
+            placeholder="<name>",
+            option_placeholders=_KUBECTL_VALUES,
         ),
     ),
-    ("helm", Tool(hole="<name>", values={"-n": "<name>", "-f": "<path>", "--set": "<value>"})),
-    ("terraform tofu", Tool(hole="<name>", values={"-target": "<name>"})),
-    ("aws", Tool(words=2)),
-    ("gcloud", Tool(words=3)),
-    ("systemctl", Tool(hole="<name>")),
-    ("journalctl", Tool(words=0, values={"-u": "<name>", "-n": "<n>"})),
-    ("service which", Tool(words=0, hole="<name>")),
-    ("alembic", Tool(more=frozenset({"upgrade", "downgrade"}), values={"-m": "<msg>"})),
-    ("ruff", Tool(hole="<path>", values={"--select": "<arg>"})),
-    ("tsc", Tool(words=0, values={"-p": "<path>"})),
+    ("helm", ToolConventions(placeholder="<name>", option_placeholders={"-n": "<name>", "-f": "<path>", "--set": "<value>"})),
+    ("terraform tofu", ToolConventions(placeholder="<name>", option_placeholders={"-target": "<name>"})),
+    ("aws", ToolConventions(subcommand_words=2)),
+    ("gcloud", ToolConventions(subcommand_words=3)),
+    ("systemctl", ToolConventions(placeholder="<name>")),
+    ("journalctl", ToolConventions(subcommand_words=0, option_placeholders={"-u": "<name>", "-n": "<n>"})),
+    ("service which", ToolConventions(subcommand_words=0, placeholder="<name>")),
+    ("alembic", ToolConventions(subcommand_groups=frozenset({"upgrade", "downgrade"}), option_placeholders={"-m": "<msg>"})),
+    ("ruff", ToolConventions(placeholder="<path>", option_placeholders={"--select": "<arg>"})),
+    ("tsc", ToolConventions(subcommand_words=0, option_placeholders={"-p": "<path>"})),
     (
         "cd ls ll la cat bat less more head tail vim vi nvim nano emacs code rm cp mv mkdir touch open tree diff chmod "
         "source . tar du pushd z stat wc sh bash zsh node scp rsync black isort mypy pyright prettier eslint gofmt "
         "goimports flake8 pylint rustfmt clang-format",
-        Tool(words=0, hole="<path>"),
+        ToolConventions(subcommand_words=0, placeholder="<path>"),
     ),
-    ("grep rg ag man echo printf", Tool(words=0, hole="<text>")),
-    ("find fd", Tool(words=0, hole="<path>", values={"-name": "<expr>", "-type": ""})),
-    ("kill", Tool(words=0, hole="<n>")),
-    ("ssh", Tool(words=0, hole="<host>", values={"-i": "<path>", "-p": "<port>"})),
-    ("curl", Tool(words=0, hole="<url>", values={**_CURL_VALUES, "-o": "<path>"})),
-    ("wget http", Tool(words=0, hole="<url>")),
+    ("grep rg ag man echo printf", ToolConventions(subcommand_words=0, placeholder="<text>")),
+    ("find fd", ToolConventions(subcommand_words=0, placeholder="<path>", option_placeholders={"-name": "<expr>", "-type": ""})),
+    ("kill", ToolConventions(subcommand_words=0, placeholder="<n>")),
+    ("ssh", ToolConventions(subcommand_words=0, placeholder="<host>", option_placeholders={"-i": "<path>", "-p": "<port>"})),
+    ("curl", ToolConventions(subcommand_words=0, placeholder="<url>", option_placeholders={**_CURL_VALUES, "-o": "<path>"})),
+    ("wget http", ToolConventions(subcommand_words=0, placeholder="<url>")),
     (
         "psql",
-        Tool(
-            words=0,
-            hole="<name>",
-            values={"-c": "<text>", "-d": "<name>", "-U": "<name>", "-h": "<host>", "-f": "<path>"},
+        ToolConventions(
+            subcommand_words=0,
+            placeholder="<name>",
+            option_placeholders={"-c": "<text>", "-d": "<name>", "-U": "<name>", "-h": "<host>", "-f": "<path>"},
         ),
     ),
-    ("mysql mysqldump mariadb", Tool(words=0, hole="<name>", glued=("-p",), values=_SQL_VALUES)),
-    ("sshpass", Tool(words=0, hole="<name>", glued=("-p",), values={"-p": "<secret>"})),
-    ("redis-cli", Tool(values={"-a": "<secret>", "-h": "<host>", "-p": "<port>"})),
+    ("mysql mysqldump mariadb", ToolConventions(subcommand_words=0, placeholder="<name>", glued_secret_options=("-p",), option_placeholders=_SQL_VALUES)),
+    ("sshpass", ToolConventions(subcommand_words=0, placeholder="<name>", glued_secret_options=("-p",), option_placeholders={"-p": "<secret>"})),
+    ("redis-cli", ToolConventions(option_placeholders={"-a": "<secret>", "-h": "<host>", "-p": "<port>"})),
 )
-_TOOLS: Final = {name: tool for names, tool in _KNOWN for name in names.split()}
-_OTHER: Final = Tool(words=2)
+_TOOLS: Final = {name: tool for names, tool in _KNOWN_TOOLS for name in names.split()}
+_UNKNOWN_TOOL: Final = ToolConventions(subcommand_words=2)
 # Placeholders for the option values of single commands …
-VALUES: Final[Mapping[str, Mapping[str, str]]] = {
+OPTION_PLACEHOLDERS: Final[Mapping[str, Mapping[str, str]]] = {
     "git commit": {"-m": "<msg>", "-F": "<path>", "-C": "<id>"},
     "git tag": {"-m": "<msg>", "-a": "<version>", "-s": "<version>", "-d": "<version>"},
     "git stash": {"-m": "<msg>"},
@@ -251,7 +251,7 @@ VALUES: Final[Mapping[str, Mapping[str, str]]] = {
     "docker exec": {"-it": "<name>"},
 }
 # … and for their arguments.
-OBJECTS: Final[Mapping[str, str]] = {
+ARGUMENT_PLACEHOLDERS: Final[Mapping[str, str]] = {
     "git add": "<path>",
     "git rm": "<path>",
     "git mv": "<path>",
@@ -276,9 +276,9 @@ OBJECTS: Final[Mapping[str, str]] = {
 }
 
 
-def tool(program: str) -> Tool:
+def find_tool(program: str) -> ToolConventions:
     """Return the conventions of a program.
 
     Unknown ones have up to two subcommand words.
     """
-    return _TOOLS.get(program.rsplit("/", 1)[-1], _OTHER)
+    return _TOOLS.get(program.rsplit("/", 1)[-1], _UNKNOWN_TOOL)

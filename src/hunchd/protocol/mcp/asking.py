@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator, Mapping
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 
-class Ask(NamedTuple):
+class DaemonRequest(NamedTuple):
     """Request in terms of the daemon's own HTTP API.
 
     It is POST with a body, GET without one.
@@ -23,7 +23,7 @@ class Pause(NamedTuple):
     seconds: float
 
 
-class Trouble(Exception):
+class RequestFailed(Exception):
     """Failed request, thrown into the conversation by its driver or raised by it.
 
     `status` is the daemon's HTTP status, 0 if no daemon answered. The agent reads the message and the hint.
@@ -36,7 +36,7 @@ class Trouble(Exception):
         self.status = status
 
 
-Answer = TypeVar("Answer")
-Conversation: TypeAlias = Generator[Ask | Pause, Any, Answer]
+Result = TypeVar("Result")
+Conversation: TypeAlias = Generator[DaemonRequest | Pause, Any, Result]
 # The root of the repository that a path belongs to, or None.
 RootOf: TypeAlias = Callable[[str], str | None]

@@ -19,24 +19,24 @@ INSTRUCTIONS: Final = (
 with open(os.path.join(os.path.dirname(__file__), "tools.json"), "rb") as _file:  # noqa: PTH118, PTH120, PTH123
     TOOLS: Final[tuple[dict[str, Any], ...]] = tuple(json.load(_file))
 
-BUNDLES: Final = "hunch://bundle/"
-DOCUMENTS: Final = "hunch://documents/"
-MARKDOWN: Final = "text/markdown"
+BUNDLE_URI_PREFIX: Final = "hunch://bundle/"
+DOCUMENT_URI_PREFIX: Final = "hunch://documents/"
+MARKDOWN_TYPE: Final = "text/markdown"
 
 TEMPLATES: Final[tuple[dict[str, Any], ...]] = (
     {
-        "uriTemplate": BUNDLES + "{+file}",
+        "uriTemplate": BUNDLE_URI_PREFIX + "{+file}",
         "name": "bundle",
         "title": "Context of a file",
         "description": "What belongs to a file; its path relative to the project, or absolute.",
-        "mimeType": MARKDOWN,
+        "mimeType": MARKDOWN_TYPE,
     },
     {
-        "uriTemplate": DOCUMENTS + "{+path}",
+        "uriTemplate": DOCUMENT_URI_PREFIX + "{+path}",
         "name": "document",
         "title": "Knowledge base",
         "description": "A document by its path, such as profile/identity.",
-        "mimeType": MARKDOWN,
+        "mimeType": MARKDOWN_TYPE,
     },
 )
 

@@ -10,113 +10,113 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final
 
-from hunchd.protocol.mcp.asking import Ask, Conversation, Pause, RootOf, Trouble
+from hunchd.protocol.mcp.asking import DaemonRequest, Conversation, Pause, RootOf, RequestFailed
 
 # The agent is waiting, and a new repository yields a useful bundle after a second or two.
-PATIENCE: Final = 6.0  # seconds
-_LOOK: Final = 0.25  # seconds between two checks of a project that is being indexed
+MAX_INDEXING_WAIT_SECONDS: Final = 6.0  # seconds
+_POLL_INTERVAL_SECONDS: Final = 0.25  # seconds between two checks of a project that is being indexed
 
 
-class Focus:
+class ProjectResolver:
     """Resolver of a call's project.
 
     `place` is the folder the server was started in; None if it serves all projects.
     """
 
-    def __init__(self, place: str | None, root_of: RootOf) -> None:
-        self._place = place
+    def __init__(self, folder: str | None, root_of: RootOf) -> None:
+        self._folder = folder
         self._root_of = root_of
 
     @cached_property
     def home(self) -> str | None:
         """The repository that the server was started in."""
-        return self._root_of(self._place) if self._place is not None else None
+        return self._root_of(self._folder) if self._folder is not None else None
 
-    def root(self, project: str | None, file: str | None = None) -> Conversation[str]:
+    def resolve_root(self, project: str | None, file: str | None = None) -> Conversation[str]:
         """Return the project's root.
 
         Raises Trouble, listing the known projects, if it cannot be determined.
         """
         if project is not None:
-            return (yield from self._named(project))
+            return (yield from self._resolve_named(project))
         if file is not None and os.path.isabs(file):  # noqa: PTH117 - words of a protocol, no file system
-            return (yield from self._around(file))
+            return (yield from self._resolve_path(file))
         if self.home is not None:
             return self.home
-        known = [str(each["path"]) for each in (yield from self.projects())]
-        if self._place is not None and (folder := around(self._place, known)) is not None:
-            return folder
-        if len(known) == 1:
-            return known[0]
-        names = ", ".join(known[:10])
-        raise Trouble(
+        known_roots = [str(each["path"]) for each in (yield from self.list_projects())]
+        if self._folder is not None and (containing := find_containing(self._folder, known_roots)) is not None:
+            return containing
+        if len(known_roots) == 1:
+            return known_roots[0]
+        names = ", ".join(known_roots[:10])
+        raise RequestFailed(
             "which project? 'project' is missing",
             hint=f"pass its folder as 'project', or an absolute 'file'; known projects: {names}"
-            if known
+            if known_roots
             else "pass the repository's folder as 'project', or an absolute 'file'",
             status=422,
         )
 
-    def projects(self) -> Conversation[list[dict[str, Any]]]:
+    def list_projects(self) -> Conversation[list[dict[str, Any]]]:
         """Return the registered projects."""
-        answer = yield Ask("/projects")
+        answer = yield DaemonRequest("/projects")
         return list(answer["items"])
 
-    def _named(self, project: str) -> Conversation[str]:
+    def _resolve_named(self, project: str) -> Conversation[str]:
         """Return the root of the project with that folder, id or name.
 
         A folder that is neither a repository nor registered is rejected: an agent must not have a whole disk read
         by naming it.
         """
         if os.path.isabs(project):  # noqa: PTH117
-            return (yield from self._around(project))
-        known = yield from self.projects()
-        for each in known:
+            return (yield from self._resolve_path(project))
+        registered = yield from self.list_projects()
+        for each in registered:
             if project in (each["id"], each["name"]):
                 return str(each["path"])
-        names = ", ".join(str(each["path"]) for each in known[:10])
-        raise Trouble(f"unknown project '{project}'", hint=f"known projects: {names}" if known else None, status=404)
+        names = ", ".join(str(each["path"]) for each in registered[:10])
+        raise RequestFailed(f"unknown project '{project}'", hint=f"known projects: {names}" if registered else None, status=404)
 
-    def _around(self, path: str) -> Conversation[str]:
+    def _resolve_path(self, path: str) -> Conversation[str]:
         root = self._root_of(path)
         if root is None:
-            root = around(path, [str(each["path"]) for each in (yield from self.projects())])
+            root = find_containing(path, [str(each["path"]) for each in (yield from self.list_projects())])
         if root is None:
-            raise Trouble(f"{path} is not in a git repository", hint="name a repository, or a file in one", status=422)
+            raise RequestFailed(f"{path} is not in a git repository", hint="name a repository, or a file in one", status=422)
         return root
 
 
-def around(path: str, folders: Sequence[str]) -> str | None:
+def find_containing(path: str, folders: Sequence[str]) -> str | None:
     """Return the folder that contains `path`, or None."""
     return next((each for each in folders if path == each or path.startswith(each.rstrip("/") + "/")), None)
 
 
-def in_project(root: str, ask: Ask) -> Conversation[Any]:
+def request_in_project(root: str, request: DaemonRequest) -> Conversation[Any]:
     """Send a request; register an unknown project and retry."""
     try:
-        return (yield ask)
-    except Trouble as trouble:
+        return (yield request)
+    except RequestFailed as trouble:
         if trouble.status != 404:
             raise
-    yield Ask("/projects", {"path": root})
-    return (yield ask)
+    yield DaemonRequest("/projects", {"path": root})
+    return (yield request)
 
 
-def bundle(root: str, signals: Mapping[str, Any], budget: int | None) -> Conversation[Any]:
+def request_bundle(root: str, signals: Mapping[str, Any], budget: int | None) -> Conversation[Any]:
     """Request the bundle; wait for a useful one during indexing.
 
     After PATIENCE seconds, returns the best one so far.
     """
-    given = {name: value for name, value in signals.items() if value}
-    ask = Ask("/context/assemble", {"project": root, "signals": given} | ({"budget": budget} if budget else {}))
-    answer = yield from in_project(root, ask)
-    waited = 0.0
-    reading = True
-    while reading and waited < PATIENCE and not any(item["tier"] <= 2 for item in answer["items"]):
+    non_empty_signals = {name: value for name, value in signals.items() if value}
+    request = DaemonRequest("/context/assemble", {"project": root, "signals": non_empty_signals} | ({"budget": budget} if budget else {}))
+    answer = yield from request_in_project(root, request)
+    waited_seconds = 0.0
+    is_indexing = True
+    while is_indexing and waited_seconds < MAX_INDEXING_WAIT_SECONDS and not any(item["tier"] <= 2 for item in answer["items"]):
         # Registering a known project changes nothing and returns its progress.
-        reading = (yield Ask("/projects", {"path": root}))["state"] == "indexing"
-        if reading or waited:
-            yield Pause(_LOOK if reading else 0.0)
-            waited += _LOOK
-            answer = yield ask
+        is_indexing = (yield DaemonRequest("/projects", {"path": root}))["state"] == "indexing"
+        if is_indexing or waited_seconds:
+            yield Pause(_POLL_INTERVAL_SECONDS if is_indexing else 0.0)
+            waited_seconds += _POLL_INTERVAL_SECONDS
+            answer = yield request
     return answer

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hunchd.protocol.mcp.asking import Conversation, Trouble
+from hunchd.protocol.mcp.asking import Conversation, RequestFailed
 from hunchd.protocol.mcp.catalogue import PROMPTS
-from hunchd.protocol.mcp.focus import Focus
-from hunchd.protocol.mcp.tools import context_text
+from hunchd.protocol.mcp.focus import ProjectResolver
+from hunchd.protocol.mcp.tools import render_context
 
 _DEBUG = """Find the cause of this error, then fix it.
 
@@ -29,29 +29,29 @@ _START_FEATURE = """Plan this feature before you write it.
 4. When something was decided, call the remember tool with it, category decision."""
 
 
-def get(name: str, arguments: Mapping[str, Any], focus: Focus) -> Conversation[dict[str, Any]]:
+def get_prompt(name: str, arguments: Mapping[str, Any], focus: ProjectResolver) -> Conversation[dict[str, Any]]:
     """Build the prompt's messages. Raises Trouble 422 for missing or unknown arguments."""
     prompt = next(each for each in PROMPTS if each["name"] == name)
     allowed = [argument["name"] for argument in prompt["arguments"]]
-    for given, value in arguments.items():
-        if given not in allowed or not isinstance(value, str):
-            raise Trouble(f"{name} takes these texts: {', '.join(allowed)}; not '{given}'", status=422)
-    needed = allowed[0]
-    if not arguments.get(needed, "").strip():
-        raise Trouble(f"'{needed}' is missing", hint=f"{name} needs it", status=422)
-    subject, file = arguments[needed], arguments.get("file") or None
-    asked = (
+    for name_given, value in arguments.items():
+        if name_given not in allowed or not isinstance(value, str):
+            raise RequestFailed(f"{name} takes these texts: {', '.join(allowed)}; not '{name_given}'", status=422)
+    required = allowed[0]
+    if not arguments.get(required, "").strip():
+        raise RequestFailed(f"'{required}' is missing", hint=f"{name} needs it", status=422)
+    subject, file = arguments[required], arguments.get("file") or None
+    signals = (
         {"error": subject, "activity": "debugging"}
         if name == "debug"
         else {"query": subject[:1000], "activity": "new_feature"}
     )
     text = (_DEBUG if name == "debug" else _START_FEATURE).format(subject=subject)
     try:
-        root = yield from focus.root(None, file)
-        known = yield from context_text(root, {**asked, "file": file})
-    except Trouble as trouble:  # the prompt is useful without it
-        known = f"(What is known could not be retrieved: {trouble.message}.)"
+        root = yield from focus.resolve_root(None, file)
+        known_context = yield from render_context(root, {**signals, "file": file})
+    except RequestFailed as trouble:  # the prompt is useful without it
+        known_context = f"(What is known could not be retrieved: {trouble.message}.)"
     messages = [
-        {"role": "user", "content": {"type": "text", "text": part}} for part in (text, f"What is known:\n\n{known}")
+        {"role": "user", "content": {"type": "text", "text": part}} for part in (text, f"What is known:\n\n{known_context}")
     ]
     return {"description": prompt["description"], "messages": messages}

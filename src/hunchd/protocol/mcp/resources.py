@@ -6,57 +6,57 @@ import os
 from typing import Any
 from urllib.parse import quote, unquote
 
-from hunchd.protocol.mcp.asking import Ask, Conversation, Trouble
-from hunchd.protocol.mcp.catalogue import BUNDLES, DOCUMENTS, MARKDOWN
-from hunchd.protocol.mcp.focus import Focus
-from hunchd.protocol.mcp.tools import context_text
+from hunchd.protocol.mcp.asking import DaemonRequest, Conversation, RequestFailed
+from hunchd.protocol.mcp.catalogue import BUNDLE_URI_PREFIX, DOCUMENT_URI_PREFIX, MARKDOWN_TYPE
+from hunchd.protocol.mcp.focus import ProjectResolver
+from hunchd.protocol.mcp.tools import render_context
 
 # More would only fill a client's list; the others are reachable by the template.
-_LISTED = 100  # documents
+_MAX_LISTED_DOCUMENTS = 100  # documents
 
 
-def listing(focus: Focus) -> Conversation[list[dict[str, Any]]]:
+def list_resources(focus: ProjectResolver) -> Conversation[list[dict[str, Any]]]:
     """List bundles of projects, and the documents.
 
     The project is the server's home; without a home, every known project is listed.
     """
-    known = [] if focus.home is not None else (yield from focus.projects())
-    roots = [focus.home] if focus.home is not None else [str(each["path"]) for each in known]
-    found: list[dict[str, Any]] = [
+    registered = [] if focus.home is not None else (yield from focus.list_projects())
+    roots = [focus.home] if focus.home is not None else [str(each["path"]) for each in registered]
+    entries: list[dict[str, Any]] = [
         {
-            "uri": BUNDLES + quote(root),
+            "uri": BUNDLE_URI_PREFIX + quote(root),
             "name": os.path.basename(root) or root,  # noqa: PTH119 - words of a protocol, no file system
             "title": f"Context of {os.path.basename(root) or root}",  # noqa: PTH119
-            "mimeType": MARKDOWN,
+            "mimeType": MARKDOWN_TYPE,
         }
         for root in roots
     ]
     try:
-        documents = (yield Ask(f"/documents?limit={_LISTED}"))["items"]
-    except Trouble:  # store starting or broken: list what is available without it
+        documents = (yield DaemonRequest(f"/documents?limit={_MAX_LISTED_DOCUMENTS}"))["items"]
+    except RequestFailed:  # store starting or broken: list what is available without it
         documents = []
-    found += [
-        {"uri": DOCUMENTS + quote(document["path"].lstrip("/")), "name": document["path"], "mimeType": MARKDOWN}
+    entries += [
+        {"uri": DOCUMENT_URI_PREFIX + quote(document["path"].lstrip("/")), "name": document["path"], "mimeType": MARKDOWN_TYPE}
         for document in documents
     ]
-    return found
+    return entries
 
 
-def read(uri: str, focus: Focus) -> Conversation[str]:
+def read_resource(uri: str, focus: ProjectResolver) -> Conversation[str]:
     """Return the text of a resource.
 
     Raises Trouble 404 if it does not exist.
     """
-    if uri.startswith(BUNDLES):
-        return (yield from _bundle(unquote(uri[len(BUNDLES) :]), focus))
-    if uri.startswith(DOCUMENTS) and uri != DOCUMENTS:
-        document = yield Ask("/documents/" + quote(unquote(uri[len(DOCUMENTS) :])))
+    if uri.startswith(BUNDLE_URI_PREFIX):
+        return (yield from _read_bundle(unquote(uri[len(BUNDLE_URI_PREFIX) :]), focus))
+    if uri.startswith(DOCUMENT_URI_PREFIX) and uri != DOCUMENT_URI_PREFIX:
+        document = yield DaemonRequest("/documents/" + quote(unquote(uri[len(DOCUMENT_URI_PREFIX) :])))
         return str(document["content"])
-    raise Trouble(f"there is no resource {uri}", hint=f"{BUNDLES}FILE is the context of a file", status=404)
+    raise RequestFailed(f"there is no resource {uri}", hint=f"{BUNDLE_URI_PREFIX}FILE is the context of a file", status=404)
 
 
-def _bundle(path: str, focus: Focus) -> Conversation[str]:
-    root = yield from focus.root(None, path or None)
+def _read_bundle(path: str, focus: ProjectResolver) -> Conversation[str]:
+    root = yield from focus.resolve_root(None, path or None)
     if path.rstrip("/") in ("", root.rstrip("/")):
-        return (yield from context_text(root, {}))
-    return (yield from context_text(root, {"file": path}))
+        return (yield from render_context(root, {}))
+    return (yield from render_context(root, {"file": path}))

@@ -16,27 +16,27 @@ from typing import Any, Final
 from hunchd.domain.errors import StoreError
 from hunchd.domain.filters import Filters
 from hunchd.store.database import expressions, rescue, snapshots
-from hunchd.store.database.counters import Written
-from hunchd.store.database.finding import Choice, Found
-from hunchd.store.database.folders import ERASING, bytes_in, erasure_is_due
+from hunchd.store.database.counters import WriteResult
+from hunchd.store.database.finding import SelectCandidates, SearchCandidate
+from hunchd.store.database.folders import ERASURE_MARKER, measure_folder, is_erasure_pending
 from hunchd.store.database.lance import Table
-from hunchd.store.database.looking import Looking, Vector
+from hunchd.store.database.looking import CollectionQueries, QueryVector
 from hunchd.store.database.mirrored import MirroredTables
-from hunchd.store.database.quarantine import Quarantine, ids_in
-from hunchd.store.database.readying import ready
-from hunchd.store.database.repair import SET_ASIDE, repaired
-from hunchd.store.database.tables import MEMORIES, SCHEMA_VERSION, SERVED, SIGNALS, Row
-from hunchd.store.database.tidying import is_due
-from hunchd.store.database.turns import Turns
-from hunchd.store.database.vectors import made_before, with_new_vectors, with_their_vectors
-from hunchd.store.database.word_keeping import Counting, counted
-from hunchd.store.files import Files, private_folder, replace_file
+from hunchd.store.database.quarantine import Quarantine, load_ids
+from hunchd.store.database.readying import prepare_rows
+from hunchd.store.database.repair import DAMAGED_FOLDER, repair_table
+from hunchd.store.database.tables import MEMORIES, SCHEMA_VERSION, SERVED_COLUMNS, SIGNALS, Row
+from hunchd.store.database.tidying import is_compaction_due
+from hunchd.store.database.turns import StoreLock
+from hunchd.store.database.vectors import load_vectors, apply_vectors, keep_vectors
+from hunchd.store.database.word_keeping import CountTerms, count_all_terms
+from hunchd.store.files import FileOperations, create_private_folder, replace_file
 
 logger = logging.getLogger(__name__)
 
-PRUNE_PATIENCE: Final = 0.5  # seconds; an export may read one version for much longer
-_IN_USE: Final = "in-use"
-_QUARANTINE: Final = "quarantine.json"
+PRUNE_WAIT_SECONDS: Final = 0.5  # seconds; an export may read one version for much longer
+_IN_USE_MARKER: Final = "in-use"
+_QUARANTINE_FILE: Final = "quarantine.json"
 
 
 class Collection:
@@ -45,15 +45,15 @@ class Collection:
     Use as `await Collection.open(folder, session)`, and close it when done.
     """
 
-    def __init__(self, folder: Path, tables: MirroredTables, files: Files) -> None:
+    def __init__(self, folder: Path, tables: MirroredTables, files: FileOperations) -> None:
         self.folder = folder
         self.writable = tables.writable
         self.counters = tables.counters
         self._tables = tables
         self._files = files
-        self._turns = Turns(folder, self._mend, writable=tables.writable)
-        self._quarantine = Quarantine(folder / _QUARANTINE, files)
-        self.looking = Looking(lambda: tables.mirror, self._quarantine)
+        self._lock = StoreLock(folder, self._repair, writable=tables.writable)
+        self._quarantine = Quarantine(folder / _QUARANTINE_FILE, files)
+        self.queries = CollectionQueries(lambda: tables.mirror, self._quarantine)
 
     @classmethod
     async def open(cls, folder: Path, session: Any) -> Collection:
@@ -61,29 +61,29 @@ class Collection:
 
         Repairs crash damage, migrates the schema and finishes an interrupted erasure.
         """
-        private_folder(folder)
-        rescue.finish(folder)
-        repairs = [repaired(folder / f"{name}.lance") for name in (MEMORIES, SIGNALS)]
-        crashed = (folder / _IN_USE).exists()
-        (folder / _IN_USE).touch(mode=0o600)
-        files = Files()
+        create_private_folder(folder)
+        rescue.finish_rebuild(folder)
+        repairs = [repair_table(folder / f"{name}.lance") for name in (MEMORIES, SIGNALS)]
+        crashed = (folder / _IN_USE_MARKER).exists()
+        (folder / _IN_USE_MARKER).touch(mode=0o600)
+        files = FileOperations()
         tables = await MirroredTables.open(folder, session, files)
         self = cls(folder, tables, files)
-        self.counters.repairs = [repair for repair in (*repairs, *tables.repairs) if repair.needed]
+        self.counters.repairs = [repair for repair in (*repairs, *tables.repairs) if repair.is_needed]
         for repair in self.counters.repairs:
             if repair.damaged_files:
-                await tables.rescue(repair.table)
+                await tables.rebuild_table(repair.table)
         try:
-            await tables.reflect()
+            await tables.reload_mirror()
         except StoreError:
             logger.exception("%s cannot be read; repairing it", folder)
-            await self._mend()
-        if tables.mirror.scattered:  # unindexed rows of an earlier process are scanned one by one until then
+            await self._repair()
+        if tables.mirror.unindexed_count:  # unindexed rows of an earlier process are scanned one by one until then
             self.counters.since_optimise = 1
         if self.writable:
             await tables.memories.drop_vector_index()
-            await tables.tidy_after_crash() if crashed else await tables.sync()
-            if self.erasing:
+            await tables.clean_up_after_crash() if crashed else await tables.sync_tables()
+            if self.is_erasure_pending:
                 await self.purge()
         return self
 
@@ -92,66 +92,66 @@ class Collection:
 
         def end() -> None:
             self._tables.close()
-            (self.folder / _IN_USE).unlink(missing_ok=True)
+            (self.folder / _IN_USE_MARKER).unlink(missing_ok=True)
 
-        await self._turns.close(end)
+        await self._lock.close(end)
 
     # -- writing ---------------------------------------------------------------------------------------------------
 
-    async def put(self, rows: Sequence[Row], *, into: str = MEMORIES) -> Written:
+    async def put(self, rows: Sequence[Row], *, into: str = MEMORIES) -> WriteResult:
         """Add new rows and overwrite changed ones. Idempotent."""
-        return await self._turns.write(lambda: self._put(rows, self._tables[into]), mending=True)
+        return await self._lock.run_write(lambda: self._put(rows, self._tables[into]), retry_after_repair=True)
 
     async def delete(self, ids: Sequence[str]) -> int:
         """Delete memories; return how many there were.
 
         Their bytes leave the disk with the next `purge`, also if the process crashes in between.
         """
-        return await self._turns.write(lambda: self._delete(ids), mending=True)
+        return await self._lock.run_write(lambda: self._delete(ids), retry_after_repair=True)
 
     async def delete_signals(self, ids: Sequence[str]) -> None:
         """Delete signals by id.
 
         Their bytes leave the disk with the next `purge`, also if the process crashes in between.
         """
-        await self._turns.write(lambda: self._delete_signals(ids), mending=True)
+        await self._lock.run_write(lambda: self._delete_signals(ids), retry_after_repair=True)
 
-    async def forget_signals(self, before: int) -> None:
+    async def delete_signals_before(self, before: int) -> None:
         """Delete signals older than `before` (microseconds); compaction frees their space."""
-        await self._turns.write(lambda: self._forget_signals(before), mending=True)
+        await self._lock.run_write(lambda: self._forget_signals(before), retry_after_repair=True)
 
     async def purge(self) -> None:
         """Remove deleted rows from the disk.
 
         No file holds their text or vector afterwards.
         """
-        await self._turns.write(self._purge)
+        await self._lock.run_write(self._purge)
 
     async def set_vectors(self, vectors: Mapping[str, tuple[bytes, bytes]], model: str) -> int:
         """Store vectors by id; return how many rows took theirs.
 
         Each vector comes with the digest of the text it was computed from: a row that changed meanwhile is left alone.
         """
-        return await self._turns.write(lambda: self._set_vectors(vectors, model), mending=True)
+        return await self._lock.run_write(lambda: self._set_vectors(vectors, model), retry_after_repair=True)
 
     async def optimise(self, *, force: bool = False, quiet: bool = True) -> bool:
         """Merge, index and prune if enough has changed.
 
         Returns True if anything was done.
         """
-        if not self.writable or not (force or await self.needs_optimising(quiet=quiet)):
+        if not self.writable or not (force or await self.needs_compaction(quiet=quiet)):
             return False
-        await self._turns.write(self._tables.optimise)
+        await self._lock.run_write(self._tables.optimise)
         return True
 
-    async def tidy(self) -> bool:
+    async def compact_and_prune(self) -> bool:
         """Merge, index and prune old versions; return True if any were removed.
 
         Versions that a reader still uses stay. Call it while there are no queries: at the end they have to wait.
         """
-        if not self.writable or not await self._turns.read(self._has_past):
+        if not self.writable or not await self._lock.run_read(self._has_old_versions):
             return False
-        await self._turns.write(self._tables.optimise)  # takes seconds, in which others read
+        await self._lock.run_write(self._tables.optimise)  # takes seconds, in which others read
         return await self.prune()
 
     async def prune(self) -> bool:
@@ -160,211 +160,211 @@ class Collection:
         Returns False if a reader is still active. Queries that arrive meanwhile wait for a quarter of a second.
         Call it right after compaction: what is not merged yet would be merged here.
         """
-        return await self._turns.write(self._prune)
+        return await self._lock.run_write(self._prune)
 
-    async def index_words(self, count: Counting = counted) -> bool:
+    async def index_words(self, count: CountTerms = count_all_terms) -> bool:
         """Add some more rows to the word index.
 
         Returns True if rows remain. There are unindexed rows after an update of hunchd, for example.
         """
-        if not self.writable or self._tables.mirror.words.is_whole:
+        if not self.writable or self._tables.mirror.words.is_complete:
             return False
-        return await self._turns.write(lambda: self._tables.words.catch_up(self._tables.mirror, count), mending=True)
+        return await self._lock.run_write(lambda: self._tables.word_index.index_missing(self._tables.mirror, count), retry_after_repair=True)
 
     async def snapshot(self, *, keep: int) -> Path:
         """Copy the tables by hard links and keep the newest `keep` snapshots."""
-        return await self._turns.write(lambda: asyncio.to_thread(snapshots.take, self.folder, keep=keep))
+        return await self._lock.run_write(lambda: asyncio.to_thread(snapshots.take_snapshot, self.folder, keep=keep))
 
     # -- reading ---------------------------------------------------------------------------------------------------
 
-    async def get(self, ids: Sequence[str], columns: Sequence[str] | None = SERVED) -> list[Row]:
+    async def get(self, ids: Sequence[str], columns: Sequence[str] | None = SERVED_COLUMNS) -> list[Row]:
         """Return the intact rows with these ids; `columns=None` returns whole rows."""
-        if columns == SERVED:
-            return await self._turns.read(lambda: self.looking.get(ids))
-        condition = expressions.ids_among(ids)
-        rows = await self._turns.read(lambda: self._tables.memories.select(condition, columns=columns))
-        return self._quarantine.intact(rows)
+        if columns == SERVED_COLUMNS:
+            return await self._lock.run_read(lambda: self.queries.get(ids))
+        condition = expressions.match_ids(ids)
+        rows = await self._lock.run_read(lambda: self._tables.memories.select_rows(condition, columns=columns))
+        return self._quarantine.filter_intact(rows)
 
-    async def called(self, name: str, filters: Filters, limit: int) -> list[Row]:
+    async def find_by_name(self, name: str, filters: Filters, limit: int) -> list[Row]:
         """Return the rows with this id, caller's key or key, newest first."""
-        return await self._turns.read(lambda: self.looking.called(name, filters, limit))
+        return await self._lock.run_read(lambda: self.queries.find_by_name(name, filters, limit))
 
-    async def page(self, filters: Filters, limit: int, after: tuple[int, str] | None) -> tuple[list[Row], int]:
+    async def load_page(self, filters: Filters, limit: int, after: tuple[int, str] | None) -> tuple[list[Row], int]:
         """Return a page of rows, newest first, and the total.
 
         The page starts after a (time, id) position.
         """
-        return await self._turns.read(lambda: self.looking.page(filters, limit, after))
+        return await self._lock.run_read(lambda: self.queries.load_page(filters, limit, after))
 
-    async def find(
+    async def search(
         self,
-        words: str,
-        vector: Vector,
+        query: str,
+        vector: QueryVector,
         model: str,
         filters: Filters,
         k: int,
-        choose: Choice,
+        select: SelectCandidates,
         *,
-        few: int | None = None,
-        read: Callable[[Sequence[str]], object] | None = None,
-    ) -> list[Found]:
+        k_without_messages: int | None = None,
+        on_bodies: Callable[[Sequence[str]], object] | None = None,
+    ) -> list[SearchCandidate]:
         """Search by words and by vector within the filters.
 
         `choose` selects from the candidates; of rows that have no neighbours only the first `few` are returned. The
         word search does not wait for the vector; meanwhile `read` is called in another thread with the bodies that
         will probably be found.
         """
-        asked = asyncio.ensure_future(vector) if isinstance(vector, Awaitable) else vector
-        return await self._turns.read(lambda: self.looking.find(words, asked, model, filters, k, choose, few, read))
+        query_vector = asyncio.ensure_future(vector) if isinstance(vector, Awaitable) else vector
+        return await self._lock.run_read(lambda: self.queries.search(query, query_vector, model, filters, k, select, k_without_messages, on_bodies))
 
-    async def read_ahead(self, pack: Callable[[Sequence[str]], Awaitable[list[bytes]]]) -> bool:
+    async def read_ahead(self, compress: Callable[[Sequence[str]], Awaitable[list[bytes]]]) -> bool:
         """Load some more bodies into memory; return True if more remain."""
-        return await self._turns.read(lambda: self.looking.read_ahead(pack))
+        return await self._lock.run_read(lambda: self.queries.read_ahead(compress))
 
-    async def without_vector(self, model: str, limit: int) -> list[Row]:
+    async def load_unembedded(self, model: str, limit: int) -> list[Row]:
         """Return rows that this model has not embedded yet, newest first."""
-        return await self._turns.read(lambda: self.looking.without_vector(model, limit))
+        return await self._lock.run_read(lambda: self.queries.load_unembedded(model, limit))
 
-    async def vectors_of(self, digests: Sequence[bytes], model: str) -> dict[bytes, bytes]:
+    async def load_vectors(self, digests: Sequence[bytes], model: str) -> dict[bytes, bytes]:
         """Return vectors computed earlier, by digest of the text."""
-        return await self._turns.read(lambda: made_before(self._tables.memories, digests, model))
+        return await self._lock.run_read(lambda: load_vectors(self._tables.memories, digests, model))
 
-    async def rows(self, table: str = MEMORIES) -> AsyncIterator[Row]:
+    async def iterate_rows(self, table: str = MEMORIES) -> AsyncIterator[Row]:
         """Yield every intact row once, also if the table is repaired meanwhile."""
-        given: set[str] = set()
+        yielded_ids: set[str] = set()
         for last_try in (False, True):
             try:
-                async with self._turns.reading():
-                    async for batch in self._tables[table].scan(columns=SERVED if table == MEMORIES else None):
-                        for row in self._quarantine.intact([row for row in batch if row["id"] not in given]):
-                            given.add(row["id"])
+                async with self._lock.hold_shared():
+                    async for batch in self._tables[table].scan_rows(columns=SERVED_COLUMNS if table == MEMORIES else None):
+                        for row in self._quarantine.filter_intact([row for row in batch if row["id"] not in yielded_ids]):
+                            yielded_ids.add(row["id"])
                             yield row
                 return
             except StoreError as error:
-                if last_try or not self._turns.worth_mending(error):
+                if last_try or not self._lock.should_repair(error):
                     raise
-            await self._turns.mended()
+            await self._lock.run_repair()
 
-    async def needs_optimising(self, *, quiet: bool = True) -> bool:
+    async def needs_compaction(self, *, quiet: bool = True) -> bool:
         """Return True if unmerged writes slow searches down.
 
         Unless `quiet`, only if they slow them down considerably.
         """
-        scattered = self._tables.mirror.scattered
-        new = len(self._tables.mirror.fresh) + scattered
-        return is_due(self.counters.since_optimise, self._tables.mirror.rows, new, scattered, quiet=quiet)
+        scattered = self._tables.mirror.unindexed_count
+        unindexed = len(self._tables.mirror.fresh_slots) + scattered
+        return is_compaction_due(self.counters.since_optimise, self._tables.mirror.row_count, unindexed, scattered, idle=quiet)
 
-    async def state(self, model: str) -> dict[str, Any]:
+    async def load_state(self, model: str) -> dict[str, Any]:
         """Return the figures for the status."""
-        figures = dict(await self._turns.read(self._tables.memories.state))
-        figures["embedded"] = int(self._tables.mirror.embedded_by(model).sum())
-        figures["signals"] = await self._turns.read(self._tables[SIGNALS].count)
-        figures["bytes"] = await asyncio.to_thread(bytes_in, self.folder)
+        figures = dict(await self._lock.run_read(self._tables.memories.load_state))
+        figures["embedded"] = int(self._tables.mirror.mask_embedded(model).sum())
+        figures["signals"] = await self._lock.run_read(self._tables[SIGNALS].count_rows)
+        figures["bytes"] = await asyncio.to_thread(measure_folder, self.folder)
         figures["commits"] = self.counters.commits
         return figures
 
     @property
-    def erasing(self) -> bool:
+    def is_erasure_pending(self) -> bool:
         """True while bytes of deleted rows may still be on disk."""
-        return erasure_is_due(self.folder)
+        return is_erasure_pending(self.folder)
 
-    def complaints(self) -> list[str]:
+    def list_problems(self) -> list[str]:
         """Return the problems of this store as texts for the status."""
-        found = [repair.told() for repair in self.counters.repairs]
+        problems = [repair.describe() for repair in self.counters.repairs]
         if not self.writable:
-            found.append(
+            problems.append(
                 f"written by a newer hunchd (ours has schema {SCHEMA_VERSION}); read-only until hunchd is updated"
             )
         if self._quarantine.ids:
-            found.append(f"{len(self._quarantine.ids)} damaged memories are quarantined")
+            problems.append(f"{len(self._quarantine.ids)} damaged memories are quarantined")
         if self.counters.optimise_failures >= 3:
-            found.append(f"optimising failed {self.counters.optimise_failures} times in a row")
-        return found
+            problems.append(f"optimising failed {self.counters.optimise_failures} times in a row")
+        return problems
 
-    async def _put(self, rows: Sequence[Row], table: Table) -> Written:
-        newest = {row["id"]: row for row in rows}
-        there = await self._tables.digests_of(list(newest), table)
-        fresh = [row for id_, row in newest.items() if id_ not in there]
-        changed = [row for id_, row in newest.items() if id_ in there and there[id_] != row["digest"]]
-        if changed and table is self._tables.memories:
-            changed = await with_their_vectors(self._tables.memories, changed)
-        if (fresh or changed) and table is self._tables.memories:
-            rows = await ready([*fresh, *changed])
-            fresh, changed = rows[: len(fresh)], rows[len(fresh) :]
-        if fresh:
-            await table.add(fresh)
-        if changed:
-            await table.replace(changed)
-        if fresh or changed:
-            await self._tables.written(table, [*fresh, *changed])
-            self._quarantine.release(newest)
-        return Written(len(fresh), len(changed), len(newest) - len(fresh) - len(changed))
+    async def _put(self, rows: Sequence[Row], table: Table) -> WriteResult:
+        rows_by_id = {row["id"]: row for row in rows}
+        stored_digests = await self._tables.load_digests(list(rows_by_id), table)
+        new_rows = [row for id_, row in rows_by_id.items() if id_ not in stored_digests]
+        changed_rows = [row for id_, row in rows_by_id.items() if id_ in stored_digests and stored_digests[id_] != row["digest"]]
+        if changed_rows and table is self._tables.memories:
+            changed_rows = await keep_vectors(self._tables.memories, changed_rows)
+        if (new_rows or changed_rows) and table is self._tables.memories:
+            rows = await prepare_rows([*new_rows, *changed_rows])
+            new_rows, changed_rows = rows[: len(new_rows)], rows[len(new_rows) :]
+        if new_rows:
+            await table.add(new_rows)
+        if changed_rows:
+            await table.replace(changed_rows)
+        if new_rows or changed_rows:
+            await self._tables.record_written(table, [*new_rows, *changed_rows])
+            self._quarantine.release(rows_by_id)
+        return WriteResult(len(new_rows), len(changed_rows), len(rows_by_id) - len(new_rows) - len(changed_rows))
 
     async def _delete(self, ids: Sequence[str]) -> int:
-        condition = expressions.ids_among(ids)
-        found = await self._tables.memories.count(condition)
-        if not found:
+        condition = expressions.match_ids(ids)
+        count = await self._tables.memories.count_rows(condition)
+        if not count:
             return 0
-        self._note_erasing(ids)
+        self._record_erasure(ids)
         await self._tables.memories.delete(condition)
         self._tables.mirror.delete(ids)
-        await self._tables.committed()
-        self._note_erasing([])  # they may be added again now, and must not be deleted a second time
+        await self._tables.record_commit()
+        self._record_erasure([])  # they may be added again now, and must not be deleted a second time
         self._quarantine.release(ids)
-        return found
+        return count
 
     async def _delete_signals(self, ids: Sequence[str]) -> None:
-        self._note_erasing(ids)
-        await self._tables[SIGNALS].delete(expressions.ids_among(ids))
-        await self._tables.committed()
-        self._note_erasing([])
+        self._record_erasure(ids)
+        await self._tables[SIGNALS].delete(expressions.match_ids(ids))
+        await self._tables.record_commit()
+        self._record_erasure([])
 
     async def _forget_signals(self, before: int) -> None:
-        await self._tables[SIGNALS].delete(expressions.older(before))
-        await self._tables.committed()
+        await self._tables[SIGNALS].delete(expressions.match_older_than(before))
+        await self._tables.record_commit()
 
-    def _note_erasing(self, ids: Sequence[str]) -> None:
+    def _record_erasure(self, ids: Sequence[str]) -> None:
         """Record on disk that a purge is due.
 
         `ids` are deleted before it.
         """
-        replace_file(self._files, self.folder / ERASING, json.dumps(list(ids)).encode())
+        replace_file(self._files, self.folder / ERASURE_MARKER, json.dumps(list(ids)).encode())
 
     async def _purge(self) -> None:
         # A crash may have come between the record and the deletion.
-        await self._tables.write_anew(without=ids_in(self.folder / ERASING))  # takes seconds, in which others read
-        async with self._turns.alone():
-            await self._tables.only_now()
-            await self._tables.words.erase(self._tables.mirror)
-            await asyncio.to_thread(snapshots.forget, self.folder)
-            await asyncio.to_thread(rescue.forget, self.folder / SET_ASIDE)
-            await self._tables.sync()
-        self._files.remove(self.folder / ERASING)
+        await self._tables.rewrite_tables(without=load_ids(self.folder / ERASURE_MARKER))  # takes seconds, in which others read
+        async with self._lock.hold_exclusive():
+            await self._tables.keep_newest_versions()
+            await self._tables.word_index.erase(self._tables.mirror)
+            await asyncio.to_thread(snapshots.delete_snapshots, self.folder)
+            await asyncio.to_thread(rescue.delete_folder, self.folder / DAMAGED_FOLDER)
+            await self._tables.sync_tables()
+        self._files.remove(self.folder / ERASURE_MARKER)
         self._files.sync_folder(self.folder)
 
     async def _set_vectors(self, vectors: Mapping[str, tuple[bytes, bytes]], model: str) -> int:
-        embedded = await with_new_vectors(self._tables.memories, vectors, model)
-        if embedded:
-            await self._tables.memories.replace(embedded)
-            await self._tables.written(self._tables.memories, embedded)
-        return len(embedded)
+        updated = await apply_vectors(self._tables.memories, vectors, model)
+        if updated:
+            await self._tables.memories.replace(updated)
+            await self._tables.record_written(self._tables.memories, updated)
+        return len(updated)
 
-    async def _has_past(self) -> bool:
-        return not all([await table.is_only_now() for table in self._tables])
+    async def _has_old_versions(self) -> bool:
+        return not all([await table.has_one_version() for table in self._tables])
 
     async def _prune(self) -> bool:
         async with AsyncExitStack() as stack:
             try:
-                async with asyncio.timeout(PRUNE_PATIENCE):
-                    await stack.enter_async_context(self._turns.alone())
+                async with asyncio.timeout(PRUNE_WAIT_SECONDS):
+                    await stack.enter_async_context(self._lock.hold_exclusive())
             except TimeoutError:
                 return False
             try:
-                await self._tables.only_now()
+                await self._tables.keep_newest_versions()
             finally:
-                await self._tables.sync()
+                await self._tables.sync_tables()
         return True
 
-    async def _mend(self) -> None:
-        async with self._turns.alone():
-            await self._tables.mend()
+    async def _repair(self) -> None:
+        async with self._lock.hold_exclusive():
+            await self._tables.repair_tables()

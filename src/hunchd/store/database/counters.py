@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from hunchd.store.database.repair import Repair
+from hunchd.store.database.repair import RepairReport
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WriteResult:
     """Number of rows that a put added, changed, or found unchanged."""
 
     added: int = 0
@@ -17,11 +17,11 @@ class Written:
 
 
 @dataclass(slots=True)
-class Counters:
+class StoreCounters:
     """Event counters of a store since it was opened."""
 
     commits: int = 0
     since_optimise: int = 0
     optimise_failures: int = 0  # in a row
-    healed: int = 0
-    repairs: list[Repair] = field(default_factory=list)
+    repair_count: int = 0
+    repairs: list[RepairReport] = field(default_factory=list)

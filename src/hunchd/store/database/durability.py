@@ -6,37 +6,37 @@ import os
 from pathlib import Path
 from typing import Final
 
-from hunchd.store.files import Files
+from hunchd.store.files import FileOperations
 
 # Overwritten in place after each commit; the database searches by itself if it is wrong or missing.
-HINT: Final = "latest_version_hint.json"
+HINT_FILE: Final = "latest_version_hint.json"
 
 
-class Synced:
+class FolderSyncer:
     """Tracker that syncs each file of a folder once.
 
     Files of the database never change after they were written.
     """
 
-    def __init__(self, folder: Path, files: Files | None = None) -> None:
+    def __init__(self, folder: Path, files: FileOperations | None = None) -> None:
         self._folder = folder
-        self._files = files or Files()
-        self._known: set[str] = set()
+        self._files = files or FileOperations()
+        self._synced_paths: set[str] = set()
 
     def sync(self) -> int:
         """Sync new files and their folders; return the number of files."""
-        seen: set[str] = set()
-        fresh = 0
+        current_paths: set[str] = set()
+        count = 0
         for folder, _, names in os.walk(self._folder):
-            paths = [f"{folder}{os.sep}{name}" for name in names if name != HINT]
-            seen.update(paths)
-            synced = sum(self._sync_file(path) for path in paths if path not in self._known)
-            if synced or folder not in self._known:
+            paths = [f"{folder}{os.sep}{name}" for name in names if name != HINT_FILE]
+            current_paths.update(paths)
+            synced_count = sum(self._sync_file(path) for path in paths if path not in self._synced_paths)
+            if synced_count or folder not in self._synced_paths:
                 self._files.sync_folder(Path(folder))
-            fresh += synced
-            seen.add(folder)
-        self._known = seen
-        return fresh
+            count += synced_count
+            current_paths.add(folder)
+        self._synced_paths = current_paths
+        return count
 
     def _sync_file(self, path: str) -> bool:
         try:

@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 from collections.abc import Collection as Bag
 from dataclasses import dataclass
 
-from hunchd.store.database.tables import Row, parsed
+from hunchd.store.database.tables import Row, parse_row
 
 # (slot, BM25, cosine similarity) of all candidates → the selected slots, best first.
-Choice = Callable[[Bag[tuple[int, float | None, float | None]]], Sequence[int]]
+SelectCandidates = Callable[[Bag[tuple[int, float | None, float | None]]], Sequence[int]]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchCandidate:
     """Memory found by a search, as its intact JSON body.
 
     `lexical` is its BM25 score if it was found by words, `similarity` its cosine similarity if it has a vector.
@@ -28,4 +28,4 @@ class Found:
     @property
     def row(self) -> Row:
         """The parsed row; parsed anew on each access."""
-        return parsed(self.body, self.digest)
+        return parse_row(self.body, self.digest)

@@ -9,15 +9,15 @@ from typing import Final
 
 from hunchd.domain.errors import NotFound
 
-ERASING: Final = "erasing.json"  # marker: bytes of deleted rows may still be there
+ERASURE_MARKER: Final = "erasing.json"  # marker: bytes of deleted rows may still be there
 
 
-def erasure_is_due(folder: Path) -> bool:
+def is_erasure_pending(folder: Path) -> bool:
     """Return True if bytes of deleted rows may be left."""
-    return (folder / ERASING).exists()
+    return (folder / ERASURE_MARKER).exists()
 
 
-def bytes_in(folder: Path) -> int:
+def measure_folder(folder: Path) -> int:
     """Return the size of a folder in bytes, without snapshots.
 
     Files that disappear meanwhile, as old versions do, count as zero.
@@ -32,7 +32,7 @@ def bytes_in(folder: Path) -> int:
     return size
 
 
-def of_project(data: Path, project: str | None) -> Path:
+def locate_collection(data: Path, project: str | None) -> Path:
     """Return the folder of a project, or of the user for None.
 
     Raises NotFound if `project` is not a valid project id.

@@ -7,38 +7,38 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 
-class Gate:
+class ReadWriteLock:
     """Lock that many readers share, or one holder has exclusively."""
 
     def __init__(self) -> None:
-        self._changed = asyncio.Condition()
-        self._reading = 0
-        self._closed = False
+        self._condition = asyncio.Condition()
+        self._reader_count = 0
+        self._is_exclusive = False
 
     @asynccontextmanager
-    async def reading(self) -> AsyncIterator[None]:
+    async def hold_shared(self) -> AsyncIterator[None]:
         """Hold the gate with other readers while no writer has it."""
-        async with self._changed:
-            await self._changed.wait_for(lambda: not self._closed)
-            self._reading += 1
+        async with self._condition:
+            await self._condition.wait_for(lambda: not self._is_exclusive)
+            self._reader_count += 1
         try:
             yield
         finally:
-            async with self._changed:
-                self._reading -= 1
-                self._changed.notify_all()
+            async with self._condition:
+                self._reader_count -= 1
+                self._condition.notify_all()
 
     @asynccontextmanager
-    async def alone(self) -> AsyncIterator[None]:
+    async def hold_exclusive(self) -> AsyncIterator[None]:
         """Block new reads and wait until the active ones have ended."""
-        async with self._changed:
-            await self._changed.wait_for(lambda: not self._closed)
-            self._closed = True
+        async with self._condition:
+            await self._condition.wait_for(lambda: not self._is_exclusive)
+            self._is_exclusive = True
         try:
-            async with self._changed:
-                await self._changed.wait_for(lambda: self._reading == 0)
+            async with self._condition:
+                await self._condition.wait_for(lambda: self._reader_count == 0)
             yield
         finally:
-            async with self._changed:
-                self._closed = False
-                self._changed.notify_all()
+            async with self._condition:
+                self._is_exclusive = False
+                self._condition.notify_all()

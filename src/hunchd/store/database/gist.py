@@ -13,9 +13,9 @@ from typing import Any, Final
 import msgspec
 
 from hunchd.domain.memory import Kind, Scope, Status, Usage
-from hunchd.store.database.tables import moment
+from hunchd.store.database.tables import from_microseconds
 
-_UNUSED: Final = Usage()
+_NO_USAGE: Final = Usage()
 
 
 class _Artifact(msgspec.Struct, frozen=True, gc=False, array_like=True):
@@ -23,7 +23,7 @@ class _Artifact(msgspec.Struct, frozen=True, gc=False, array_like=True):
     ref: str
 
 
-class Gist(msgspec.Struct, frozen=True, gc=False):
+class RankingView(msgspec.Struct, frozen=True, gc=False):
     """Partial memory, with the field names of the whole."""
 
     id: str
@@ -50,28 +50,28 @@ class Gist(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def at(self) -> datetime:
-        return moment(self.at_microseconds)
+        return from_microseconds(self.at_microseconds)
 
     @property
     def updated(self) -> datetime:
-        return moment(self.updated_microseconds)
+        return from_microseconds(self.updated_microseconds)
 
     @property
     def valid_to(self) -> datetime | None:
-        return None if self.valid_to_microseconds is None else moment(self.valid_to_microseconds)
+        return None if self.valid_to_microseconds is None else from_microseconds(self.valid_to_microseconds)
 
     @property
     def usage(self) -> Usage:
         """Counts of citations and ignored uses."""
-        return Usage(cited=self.cited, ignored=self.ignored) if self.cited or self.ignored else _UNUSED
+        return Usage(cited=self.cited, ignored=self.ignored) if self.cited or self.ignored else _NO_USAGE
 
 
-_DECODER: Final = msgspec.json.Decoder(Gist)
+_DECODER: Final = msgspec.json.Decoder(RankingView)
 
 
-def gist_of(body: str) -> Gist:
+def decode_ranking_view(body: str) -> RankingView:
     """Decode the JSON body of a memory, as `tables.stored` writes it."""
     try:
         return _DECODER.decode(body)
     except msgspec.DecodeError:  # numbers that strict JSON does not have, such as NaN
-        return msgspec.convert(json.loads(body), Gist)
+        return msgspec.convert(json.loads(body), RankingView)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hunchd.domain.memory import Memory
-from hunchd.store.database.gist import Gist
+from hunchd.store.database.gist import RankingView
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,10 +22,10 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Glimpse:
+class RankingHit:
     """Hit whose memory is decoded only as far as ranking reads it."""
 
-    memory: Gist
+    memory: RankingView
     lexical: float | None = None
     similarity: float | None = None
     why: tuple[str, ...] = ()

@@ -17,26 +17,26 @@ import pyarrow as pa
 
 from hunchd.domain.errors import StoreClosed, StoreError
 from hunchd.store.database import expressions
-from hunchd.store.database.tables import COLUMNS, DIMENSIONS, SCHEMA_VERSION, Column, Row
-from hunchd.store.database.unused import import_light
+from hunchd.store.database.tables import COLUMNS, DIMENSIONS, SCHEMA_VERSION, ColumnSpec, Row
+from hunchd.store.database.unused import import_without
 
-lancedb: Any = import_light("lancedb")
-_index: Any = import_light("lancedb.index")
+lancedb: Any = import_without("lancedb")
+_index: Any = import_without("lancedb.index")
 
 # Larger caches make 100,000 rows no faster: the system caches the files anyway, and words are looked up elsewhere.
-INDEX_BYTES: Final = 8 * 1024 * 1024
+INDEX_CACHE_BYTES: Final = 8 * 1024 * 1024
 # Metadata of files and versions: during many writes, mostly of such as are not read any more.
-METADATA_BYTES: Final = 6 * 1024 * 1024
+METADATA_CACHE_BYTES: Final = 6 * 1024 * 1024
 VERSION_KEY: Final = b"hunchd.schema"
 # Earlier versions created one: extending it took a minute of both cores at 100,000 rows, and a query 20 ms.
 VECTOR_INDEX: Final = "vector_idx"
 # Each compaction adds one to some indexes, and each is searched: from this number on the index is rebuilt.
-SEGMENTS: Final = 10
+MAX_INDEX_SEGMENTS: Final = 10
 # Below, reading every row is as fast as an index, and an index is a dozen files.
-INDEX_FROM: Final = 256  # rows
+MIN_INDEXED_ROWS: Final = 256  # rows
 SCAN_BATCH: Final = 1_024  # rows
-COLUMNS_BATCH: Final = 4_096  # rows: their vectors are six megabytes
-_NOW: Final = timedelta(milliseconds=1)
+COLUMN_BATCH: Final = 4_096  # rows: their vectors are six megabytes
+_MIN_AGE: Final = timedelta(milliseconds=1)
 
 _TYPES: Final[Mapping[str, pa.DataType]] = {
     "text": pa.string(),
@@ -61,7 +61,7 @@ class Database:
     async def open(cls, folder: Path, session: Any) -> Database:
         return cls(folder, await lancedb.connect_async(str(folder), session=session))
 
-    async def table(self, name: str) -> Table:
+    async def open_table(self, name: str) -> Table:
         """Open the table, or create it with our columns. Raises StoreError."""
         try:
             # Checked by path: listing tables is a call of the client that we did not import.
@@ -69,35 +69,35 @@ class Database:
                 return Table(await self._connection.open_table(name), name)
         except Exception as error:  # as in Table._run
             raise StoreError(f"table {name} cannot be opened: {error}") from error
-        return await self.create(name, COLUMNS[name], SCHEMA_VERSION)
+        return await self.create_table(name, COLUMNS[name], SCHEMA_VERSION)
 
-    async def reader(self, name: str) -> Table:
+    async def open_reader(self, name: str) -> Table:
         """Open the table for reading at its current version. Raises StoreError.
 
         Later writes are not visible in it.
         """
-        table = await self.table(name)
-        await table.stay()
+        table = await self.open_table(name)
+        await table.pin_version()
         return table
 
-    async def create(self, name: str, columns: Sequence[Column], version: int) -> Table:
+    async def create_table(self, name: str, columns: Sequence[ColumnSpec], version: int) -> Table:
         """Create a table with these columns. Raises StoreError."""
         try:
-            made = await self._connection.create_table(name, schema=schema_of(columns, version))
+            table = await self._connection.create_table(name, schema=build_schema(columns, version))
         except (RuntimeError, ValueError, OSError) as error:
             raise StoreError(f"table {name} cannot be created: {error}") from error
-        return Table(made, name, columns)
+        return Table(table, name, columns)
 
     def close(self) -> None:
         self._connection.close()
 
 
-def new_session() -> Any:
+def create_session() -> Any:
     """Return the caches that all tables of the process share."""
-    return lancedb.Session(INDEX_BYTES, METADATA_BYTES)
+    return lancedb.Session(INDEX_CACHE_BYTES, METADATA_CACHE_BYTES)
 
 
-def schema_of(columns: Sequence[Column], version: int) -> pa.Schema:
+def build_schema(columns: Sequence[ColumnSpec], version: int) -> pa.Schema:
     """Return the Arrow schema of these columns.
 
     The metadata of the first column carries the schema version.
@@ -113,30 +113,30 @@ class Table:
     Errors of the database are raised as StoreError.
     """
 
-    def __init__(self, inner: Any, name: str, columns: Sequence[Column] | None = None) -> None:
-        self._open: Any = inner  # None: closed
+    def __init__(self, inner: Any, name: str, columns: Sequence[ColumnSpec] | None = None) -> None:
+        self._handle: Any = inner  # None: closed
         self.name = name
         self.columns = tuple(columns or COLUMNS[name])
 
-    async def try_to_read(self) -> None:
+    async def check_readable(self) -> None:
         """Raise StoreError if the table's metadata, which has no checksum, is damaged."""
         schema = await self._run(self._inner.schema())
         types = {field.name: field.type for field in schema}
-        ours = await self.schema_version() >= SCHEMA_VERSION  # older schemas still lack columns
+        is_current = await self.read_schema_version() >= SCHEMA_VERSION  # older schemas still lack columns
         for column in self.columns:
-            found = types.get(column.name, None if ours else _TYPES[column.type])
-            if found != _TYPES[column.type]:
-                raise StoreError(f"table {self.name}: column {column.name} has type {found}")
+            column_type = types.get(column.name, None if is_current else _TYPES[column.type])
+            if column_type != _TYPES[column.type]:
+                raise StoreError(f"table {self.name}: column {column.name} has type {column_type}")
         await self._run(self._inner.query().limit(1).to_arrow())
 
-    async def schema_version(self) -> int:
+    async def read_schema_version(self) -> int:
         schema = await self._run(self._inner.schema())
         return int((schema.field(0).metadata or {}).get(VERSION_KEY, b"0"))
 
-    async def column_names(self) -> tuple[str, ...]:
+    async def read_column_names(self) -> tuple[str, ...]:
         return tuple((await self._run(self._inner.schema())).names)
 
-    async def add_columns(self, columns: Sequence[Column]) -> None:
+    async def add_columns(self, columns: Sequence[ColumnSpec]) -> None:
         """Add nullable columns in place; existing rows hold NULL."""
         await self._run(self._inner.add_columns(pa.schema([pa.field(one.name, _TYPES[one.type]) for one in columns])))
 
@@ -146,7 +146,7 @@ class Table:
 
     async def add(self, rows: Sequence[Row]) -> None:
         """Append rows with new ids in one commit."""
-        await self._run(self._inner.add(_arrow(rows, self.columns)))
+        await self._run(self._inner.add(_to_arrow_table(rows, self.columns)))
 
     async def replace(self, rows: Sequence[Row]) -> None:
         """Overwrite the rows with these ids.
@@ -155,10 +155,10 @@ class Table:
         address counts. The database's own merge takes three times as long, and keeps a dozen megabytes for each 256
         rows.
         """
-        with_id = self._inner.query().where(expressions.ids_among(row["id"] for row in rows)).select(["id"])
+        with_id = self._inner.query().where(expressions.match_ids(row["id"] for row in rows)).select(["id"])
         before = (await self._run(with_id.with_row_id().to_arrow())).column("_rowid").to_pylist()
         await self.add(rows)
-        await self.delete(expressions.addresses_among(before))
+        await self.delete(expressions.match_addresses(before))
 
     async def delete(self, condition: str) -> None:
         await self._run(self._inner.delete(condition))
@@ -170,34 +170,34 @@ class Table:
         """
         await self._run(self._inner.update(updates_sql={"id": "id"}))
 
-    async def count(self, condition: str = "") -> int:
+    async def count_rows(self, condition: str = "") -> int:
         """Count the rows that match the condition."""
         return int(await self._run(self._inner.count_rows(condition or None)))
 
-    async def select(self, condition: str = "", *, columns: Sequence[str] | None = None) -> list[Row]:
+    async def select_rows(self, condition: str = "", *, columns: Sequence[str] | None = None) -> list[Row]:
         """Return the rows that pass, whole or only `columns`."""
         query = self._inner.query()
         if condition:
             query = query.where(condition)
-        return _rows(await self._run(query.select(list(columns or self._names)).to_arrow()))
+        return _to_rows(await self._run(query.select(list(columns or self._column_names)).to_arrow()))
 
-    async def scan(self, *, columns: Sequence[str] | None = None) -> AsyncIterator[list[Row]]:
+    async def scan_rows(self, *, columns: Sequence[str] | None = None) -> AsyncIterator[list[Row]]:
         """Yield all rows in batches of bounded size."""
-        query = self._inner.query().select(list(columns or self._names))
-        async for batch in self._batches(query, SCAN_BATCH):
-            yield _rows(pa.Table.from_batches([batch]))
+        query = self._inner.query().select(list(columns or self._column_names))
+        async for batch in self._iterate_batches(query, SCAN_BATCH):
+            yield _to_rows(pa.Table.from_batches([batch]))
 
-    async def columns_of(self, columns: Sequence[str]) -> AsyncIterator[dict[str, Any]]:
+    async def scan_columns(self, columns: Sequence[str]) -> AsyncIterator[dict[str, Any]]:
         """Yield all rows as columns, in batches of bounded size.
 
         Texts, bytes and numbers come as lists; flags, vectors (arbitrary where there is none) and the address
         (`_rowid`) as arrays.
         """
         query = self._inner.query().select(list(columns)).with_row_id()
-        async for batch in self._batches(query, COLUMNS_BATCH):
-            yield {name: _column_of(batch.column(name)) for name in batch.schema.names}
+        async for batch in self._iterate_batches(query, COLUMN_BATCH):
+            yield {name: _column_to_native(batch.column(name)) for name in batch.schema.names}
 
-    async def _batches(self, query: Any, size: int) -> AsyncIterator[Any]:
+    async def _iterate_batches(self, query: Any, size: int) -> AsyncIterator[Any]:
         reader = await self._run(query.to_batches(max_batch_length=size))
         while True:
             try:
@@ -208,63 +208,63 @@ class Table:
                 return
             yield batch
 
-    async def by_words(self, words: str, condition: str, k: int) -> tuple[Any, Any]:
+    async def search_words(self, query_text: str, condition: str, k: int) -> tuple[Any, Any]:
         """Return addresses and BM25 scores of the `k` best rows."""
-        query = self._inner.query().nearest_to_text(words, columns="text").select(["_score"]).with_row_id()
-        found = await self._run((query.where(condition) if condition else query).limit(k).to_arrow())
-        return found.column("_rowid").to_numpy(), found.column("_score").to_numpy()
+        query = self._inner.query().nearest_to_text(query_text, columns="text").select(["_score"]).with_row_id()
+        matches = await self._run((query.where(condition) if condition else query).limit(k).to_arrow())
+        return matches.column("_rowid").to_numpy(), matches.column("_score").to_numpy()
 
-    async def at_addresses(self, addresses: Sequence[int], columns: Sequence[str] | None = None) -> list[Row]:
+    async def load_rows(self, addresses: Sequence[int], columns: Sequence[str] | None = None) -> list[Row]:
         """Return the rows at these addresses (`_rowid`), in any order.
 
         Rows that no longer exist are left out.
         """
-        query = self._inner.take_row_ids(list(addresses)).select(list(columns or self._names)).with_row_id()
-        return _rows(await self._run(query.to_arrow()))
+        query = self._inner.take_row_ids(list(addresses)).select(list(columns or self._column_names)).with_row_id()
+        return _to_rows(await self._run(query.to_arrow()))
 
-    async def state(self) -> dict[str, int]:
+    async def load_state(self) -> dict[str, int]:
         """Return counts of rows, fragments, versions and unindexed rows, and the version."""
         stats = await self._run(self._inner.stats())
         return {
             "rows": stats["num_rows"],
             "fragments": stats["fragment_stats"]["num_fragments"],
-            "version": await self.version(),
+            "version": await self.read_version(),
             "versions": len(await self._run(self._inner.list_versions())),
-            "unindexed": await self.unindexed(),
+            "unindexed": await self.count_unindexed(),
         }
 
-    async def unindexed(self) -> int:
+    async def count_unindexed(self) -> int:
         """Return the number of rows missing from some index.
 
         Without an index these are all rows.
         """
         indexes = await self._run(self._inner.list_indices())
-        known = [index.num_unindexed_rows or 0 for index in indexes]
-        return max(known) if known else await self.count()
+        counts = [index.num_unindexed_rows or 0 for index in indexes]
+        return max(counts) if counts else await self.count_rows()
 
     async def ensure_indexes(self) -> bool:
         """Create the indexes that pay at this size.
 
         Returns True if any was created.
         """
-        there = {index.name: index.num_segments or 1 for index in await self._run(self._inner.list_indices())}
-        wanted = await self._wanted_indexes()
-        missing = [name for name in wanted if there.get(name, SEGMENTS + 1) > SEGMENTS]
+        segment_counts = {index.name: index.num_segments or 1 for index in await self._run(self._inner.list_indices())}
+        desired = await self._list_desired_indexes()
+        missing = [name for name in desired if segment_counts.get(name, MAX_INDEX_SEGMENTS + 1) > MAX_INDEX_SEGMENTS]
         for name in missing:
-            column, config = wanted[name]
+            column, config = desired[name]
             await self._run(self._inner.create_index(column, config=config, name=name, replace=True))
         return bool(missing)
 
-    async def _wanted_indexes(self) -> dict[str, tuple[str, Any]]:
-        wanted: dict[str, tuple[str, Any]] = {}
-        if await self.count() >= INDEX_FROM:
-            wanted["id_idx"] = ("id", _index.BTree())
-            if "text" in self._names:
-                wanted["text_idx"] = ("text", _index.FTS(with_position=False, max_token_length=64))
-                wanted |= {f"{name}_idx": (name, _index.BTree()) for name in expressions.NAMES}
+    async def _list_desired_indexes(self) -> dict[str, tuple[str, Any]]:
+        indexes: dict[str, tuple[str, Any]] = {}
+        if await self.count_rows() >= MIN_INDEXED_ROWS:
+            indexes["id_idx"] = ("id", _index.BTree())
+            if "text" in self._column_names:
+                indexes["text_idx"] = ("text", _index.FTS(with_position=False, max_token_length=64))
+                indexes |= {f"{name}_idx": (name, _index.BTree()) for name in expressions.NAME_COLUMNS}
                 # Filters of every query: comparing the texts of 100,000 rows takes 10 ms for each.
-                wanted |= {f"{name}_idx": (name, _index.Bitmap()) for name in ("project", "kind", "status", "model")}
-        return wanted
+                indexes |= {f"{name}_idx": (name, _index.Bitmap()) for name in ("project", "kind", "status", "model")}
+        return indexes
 
     async def drop_vector_index(self) -> None:
         """Drop the vector index that earlier versions created."""
@@ -275,37 +275,37 @@ class Table:
         for index in await self._run(self._inner.list_indices()):
             await self._run(self._inner.drop_index(index.name))
 
-    async def optimise(self, *, keep: timedelta, alone: bool = False) -> None:
+    async def optimise(self, *, keep: timedelta, exclusive: bool = False) -> None:
         """Merge small files, update the indexes, drop versions older than `keep`.
 
         `alone` also removes files that no version references; safe only while nobody else reads or writes.
         """
-        await self._run(self._inner.optimize(cleanup_older_than=max(keep, _NOW), delete_unverified=alone))
+        await self._run(self._inner.optimize(cleanup_older_than=max(keep, _MIN_AGE), delete_unverified=exclusive))
 
-    async def only_now(self) -> None:
+    async def keep_newest_version(self) -> None:
         """Keep only the newest version and the files it needs.
 
         Nobody else may read or write meanwhile.
         """
         for _ in range(3):  # the first run creates versions itself: of the merged files, of the indexes
-            await asyncio.sleep(_NOW.total_seconds() * 5)
-            await self.optimise(keep=_NOW, alone=True)
-            if await self.is_only_now():
+            await asyncio.sleep(_MIN_AGE.total_seconds() * 5)
+            await self.optimise(keep=_MIN_AGE, exclusive=True)
+            if await self.has_one_version():
                 return
 
-    async def is_only_now(self) -> bool:
+    async def has_one_version(self) -> bool:
         """Return True if only the newest version exists."""
         return len(await self._run(self._inner.list_versions())) == 1
 
-    async def version(self) -> int:
+    async def read_version(self) -> int:
         """Return the version, which grows with every commit."""
         return int(await self._run(self._inner.version()))
 
-    async def stay(self) -> None:
+    async def pin_version(self) -> None:
         """Pin the table to the current version, regardless of later writes."""
-        await self._run(self._inner.checkout(await self.version()))
+        await self._run(self._inner.checkout(await self.read_version()))
 
-    async def refresh(self) -> None:
+    async def checkout_latest(self) -> None:
         """Switch to the newest version of the table."""
         await self._run(self._inner.checkout_latest())
 
@@ -314,18 +314,18 @@ class Table:
 
         Must not be called while an operation is in progress.
         """
-        if self._open is not None:
-            self._open.close()
-            self._open = None
+        if self._handle is not None:
+            self._handle.close()
+            self._handle = None
 
     @property
     def _inner(self) -> Any:
-        if self._open is None:  # the database would panic, and take the calling task down
+        if self._handle is None:  # the database would panic, and take the calling task down
             raise StoreClosed(f"table {self.name} is closed")
-        return self._open
+        return self._handle
 
     @property
-    def _names(self) -> list[str]:
+    def _column_names(self) -> list[str]:
         return [column.name for column in self.columns]
 
     async def _run(self, work: Any) -> Any:
@@ -335,33 +335,33 @@ class Table:
             raise StoreError(f"table {self.name}: {error}") from error
 
 
-def _arrow(rows: Sequence[Row], columns: Sequence[Column]) -> pa.Table:
-    arrays = [_column(column, [row.get(column.name) for row in rows]) for column in columns]
+def _to_arrow_table(rows: Sequence[Row], columns: Sequence[ColumnSpec]) -> pa.Table:
+    arrays = [_to_arrow_array(column, [row.get(column.name) for row in rows]) for column in columns]
     fields = [pa.field(one.name, _TYPES[one.type], nullable=not one.required) for one in columns]
     return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
 
 
-def _column(column: Column, values: Sequence[Any]) -> pa.Array:
+def _to_arrow_array(column: ColumnSpec, values: Sequence[Any]) -> pa.Array:
     if column.type != "vector":
         return pa.array(values, _TYPES[column.type])
     flat = np.frombuffer(b"".join(_EMPTY_VECTOR if value is None else value for value in values), "<f4")
-    absent = pa.array([value is None for value in values])
-    return pa.FixedSizeListArray.from_arrays(pa.array(flat, pa.float32()), DIMENSIONS, mask=absent)
+    null_mask = pa.array([value is None for value in values])
+    return pa.FixedSizeListArray.from_arrays(pa.array(flat, pa.float32()), DIMENSIONS, mask=null_mask)
 
 
-def _rows(table: pa.Table) -> list[Row]:
+def _to_rows(table: pa.Table) -> list[Row]:
     names = table.column_names
-    columns = [_values(table.column(name)) for name in names]
+    columns = [_column_to_list(table.column(name)) for name in names]
     return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
-def _values(column: pa.ChunkedArray) -> list[Any]:
+def _column_to_list(column: pa.ChunkedArray) -> list[Any]:
     if not pa.types.is_fixed_size_list(column.type):
         return list(column.to_pylist())
-    return [value for chunk in column.chunks for value in _vectors(chunk)]
+    return [value for chunk in column.chunks for value in _vectors_to_bytes(chunk)]
 
 
-def _column_of(column: Any) -> Any:
+def _column_to_native(column: Any) -> Any:
     if pa.types.is_fixed_size_list(column.type):
         flat = column.values.to_numpy(zero_copy_only=False).reshape(-1, DIMENSIONS)
         return flat[column.offset : column.offset + len(column)]
@@ -370,7 +370,7 @@ def _column_of(column: Any) -> Any:
     return column.to_pylist()
 
 
-def _vectors(chunk: Any) -> list[bytes | None]:
+def _vectors_to_bytes(chunk: Any) -> list[bytes | None]:
     flat = chunk.values.to_numpy(zero_copy_only=False).astype("<f4", copy=False)
     present = chunk.is_valid().to_pylist()
     begin = chunk.offset

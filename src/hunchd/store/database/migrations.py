@@ -4,34 +4,34 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from hunchd.store.database.tables import COLUMNS, SCHEMA_VERSION, Column
+from hunchd.store.database.tables import COLUMNS, SCHEMA_VERSION, ColumnSpec
 
 if TYPE_CHECKING:
     from hunchd.store.database.lance import Table
 
 # Columns that older versions of the schema did not have, by the version that added them.
 # Version 0 was never released: it is version 1 as it was before vectors had a model and signals could be absorbed.
-ADDED: Final[dict[int, dict[str, tuple[str, ...]]]] = {
+ADDED_COLUMNS: Final[dict[int, dict[str, tuple[str, ...]]]] = {
     1: {"memories": ("superseded_by", "model"), "signals": ("absorbed",)},
 }
 
 
-async def migrate(table: Table) -> bool:
+async def migrate_table(table: Table) -> bool:
     """Migrate the table to our schema.
 
     Returns False if it belongs to a newer hunchd. Such a table may only be read.
     """
-    found = await table.schema_version()
-    if found > SCHEMA_VERSION:
+    version = await table.read_schema_version()
+    if version > SCHEMA_VERSION:
         return False
-    for version in range(found + 1, SCHEMA_VERSION + 1):
-        there = await table.column_names()  # an interrupted migration continues where it stopped
-        missing = _columns(table.name, ADDED[version].get(table.name, ()), there)
+    for target in range(version + 1, SCHEMA_VERSION + 1):
+        column_names = await table.read_column_names()  # an interrupted migration continues where it stopped
+        missing = _select_missing(table.name, ADDED_COLUMNS[target].get(table.name, ()), column_names)
         if missing:
             await table.add_columns(missing)
-        await table.set_schema_version(version)
+        await table.set_schema_version(target)
     return True
 
 
-def _columns(table: str, names: tuple[str, ...], there: tuple[str, ...]) -> list[Column]:
+def _select_missing(table: str, names: tuple[str, ...], there: tuple[str, ...]) -> list[ColumnSpec]:
     return [column for column in COLUMNS[table] if column.name in names and column.name not in there]

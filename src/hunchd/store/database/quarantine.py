@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hunchd.domain.filters import Filters, matches
-from hunchd.store.database.tables import Row, is_intact, memory_of
-from hunchd.store.files import Files, replace_file
+from hunchd.store.database.tables import Row, is_intact, get_memory
+from hunchd.store.files import FileOperations, replace_file
 
 logger = logging.getLogger(__name__)
 
@@ -21,23 +21,23 @@ class Quarantine:
     An id is released once its row is rewritten.
     """
 
-    def __init__(self, path: Path, files: Files) -> None:
+    def __init__(self, path: Path, files: FileOperations) -> None:
         self._path = path
         self._files = files
-        self.ids: set[str] = set(ids_in(path))
+        self.ids: set[str] = set(load_ids(path))
 
-    def intact(self, rows: Sequence[Row], filters: Filters | None = None) -> list[Row]:
+    def filter_intact(self, rows: Sequence[Row], filters: Filters | None = None) -> list[Row]:
         """Return the rows that may be served, and quarantine the others.
 
         A row that passed `filters` in the database and does not pass here has damage in the compared columns.
         """
-        whole = [row for row in rows if is_intact(row) and (filters is None or matches(memory_of(row), filters))]
-        damaged = {row["id"] for row in rows} - {row["id"] for row in whole}
-        if damaged - self.ids:
-            logger.error("%d rows are damaged and not served; their ids are in %s", len(damaged), self._path)
-            self.ids |= damaged
+        intact_rows = [row for row in rows if is_intact(row) and (filters is None or matches(get_memory(row), filters))]
+        damaged_ids = {row["id"] for row in rows} - {row["id"] for row in intact_rows}
+        if damaged_ids - self.ids:
+            logger.error("%d rows are damaged and not served; their ids are in %s", len(damaged_ids), self._path)
+            self.ids |= damaged_ids
             self._write()
-        return whole
+        return intact_rows
 
     def release(self, ids: Bag[str]) -> None:
         """Release ids of rows that were rewritten or deleted."""
@@ -49,16 +49,16 @@ class Quarantine:
         replace_file(self._files, self._path, json.dumps(sorted(self.ids)).encode())
 
 
-def ids_in(path: Path) -> list[str]:
+def load_ids(path: Path) -> list[str]:
     """Return the ids in a JSON file.
 
     There are none if it is missing or unreadable.
     """
     try:
-        found = json.loads(path.read_bytes())
+        ids = json.loads(path.read_bytes())
     except FileNotFoundError:
         return []
     except ValueError:
         logger.exception("%s cannot be read; ignoring it", path)
         return []
-    return [str(id_) for id_ in found]
+    return [str(id_) for id_ in ids]

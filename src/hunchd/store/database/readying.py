@@ -9,26 +9,26 @@ import asyncio
 from collections.abc import Mapping, Sequence
 
 from hunchd.store.database.tables import Row
-from hunchd.store.indexes.bodies import packed
-from hunchd.store.indexes.terms import counts_of
+from hunchd.store.indexes.bodies import compress_bodies
+from hunchd.store.indexes.terms import count_terms
 
 # Like all keys that are no columns of the table they begin with an underscore.
-_PACKED = "_packed"
-_TERMS = "_terms"
+_PACKED_KEY = "_packed"
+_TERMS_KEY = "_terms"
 
 
-async def ready(rows: Sequence[Row]) -> list[Row]:
+async def prepare_rows(rows: Sequence[Row]) -> list[Row]:
     """Return the rows with precomputed results for `packed_body` and `terms`."""
-    return await asyncio.to_thread(lambda: [{**row, _PACKED: packed_body(row), _TERMS: terms(row)} for row in rows])
+    return await asyncio.to_thread(lambda: [{**row, _PACKED_KEY: get_packed_body(row), _TERMS_KEY: get_term_counts(row)} for row in rows])
 
 
-def packed_body(row: Row) -> bytes:
+def get_packed_body(row: Row) -> bytes:
     """Return the packed body of a row, precomputed if available."""
-    found: bytes = row[_PACKED] if _PACKED in row else packed([row["body"]])[0]
-    return found
+    body: bytes = row[_PACKED_KEY] if _PACKED_KEY in row else compress_bodies([row["body"]])[0]
+    return body
 
 
-def terms(row: Row) -> Mapping[int, int]:
+def get_term_counts(row: Row) -> Mapping[int, int]:
     """Return the terms of the row's text with their counts."""
-    found: Mapping[int, int] = row[_TERMS] if _TERMS in row else counts_of(row["text"])
-    return found
+    counts: Mapping[int, int] = row[_TERMS_KEY] if _TERMS_KEY in row else count_terms(row["text"])
+    return counts

@@ -10,133 +10,133 @@ from typing import Any, Final
 
 from hunchd.domain.errors import StoreError
 from hunchd.store.database import snapshots
-from hunchd.store.database.durability import Synced
-from hunchd.store.database.lance import Database, Table, new_session
-from hunchd.store.database.repair import fragment_ids, set_table_aside
-from hunchd.store.database.tables import MEMORIES, SERVED, Row, is_intact, plain_of, stored
-from hunchd.store.files import Files, replace_file
+from hunchd.store.database.durability import FolderSyncer
+from hunchd.store.database.lance import Database, Table, create_session
+from hunchd.store.database.repair import bound_fragment_ids, move_table_aside
+from hunchd.store.database.tables import MEMORIES, SERVED_COLUMNS, Row, is_intact, get_plain, build_row
+from hunchd.store.files import FileOperations, replace_file
 
 logger = logging.getLogger(__name__)
 
-_FOLDER: Final = "rescue"
-_COMPLETE: Final = "complete"
-_AT_ONCE: Final = 1_024  # rows
+_DRAFT_FOLDER: Final = "rescue"
+_COMPLETE_MARKER: Final = "complete"
+_BATCH_ROWS: Final = 1_024  # rows
 # Deleted rows leave gaps in the addresses of a fragment: this many addresses without a row mark its end.
-_GAP: Final = 64 * _AT_ONCE
+_MAX_GAP: Final = 64 * _BATCH_ROWS
 
 
-async def rebuild(folder: Path, name: str, session: Any) -> int:
+async def rebuild_table(folder: Path, name: str, session: Any) -> int:
     """Rebuild the table from readable rows, else from snapshots.
 
     Returns the number of lost rows.
     """
-    session = session or new_session()
-    expected, rows = await _readable(folder, name, session)
-    for snapshot in snapshots.newest_first(folder):
-        if expected is not None and len(rows) >= expected:
+    session = session or create_session()
+    expected_rows, rows = await _load_readable(folder, name, session)
+    for snapshot in snapshots.list_snapshots(folder):
+        if expected_rows is not None and len(rows) >= expected_rows:
             break
-        then, older = await _readable(snapshot, name, session)
-        expected = then if expected is None else expected
-        rows = {**older, **rows}
-    await _build(folder / _FOLDER, name, list(rows.values()), session)
-    _swap(folder, name)
-    return max(0, (expected or 0) - len(rows))
+        snapshot_rows, older_rows = await _load_readable(snapshot, name, session)
+        expected_rows = snapshot_rows if expected_rows is None else expected_rows
+        rows = {**older_rows, **rows}
+    await _build_table(folder / _DRAFT_FOLDER, name, list(rows.values()), session)
+    _replace_table(folder, name)
+    return max(0, (expected_rows or 0) - len(rows))
 
 
-def finish(folder: Path) -> None:
+def finish_rebuild(folder: Path) -> None:
     """Finish a rebuild that a crash interrupted.
 
     An incomplete one is discarded.
     """
-    draft = folder / _FOLDER
+    draft = folder / _DRAFT_FOLDER
     for table in draft.glob("*.lance"):
-        if (draft / _COMPLETE).exists():
-            _swap(folder, table.name.removesuffix(".lance"))
+        if (draft / _COMPLETE_MARKER).exists():
+            _replace_table(folder, table.name.removesuffix(".lance"))
     shutil.rmtree(draft, ignore_errors=True)
 
 
-def forget(folder: Path) -> None:
+def delete_folder(folder: Path) -> None:
     """Remove what was set aside."""
     shutil.rmtree(folder, ignore_errors=True)
 
 
-async def _readable(folder: Path, name: str, session: Any) -> tuple[int | None, dict[str, Row]]:
+async def _load_readable(folder: Path, name: str, session: Any) -> tuple[int | None, dict[str, Row]]:
     """Return the row count and the intact rows by id.
 
     The count is None if it is unknown.
     """
     rows: dict[str, Row] = {}
-    expected = None
+    row_count = None
     try:
-        table = await (await Database.open(folder, session)).table(name)
-        expected = await table.count()
+        table = await (await Database.open(folder, session)).open_table(name)
+        row_count = await table.count_rows()
     except StoreError:
         logger.exception("table %s of %s cannot be opened; no rows can be rescued from it", name, folder)
-        return expected, rows
-    for fragment in range(fragment_ids(folder / f"{name}.lance") + 1):
-        rows.update({row["id"]: row for row in await _fragment(table, fragment)})
-        if len(rows) >= expected:
+        return row_count, rows
+    for fragment in range(bound_fragment_ids(folder / f"{name}.lance") + 1):
+        rows.update({row["id"]: row for row in await _load_fragment(table, fragment)})
+        if len(rows) >= row_count:
             break
     table.close()
-    return expected, rows
+    return row_count, rows
 
 
-async def _fragment(table: Table, fragment: int) -> list[Row]:
+async def _load_fragment(table: Table, fragment: int) -> list[Row]:
     """Return the rows of one data file.
 
     There are none if it cannot be read.
     """
-    found: list[Row] = []
+    rows_found: list[Row] = []
     begin = last = 0
-    while begin - last < _GAP:
-        addresses = range((fragment << 32) + begin, (fragment << 32) + begin + _AT_ONCE)
+    while begin - last < _MAX_GAP:
+        addresses = range((fragment << 32) + begin, (fragment << 32) + begin + _BATCH_ROWS)
         try:
-            rows = await _as_whole_as_possible(table, addresses)
+            rows = await _load_intact(table, addresses)
         except StoreError as error:
             logger.warning("fragment %d of %s cannot be read: %s", fragment, table.name, error)
-            return found
-        found += rows
-        begin += _AT_ONCE
+            return rows_found
+        rows_found += rows
+        begin += _BATCH_ROWS
         if rows:
             last = begin
-        elif begin == _AT_ONCE:
-            return found  # most likely there is no such fragment
-    return found
+        elif begin == _BATCH_ROWS:
+            return rows_found  # most likely there is no such fragment
+    return rows_found
 
 
-async def _as_whole_as_possible(table: Table, addresses: Sequence[int]) -> list[Row]:
+async def _load_intact(table: Table, addresses: Sequence[int]) -> list[Row]:
     """Return the intact rows at these addresses.
 
     If only the body of a memory is intact, its other columns are derived from it again.
     """
     try:
-        whole = [row for row in await table.at_addresses(addresses) if is_intact(row)]
+        intact_rows = [row for row in await table.load_rows(addresses) if is_intact(row)]
     except StoreError:
         if table.name != MEMORIES:
             raise
-        whole = []
+        intact_rows = []
     if table.name != MEMORIES:
-        return whole
-    there = {row["id"] for row in whole}
-    bodies = [row for row in await table.at_addresses(addresses, SERVED) if row["id"] not in there and is_intact(row)]
-    return [*whole, *(stored(plain_of(row)) for row in bodies)]
+        return intact_rows
+    intact_ids = {row["id"] for row in intact_rows}
+    bodies = [row for row in await table.load_rows(addresses, SERVED_COLUMNS) if row["id"] not in intact_ids and is_intact(row)]
+    return [*intact_rows, *(build_row(get_plain(row)) for row in bodies)]
 
 
-async def _build(draft: Path, name: str, rows: list[Row], session: Any) -> None:
+async def _build_table(draft: Path, name: str, rows: list[Row], session: Any) -> None:
     shutil.rmtree(draft, ignore_errors=True)
     draft.mkdir(mode=0o700)
     database = await Database.open(draft, session)
-    table = await database.table(name)
-    for begin in range(0, len(rows), _AT_ONCE):
-        await table.add(rows[begin : begin + _AT_ONCE])
+    table = await database.open_table(name)
+    for begin in range(0, len(rows), _BATCH_ROWS):
+        await table.add(rows[begin : begin + _BATCH_ROWS])
     table.close()
-    Synced(draft).sync()
-    replace_file(Files(), draft / _COMPLETE, b"")
+    FolderSyncer(draft).sync()
+    replace_file(FileOperations(), draft / _COMPLETE_MARKER, b"")
 
 
-def _swap(folder: Path, name: str) -> None:
+def _replace_table(folder: Path, name: str) -> None:
     if (folder / f"{name}.lance").exists():
-        set_table_aside(folder / f"{name}.lance")
-    (folder / _FOLDER / f"{name}.lance").replace(folder / f"{name}.lance")
-    Files().sync_folder(folder)
-    shutil.rmtree(folder / _FOLDER, ignore_errors=True)
+        move_table_aside(folder / f"{name}.lance")
+    (folder / _DRAFT_FOLDER / f"{name}.lance").replace(folder / f"{name}.lance")
+    FileOperations().sync_folder(folder)
+    shutil.rmtree(folder / _DRAFT_FOLDER, ignore_errors=True)

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from typing import Final
 
-COMMITS: Final = 50  # before a compaction (each adds small files) …
+MAX_COMMITS: Final = 50  # before a compaction (each adds small files) …
 ROWS_PER_COMMIT: Final = 400  # … and one more for each this many rows
-NEW: Final = 500  # unindexed rows, while there are no queries …
-ROWS_PER_NEW: Final = 50  # … and one more for each this many rows
-MOST_NEW: Final = 4_000  # unindexed rows, queries or not: the mirror holds little more
+MAX_UNINDEXED_IDLE: Final = 500  # unindexed rows, while there are no queries …
+ROWS_PER_UNINDEXED: Final = 50  # … and one more for each this many rows
+MAX_UNINDEXED: Final = 4_000  # unindexed rows, queries or not: the mirror holds little more
 # Unindexed rows that are not in memory either: each search of the database for words or ids scans them.
-MOST_SCATTERED: Final = 250
+MAX_SCATTERED: Final = 250
 
 
-def is_due(commits: int, rows: int, new: int, scattered: int, *, quiet: bool) -> bool:
+def is_compaction_due(commits: int, rows: int, unindexed: int, scattered: int, *, idle: bool) -> bool:
     """Return True if a table is worth compacting.
 
     Args are the commits since the last compaction, the rows, the `new` ones of them, and the new ones that no index
@@ -24,6 +24,6 @@ def is_due(commits: int, rows: int, new: int, scattered: int, *, quiet: bool) ->
     """
     if commits == 0:
         return False
-    if commits >= COMMITS + rows // ROWS_PER_COMMIT or new > MOST_NEW or scattered > MOST_SCATTERED:
+    if commits >= MAX_COMMITS + rows // ROWS_PER_COMMIT or unindexed > MAX_UNINDEXED or scattered > MAX_SCATTERED:
         return True
-    return quiet and new > NEW + rows // ROWS_PER_NEW
+    return idle and unindexed > MAX_UNINDEXED_IDLE + rows // ROWS_PER_UNINDEXED

@@ -14,32 +14,32 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from hunchd.domain.errors import StoreClosed, StoreError
-from hunchd.store.database.gate import Gate
+from hunchd.store.database.gate import ReadWriteLock
 
 logger = logging.getLogger(__name__)
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 
 # A second failure within this time has a cause that a repair does not fix.
-MEND_AGAIN_AFTER: Final = 300.0  # seconds
-CLOSE_PATIENCE: Final = 5.0  # seconds: an export runs at the pace of its reader
+REPAIR_INTERVAL: Final = 300.0  # seconds
+CLOSE_WAIT_SECONDS: Final = 5.0  # seconds: an export runs at the pace of its reader
 
 
-class Turns:
+class StoreLock:
     """Locks of the store in `folder`.
 
     `mend` is called with the write lock held. Unless `writable`, nothing is written or repaired.
     """
 
-    def __init__(self, folder: Path, mend: Callable[[], Awaitable[None]], *, writable: bool) -> None:
+    def __init__(self, folder: Path, repair: Callable[[], Awaitable[None]], *, writable: bool) -> None:
         self._folder = folder
-        self._mend = mend
+        self._repair = repair
         self._writable = writable
-        self._writing = asyncio.Lock()
-        self._gate = Gate()
-        self._mended_at = float("-inf")
-        self._closed = False
+        self._write_lock = asyncio.Lock()
+        self._rw_lock = ReadWriteLock()
+        self._repaired_at = float("-inf")
+        self._is_closed = False
 
-    async def write(self, work: Callable[[], Awaitable[Answer]], *, mending: bool = False) -> Answer:
+    async def run_write(self, work: Callable[[], Awaitable[Result]], *, retry_after_repair: bool = False) -> Result:
         """Run `work` with the write lock.
 
         It runs to its end even if the caller is cancelled. `mending` allows to repeat the work from its beginning
@@ -48,67 +48,67 @@ class Turns:
         if not self._writable:
             raise StoreError("this store was written by a newer hunchd and is read-only")
 
-        async def in_turn() -> Answer:
-            async with self._writing:
-                self._must_be_open()
+        async def run_locked() -> Result:
+            async with self._write_lock:
+                self._check_open()
                 try:
                     return await work()
                 except StoreError as error:
-                    if not mending or not self.worth_mending(error):
+                    if not retry_after_repair or not self.should_repair(error):
                         raise
-                await self._mend()
+                await self._repair()
                 return await work()
 
-        return await asyncio.shield(asyncio.ensure_future(in_turn()))
+        return await asyncio.shield(asyncio.ensure_future(run_locked()))
 
-    async def read(self, work: Callable[[], Awaitable[Answer]]) -> Answer:
+    async def run_read(self, work: Callable[[], Awaitable[Result]]) -> Result:
         """Run a read, retried once after a repair."""
         try:
-            async with self.reading():
+            async with self.hold_shared():
                 return await work()
         except StoreError as error:
-            if not self.worth_mending(error):
+            if not self.should_repair(error):
                 raise
-        await self.mended()
-        async with self.reading():
+        await self.run_repair()
+        async with self.hold_shared():
             return await work()
 
     @asynccontextmanager
-    async def reading(self) -> AsyncIterator[None]:
+    async def hold_shared(self) -> AsyncIterator[None]:
         """Hold the shared lock. Raises StoreClosed."""
-        async with self._gate.reading():
-            self._must_be_open()
+        async with self._rw_lock.hold_shared():
+            self._check_open()
             yield
 
-    def alone(self) -> AbstractAsyncContextManager[None]:
+    def hold_exclusive(self) -> AbstractAsyncContextManager[None]:
         """Hold the exclusive lock, which keeps readers out. Requires the write lock."""
-        return self._gate.alone()
+        return self._rw_lock.hold_exclusive()
 
-    async def mended(self) -> None:
+    async def run_repair(self) -> None:
         """Repair the tables in the turn of a write."""
-        await self.write(self._mend)
+        await self.run_write(self._repair)
 
-    def worth_mending(self, error: StoreError) -> bool:
+    def should_repair(self, error: StoreError) -> bool:
         """Return True if a repair may help: the first failure within MEND_AGAIN_AFTER."""
-        lately = time.monotonic() - self._mended_at < MEND_AGAIN_AFTER
-        if not self._writable or isinstance(error, StoreClosed) or lately:
+        is_recent = time.monotonic() - self._repaired_at < REPAIR_INTERVAL
+        if not self._writable or isinstance(error, StoreClosed) or is_recent:
             return False
-        self._mended_at = time.monotonic()
+        self._repaired_at = time.monotonic()
         logger.warning("%s is damaged (%s); repairing it", self._folder, error)
         return True
 
-    async def close(self, end: Callable[[], None]) -> None:
+    async def close(self, close_tables: Callable[[], None]) -> None:
         """Call `end` after active writes and reads; later calls raise StoreClosed.
 
         A read that stalls for CLOSE_PATIENCE seconds is not waited for.
         """
-        async with self._writing:
-            self._closed = True
+        async with self._write_lock:
+            self._is_closed = True
             with suppress(TimeoutError):
-                async with asyncio.timeout(CLOSE_PATIENCE), self._gate.alone():
+                async with asyncio.timeout(CLOSE_WAIT_SECONDS), self._rw_lock.hold_exclusive():
                     pass
-            end()
+            close_tables()
 
-    def _must_be_open(self) -> None:
-        if self._closed:
+    def _check_open(self) -> None:
+        if self._is_closed:
             raise StoreClosed(f"{self._folder.name} is closed")

@@ -17,65 +17,65 @@ from typing import Any, Final
 logger = logging.getLogger(__name__)
 
 # Generated code, several hundred modules: 1.3 s and 18 MB of the import of lancedb.
-CLIENT: Final = "lance_namespace_urllib3_client"
+REST_CLIENT: Final = "lance_namespace_urllib3_client"
 # Folders of files as tables, 14 MB with its dependencies: we pass rows as tables.
-DATASETS: Final = "pyarrow.dataset"
+ARROW_DATASETS: Final = "pyarrow.dataset"
 
 
-def import_light(
-    name: str, *, without: Sequence[str] = (CLIENT, DATASETS), keep: Sequence[str] = ("lancedb._lancedb",)
+def import_without(
+    name: str, *, excluded: Sequence[str] = (REST_CLIENT, ARROW_DATASETS), keep: Sequence[str] = ("lancedb._lancedb",)
 ) -> ModuleType:
     """Import `name` with empty placeholder classes for the modules in `without`.
 
     The real modules can still be imported afterwards. If a new release needs them while it is imported, it gets them.
     """
-    if name in sys.modules or not sys.modules.keys().isdisjoint(without):
+    if name in sys.modules or not sys.modules.keys().isdisjoint(excluded):
         return importlib.import_module(name)
-    finder = _Placeholders(without)
+    finder = _PlaceholderFinder(excluded)
     sys.meta_path.insert(0, finder)
     try:
         return importlib.import_module(name)
     except Exception:
-        logger.exception("%s cannot be imported without %s; importing all of it", name, ", ".join(without))
+        logger.exception("%s cannot be imported without %s; importing all of it", name, ", ".join(excluded))
     finally:
         sys.meta_path.remove(finder)
-        for module in without:
-            _forget(module)
-    for family in (name, *(module.partition("_urllib3")[0] for module in without)):
-        _forget(family, keep)
+        for module in excluded:
+            _unload_modules(module)
+    for family in (name, *(module.partition("_urllib3")[0] for module in excluded)):
+        _unload_modules(family, keep)
     return importlib.import_module(name)
 
 
-class _Placeholders(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+class _PlaceholderFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def __init__(self, modules: Sequence[str]) -> None:
         self._modules = modules
 
     def find_spec(self, fullname: str, path: Any, target: Any = None) -> importlib.machinery.ModuleSpec | None:
-        if not any(_is_within(fullname, module) for module in self._modules):
+        if not any(_is_submodule(fullname, module) for module in self._modules):
             return None
         return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
-        return _Placeholder(spec.name)
+        return _PlaceholderModule(spec.name)
 
     def exec_module(self, module: ModuleType) -> None:
         """Do nothing: attributes are created on access."""
 
 
-class _Placeholder(ModuleType):
+class _PlaceholderModule(ModuleType):
     def __getattr__(self, name: str) -> type:
         if name.startswith("__"):
             raise AttributeError(name)
         # An exception type works wherever a class is needed, also in `except`.
-        found = type(name, (Exception,), {"__module__": self.__name__})
-        setattr(self, name, found)
-        return found
+        placeholder = type(name, (Exception,), {"__module__": self.__name__})
+        setattr(self, name, placeholder)
+        return placeholder
 
 
-def _forget(family: str, keep: Sequence[str] = ()) -> None:
-    for module in [module for module in sys.modules if _is_within(module, family) and module not in keep]:
+def _unload_modules(family: str, keep: Sequence[str] = ()) -> None:
+    for module in [module for module in sys.modules if _is_submodule(module, family) and module not in keep]:
         del sys.modules[module]
 
 
-def _is_within(module: str, family: str) -> bool:
+def _is_submodule(module: str, family: str) -> bool:
     return module == family or module.startswith(f"{family}.")

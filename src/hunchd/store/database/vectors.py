@@ -6,40 +6,40 @@ from collections.abc import Mapping, Sequence
 
 from hunchd.store.database import expressions
 from hunchd.store.database.lance import Table
-from hunchd.store.database.tables import Row, is_intact, with_vector
+from hunchd.store.database.tables import Row, is_intact, set_vector
 
 
-async def with_their_vectors(table: Table, changed: Sequence[Row]) -> list[Row]:
+async def keep_vectors(table: Table, rows: Sequence[Row]) -> list[Row]:
     """Return changed rows with their current vectors.
 
     Rows with another embedded text get none.
     """
-    condition = expressions.ids_among(row["id"] for row in changed)
-    found = await table.select(condition, columns=("id", "vector", "model", "text_digest"))
-    kept = {(row["id"], row["text_digest"]): row for row in found if row["vector"] is not None}
-    same = [kept.get((row["id"], row["text_digest"])) for row in changed]
+    condition = expressions.match_ids(row["id"] for row in rows)
+    stored_rows = await table.select_rows(condition, columns=("id", "vector", "model", "text_digest"))
+    rows_with_vector = {(row["id"], row["text_digest"]): row for row in stored_rows if row["vector"] is not None}
+    matches = [rows_with_vector.get((row["id"], row["text_digest"])) for row in rows]
     return [
-        with_vector(row, old["vector"], old["model"]) if old is not None else row
-        for row, old in zip(changed, same, strict=True)
+        set_vector(row, old["vector"], old["model"]) if old is not None else row
+        for row, old in zip(rows, matches, strict=True)
     ]
 
 
-async def with_new_vectors(table: Table, vectors: Mapping[str, tuple[bytes, bytes]], model: str) -> list[Row]:
+async def apply_vectors(table: Table, vectors: Mapping[str, tuple[bytes, bytes]], model: str) -> list[Row]:
     """Return the rows with these vectors.
 
     `vectors` maps ids to a vector and the digest of its text. Rows that are deleted, damaged or changed meanwhile
     are left out.
     """
     return [
-        with_vector(row, vectors[row["id"]][0], model)
-        for row in await table.select(expressions.ids_among(vectors))
+        set_vector(row, vectors[row["id"]][0], model)
+        for row in await table.select_rows(expressions.match_ids(vectors))
         if row["text_digest"] == vectors[row["id"]][1] and is_intact(row)
     ]
 
 
-async def made_before(table: Table, digests: Sequence[bytes], model: str) -> dict[bytes, bytes]:
+async def load_vectors(table: Table, digests: Sequence[bytes], model: str) -> dict[bytes, bytes]:
     """Return vectors computed earlier, by digest of the text."""
-    condition = expressions.both(expressions.digests_among(digests), expressions.embedded_by(model))
+    condition = expressions.join_conditions(expressions.match_text_digests(digests), expressions.match_model(model))
     return {
-        row["text_digest"]: row["vector"] for row in await table.select(condition, columns=("text_digest", "vector"))
+        row["text_digest"]: row["vector"] for row in await table.select_rows(condition, columns=("text_digest", "vector"))
     }

@@ -11,97 +11,97 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Final
 
-from hunchd.store.database.mirror import NOWHERE, Mirror
-from hunchd.store.files import Files, draft_of
+from hunchd.store.database.mirror import NO_ADDRESS, TableMirror
+from hunchd.store.files import FileOperations, temporary_path
 from hunchd.store.indexes import postings_file
 from hunchd.store.indexes.nearness import Mask
-from hunchd.store.indexes.postings import Postings
-from hunchd.store.indexes.terms import counts_of, forget_words
+from hunchd.store.indexes.postings import WordPostings
+from hunchd.store.indexes.terms import count_terms, clear_stem_cache
 
 logger = logging.getLogger(__name__)
 
-FILE: Final = "memories.words"
-AT_ONCE: Final = 512  # rows that are indexed in one step: about 50 ms
+INDEX_FILE: Final = "memories.words"
+BATCH_ROWS: Final = 512  # rows that are indexed in one step: about 50 ms
 # Rows that are added before they are written: each takes some kilobytes in the tail, a merge as long as for all rows.
-WRITE_AT: Final = 8_192
+WRITE_THRESHOLD: Final = 8_192
 
 # Counts the terms of each text, possibly in another thread.
-Counting = Callable[[Sequence[str]], Awaitable[list[dict[int, int]]]]
+CountTerms = Callable[[Sequence[str]], Awaitable[list[dict[int, int]]]]
 
 
-class WordKeeping:
+class WordIndexMaintainer:
     """Maintainer of the word index, used by one writer at a time.
 
     If the file cannot be written, that is logged and the additions stay in memory.
     """
 
-    def __init__(self, folder: Path, files: Files) -> None:
-        self._path = folder / FILE
+    def __init__(self, folder: Path, files: FileOperations) -> None:
+        self._path = folder / INDEX_FILE
         self._files = files
         self._failed = False
 
-    async def open(self, mirror: Mirror) -> None:
+    async def open(self, mirror: TableMirror) -> None:
         """Load the index into the mirror.
 
         Completes it if that is quick.
         """
-        block = await asyncio.to_thread(postings_file.read, self._path)
-        mirror.words = Postings(block, mirror.keys(), mirror.living())
-        while not mirror.words.is_whole and len(mirror.words.waiting(AT_ONCE + 1)) <= AT_ONCE:
-            await self.catch_up(mirror, counted)
+        block = await asyncio.to_thread(postings_file.read_block, self._path)
+        mirror.words = WordPostings(block, mirror.get_row_keys(), mirror.mask_living())
+        while not mirror.words.is_complete and len(mirror.words.list_unindexed(BATCH_ROWS + 1)) <= BATCH_ROWS:
+            await self.index_missing(mirror, count_all_terms)
 
-    async def catch_up(self, mirror: Mirror, count: Counting) -> bool:
+    async def index_missing(self, mirror: TableMirror, count: CountTerms) -> bool:
         """Index up to AT_ONCE missing rows; return True if more remain."""
         words = mirror.words
-        slots = words.waiting(AT_ONCE)
+        slots = words.list_unindexed(BATCH_ROWS)
         if not slots or self._failed:
             return False
-        living = mirror.living()
-        places = {mirror.address(slot): slot for slot in slots if living[slot]}
-        places.pop(NOWHERE, None)
-        rows = await mirror.reader.at_addresses(list(places), ("text",))
-        keys = mirror.keys()
-        told = await count([row["text"] or "" for row in rows])
-        terms = {places[row["_rowid"]]: one for row, one in zip(rows, told, strict=True)}
-        for slot in places.values():
+        living = mirror.mask_living()
+        slots_by_address = {mirror.get_address(slot): slot for slot in slots if living[slot]}
+        slots_by_address.pop(NO_ADDRESS, None)
+        rows = await mirror.reader.load_rows(list(slots_by_address), ("text",))
+        keys = mirror.get_row_keys()
+        counts = await count([row["text"] or "" for row in rows])
+        terms = {slots_by_address[row["_rowid"]]: term_counts for row, term_counts in zip(rows, counts, strict=True)}
+        for slot in slots_by_address.values():
             words.add(slot, int(keys[slot]), terms.get(slot, {}))
-        words.skip(len(slots))
-        if words.added >= WRITE_AT or (words.is_whole and words.added > AT_ONCE):
+        words.drop_unindexed(len(slots))
+        if words.added_count >= WRITE_THRESHOLD or (words.is_complete and words.added_count > BATCH_ROWS):
             await self.write(mirror)
-        if mirror.words.is_whole:
-            forget_words()
-        return not mirror.words.is_whole
+        if mirror.words.is_complete:
+            clear_stem_cache()
+        return not mirror.words.is_complete
 
-    async def write(self, mirror: Mirror) -> None:
+    async def write(self, mirror: TableMirror) -> None:
         """Merge additions into the file and leave out deleted rows."""
-        if not mirror.words.is_stale(living := mirror.living().copy()):
+        if not mirror.words.needs_merge(living := mirror.mask_living().copy()):
             return
         try:
-            mirror.words = await asyncio.to_thread(self._written, mirror.words, mirror, living)
+            mirror.words = await asyncio.to_thread(self._write_merged, mirror.words, mirror, living)
             self._failed = False
         except (OSError, ValueError):
             self._failed = True
             logger.exception("the word index %s cannot be written; keeping it in memory", self._path)
 
-    async def erase(self, mirror: Mirror) -> None:
+    async def erase(self, mirror: TableMirror) -> None:
         """Remove the words of deleted rows from all files.
 
         Raises OSError if a file cannot be removed.
         """
-        self._files.remove(draft_of(self._path))
+        self._files.remove(temporary_path(self._path))
         await self.write(mirror)
         if self._failed:
-            mirror.words = Postings(None, mirror.keys(), mirror.living())
+            mirror.words = WordPostings(None, mirror.get_row_keys(), mirror.mask_living())
             self._files.remove(self._path)
             self._files.sync_folder(self._path.parent)
 
-    def _written(self, words: Postings, mirror: Mirror, living: Mask) -> Postings:
-        postings_file.write(self._files, self._path, *words.merged(living))
-        if (block := postings_file.read(self._path)) is None:
+    def _write_merged(self, words: WordPostings, mirror: TableMirror, living: Mask) -> WordPostings:
+        postings_file.write_block(self._files, self._path, *words.merge_blocks(living))
+        if (block := postings_file.read_block(self._path)) is None:
             raise ValueError("it cannot be read back")
-        return Postings(block, mirror.keys(), living)
+        return WordPostings(block, mirror.get_row_keys(), living)
 
 
-async def counted(texts: Sequence[str]) -> list[dict[int, int]]:
+async def count_all_terms(texts: Sequence[str]) -> list[dict[int, int]]:
     """Count the terms of each text."""
-    return [counts_of(text) for text in texts]
+    return [count_terms(text) for text in texts]

@@ -11,13 +11,13 @@ from typing import Final
 
 # For some 140,000 memories. The rest of a larger table is read from disk, which takes 4 ms and more; a query reads
 # sixty bodies, so that it hits the disk as soon as a few in a hundred are not cached.
-MOST_BYTES: Final = 48 * 1024 * 1024
+MAX_BYTES: Final = 48 * 1024 * 1024
 # A body is a kilobyte: a larger window finds no more in it, and takes longer to set up.
-_LEVEL: Final = 6
-_WINDOW: Final = -13  # 8 kB, without a header
-_MEMORY: Final = 5
+_COMPRESSION_LEVEL: Final = 6
+_WINDOW_BITS: Final = -13  # 8 kB, without a header
+_MEMORY_LEVEL: Final = 5
 # Preset dictionary of text that most bodies share. It contains no memories, so that none outlives its deletion.
-_COMMON: Final = (
+_DICTIONARY: Final = (
     b'"type":"session"}"name":"session:message the and for with this that from into when not error test fix add '
     b"src/tests/docs/packages/lib/index.test.ts.js.py.md.go.rs.json\\n\\nM \\nA \\nD \\n\\n- README.md CHANGELOG.md"
     b'{"artifacts":[["commit",["file","src/"],["file","tests/"],["file","docs/"]],"at":1700000000,"branch":null,'
@@ -28,44 +28,44 @@ _COMMON: Final = (
     b'"valid_to":null,"value":null}'
 )
 # Copying a primed compressor is faster than priming a new one for each body.
-_PACKING: Final = zlib.compressobj(_LEVEL, zlib.DEFLATED, _WINDOW, _MEMORY, zlib.Z_DEFAULT_STRATEGY, _COMMON)
-_UNPACKING: Final = zlib.decompressobj(_WINDOW, _COMMON)
+_COMPRESSOR: Final = zlib.compressobj(_COMPRESSION_LEVEL, zlib.DEFLATED, _WINDOW_BITS, _MEMORY_LEVEL, zlib.Z_DEFAULT_STRATEGY, _DICTIONARY)
+_DECOMPRESSOR: Final = zlib.decompressobj(_WINDOW_BITS, _DICTIONARY)
 
 
-class Bodies:
+class BodyCache:
     """Bodies by slot, a number from 0 up that the owner assigns."""
 
     def __init__(self) -> None:
-        self._packed: list[bytes | None] = []
+        self._compressed: list[bytes | None] = []
         self._bytes = 0
 
     @property
     def is_full(self) -> bool:
-        return self._bytes >= MOST_BYTES
+        return self._bytes >= MAX_BYTES
 
     def get(self, slot: int) -> str | None:
         """Return the body in this slot, or None."""
-        packed = self._packed[slot] if slot < len(self._packed) else None
-        return None if packed is None else _UNPACKING.copy().decompress(packed).decode("utf-8", "surrogatepass")
+        data = self._compressed[slot] if slot < len(self._compressed) else None
+        return None if data is None else _DECOMPRESSOR.copy().decompress(data).decode("utf-8", "surrogatepass")
 
-    def put(self, slot: int, packed: bytes) -> None:
+    def put(self, slot: int, data: bytes) -> None:
         """Store a body compressed by `packed`, even if the cache is full."""
-        if slot >= len(self._packed):
-            self._packed += [None] * (slot + slot // 4 + 1 - len(self._packed))
+        if slot >= len(self._compressed):
+            self._compressed += [None] * (slot + slot // 4 + 1 - len(self._compressed))
         self.drop(slot)
-        self._packed[slot] = packed
-        self._bytes += len(packed)
+        self._compressed[slot] = data
+        self._bytes += len(data)
 
     def drop(self, slot: int) -> None:
-        if slot < len(self._packed) and (packed := self._packed[slot]) is not None:
-            self._packed[slot] = None
-            self._bytes -= len(packed)
+        if slot < len(self._compressed) and (data := self._compressed[slot]) is not None:
+            self._compressed[slot] = None
+            self._bytes -= len(data)
 
 
-def packed(bodies: Iterable[str]) -> list[bytes]:
+def compress_bodies(bodies: Iterable[str]) -> list[bytes]:
     """Compress bodies for `Bodies.put`. Thread-safe."""
-    found = []
+    result = []
     for body in bodies:
-        packing = _PACKING.copy()
-        found.append(packing.compress(body.encode("utf-8", "surrogatepass")) + packing.flush())
-    return found
+        compressor = _COMPRESSOR.copy()
+        result.append(compressor.compress(body.encode("utf-8", "surrogatepass")) + compressor.flush())
+    return result

@@ -13,113 +13,113 @@ import numpy.typing as npt
 
 # Vectors of the second pass, those that agree most in their sign bits: measured, 98 of the 100 truly nearest are among
 # them if they are a hundredth of all vectors, and nearly all of the first twenty.
-FINALISTS: Final = 1_000
-_WORD: Final = 64  # bits
-_AT_ONCE: Final = 4_096  # slots whose sign bits fit into the processor's first-level cache
-_LARGEST: Final = 127  # of a signed byte
+RERANKED_VECTORS: Final = 1_000
+_WORD_BITS: Final = 64  # bits
+_BLOCK_SLOTS: Final = 4_096  # slots whose sign bits fit into the processor's first-level cache
+_MAX_BYTE: Final = 127  # of a signed byte
 
 Slots = npt.NDArray[np.intp]
 Mask = npt.NDArray[np.bool_]
 
 
-class Nearness:
+class VectorIndex:
     """Vectors by slot, a number from 0 up that the owner assigns.
 
     All vectors have one length, a multiple of 64.
     """
 
     def __init__(self, dimensions: int) -> None:
-        self._signs: npt.NDArray[np.uint64] = np.zeros((dimensions // _WORD, 0), np.uint64)
+        self._signs: npt.NDArray[np.uint64] = np.zeros((dimensions // _WORD_BITS, 0), np.uint64)
         self._bytes: npt.NDArray[np.int8] = np.zeros((0, dimensions), np.int8)
         self._scales: npt.NDArray[np.float32] = np.zeros(0, np.float32)  # 0: no vector in this slot
-        self._wanted = 0  # slots to allocate as soon as one has a vector
+        self._reserved = 0  # slots to allocate as soon as one has a vector
 
     def reserve(self, slots: int) -> None:
         """Announce the number of slots; memory is allocated with the first vector."""
-        self._wanted = max(self._wanted, slots)
+        self._reserved = max(self._reserved, slots)
         if len(self._scales):
-            self._grow(self._wanted)
+            self._grow(self._reserved)
 
     def _grow(self, size: int) -> None:
         if size > len(self._scales):
-            self._signs = _grown(self._signs.T, size).T.copy()
-            self._bytes = _grown(self._bytes, size)
-            self._scales = _grown(self._scales, size)
+            self._signs = _grow_array(self._signs.T, size).T.copy()
+            self._bytes = _grow_array(self._bytes, size)
+            self._scales = _grow_array(self._scales, size)
 
     def put(self, slots: Slots, vectors: npt.NDArray[np.float32]) -> None:
         """Store vectors, one row for each slot."""
         if not len(slots):
             return
         last = int(np.max(slots)) + 1
-        if last > self._wanted:  # a quarter more, so that growing one by one seldom copies
-            self._wanted = last + last // 4
-        self._grow(self._wanted)
+        if last > self._reserved:  # a quarter more, so that growing one by one seldom copies
+            self._reserved = last + last // 4
+        self._grow(self._reserved)
         largest = np.abs(vectors).max(axis=1)
-        scales = np.where(largest > 0, largest / _LARGEST, 1.0).astype(np.float32)
+        scales = np.where(largest > 0, largest / _MAX_BYTE, 1.0).astype(np.float32)
         self._bytes[slots] = np.rint(vectors / scales[:, None]).astype(np.int8)
         self._scales[slots] = scales
-        self._signs[:, slots] = _signs_of(vectors).T
+        self._signs[:, slots] = _pack_signs(vectors).T
 
     def clear(self, slots: Slots) -> None:
         """Remove the vectors of these slots."""
         if len(self._scales):
             self._scales[slots] = 0.0
 
-    def nearest(self, vector: bytes, among: Mask, k: int) -> tuple[Slots, npt.NDArray[np.float32]]:
+    def find_nearest(self, vector: bytes, among: Mask, k: int) -> tuple[Slots, npt.NDArray[np.float32]]:
         """Return the `k` slots of `among` nearest to `vector`, with cosine similarities."""
         if not len(self._scales):
             return np.zeros(0, np.intp), np.zeros(0, np.float32)
-        asked = np.frombuffer(vector, "<f4")
+        query = np.frombuffer(vector, "<f4")
         count = len(among)
         passing = among & (self._scales[:count] > 0)
-        many = np.count_nonzero(passing) > FINALISTS
-        slots = self._agreeing(asked, passing) if many else np.flatnonzero(passing)
-        similarities = self.similarities(slots, vector)
+        exceeds_limit = np.count_nonzero(passing) > RERANKED_VECTORS
+        slots = self._prefilter_by_signs(query, passing) if exceeds_limit else np.flatnonzero(passing)
+        similarities = self.compute_similarities(slots, vector)
         best = np.argsort(-similarities, kind="stable")[:k]
         return slots[best], similarities[best]
 
-    def similarities(self, slots: Slots, vector: bytes) -> npt.NDArray[np.float32]:
+    def compute_similarities(self, slots: Slots, vector: bytes) -> npt.NDArray[np.float32]:
         """Return the cosine of each slot with `vector`.
 
         It is 0 for a slot without a vector.
         """
         if not len(self._scales):
             return np.zeros(len(slots), np.float32)
-        asked = np.frombuffer(vector, "<f4")
-        found: npt.NDArray[np.float32] = (self._bytes[slots].astype(np.float32) @ asked) * self._scales[slots]
-        return found
+        query = np.frombuffer(vector, "<f4")
+        cosines: npt.NDArray[np.float32] = (self._bytes[slots].astype(np.float32) @ query) * self._scales[slots]
+        return cosines
 
-    def short(self, slot: int) -> bytes:
+    def get_short_vector(self, slot: int) -> bytes:
         """Return the vector in this slot as signed bytes.
 
         It has the same direction and another length.
         """
-        found: bytes = self._bytes[slot].tobytes()
-        return found
+        vector: bytes = self._bytes[slot].tobytes()
+        return vector
 
-    def _agreeing(self, asked: npt.NDArray[np.float32], passing: Mask) -> Slots:
+    def _prefilter_by_signs(self, query: npt.NDArray[np.float32], passing: Mask) -> Slots:
         """Return about FINALISTS slots with the most similar sign bits."""
         count, dimensions = len(passing), self._bytes.shape[1]
         differing = np.empty(count, np.uint16)
-        theirs = _signs_of(asked[None]).T
-        words, counts = (np.empty((len(theirs), _AT_ONCE), kind) for kind in (np.uint64, np.uint8))
-        for begin in range(0, count, _AT_ONCE):
-            some = differing[begin : begin + _AT_ONCE]
-            word, counted = words[:, : len(some)], counts[:, : len(some)]
-            np.bitwise_xor(self._signs[:, begin : begin + len(some)], theirs, out=word)
-            np.bitwise_count(word, out=counted)
-            np.add.reduce(counted, axis=0, dtype=np.uint16, out=some)
+        query_signs = _pack_signs(query[None]).T
+        words, counts = (np.empty((len(query_signs), _BLOCK_SLOTS), kind) for kind in (np.uint64, np.uint8))
+        for begin in range(0, count, _BLOCK_SLOTS):
+            block = differing[begin : begin + _BLOCK_SLOTS]
+            word, bit_counts = words[:, : len(block)], counts[:, : len(block)]
+            np.bitwise_xor(self._signs[:, begin : begin + len(block)], query_signs, out=word)
+            np.bitwise_count(word, out=bit_counts)
+            np.add.reduce(bit_counts, axis=0, dtype=np.uint16, out=block)
         differing[~passing] = dimensions + 1
         # A counting sort takes a third of the time of a comparison sort.
-        most = min(int(np.searchsorted(np.bincount(differing).cumsum(), FINALISTS)), dimensions)
-        return np.flatnonzero(differing <= most)
+        threshold = min(int(np.searchsorted(np.bincount(differing).cumsum(), RERANKED_VECTORS)), dimensions)
+        return np.flatnonzero(differing <= threshold)
 
 
-def _signs_of(vectors: npt.NDArray[np.float32]) -> npt.NDArray[np.uint64]:
+def _pack_signs(vectors: npt.NDArray[np.float32]) -> npt.NDArray[np.uint64]:
     return np.packbits(vectors > 0, axis=1).view(np.uint64)
 
 
-def _grown(array: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:
+def _grow_array(array: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:
     grown = np.zeros((size, *array.shape[1:]), array.dtype)
     grown[: len(array)] = array
     return grown

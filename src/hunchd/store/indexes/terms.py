@@ -15,15 +15,15 @@ from hunchd.text.scripts import find_words, normalize
 from hunchd.text.stemming import stem_english
 from hunchd.text.words import INDEX_STOP_WORDS, fold_diacritics
 
-RULES: Final = 3
+RULES_VERSION: Final = 3
 LONGEST_WORD: Final = 64  # characters
 # Words whose stem is cached: nine of ten words of a long history, in 4 MB.
-_KNOWN: Final = 1 << 14
+_STEM_CACHE_SIZE: Final = 1 << 14
 # Stop words that are stems: words are compared after stemming.
-_EMPTY: Final = frozenset(word for word in INDEX_STOP_WORDS if stem_english(word) == word)
+_STOP_STEMS: Final = frozenset(word for word in INDEX_STOP_WORDS if stem_english(word) == word)
 
 
-def counts_of(text: str) -> dict[int, int]:
+def count_terms(text: str) -> dict[int, int]:
     """Return the terms of `text` with their counts."""
     counts: dict[int, int] = {}
     for word, times in Counter(find_words(normalize(text).lower())).items():
@@ -32,18 +32,18 @@ def counts_of(text: str) -> dict[int, int]:
     return counts
 
 
-def forget_words() -> None:
+def clear_stem_cache() -> None:
     """Clear the cache of stems, which takes memory after many texts."""
     term_of.cache_clear()
 
 
-@lru_cache(maxsize=_KNOWN)
+@lru_cache(maxsize=_STEM_CACHE_SIZE)
 def term_of(word: str) -> int:
     """Return the hashed stem of a lower-case word; 0 if it is no term."""
     if len(word) > LONGEST_WORD:
         return 0
     root = stem_english(fold_diacritics(word))
-    if root in _EMPTY:
+    if root in _STOP_STEMS:
         return 0
     digest = blake2b(root.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "little") or 1

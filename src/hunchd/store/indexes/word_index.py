@@ -16,10 +16,10 @@ from hunchd.text.words import INDEX_STOP_WORDS
 # Only the beginning of a longer text is indexed here; the store indexes all of it.
 _INDEXED_CHARACTERS = 8_000
 # Of a pasted query the rarest words decide; the others cost time.
-_ASKED_WORDS = 24
+_MAX_QUERY_WORDS = 24
 # A word in this share of the texts, and at least this many, is common: visiting each would take milliseconds.
-_COMMON = 0.25
-_MANY = 500
+_COMMON_SHARE = 0.25
+_COMMON_COUNT = 500
 
 _ENDINGS = ("s", "es", "e", "d", "ed", "ing")
 _SHORTEST_WITH_FORMS, _SHORTEST_ROOT = 4, 3  # letters
@@ -27,7 +27,7 @@ _SHORTEST_WITH_FORMS, _SHORTEST_ROOT = 4, 3  # letters
 _WORD = re.compile(r"[^\W_]+(?:_+[^\W_]+)*")
 
 
-class Found(NamedTuple):
+class WordMatch(NamedTuple):
     """Text found by its words."""
 
     id: str
@@ -36,7 +36,7 @@ class Found(NamedTuple):
     share: float  # weight of these words in the query, 0..1: rare words weigh more
 
 
-def words_of(text: str) -> Counter[str]:
+def count_words(text: str) -> Counter[str]:
     """Count the lowercase words of a text.
 
     `getUserName` and `get_user_name` also count as get, user and name.
@@ -53,17 +53,17 @@ def _find_words(text: str) -> list[str]:
     return find_words(text) if has_special_words(text) else _WORD.findall(text)
 
 
-def asked_for(question: str) -> Iterable[str]:
+def extract_query_words(question: str) -> Iterable[str]:
     """Return the words of a query without stop words.
 
     Returns all words if nothing else is left. "the" is rare in templates of code, and would be taken for a
     significant word there.
     """
-    words = words_of(question)
+    words = count_words(question)
     return [word for word in words if word not in INDEX_STOP_WORDS] or words
 
 
-def forms_of(word: str) -> Iterable[str]:
+def inflect_word(word: str) -> Iterable[str]:
     """Return the word and its possible inflections.
 
     A fact says "deploys", a query "deploy". The store indexes stems; this index holds whole words and tries their
@@ -84,80 +84,80 @@ class WordIndex:
 
     def __init__(self) -> None:
         self._postings: dict[str, dict[str, int]] = {}  # word → id → weighted count
-        self._words: dict[str, tuple[str, ...]] = {}  # id → its words
+        self._words_by_id: dict[str, tuple[str, ...]] = {}  # id → its words
         self._lengths: dict[str, int] = {}
         self._total_length = 0
 
     def __len__(self) -> int:
-        return len(self._words)
+        return len(self._words_by_id)
 
     def add(self, identifier: str, fields: Sequence[tuple[str, int]]) -> int:
         """Index weighted texts under an id; return the number of distinct words."""
         self.remove(identifier)
         counts: Counter[str] = Counter()
         for text, weight in fields:
-            for word, times in words_of(text[:_INDEXED_CHARACTERS]).items():
+            for word, times in count_words(text[:_INDEXED_CHARACTERS]).items():
                 counts[word] += weight * times
         for word, count in counts.items():
             self._postings.setdefault(word, {})[identifier] = count
-        self._words[identifier] = tuple(counts)
+        self._words_by_id[identifier] = tuple(counts)
         self._lengths[identifier] = length = sum(counts.values())
         self._total_length += length
         return len(counts)
 
     def remove(self, identifier: str) -> None:
-        for word in self._words.pop(identifier, ()):
+        for word in self._words_by_id.pop(identifier, ()):
             postings = self._postings[word]
             del postings[identifier]
             if not postings:
                 del self._postings[word]
         self._total_length -= self._lengths.pop(identifier, 0)
 
-    def search(self, question: str, among: Set[str] | None = None) -> Iterator[Found]:
+    def search(self, question: str, among: Set[str] | None = None) -> Iterator[WordMatch]:
         """Yield texts that share a word with `question`, best first.
 
         Ties are ordered by id. `among` restricts the search to these ids, and saves the cost of the others.
         """
-        known = {word: told for word in asked_for(question) if (told := self._told(word))}
-        asked = sorted((min(told.values()), word, tuple(told)) for word, told in known.items())[:_ASKED_WORDS]
+        forms_by_word = {word: indexed_forms for word in extract_query_words(question) if (indexed_forms := self._find_forms(word))}
+        query_words = sorted((min(indexed_forms.values()), word, tuple(indexed_forms)) for word, indexed_forms in forms_by_word.items())[:_MAX_QUERY_WORDS]
         missing = sum(
-            known.keys().isdisjoint({word.lower(), *subwords(word)})
+            forms_by_word.keys().isdisjoint({word.lower(), *subwords(word)})
             for word in set(_find_words(normalize(question)))
             if word.lower() not in INDEX_STOP_WORDS
         )
         scores: dict[str, float] = {}
-        base, slope = length_norm(max(self._total_length, 1) / max(len(self._words), 1))
+        base, slope = length_norm(max(self._total_length, 1) / max(len(self._words_by_id), 1))
         lengths = self._lengths
-        for form in (form for _, _, forms in asked for form in forms):
+        for form in (form for _, _, forms in query_words for form in forms):
             postings = self._postings[form]
             # A common word only ranks what rarer words have found; by itself it would match nearly everything.
-            only_rank = scores and len(postings) > max(_MANY, _COMMON * len(self._words))
-            weight = self._rarity(len(postings)) * LARGEST_GAIN
-            looked_at = postings.keys() if among is None else among & postings.keys()
-            for identifier in scores.keys() & looked_at if only_rank else looked_at:
+            ranks_only = scores and len(postings) > max(_COMMON_COUNT, _COMMON_SHARE * len(self._words_by_id))
+            weight = self._compute_idf(len(postings)) * LARGEST_GAIN
+            visited = postings.keys() if among is None else among & postings.keys()
+            for identifier in scores.keys() & visited if ranks_only else visited:
                 count = postings[identifier]
                 gain = weight * count / (count + base + slope * lengths[identifier])
                 scores[identifier] = scores.get(identifier, 0.0) + gain
-        return self._best_first(scores, asked, missing)
+        return self._iterate_best_first(scores, query_words, missing)
 
-    def _told(self, word: str) -> dict[str, int]:
+    def _find_forms(self, word: str) -> dict[str, int]:
         """Return the indexed forms of a word with their frequencies."""
-        return {form: len(postings) for form in forms_of(word) if (postings := self._postings.get(form))}
+        return {form: len(postings) for form in inflect_word(word) if (postings := self._postings.get(form))}
 
-    def _best_first(
-        self, scores: dict[str, float], asked: list[tuple[int, str, tuple[str, ...]]], missing: int
-    ) -> Iterator[Found]:
+    def _iterate_best_first(
+        self, scores: dict[str, float], query_words: list[tuple[int, str, tuple[str, ...]]], missing: int
+    ) -> Iterator[WordMatch]:
         # A heap, because a few results are consumed of possibly thousands.
         heap = [(-score, identifier) for identifier, score in scores.items()]
         heapify(heap)
-        weights = {word: self._rarity(frequency) for frequency, word, _ in asked}
-        whole = sum(weights.values()) + missing * self._rarity(1)
+        weights = {word: self._compute_idf(frequency) for frequency, word, _ in query_words}
+        total_weight = sum(weights.values()) + missing * self._compute_idf(1)
         while heap:
             score, identifier = heappop(heap)
             shared = tuple(
-                word for _, word, forms in asked if any(identifier in self._postings.get(form, ()) for form in forms)
+                word for _, word, forms in query_words if any(identifier in self._postings.get(form, ()) for form in forms)
             )
-            yield Found(identifier, -score, shared, sum(map(weights.__getitem__, shared)) / whole)
+            yield WordMatch(identifier, -score, shared, sum(map(weights.__getitem__, shared)) / total_weight)
 
-    def _rarity(self, frequency: int) -> float:
-        return inverse_document_frequency(len(self._words), frequency)
+    def _compute_idf(self, frequency: int) -> float:
+        return inverse_document_frequency(len(self._words_by_id), frequency)

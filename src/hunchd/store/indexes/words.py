@@ -8,19 +8,19 @@ from hunchd.text.identifiers import subwords_in
 from hunchd.text.scripts import find_words, normalize
 
 # Only the beginning of longer texts is indexed: entries for every word of a megabyte cost more than they find.
-LONGEST_TEXT: Final = 200_000  # characters
+MAX_INDEXED_CHARACTERS: Final = 200_000  # characters
 # A query longer than this is pasted text; its first distinct words tell its topic.
-LONGEST_QUESTION: Final = 32  # words
+MAX_QUERY_WORDS: Final = 32  # words
 
 
-def index_text(*texts: str | None) -> str:
+def build_index_text(*texts: str | None) -> str:
     """Return the content of the full-text index for these texts."""
-    whole = normalize("\n".join(text for text in texts if text)[:LONGEST_TEXT])
+    whole = normalize("\n".join(text for text in texts if text)[:MAX_INDEXED_CHARACTERS])
     return "\n".join(filter(None, (whole, " ".join(subwords_in(whole)))))
 
 
-def question(text: str) -> str:
+def build_query_text(text: str) -> str:
     """Return the full-text query for `text`: distinct words with their subwords, truncated."""
     words = dict.fromkeys(find_words(normalize(text)))
-    asked = list(words)[:LONGEST_QUESTION]
-    return " ".join(dict.fromkeys([*asked, *subwords_in(" ".join(asked))]))
+    query_words = list(words)[:MAX_QUERY_WORDS]
+    return " ".join(dict.fromkeys([*query_words, *subwords_in(" ".join(query_words))]))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 from pathlib import Path
 
-from hunchd.store.files import Files, opened, private_folder
-from hunchd.store.journal.segments import Damage
+from hunchd.store.files import FileOperations, closing_descriptor, create_private_folder
+from hunchd.store.journal.segments import DamagedRange
 
 logger = logging.getLogger(__name__)
 
@@ -15,28 +15,28 @@ _MAX_COPIES = 64
 _MAX_COPY_BYTES = 4 * 1024 * 1024
 
 
-class SetAside:
+class DamageRecorder:
     """Damage found since the journal was opened.
 
     Copies of the bytes are in `folder`.
     """
 
-    def __init__(self, files: Files, folder: Path) -> None:
+    def __init__(self, files: FileOperations, folder: Path) -> None:
         self._files = files
         self._folder = folder
-        self._seen: set[tuple[str, int]] = set()
+        self._reported: set[tuple[str, int]] = set()
         self.count = 0
 
-    def keep(self, path: Path, content: bytes, damage: Damage, *, at: int = 0) -> None:
+    def record_range(self, path: Path, content: bytes, damage: DamagedRange, *, base_offset: int = 0) -> None:
         """Count, log and copy a damaged range once.
 
         `content` begins `at` bytes into the file. A torn end was never acknowledged, so it is not counted as loss.
         """
-        begin = at + damage.offset
-        if (path.name, begin) in self._seen:
+        begin = base_offset + damage.offset
+        if (path.name, begin) in self._reported:
             return
-        self._seen.add((path.name, begin))
-        if damage.torn:
+        self._reported.add((path.name, begin))
+        if damage.is_torn:
             logger.info(
                 "%s ended with %d bytes of an unfinished write; they were cut off",
                 path.name,
@@ -44,46 +44,46 @@ class SetAside:
             )
             return
         self.count += 1
-        logger.warning("%s is damaged from byte %d to %d; the rest was read", path, begin, at + damage.end)
+        logger.warning("%s is damaged from byte %d to %d; the rest was read", path, begin, base_offset + damage.end)
         try:
             self._copy(path.name, begin, content[damage.offset : damage.end][:_MAX_COPY_BYTES])
         except OSError as error:
             logger.warning("the damaged bytes of %s could not be copied aside: %s", path.name, error)
 
-    def missing(self, path: Path, first: int, last: int) -> None:
+    def record_gap(self, path: Path, first: int, last: int) -> None:
         """Count a gap between segments: a file was removed or emptied."""
-        if (path.name, -1) not in self._seen:
-            self._seen.add((path.name, -1))
+        if (path.name, -1) not in self._reported:
+            self._reported.add((path.name, -1))
             self.count += 1
             logger.warning("records %d to %d are missing before %s", first, last, path)
 
-    def unreadable(self, path: Path, error: OSError) -> None:
+    def record_unreadable(self, path: Path, error: OSError) -> None:
         """Count a file that cannot be read."""
-        if (path.name, -2) not in self._seen:
-            self._seen.add((path.name, -2))
+        if (path.name, -2) not in self._reported:
+            self._reported.add((path.name, -2))
             self.count += 1
             logger.warning("%s cannot be read: %s", path, error)
 
-    def move(self, path: Path) -> None:
+    def move_file(self, path: Path) -> None:
         """Move a whole file into the folder."""
         try:
-            private_folder(self._folder)
+            create_private_folder(self._folder)
             self._files.rename(path, self._folder / path.name)
         except OSError as error:
             logger.warning("%s could not be moved aside: %s", path, error)
 
-    def clear(self) -> None:
+    def delete_copies(self) -> None:
         """Remove every copy: erased records must not survive here."""
-        for copy in self._copies():
+        for copy in self._list_copies():
             self._files.remove(copy)
 
     def _copy(self, name: str, offset: int, stretch: bytes) -> None:
-        private_folder(self._folder)
+        create_private_folder(self._folder)
         target = self._folder / f"{name}-{offset}.bad"
-        if target.exists() or len(self._copies()) >= _MAX_COPIES:
+        if target.exists() or len(self._list_copies()) >= _MAX_COPIES:
             return
-        with opened(self._files, self._files.create(target)) as descriptor:
+        with closing_descriptor(self._files, self._files.create(target)) as descriptor:
             self._files.write(descriptor, stretch)
 
-    def _copies(self) -> list[Path]:
+    def _list_copies(self) -> list[Path]:
         return sorted(self._folder.glob("*"))

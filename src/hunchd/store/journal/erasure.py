@@ -5,64 +5,64 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from hunchd.store.journal.idlog import Entries
+from hunchd.store.journal.idlog import IdEntries
 from hunchd.store.journal.segments import (
     FRAME_BYTES,
     HEADER_BYTES,
-    Damage,
-    Record,
-    erased_frame_bytes,
-    header_bytes,
+    DamagedRange,
+    JournalRecord,
+    encode_erased_frame,
+    encode_header,
     read_header,
-    record_of,
-    scan,
+    decode_record,
+    scan_segment,
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Remainder:
+class SegmentRemainder:
     """Content of a segment after an erasure."""
 
     content: bytes
-    entries: Entries
+    entries: IdEntries
     last: int  # newest sequence number, even if its record was erased
-    erased: tuple[int, ...]  # keys of the ids of the erased records
+    erased_keys: tuple[int, ...]  # keys of the ids of the erased records
 
 
-def remaining(
-    content: bytes, first: int, without: Callable[[Record], bool], *, up_to: int | None = None
-) -> Remainder | None:
+def erase_records(
+    content: bytes, first: int, should_erase: Callable[[JournalRecord], bool], *, up_to: int | None = None
+) -> SegmentRemainder | None:
     """Return the segment without some records; None if unchanged.
 
     Records for which `without` is true are left out. Only records up to number `up_to` are erased. Unreadable bytes
     are dropped too: they may hold what is to be erased, and nobody can tell.
     """
-    whole = read_header(content) is not None
-    pieces = [content[:HEADER_BYTES] if whole else header_bytes(first, 0)]
-    entries, erased, last, damaged = Entries(), list[int](), 0, not whole
-    for found in scan(content):
-        if isinstance(found, Damage):
-            damaged = True
+    has_header = read_header(content) is not None
+    pieces = [content[:HEADER_BYTES] if has_header else encode_header(first, 0)]
+    entries, erased_keys, last, is_damaged = IdEntries(), list[int](), 0, not has_header
+    for item in scan_segment(content):
+        if isinstance(item, DamagedRange):
+            is_damaged = True
             continue
-        last = found.sequence
-        if not found.id_key:
+        last = item.sequence
+        if not item.id_key:
             continue
-        if (up_to is None or found.sequence <= up_to) and _is_unwanted(found.payload, without):
-            erased.append(found.id_key)
+        if (up_to is None or item.sequence <= up_to) and _should_erase(item.payload, should_erase):
+            erased_keys.append(item.id_key)
             continue
-        pieces.append(content[found.offset : found.offset + FRAME_BYTES + len(found.payload)])
-        entries.add(found.sequence, found.id_key, found.project_key)
-    if not erased and not damaged:
+        pieces.append(content[item.offset : item.offset + FRAME_BYTES + len(item.payload)])
+        entries.add(item.sequence, item.id_key, item.project_key)
+    if not erased_keys and not is_damaged:
         return None
     if last and (not entries or entries.sequences[-1] < last):
         # Keeps the number taken, and the next segment from reporting a gap before it.
-        pieces.append(erased_frame_bytes(last))
-    return Remainder(b"".join(pieces), entries, last, tuple(erased))
+        pieces.append(encode_erased_frame(last))
+    return SegmentRemainder(b"".join(pieces), entries, last, tuple(erased_keys))
 
 
-def _is_unwanted(payload: memoryview, without: Callable[[Record], bool]) -> bool:
+def _should_erase(payload: memoryview, should_erase: Callable[[JournalRecord], bool]) -> bool:
     try:
-        record = record_of(payload)
+        record = decode_record(payload)
     except (ValueError, KeyError, TypeError):
         return True
-    return without(record)
+    return should_erase(record)

@@ -23,7 +23,7 @@ class FolderLock:
         self._path = path
         self._descriptor: int | None = None
 
-    def take(self) -> None:
+    def acquire(self) -> None:
         """Acquire the lock.
 
         Raises Conflict with the owner's process id if it is taken.

@@ -20,12 +20,12 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from hunchd.domain.errors import HunchError, Overloaded, StorageFull, StoreError, TooLarge, Unavailable
-from hunchd.store.files import FULL, Files
-from hunchd.store.journal.idlog import Entries
-from hunchd.store.journal.segment_log import MAX_PENDING, RESERVE_BYTES, Limits, SegmentLog
-from hunchd.store.journal.segments import FRAME_BYTES, Record, frame_bytes, key_of, payload_of, project_key_of
+from hunchd.store.files import DISK_FULL_ERRORS, FileOperations
+from hunchd.store.journal.idlog import IdEntries
+from hunchd.store.journal.segment_log import MAX_PENDING, RESERVE_BYTES, JournalLimits, SegmentLog
+from hunchd.store.journal.segments import FRAME_BYTES, JournalRecord, encode_frame, hash_key, encode_record, hash_project
 
-__all__ = ["Journal", "Limits", "Record"]
+__all__ = ["Journal", "JournalLimits", "JournalRecord"]
 
 logger = logging.getLogger(__name__)
 
@@ -42,37 +42,37 @@ _RETRY_WHEN_BEHIND = 5.0
 class _Group:
     """Records that are written and synced together, and accepted or rejected together."""
 
-    done: asyncio.Future[Exception | None]
+    done_future: asyncio.Future[Exception | None]
     blocks: list[bytes] = field(default_factory=list)
-    entries: Entries = field(default_factory=Entries)
+    entries: IdEntries = field(default_factory=IdEntries)
     size: int = 0
 
     def add(self, sequence: int, id_key: int, project_key: int, payload: bytes) -> int:
         """Add a record; return its size in bytes."""
-        block = frame_bytes(sequence, id_key, project_key, payload)
+        block = encode_frame(sequence, id_key, project_key, payload)
         self.blocks.append(block)
         self.entries.add(sequence, id_key, project_key)
         self.size += len(block)
         return len(block)
 
 
-class _Timed:
+class _TimedRunner:
     """Runner of one call at a time that measures its duration."""
 
     def __init__(self) -> None:
-        self._since: float | None = None
+        self._started_at: float | None = None
 
     @property
-    def seconds(self) -> float:
-        since = self._since
+    def running_seconds(self) -> float:
+        since = self._started_at
         return 0.0 if since is None else time.monotonic() - since
 
     def __call__(self, work: Callable[..., Result], *args: object) -> Result:
-        self._since = time.monotonic()
+        self._started_at = time.monotonic()
         try:
             return work(*args)
         finally:
-            self._since = None
+            self._started_at = None
 
 
 class Journal:
@@ -82,22 +82,22 @@ class Journal:
     current problem, None if there is none.
     """
 
-    def __init__(self, log: SegmentLog, limits: Limits) -> None:
+    def __init__(self, log: SegmentLog, limits: JournalLimits) -> None:
         self._log = log
         self._limits = limits
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="journal")
-        self._accepting, self._settling = _Timed(), _Timed()
-        self._preparation: Future[None] = self._writer.submit(self._accepting, log.prepare)
+        self._accept_runner, self._checkpoint_runner = _TimedRunner(), _TimedRunner()
+        self._preparation: Future[None] = self._writer.submit(self._accept_runner, log.prepare)
         self._is_prepared = False
-        self._opening = asyncio.Lock()
-        self._entering = 0  # appends that wait for the preparation
+        self._open_lock = asyncio.Lock()
+        self._waiting_appends = 0  # appends that wait for the preparation
         self._groups: deque[_Group] = deque()  # gathering, oldest first
-        self._being_written: _Group | None = None
-        self._waiting: dict[int, tuple[int, _Group]] = {}  # id key → sequence number and group
-        self._waiting_bytes = 0
-        self._writing: asyncio.Task[None] | None = None
-        self._keeping = Lock()
-        self._closed = False
+        self._active_group: _Group | None = None
+        self._pending_ids: dict[int, tuple[int, _Group]] = {}  # id key → sequence number and group
+        self._pending_bytes = 0
+        self._write_task: asyncio.Task[None] | None = None
+        self._files_lock = Lock()
+        self._is_closed = False
         self.failure: str | None = None
 
     @classmethod
@@ -107,21 +107,21 @@ class Journal:
         *,
         reserve_bytes: int = RESERVE_BYTES,
         max_pending: int = MAX_PENDING,
-        limits: Limits | None = None,
-        files: Files | None = None,
+        limits: JournalLimits | None = None,
+        files: FileOperations | None = None,
     ) -> Journal:
         """Open the journal within milliseconds; older segments are checked in the background.
 
         The check ends before the first append. Raises Conflict if another process has it open, StoreError if the
         folder cannot be used.
         """
-        chosen = limits or Limits(reserve_bytes=reserve_bytes, max_pending=max_pending)
-        log = SegmentLog(directory, chosen, files or Files())
+        journal_limits = limits or JournalLimits(reserve_bytes=reserve_bytes, max_pending=max_pending)
+        log = SegmentLog(directory, journal_limits, files or FileOperations())
         try:
             log.open()
         except OSError as error:
             raise StoreError(f"the journal in {directory} cannot be opened: {error}") from error
-        return cls(log, chosen)
+        return cls(log, journal_limits)
 
     async def __aenter__(self) -> Self:
         return self
@@ -133,54 +133,54 @@ class Journal:
 
     # -- accepting ----------------------------------------------------------------------------------------------
 
-    async def append(self, records: Sequence[Record]) -> list[int]:
+    async def append(self, records: Sequence[JournalRecord]) -> list[int]:
         """Append records durably; return their sequence numbers.
 
         A known id gets the number it had. StorageFull, Overloaded, TooLarge, InvalidInput and StoreError mean that
         none of the records was accepted.
         """
-        framed = [(key_of(record.id), project_key_of(record.project), payload_of(record)) for record in records]
-        await self._prepared()
-        self._refuse_beyond_limits(framed)
-        numbers, groups = self._join(framed)
+        frames = [(hash_key(record.id), hash_project(record.project), encode_record(record)) for record in records]
+        await self._wait_until_prepared()
+        self._check_limits(frames)
+        numbers, groups = self._join_groups(frames)
         for group in groups:
-            error = await asyncio.shield(group.done)
+            error = await asyncio.shield(group.done_future)
             if error is not None:
-                raise _translated(error) from error
+                raise _translate_error(error) from error
         return numbers
 
-    def _join(self, framed: list[tuple[int, int, bytes]]) -> tuple[list[int], list[_Group]]:
+    def _join_groups(self, frames: list[tuple[int, int, bytes]]) -> tuple[list[int], list[_Group]]:
         """Assign sequence numbers; return them and the groups to wait for.
 
         There is no await in here: two appends of one id must see each other.
         """
         self._log.forget_erased()
         numbers, groups = list[int](), list[_Group]()
-        own: _Group | None = None
-        for id_key, project_key, payload in framed:
-            known = self._log.remembered.sequence_of(id_key)
-            if known is not None:
-                numbers.append(known)
+        new_group: _Group | None = None
+        for id_key, project_key, payload in frames:
+            known_sequence = self._log.id_index.get_sequence(id_key)
+            if known_sequence is not None:
+                numbers.append(known_sequence)
                 continue
-            sequence, group = self._waiting.get(id_key, (0, None))
+            sequence, group = self._pending_ids.get(id_key, (0, None))
             if group is None:
-                group = own = own or self._gathering()
+                group = new_group = new_group or self._get_open_group()
                 sequence = self._log.next_sequence
                 self._log.next_sequence += 1
-                self._waiting[id_key] = (sequence, group)
-                self._waiting_bytes += group.add(sequence, id_key, project_key, payload)
+                self._pending_ids[id_key] = (sequence, group)
+                self._pending_bytes += group.add(sequence, id_key, project_key, payload)
             numbers.append(sequence)
             if group not in groups:
                 groups.append(group)
-        self._begin_writing()
+        self._start_writing()
         return numbers, groups
 
-    def _begin_writing(self) -> None:
-        if self._groups and self._writing is None:
-            self._writing = asyncio.get_running_loop().create_task(self._write_groups(), name="journal")
-            self._writing.add_done_callback(self._writing_ended)
+    def _start_writing(self) -> None:
+        if self._groups and self._write_task is None:
+            self._write_task = asyncio.get_running_loop().create_task(self._write_groups(), name="journal")
+            self._write_task.add_done_callback(self._on_write_task_done)
 
-    def _gathering(self) -> _Group:
+    def _get_open_group(self) -> _Group:
         """Return the group that new records join.
 
         It is the newest, unless that is full.
@@ -189,125 +189,125 @@ class Journal:
             self._groups.append(_Group(asyncio.get_running_loop().create_future()))
         return self._groups[-1]
 
-    def _refuse_beyond_limits(self, framed: list[tuple[int, int, bytes]]) -> None:
-        if self._closed:
+    def _check_limits(self, frames: list[tuple[int, int, bytes]]) -> None:
+        if self._is_closed:
             raise Unavailable("the journal is closed")
-        size = sum(FRAME_BYTES + len(payload) for *_, payload in framed)
-        if len(framed) > self._limits.max_pending or size > self._limits.max_pending_bytes:
+        size = sum(FRAME_BYTES + len(payload) for *_, payload in frames)
+        if len(frames) > self._limits.max_pending or size > self._limits.max_pending_bytes:
             raise TooLarge(
-                f"{len(framed):,} records with {size:,} bytes at once;"
+                f"{len(frames):,} records with {size:,} bytes at once;"
                 f" at most {self._limits.max_pending:,} with {self._limits.max_pending_bytes:,} bytes are taken"
             )
-        waiting = len(self._waiting)
-        if waiting + len(framed) > self._limits.max_pending or (
-            self._waiting_bytes + size > self._limits.max_pending_bytes
+        waiting = len(self._pending_ids)
+        if waiting + len(frames) > self._limits.max_pending or (
+            self._pending_bytes + size > self._limits.max_pending_bytes
         ):
             raise Overloaded(f"{waiting:,} records wait for the disk", retry_after=_RETRY_WHEN_BUSY)
-        if self._log.kept_bytes + self._waiting_bytes + size > self._limits.max_kept_bytes:
-            raise Overloaded(f"{self.pending:,} records wait for the store", retry_after=_RETRY_WHEN_BEHIND)
+        if self._log.stored_bytes + self._pending_bytes + size > self._limits.max_stored_bytes:
+            raise Overloaded(f"{self.pending_count:,} records wait for the store", retry_after=_RETRY_WHEN_BEHIND)
 
     async def _write_groups(self) -> None:
         loop = asyncio.get_running_loop()
         while self._groups:
-            group = self._being_written = self._groups.popleft()
+            group = self._active_group = self._groups.popleft()
             try:
                 content = b"".join(group.blocks)
-                await loop.run_in_executor(self._writer, self._accepting, self._log.write, content, group.entries)
+                await loop.run_in_executor(self._writer, self._accept_runner, self._log.append_block, content, group.entries)
             except OSError as error:
-                self._refuse(group, error)
+                self._reject_group(group, error)
             except Exception as error:
                 logger.exception("unexpected error in the journal; the records are rejected")
-                self._refuse(group, error)
+                self._reject_group(group, error)
             else:
-                self._accept(group)
+                self._accept_group(group)
 
-    def _accept(self, group: _Group) -> None:
+    def _accept_group(self, group: _Group) -> None:
         if self.failure is not None:
             logger.info("the journal accepts records again")
             self.failure = None
         for sequence, id_key in zip(group.entries.sequences, group.entries.id_keys, strict=True):
-            self._log.remembered.add(id_key, sequence)
-        self._leave(group)
-        group.done.set_result(None)
+            self._log.id_index.add(id_key, sequence)
+        self._remove_group(group)
+        group.done_future.set_result(None)
 
-    def _refuse(self, group: _Group, error: Exception) -> None:
+    def _reject_group(self, group: _Group, error: Exception) -> None:
         failure = f"records cannot be written: {error}"
         if self.failure != failure:  # logged once, not for every record of a long outage
             logger.error("%s", failure)
         self.failure = failure
-        self._leave(group)
-        group.done.set_result(error)
+        self._remove_group(group)
+        group.done_future.set_result(error)
 
-    def _leave(self, group: _Group) -> None:
-        self._being_written = None
+    def _remove_group(self, group: _Group) -> None:
+        self._active_group = None
         for id_key in group.entries.id_keys:
-            del self._waiting[id_key]
-        self._waiting_bytes -= group.size
+            del self._pending_ids[id_key]
+        self._pending_bytes -= group.size
 
-    def _writing_ended(self, task: asyncio.Task[None]) -> None:
-        self._writing = None
+    def _on_write_task_done(self, task: asyncio.Task[None]) -> None:
+        self._write_task = None
         error = asyncio.CancelledError() if task.cancelled() else task.exception()
         if error is None:
-            self._begin_writing()  # for records that came after the task's last check
+            self._start_writing()  # for records that came after the task's last check
             return
         self.failure = f"the journal's write task ended: {error!r}"
         logger.error("%s", self.failure, exc_info=error)
-        for group in self._unwritten():
-            self._leave(group)
-            group.done.set_result(StoreError(self.failure))
+        for group in self._list_unwritten():
+            self._remove_group(group)
+            group.done_future.set_result(StoreError(self.failure))
         self._groups.clear()
 
-    def _unwritten(self) -> list[_Group]:
-        return [*([self._being_written] if self._being_written is not None else []), *self._groups]
+    def _list_unwritten(self) -> list[_Group]:
+        return [*([self._active_group] if self._active_group is not None else []), *self._groups]
 
-    async def _prepared(self) -> None:
+    async def _wait_until_prepared(self) -> None:
         """Wait until opening is finished.
 
         Appends proceed in the order of their arrival.
         """
-        if self._is_prepared and not self._entering:
+        if self._is_prepared and not self._waiting_appends:
             return
-        self._entering += 1
+        self._waiting_appends += 1
         try:
-            async with self._opening:
+            async with self._open_lock:
                 await self._finish_opening()
         finally:
-            self._entering -= 1
+            self._waiting_appends -= 1
 
     async def _finish_opening(self) -> None:
         if self._is_prepared:
             return
-        if self._closed:
+        if self._is_closed:
             raise Unavailable("the journal is closed")
         if self._preparation.done():
-            self._preparation = self._writer.submit(self._accepting, self._log.prepare)
+            self._preparation = self._writer.submit(self._accept_runner, self._log.prepare)
         try:
             await asyncio.shield(asyncio.wrap_future(self._preparation))
             self._is_prepared = True
         except OSError as error:
             self.failure = f"the journal cannot be read: {error}"
-            raise _translated(error) from error
+            raise _translate_error(error) from error
 
     # -- replay and checkpoints ---------------------------------------------------------------------------------
 
-    def replay(self, after: int | None = None) -> Iterator[tuple[int, Record]]:
+    def iterate_records(self, after: int | None = None) -> Iterator[tuple[int, JournalRecord]]:
         """Yield accepted records in order after `after` (default: the checkpoint).
 
         Reads the disk.
         """
-        return self._log.read_after(self._log.checkpoint if after is None else after)
+        return self._log.iterate_after(self._log.checkpoint if after is None else after)
 
-    async def checkpoint(self, sequence: int) -> None:
+    async def write_checkpoint(self, sequence: int) -> None:
         """Record that everything up to `sequence` is durable elsewhere.
 
         It is not replayed again, and its segments are dropped.
         """
         if sequence >= self._log.next_sequence:
             raise ValueError(f"no record {sequence} was ever accepted")
-        await asyncio.shield(asyncio.to_thread(self._settling, self._settle, sequence))
+        await asyncio.shield(asyncio.to_thread(self._checkpoint_runner, self._write_checkpoint, sequence))
 
-    async def rewrite(
-        self, without: Callable[[Record], bool], *, forget_projects: Collection[str] = (), up_to: int | None = None
+    async def erase_records(
+        self, should_erase: Callable[[JournalRecord], bool], *, forget_projects: Collection[str] = (), up_to: int | None = None
     ) -> int:
         """Erase acknowledged records for which `without` is true, and all set-aside bytes.
 
@@ -315,114 +315,114 @@ class Journal:
         again; ids of records that left the journal earlier are forgotten by project (`forget_projects`). Appends
         wait meanwhile. `without` runs in another thread.
         """
-        projects = frozenset(key_of(project) for project in forget_projects)
-        return await asyncio.shield(asyncio.to_thread(self._rewrite, without, projects, up_to))
+        projects = frozenset(hash_key(project) for project in forget_projects)
+        return await asyncio.shield(asyncio.to_thread(self._erase_records, should_erase, projects, up_to))
 
     async def erase_project(self, project: str) -> int:
         """Erase all records and ids of one project.
 
         Returns the number of records.
         """
-        return await self.rewrite(lambda record: record.project == project, forget_projects=(project,))
+        return await self.erase_records(lambda record: record.project == project, forget_projects=(project,))
 
-    def _settle(self, sequence: int) -> None:
-        with self._kept_alone():
+    def _write_checkpoint(self, sequence: int) -> None:
+        with self._hold_files_lock():
             if sequence <= self._log.checkpoint:
                 return
-            self._log.settle(sequence, self._log.next_sequence)
-            if self._log.active_is_settled:
-                self._writer.submit(self._seal_if_settled).result()
+            self._log.write_checkpoint(sequence, self._log.next_sequence)
+            if self._log.is_active_checkpointed:
+                self._writer.submit(self._seal_if_checkpointed).result()
             try:
-                self._log.drop_settled()
+                self._log.drop_checkpointed()
             except OSError as error:  # the next checkpoint retries; this one is valid
                 logger.warning("checkpointed segments of the journal could not be deleted: %s", error)
 
-    def _seal_if_settled(self) -> None:
-        if self._log.active_is_settled:  # records may have come in between
-            self._log.seal()
+    def _seal_if_checkpointed(self) -> None:
+        if self._log.is_active_checkpointed:  # records may have come in between
+            self._log.close_active()
 
-    def _rewrite(self, without: Callable[[Record], bool], projects: frozenset[int], up_to: int | None) -> int:
-        with self._kept_alone():
-            return self._writer.submit(self._log.rewrite, without, projects, up_to).result()
+    def _erase_records(self, should_erase: Callable[[JournalRecord], bool], projects: frozenset[int], up_to: int | None) -> int:
+        with self._hold_files_lock():
+            return self._writer.submit(self._log.erase_records, should_erase, projects, up_to).result()
 
     @contextmanager
-    def _kept_alone(self) -> Iterator[None]:
+    def _hold_files_lock(self) -> Iterator[None]:
         try:
             self._preparation.result()
-            with self._keeping:
-                if self._closed:
+            with self._files_lock:
+                if self._is_closed:
                     raise Unavailable("the journal is closed")
                 yield
         except OSError as error:
             logger.warning("the journal's files could not be changed: %s", error)
-            raise _translated(error) from error
+            raise _translate_error(error) from error
 
-    def make_room(self) -> bool:
+    def release_reserve(self) -> bool:
         """Release the disk reserve; return False if there was none.
 
         Nothing is accepted until it is allocated again.
         """
-        released = self._log.give_reserve()
+        released = self._log.release_reserve()
         if released:
             self.failure = "the disk is full; the reserve had to be released"
         return released
 
     async def close(self) -> None:
         """Wait for the active write, then close the files. Idempotent."""
-        if self._closed:
+        if self._is_closed:
             return
-        self._closed = True
-        if self._writing is not None:
-            await asyncio.wait([self._writing])
-        await asyncio.to_thread(self._let_go)
+        self._is_closed = True
+        if self._write_task is not None:
+            await asyncio.wait([self._write_task])
+        await asyncio.to_thread(self._close_files)
 
-    def _let_go(self) -> None:
-        with self._keeping:
+    def _close_files(self) -> None:
+        with self._files_lock:
             self._writer.submit(self._log.close).result()
             self._writer.shutdown()
 
     # -- status -------------------------------------------------------------------------------------------------
 
     @property
-    def pending(self) -> int:
+    def pending_count(self) -> int:
         """Number of accepted records after the checkpoint, including those being written."""
-        return self._log.unsettled + len(self._waiting)
+        return self._log.pending_count + len(self._pending_ids)
 
     @property
     def bytes(self) -> int:
         """Size of the segments on disk."""
-        return self._log.kept_bytes
+        return self._log.stored_bytes
 
     @property
-    def checkpointed(self) -> int:
+    def checkpoint_sequence(self) -> int:
         """Sequence number up to which the store has everything."""
         return self._log.checkpoint
 
     @property
-    def last(self) -> int:
+    def last_sequence(self) -> int:
         """Highest sequence number assigned so far; 0 before the first."""
         return self._log.next_sequence - 1
 
     @property
-    def set_aside(self) -> int:
+    def damage_count(self) -> int:
         """Number of damaged ranges since opening; copies are in the folder `set-aside`."""
         return self._log.damage.count
 
     @property
-    def standstill(self) -> float:
+    def stalled_seconds(self) -> float:
         """Seconds that the current disk operation has taken.
 
         It is 0 if there is none.
         """
-        return max(self._accepting.seconds, self._settling.seconds)
+        return max(self._accept_runner.running_seconds, self._checkpoint_runner.running_seconds)
 
     @property
-    def full(self) -> bool:
+    def is_disk_full(self) -> bool:
         """True if the disk had no room for the last record."""
-        return self._log.full
+        return self._log.is_disk_full
 
 
-def _translated(error: Exception) -> HunchError:
-    if isinstance(error, OSError) and error.errno in FULL:
+def _translate_error(error: Exception) -> HunchError:
+    if isinstance(error, OSError) and error.errno in DISK_FULL_ERRORS:
         return StorageFull("the disk is full; nothing was accepted", hint="make room; hunchd continues by itself")
     return StoreError(f"the journal cannot be written: {error}")

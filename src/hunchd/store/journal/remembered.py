@@ -16,7 +16,7 @@ _MERGE_AT = 4096
 Numbers = npt.NDArray[np.uint64]
 
 
-class RememberedIds:
+class IdIndex:
     """Index of `limit` to twice `limit` newest ids."""
 
     def __init__(self, limit: int) -> None:
@@ -28,7 +28,7 @@ class RememberedIds:
     def __len__(self) -> int:
         return len(self._keys) + len(self._recent)
 
-    def sequence_of(self, key: int) -> int | None:
+    def get_sequence(self, key: int) -> int | None:
         """Return the sequence number of an id, or None.
 
         Ids beyond the limit are unknown again.
@@ -45,12 +45,12 @@ class RememberedIds:
         self._recent[key] = sequence
         if len(self._recent) >= _MERGE_AT:
             recent, self._recent = self._recent, {}
-            self.load(
+            self.add_many(
                 np.fromiter(recent.keys(), np.uint64, len(recent)),
                 np.fromiter(recent.values(), np.uint64, len(recent)),
             )
 
-    def load(self, keys: Numbers, sequences: Numbers) -> None:
+    def add_many(self, keys: Numbers, sequences: Numbers) -> None:
         """Add many ids, older ones first.
 
         A known id keeps its first number.
@@ -66,12 +66,12 @@ class RememberedIds:
         self._keys = np.insert(self._keys, at[first], keys[first])
         self._sequences = np.insert(self._sequences, at[first], sequences[first])
         if len(self._keys) > 2 * self._limit:
-            self._keep(self._sequences >= np.partition(self._sequences, -self._limit)[-self._limit])
+            self._filter_keys(self._sequences >= np.partition(self._sequences, -self._limit)[-self._limit])
 
-    def forget(self, keys: Iterable[int]) -> None:
-        gone = set(keys)
-        self._recent = {key: sequence for key, sequence in self._recent.items() if key not in gone}
-        self._keep(~np.isin(self._keys, np.fromiter(gone, np.uint64, len(gone))))
+    def remove_ids(self, keys: Iterable[int]) -> None:
+        removed_keys = set(keys)
+        self._recent = {key: sequence for key, sequence in self._recent.items() if key not in removed_keys}
+        self._filter_keys(~np.isin(self._keys, np.fromiter(removed_keys, np.uint64, len(removed_keys))))
 
-    def _keep(self, kept: npt.NDArray[np.bool_]) -> None:
-        self._keys, self._sequences = self._keys[kept], self._sequences[kept]
+    def _filter_keys(self, mask: npt.NDArray[np.bool_]) -> None:
+        self._keys, self._sequences = self._keys[mask], self._sequences[mask]

@@ -7,53 +7,53 @@ from contextlib import suppress
 from pathlib import Path
 from threading import Lock
 
-from hunchd.store.files import FULL, Files, opened
+from hunchd.store.files import DISK_FULL_ERRORS, FileOperations, closing_descriptor
 
 logger = logging.getLogger(__name__)
 
 # Free space needed beside the reserve before it is allocated again, so that it is not allocated and released in turn.
-_ROOM_BYTES = 2 * 1024 * 1024
+_MIN_FREE_BYTES = 2 * 1024 * 1024
 
 
-class Reserve:
+class DiskReserve:
     """File that reserves `size` bytes of disk space.
 
     It is deleted when the disk is full and recreated when there is room.
     """
 
-    def __init__(self, files: Files, path: Path, size: int) -> None:
+    def __init__(self, files: FileOperations, path: Path, size: int) -> None:
         self._files = files
         self._path = path
         self._size = size
-        self._one_at_a_time = Lock()  # appends and checkpoints meet here from two threads
+        self._lock = Lock()  # appends and checkpoints meet here from two threads
 
-    def hold(self) -> bool:
+    def allocate(self) -> bool:
         """Allocate the reserve if it is missing.
 
         Returns True if it exists now.
         """
         if self._size == 0:
             return True
-        with self._one_at_a_time:
-            return self._hold()
+        with self._lock:
+            return self._allocate()
 
     def release(self) -> bool:
         """Give the space back to the disk.
 
         Returns False if there was none.
         """
-        with self._one_at_a_time:
+        with self._lock:
             return self._release()
 
-    def _hold(self) -> bool:
+    def _allocate(self) -> bool:
         try:
             if self._path.exists() and self._path.lstat().st_size >= self._size:
                 return True
-            if self._files.free_bytes(self._path.parent) < self._size + _ROOM_BYTES:
+            if self._files.count_free_bytes(self._path.parent) < self._size + _MIN_FREE_BYTES:
                 return False
-            self._take()
+            self._create_file()
         except OSError as error:
-            if error.errno not in FULL:
+            if error.errno not in DISK_FULL_ERRORS:
                 logger.warning("the disk reserve %s could not be allocated: %s", self._path, error)
             with suppress(OSError):
                 self._files.remove(self._path)
@@ -70,8 +70,8 @@ class Reserve:
             return False
         return True
 
-    def _take(self) -> None:
+    def _create_file(self) -> None:
         self._files.remove(self._path)
-        with opened(self._files, self._files.create(self._path)) as descriptor:
+        with closing_descriptor(self._files, self._files.create(self._path)) as descriptor:
             self._files.allocate(descriptor, self._size)
             self._files.sync(descriptor)

@@ -25,31 +25,31 @@ from pathlib import Path
 
 import numpy as np
 
-from hunchd.store.files import FULL, Files, opened, private_folder, replace_file
-from hunchd.store.journal.damage import SetAside
-from hunchd.store.journal.erasure import remaining
+from hunchd.store.files import DISK_FULL_ERRORS, FileOperations, closing_descriptor, create_private_folder, replace_file
+from hunchd.store.journal.damage import DamageRecorder
+from hunchd.store.journal.erasure import erase_records
 from hunchd.store.journal.folder_lock import FolderLock
-from hunchd.store.journal.idlog import Entries, IdLog
-from hunchd.store.journal.remembered import RememberedIds
-from hunchd.store.journal.reserve import Reserve
+from hunchd.store.journal.idlog import IdEntries, IdLog
+from hunchd.store.journal.remembered import IdIndex
+from hunchd.store.journal.reserve import DiskReserve
 from hunchd.store.journal.segments import (
     FRAME_BYTES,
     HEADER_BYTES,
-    Damage,
+    DamagedRange,
     Frame,
-    Record,
-    frame_bytes,
-    frames,
-    header_bytes,
+    JournalRecord,
+    encode_frame,
+    iterate_frames,
+    encode_header,
     read_header,
-    record_of,
-    scan,
+    decode_record,
+    scan_segment,
 )
 
 # Transient errors that say nothing about the disk: they are raised for a retry, nothing is set aside.
-_PASSING = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EINTR})
+_TRANSIENT_ERRORS = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EINTR})
 # A checkpointed segment smaller than this is kept for the next records: creating a file costs two syncs.
-_WORTH_DROPPING_BYTES = 256 * 1024
+_MIN_DROPPED_BYTES = 256 * 1024
 
 # Enough for the store to commit, clean up and write the checkpoint after the disk became full.
 RESERVE_BYTES = 16 * 1024 * 1024
@@ -58,7 +58,7 @@ MAX_PENDING = 50_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class JournalLimits:
     # Small enough that the newest one, the only one read before the daemon answers, is checked in some 10 ms.
     """Limits of the journal, in bytes and records."""
 
@@ -67,7 +67,7 @@ class Limits:
     max_pending: int = MAX_PENDING
     max_pending_bytes: int = 32 * 1024 * 1024
     # On disk and not yet in the store: days of work while the store is broken, and still a small part of a disk.
-    max_kept_bytes: int = 256 * 1024 * 1024
+    max_stored_bytes: int = 256 * 1024 * 1024
     remembered_ids: int = 100_000
 
 
@@ -83,7 +83,7 @@ class Segment:
     path: Path
     first: int
     size: int
-    entries: Entries | None = None
+    entries: IdEntries | None = None
     last: int = 0
 
 
@@ -93,26 +93,26 @@ class SegmentLog:
     One thread may `prepare`, `write`, `seal` and `rewrite`, one other may `settle`, any may read.
     """
 
-    def __init__(self, folder: Path, limits: Limits, files: Files) -> None:
+    def __init__(self, folder: Path, limits: JournalLimits, files: FileOperations) -> None:
         self._folder = folder
         self._limits = limits
         self._files = files
-        self._reserve = Reserve(files, folder / "reserve", limits.reserve_bytes)
-        self._ids = IdLog(files, folder, limits.remembered_ids, unreadable=self._note_unreadable)
+        self._reserve = DiskReserve(files, folder / "reserve", limits.reserve_bytes)
+        self._ids = IdLog(files, folder, limits.remembered_ids, on_unreadable=self._record_unreadable)
         self._segments: list[Segment] = []
         self._active: Segment | None = None
         self._descriptor: int | None = None
-        self._refused_tails: list[
+        self._rejected_tails: list[
             Segment
         ] = []  # segments with rejected bytes after `size` that could not be truncated yet
         self._erased_keys: deque[int] = deque()
-        self._newest = 0
+        self._newest_sequence = 0
         self._lock = FolderLock(folder / "lock")
-        self.damage = SetAside(files, folder / "set-aside")
-        self.remembered = RememberedIds(limits.remembered_ids)
+        self.damage = DamageRecorder(files, folder / "set-aside")
+        self.id_index = IdIndex(limits.remembered_ids)
         self.next_sequence = 1
         self.checkpoint = 0
-        self.full = False
+        self.is_disk_full = False
 
     # -- opening ------------------------------------------------------------------------------------------------
 
@@ -121,97 +121,97 @@ class SegmentLog:
 
         Raises OSError if the folder cannot be used.
         """
-        private_folder(self._folder)
-        self._lock.take()
+        create_private_folder(self._folder)
+        self._lock.acquire()
         try:
             for unfinished in self._folder.glob("*.tmp"):
                 self._files.remove(unfinished)
-            found = sorted(self._folder.glob("*.segment"))
+            paths = sorted(self._folder.glob("*.segment"))
             self._segments = [
-                Segment(path, int(path.stem), path.lstat().st_size) for path in found if path.stem.isdigit()
+                Segment(path, int(path.stem), path.lstat().st_size) for path in paths if path.stem.isdigit()
             ]
             self._read_checkpoint()
             if self._segments:
-                self._resume(self._segments[-1])
-            self._newest = max([self.checkpoint, *(segment.last for segment in self._segments[-1:])])
+                self._prepare_newest(self._segments[-1])
+            self._newest_sequence = max([self.checkpoint, *(segment.last for segment in self._segments[-1:])])
         except BaseException:
             self._lock.release()
             raise
 
     def prepare(self) -> None:
         """Finish opening: check older segments, load ids, reserve disk space."""
-        self.remembered = RememberedIds(self._limits.remembered_ids)
-        self._ids.load_into(self.remembered)
+        self.id_index = IdIndex(self._limits.remembered_ids)
+        self._ids.load_into(self.id_index)
         before = self.checkpoint
         for segment in list(self._segments):
-            content = self._read(segment)
+            content = self._read_segment(segment)
             if content is None:
-                self._put_aside(segment)
+                self._move_aside(segment)
                 continue
             if segment.entries is None:
-                self._inspect(segment, content)
+                self._scan_segment(segment, content)
             header = read_header(content)
             if header is not None and header.previous > max(before, self.checkpoint):
-                self.damage.missing(segment.path, before + 1, header.previous)
+                self.damage.record_gap(segment.path, before + 1, header.previous)
             before = max(before, segment.last)
             if segment.entries is not None:
-                columns = segment.entries.columns()
-                self.remembered.load(columns[1], columns[0])
-        self._reserve.hold()
+                columns = segment.entries.to_array()
+                self.id_index.add_many(columns[1], columns[0])
+        self._reserve.allocate()
 
     def _read_checkpoint(self) -> None:
         path = self._folder / "checkpoint"
         try:
             content = self._files.read(path)
-            for frame in frames(content):
+            for frame in iterate_frames(content):
                 state = json.loads(bytes(frame.payload))
                 self.checkpoint, self.next_sequence = state["checkpoint"], state["next"]
                 return
-            self.damage.keep(path, content, Damage(0, len(content), torn=False))
+            self.damage.record_range(path, content, DamagedRange(0, len(content), is_torn=False))
         except OSError as error:
-            self._note_unreadable(path, error)
+            self._record_unreadable(path, error)
         # Lost, or never written: everything that is still here is replayed, and no number is used twice.
-        self._ids.load_into(self.remembered)
-        self.next_sequence = self._ids.newest + 1
-        self.checkpoint = min(self._ids.newest, self._segments[0].first - 1 if self._segments else self._ids.newest)
+        self._ids.load_into(self.id_index)
+        self.next_sequence = self._ids.newest_sequence + 1
+        self.checkpoint = min(self._ids.newest_sequence, self._segments[0].first - 1 if self._segments else self._ids.newest_sequence)
 
-    def _resume(self, segment: Segment) -> None:
+    def _prepare_newest(self, segment: Segment) -> None:
         """Cut the newest segment's torn end and sync the rest."""
-        content = self._read(segment)
+        content = self._read_segment(segment)
         if content is None:
-            self._put_aside(segment)
+            self._move_aside(segment)
             self.next_sequence = max(self.next_sequence, segment.first + segment.size // FRAME_BYTES + 1)
             return
-        damage = self._inspect(segment, content)
-        lost = sum((piece.end - piece.offset) // FRAME_BYTES + 1 for piece in damage)
-        self.next_sequence = max(self.next_sequence, (segment.last or segment.first - 1) + lost + 1)
-        intact = damage[-1].offset if damage and damage[-1].end == len(content) else len(content)
-        with opened(self._files, self._files.append_to(segment.path)) as descriptor:
-            if intact < len(content):
-                self._files.truncate(descriptor, intact)
+        damage = self._scan_segment(segment, content)
+        lost_records = sum((piece.end - piece.offset) // FRAME_BYTES + 1 for piece in damage)
+        self.next_sequence = max(self.next_sequence, (segment.last or segment.first - 1) + lost_records + 1)
+        intact_size = damage[-1].offset if damage and damage[-1].end == len(content) else len(content)
+        with closing_descriptor(self._files, self._files.open_for_append(segment.path)) as descriptor:
+            if intact_size < len(content):
+                self._files.truncate(descriptor, intact_size)
             # Records of a process killed before its sync may be in the page cache only; from now on they count.
             self._files.sync(descriptor)
-        segment.size = intact
-        if intact < HEADER_BYTES:
+        segment.size = intact_size
+        if intact_size < HEADER_BYTES:
             self._files.remove(segment.path)
             self._segments.remove(segment)
         elif read_header(content) is not None:
             self._active = segment
 
-    def _inspect(self, segment: Segment, content: bytes) -> list[Damage]:
-        entries, damage = Entries(), list[Damage]()
-        for found in scan(content):
-            if isinstance(found, Damage):
-                damage.append(found)
-                self.damage.keep(segment.path, content, found)
+    def _scan_segment(self, segment: Segment, content: bytes) -> list[DamagedRange]:
+        entries, damage = IdEntries(), list[DamagedRange]()
+        for item in scan_segment(content):
+            if isinstance(item, DamagedRange):
+                damage.append(item)
+                self.damage.record_range(segment.path, content, item)
                 continue
-            segment.last = found.sequence
-            if found.id_key:
-                entries.add(found.sequence, found.id_key, found.project_key)
+            segment.last = item.sequence
+            if item.id_key:
+                entries.add(item.sequence, item.id_key, item.project_key)
         segment.entries = entries
         return damage
 
-    def _read(self, segment: Segment) -> bytes | None:
+    def _read_segment(self, segment: Segment) -> bytes | None:
         """Return the durable bytes of a segment.
 
         Returns None if it is gone or unreadable.
@@ -219,74 +219,74 @@ class SegmentLog:
         try:
             return self._files.read(segment.path)[: segment.size]
         except OSError as error:
-            self._note_unreadable(segment.path, error)
+            self._record_unreadable(segment.path, error)
             return None
 
-    def _note_unreadable(self, path: Path, error: OSError) -> None:
-        if error.errno in _PASSING:
+    def _record_unreadable(self, path: Path, error: OSError) -> None:
+        if error.errno in _TRANSIENT_ERRORS:
             raise error
         if not isinstance(error, FileNotFoundError):  # never written, or settled in the meantime
-            self.damage.unreadable(path, error)
+            self.damage.record_unreadable(path, error)
 
-    def _put_aside(self, segment: Segment) -> None:
+    def _move_aside(self, segment: Segment) -> None:
         self._segments.remove(segment)
         if segment.path.exists():
-            self.damage.move(segment.path)
+            self.damage.move_file(segment.path)
 
     # -- writing ------------------------------------------------------------------------------------------------
 
-    def write(self, block: bytes, entries: Entries) -> None:
+    def append_block(self, block: bytes, entries: IdEntries) -> None:
         """Write and sync a block of records.
 
         On OSError nothing of it is kept.
         """
-        if self.full:
-            if not self._reserve.hold():
+        if self.is_disk_full:
+            if not self._reserve.allocate():
                 raise OSError(errno.ENOSPC, "the disk is full")
-            self.full = False
-        self._cut_refused_tails()
+            self.is_disk_full = False
+        self._truncate_rejected_tails()
         try:
-            segment, descriptor = self._writable(len(block), entries.sequences[0])
+            segment, descriptor = self._get_writable(len(block), entries.sequences[0])
             try:
                 self._files.write(descriptor, block)
                 self._files.sync(descriptor)
             except BaseException:
-                self._retreat(segment)
+                self._undo_write(segment)
                 raise
         except OSError as error:
-            if error.errno in FULL:
-                self.full = True
+            if error.errno in DISK_FULL_ERRORS:
+                self.is_disk_full = True
                 self._reserve.release()
             raise
         segment.size += len(block)
         if segment.entries is not None:
             segment.entries.extend(entries)
-        segment.last = self._newest = entries.sequences[-1]
+        segment.last = self._newest_sequence = entries.sequences[-1]
 
-    def seal(self) -> None:
+    def close_active(self) -> None:
         """Close the active segment; the next record begins a new one."""
         descriptor, self._descriptor, self._active = self._descriptor, None, None
         if descriptor is not None:
             self._files.close(descriptor)
 
     def close(self) -> None:
-        self.seal()
+        self.close_active()
         self._lock.release()
 
-    def _writable(self, size: int, first: int) -> tuple[Segment, int]:
+    def _get_writable(self, size: int, first: int) -> tuple[Segment, int]:
         active = self._active
         if active is not None and active.size + size > self._limits.segment_bytes and active.size > HEADER_BYTES:
-            self.seal()
+            self.close_active()
             active = None
         if active is None:
             return self._begin_segment(first)
         if self._descriptor is None:
-            self._descriptor = self._files.append_to(active.path)
+            self._descriptor = self._files.open_for_append(active.path)
         return active, self._descriptor
 
     def _begin_segment(self, first: int) -> tuple[Segment, int]:
         path = self._folder / f"{first:020d}.segment"
-        header = header_bytes(first, self._newest)
+        header = encode_header(first, self._newest_sequence)
         descriptor = self._files.create(path)
         try:
             self._files.write(descriptor, header)
@@ -296,89 +296,89 @@ class SegmentLog:
             with suppress(OSError):
                 self._files.remove(path)
             raise
-        segment = Segment(path, first, len(header), Entries())
+        segment = Segment(path, first, len(header), IdEntries())
         self._segments.append(segment)
         self._active, self._descriptor = segment, descriptor
         return segment, descriptor
 
-    def _retreat(self, segment: Segment) -> None:
+    def _undo_write(self, segment: Segment) -> None:
         """Undo a failed write and seal the segment.
 
         After a failed sync its cached pages prove nothing.
         """
-        self.seal()
-        self._refused_tails.append(segment)
+        self.close_active()
+        self._rejected_tails.append(segment)
         with suppress(OSError):  # retried before the next write, which fails if this does
-            self._cut_refused_tails()
+            self._truncate_rejected_tails()
 
-    def _cut_refused_tails(self) -> None:
-        while self._refused_tails:
-            segment = self._refused_tails[-1]
+    def _truncate_rejected_tails(self) -> None:
+        while self._rejected_tails:
+            segment = self._rejected_tails[-1]
             if segment.last:
-                with opened(self._files, self._files.append_to(segment.path)) as descriptor:
+                with closing_descriptor(self._files, self._files.open_for_append(segment.path)) as descriptor:
                     self._files.truncate(descriptor, segment.size)
                     self._files.sync(descriptor)
             else:
                 self._files.remove(segment.path)
                 with suppress(ValueError):
                     self._segments.remove(segment)
-            self._refused_tails.pop()
+            self._rejected_tails.pop()
 
     # -- reading ------------------------------------------------------------------------------------------------
 
-    def read_after(self, sequence: int) -> Iterator[tuple[int, Record]]:
+    def iterate_after(self, sequence: int) -> Iterator[tuple[int, JournalRecord]]:
         """Yield the readable records after `sequence`, oldest first."""
         for segment in list(self._segments):
             if segment.entries is not None and segment.last <= sequence:
                 continue
-            for frame in frames(self._read(segment) or b""):
+            for frame in iterate_frames(self._read_segment(segment) or b""):
                 if frame.sequence > sequence and frame.id_key:
-                    record = self._record(segment, frame)
+                    record = self._decode_record(segment, frame)
                     if record is not None:
                         yield frame.sequence, record
 
-    def _record(self, segment: Segment, frame: Frame) -> Record | None:
+    def _decode_record(self, segment: Segment, frame: Frame) -> JournalRecord | None:
         try:
-            return record_of(frame.payload)
+            return decode_record(frame.payload)
         except (ValueError, KeyError, TypeError):
             # Its checksum is right and it is still no record of ours: copied for inspection, like other damage.
             payload = bytes(frame.payload)
-            self.damage.keep(segment.path, payload, Damage(0, len(payload), torn=False), at=frame.offset)
+            self.damage.record_range(segment.path, payload, DamagedRange(0, len(payload), is_torn=False), base_offset=frame.offset)
             return None
 
     @property
-    def kept_bytes(self) -> int:
+    def stored_bytes(self) -> int:
         """Size of all segments in bytes."""
         return sum(segment.size for segment in list(self._segments))
 
     @property
-    def unsettled(self) -> int:
+    def pending_count(self) -> int:
         """Number of records after the checkpoint.
 
         For segments not read yet it is an upper bound.
         """
         segments = list(self._segments)
-        ends = [*(segment.first for segment in segments), self._newest + 1][1:]
-        return sum(_unsettled(segment, end, self.checkpoint) for segment, end in zip(segments, ends, strict=True))
+        ends = [*(segment.first for segment in segments), self._newest_sequence + 1][1:]
+        return sum(_count_pending(segment, end, self.checkpoint) for segment, end in zip(segments, ends, strict=True))
 
     # -- checkpoints --------------------------------------------------------------------------------------------
 
-    def settle(self, checkpoint: int, next_sequence: int) -> None:
+    def write_checkpoint(self, checkpoint: int, next_sequence: int) -> None:
         """Write the checkpoint durably: everything up to it is in the store."""
         state = json.dumps({"checkpoint": checkpoint, "next": next_sequence}).encode("ascii")
-        content = header_bytes(1, 0) + frame_bytes(1, 0, 0, state)
+        content = encode_header(1, 0) + encode_frame(1, 0, 0, state)
         write = partial(replace_file, self._files, self._folder / "checkpoint", content)
         try:
             self._with_reserve(write)
         except OSError as error:
-            if error.errno not in FULL or not self._make_room(checkpoint):
+            if error.errno not in DISK_FULL_ERRORS or not self._drop_oldest(checkpoint):
                 raise
             write()
         self.checkpoint = checkpoint
-        if not self.full:
-            self._reserve.hold()
+        if not self.is_disk_full:
+            self._reserve.allocate()
 
-    def drop_settled(self) -> None:
+    def drop_checkpointed(self) -> None:
         """Delete the segments below the checkpoint.
 
         The ids of their records are logged first.
@@ -387,13 +387,13 @@ class SegmentLog:
             entries = segment.entries
             if entries is None or segment.last > self.checkpoint or segment is self._active:
                 return
-            if segment in self._refused_tails:
+            if segment in self._rejected_tails:
                 return
             self._with_reserve(partial(self._ids.add, entries))
             self._files.remove(segment.path)
             self._segments.remove(segment)
 
-    def _make_room(self, checkpoint: int) -> bool:
+    def _drop_oldest(self, checkpoint: int) -> bool:
         """Delete the oldest settled segment before its ids are logged.
 
         Needed when not even the reserve is left. A crash in between loses these ids, but the store, which has the
@@ -408,27 +408,27 @@ class SegmentLog:
         return True
 
     @property
-    def active_is_settled(self) -> bool:
+    def is_active_checkpointed(self) -> bool:
         """True if a new segment should replace the active one.
 
         The active one can be dropped then.
         """
         active = self._active
-        return active is not None and active.size >= _WORTH_DROPPING_BYTES and active.last <= self.checkpoint
+        return active is not None and active.size >= _MIN_DROPPED_BYTES and active.last <= self.checkpoint
 
-    def rewrite(self, without: Callable[[Record], bool], project_keys: frozenset[int], up_to: int | None = None) -> int:
+    def erase_records(self, should_erase: Callable[[JournalRecord], bool], project_keys: frozenset[int], up_to: int | None = None) -> int:
         """Erase records from the files; return their number.
 
         Ids of records that were dropped earlier are erased by project.
         """
-        self.seal()
-        self._cut_refused_tails()
-        erased = sum(self._erase(segment, without, up_to) for segment in list(self._segments))
-        self.damage.clear()
+        self.close_active()
+        self._truncate_rejected_tails()
+        erased_count = sum(self._erase_from_segment(segment, should_erase, up_to) for segment in list(self._segments))
+        self.damage.delete_copies()
         projects = np.fromiter(project_keys, np.uint64, len(project_keys))
-        gone = self._ids.forget(lambda columns: np.isin(columns[2], projects))
-        self._erased_keys.extend(gone.tolist())
-        return erased
+        erased_keys = self._ids.erase_entries(lambda columns: np.isin(columns[2], projects))
+        self._erased_keys.extend(erased_keys.tolist())
+        return erased_count
 
     def forget_erased(self) -> None:
         """Forget erased ids, which count as new again.
@@ -436,23 +436,23 @@ class SegmentLog:
         Called by the thread that uses `remembered`, before it does.
         """
         if self._erased_keys:
-            self.remembered.forget(self._erased_keys.popleft() for _ in range(len(self._erased_keys)))
+            self.id_index.remove_ids(self._erased_keys.popleft() for _ in range(len(self._erased_keys)))
 
-    def _erase(self, segment: Segment, without: Callable[[Record], bool], up_to: int | None) -> int:
+    def _erase_from_segment(self, segment: Segment, should_erase: Callable[[JournalRecord], bool], up_to: int | None) -> int:
         content = self._files.read(segment.path)[: segment.size]
-        rest = remaining(content, segment.first, without, up_to=up_to)
-        if rest is None:
+        remainder = erase_records(content, segment.first, should_erase, up_to=up_to)
+        if remainder is None:
             return 0
-        self._with_reserve(lambda: replace_file(self._files, segment.path, rest.content))
-        segment.size, segment.entries, segment.last = len(rest.content), rest.entries, rest.last
-        self._erased_keys.extend(rest.erased)
-        return len(rest.erased)
+        self._with_reserve(lambda: replace_file(self._files, segment.path, remainder.content))
+        segment.size, segment.entries, segment.last = len(remainder.content), remainder.entries, remainder.last
+        self._erased_keys.extend(remainder.erased_keys)
+        return len(remainder.erased_keys)
 
-    def give_reserve(self) -> bool:
+    def release_reserve(self) -> bool:
         """Release the disk reserve; return False if there was none."""
         if not self._reserve.release():
             return False
-        self.full = True
+        self.is_disk_full = True
         return True
 
     def _with_reserve(self, work: Callable[[], None]) -> None:
@@ -460,13 +460,13 @@ class SegmentLog:
         try:
             work()
         except OSError as error:
-            if error.errno not in FULL or not self._reserve.release():
+            if error.errno not in DISK_FULL_ERRORS or not self._reserve.release():
                 raise
-            self.full = True
+            self.is_disk_full = True
             work()
 
 
-def _unsettled(segment: Segment, end: int, checkpoint: int) -> int:
+def _count_pending(segment: Segment, end: int, checkpoint: int) -> int:
     if segment.entries is None:
         return max(end - max(segment.first, checkpoint + 1), 0)
     return len(segment.entries) - bisect_right(segment.entries.sequences, checkpoint)

@@ -33,7 +33,7 @@ _JSON = json.JSONEncoder(separators=(",", ":"))  # created once: json.dumps woul
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class JournalRecord:
     """Accepted record, deduplicated by `id`.
 
     `at` is in seconds since the epoch; `data` holds JSON values.
@@ -66,7 +66,7 @@ class Frame(NamedTuple):
     payload: memoryview
 
 
-class Damage(NamedTuple):
+class DamagedRange(NamedTuple):
     """Range of bytes that is no frame.
 
     `torn` marks an incomplete write, as a crash leaves it.
@@ -74,10 +74,10 @@ class Damage(NamedTuple):
 
     offset: int
     end: int
-    torn: bool
+    is_torn: bool
 
 
-def key_of(text: str) -> int:
+def hash_key(text: str) -> int:
     """Return 8 bytes of a hash as an integer, never 0.
 
     Among 200,000 remembered ids, about one in 10^14 new ones collides.
@@ -87,12 +87,12 @@ def key_of(text: str) -> int:
 
 
 @lru_cache(maxsize=256)  # few projects, many records
-def project_key_of(project: str | None) -> int:
+def hash_project(project: str | None) -> int:
     """Return the key of a project; records without one share a key."""
-    return _NO_KEY if project is None else key_of(project)
+    return _NO_KEY if project is None else hash_key(project)
 
 
-def payload_of(record: Record) -> bytes:
+def encode_record(record: JournalRecord) -> bytes:
     """Encode a record as ASCII JSON.
 
     Raises InvalidInput for values that JSON cannot hold.
@@ -107,27 +107,27 @@ def payload_of(record: Record) -> bytes:
     return payload
 
 
-def record_of(payload: bytes | memoryview) -> Record:
+def decode_record(payload: bytes | memoryview) -> JournalRecord:
     """Decode a record from its JSON payload."""
     content = json.loads(bytes(payload))
-    return Record(content["id"], content["type"], content["project"], content["data"], content["at"])
+    return JournalRecord(content["id"], content["type"], content["project"], content["data"], content["at"])
 
 
-def header_bytes(first: int, previous: int) -> bytes:
+def encode_header(first: int, previous: int) -> bytes:
     """Encode the header of a segment with its checksum."""
     header = _HEADER.pack(_MAGIC, FORMAT_VERSION, first, previous)
     return header + _CRC.pack(zlib.crc32(header))
 
 
-def frame_bytes(sequence: int, id_key: int, project_key: int, payload: bytes) -> bytes:
+def encode_frame(sequence: int, id_key: int, project_key: int, payload: bytes) -> bytes:
     """Encode a frame: head, checksum, payload."""
     head = _FRAME.pack(_MARKER, len(payload), sequence, id_key, project_key)
     return b"".join((head, _CRC.pack(zlib.crc32(payload, zlib.crc32(head))), payload))
 
 
-def erased_frame_bytes(sequence: int) -> bytes:
+def encode_erased_frame(sequence: int) -> bytes:
     """Encode the frame that stands for an erased record."""
-    return frame_bytes(sequence, _NO_KEY, _NO_KEY, b"")
+    return encode_frame(sequence, _NO_KEY, _NO_KEY, b"")
 
 
 def read_header(content: bytes) -> Header | None:
@@ -149,16 +149,16 @@ def read_header(content: bytes) -> Header | None:
     return Header(first, previous)
 
 
-def scan(content: bytes) -> Iterator[Frame | Damage]:
+def scan_segment(content: bytes) -> Iterator[Frame | DamagedRange]:
     """Yield intact frames by rising sequence, and the damaged ranges between them."""
     view = memoryview(content)
     offset = HEADER_BYTES if read_header(content) is not None else 0
     newest = 0
     while offset < len(content):
-        frame = _frame_at(view, offset, newest)
+        frame = _parse_frame(view, offset, newest)
         if frame is None:
-            end = _next_frame(content, view, offset + 1, newest)
-            yield Damage(offset, end, torn=end == len(content) and _stops_half_way(view, offset))
+            end = _find_next_frame(content, view, offset + 1, newest)
+            yield DamagedRange(offset, end, is_torn=end == len(content) and _is_incomplete(view, offset))
             offset = end
             continue
         yield frame
@@ -166,12 +166,12 @@ def scan(content: bytes) -> Iterator[Frame | Damage]:
         offset += FRAME_BYTES + len(frame.payload)
 
 
-def frames(content: bytes) -> Iterator[Frame]:
+def iterate_frames(content: bytes) -> Iterator[Frame]:
     """Return the intact frames only."""
-    return (found for found in scan(content) if isinstance(found, Frame))
+    return (item for item in scan_segment(content) if isinstance(item, Frame))
 
 
-def _frame_at(view: memoryview, offset: int, newest: int) -> Frame | None:
+def _parse_frame(view: memoryview, offset: int, newest: int) -> Frame | None:
     begin = offset + FRAME_BYTES
     if begin > len(view):
         return None
@@ -185,15 +185,15 @@ def _frame_at(view: memoryview, offset: int, newest: int) -> Frame | None:
     return Frame(offset, sequence, id_key, project_key, payload)
 
 
-def _next_frame(content: bytes, view: memoryview, start: int, newest: int) -> int:
-    while (found := content.find(_MARKER, start)) >= 0:
-        if _frame_at(view, found, newest) is not None:
-            return found
-        start = found + 1
+def _find_next_frame(content: bytes, view: memoryview, start: int, newest: int) -> int:
+    while (position := content.find(_MARKER, start)) >= 0:
+        if _parse_frame(view, position, newest) is not None:
+            return position
+        start = position + 1
     return len(content)
 
 
-def _stops_half_way(view: memoryview, offset: int) -> bool:
+def _is_incomplete(view: memoryview, offset: int) -> bool:
     """Return True for an incomplete frame or header at `offset`."""
     rest = len(view) - offset
     if rest < FRAME_BYTES:
