@@ -153,7 +153,7 @@ def _sort_key(choice: Choice) -> tuple[bool, bool, float, int, str]:
 
 
 def _fit_topics(topics: Sequence[str], max_tokens: int, *, has_title: bool) -> str:
-    """Return as many topics, from the first, as fit into `allowed` tokens."""
+    """Return as many topics, from the first, as fit into `max_tokens` tokens."""
     title = 0 if has_title else _count_block(rendering.render_section_heading(4))
     names = list(dict.fromkeys(topics))[:MAX_TOPICS]
     while names:

@@ -29,7 +29,7 @@ class Chunk:
 
 
 def split_chunks(text: str, *, max_tokens: int = MAX_CHUNK_TOKENS) -> list[Chunk]:
-    """Split `text` into chunks of at most `most` tokens.
+    """Split `text` into chunks of at most `max_tokens` tokens.
 
     Joined they equal `text`.
     """
@@ -58,7 +58,7 @@ def _split_paragraphs(text: str) -> Iterator[str]:
 
 
 def _split_within(text: str, max_tokens: int) -> list[str]:
-    """Split `text` into parts of at most `most` tokens.
+    """Split `text` into parts of at most `max_tokens` tokens.
 
     Cuts are at line ends, else at sentences, at words, or anywhere.
     """

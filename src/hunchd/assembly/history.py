@@ -182,7 +182,7 @@ def is_large(message: Message) -> bool:
 
 
 def build_entry(message: Message, turn: int, *, max_tokens: int) -> HistoryEntry:
-    """Render a message, shortened if it exceeds `most` tokens.
+    """Render a message, shortened if it exceeds `max_tokens` tokens.
 
     Beginning and end are kept.
     """
@@ -204,7 +204,7 @@ def build_pointer(message: Message, turn: int) -> HistoryEntry:
 
 
 def _render_excerpt(message: Message, max_tokens: int) -> str:
-    """Return beginning and end within about `most` tokens.
+    """Return beginning and end within about `max_tokens` tokens.
 
     Errors name the failure at the end and the place at the beginning.
     """

@@ -36,7 +36,7 @@ class SearchStore:
     ) -> None:
         """Add missing memories and wait for their vectors.
 
-        `at_hand` also puts them into the cache, as just after they were recorded. `waiting` is called from time to
+        `also_cached` also puts them into the cache, as just after they were recorded. `on_pending` is called from time to
         time with the number of memories without a vector.
         """
         stored_count = (await self.store.list(Filters(project=project, statuses=()), 1)).total

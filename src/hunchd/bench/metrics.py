@@ -15,7 +15,7 @@ RESAMPLES = 1_000
 
 
 def compute_metrics(ranking: Sequence[str], gold: Iterable[str]) -> tuple[float, ...]:
-    """Return one value for each of `NAMES`."""
+    """Return one value for each of `METRIC_NAMES`."""
     gold_set, top_ranked = set(gold), ranking[:DEPTH]
     return (
         *(float(not gold_set.isdisjoint(top_ranked[:depth])) for depth in (1, 3, 5, 10)),
@@ -47,7 +47,7 @@ def compute_average_precision(gold: Set[str], ranking: Sequence[str]) -> float:
 
 
 def compute_next_in_ten(ranking: Sequence[str], rest: Sequence[str], sampled: str) -> tuple[float, ...]:
-    """Return one value for each of `NEXT_NAMES`.
+    """Return one value for each of `NEXT_METRIC_NAMES`.
 
     They are two readings of "the next file is in the top ten", and a bound. All files of `rest` are still to come,
     and history does not tell their order. Either each of them may be the next, or one is drawn; as that says

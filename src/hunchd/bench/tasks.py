@@ -33,7 +33,7 @@ UNINFORMATIVE_KEYS = frozenset(
 class ReplayQuery:
     """Query with its expected files.
 
-    `gold` should be predicted; `following` is the one of them that came next, if order matters.
+    `gold` should be predicted; `next_file` is the one of them that came next, if order matters.
     """
 
     task: str

@@ -60,7 +60,7 @@ def walk_history(
 ) -> Iterator[ReplayPoint]:
     """Learn everything before `start`, then yield before each unit.
 
-    The files of that time are read too. `learned` replaces what is learned of each unit, for controls; the queries
+    The files of that time are read too. `learned_units` replaces what is learned of each unit, for controls; the queries
     stay.
     """
     lessons = units if learned_units is None else learned_units

@@ -31,7 +31,7 @@ Verdict = Literal["ok", "note", "bad"]
 class Check(NamedTuple):
     """Finding of a check.
 
-    `advice` is a sentence or a command; `mend`, if set, is a fix that is safe to call.
+    `advice` is a sentence or a command; `fix`, if set, is a fix that is safe to call.
     """
 
     name: str

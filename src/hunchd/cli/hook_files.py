@@ -29,7 +29,7 @@ _EXCLUDE_END: Final = b"# <<< hunch <<<\n"
 class HooksFolder(NamedTuple):
     """Hooks folder of one repository.
 
-    `folder` is where git looks, `inside` True if it is part of the working tree, `shared` True if it serves other
+    `folder` is where git looks, `is_in_worktree` True if it is part of the working tree, `is_shared` True if it serves other
     repositories too.
     """
 

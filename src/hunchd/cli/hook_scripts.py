@@ -76,7 +76,7 @@ _SHELL_SHEBANG: Final = re.compile(
 def render_block(event: str, *, spool: Path, rendezvous: Path, note: str = "", chained_file: Path | None = None) -> bytes:
     """Return the lines for one event, for a script that sh runs.
 
-    `chained` is the file that contains them, if they must call an earlier hook.
+    `chained_file` is the file that contains them, if they must call an earlier hook.
     """
     is_rewrite = event == "post-rewrite"
     text = _load_template()

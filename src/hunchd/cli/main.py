@@ -96,7 +96,7 @@ def _suggest_fix(error: OSError) -> str | None:
 def _run_wrapped_command(words: Sequence[str], *, is_own_process: bool) -> int:
     """Run `hunch run -- WORDS` without loading anything it does not need.
 
-    The caller waits for the command. With `alone`, the process exits without cleaning up.
+    The caller waits for the command. With `is_own_process`, the process exits without cleaning up.
     """
     try:
         from hunchd.cli.running.run import run_command

@@ -113,7 +113,7 @@ def print_note(text: str) -> None:
 
 
 def require_confirmation(question: str, *, is_confirmed: bool, otherwise: str) -> None:
-    """Ask for confirmation unless `yes`.
+    """Ask for confirmation unless `is_confirmed`.
 
     Raises CommandError with the message `otherwise` if it is denied.
     """

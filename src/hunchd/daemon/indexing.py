@@ -152,7 +152,7 @@ def extract_facts(commits: Sequence[Unit], scope: IndexRequest) -> list[dict[str
 def get_units_since(scope: IndexRequest, since: str, known_moves: Sequence[tuple[str, str, bool]] = ()) -> dict[str, Any]:
     """Return the commits since `since`, and earlier commits that were moved or dropped.
 
-    `told` lists moves that are already known. During a rebase or bisection the result is only `waits`: HEAD passes
+    `known_moves` lists moves that are already known. During a rebase or bisection the result is only `waits`: HEAD passes
     through
     commits that are not yet, or no longer, anybody's work.
     """
@@ -273,7 +273,7 @@ def _add_outlines(cache: CodeCache, learner: Learner) -> None:
 def _yield_episodes(packs: list[bytes], scope: IndexRequest, *, is_resuming: bool) -> Iterator[dict[str, Any]]:
     """Yield episodes, newest first.
 
-    With `known`, only those older than `episodes_after` of the last run.
+    With `is_resuming`, only those older than `episodes_after` of the last run.
     """
     total = done_count = 0
     candidate_facts: list[Memory] = []

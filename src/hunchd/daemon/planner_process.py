@@ -188,7 +188,7 @@ class ProjectCode:
 def _load_compared(path: Path) -> tuple[float, frozenset[str]]:
     """Return the time of the last full comparison, and what was compared.
 
-    Returns now and nothing if the file is missing or older than COMPARED_FOR.
+    Returns now and nothing if the file is missing or older than COMPARED_MAX_AGE_SECONDS.
     """
     now = time.time()
     try:

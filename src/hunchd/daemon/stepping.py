@@ -67,6 +67,6 @@ class UrgentTasks:
             self._idle.set()
 
     async def wait_for_turn(self, task: object | None = None) -> None:
-        """Wait until nothing is urgent, unless `own` is urgent itself."""
+        """Wait until nothing is urgent, unless `task` is urgent itself."""
         if task not in self._pending:
             await self._idle.wait()

@@ -41,7 +41,7 @@ PARALLEL_EMBEDDING_MINIMUM: Final = 512  # texts without a vector
 class StoreMaintenance:
     """Background loop beside the service.
 
-    `busy` while unfinished work should keep the process alive.
+    `is_busy` while unfinished work should keep the process alive.
     """
 
     def __init__(self, service: StoreService, model: LazyEmbedder | None) -> None:

@@ -173,7 +173,7 @@ def _load_shipped() -> Any:
 def _write_model_folder(model: bytes, *, max_pieces: int | None = None) -> Iterator[str]:
     """Write a temporary folder with a model and its tokenizer for fastembed.
 
-    The tokenizer truncates texts to `longest` pieces. The folder exists until the model is in memory, and contains
+    The tokenizer truncates texts to `max_pieces` pieces. The folder exists until the model is in memory, and contains
     nothing that is not installed.
     """
     with tempfile.TemporaryDirectory(prefix="hunchd-model-") as folder:

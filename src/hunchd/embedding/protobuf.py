@@ -123,7 +123,7 @@ class GraphBuilder:
     def build_model(self, inputs: Mapping[str, tuple[int, Sequence[str | int]]], output: str, exported_name: str) -> bytes:
         """Return the model with typed inputs and one output.
 
-        `output` is exported as `given`.
+        `output` is exported as `exported_name`.
         """
         self._encoded_parts.append(_encode_bytes(1, _encode_text(1, output) + _encode_text(2, exported_name) + _encode_text(4, "Identity")))
         parts = [*self._encoded_parts, _encode_text(2, "hunchd")]

@@ -63,7 +63,7 @@ def name_bias(layer: int, part: str) -> str:
 class BertBuilder:
     """Builder of the model.
 
-    Call `states`, then `model` with the output computed from them in `graph`.
+    Call `add_encoder`, then `build_model` with the output computed from them in `graph`.
     """
 
     def __init__(self, tensors: Mapping[str, Array], *, signed: bool) -> None:
@@ -84,7 +84,7 @@ class BertBuilder:
         return x
 
     def build_model(self, output: str, exported_name: str) -> bytes:
-        """Return the whole model, which exports `output` as `given`."""
+        """Return the whole model, which exports `output` as `exported_name`."""
         shape = (INT64, ("batch", "sequence"))
         inputs = dict.fromkeys(("input_ids", "attention_mask", "token_type_ids"), shape)
         return self.graph.build_model(inputs, output, exported_name)

@@ -164,7 +164,7 @@ def _find_other_language(current: Statement, statement: Statement) -> str:
 
 
 def _outranks(statement: Statement, current: Statement) -> bool:
-    """Return True if `statement` replaces `known`.
+    """Return True if `statement` replaces `current`.
 
     The more certain one wins, unless the other is more than a hint and names the same tools and more.
     """

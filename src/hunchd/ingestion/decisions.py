@@ -259,7 +259,7 @@ def _split_sections(text: str) -> Iterator[_Section]:
 def _extract_prose(body: str, *, skip_metadata: bool = False) -> str:
     """Return the first paragraphs and list items on one line, without code.
 
-    With `plain`, lines such as "Deciders: …" are skipped as well.
+    With `skip_metadata`, lines such as "Deciders: …" are skipped as well.
     """
     prose, fenced, after_blank = "", False, False
     for line in map(str.strip, body.splitlines()):

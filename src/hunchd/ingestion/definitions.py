@@ -58,7 +58,7 @@ class SyntaxNode(Protocol):
 class Definition:
     """Definition found in a syntax tree.
 
-    `body` contains the members and marks the end of the signature. With `silent` set it has members but is no symbol.
+    `body` contains the members and marks the end of the signature. With `is_silent` set it has members but is no symbol.
     """
 
     name: str
@@ -78,7 +78,7 @@ def get_node_text(node: SyntaxNode | None, source: bytes) -> str:
 def read_definition(node: SyntaxNode, kind: str, enclosing_kind: str, source: bytes) -> Definition | None:
     """Return what `node` defines, or None if it defines nothing.
 
-    `inside` is the kind of the enclosing definition.
+    `enclosing_kind` is the kind of the enclosing definition.
     """
     special = _READERS.get(node.type)
     if special:

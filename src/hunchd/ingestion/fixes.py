@@ -41,7 +41,7 @@ MIN_OVERLAP: Final = 0.5
 class Fix:
     """Change that fixed an error, or past commit that may.
 
-    `tried` counts how often it could have helped, `helped` how often it did.
+    `trial_count` counts how often it could have helped, `success_count` how often it did.
     """
 
     id: str
@@ -92,7 +92,7 @@ def build_fix(
 ) -> Fix | None:
     """Build the fix that `changes` represent.
 
-    Returns None if there are none or too many. `named`: paths that the error names.
+    Returns None if there are none or too many. `named_paths`: paths that the error names.
     """
     real_changes = [change for change in changes if (change.before or "").strip() != (change.after or "").strip()]
     if not 0 < len(real_changes) <= MAX_PATHS:
@@ -142,7 +142,7 @@ def _marked_lines(diff: str, mark: str) -> set[str]:
 
 
 def record_success(known_fixes: Sequence[Fix], new_fix: Fix) -> list[Fix]:
-    """Update the known fixes after `found` fixed the error.
+    """Update the known fixes after `new_fix` fixed the error.
 
     The fix that matches has helped once more; the others have one more failed trial.
     """
@@ -186,7 +186,7 @@ def is_fix(memory: Memory) -> bool:
 def fix_to_memory(fix: Fix, project: str, now: datetime, stored: Memory | None = None) -> Memory:
     """Convert a fix to a memory.
 
-    `known` is the memory stored for it before.
+    `stored` is the memory stored for it before.
     """
     commit = (Artifact("commit", fix.commit),) if fix.commit else ()
     names = ", ".join(fix.paths)

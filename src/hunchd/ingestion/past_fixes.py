@@ -20,7 +20,7 @@ from hunchd.ingestion.fixes import MAX_PATHS, Fix, render_diff
 from hunchd.repository.touching import FoundCommit
 from hunchd.repository.working import FileChange
 
-# Pattern for git's search; `mends` checks more closely.
+# Pattern for git's search; `describes_fix` checks more closely.
 GIT_GREP_PATTERN: Final = (
     "fix|bug|revert|regress|crash|prevent|avoid|handle|correct|repair|broken|leak|deadlock|race|work ?around|no longer"
     "|rais|hang|panic|close[sd]? |resolve[sd]? |don'?t|do not|support|allow"

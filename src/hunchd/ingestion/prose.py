@@ -119,7 +119,7 @@ def _unwrap_passages(text: str) -> Iterator[str]:
 def _is_not_prose(line: str, *, in_list_item: bool) -> bool:
     """Return True for an empty line, trailer, reference, rule or code.
 
-    Inside a list item (`within`), indentation does not mark code.
+    Inside a list item (`in_list_item`), indentation does not mark code.
     """
     stripped = line.strip()
     if not stripped or _FENCE.match(line):

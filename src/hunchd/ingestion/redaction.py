@@ -24,7 +24,7 @@ from hunchd.ingestion.redaction_values import is_monotonous, is_placeholder, is_
 
 @dataclass(frozen=True, slots=True)
 class Redacted:
-    """Redacted text; `found` lists the kind of each removed secret, in order."""
+    """Redacted text; `kinds` lists the kind of each removed secret, in order."""
 
     text: str
     kinds: tuple[str, ...]

@@ -92,7 +92,7 @@ def _index_unique(
 
 
 def _list_commits(git: Git, starts: Iterable[str], *, excluded: Iterable[str]) -> dict[str, _Commit]:
-    """Return the commits reachable from `starts` but not from `without`.
+    """Return the commits reachable from `starts` but not from `excluded`.
 
     Ids that no longer exist reach nothing.
     """

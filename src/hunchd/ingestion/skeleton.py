@@ -44,7 +44,7 @@ _COMMON_NAMES = frozenset(
 
 
 def build_view(outline: FileOutline, *, max_lines: int = MAX_LINES) -> FileView:
-    """Select up to `most` important lines in file order, members below their container."""
+    """Select up to `max_lines` important lines in file order, members below their container."""
     symbols = _drop_duplicates(outline.symbols)
     if outline.language in ("json", "yaml", "toml", "ini"):
         ci_symbols = (
@@ -70,7 +70,7 @@ def render_views(
 ) -> list[str]:
     """Render the view once per line limit in `lengths`.
 
-    The most important lines are chosen first. Lines that define a name in `wanted`, or have the word `about` in their
+    The most important lines are chosen first. Lines that define a name in `wanted_names`, or have the word `topic` in their
     name, as its tests do, are preferred. If lines had to be omitted, the last line lists the best of their names.
     """
     lines, word = view.lines, topic.casefold().strip("_").removesuffix("s")
@@ -266,7 +266,7 @@ def _shorten(line: str) -> str:
 def _render_omitted(count: int, omitted_names: Sequence[str]) -> str:
     """Render `… 12 more: a, b, c`.
 
-    `left` is sorted best first. Names cost little and show that there is more to ask for.
+    `omitted_names` is sorted best first. Names cost little and show that there is more to ask for.
     """
     line = f"… {count} more"
     for number, name in enumerate(omitted_names):

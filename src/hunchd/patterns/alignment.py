@@ -97,7 +97,7 @@ class Instance:
 def build_instance(syntax: Syntax, start: int, end: int) -> Instance | None:
     """Build the tree of the bytes from `start` to `end`.
 
-    None if no syntax tree contains them, or if they have more than MOST_NODES nodes.
+    None if no syntax tree contains them, or if they have more than MAX_NODES nodes.
     """
     for tree in reversed(syntax.trees):  # macro content is code only in the tree parsed from it
         nodes = _find_nodes(tree.root_node, start, end)

@@ -109,7 +109,7 @@ def find_companions(
     """Return what changed together with new instances, most confident first.
 
     `units` are those that added instances, each with the files that contain them; a target must still exist by
-    `there`. `around` are the paths changed by each unit that touched one of `instances`, the files of the
+    `exists`. `cochanged_paths` are the paths changed by each unit that touched one of `instances`, the files of the
     instances.
     """
     work_units = [(unit, paths) for unit, paths in units if is_work(unit)]

@@ -82,7 +82,7 @@ class _Bucket:
 
 
 def group_shapes(shapes: Iterable[Shape], max_groups: int) -> list[ShapeGroup]:
-    """Return up to `most` distinctive groups, best first."""
+    """Return up to `max_groups` distinctive groups, best first."""
     buckets: dict[tuple[str, str], _Bucket] = {}
     own_names: set[str] = set()
     for shape in shapes:

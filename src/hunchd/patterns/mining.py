@@ -45,7 +45,7 @@ class CachedTemplate:
 def mine_patterns(shapes: Iterable[Shape], read: ReadFile, cached_templates: dict[str, CachedTemplate], max_patterns: int = MAX_PATTERNS) -> list[CodePattern]:
     """Mine the patterns, best first, without history.
 
-    `made` has the templates of the last run by key; it is updated in place.
+    `cached_templates` has the templates of the last run by key; it is updated in place.
     """
     source = _SourceCache(read)
     patterns = []
@@ -82,8 +82,8 @@ def add_history(
 ) -> list[CodePattern]:
     """Add to each pattern the commits of its instances and its companions.
 
-    `added` maps first lines to the unit that added them, `units` maps unit ids to units as far as known, `there`
-    tells if a file or folder still exists, `changed` has the paths that each unit of work changed.
+    `find_adding_units` maps first lines to the unit that added them, `find_units` maps unit ids to units as far as known, `exists`
+    tells if a file or folder still exists, `changed_paths` has the paths that each unit of work changed.
     """
     lines = FirstLines(read)
     heads = {spot: head for pattern in patterns for spot in pattern.spots if (head := lines.get(spot)) is not None}

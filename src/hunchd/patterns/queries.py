@@ -1,7 +1,7 @@
 """Tree-sitter queries per language: shapes that may repeat, and their features.
 
 Captures of shapes: `function`, `class`, `block` (a call whose argument is a function with a body), `statement`,
-`top` (a call at the level of the file or of a class). Captures of features: see `PREFIXES`.
+`top` (a call at the level of the file or of a class). Captures of features: see `FEATURE_PREFIXES`.
 """
 
 from __future__ import annotations

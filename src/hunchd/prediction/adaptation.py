@@ -58,7 +58,7 @@ class OnlineCorrection:
         return adjusted
 
     def learn_from_query(self, head: str, matrix: Array, scores: Array, used_mask: Array, *, weight: float = 1.0) -> None:
-        """Learn from one query: of these candidates the `used` ones were right.
+        """Learn from one query: of these candidates the `used_mask` ones were right.
 
         `scores` are uncorrected. The step follows the gradient of the listwise softmax likelihood (ListNet, Cao et
         al., 2007), by Adagrad.

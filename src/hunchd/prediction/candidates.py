@@ -179,7 +179,7 @@ def list_siblings(state: PredictorState, seed: int) -> Array:
 
 
 def select_best(files: Array, values: Array, limit: int) -> Array:
-    """Return the `most` files with the highest values."""
+    """Return the `limit` files with the highest values."""
     if len(files) <= limit:
         return files
     return files[select_highest(values, limit)]

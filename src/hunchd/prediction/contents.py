@@ -79,7 +79,7 @@ class FileContents:
     def prepare_merges(self, min_added: int) -> list[Callable[[], Callable[[], None]]]:
         """Return the merge work of fields with enough new pairs.
 
-        These are at least `least`; see `Field.merging`.
+        These are at least `min_added`; see `Field.merging`.
         """
         fields: list[FieldIndex] = [getattr(self, name) for name in _FIELDS]
         works = [field.prepare_merge(min_added) for field in fields]
@@ -165,7 +165,7 @@ def list_module_keys(path: str) -> list[int]:
 def resolve_imports(path: str, imports: Iterable[str]) -> Iterable[int]:
     """Yield the keys of modules that import strings may mean.
 
-    They have the form of `module_keys`.
+    They have the form of `list_module_keys`.
     """
     folder = posixpath.dirname(path)
     for text in imports:

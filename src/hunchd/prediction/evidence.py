@@ -189,7 +189,7 @@ def score_message_words(state: PredictorState, word_units: WordUnits) -> Scores:
 def score_votes(nearest: SimilarUnits) -> tuple[Scores, Scores]:
     """Return two votes of the nearest past units for their files.
 
-    The first NEAREST vote with squared similarity, shared among a unit's files; all vote with plain similarity.
+    The first MAX_VOTERS vote with squared similarity, shared among a unit's files; all vote with plain similarity.
     """
     few = nearest.take_first(MAX_VOTERS)
     hard, soft = sum_each_by_number(

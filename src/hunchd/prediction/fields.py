@@ -92,7 +92,7 @@ class FieldIndex:
     def find_holders_of_keys(self, keys: Array, max_puts: int = sys.maxsize) -> tuple[Array, Array, Array]:
         """Return files with these keys, counts and key indexes.
 
-        They are ordered by key. Keys that were put more than `most` times are skipped.
+        They are ordered by key. Keys that were put more than `max_puts` times are skipped.
         """
         slots, counts, sizes = self._postings.get_postings_of_keys(keys, max_postings=max_puts)
         files, which = self._file_of.view.take(slots), np.arange(len(keys)).repeat(sizes)
@@ -144,7 +144,7 @@ class FieldIndex:
     def prepare_merge(self, min_added: int) -> Callable[[], Callable[[], None]] | None:
         """Return the merge work of the postings, see `Postings.merging`.
 
-        None if fewer than `least` pairs were added since. Dead slots are left out.
+        None if fewer than `min_added` pairs were added since. Dead slots are left out.
         """
         if self._postings.added_count < min_added:
             return None

@@ -83,7 +83,7 @@ def disambiguate_names(paths: Iterable[str]) -> dict[str, str]:
 class FileTable:
     """Columns by file number.
 
-    Decayed values are as of the unit `last`; `faded` converts them to a later unit.
+    Decayed values are as of the unit `last`; `decayed_weights` converts them to a later unit.
     """
 
     def __init__(self) -> None:

@@ -94,7 +94,7 @@ class Learner:
         """Return compaction work for another thread, or None.
 
         None means that it is not worth it. The work drops the postings of earlier contents of files and packs the
-        current ones. It returns a function that must be called in this thread before `packing` is called again.
+        current ones. It returns a function that must be called in this thread before `prepare_packing` is called again.
         """
         if not (merges := self._state.contents.prepare_merges(MIN_PACKED_PAIRS)):
             return None

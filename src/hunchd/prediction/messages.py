@@ -54,7 +54,7 @@ class SimilarUnits:
         return cls(*(np.empty(0, kind) for kind in ("<i4", "<f4", "<i4", "<i8", "<f8")))
 
     def take_first(self, limit: int) -> SimilarUnits:
-        """Return the first `most` units with their files."""
+        """Return the first `limit` units with their files."""
         end = int(self.which.searchsorted(limit))
         return SimilarUnits(self.units[:limit], self.similarity[:limit], self.files[:end], self.which[:end], self.roots[:limit])
 
@@ -63,7 +63,7 @@ class SimilarUnits:
 class WordUnits:
     """Units that contain the words of a query, word by word.
 
-    `sizes` is the number of units of each word, `rarity` its inverse document frequency (0: too common). `shared`
+    `sizes` is the number of units of each word, `rarity` its inverse document frequency (0: too common). `unit_scores`
     holds the same units once each with the sum of the squared rarities of their words.
     """
 
@@ -203,7 +203,7 @@ class Messages:
     def list_units_of_file(self, file: int, limit: int) -> Array:
         """Return the newest units that touched a file, newest first.
 
-        Never more than the last MOST_TOUCHING.
+        Never more than the last MAX_UNITS_PER_FILE.
         """
         row = self._units_by_file[file] if file < len(self._units_by_file) else self._units_by_file[len(self._units_by_file)]
         return row[: -limit - 1 : -1]

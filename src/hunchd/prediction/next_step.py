@@ -89,7 +89,7 @@ class _ContextCounts:
 
 
 class NextStepPredictor:
-    """Online predictor of steps: learns by `note`, predicts by `expected`.
+    """Online predictor of steps: learns by `learn_step`, predicts by `predict_steps`.
 
     Steps are strings.
     """

@@ -72,7 +72,7 @@ def sum_by_number(numbers: Array, values: Array) -> Scores:
 
 
 def sum_each_by_number(parts: Sequence[Scores]) -> list[Scores]:
-    """Apply `summed` to several parts with values of one type.
+    """Apply `sum_by_number` to several parts with values of one type.
 
     Parts that have to be sorted are sorted together.
     """
@@ -142,7 +142,7 @@ def _mask_run_starts(sorted_numbers: Array) -> Array:
 
 
 def select_highest(values: Array, limit: int) -> Array:
-    """Return the indexes of the `most` highest values.
+    """Return the indexes of the `limit` highest values.
 
     There are more values than that; the order is not defined. Of many values only those are compared that reach the
     best of each stretch of them. If a tie has to be decided, all are partitioned, which takes longer than sorting
@@ -161,7 +161,7 @@ def select_highest(values: Array, limit: int) -> Array:
 
 
 def mask_members(values: Array, sorted_members: Array) -> Array:
-    """Return a mask of the values that occur in the ascending `rising`."""
+    """Return a mask of the values that occur in the ascending `sorted_members`."""
     if not len(sorted_members):
         return np.zeros(len(values), "?")
     at = sorted_members.searchsorted(values)

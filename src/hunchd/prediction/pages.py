@@ -23,8 +23,8 @@ MAX_LINE_CHARACTERS = 400  # characters; longer ones are data
 class BlameResult:
     """Result of blame for a file.
 
-    `ids` are the commits that wrote it, `share` the share of lines of each, `keys` the words of the lines in
-    ascending order, and `by` the index of the commit that wrote each word's line.
+    `commit_ids` are the commits that wrote it, `line_shares` the share of lines of each, `keys` the words of the lines in
+    ascending order, and `commit_indexes` the index of the commit that wrote each word's line.
     """
 
     commit_ids: tuple[str, ...]
@@ -51,7 +51,7 @@ def build_blame_result(lines: Sequence[tuple[str, str]]) -> BlameResult:
 class FileBlame:
     """Reading of a file, with the units of its commits.
 
-    `units` is -1 for commits that were not learned. `newest` is the newest unit that had touched the file.
+    `units` is -1 for commits that were not learned. `newest_unit` is the newest unit that had touched the file.
     """
 
     units: Array
@@ -80,7 +80,7 @@ class FileBlame:
 
 
 class BlameCache:
-    """Pages by file number, at most MOST_PAGES of them."""
+    """Pages by file number, at most MAX_FILES of them."""
 
     def __init__(self) -> None:
         self._blame_by_file: OrderedDict[int, FileBlame] = OrderedDict()
@@ -88,7 +88,7 @@ class BlameCache:
     def set_blame(self, file: int, blame: BlameResult, find_unit: Callable[[str], int | None], newest: int) -> None:
         """Store the reading of a file.
 
-        `number` maps a commit id to its unit.
+        `find_unit` maps a commit id to its unit.
         """
         units = [-1 if (unit := find_unit(sha)) is None else unit for sha in blame.commit_ids]
         self._blame_by_file[file] = FileBlame(np.array(units, "<i4"), blame, newest)

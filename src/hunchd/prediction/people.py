@@ -11,7 +11,7 @@ MAX_FOLDERS = 3
 
 
 def count_units(state: PredictorState, email: str, name: str) -> int:
-    """Count the newest units of this author, at most NEWEST.
+    """Count the newest units of this author, at most MAX_AUTHOR_UNITS.
 
     Authors are identified by their mail address.
     """

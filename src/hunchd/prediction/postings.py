@@ -118,7 +118,7 @@ class KeyPostings:
         """Return documents and counts of several keys.
 
         The third array is the number for each key. At most the `newest` of each key, and none of a key with more
-        than `most`.
+        than `max_postings`.
         """
         ends, sizes = self._locate_in_base(keys)
         key_list = keys.tolist()
@@ -190,7 +190,7 @@ class KeyPostings:
         return KeyPostings(*_group_by_key(keys, documents, counts))
 
     def to_arrays(self) -> Arrays:
-        """Return the arrays to save. Valid only right after `packed`."""
+        """Return the arrays to save. Valid only right after `build_packed`."""
         return {
             "keys": self._keys,
             "offsets": self._offsets,

@@ -49,7 +49,7 @@ class ServedPrediction:
 class RankedCandidates:
     """Ranking of candidates, best first, with features and scores.
 
-    `plain` are uncorrected scores, `sure` those that are calibrated to probabilities. `chances` are the
+    `uncorrected_scores` are uncorrected scores, `calibration_scores` those that are calibrated to probabilities. `visit_probabilities` are the
     probabilities of a visit soon, if the query asks for the next file of a session.
     """
 

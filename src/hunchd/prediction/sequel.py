@@ -56,7 +56,7 @@ SIGN_INDEX = {name: place for place, name in enumerate(SIGN_NAMES)}
 class SessionReranker:
     """Weights of the reranker, and the calibration of its scores.
 
-    There are weights for queries without words (`files`) and with words (`words`). `provenance` describes the
+    There are weights for queries without words (`seed_weights`) and with words (`text_weights`). `provenance` describes the
     training data.
     """
 
@@ -123,7 +123,7 @@ def save_weights(reranker: SessionReranker, path: Path) -> None:
 def compute_signs(state: PredictorState, gathered: QueryEvidence, ranker_scores: Array, steps: Sequence[FileVisit], now: int) -> Array:
     """Return the feature matrix: one row a candidate, one column a sign.
 
-    `plain` are the ranker's scores; `steps` is the session, newest last.
+    `ranker_scores` are the ranker's scores; `steps` is the session, newest last.
     """
     files, rows = gathered.files, np.zeros((len(gathered.files), len(SIGN_NAMES)), "<f4")
     if not len(files):

@@ -80,7 +80,7 @@ class PredictorState:
     def learn_unit(self, unit: Unit, title: str, *, weight: float = 1.0) -> None:
         """Learn a unit.
 
-        A unit of weight 0, or of more than LARGEST_CHANGE files, only moves files.
+        A unit of weight 0, or of more than MAX_CHANGE_FILES files, only moves files.
         """
         self._lesson_count += 1
         now = self.unit_count

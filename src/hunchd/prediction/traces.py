@@ -46,8 +46,8 @@ class ErrorTrace:
     """Parsed traceback.
 
     `files` and `tests` are project files, the nearest to the raise site first. Names are keys as in definitions:
-    `spoken` are names in the message, `shown` those in the project's own lines that the trace quotes. `blamed` are
-    the files of modules that the message complains about. `said` is the message with the names of the failing
+    `message_names` are names in the message, `quoted_names` those in the project's own lines that the trace quotes. `blamed_files` are
+    the files of modules that the message complains about. `message` is the message with the names of the failing
     tests.
     """
 
@@ -119,7 +119,7 @@ def resolve_file(name: str, state: PredictorState) -> int | None:
 def _iterate_matches(parts: list[str], state: PredictorState, *, requires_all: bool, outside: bool) -> Iterator[tuple[int, int]]:
     """Yield files that `parts` may mean.
 
-    They come as (common trailing path parts, file). `whole` requires all parts to match.
+    They come as (common trailing path parts, file). `requires_all` requires all parts to match.
     """
     tail = words.hash_text_words(parts[-1].replace(".", " "))
     for file in state.contents.paths.find_holders(tail[0])[0].tolist() if tail else ():

@@ -120,7 +120,7 @@ def _exclude_hubs(state: PredictorState, query: PredictionQuery) -> list[int]:
 def _score_recent_units(state: PredictorState, seeds: list[int]) -> list[Scores]:
     """Return the units that touched each open file.
 
-    Their weight halves every HALVING units.
+    Their weight halves every HALF_LIFE units.
     """
     touching = [state.messages.list_units_of_file(seed, MAX_UNITS_PER_FILE) for seed in seeds]
     return [(units, (RECENCY_WEIGHT / len(touching)) * _DECAY[: len(units)]) for units in touching]
@@ -149,7 +149,7 @@ def _build_unit(
 ) -> PredictedUnit:
     """Build the predicted unit with its reasons.
 
-    `sure` is the confidence in a unit of full similarity. `counted` tells that `owned` was read line by line; an
+    `confidence_scale` is the confidence in a unit of full similarity. `is_exact` tells that `owned_share` was read line by line; an
     estimate may be far off where a file was rewritten often.
     """
     messages = state.messages

@@ -83,7 +83,7 @@ def is_session_start(payload: bytes) -> bool:
 def format_reply(agent: str, event: HookEvent | None, context: str) -> str:
     """Format the output of the hook; an empty context prints nothing.
 
-    Agents that expect a reply to every event get their empty reply (NOTHING).
+    Agents that expect a reply to every event get their empty reply (EMPTY_REPLIES).
     """
     if not context or event is None:
         return EMPTY_REPLIES.get(agent, "")

@@ -34,7 +34,7 @@ def unmap_large_buffers() -> Iterator[None]:
     """Return each large buffer to the system as soon as it is freed.
 
     Applies to the block; free memory is returned on entry as well. Does nothing unless the environment names the usual
-    threshold (USUAL) and the C library supports `mallopt`.
+    threshold (MMAP_THRESHOLD_VARIABLE) and the C library supports `mallopt`.
     """
     default_threshold = os.environ.get(MMAP_THRESHOLD_VARIABLE, "")
     if not default_threshold.isdigit() or (mallopt := _load_mallopt()) is None:

@@ -96,7 +96,7 @@ class Fields:
     def get_shortened_text(self, name: str, *, limit: int = MAX_TEXT_BYTES) -> str | None:
         """Return the text.
 
-        Unlike `text`, cut the middle out of a long one instead of rejecting it.
+        Unlike `get_text`, cut the middle out of a long one instead of rejecting it.
         """
         value = self.get_text(name, limit=2**62)
         return None if value is None else shorten_middle(value, limit)
@@ -197,7 +197,7 @@ class Fields:
     def error(self, name: str, reason: str, *, hint: str | None = None) -> InvalidInput:
         """Build the error for a field.
 
-        `why` completes the sentence that begins with its name.
+        `reason` completes the sentence that begins with its name.
         """
         field = self.qualified_name(name)
         return self._error(f"'{field}' {reason}", field=field, hint=hint)

@@ -36,7 +36,7 @@ def serve(
 ) -> None:
     """Serve calls until the pipe closes.
 
-    After `idle_after` seconds without a call, and if not `busy()`, the helper sends `bye`.
+    After `idle_seconds` seconds without a call, and if not `is_busy()`, the helper sends `bye`.
     """
     pipe = _reserve_pipe()
     _die_with_parent()

@@ -263,7 +263,7 @@ def parse_drafts_body(raw: Any, lookup: ProjectLookup | None = None) -> tuple[li
     """Parse one memory or {"memories": […]}.
 
     Returns valid drafts and rejected entries with their index. If none is valid, raises InvalidInput, or NotFound
-    for a project that is not `known`.
+    for a project that is not `lookup`.
     """
     if not isinstance(raw, dict) or "memories" not in raw:
         return [parse_draft(raw, lookup=lookup)], []
@@ -374,7 +374,7 @@ def memory_to_json(memory: Memory) -> dict[str, Any]:
 
 
 def memory_from_json(raw: Any) -> Memory:
-    """Parse the output of `memory_json` into an equal memory."""
+    """Parse the output of `memory_to_json` into an equal memory."""
     record = decode(raw, MemoryRecord)
     usage = record.usage
     return Memory(

@@ -224,11 +224,11 @@ def parse_signal(
 ) -> Signal:
     """Parse one signal from a client.
 
-    `at` defaults to `now` and is never later; `place` resolves a path inside the project. The event's own id is
+    `at` defaults to `now` and is never later; `resolve_path` resolves a path inside the project. The event's own id is
     `event_id`
-    on the wire (`id` too, except in `used`, where that is a memory). `where` prefixes the field names in errors.
+    on the wire (`id` too, except in `used`, where that is a memory). `prefix` prefixes the field names in errors.
     Raises
-    NotFound for a project that is not `known`.
+    NotFound for a project that is not `lookup`.
     """
     kind = _parse_kind(raw, prefix)
     body = decode(raw, BODY_OF_KIND[kind], where=prefix)
@@ -264,7 +264,7 @@ def signal_to_json(signal: Signal) -> dict[str, Any]:
 
 
 def signal_from_json(raw: Any) -> Signal:
-    """Parse the output of `signal_json`, unchanged: no disk access, no adjusted time."""
+    """Parse the output of `signal_to_json`, unchanged: no disk access, no adjusted time."""
     of = _STORED_SIGNALS.get(str(raw.get("kind"))) if isinstance(raw, dict) else None
     if of is None:
         raise InvalidInput(f"not a stored signal; its kind is one of: {', '.join(_STORED_SIGNALS)}", field="kind")

@@ -131,8 +131,8 @@ class ContextRequest:
     """Request for a bundle.
 
     `project` is the path or the id of a project. Paths are as the client sent them (see `relative_path`);
-    `file_called` and
-    `open_files_called` are the client's names of those fields.
+    `file_field` and
+    `open_files_field` are the client's names of those fields.
     """
 
     project: str
@@ -439,7 +439,7 @@ def parse_feedback_body(raw: Any, lookup: ProjectLookup | None = None) -> tuple[
     """Parse the items.
 
     Returns the valid ones, and the rejected ones with their index. If none is valid, raises InvalidInput, or
-    NotFound for a project that is not `known`.
+    NotFound for a project that is not `lookup`.
     """
     return decode_batch(raw, Feedback, "items", FeedbackItem, lookup)
 

@@ -14,7 +14,7 @@ def blame_lines(git: Git, path: str, rev: str | None = None) -> list[tuple[str, 
     """Return (commit id, text) for each line of a file.
 
     As in the working tree, or at `rev`. Uncommitted lines have the zero id. Empty for files larger than
-    LARGEST_BLOB. Raises RepositoryError or OSError.
+    MAX_BLOB_BYTES. Raises RepositoryError or OSError.
     """
     if rev is None and (git.path / path).stat().st_size > MAX_BLOB_BYTES:
         return []

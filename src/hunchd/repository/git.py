@@ -102,7 +102,7 @@ class Git:
     def run(self, *args: str, stdin: bytes | None = None) -> bytes:
         """Run a command and return its whole output.
 
-        Raises RepositoryError if it fails or takes longer than PATIENCE.
+        Raises RepositoryError if it fails or takes longer than TIMEOUT_SECONDS.
         """
         with self._start_process(args) as process:
             try:
@@ -126,7 +126,7 @@ class Git:
     def read_blobs(self, ids: Iterable[str], *, max_bytes: int = MAX_BLOB_BYTES) -> Iterator[tuple[str, bytes]]:
         """Yield (object id, contents).
 
-        Missing objects and those above `largest` bytes are skipped.
+        Missing objects and those above `max_bytes` bytes are skipped.
         """
         with self._start_process(("cat-file", "--batch")) as process:
             _drain_in_background(process.stderr)

@@ -34,7 +34,7 @@ _REFTABLE = re.compile(r"^\s*refstorage\s*=\s*\"?reftable", re.IGNORECASE | re.M
 class RepositoryLayout(NamedTuple):  # every command creates one; loads faster than a dataclass
     """Paths of one working tree.
 
-    A plain folder has no `git_dir`; `trouble` says why a repository is not usable. `git_dir` has HEAD and the state
+    A plain folder has no `git_dir`; `problem` says why a repository is not usable. `git_dir` has HEAD and the state
     of operations; `common_dir` has references and objects. They differ only in a linked worktree.
     """
 

@@ -43,7 +43,7 @@ class FileChange:
 def take_snapshot(root: Path, clean: Callable[[str], str], ignore_lines: tuple[str, ...] = ()) -> TreeSnapshot | None:
     """Take a snapshot of the tree at `root`.
 
-    Its texts are passed through `clean`. None without a commit, or if more than MOST_FILES files differ. Raises
+    Its texts are passed through `clean`. None without a commit, or if more than MAX_FILES files differ. Raises
     RepositoryError.
     """
     git = Git(root)
@@ -68,7 +68,7 @@ def compare_snapshots(
 ) -> list[FileChange]:
     """Return the files that changed between two snapshots, by path.
 
-    Empty if there are more than MOST_FILES. Raises RepositoryError.
+    Empty if there are more than MAX_FILES. Raises RepositoryError.
     """
     git, rules = Git(root), IgnoreRules.load(root, ignore_lines)
     committed = {path for path in _list_changed_paths(git, before.sha, after.sha) if not rules.get_reason(path)}
@@ -83,7 +83,7 @@ def compare_snapshots(
 
 def changed_paths(root: Path, base: str = "", ignored: tuple[str, ...] = ()) -> list[str]:
     """The paths that differ from HEAD, untracked ones included; with `base` those of base..HEAD as well. The one that
-    was written last comes last; more than MOST_FILES are no work of a person, and none is told. Raises RepositoryError.
+    was written last comes last; more than MAX_FILES are no work of a person, and none is told. Raises RepositoryError.
     """
     git = Git(root)
     if not git.exists():

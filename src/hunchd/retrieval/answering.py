@@ -60,7 +60,7 @@ def build_answer(
 ) -> list[dict[str, Any]]:
     """Return the results in the API's format, best first.
 
-    There may be more than `k` if chunks of documents are among them. Hits in `at_hand` replace older ones of the
+    There may be more than `k` if chunks of documents are among them. Hits in `recent_hits` replace older ones of the
     store.
     """
     newer = {hit.memory.id: hit.memory for hit in recent_hits}

@@ -107,7 +107,7 @@ def rank_results(
 ) -> list[dict[str, Any]]:
     """Return at most `k` results for `query`, best first.
 
-    They are in the API's format. Empty if nothing answers it. `counts` has the results of `counted_in` by id, for
+    They are in the API's format. Empty if nothing answers it. `counts` has the results of `count_memory_stems` by id, for
     memories that were counted before.
     """
     return [
@@ -286,7 +286,7 @@ def _build_ranked(query_terms: Sequence[str], scored: _ScoredHit, now: datetime)
 def _find_answers(coverage: Table, similarities: Sequence[float | None]) -> npt.NDArray[np.bool_]:
     """Return for each hit if it covers or means enough.
 
-    `covered` is the share of the question that it says.
+    `coverage` is the share of the question that it says.
     """
     similarity = np.array([-1.0 if one is None else one for one in similarities])
     min_coverage = np.where(similarity >= MIN_VAGUE, MIN_COVERED_IF_VAGUE, MIN_COVERED)

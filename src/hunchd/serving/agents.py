@@ -241,7 +241,7 @@ def _bundle_file(event: HookEvent, root: str) -> str:
 
 
 def _has_relevant_item(bundle: Bundle, max_tier: int) -> bool:
-    """Return True if the bundle has an item of a tier up to `least`."""
+    """Return True if the bundle has an item of a tier up to `max_tier`."""
     return bundle.status != "empty" and any(item.tier <= max_tier for item in bundle.items)
 
 

@@ -24,7 +24,7 @@ _Subject = tuple[str, str]
 class SignalQueue:
     """Queue of signals, read in batches.
 
-    A batch stays in the queue until it is `done`. A signal about a file replaces the last waiting one of the same
+    A batch stays in the queue until it is `mark_done`. A signal about a file replaces the last waiting one of the same
     kind and file, so that the order of events of one file is preserved. A signal that carries an id was
     acknowledged to a client and is never merged.
     """
@@ -66,7 +66,7 @@ class SignalQueue:
     async def read_batch(self, limit: int = 500) -> list[Signal]:
         """Return the oldest signals, at least one.
 
-        Call `done` with their number once they are durable.
+        Call `mark_done` with their number once they are durable.
         """
         self._loop = asyncio.get_running_loop()
         while True:

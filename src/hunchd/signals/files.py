@@ -212,7 +212,7 @@ class FileWatcher:
             self._scan_slice()
 
     def _scan_slice(self) -> None:
-        """Scan queued folders for up to SLICE seconds.
+        """Scan queued folders for up to SLICE_SECONDS seconds.
 
         Reschedules itself until none is left.
         """

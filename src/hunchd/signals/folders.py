@@ -31,7 +31,7 @@ _HEADER = struct.Struct("iIII")  # watch descriptor, mask, cookie, length of the
 class UnwatchableFolder(Exception):
     """A folder cannot be watched.
 
-    `full` means that the system's watches are used up; otherwise the folder does not exist.
+    `is_exhausted` means that the system's watches are used up; otherwise the folder does not exist.
     """
 
     def __init__(self, message: str, *, is_exhausted: bool) -> None:
@@ -45,7 +45,7 @@ class FolderListener(Protocol):
     def handle_change(self, folder: str, name: str, *, is_dir: bool, is_removed: bool, is_open: bool) -> None:
         """Handle a change of the entry `name` of a watched folder.
 
-        It was written, created, moved or removed (`gone`), or only opened (`opened`).
+        It was written, created, moved or removed (`is_removed`), or only opened (`is_open`).
         """
 
     def handle_folder_removed(self, folder: str) -> None:
@@ -62,7 +62,7 @@ class WatchHost(Protocol):
     """Thread on whose behalf folders are watched."""
 
     def call_soon(self, callback: Callable[[], None]) -> None:
-        """Run `call` on the thread soon; thread-safe."""
+        """Run `callback` on the thread soon; thread-safe."""
 
     def call_listener(self, call: Callable[..., None], *args: Any, **kwargs: Any) -> None:
         """Call a listener; log its exceptions."""

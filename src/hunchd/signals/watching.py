@@ -25,7 +25,7 @@ _STOP_TIMEOUT = 1.0
 
 @dataclass(order=True)
 class Timer:
-    """Call that is due at `at` (monotonic seconds), unless it is cancelled."""
+    """Call that is due at `due_at` (monotonic seconds), unless it is cancelled."""
 
     due_at: float
     number: int
@@ -43,7 +43,7 @@ class WatcherThread:
     """
 
     def __init__(self, name: str, *, on_failure: Callable[[], None] | None = None) -> None:
-        """Create the thread; `failed` is called on it if it ends unexpectedly."""
+        """Create the thread; `on_failure` is called on it if it ends unexpectedly."""
         self.name = name
         self._on_failure = on_failure
         self.overflow_count = 0
@@ -82,12 +82,12 @@ class WatcherThread:
             self._thread.join(_STOP_TIMEOUT)
 
     def call_soon(self, callback: Callable[[], None]) -> None:
-        """Run `call` on the thread soon; thread-safe. After the end nothing runs."""
+        """Run `callback` on the thread soon; thread-safe. After the end nothing runs."""
         self._calls.put(callback)
         self._wake_up()
 
     def call_later(self, seconds: float, callback: Callable[[], None]) -> Timer:
-        """Run `call` after `seconds`. Call on the thread only."""
+        """Run `callback` after `seconds`. Call on the thread only."""
         timer = Timer(time.monotonic() + seconds, next(self._timer_numbers), callback)
         heapq.heappush(self._timers, timer)
         return timer

@@ -80,7 +80,7 @@ def compress_json(value: Any) -> bytes:
 
 
 def decompress_json(data: bytes) -> Any:
-    """Decode what `packed` returned."""
+    """Decode what `compress_json` returned."""
     return json.loads(zlib.decompress(data))
 
 

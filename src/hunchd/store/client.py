@@ -163,7 +163,7 @@ class StoreClient:
     ) -> SearchHits:
         """Search by words and by embedding among the memories that pass `filters`.
 
-        Returns `k` hits, or `few` if no message is among them. Waits `patience` seconds for the embedding of the
+        Returns `k` hits, or `k_without_messages` if no message is among them. Waits `embedding_wait` seconds for the embedding of the
         query.
         """
         params = {
@@ -194,11 +194,11 @@ class StoreClient:
         now: datetime,
         embedding_wait: float,
     ) -> RankedResults:
-        """Search and rank together with the hits `at_hand`; return API results.
+        """Search and rank together with the hits `cached_hits`; return API results.
 
         Returns `results` results, some more if parts of documents are among them. Facts of the main line are left
         out if the branch of the filters overrides them, in the store or in one of the facts named in
-        `said_on_branch`.
+        `branch_fact_ids`.
         """
         params = {
             "query": query,
@@ -352,19 +352,19 @@ def build_command(
 def build_environment(base: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return the environment of the store process.
 
-    It is `own` (default: ours) plus the limits, which take effect only if set before the process starts.
+    It is `base` (default: ours) plus the limits, which take effect only if set before the process starts.
     """
     return {**(os.environ if base is None else base), **PROCESS_LIMITS}
 
 
 def filters_to_json(filters: Filters) -> dict[str, Any]:
-    """Encode `filters` for `filters_of`."""
+    """Encode `filters` for `filters_from_json`."""
     values = ((entry.name, getattr(filters, entry.name)) for entry in fields(Filters))
     return {name: value.isoformat() if isinstance(value, datetime) else value for name, value in values}
 
 
 def filters_from_json(raw: Mapping[str, Any]) -> Filters:
-    """Decode what `filters_json` wrote."""
+    """Decode what `filters_to_json` wrote."""
     values: dict[str, Any] = {entry.name: raw.get(entry.name) for entry in fields(Filters)}
     values |= {name: datetime.fromisoformat(values[name]) for name in ("since", "until", "as_of") if values[name]}
     return Filters(
@@ -381,7 +381,7 @@ def filters_from_json(raw: Mapping[str, Any]) -> Filters:
 def hits_to_json(candidates: Sequence[tuple[SearchCandidate, Sequence[str]]], other_fields: Mapping[str, Any]) -> SerializedJson:
     """Encode the answer to a search.
 
-    `hit_of` decodes the hits.
+    `hit_from_dict` decodes the hits.
     """
     hits = ",".join(_hit_to_json(one, why) for one, why in candidates)
     return SerializedJson(f'{{"hits":[{hits}],{json.dumps(other_fields)[1:]}')
@@ -394,7 +394,7 @@ def _hit_to_json(candidate: SearchCandidate, why: Sequence[str]) -> str:
 
 
 def hit_to_dict(hit: Hit) -> dict[str, Any]:
-    """Encode `hit` for `hit_of`."""
+    """Encode `hit` for `hit_from_dict`."""
     return {
         "memory": memory_to_plain(hit.memory),
         "lexical": hit.lexical,
@@ -404,7 +404,7 @@ def hit_to_dict(hit: Hit) -> dict[str, Any]:
 
 
 def hit_from_dict(raw: Mapping[str, Any]) -> Hit:
-    """Decode one hit written by `findings_json` or `plain_hit`."""
+    """Decode one hit written by `hits_to_json` or `hit_to_dict`."""
     return Hit(
         memory=memory_from_plain(raw["memory"]),
         lexical=raw["lexical"],

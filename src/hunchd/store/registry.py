@@ -34,7 +34,7 @@ class RegisteredProject:
     name: str
     created: str  # ISO 8601, UTC
     common_dir: str | None = None  # None: a plain folder
-    born: str | None = None  # fingerprint that identifies a moved repository, see `_born`
+    born: str | None = None  # fingerprint that identifies a moved repository, see `_fingerprint_git_folder`
 
     @property
     def is_missing(self) -> bool:

@@ -133,7 +133,7 @@ class RunLog:
             raise _unknown_run(run) from None
 
     def find_changes(self, identifier: str, limit: int) -> list[tuple[str, int, Line]]:
-        """Return up to `most` newest changes of a memory.
+        """Return up to `limit` newest changes of a memory.
 
         Each comes with its run id and its number in the run.
         """

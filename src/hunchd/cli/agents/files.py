@@ -20,7 +20,7 @@ Edit = Callable[[str], str]
 class SettingsFile(NamedTuple):
     """Settings file of an agent, and how hunchd is added and removed.
 
-    `own`: the file is hunchd's alone.
+    `is_own`: the file is hunchd's alone.
     """
 
     path: Path

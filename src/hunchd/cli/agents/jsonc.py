@@ -164,7 +164,7 @@ def _dump_value(value: Any, indent: str, unit: str) -> str:
 
 
 def _get_indent(text: str, position: int) -> str:
-    """Return the indentation of the line that contains `place`."""
+    """Return the indentation of the line that contains `position`."""
     line = text[text.rfind("\n", 0, position) + 1 : position]
     return line[: len(line) - len(line.lstrip())]
 

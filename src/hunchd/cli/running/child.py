@@ -34,14 +34,14 @@ RUN_VARIABLE: Final = "HUNCH_RUN"
 
 
 def block_signals() -> Collection[int]:
-    """Block WATCHED for `next_signal`; return the previous signal mask."""
+    """Block FORWARDED_SIGNALS for `wait_for_signal`; return the previous signal mask."""
     for number in _HANDLED_SIGNALS:  # an unhandled signal may be discarded instead of blocked
         signal.signal(number, _ignore_signal)
     return signal.pthread_sigmask(signal.SIG_BLOCK, FORWARDED_SIGNALS)
 
 
 def wait_for_signal() -> tuple[int, bool]:
-    """Wait for the next of WATCHED.
+    """Wait for the next of FORWARDED_SIGNALS.
 
     Returns it, and True if a terminal sent it to the whole job.
     """
@@ -55,7 +55,7 @@ def wait_for_signal() -> tuple[int, bool]:
 def exec_command(words: Sequence[str], mask: Collection[int], descriptors: Mapping[int, int]) -> NoReturn:
     """Replace a forked process by the command.
 
-    `ends` maps its descriptors to ours.
+    `descriptors` maps its descriptors to ours.
     """
     code = _NOT_EXECUTABLE
     try:
@@ -128,7 +128,7 @@ def wait_for_child(
 ) -> int:
     """Wait until `child` has ended; return its wait status.
 
-    Other signals are passed to `forward`, its stops to `stopped`.
+    Other signals are passed to `forward`, its stops to `on_stop`.
     """
     while True:
         number, from_terminal = wait_for_signal()
@@ -145,5 +145,5 @@ def wait_for_child(
 
 
 def _ignore_signal(number: int, frame: object) -> None:
-    """Ignore the signal here; `next_signal` receives it."""
+    """Ignore the signal here; `wait_for_signal` receives it."""
     del number, frame

@@ -21,7 +21,7 @@ def copy_output(source: int, target: int, on_piece: Callable[[bytes], None], end
     """Copy until the source ends.
 
     Returns False if somebody else keeps the source open after the command. The command has ended once the other
-    side of `ended` is closed; then copies what is left. If the target has no reader, returns True, and the caller
+    side of `end_marker` is closed; then copies what is left. If the target has no reader, returns True, and the caller
     closes the source so that the writer notices.
     """
     while True:

@@ -25,7 +25,7 @@ _FIRST_FREE: Final = 3  # lower numbers are the standard streams, which may be c
 
 
 def run_with_pipes(words: Sequence[str], tail: OutputTail, while_running: Callable[[], None]) -> tuple[int, bool]:
-    """Run the command and `meanwhile`.
+    """Run the command and `while_running`.
 
     Returns its wait status, and True if somebody told it to end.
     """

@@ -32,7 +32,7 @@ _FOREGROUND_POLL_SECONDS: Final = 0.1  # seconds between two checks for the fore
 
 
 def run_on_terminal(words: Sequence[str], tail: OutputTail, while_running: Callable[[], None]) -> tuple[int, bool]:
-    """Run the command and `meanwhile`.
+    """Run the command and `while_running`.
 
     Returns its wait status, and True if somebody told it to end.
     """

@@ -24,7 +24,7 @@ def files(home: Path, environment: Mapping[str, str]) -> Iterator[Path]:
 def read(file: Path) -> Iterator[Transcript]:
     """Read the session of a file.
 
-    Only the hash of the folder is known: `project` is "sha256:…", see `folder_hash`.
+    Only the hash of the folder is known: `project` is "sha256:…", see `hash_folder`.
     """
     document = _of_lines(file) if file.suffix == ".jsonl" else _of_document(file)
     if not isinstance(document, dict) or not isinstance(document.get("messages"), list):

@@ -1,7 +1,7 @@
 """Mining of recurring sequential patterns with gaps.
 
 Patterns grow symbol by symbol from the places where they end (prefix growth, as in PrefixSpan and BIDE), with at
-most `GAP` foreign symbols between two of their own. A symbol is added only if it follows too often for chance: what
+most `MAX_GAP` foreign symbols between two of their own. A symbol is added only if it follows too often for chance: what
 occurs everywhere (`ls`, `cd`) follows nothing in particular and drops out by itself. Of the rest those are selected
 that explain most of the stream, each place once: a part of a longer pattern explains nothing more. (Closed patterns
 have the same aim, but with noise there are far too many of them.)
@@ -46,7 +46,7 @@ Occurrence = tuple[int, tuple[int, ...]]  # session and positions in it
 class SequencePattern:
     """Recurring sequence of symbols with its occurrences.
 
-    `places` do not overlap; a symbol may be `MISSING` in some of them. `cohesion` is the share of the pattern's own
+    `occurrences` do not overlap; a symbol may be `MISSING` in some of them. `cohesion` is the share of the pattern's own
     symbols in the stretches that it covers.
     """
 
@@ -82,7 +82,7 @@ class _BaseRates:
     def is_chance(self, symbol: int, distances: Sequence[int], trials: int, *, min_chance: float = 0.0) -> bool:
         """Return True if the distances may be due to chance.
 
-        The symbol occurs as often and as near to `tried` places anyway. The nearest distance makes the strongest
+        The symbol occurs as often and as near to `trials` places anyway. The nearest distance makes the strongest
         case; testing several distances is paid for by a correction factor.
         """
         absence = 1 - self.counts[symbol] / self.total

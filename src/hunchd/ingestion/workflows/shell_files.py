@@ -120,7 +120,7 @@ def read_hook(path: str, text: str) -> Iterator[Workflow]:
 def split_commands(text: str, *, include_bookkeeping: bool = False) -> tuple[WorkflowStep, ...]:
     """Return the commands of a shell text.
 
-    With `all_of`, shell bookkeeping and output commands are included.
+    With `include_bookkeeping`, shell bookkeeping and output commands are included.
     """
     if not text.strip():
         return ()

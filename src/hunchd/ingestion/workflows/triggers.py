@@ -109,7 +109,7 @@ def _sort_key(trigger: Trigger) -> tuple[float, int, str]:
 def binomial_tail(successes: int, trials: int, chance: float) -> float:
     """Return the upper tail of the binomial distribution.
 
-    That is P(X >= `seen`) for `tried` attempts with the given chance.
+    That is P(X >= `successes`) for `trials` attempts with the given chance.
     """
     chance = min(max(chance, 1e-9), 1 - 1e-9)
     return min(

@@ -105,7 +105,7 @@ def request_in_project(root: str, request: DaemonRequest) -> Conversation[Any]:
 def request_bundle(root: str, signals: Mapping[str, Any], budget: int | None) -> Conversation[Any]:
     """Request the bundle; wait for a useful one during indexing.
 
-    After PATIENCE seconds, returns the best one so far.
+    After MAX_INDEXING_WAIT_SECONDS seconds, returns the best one so far.
     """
     non_empty_signals = {name: value for name, value in signals.items() if value}
     request = DaemonRequest("/context/assemble", {"project": root, "signals": non_empty_signals} | ({"budget": budget} if budget else {}))

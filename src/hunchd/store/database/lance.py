@@ -278,7 +278,7 @@ class Table:
     async def optimise(self, *, keep: timedelta, exclusive: bool = False) -> None:
         """Merge small files, update the indexes, drop versions older than `keep`.
 
-        `alone` also removes files that no version references; safe only while nobody else reads or writes.
+        `exclusive` also removes files that no version references; safe only while nobody else reads or writes.
         """
         await self._run(self._inner.optimize(cleanup_older_than=max(keep, _MIN_AGE), delete_unverified=exclusive))
 

@@ -117,8 +117,8 @@ class CollectionQueries:
     ) -> list[SearchCandidate]:
         """Search by words and, once the query has a vector, by vector.
 
-        `choose` selects from the candidates: only the first `few` if no message is among those. They are followed
-        by the messages next to the best messages chosen. While the vector is computed, `read` is called in another
+        `select` selects from the candidates: only the first `k_without_messages` if no message is among those. They are followed
+        by the messages next to the best messages chosen. While the vector is computed, `on_bodies` is called in another
         thread with the bodies that will probably be found.
         """
         mirror, self.was_searched = self._mirror(), True
@@ -197,7 +197,7 @@ class CollectionQueries:
     async def _load_bodies(self, mirror: TableMirror, slots: Slots, loaded: Mapping[int, str] | None = None) -> dict[int, str]:
         """Return the intact bodies in these slots, in their order.
 
-        `ready` are bodies that are already loaded. Bodies that were read ahead were verified then.
+        `loaded` are bodies that are already loaded. Bodies that were read ahead were verified then.
         """
         loaded_bodies = loaded or {}
         cached = {slot: loaded_bodies[slot] for slot in slots.tolist() if slot in loaded_bodies}
@@ -232,7 +232,7 @@ def _search_words_with_bodies(
 ) -> tuple[dict[int, float], dict[int, str]]:
     """Search `words`; return the hits and the first cached bodies.
 
-    `most` is (k, few): how many bodies will be needed depends on whether messages are among the hits.
+    `limits` is (k, few): how many bodies will be needed depends on whether messages are among the hits.
     """
     lexical = _search_word_index(mirror, words, passing, candidate_count)
     (k, few), slots = limits, list(lexical)

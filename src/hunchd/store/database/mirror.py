@@ -190,7 +190,7 @@ class TableMirror:
         self.fresh_slots.pop(identifier, None)
 
     def find_unread_slots(self, limit: int) -> Slots:
-        """Return up to `many` reader slots with unread bodies.
+        """Return up to `limit` reader slots with unread bodies.
 
         Returns none if there is no room for more.
         """
@@ -270,7 +270,7 @@ class TableMirror:
         return bytes(self._columns["digest"][slot])
 
     def get_address(self, slot: int) -> int:
-        """Return the address of the row in the reader, or NOWHERE."""
+        """Return the address of the row in the reader, or NO_ADDRESS."""
         return int(self._columns["address"][slot])
 
     def get_times(self, slots: Slots) -> npt.NDArray[np.int64]:
@@ -283,7 +283,7 @@ class TableMirror:
         return self._mask_alive() & self._mask_values("model", [model])
 
     def mask_comparable(self, passing: Mask, model: str) -> Mask:
-        """Return a mask of `passing` rows with a vector of `model`.
+        """Return a mask of `mask_passing` rows with a vector of `model`.
 
         The last mask is cached.
         """

@@ -31,7 +31,7 @@ MIN_VERSION_AGE: Final = timedelta(minutes=1)
 
 
 class MirroredTables:
-    """Tables and their mirror. Open with `await MirroredTables.open(…)`, then `reflect`.
+    """Tables and their mirror. Open with `await MirroredTables.open(…)`, then `reload_mirror`.
 
     Callers that change something must hold the write lock; callers that repair or erase, the exclusive lock.
     """

@@ -18,7 +18,7 @@ _TERMS_KEY = "_terms"
 
 
 async def prepare_rows(rows: Sequence[Row]) -> list[Row]:
-    """Return the rows with precomputed results for `packed_body` and `terms`."""
+    """Return the rows with precomputed results for `get_packed_body` and `get_term_counts`."""
     return await asyncio.to_thread(lambda: [{**row, _PACKED_KEY: get_packed_body(row), _TERMS_KEY: get_term_counts(row)} for row in rows])
 
 

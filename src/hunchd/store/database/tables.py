@@ -83,7 +83,7 @@ MEMORY_COLUMNS: Final = (
 # Columns that are read to serve a memory; `digest` verifies `body`.
 SERVED_COLUMNS: Final = ("id", "at", "body", "digest")
 
-# Keys that `parsed` adds to a row; keys that the database adds begin with an underscore too.
+# Keys that `parse_row` adds to a row; keys that the database adds begin with an underscore too.
 PLAIN_KEY: Final = "_plain"
 MEMORY_KEY: Final = "_memory"
 
@@ -156,7 +156,7 @@ def memory_to_plain(memory: Memory) -> Row:
 
 
 def build_row(memory_data: Mapping[str, Any]) -> Row:
-    """Return the whole row for what `plain` returned."""
+    """Return the whole row for what `memory_data` returned."""
     body = _to_json(memory_data)
     memory = get_memory({"body": body})
     row = {column.name: memory_data[column.name] for column in MEMORY_COLUMNS if column.name in memory_data}
@@ -180,7 +180,7 @@ def parse_row(body: str, digest: bytes) -> Row:
 
 
 def get_plain(row: Mapping[str, Any]) -> Row:
-    """Return what `plain` returned for the memory in a row."""
+    """Return what `memory_to_plain` returned for the memory in a row."""
     memory_data: Row = row[PLAIN_KEY] if PLAIN_KEY in row else json.loads(row["body"])
     return memory_data
 
@@ -192,7 +192,7 @@ def get_memory(row: Mapping[str, Any]) -> Memory:
 
 
 def memory_from_plain(memory_data: Mapping[str, Any]) -> Memory:
-    """Decode what `plain` returned."""
+    """Decode what `memory_data` returned."""
     created, updated = memory_data["created"], memory_data["updated"]
     created_at = from_microseconds(created)
     return Memory(
@@ -251,7 +251,7 @@ def signal_to_row(signal: Mapping[str, Any]) -> Row:
 
 
 def signal_from_row(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the signal in a row, in the form that `signal_row` takes."""
+    """Return the signal in a row, in the form that `signal_to_row` takes."""
     return {
         "id": row["id"],
         "kind": row["kind"],

@@ -42,7 +42,7 @@ class StoreLock:
     async def run_write(self, work: Callable[[], Awaitable[Result]], *, retry_after_repair: bool = False) -> Result:
         """Run `work` with the write lock.
 
-        It runs to its end even if the caller is cancelled. `mending` allows to repeat the work from its beginning
+        It runs to its end even if the caller is cancelled. `retry_after_repair` allows to repeat the work from its beginning
         after the store was repaired.
         """
         if not self._writable:
@@ -89,7 +89,7 @@ class StoreLock:
         await self.run_write(self._repair)
 
     def should_repair(self, error: StoreError) -> bool:
-        """Return True if a repair may help: the first failure within MEND_AGAIN_AFTER."""
+        """Return True if a repair may help: the first failure within REPAIR_INTERVAL."""
         is_recent = time.monotonic() - self._repaired_at < REPAIR_INTERVAL
         if not self._writable or isinstance(error, StoreClosed) or is_recent:
             return False
@@ -98,9 +98,9 @@ class StoreLock:
         return True
 
     async def close(self, close_tables: Callable[[], None]) -> None:
-        """Call `end` after active writes and reads; later calls raise StoreClosed.
+        """Call `close_tables` after active writes and reads; later calls raise StoreClosed.
 
-        A read that stalls for CLOSE_PATIENCE seconds is not waited for.
+        A read that stalls for CLOSE_WAIT_SECONDS seconds is not waited for.
         """
         async with self._write_lock:
             self._is_closed = True

@@ -25,7 +25,7 @@ ARROW_DATASETS: Final = "pyarrow.dataset"
 def import_without(
     name: str, *, excluded: Sequence[str] = (REST_CLIENT, ARROW_DATASETS), keep: Sequence[str] = ("lancedb._lancedb",)
 ) -> ModuleType:
-    """Import `name` with empty placeholder classes for the modules in `without`.
+    """Import `name` with empty placeholder classes for the modules in `excluded`.
 
     The real modules can still be imported afterwards. If a new release needs them while it is imported, it gets them.
     """

@@ -51,7 +51,7 @@ class WordIndexMaintainer:
             await self.index_missing(mirror, count_all_terms)
 
     async def index_missing(self, mirror: TableMirror, count: CountTerms) -> bool:
-        """Index up to AT_ONCE missing rows; return True if more remain."""
+        """Index up to BATCH_ROWS missing rows; return True if more remain."""
         words = mirror.words
         slots = words.list_unindexed(BATCH_ROWS)
         if not slots or self._failed:

@@ -49,7 +49,7 @@ class BodyCache:
         return None if data is None else _DECOMPRESSOR.copy().decompress(data).decode("utf-8", "surrogatepass")
 
     def put(self, slot: int, data: bytes) -> None:
-        """Store a body compressed by `packed`, even if the cache is full."""
+        """Store a body compressed by `data`, even if the cache is full."""
         if slot >= len(self._compressed):
             self._compressed += [None] * (slot + slot // 4 + 1 - len(self._compressed))
         self.drop(slot)

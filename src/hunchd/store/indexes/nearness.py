@@ -98,7 +98,7 @@ class VectorIndex:
         return vector
 
     def _prefilter_by_signs(self, query: npt.NDArray[np.float32], passing: Mask) -> Slots:
-        """Return about FINALISTS slots with the most similar sign bits."""
+        """Return about RERANKED_VECTORS slots with the most similar sign bits."""
         count, dimensions = len(passing), self._bytes.shape[1]
         differing = np.empty(count, np.uint16)
         query_signs = _pack_signs(query[None]).T

@@ -130,11 +130,11 @@ class WordPostings:
         return not self._unindexed_slots
 
     def list_unindexed(self, limit: int) -> list[int]:
-        """Return the first `many` slots whose text is not indexed yet."""
+        """Return the first `limit` slots whose text is not indexed yet."""
         return self._unindexed_slots[-limit:][::-1]
 
     def drop_unindexed(self, count: int) -> None:
-        """Remove the first `many` waiting slots.
+        """Remove the first `count` waiting slots.
 
         They were added or deleted.
         """
@@ -159,7 +159,7 @@ class WordPostings:
     def search(self, query_terms: Mapping[int, int], among: Mask, k: int) -> tuple[Slots, ScoreArray]:
         """Return the `k` best slots of `among` with BM25 scores.
 
-        `asked` maps each term to its weight. Ties are in the order of slots.
+        `query_terms` maps each term to its weight. Ties are in the order of slots.
         """
         terms = np.fromiter(query_terms, np.uint64, len(query_terms))
         places = np.searchsorted(self.block.terms, terms)
@@ -240,7 +240,7 @@ def _rank_part(
 ) -> tuple[Slots, ScoreArray]:
     """Return the best living texts of one part.
 
-    `found` holds the weight and the postings of each term.
+    `weighted_postings` holds the weight and the postings of each term.
     """
     if not weighted_postings:
         return np.zeros(0, np.intp), np.zeros(0, np.float64)

@@ -58,7 +58,7 @@ class IdLog:
     def __init__(self, files: FileOperations, folder: Path, limit: int, *, on_unreadable: Callable[[Path, OSError], None]) -> None:
         """Create the log.
 
-        `unreadable` is called with each file that cannot be read. What it raises is propagated.
+        `on_unreadable` is called with each file that cannot be read. What it raises is propagated.
         """
         self._on_unreadable = on_unreadable
         self._files = files

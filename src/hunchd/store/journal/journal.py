@@ -309,11 +309,11 @@ class Journal:
     async def erase_records(
         self, should_erase: Callable[[JournalRecord], bool], *, forget_projects: Collection[str] = (), up_to: int | None = None
     ) -> int:
-        """Erase acknowledged records for which `without` is true, and all set-aside bytes.
+        """Erase acknowledged records for which `should_erase` is true, and all set-aside bytes.
 
         With `up_to` only records up to this number. Returns the number of erased records. Their ids count as new
         again; ids of records that left the journal earlier are forgotten by project (`forget_projects`). Appends
-        wait meanwhile. `without` runs in another thread.
+        wait meanwhile. `should_erase` runs in another thread.
         """
         projects = frozenset(hash_key(project) for project in forget_projects)
         return await asyncio.shield(asyncio.to_thread(self._erase_records, should_erase, projects, up_to))

@@ -90,7 +90,7 @@ class Segment:
 class SegmentLog:
     """Blocking log of segments.
 
-    One thread may `prepare`, `write`, `seal` and `rewrite`, one other may `settle`, any may read.
+    One thread may `prepare`, `append_block`, `close_active` and `erase_records`, one other may `write_checkpoint`, any may read.
     """
 
     def __init__(self, folder: Path, limits: JournalLimits, files: FileOperations) -> None:
@@ -433,7 +433,7 @@ class SegmentLog:
     def forget_erased(self) -> None:
         """Forget erased ids, which count as new again.
 
-        Called by the thread that uses `remembered`, before it does.
+        Called by the thread that uses `id_index`, before it does.
         """
         if self._erased_keys:
             self.id_index.remove_ids(self._erased_keys.popleft() for _ in range(len(self._erased_keys)))

@@ -69,7 +69,7 @@ class Frame(NamedTuple):
 class DamagedRange(NamedTuple):
     """Range of bytes that is no frame.
 
-    `torn` marks an incomplete write, as a crash leaves it.
+    `is_torn` marks an incomplete write, as a crash leaves it.
     """
 
     offset: int
