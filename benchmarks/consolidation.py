@@ -29,12 +29,12 @@ from typing import Any
 import aiohttp
 from daemon import add, daemon, open_session
 
-from hunchd.engine.status import measure_process_memory
+from hunchd.core.status import measure_process_memory
 from hunchd.protocol.memories import memory_from_json
 from hunchd.store.database.collection import Collection
 from hunchd.store.database.folders import locate_collection
 from hunchd.store.database.lance import create_session
-from hunchd.store.database.tables import memory_to_plain, build_row
+from hunchd.store.database.tables import build_row, memory_to_plain
 
 PAUSE = 0.05  # seconds between two requests of the editor
 LOOK = 0.5  # seconds between two samples of the processes
@@ -88,7 +88,9 @@ async def fill(home: Path, project: str, lines: Sequence[dict[str, Any]]) -> Non
     """Write directly to the tables; no daemon is running."""
     collection = await Collection.open(locate_collection(home / "data", project), create_session())
     for begin in range(0, len(lines), BATCH):
-        await collection.put([build_row(memory_to_plain(memory_from_json(one))) for one in lines[begin : begin + BATCH]])
+        await collection.put(
+            [build_row(memory_to_plain(memory_from_json(one))) for one in lines[begin : begin + BATCH]]
+        )
     await collection.optimise(force=True)
     await collection.close()
 
@@ -158,7 +160,9 @@ def _read_usage(pid: int) -> tuple[float, float]:
     """Return MB of memory and processor seconds so far; nothing for an ended process."""
     try:
         stat_fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        return measure_process_memory(pid) / 1e6, (int(stat_fields[11]) + int(stat_fields[12])) / os.sysconf("SC_CLK_TCK")
+        return measure_process_memory(pid) / 1e6, (int(stat_fields[11]) + int(stat_fields[12])) / os.sysconf(
+            "SC_CLK_TCK"
+        )
     except OSError:
         return 0.0, 0.0
 

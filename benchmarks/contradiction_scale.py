@@ -26,17 +26,17 @@ from pathlib import Path
 from contradiction_material import generate_pairs
 from duplicates import read_messages
 
-from hunchd.consolidation.contradictions.scanning import (
+from hunchd.consolidation.contradictions.candidate_search import (
     MAX_CANDIDATES,
     MAX_READ_PAIRS,
     compare_with_candidates,
-    make_search_query,
     extract_statement,
+    make_search_query,
 )
 from hunchd.daemon.store_service import StoreService
 from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Kind, Memory, Trust
-from hunchd.embedding import fast
+from hunchd.embedding import fastembed_backend
 from hunchd.embedding.embedder import LazyModel
 from hunchd.store.client import filters_to_json, hit_from_dict
 from hunchd.store.database.lance import create_session
@@ -63,7 +63,11 @@ async def main() -> None:
         store_folder: Path = options.store or Path(folder)
         exists = store_folder.exists() and any(store_folder.iterdir())
         store_folder.mkdir(parents=True, exist_ok=True)
-        reader = None if options.rules else LazyModel("reader of pairs", fast.load_contradiction_model, idle_after=600.0)
+        reader = (
+            None
+            if options.rules
+            else LazyModel("reader of pairs", fastembed_backend.load_contradiction_model, idle_after=600.0)
+        )
         store = StoreService(store_folder, create_session(), None, reader)
         if not exists:
             await fill_store(store, [pair.a for pair in pairs], options.repositories, options.memories, rng)
@@ -126,7 +130,9 @@ async def time_questions(store: StoreService, new: list[Memory]) -> tuple[list[f
         pairs = look.unsettled[:MAX_READ_PAIRS] if store.pair_reader is not None else ()
         texts = [(extract_statement(a), extract_statement(b)) for a, b in pairs]
         probabilities = (await store.handlers["contradict"]({"pairs": texts}))["probabilities"] if pairs else []
-        found += bool(look.select_contradictions({(a.id, b.id): one for (a, b), one in zip(pairs, probabilities, strict=True)}))
+        found += bool(
+            look.select_contradictions({(a.id, b.id): one for (a, b), one in zip(pairs, probabilities, strict=True)})
+        )
         ended = time.perf_counter()
         SPENT.update(comparing=(reading - comparing) * 1_000, reading=(ended - reading) * 1_000, read=len(pairs))
         durations.append((ended - began) * 1_000)

@@ -28,10 +28,16 @@ from contradictions_judge import judge_all
 from numpy.typing import NDArray
 
 from hunchd.config.settings import LanguageSettings
+from hunchd.consolidation.contradictions.classification import (
+    MIN_PROBABILITY,
+    Judgement,
+    combine_with_model,
+    compare_statements,
+    judge_statements,
+)
 from hunchd.consolidation.contradictions.features import FEATURES
-from hunchd.consolidation.contradictions.judging import MIN_PROBABILITY, Judgement, compare_statements, judge_statements, combine_with_model
 from hunchd.consolidation.contradictions.weights import SHIPPED_PATH, ContradictionWeights, save_weights
-from hunchd.embedding import fast
+from hunchd.embedding import fastembed_backend
 from hunchd.embedding.embedder import ContradictionModel
 
 Array = NDArray[Any]
@@ -219,7 +225,7 @@ def main() -> None:
     parser.add_argument("--usd", type=float, default=1.0, help="US dollars that it may cost")
     options = parser.parse_args()
     if options.what == "blind":
-        judging = PairJudge(None if options.rules else fast.load_contradiction_model())
+        judging = PairJudge(None if options.rules else fastembed_backend.load_contradiction_model())
         settings = replace(
             LanguageSettings(),
             enabled=True,
@@ -231,7 +237,9 @@ def main() -> None:
         return blind_with_judge(labelled, judging, settings) if options.judge else blind(labelled, judging)
     pairs = load_development_pairs(options.development)
     if options.what == "evaluate":
-        return evaluate(pairs, PairJudge(None if options.rules else fast.load_contradiction_model()), options.show)
+        return evaluate(
+            pairs, PairJudge(None if options.rules else fastembed_backend.load_contradiction_model()), options.show
+        )
     own = generate_pairs()
     provenance = {
         "script": "benchmarks/contradictions.py train",

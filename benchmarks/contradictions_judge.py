@@ -14,11 +14,15 @@ from pathlib import Path
 from contradiction_material import Pair
 
 from hunchd.config.settings import LanguageSettings
-from hunchd.consolidation.contradictions.scanning import ContradictingPair, compare_with_candidates, select_most_probable
+from hunchd.consolidation.contradictions.candidate_search import (
+    ContradictingPair,
+    compare_with_candidates,
+    select_most_probable,
+)
+from hunchd.core.cost_ledger import CostLedger, DailyCost, TokenPrices
 from hunchd.domain.memory import Kind, Memory, Trust
-from hunchd.engine.conversing.spending import CostLedger, TokenPrices, DailyCost
-from hunchd.engine.learning.judging import ContradictionJudge
-from hunchd.engine.learning.verdicts import VerdictCache
+from hunchd.features.contradictions.contradiction_judge import ContradictionJudge
+from hunchd.features.contradictions.verdict_cache import VerdictCache
 from hunchd.language.client import LanguageClient, build_process_arguments, create_language_client
 from hunchd.protocol.child import HelperProcess
 
@@ -37,7 +41,9 @@ class JudgedPair:
     is_answered: bool
 
 
-async def judge_all(pairs: Sequence[Pair], read: Read, settings: LanguageSettings) -> tuple[list[JudgedPair], DailyCost]:
+async def judge_all(
+    pairs: Sequence[Pair], read: Read, settings: LanguageSettings
+) -> tuple[list[JudgedPair], DailyCost]:
     """Judge each pair on its own, and return the cost too."""
     child = HelperProcess(build_process_arguments(), name="the language process")
     client = create_language_client(child, settings)
@@ -62,7 +68,9 @@ async def _judge_pair(pair: Pair, read: Read, client: LanguageClient, ledger: Co
     contradicting = look.apply_probabilities({} if reading is None else {(older.id, new.id): reading})
     after = await ContradictionJudge(client, ledger, verdicts).judge(new, look, contradicting)
     answered = VerdictCache(verdicts).get(older, new) is not None
-    return JudgedPair(select_most_probable(contradicting), after, bool(look.select_for_language_model(contradicting)), answered)
+    return JudgedPair(
+        select_most_probable(contradicting), after, bool(look.select_for_language_model(contradicting)), answered
+    )
 
 
 def _make_memory(identifier: str, text: str, at: datetime) -> Memory:

@@ -29,7 +29,7 @@ from typing import Any
 
 import aiohttp
 
-from hunchd.config.places import resolve_app_paths
+from hunchd.config.app_paths import resolve_app_paths
 from hunchd.protocol.rendezvous import Rendezvous, read_rendezvous
 
 TIDIED_AFTER = 150.0  # seconds after which old data is dropped and helper processes have ended

@@ -21,7 +21,7 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
-from hunchd.consolidation.duplicates.scanning import group_duplicates
+from hunchd.consolidation.duplicates.duplicate_search import group_duplicates
 from hunchd.domain.memory import Kind, Memory, Trust
 
 MANIFESTS = (

@@ -13,7 +13,7 @@ from tokenizers import Tokenizer
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from hunchd.embedding import fast
+from hunchd.embedding import fastembed_backend
 from hunchd.embedding.protobuf import read_tensors
 
 LAYERS, HEADS, WIDTH, INNER = 6, 12, 384, 1536
@@ -119,7 +119,7 @@ def contradiction_logit(classes: Tensor) -> Tensor:
 
 
 def tokenizer() -> Tokenizer:
-    found = Tokenizer.from_file(str(fast._TOKENIZER / "tokenizer.json"))
+    found = Tokenizer.from_file(str(fastembed_backend._TOKENIZER / "tokenizer.json"))
     found.no_padding()
     found.enable_truncation(LONGEST, strategy="longest_first")
     return found
@@ -146,7 +146,7 @@ def _initialise(name: str, shape: tuple[int, ...]) -> nn.Parameter:
 
 
 def _load_shipped() -> dict[str, Tensor]:
-    tensors = read_tensors(fast.read_checked_model(fast.locate_model_file()))
+    tensors = read_tensors(fastembed_backend.read_checked_model(fastembed_backend.locate_model_file()))
     numbers = sorted(int(found[1]) for name in tensors if (found := re.fullmatch(r"val_(\d+)_q", name)))
 
     def floats(name: str) -> Any:

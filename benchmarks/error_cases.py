@@ -33,7 +33,7 @@ from xml.etree import ElementTree
 
 from hunchd.bench.replay import get_repository_name
 from hunchd.domain.history import Unit
-from hunchd.domain.work import list_existing_paths, is_work
+from hunchd.domain.unit_classification import is_work, list_existing_paths
 from hunchd.ingestion import history
 from hunchd.repository.git import Git
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from hunchd.ingestion.errors import ParsedError, parse_error
-from hunchd.ingestion.outputs import strip_output_prefixes
+from hunchd.ingestion.terminal_output import strip_output_prefixes
 
 PREFIXES: dict[str, Callable[[int], str]] = {
     "GitHub": lambda n: f"2026-03-04T05:06:{n % 60:02}.8901234Z ",

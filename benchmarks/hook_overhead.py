@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT / "src"), str(ROOT)]
 
 from hunchd.cli.shells import render_script  # noqa: E402
-from hunchd.config.places import ensure_private_folder, resolve_app_paths  # noqa: E402
+from hunchd.config.app_paths import ensure_private_folder, resolve_app_paths  # noqa: E402
 from tests.cli.terminal import terminal  # noqa: E402
 from tests.cli.test_shell_init import RC  # noqa: E402
 

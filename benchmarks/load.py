@@ -28,7 +28,7 @@ import aiohttp
 import psutil
 from aiohttp import web
 
-from hunchd.config.places import resolve_app_paths
+from hunchd.config.app_paths import resolve_app_paths
 from hunchd.protocol.rendezvous import Rendezvous, read_rendezvous
 
 CLIENTS = 8

@@ -25,13 +25,13 @@ from typing import Any
 
 import numpy as np
 
-from hunchd.bench.looking import NOW, Bm25, SearchStore, open_search_store
-from hunchd.bench.metrics import compute_interval, compute_reciprocal_rank, compute_recall
+from hunchd.bench.metrics import compute_interval, compute_recall, compute_reciprocal_rank
+from hunchd.bench.search_store import NOW, Bm25, SearchStore, open_search_store
+from hunchd.core.memory.session_log import draft_to_message, message_to_memory
 from hunchd.domain.memory import Kind, Memory
 from hunchd.domain.session import MessageType
-from hunchd.engine.keeping.session_log import message_to_memory, draft_to_message
 from hunchd.protocol.requests import Depth, SearchRequest
-from hunchd.protocol.sessions import MessageDraft
+from hunchd.protocol.session_requests import MessageDraft
 
 WANTED = 60  # requested results: turns count among the first 20, sessions by all of them
 FIGURES = ("recall@5", "recall@10", "recall@20", "hit@5", "R@1", "MRR")

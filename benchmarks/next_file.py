@@ -34,19 +34,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hunchd.bench.history_walk import ReplayWindows
 from hunchd.bench.outlines import OutlineCache
 from hunchd.bench.replay import get_repository_name
-from hunchd.bench.walk import ReplayWindows
 from hunchd.domain.code import FileOutline
 from hunchd.domain.context import Focus
 from hunchd.domain.history import Unit
-from hunchd.domain.work import list_existing_paths, is_work
+from hunchd.domain.unit_classification import is_work, list_existing_paths
 from hunchd.ingestion import history
-from hunchd.prediction import calibration, sequel
+from hunchd.prediction import calibration, session_reranker
 from hunchd.prediction.predictor import Predictor
 from hunchd.prediction.query import build_query
-from hunchd.prediction.sequel import SIGN_NAMES, VISIT_HORIZON, SessionReranker
 from hunchd.prediction.session import SessionEvent
+from hunchd.prediction.session_reranker import SIGN_NAMES, VISIT_HORIZON, SessionReranker
 from hunchd.repository.git import Git
 
 Array = NDArray[Any]
@@ -212,7 +212,9 @@ def _record_step(project: Project, visited: Sequence[str], message: str, ahead: 
         if not steps:
             to.unknown += not words
             continue
-        signs = sequel.compute_signs(predictor.state, ranked.evidence, ranked.uncorrected_scores, steps, project.clock)
+        signs = session_reranker.compute_signs(
+            predictor.state, ranked.evidence, ranked.uncorrected_scores, steps, project.clock
+        )
         soon = set(ahead[:VISIT_HORIZON])
         to.steps.append(
             Step(
@@ -230,7 +232,7 @@ def _most_visited(visited: Sequence[str]) -> list[str]:
     """Rank files by their visits, each fading with the steps since."""
     counts: dict[str, float] = {}
     for age, file in enumerate(reversed(visited)):
-        counts[file] = counts.get(file, 0.0) + sequel.STEP_DECAY**age
+        counts[file] = counts.get(file, 0.0) + session_reranker.STEP_DECAY**age
     return sorted(counts, key=lambda file: -counts[file])
 
 
@@ -271,7 +273,7 @@ def _likelihood(questions: Sequence[tuple[Array, Array, float]], weights: Array)
     value = -SHRINKAGE * float(weights @ weights)
     gradient, curvature = -2 * SHRINKAGE * weights, 2 * SHRINKAGE * np.eye(len(weights))
     for standard, right, weight in questions:
-        likely = np.exp(sequel.compute_log_shares(standard @ weights))
+        likely = np.exp(session_reranker.compute_log_shares(standard @ weights))
         mean = likely @ standard
         value += weight / total * float(np.log(likely[right][0] + 1e-30))
         gradient += weight / total * (standard[right][0] - mean)
@@ -297,7 +299,7 @@ def calibrate(recordings: Sequence[Recording], pasts: Sequence[Recording]) -> ca
     for left_out in recordings:
         table = fit_table([*(recording for recording in recordings if recording is not left_out), *pasts])
         for one in left_out.steps:
-            scores.append(sequel.compute_log_shares(table.compute_scores(one.signs, words=one.words)))
+            scores.append(session_reranker.compute_log_shares(table.compute_scores(one.signs, words=one.words)))
             used.append(one.soon)
     return calibration.fit_isotonic(np.concatenate(scores), np.concatenate(used).astype("<f4"))
 
@@ -341,7 +343,9 @@ def main() -> None:
     parser.add_argument("--units", action="append", default=[], metavar="REPOSITORY", help="learn from its past too")
     parser.add_argument("--cache", type=Path, metavar="FOLDER", help="keep parsed outlines here between runs")
     parser.add_argument("--table", type=Path, metavar="FILE", help="score with this one")
-    parser.add_argument("--out", type=Path, metavar="FILE", default=sequel.WEIGHTS_FILE, help="where the table is written")
+    parser.add_argument(
+        "--out", type=Path, metavar="FILE", default=session_reranker.WEIGHTS_FILE, help="where the table is written"
+    )
     options = parser.parse_args()
     recordings = list(_load_recordings(options))
     pasts = [simulate_sessions(repository, options.cache) for repository in options.units]
@@ -351,11 +355,13 @@ def main() -> None:
             "from": {one.name: len(one.steps) for one in recordings},
         }
         table = fit_table(recordings, calibrate(recordings))
-        sequel.save_weights(SessionReranker(table.seed_weights, table.text_weights, table.calibration, about), options.out)
+        session_reranker.save_weights(
+            SessionReranker(table.seed_weights, table.text_weights, table.calibration, about), options.out
+        )
         return
     for recording in recordings:
         others = [other for other in recordings if other is not recording]
-        table = sequel.load_weights(options.table) if options.table else fit_table([*others, *pasts])
+        table = session_reranker.load_weights(options.table) if options.table else fit_table([*others, *pasts])
         print(format_table(recording, table), flush=True)
 
 

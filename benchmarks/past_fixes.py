@@ -21,7 +21,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from hunchd.domain.memory import Kind, Memory
-from hunchd.engine.learning.past_fixing import find_history_fix
+from hunchd.features.errors.history_fix_search import find_history_fix
 from hunchd.ingestion.errors import parse_error
 from hunchd.ingestion.fixes import Fix
 from hunchd.ingestion.past_fixes import describes_fix

@@ -28,13 +28,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hunchd.domain.history import Unit
-from hunchd.domain.work import is_work
+from hunchd.domain.unit_classification import is_work
 from hunchd.ingestion.history import iter_units as units_of
 from hunchd.patterns.companions import MAX_UNITS, find_adding_commits, find_companions, has_kind
 from hunchd.patterns.grouping import group_shapes
 from hunchd.patterns.mining import GROUP_SURPLUS, CochangeIndex, FirstLines, mine_patterns
-from hunchd.patterns.pattern import Companion, CodePattern, InstanceLocation
-from hunchd.patterns.shapes import Shape, is_test, extract_shapes
+from hunchd.patterns.pattern import CodePattern, Companion, InstanceLocation
+from hunchd.patterns.shapes import Shape, extract_shapes, is_test
 from hunchd.prediction.words import extract_stem
 from hunchd.repository.git import Git
 from hunchd.repository.ignore import IgnoreRules
@@ -89,7 +89,9 @@ def score_tree(root: Path, most: int, total: Score) -> Score:
         except OSError:
             return None
 
-    shapes = [shape for path, _ in IgnoreRules.load(root, ()).walk() for shape in extract_shapes(path, read(path) or b"")]
+    shapes = [
+        shape for path, _ in IgnoreRules.load(root, ()).walk() for shape in extract_shapes(path, read(path) or b"")
+    ]
     patterns = mine_patterns(shapes, read, {}, most)
     git = Git(root)
     past = {unit.sha: unit for unit in units_of(git, newest=MAX_UNITS)}
@@ -133,13 +135,17 @@ def evaluate_pattern(
         measure_companions(pattern, newest, hidden, future, units, past, score)
 
 
-def mine_without(pattern: CodePattern, hidden: set[InstanceLocation], shapes: Sequence[Shape], most: int) -> CodePattern | None:
+def mine_without(
+    pattern: CodePattern, hidden: set[InstanceLocation], shapes: Sequence[Shape], most: int
+) -> CodePattern | None:
     """Return the same pattern, mined without the hidden instances."""
     key = f"{id(shapes)}:{pattern.key}"
     if key not in _again:
         kinds = {"name", "class", "function", "method", pattern.kind}  # to recognise the project's own names
         remaining = [
-            shape for shape in shapes if shape.kind in kinds and InstanceLocation(shape.path, shape.line, shape.name) not in hidden
+            shape
+            for shape in shapes
+            if shape.kind in kinds and InstanceLocation(shape.path, shape.line, shape.name) not in hidden
         ]
         _again[key] = [as_pattern(group) for group in group_shapes(remaining, int(most * GROUP_SURPLUS))]
     before = {(spot.path, spot.line) for spot in pattern.spots if spot not in hidden}
@@ -199,7 +205,9 @@ def measure_companions(
     changed = [[change.path for change in unit.changes if change.status != "D"] for unit in older]
     files = {spot.path for spot in pattern.spots}
     earlier_units = [(past[sha], paths) for sha, paths in earlier.items()]
-    learned_companions = find_companions(earlier_units, cochanged_paths=CochangeIndex(changed).find(files), instances=files)
+    learned_companions = find_companions(
+        earlier_units, cochanged_paths=CochangeIndex(changed).find(files), instances=files
+    )
     there = list_files_before(future, past)
     predicted = {path for one in learned_companions for path in resolve_companion(one, newest.path, there)} - own
     folder, ending = posixpath.dirname(newest.path), posixpath.splitext(newest.path)[1]
@@ -221,7 +229,11 @@ def resolve_companion(one: Companion, path: str, there: Mapping[str, int]) -> se
     if one.kind == "kind":
         return set()
     wanted = one.kind == "test"
-    like = [other for other in there if extract_stem(other) == extract_stem(path) and is_test(other) == wanted and other != path]
+    like = [
+        other
+        for other in there
+        if extract_stem(other) == extract_stem(path) and is_test(other) == wanted and other != path
+    ]
     return set(like[:1])
 
 

@@ -39,7 +39,7 @@ from failures_table import format_table
 from mutations import OPERATORS, Site, find_sites
 
 from hunchd.cli.client import Client
-from hunchd.config.places import resolve_app_paths
+from hunchd.config.app_paths import resolve_app_paths
 
 SEEN = 30.0  # seconds until the daemon has processed an event
 MOST_TRUE = 200  # stored simultaneous failures

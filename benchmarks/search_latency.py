@@ -35,12 +35,12 @@ import aiohttp
 import numpy as np
 import psutil
 
-from hunchd.config.places import ensure_private_folder, resolve_app_paths
+from hunchd.config.app_paths import ensure_private_folder, resolve_app_paths
 from hunchd.daemon import main as daemon_main
 from hunchd.daemon import store_process
 from hunchd.domain.history import Unit
 from hunchd.domain.memory import Kind, Memory, Scope, Trust
-from hunchd.embedding import fast
+from hunchd.embedding import fastembed_backend
 from hunchd.ingestion.episodes import build_episode
 from hunchd.ingestion.history import iter_units
 from hunchd.protocol.rendezvous import Rendezvous, read_rendezvous
@@ -49,7 +49,7 @@ from hunchd.store import client as store
 from hunchd.store.database.collection import Collection
 from hunchd.store.database.folders import locate_collection
 from hunchd.store.database.lance import create_session
-from hunchd.store.database.tables import get_embedded_text, memory_to_plain, build_row, set_vector
+from hunchd.store.database.tables import build_row, get_embedded_text, memory_to_plain, set_vector
 from hunchd.store.registry import ProjectRegistry
 
 A_REPOSITORY = 6_000  # newest units
@@ -93,7 +93,7 @@ class Projections:
 
     def __init__(self, *, reads: bool = True) -> None:
         self._words: dict[str, np.ndarray[Any, Any]] = {}
-        self._real = fast.load_embedder() if reads else None
+        self._real = fastembed_backend.load_embedder() if reads else None
         # Projecting a question on the measured path would be charged to the model.
         questions_file = Path(os.environ.get("HUNCHD_HOME", "")) / "asked.json" if reads else None
         questions = (
@@ -144,7 +144,7 @@ async def fill(home: Path, repositories: Sequence[Path], most: int, *, real: boo
     shop = home / "shop"
     subprocess.run(["git", "init", "-q", str(shop)], check=True)  # noqa: ASYNC221 - nobody else is here
     project = ProjectRegistry(where.data / "projects.json").add(shop.resolve(), common_dir=shop.resolve() / ".git").id
-    model: Any = fast.load_embedder() if real else Projections(reads=False)
+    model: Any = fastembed_backend.load_embedder() if real else Projections(reads=False)
     questions: list[str] = []
     memories = _memories(repositories, project, questions)
     collection = await Collection.open(locate_collection(where.data, project), create_session())

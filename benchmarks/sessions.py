@@ -30,7 +30,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from daemon import add, daemon, open_session
 from session_material import ASKED, Decision, Material, list_tools, make_messages
 
-from hunchd.assembly.tokens import count_tokens
+from hunchd.assembly.token_counter import count_tokens
 
 # Claude Sonnet 4.x, US dollars a million input tokens, as published: plain, five-minute cache write, cache read.
 PLAIN, WRITE, READ = 3.00, 3.75, 0.30

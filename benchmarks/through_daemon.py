@@ -28,9 +28,9 @@ import numpy as np
 from daemon import add, daemon, format_quantiles, open_session
 
 from hunchd.bench import metrics
+from hunchd.bench.history_walk import ReplayWindows, walk_history
 from hunchd.bench.outlines import OutlineCache
 from hunchd.bench.tasks import ReplayQuery, generate_queries
-from hunchd.bench.walk import ReplayWindows, walk_history
 from hunchd.domain.context import Focus
 from hunchd.domain.history import Unit
 from hunchd.ingestion import history
@@ -88,7 +88,9 @@ def draw_questions(git: Git, most: int, cache: Path | None) -> list[UnitQuestion
     found: list[UnitQuestion] = []
     predictor = Predictor()
     with OutlineCache(git, cache) as outlines:
-        for moment in walk_history(git, units, predictor, outlines, ReplayWindows.create(len(units), 5 * most, 100).test):
+        for moment in walk_history(
+            git, units, predictor, outlines, ReplayWindows.create(len(units), 5 * most, 100).test
+        ):
             first = next(iter(generate_queries(moment.unit, moment.gold, "growing")), None)
             if first is None or not first.focus.file:
                 continue

@@ -28,14 +28,14 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from hunchd.bench.history_walk import ReplayWindows, walk_history
 from hunchd.bench.outlines import OutlineCache
 from hunchd.bench.replay import get_repository_name
 from hunchd.bench.tasks import generate_queries
-from hunchd.bench.walk import ReplayWindows, walk_history
 from hunchd.ingestion import history
 from hunchd.prediction import calibration
-from hunchd.prediction.adaptation import HEADS
 from hunchd.prediction.features import FEATURES
+from hunchd.prediction.online_correction import HEADS
 from hunchd.prediction.predictor import Predictor
 from hunchd.prediction.query import build_query
 from hunchd.prediction.ranking import Network
@@ -76,13 +76,17 @@ def collect(path: str, cache: Path) -> None:
             for task in TASKS if moment.gold else ():
                 if task == "silence" and len(moment.gold) > 1:
                     continue  # asked as first-file already
-                window_questions = [one for one in generate_queries(moment.unit, moment.gold, task) if one.task != "growing-1"]
+                window_questions = [
+                    one for one in generate_queries(moment.unit, moment.gold, task) if one.task != "growing-1"
+                ]
                 for question in window_questions[: MOST_OF_UNIT[task]]:
                     query = build_query(question.focus, predictor.state)
                     ranked = predictor.rank_candidates(query, moment.unit.at)
                     paths = predictor.state.files.paths
                     matrices.append(ranked.matrix)
-                    truths.append(np.array([paths[file] in question.gold for file in ranked.evidence.files.tolist()], "?"))
+                    truths.append(
+                        np.array([paths[file] in question.gold for file in ranked.evidence.files.tolist()], "?")
+                    )
                     heads.append(query.head)
     np.savez(
         cache / f"{get_repository_name(path)}.npz",
@@ -168,7 +172,11 @@ def train(repositories: Sequence[dict[str, Array]], head: str) -> Network:
         straight=stacked("straight.weight", 1 / MEMBERS).sum(axis=0)[:, 0],
         bias=(stacked("last.bias", 1 / MEMBERS) + stacked("straight.bias", 1 / MEMBERS)).sum(axis=0),
     )
-    best = [np.sort(network.compute_scores(matrix))[-BEST:] for one in repositories for matrix, _ in iter_questions(one, head)]
+    best = [
+        np.sort(network.compute_scores(matrix))[-BEST:]
+        for one in repositories
+        for matrix, _ in iter_questions(one, head)
+    ]
     return rescale(network, np.concatenate(best), *UNIT[head])
 
 

@@ -25,9 +25,9 @@ from typing import Any
 import yaml
 
 from hunchd.domain.workflow import Workflow
-from hunchd.ingestion.workflows.memories import make_hint
-from hunchd.ingestion.workflows.places import is_script
+from hunchd.ingestion.workflows.script_files import is_script
 from hunchd.ingestion.workflows.scripts import read_workflows
+from hunchd.ingestion.workflows.workflow_memories import make_hint
 
 BOOKKEEPING = re.compile(
     r"(?:#|set |if |then|else|elif|fi$|fi;|for |do$|done|while |case |esac|;;|\}|\{|\)|echo |printf |exit|export |read "

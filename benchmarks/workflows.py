@@ -32,7 +32,7 @@ from hunchd.domain.workflow import CommandRun
 from hunchd.ingestion.workflows.habits import IDLE_SECONDS, find_habits
 from hunchd.ingestion.workflows.steps import parse_steps
 from hunchd.ingestion.workflows.triggers import generalize_branch
-from hunchd.prediction.next_step import StepContext, NextStepPredictor
+from hunchd.prediction.next_step import NextStepPredictor, StepContext
 
 COMMANDS = (
     "git add -A", "git add {path}", 'git commit -m "{text}"', "git push", "git push origin {branch}", "git pull",

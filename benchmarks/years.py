@@ -34,26 +34,26 @@ from typing import NamedTuple
 
 from years_drawing import Figures, draw
 
-from hunchd.assembly.tokens import count_tokens
+from hunchd.assembly.token_counter import count_tokens
 from hunchd.config.settings import ConsolidationSettings
 from hunchd.consolidation.aging import SHOWN_AS
-from hunchd.consolidation.chronicling import HISTORY_CATEGORY, PART_OF
+from hunchd.consolidation.module_history import HISTORY_CATEGORY, PART_OF
 from hunchd.consolidation.plan import ConsolidationStep
 from hunchd.consolidation.planner import PLANNED_STEPS, Planner
-from hunchd.consolidation.probing import MAX_RANK_BEFORE, MAX_RANK_AFTER
+from hunchd.consolidation.regression_gate import MAX_RANK_AFTER, MAX_RANK_BEFORE
+from hunchd.core.status import measure_process_memory
 from hunchd.domain.history import Unit
 from hunchd.domain.memory import Levels, Memory, Status
-from hunchd.domain.work import is_work
-from hunchd.engine.answering.searching import SearchService
-from hunchd.engine.nightly.usage import UsageTracker
-from hunchd.engine.status import measure_process_memory
+from hunchd.domain.unit_classification import is_work
+from hunchd.features.consolidation.usage import UsageTracker
+from hunchd.features.search.search_service import SearchService
 from hunchd.ingestion import history
 from hunchd.ingestion.episodes import build_episode
 from hunchd.protocol.child import HelperProcess
 from hunchd.protocol.requests import SearchRequest
 from hunchd.repository.git import Git
 from hunchd.store.client import PROCESS_LIMITS, StoreClient
-from hunchd.store.hot import MemoryCache
+from hunchd.store.memory_cache import MemoryCache
 
 PROJECT = "p0"
 DAY = timedelta(days=1)
@@ -81,7 +81,9 @@ class StoreUnderTest:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         argv = [sys.executable, "-c", PROCESS, str(folder), "--no-embedding", "--idle-after", "100000"]
-        self.process = HelperProcess(argv, name="the store process", env=dict(PROCESS_LIMITS) | {"PYTHONPATH": ":".join(sys.path)})
+        self.process = HelperProcess(
+            argv, name="the store process", env=dict(PROCESS_LIMITS) | {"PYTHONPATH": ":".join(sys.path)}
+        )
         self.store = StoreClient(self.process)
         self._now = datetime.now(UTC)
         self._searching = SearchService(MemoryCache(), self.store, now=lambda: self._now)
@@ -208,7 +210,9 @@ class Replay:
         day.milliseconds.append((took[0], took[1]))
         memories = self.years.planner.memories
         ours = sum(count_tokens(format_shown(memories[one], quoted)) for one, quoted in answers[0])
-        day.tokens.append((ours, sum(count_tokens(format_shown(self.years.every[one], quoted)) for one, quoted in answers[1])))
+        day.tokens.append(
+            (ours, sum(count_tokens(format_shown(self.years.every[one], quoted)) for one, quoted in answers[1]))
+        )
         self._judge(needed, [{one for one, _ in answer} for answer in answers], day, now)
         self.years.usage.record_query(query, PROJECT, [one for one, _ in answers[0]], now)
 
@@ -292,7 +296,9 @@ class Replay:
     async def _probes(self, seed: str, now: datetime) -> list[tuple[str, str]]:
         """Return questions that find their memory before the night."""
         queries = self.years.planner.draw_probes(ConsolidationSettings().probes, seed)
-        return [one for one in queries if one[1] in {name for name, _ in await self.ours.ask(one[0], now, MAX_RANK_BEFORE)}]
+        return [
+            one for one in queries if one[1] in {name for name, _ in await self.ours.ask(one[0], now, MAX_RANK_BEFORE)}
+        ]
 
     async def _compare(self, probes: Sequence[tuple[str, str]], now: datetime) -> None:
         lost_count = 0

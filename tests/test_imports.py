@@ -16,21 +16,21 @@ PACKAGE = Path(__file__).parents[1] / "src" / "hunchd"
 # Where each library may be collect_imports. numpy is allowed everywhere but in the command line.
 PLACES = {
     "aiohttp": "serving/",
-    "apscheduler": "daemon/nightly.py",
-    "fastembed": "embedding/fast.py",
+    "apscheduler": "daemon/nightly_schedule.py",
+    "fastembed": "embedding/fastembed_backend.py",
     "git": "repository/git.py",
     "lancedb": "store/database/lance.py",
     "numpy": "",
-    "onnxruntime": "embedding/fast.py",
+    "onnxruntime": "embedding/fastembed_backend.py",
     "pathspec": "repository/ignore.py",
-    "platformdirs": "config/places.py",
+    "platformdirs": "config/app_paths.py",
     "py_rust_stemmers": "text/stemming.py",
     "pyarrow": "store/database/lance.py",
     "rich": "cli/progress.py",
-    "tokenizers": "embedding/fast.py",
+    "tokenizers": "embedding/fastembed_backend.py",
     "tree_sitter": "ingestion/parsing.py",
-    "watchdog": "signals/folders.py",
-    "yaml": "ingestion/workflows/yaml_files.py",
+    "watchdog": "signals/folder_watches.py",
+    "yaml": "ingestion/workflows/yaml_loader.py",
 }
 
 

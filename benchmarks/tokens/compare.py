@@ -15,7 +15,7 @@ from pathlib import Path
 import tiktoken
 from rs_bpe.bpe import openai
 
-from hunchd.assembly.tokens import count_tokens
+from hunchd.assembly.token_counter import count_tokens
 
 
 def claude(path: Path) -> tiktoken.Encoding:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from hunchd.assembly.assemble import assemble
 from hunchd.assembly.budget import split_budget
-from hunchd.assembly.tokens import count_tokens
+from hunchd.assembly.token_counter import count_tokens
 from hunchd.domain.context import Activity, Bundle, ContextCandidate
 from hunchd.domain.memory import Trust
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hunchd.assembly.chunking import MAX_CHUNK_TOKENS, split_chunks
-from hunchd.assembly.tokens import count_tokens
+from hunchd.assembly.token_counter import count_tokens
 
 PARTS = st.sampled_from(
     ["# Heading\n", "## Below it\n", "word " * 40, "a sentence. " * 30, "\n", "\n\n", "x" * 300, "é", " "]

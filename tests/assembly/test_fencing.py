@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hunchd.assembly.fencing import addresses_a_model, fence, neutralize, make_nonce, quote, to_single_line
+from hunchd.assembly.fencing import addresses_a_model, fence, make_nonce, neutralize, quote, to_single_line
 
 anything = st.text(alphabet=st.characters())
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hunchd.assembly.history import LARGE_CHARACTERS, MAX_TURNS, SessionHistory, HistoryView
-from hunchd.assembly.tokens import count_tokens
-from hunchd.domain.session import MessageType, Message, group_into_turns
-from hunchd.ingestion.digesting import digest_turns
+from hunchd.assembly.history import LARGE_CHARACTERS, MAX_TURNS, HistoryView, SessionHistory
+from hunchd.assembly.token_counter import count_tokens
+from hunchd.domain.session import Message, MessageType, group_into_turns
+from hunchd.ingestion.session_digest import digest_turns
 
 BUDGET = 4_000  # tokens
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -52,7 +52,16 @@ def views(messages: list[Message], budget: int = BUDGET) -> list[HistoryView]:
     return found
 
 
-EVENTS = st.sampled_from([MessageType.USER, MessageType.ASSISTANT, MessageType.CALL, MessageType.RESULT, MessageType.RESULT, MessageType.SYSTEM])
+EVENTS = st.sampled_from(
+    [
+        MessageType.USER,
+        MessageType.ASSISTANT,
+        MessageType.CALL,
+        MessageType.RESULT,
+        MessageType.RESULT,
+        MessageType.SYSTEM,
+    ]
+)
 TEXTS = st.integers(1, 400).flatmap(lambda n: st.sampled_from(["word ", "We use A instead of B. ", "é", "x=1;\n"]).map(lambda w: w * n))  # fmt: skip  # noqa: E501
 LOGS = st.lists(st.tuples(EVENTS, TEXTS), max_size=70).map(lambda said: log(*said))
 
@@ -82,7 +91,9 @@ def test_same_log_gives_same_bytes(messages: list[Message]) -> None:
 @settings(max_examples=15, deadline=None)
 @given(LOGS)
 def test_last_turns_are_verbatim(messages: list[Message]) -> None:
-    spoken = [one for one in messages if one.event in (MessageType.USER, MessageType.ASSISTANT) and one.tokens < BUDGET / 8]
+    spoken = [
+        one for one in messages if one.event in (MessageType.USER, MessageType.ASSISTANT) and one.tokens < BUDGET / 8
+    ]
     last = {one.id for turn in group_into_turns(messages)[-3:] for one in turn.messages}
     shown = {entry.message: entry.text for entry in (views(messages)[-1].entries if messages else ())}
 
@@ -111,7 +122,12 @@ def test_half_the_budget_triggers_compaction() -> None:
 
 def test_large_stale_result_becomes_pointer() -> None:
     large = "first line of it\n" + "x = 1\n" * LARGE_CHARACTERS + "last line of it"
-    said = [(MessageType.USER, "read it"), (MessageType.CALL, "read"), (MessageType.RESULT, large), (MessageType.ASSISTANT, "I see.")]
+    said = [
+        (MessageType.USER, "read it"),
+        (MessageType.CALL, "read"),
+        (MessageType.RESULT, large),
+        (MessageType.ASSISTANT, "I see."),
+    ]
     messages = log(*said, *((MessageType.USER, f"next {n}") for n in range(30)))
 
     new, old = views(messages, 200_000)[2], views(messages, 200_000)[-1]

@@ -12,10 +12,10 @@ import pytest
 
 from hunchd.bench import metrics, recurrence
 from hunchd.bench.__main__ import main
+from hunchd.bench.error_task import ErrorCase
+from hunchd.bench.history_walk import ReplayWindows, walk_history
 from hunchd.bench.outlines import OutlineCache
 from hunchd.bench.tasks import generate_queries, is_branch_informative
-from hunchd.bench.tracebacks import ErrorCase
-from hunchd.bench.walk import ReplayWindows, walk_history
 from hunchd.domain.history import PathChange, Unit
 from hunchd.ingestion import history
 from hunchd.prediction.predictor import Predictor
@@ -140,7 +140,13 @@ def test_windows_of_short_history_limit_test_share() -> None:
 def test_questions_are_deterministic_without_seed_in_gold() -> None:
     paths = tuple(f"{letter}.py" for letter in "abcdef")
     unit = Unit(
-        sha="1" * 40, parents=(), author="", email="", at=0, subject="x", changes=tuple(PathChange("M", p) for p in paths)
+        sha="1" * 40,
+        parents=(),
+        author="",
+        email="",
+        at=0,
+        subject="x",
+        changes=tuple(PathChange("M", p) for p in paths),
     )
 
     asked = list(generate_queries(unit, paths, "first-file"))
@@ -228,7 +234,9 @@ def test_error_task_without_cases_exits_with_error(
 
 def test_recurrence_recognises_error_variants() -> None:
     text = "E   ValueError: 'a b' at 0x7f12 of 17\n\nsrc/shop/cart.py:12: ValueError\n"
-    cases = [ErrorCase("r", str(n), f"test_{n}", text.replace("cart", name), ()) for n, name in enumerate(("cart", "price"))]
+    cases = [
+        ErrorCase("r", str(n), f"test_{n}", text.replace("cart", name), ()) for n, name in enumerate(("cart", "price"))
+    ]
 
     figures = recurrence.measure_recurrence(cases)
     assert figures["recall"]["all of these"] == 1.0

@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from hunchd import PROTOCOL
-from hunchd.config.places import ensure_private_folder, resolve_app_paths
+from hunchd.config.app_paths import ensure_private_folder, resolve_app_paths
 from hunchd.protocol import rendezvous
 from hunchd.protocol.rendezvous import Rendezvous
 

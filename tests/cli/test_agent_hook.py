@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from hunchd.cli.agents.known import get_launch_command
-from hunchd.protocol.agents import parse_event
+from hunchd.cli.agents.supported_agents import get_launch_command
+from hunchd.protocol.agent_hooks import parse_event
 from tests.cli.fake_daemon import FakeDaemon
 
 # Far above what a hook allows itself, far below what a command would wait for a daemon.

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from hunchd.cli.agent_commands import AGENTS as NAMES
 from hunchd.cli.agents import jsonc, toml, yaml
-from hunchd.cli.agents.known import AGENTS
+from hunchd.cli.agents.supported_agents import AGENTS
 from hunchd.cli.main import main
 
 ZED = """// Zed settings

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from hunchd.cli.answers import format_progress
 from hunchd.cli.command import GROUPS
 from hunchd.cli.commands import COMMANDS
+from hunchd.cli.context import format_progress
 from hunchd.cli.main import main
-from hunchd.cli.parser import render_overview, build_parser
+from hunchd.cli.parser import build_parser, render_overview
 from tests.cli.fake_daemon import FakeDaemon, bundle, project_at
 
 Output = pytest.CaptureFixture[str]

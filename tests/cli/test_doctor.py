@@ -22,7 +22,7 @@ import pytest
 from hunchd.cli import checks
 from hunchd.cli.logs import read_last_lines
 from hunchd.cli.main import main
-from hunchd.config.places import ensure_private_folder, resolve_app_paths
+from hunchd.config.app_paths import ensure_private_folder, resolve_app_paths
 from tests.cli.fake_daemon import FakeDaemon
 
 Output = pytest.CaptureFixture[str]
@@ -197,7 +197,9 @@ def test_doctor_notices_clock_set_back() -> None:
 
 def test_doctor_shows_newest_log_error(capsys: Output) -> None:
     ensure_private_folder(resolve_app_paths().state)
-    resolve_app_paths().log_file.write_text("2026-01-01 ERROR a: first\n2026-01-01 INFO b: fine\n2026-01-02 ERROR c: second\n")
+    resolve_app_paths().log_file.write_text(
+        "2026-01-01 ERROR a: first\n2026-01-01 INFO b: fine\n2026-01-02 ERROR c: second\n"
+    )
 
     [found] = run_doctor(capsys)["log"]
 

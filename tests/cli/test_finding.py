@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from hunchd import PROTOCOL
-from hunchd.cli import launching
+from hunchd.cli import daemon_control
 from hunchd.cli.main import main
-from hunchd.config.places import ensure_private_folder, resolve_app_paths
+from hunchd.config.app_paths import ensure_private_folder, resolve_app_paths
 from hunchd.protocol import rendezvous
 from hunchd.protocol.rendezvous import Rendezvous
 from tests.cli.fake_daemon import FakeDaemon
@@ -102,7 +102,7 @@ def test_client_truncated_response_raises(fake: FakeDaemon, capsys: Output) -> N
 @pytest.mark.process
 def test_launch_failure_quotes_last_log_line(monkeypatch: pytest.MonkeyPatch, capsys: Output) -> None:
     words = "import sys; sys.exit('hunchd: config.toml: [serving] has no setting \\'prot\\'.')"
-    monkeypatch.setattr(launching, "DAEMON_COMMAND", (sys.executable, "-c", words))
+    monkeypatch.setattr(daemon_control, "DAEMON_COMMAND", (sys.executable, "-c", words))
 
     assert main(["status"]) == 3
 
@@ -114,7 +114,7 @@ def test_launch_failure_quotes_last_log_line(monkeypatch: pytest.MonkeyPatch, ca
 
 @pytest.mark.process
 def test_launch_log_file_is_private(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(launching, "DAEMON_COMMAND", (sys.executable, "-c", ""))
+    monkeypatch.setattr(daemon_control, "DAEMON_COMMAND", (sys.executable, "-c", ""))
     before = os.umask(0)
     try:
         main(["start"])
@@ -160,7 +160,7 @@ def test_stop_ends_lock_holder(lock_holder: subprocess.Popen[str], capsys: Outpu
 
 @pytest.mark.parametrize("lock_holder", ["stubborn"], indirect=True)
 def test_stop_kills_unresponsive_daemon(lock_holder: subprocess.Popen[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(launching, "STOP_TIMEOUT_SECONDS", 0.3)
+    monkeypatch.setattr(daemon_control, "STOP_TIMEOUT_SECONDS", 0.3)
 
     assert main(["stop"]) == 0
 
@@ -170,4 +170,4 @@ def test_stop_kills_unresponsive_daemon(lock_holder: subprocess.Popen[str], monk
 def test_holder_ignores_unlocked_file(tmp_path: Path) -> None:
     (ensure_private_folder(resolve_app_paths().data) / "daemon.lock").write_text(str(os.getpid()))
 
-    assert launching.find_lock_holder() is None
+    assert daemon_control.find_lock_holder() is None

@@ -15,8 +15,8 @@ import pytest
 
 from hunchd.cli.hook_scripts import EVENTS
 from hunchd.cli.main import main
-from hunchd.config.places import ensure_private_folder, resolve_app_paths
-from hunchd.protocol.messages import parse_signal
+from hunchd.config.app_paths import ensure_private_folder, resolve_app_paths
+from hunchd.protocol.signals import parse_signal
 from tests.repositories import commit, git
 
 SH = '#!/bin/sh\necho mine "$@" >>"$LOG"\n'

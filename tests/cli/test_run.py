@@ -21,9 +21,9 @@ from typing import Any
 
 import pytest
 
-from hunchd.cli.running.letter import quote_words, to_json, to_screen_text, get_spool_folder, extract_error_text
-from hunchd.cli.running.tail import OutputTail
-from hunchd.config.places import resolve_app_paths
+from hunchd.cli.running.output_tail import OutputTail
+from hunchd.cli.running.spool_message import extract_error_text, get_spool_folder, quote_words, to_json, to_screen_text
+from hunchd.config.app_paths import resolve_app_paths
 from tests.cli.terminal import terminal
 
 RUN = [sys.executable, "-m", "hunchd.cli", "run", "--"]

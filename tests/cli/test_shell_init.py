@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from hunchd.cli.shells import render_script
-from hunchd.config.places import ensure_private_folder, resolve_app_paths
-from hunchd.protocol.messages import parse_signal
+from hunchd.config.app_paths import ensure_private_folder, resolve_app_paths
+from hunchd.protocol.signals import parse_signal
 from tests.cli.terminal import Terminal, terminal
 
 RC = {

@@ -12,7 +12,7 @@ import pytest
 from hunchd.cli import output
 from hunchd.cli.main import main
 from hunchd.cli.transfer import list_data_folders
-from hunchd.config.places import ensure_private_folder, resolve_app_paths
+from hunchd.config.app_paths import ensure_private_folder, resolve_app_paths
 from tests.cli.fake_daemon import FakeDaemon, project_at
 
 Output = pytest.CaptureFixture[str]

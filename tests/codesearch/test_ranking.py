@@ -16,7 +16,7 @@ from hunchd.codesearch.ranking import Predicted, rank
 from hunchd.codesearch.results import results_of, snippet_of
 from hunchd.domain.code import FileOutline
 from hunchd.ingestion.parsing import parse_outline
-from hunchd.store.code import CodeCache
+from hunchd.store.code_cache import CodeCache
 
 SHOP = {
     "shop/basket.py": (

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hunchd.config.loading import load_settings, build_settings
+from hunchd.config.loading import build_settings, load_settings
 from hunchd.config.settings import Settings
 from hunchd.domain.errors import ConfigError
 

@@ -11,14 +11,14 @@ from hunchd.config.settings import ConsolidationSettings
 from hunchd.consolidation.aging import (
     ERASE_AFTER,
     SHOWN_AS,
-    plan_compression,
     iter_erasable,
+    plan_compression,
     plan_forgetting,
-    restore,
     plan_retirement,
     plan_summaries,
+    restore,
 )
-from hunchd.consolidation.condensing import Vocabulary
+from hunchd.consolidation.extractive_summary import Vocabulary
 from hunchd.domain.memory import Kind, Memory, Status, Trust, Usage
 from tests.consolidation.made import NOW, by_id, memory
 

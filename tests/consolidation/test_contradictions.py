@@ -11,23 +11,27 @@ from typing import Any
 
 import pytest
 
-from hunchd.consolidation.conflicts import contradiction_to_json, reopen_contradiction, resolve_contradiction
-from hunchd.consolidation.contradictions.features import FEATURES, compare_clauses
-from hunchd.consolidation.contradictions.judging import judge_statements
-from hunchd.consolidation.contradictions.reading import parse_clauses
-from hunchd.consolidation.contradictions.readings import EntailmentCache
-from hunchd.consolidation.contradictions.scanning import (
+from hunchd.consolidation.contradiction_records import (
+    contradiction_to_json,
+    reopen_contradiction,
+    resolve_contradiction,
+)
+from hunchd.consolidation.contradictions.candidate_search import (
     MAX_PER_MEMORY,
     MIN_MODEL_PROBABILITY,
     ContradictingPair,
     StatementIndex,
     apply_verdicts,
-    plan_contradictions,
     compare_with_candidates,
-    may_contradict,
-    score_relatedness,
     is_statement,
+    may_contradict,
+    plan_contradictions,
+    score_relatedness,
 )
+from hunchd.consolidation.contradictions.classification import judge_statements
+from hunchd.consolidation.contradictions.entailment_cache import EntailmentCache
+from hunchd.consolidation.contradictions.features import FEATURES, compare_clauses
+from hunchd.consolidation.contradictions.statement_parser import parse_clauses
 from hunchd.consolidation.contradictions.values import are_exclusive, parse_values
 from hunchd.consolidation.contradictions.weights import load_shipped_weights
 from hunchd.domain.errors import Conflict, InvalidInput
@@ -264,7 +268,9 @@ def test_resolution_merge_two_keys_leaves_one_fact() -> None:
     assert pair is not None
     with pytest.raises(InvalidInput):
         resolve_contradiction(pair.make_record(NOW), ResolutionRequest(resolution="merged"), {"m1": a, "m2": b}, NOW)
-    _, change = resolve_contradiction(pair.make_record(NOW), ResolutionRequest(resolution="merged", value="CockroachDB"), {"m1": a, "m2": b}, NOW)
+    _, change = resolve_contradiction(
+        pair.make_record(NOW), ResolutionRequest(resolution="merged", value="CockroachDB"), {"m1": a, "m2": b}, NOW
+    )
     after = {one.id: one for one in change.memories}
     assert (after["m2"].value, after["m2"].status) == ("CockroachDB", Status.ACTIVE)
     assert (after["m1"].status, after["m1"].superseded_by) == (Status.SUPERSEDED, "m2")
@@ -287,7 +293,10 @@ def test_candidates_share_subject() -> None:
     near = claim("x", "Timeout of the payment gateway: 30 seconds")
     index = StatementIndex([*others, near])
     assert index.find_candidates(mine)[0].id == "x"
-    assert [one.b.id for one in compare_with_candidates(mine, index.find_candidates(mine)).contradicting] in (["x"], ["m0"])
+    assert [one.b.id for one in compare_with_candidates(mine, index.find_candidates(mine)).contradicting] in (
+        ["x"],
+        ["m0"],
+    )
 
 
 def _names() -> Sequence[str]:
@@ -317,7 +326,9 @@ def test_language_model_file_pairs_need_common_word() -> None:
     mine = of_file("new", "Invoices are collected and sent overnight")
     near = of_file("old", "Invoices go out as soon as an order is shipped")
     stranger = of_file("far", "The kiosk app is written in Kotlin")
-    assert [one.get_other(mine).id for one in compare_with_candidates(mine, [stranger, near]).select_for_language_model([])] == ["old"]
+    assert [
+        one.get_other(mine).id for one in compare_with_candidates(mine, [stranger, near]).select_for_language_model([])
+    ] == ["old"]
 
 
 FREELY_WORDED = claim("on", "Query logging is enabled"), claim("off", "Query logging is off", days=3)
@@ -337,7 +348,9 @@ def test_language_model_cannot_overrule_exact_contradiction(old: Memory, new: Me
     assert len(contradicting) == 1
     assert look.select_for_language_model(contradicting) == []
     assert look.exclude_denied(lambda *_: True) == look
-    assert apply_verdicts(contradicting, look.select_for_language_model(contradicting), lambda *_: False) == contradicting
+    assert (
+        apply_verdicts(contradicting, look.select_for_language_model(contradicting), lambda *_: False) == contradicting
+    )
 
 
 def test_language_model_decides_explicit_contradiction() -> None:
@@ -370,7 +383,9 @@ def test_language_model_decides_freely_worded_pairs() -> None:
 def test_unjudged_pairs_limited_confirmed_pairs_unlimited() -> None:
     new = claim("new", "Query logging is off", days=3)
     others = [claim(f"m{number}", f"Query logging of {name} is enabled") for number, name in enumerate(_names()[:5])]
-    contradicting = [ContradictingPair(one, new, judge_statements("Query logging is enabled", new.content)) for one in others]
+    contradicting = [
+        ContradictingPair(one, new, judge_statements("Query logging is enabled", new.content)) for one in others
+    ]
     assert len(apply_verdicts(contradicting, contradicting, lambda *_: None)) == MAX_PER_MEMORY
     assert len(apply_verdicts(contradicting, contradicting, lambda *_: True)) == len(contradicting)
 

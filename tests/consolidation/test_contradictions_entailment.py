@@ -9,23 +9,23 @@ from pathlib import Path
 import pytest
 
 from hunchd.config.settings import ConsolidationSettings
-from hunchd.consolidation.contradictions.judging import judge_statements, combine_with_model
-from hunchd.consolidation.contradictions.readings import EntailmentCache, describe_difference, make_pair_key
-from hunchd.consolidation.contradictions.scanning import (
+from hunchd.consolidation.contradictions.candidate_search import (
     MAX_PER_MEMORY,
     MAX_READ_PAIRS,
-    plan_contradictions,
     compare_with_candidates,
-    plan_newly_read,
-    judge_with_model,
     extract_statement,
     is_statement,
+    judge_with_model,
+    plan_contradictions,
+    plan_newly_read,
 )
+from hunchd.consolidation.contradictions.classification import combine_with_model, judge_statements
+from hunchd.consolidation.contradictions.entailment_cache import EntailmentCache, describe_difference, make_pair_key
 from hunchd.consolidation.plan import ConsolidationStep
 from hunchd.consolidation.planner import Planner
 from hunchd.daemon.planner_process import JUDGEMENTS_FILE, PlannerService
 from hunchd.domain.memory import Memory, Trust
-from hunchd.engine.learning.verdicts import VerdictCache
+from hunchd.features.contradictions.verdict_cache import VerdictCache
 from hunchd.store.database.tables import memory_to_plain
 from tests.consolidation.made import NOW
 from tests.consolidation.test_contradictions import claim
@@ -68,7 +68,9 @@ def test_manifest_entry_not_read_as_sentence() -> None:
     rule = replace(claim("m2", asked, days=3), key="instruction/6f3d7a6f9a", value=asked, category="instruction")
     assert extract_statement(rule) == asked
     assert compare_with_candidates(rule, [tests]).unsettled == ()
-    assert compare_with_candidates(rule, [replace(tests, key=None, value=None, content="Tests are written with pytest")]).unsettled
+    assert compare_with_candidates(
+        rule, [replace(tests, key=None, value=None, content="Tests are written with pytest")]
+    ).unsettled
 
 
 def test_entries_of_two_keys_contradict_for_user() -> None:

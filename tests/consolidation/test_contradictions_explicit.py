@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from hunchd.consolidation.contradictions.gone import uses_replaced_tool
-from hunchd.consolidation.contradictions.judging import judge_statements
-from hunchd.consolidation.contradictions.oldest import disagree_on_minimum
+from hunchd.consolidation.contradictions.classification import judge_statements
+from hunchd.consolidation.contradictions.minimum_versions import disagree_on_minimum
+from hunchd.consolidation.contradictions.replaced_tools import uses_replaced_tool
 
 GONE_AND_USED = (
     ("Assets are built by Mix.", "Vite replaced Mix in the spring."),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hunchd.consolidation.contradictions.judging import judge_statements
-from hunchd.consolidation.contradictions.twins import find_opposition
+from hunchd.consolidation.contradictions.classification import judge_statements
+from hunchd.consolidation.contradictions.near_identical import find_opposition
 
 EXCLUDE = (
     ("Settings aren't reloaded on SIGUSR1, restart the server.", "Settings are reloaded on SIGUSR1.", "negation"),

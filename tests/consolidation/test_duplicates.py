@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from hunchd.consolidation.duplicates.scanning import group_duplicates
+from hunchd.consolidation.duplicates.duplicate_search import group_duplicates
 from hunchd.consolidation.merging import plan_merges
 from hunchd.domain.memory import Artifact, Kind, Memory, Usage
 from tests.consolidation.made import NOW, by_id, memory
@@ -152,7 +152,10 @@ def test_different_number_name_or_denial_no_duplicate(one: str, other: str) -> N
     ],
 )
 def test_swapped_roles_no_duplicate(one: str, other: str, kind: Kind) -> None:
-    assert group_duplicates(by_id(text_memory("one", one, kind=kind), text_memory("two", other, kind=kind), *others())) == []
+    assert (
+        group_duplicates(by_id(text_memory("one", one, kind=kind), text_memory("two", other, kind=kind), *others()))
+        == []
+    )
 
 
 def test_reordered_list_or_clause_is_duplicate() -> None:

@@ -8,8 +8,8 @@ import string
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hunchd.consolidation.abbreviations import GLOSSARY, find_abbreviations, abbreviate
-from hunchd.consolidation.condensing import Vocabulary, shorten, build_levels
+from hunchd.consolidation.abbreviations import GLOSSARY, abbreviate, find_abbreviations
+from hunchd.consolidation.extractive_summary import Vocabulary, build_levels, shorten
 
 NAME = re.compile(r"`[^`]+`|[\w./-]+/[\w./-]+|\b\w+[_.]\w[\w.]*\b|\b[a-z]+[A-Z]\w+|\bv?\d+(?:\.\d+)+\b")
 

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from hunchd.consolidation.plan import (
     TYPICAL_CHARACTERS,
     ChangeEntry,
-    PlannedChange,
     ConsolidationStep,
-    is_applied,
-    is_applicable,
-    make_entry,
-    split_into_batches,
+    PlannedChange,
     compute_outcome,
     find_remaining,
+    is_applicable,
+    is_applied,
+    make_entry,
+    split_into_batches,
 )
 from hunchd.domain.memory import Levels, Memory, Status, Usage
 from tests.consolidation.made import NOW, by_id, memory
@@ -83,7 +83,9 @@ def test_change_applies_only_to_planned_state() -> None:
 def test_entry_contains_only_differing_fields() -> None:
     entry = make_change((memory("m1"), memory("m2")), (memory("m1", importance=0.9), memory("m2")))
 
-    assert [(edit.id, edit.fields_before, edit.fields_after) for edit in entry.edits] == [("m1", {"importance": 0.4}, {"importance": 0.9})]
+    assert [(edit.id, edit.fields_before, edit.fields_after) for edit in entry.edits] == [
+        ("m1", {"importance": 0.4}, {"importance": 0.9})
+    ]
 
 
 def test_undo_two_changes_in_either_order() -> None:
@@ -122,6 +124,8 @@ def test_batches_grouped_by_memory_count() -> None:
 
 
 def test_batch_weight_counts_long_text() -> None:
-    long = make_change((memory("a", content="x" * 2 * TYPICAL_CHARACTERS),), (memory("a", content="y" * 2 * TYPICAL_CHARACTERS),))
+    long = make_change(
+        (memory("a", content="x" * 2 * TYPICAL_CHARACTERS),), (memory("a", content="y" * 2 * TYPICAL_CHARACTERS),)
+    )
     short = make_change((), (memory("b"),))
     assert list(split_into_batches([short, long, short, short], 4)) == [[short], [long], [short, short]]

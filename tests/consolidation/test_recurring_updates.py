@@ -7,7 +7,14 @@ from functools import reduce
 
 import pytest
 
-from hunchd.consolidation.bumps import MAX_DEPENDENCIES, MAX_COMMITS, UpdateSeries, parse_updates, parse_series, iter_series
+from hunchd.consolidation.recurring_updates import (
+    MAX_COMMITS,
+    MAX_DEPENDENCIES,
+    UpdateSeries,
+    iter_series,
+    parse_series,
+    parse_updates,
+)
 from hunchd.domain.memory import Artifact, Memory
 from tests.consolidation.made import NOW, memory
 
@@ -130,7 +137,9 @@ def test_series_line_contains_versions_count_and_commits() -> None:
         UpdateSeries("tox", "3.0", "3.5", "2026-03-03", "2026-03-07", 5, ("00000004", "00000000")),
         UpdateSeries("tox", "3.0", "3.1", "2026-03-03", "2026-03-03", 1, ("00000000",)),
         UpdateSeries("@scope/a.b", "^8.1.0", "^8.1.0", "2026-03-03", "2026-03-03", 1, ("00000000",)),
-        UpdateSeries("[automated] Update plugin list", "", "", "2025-03-03", "2026-03-03", 52, ("0000000a", "0000000b")),
+        UpdateSeries(
+            "[automated] Update plugin list", "", "", "2025-03-03", "2026-03-03", 52, ("0000000a", "0000000b")
+        ),
         UpdateSeries("Lock file maintenance", "", "", "2025-03-03", "2026-03-03", 2),
     ],
 )
@@ -166,7 +175,12 @@ def test_series_merge_order_independent_newest_by_day() -> None:
         for number in range(4)
     ]
     shuffled = merge_series(bumps[2], bumps[0], bumps[3], bumps[1])
-    assert (shuffled.first_version, shuffled.newest_version, shuffled.first_day, shuffled.last_day) == ("0", "4", "2026-04-02", "2026-04-05")
+    assert (shuffled.first_version, shuffled.newest_version, shuffled.first_day, shuffled.last_day) == (
+        "0",
+        "4",
+        "2026-04-02",
+        "2026-04-05",
+    )
     assert set(shuffled.commits) == {f"{number:08x}" for number in range(4)}
 
 

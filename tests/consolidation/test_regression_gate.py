@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from hunchd.consolidation.condensing import Vocabulary
-from hunchd.consolidation.plan import ChangeEntry, PlannedChange, ConsolidationStep, make_entry
-from hunchd.consolidation.probing import Probe, compare_results, draw_queries, must_stay, trace_changes
+from hunchd.consolidation.extractive_summary import Vocabulary
+from hunchd.consolidation.plan import ChangeEntry, ConsolidationStep, PlannedChange, make_entry
+from hunchd.consolidation.regression_gate import Probe, compare_results, draw_queries, must_stay, trace_changes
 from hunchd.domain.memory import Memory, Status, Trust
 from tests.consolidation.made import NOW, by_id, memory
 
@@ -37,11 +37,17 @@ def test_foreign_change_is_no_loss() -> None:
 
 
 def test_replacement_counts_as_found() -> None:
-    merge_entry = entry(ConsolidationStep.DUPLICATES, memory("one"), memory("one", status=Status.SUPERSEDED, superseded_by="two"))
-    history_entry = entry(ConsolidationStep.HISTORY, memory("old"), memory("old", links=({"type": "part_of", "ref": "history"},)))
+    merge_entry = entry(
+        ConsolidationStep.DUPLICATES, memory("one"), memory("one", status=Status.SUPERSEDED, superseded_by="two")
+    )
+    history_entry = entry(
+        ConsolidationStep.HISTORY, memory("old"), memory("old", links=({"type": "part_of", "ref": "history"},))
+    )
     probes = [Probe("q", "p", ("one",)), Probe("r", "p", ("old",)), Probe("s", "p", ("one",))]
 
-    verdict = compare_results(probes, [["two"], ["history"], ["nine"]], trace_changes([merge_entry, history_entry], {"one", "old"}))
+    verdict = compare_results(
+        probes, [["two"], ["history"], ["nine"]], trace_changes([merge_entry, history_entry], {"one", "old"})
+    )
 
     assert [(loss.query, loss.step) for loss in verdict.losses] == [("s", "duplicates")]
 
@@ -49,12 +55,18 @@ def test_replacement_counts_as_found() -> None:
 def test_foreign_change_of_replacement_is_no_loss() -> None:
     names = ["changed", "removed", "lost"]
     merged = [
-        entry(ConsolidationStep.DUPLICATES, memory(one), memory(one, status=Status.SUPERSEDED, superseded_by=f"{one} keeper"))
+        entry(
+            ConsolidationStep.DUPLICATES,
+            memory(one),
+            memory(one, status=Status.SUPERSEDED, superseded_by=f"{one} keeper"),
+        )
         for one in names
     ]
     probes = [Probe(f"{one}?", "p", (one,)) for one in names]
 
-    verdict = compare_results(probes, [[], [], []], trace_changes(merged, set(names)), {"changed keeper"}, {"removed keeper"})
+    verdict = compare_results(
+        probes, [[], [], []], trace_changes(merged, set(names)), {"changed keeper"}, {"removed keeper"}
+    )
 
     assert [loss.expected_id for loss in verdict.losses] == ["lost"]
 

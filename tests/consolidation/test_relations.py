@@ -7,14 +7,20 @@ from dataclasses import replace
 import pytest
 
 from hunchd.config.settings import ConsolidationSettings
-from hunchd.consolidation import chronicling
-from hunchd.consolidation.chronicling import MIN_EPISODES_PER_CHANGE, UPDATES_TITLE, plan_histories, make_history_id, list_quoted_ids
-from hunchd.consolidation.condensing import Vocabulary
-from hunchd.consolidation.doubting import STALE_REASON, plan_staleness
-from hunchd.consolidation.ground import UnknownCode
+from hunchd.consolidation import module_history
+from hunchd.consolidation.code_presence import UnknownCode
+from hunchd.consolidation.extractive_summary import Vocabulary
 from hunchd.consolidation.linking import plan_links
 from hunchd.consolidation.merging import plan_merges
+from hunchd.consolidation.module_history import (
+    MIN_EPISODES_PER_CHANGE,
+    UPDATES_TITLE,
+    list_quoted_ids,
+    make_history_id,
+    plan_histories,
+)
 from hunchd.consolidation.plan import PlannedChange
+from hunchd.consolidation.staleness import STALE_REASON, plan_staleness
 from hunchd.domain.memory import Artifact, Kind, Memory, Status, Trust, Usage
 from hunchd.retrieval.ranking import rank_hits
 from hunchd.store.database.hits import Hit
@@ -56,7 +62,10 @@ def test_fact_suspect_when_named_code_removed() -> None:
     without = ListedGround({"src/app.py": ("make_app",)})
     doubted = after(list(plan_staleness(result, without, NOW)), *result.values())["fact"]
     assert doubted.status is Status.SUSPECT
-    assert doubted.source[STALE_REASON] in ("src/db.py is gone", "`connect` is defined nowhere any more (it was in src/db.py)")
+    assert doubted.source[STALE_REASON] in (
+        "src/db.py is gone",
+        "`connect` is defined nowhere any more (it was in src/db.py)",
+    )
 
     trusted = after(list(plan_staleness(by_id(doubted), GROUND, NOW)), doubted)["fact"]
     assert trusted == result["fact"]
@@ -156,7 +165,8 @@ def test_small_module_in_parent_history_before_forgetting() -> None:
     assert names == {"lonely", "other", "scattered", "v2", "bumped"}
 
     [around, whole] = [
-        change.after[0] for change in plan_histories(by_id(lonely, other, scattered, *many), Vocabulary(), SETTINGS, NOW)
+        change.after[0]
+        for change in plan_histories(by_id(lonely, other, scattered, *many), Vocabulary(), SETTINGS, NOW)
     ]
     assert around.title == "history of src/http"
     assert len(around.content.splitlines()) == 6
@@ -166,7 +176,7 @@ def test_small_module_in_parent_history_before_forgetting() -> None:
 def test_history_newest_first_counts_older_lines(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(chronicling, "MAX_LINES", 400)
+    monkeypatch.setattr(module_history, "MAX_LINES", 400)
     entry_lines = [
         memory(f"m{number:03d}", age=40 + number, title=f"Rule number {number} of baskets", paths=("shop/basket.py",))
         for number in range(500)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hunchd.consolidation.reverting import find_reverted_commits, find_discarded_paths
+from hunchd.consolidation.revert_detection import find_discarded_paths, find_reverted_commits
 
 SHA = "4f2a9c1d7e6b5a4938271605f4e3d2c1b0a99887"
 

@@ -9,11 +9,17 @@ from zlib import crc32
 import pytest
 
 from hunchd.config.settings import ConsolidationSettings
-from hunchd.consolidation import chronicling
+from hunchd.consolidation import module_history
 from hunchd.consolidation.aging import plan_forgetting
-from hunchd.consolidation.chronicling import MIN_EPISODES_PER_CHANGE, UPDATES_MODULE, plan_histories, make_history_id, list_quoted_ids
-from hunchd.consolidation.condensing import Vocabulary
-from hunchd.consolidation.plan import PlannedChange, is_applied, is_applicable, make_entry, compute_outcome
+from hunchd.consolidation.extractive_summary import Vocabulary
+from hunchd.consolidation.module_history import (
+    MIN_EPISODES_PER_CHANGE,
+    UPDATES_MODULE,
+    list_quoted_ids,
+    make_history_id,
+    plan_histories,
+)
+from hunchd.consolidation.plan import PlannedChange, compute_outcome, is_applicable, is_applied, make_entry
 from hunchd.domain.memory import Artifact, Kind, Memory, Trust, Usage
 from hunchd.retrieval.ranking import rank_hits
 from hunchd.store.database.hits import Hit
@@ -94,7 +100,7 @@ def test_update_history_batches_give_same_result(monkeypatch: pytest.MonkeyPatch
     bumps = [bump(what, number, age=300 - number) for number in range(60) for what in ("tox", "django")]
     changes = plan_list(by_id(*bumps))
     assert max(len(change.before) for change in changes) == MIN_EPISODES_PER_CHANGE + 1
-    monkeypatch.setattr(chronicling, "MIN_EPISODES_PER_CHANGE", 1_000)
+    monkeypatch.setattr(module_history, "MIN_EPISODES_PER_CHANGE", 1_000)
     [whole] = plan_list(by_id(*bumps))
     assert whole.after[0].content == changes[-1].after[0].content
 
@@ -146,7 +152,7 @@ def test_update_history_keeps_usage_and_importance() -> None:
 
 
 def test_update_history_counts_oldest_series_by_year(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chronicling, "MAX_LINES", 10)
+    monkeypatch.setattr(module_history, "MAX_LINES", 10)
     bumps = [bump(f"dep{number}", time, age=500 - number - time) for number in range(25) for time in range(2)]
     history = after(plan_list(by_id(*bumps)), by_id(*bumps))[ID]
     lines = history.content.splitlines()[1:]

@@ -14,7 +14,7 @@ FAKES = """
 import hashlib, json, sys
 
 if "hunchd.daemon.store_process" in sys.orig_argv:
-    from hunchd.embedding import fast
+    from hunchd.embedding import fastembed_backend as fast
 
     def note(line):
         with open({log!r}, "a", encoding="utf-8") as log:

@@ -17,7 +17,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from hunchd.cli import http
-from hunchd.config.places import AppPaths, resolve_app_paths
+from hunchd.config.app_paths import AppPaths, resolve_app_paths
 from hunchd.protocol.rendezvous import Rendezvous, read_rendezvous
 
 # Far above what a start or a stop takes: on a busy machine a test waits longer rather than failing.

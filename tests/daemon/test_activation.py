@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from hunchd.cli.client import is_answering
-from hunchd.config.places import ensure_private_folder, resolve_app_paths
+from hunchd.config.app_paths import ensure_private_folder, resolve_app_paths
 from hunchd.config.settings import Settings
 from hunchd.daemon.main import LOG_BACKUPS, _configure_logging
-from hunchd.daemon.notify import take_inherited_sockets
+from hunchd.daemon.service_manager import take_inherited_sockets
 from hunchd.protocol.rendezvous import read_rendezvous
 from tests.daemon.running import running_daemon
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from hunchd.cli.launching import find_lock_holder
-from hunchd.config.places import ensure_private_folder, resolve_app_paths
+from hunchd.cli.daemon_control import find_lock_holder
+from hunchd.config.app_paths import ensure_private_folder, resolve_app_paths
 from hunchd.protocol.rendezvous import read_rendezvous
 from tests.daemon.running import RunningDaemon
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hunchd.consolidation.contradictions.judging import judge_statements, combine_with_model
+from hunchd.consolidation.contradictions.classification import combine_with_model, judge_statements
 from tests.daemon.reading import FakeModels
 from tests.daemon.running import RunningDaemon, running_daemon
 from tests.daemon.test_consolidation import take

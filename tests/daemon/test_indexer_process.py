@@ -14,14 +14,14 @@ from typing import Any
 
 import pytest
 
-from hunchd.daemon.attempts import ParseCrashGuard
 from hunchd.daemon.indexer_process import NICENESS, _lower_priority_after_model
+from hunchd.daemon.parse_crash_guard import ParseCrashGuard
 from hunchd.domain.errors import InvalidInput, RepositoryError
 from hunchd.ingestion.episodes import make_episode_id
 from hunchd.ingestion.parsing import blob_id
 from hunchd.prediction.predictor import Predictor
 from hunchd.protocol.child import HelperProcess
-from hunchd.store.code import CodeCache
+from hunchd.store.code_cache import CodeCache
 
 IOPRIO_GET = {"x86_64": 252, "aarch64": 31}  # the number of the system call, which the standard library does not know
 IOPRIO_IDLE = 3
@@ -165,7 +165,9 @@ def broken_config(root: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", [lost_commit, broken_config])
-async def test_unreadable_git_still_indexes_files(root: Path, indexer: HelperProcess, damage: Callable[[Path], None]) -> None:
+async def test_unreadable_git_still_indexes_files(
+    root: Path, indexer: HelperProcess, damage: Callable[[Path], None]
+) -> None:
     damage(root)
     with pytest.raises(RepositoryError, match=r"bad object HEAD|bad config"):
         await steps(indexer, "index", params(root))

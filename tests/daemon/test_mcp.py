@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from hunchd.cli.launching import stop_process, find_lock_holder
-from tests.cli.test_mcp import INITIALIZE, agent
+from hunchd.cli.daemon_control import find_lock_holder, stop_process
+from tests.cli.test_mcp_server import INITIALIZE, agent
 from tests.daemon.running import RunningDaemon
 from tests.repositories import make_shop
 

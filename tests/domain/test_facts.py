@@ -11,18 +11,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hunchd.domain.facts import (
-    MemoryChange,
     ClaimOutcome,
-    list_versions,
+    MemoryChange,
     find_valid_version,
     is_presentable,
+    list_versions,
+    remove_versions,
+    resolve_claim,
+    revise_fact,
     slot_id,
     slot_of,
-    revise_fact,
-    resolve_claim,
     undo_last_step,
     withdraw_fact,
-    remove_versions,
 )
 from hunchd.domain.memory import Kind, Memory, Scope, Status, Trust
 

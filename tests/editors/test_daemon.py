@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from hunchd import PROTOCOL
-from hunchd.config.places import ensure_private_folder, resolve_app_paths
+from hunchd.config.app_paths import ensure_private_folder, resolve_app_paths
 from hunchd.protocol import rendezvous
 from hunchd.protocol.rendezvous import Rendezvous
 from tests.daemon.running import RunningDaemon, running_daemon
@@ -74,7 +74,9 @@ def test_missing_daemon_is_started(start: Callable[..., Editor], shop: Path, hun
     editor.open(shop / BASKET)
     daemon = RunningDaemon(hunchd_home)
     wait_until(
-        lambda: (running := rendezvous.read_rendezvous(daemon.places.rendezvous_file)) and _set_rendezvous(daemon, running),
+        lambda: (
+            (running := rendezvous.read_rendezvous(daemon.places.rendezvous_file)) and _set_rendezvous(daemon, running)
+        ),
         "one runs",
     )
     try:
@@ -112,7 +114,9 @@ def hanging_daemon() -> Iterator[socket.socket]:
         where = resolve_app_paths()
         ensure_private_folder(where.runtime)
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        rendezvous.write_rendezvous(where.rendezvous_file, Rendezvous(PROTOCOL, url, None, "t" * 43, os.getpid(), "0.1.0"))
+        rendezvous.write_rendezvous(
+            where.rendezvous_file, Rendezvous(PROTOCOL, url, None, "t" * 43, os.getpid(), "0.1.0")
+        )
         yield listener
 
 

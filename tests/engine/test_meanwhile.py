@@ -11,30 +11,35 @@ from typing import Any, cast
 import pytest
 
 from hunchd.consolidation.aging import ARCHIVE_REASON, ERASE_AFTER
-from hunchd.consolidation.conflicts import create_contradiction
+from hunchd.consolidation.contradiction_records import create_contradiction
+from hunchd.core.memory.store_writer import StoreWriter
+from hunchd.core.projects.open_projects import OpenProjects
+from hunchd.core.projects.shared_memories import SharedMemories
+from hunchd.core.state.open_failures import OpenFailures, PassEvent
+from hunchd.core.state.project import Project, WorkingTree
 from hunchd.domain.errors import Conflict, NotFound
 from hunchd.domain.memory import Kind, Memory, Status, Trust
 from hunchd.domain.sharing import SHARED_SOURCE
-from hunchd.engine.keeping.writing import StoreWriter
-from hunchd.engine.knowledge.contradictions import ContradictionService
-from hunchd.engine.knowledge.knowledge import KnowledgeService
-from hunchd.engine.learning.contradicting import ContradictionSearch
-from hunchd.engine.learning.fixing import FixLearner
-from hunchd.engine.learning.projects import OpenProjects
-from hunchd.engine.learning.shared import SharedMemories
-from hunchd.engine.state.project import Project, WorkingTree
-from hunchd.engine.state.runs import PassEvent, OpenFailures
+from hunchd.features.contradictions.contradiction_search import ContradictionSearch
+from hunchd.features.contradictions.contradiction_service import ContradictionService
+from hunchd.features.errors.fix_learning import FixLearner
+from hunchd.features.knowledge.knowledge_service import KnowledgeService
 from hunchd.protocol.requests import ResolutionRequest
 from hunchd.repository.layout import make_plain_layout
 from tests.consolidation.made import NOW, memory
-from tests.engine.test_carrying_out import RunFixture, open_run_fixture
+from tests.features.test_plan_executor import RunFixture, open_run_fixture
 
 PAGE = memory("page", kind=Kind.DOCUMENT, category="document", key="/projects/shop/plan", content="ship on Monday")
 ERROR = memory("error", kind=Kind.ERROR, content="ValueError: no price")
 UNUSED = memory(
-    "unused", status=Status.ARCHIVED, source={ARCHIVE_REASON: "not used", ERASE_AFTER: NOW.isoformat()}, trust=Trust.DERIVED
+    "unused",
+    status=Status.ARCHIVED,
+    source={ARCHIVE_REASON: "not used", ERASE_AFTER: NOW.isoformat()},
+    trust=Trust.DERIVED,
 )
-THEIRS = memory("theirs", kind=Kind.FACT, content="ship on Friday", source={"type": SHARED_SOURCE, "path": ".hunch/a.md"})
+THEIRS = memory(
+    "theirs", kind=Kind.FACT, content="ship on Friday", source={"type": SHARED_SOURCE, "path": ".hunch/a.md"}
+)
 ONE, OTHER = (memory(name, kind=Kind.FACT, content=f"we use {name}") for name in ("tabs", "spaces"))
 OPEN = create_contradiction(ONE, OTHER, NOW)
 KEPT = (PAGE, ERROR, UNUSED, THEIRS, ONE, OTHER, OPEN)
@@ -50,7 +55,9 @@ class OneProject(list[str]):
 
 def contradictions(it: RunFixture) -> ContradictionService:
     projects = cast(OpenProjects, cast(Any, OneProject(["p"])))
-    return ContradictionService(it.memories, projects, cast(StoreWriter, None), cast(ContradictionSearch, None), now=lambda: NOW)
+    return ContradictionService(
+        it.memories, projects, cast(StoreWriter, None), cast(ContradictionSearch, None), now=lambda: NOW
+    )
 
 
 def knowledge(it: RunFixture) -> KnowledgeService:
@@ -87,7 +94,9 @@ def settle(it: RunFixture, folder: Path) -> Awaitable[object]:
 
 
 def clear(it: RunFixture, folder: Path) -> Awaitable[object]:
-    return fixing(it, folder)._process(project(folder), PassEvent("/shop", (ERROR.id,), None, NOW, only_these_errors=True))
+    return fixing(it, folder)._process(
+        project(folder), PassEvent("/shop", (ERROR.id,), None, NOW, only_these_errors=True)
+    )
 
 
 def withdraw(it: RunFixture, folder: Path) -> Awaitable[object]:

@@ -11,19 +11,19 @@ from typing import Any, cast
 
 import pytest
 
+from hunchd.core.memory.memory_service import MemoryService
+from hunchd.core.memory.pending_erasures import PendingErasures
+from hunchd.core.memory.session_log import session_tag
+from hunchd.core.memory.store_writer import StoreWriter
+from hunchd.core.state.feature import Features
 from hunchd.domain.facts import slot_of
 from hunchd.domain.memory import Kind, Memory, Scope, Trust
 from hunchd.domain.session import MessageType
-from hunchd.engine.conversing.sessions import SessionRegistry
-from hunchd.engine.keeping.memories import MemoryService
-from hunchd.engine.keeping.session_log import session_tag
-from hunchd.engine.keeping.unfinished import PendingErasures
-from hunchd.engine.keeping.writing import StoreWriter
-from hunchd.engine.state.feature import Features
-from hunchd.protocol.sessions import AppendRequest, MessageDraft, PageRequest
+from hunchd.features.sessions.session_registry import SessionRegistry
+from hunchd.protocol.session_requests import AppendRequest, MessageDraft, PageRequest
 from hunchd.store.client import MemoryPage, StoreClient
-from hunchd.store.hot import MemoryCache
 from hunchd.store.journal.journal import Journal
+from hunchd.store.memory_cache import MemoryCache
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 

@@ -6,14 +6,14 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, cast
 
+from hunchd.core.projects.open_projects import OpenProjects
 from hunchd.domain.memory import Kind, Memory
-from hunchd.engine.knowledge.transfer import MemoryTransfer
-from hunchd.engine.learning.projects import OpenProjects
-from hunchd.protocol.answers import build_export_line
+from hunchd.features.knowledge.transfer import MemoryTransfer
 from hunchd.protocol.memories import memory_to_json
+from hunchd.protocol.responses import build_export_line
 from hunchd.store.client import StoreClient
 from tests.consolidation.made import NOW, memory
-from tests.engine.test_carrying_out import open_run_fixture
+from tests.features.test_plan_executor import open_run_fixture
 
 
 class FakeProjects:
@@ -40,7 +40,9 @@ async def test_import_continues_after_project_removal(tmp_path: Path) -> None:
             await writer.remove_project("p")
 
         store = cast(StoreClient, cast(Any, it.store))
-        transfer = MemoryTransfer(cast(OpenProjects, cast(Any, FakeProjects())), it.memories, store, writer, now=lambda: NOW)
+        transfer = MemoryTransfer(
+            cast(OpenProjects, cast(Any, FakeProjects())), it.memories, store, writer, now=lambda: NOW
+        )
         done = await transfer.import_lines(lines())
         known: dict[str, Memory] = await it.memories.find(["stays"], "q")
     assert (done["memories"], done["skipped"]) == (1, 1)

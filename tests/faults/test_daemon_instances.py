@@ -20,8 +20,8 @@ from socket import socket as Listening
 import psutil
 import pytest
 
-from hunchd.cli.launching import stop_process, find_lock_holder
-from hunchd.config.places import resolve_app_paths
+from hunchd.cli.daemon_control import find_lock_holder, stop_process
+from hunchd.config.app_paths import resolve_app_paths
 from hunchd.daemon.main import take_lock
 from hunchd.protocol.rendezvous import read_rendezvous
 from tests.daemon.running import STOP, RunningDaemon, running_daemon

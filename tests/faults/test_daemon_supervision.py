@@ -16,15 +16,16 @@ from typing import Any
 
 import pytest
 
-from hunchd.config.places import resolve_app_paths
+from hunchd.config.app_paths import resolve_app_paths
 from hunchd.config.settings import EmbeddingSettings, Settings, StoreSettings
-from hunchd.daemon import supervision, wiring
-from hunchd.daemon.supervision import Supervisor, Work
+from hunchd.core.projects.project_indexer import ProjectIndexer
+from hunchd.core.state.project import Project
+from hunchd.daemon import supervisor as supervision
+from hunchd.daemon import wiring
+from hunchd.daemon.supervisor import Supervisor, Work
 from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Kind
-from hunchd.engine.engine import Engine
-from hunchd.engine.learning.indexing import ProjectIndexer
-from hunchd.engine.state.project import Project
+from hunchd.engine import Engine
 from hunchd.protocol.child import HelperProcess
 from hunchd.protocol.memories import MemoryDraft
 from tests.repositories import git, make_shop
@@ -223,7 +224,7 @@ async def test_restarted_indexer_completes_index(monkeypatch: pytest.MonkeyPatch
 
 
 async def test_failed_nightly_run_is_counted_and_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
-    from hunchd.daemon import nightly
+    from hunchd.daemon import nightly_schedule
 
     class SoonAndAgain:
         """A night every 50 ms."""
@@ -233,7 +234,7 @@ async def test_failed_nightly_run_is_counted_and_repeated(monkeypatch: pytest.Mo
 
             return IntervalTrigger(seconds=0.05, timezone=UTC, start_date=datetime.now(UTC))
 
-    monkeypatch.setattr(nightly, "CronTrigger", SoonAndAgain)
+    monkeypatch.setattr(nightly_schedule, "CronTrigger", SoonAndAgain)
     monkeypatch.setattr(supervision, "FIRST_RESTART_DELAY", 0.01)
     nights, enough = 0, asyncio.Event()
 
@@ -245,7 +246,7 @@ async def test_failed_nightly_run_is_counted_and_repeated(monkeypatch: pytest.Mo
         enough.set()
 
     supervisor = Supervisor()
-    supervisor.start("nightly", lambda: nightly.run_every_night(work, 3))
+    supervisor.start("nightly", lambda: nightly_schedule.run_every_night(work, 3))
     async with asyncio.timeout(10):
         await enough.wait()
     [line] = supervisor.status()

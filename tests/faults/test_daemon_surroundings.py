@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from hunchd.store.code import CodeCache
+from hunchd.store.code_cache import CodeCache
 from tests.daemon.running import SOURCES, RunningDaemon, running_daemon
 from tests.faults.test_daemon_kill import kept
 from tests.repositories import commit, git, make_shop

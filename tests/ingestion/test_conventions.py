@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from hunchd.domain.memory import Memory, Status, Trust
-from hunchd.ingestion.conventions import extract_conventions, get_globs, collect_guides, is_on_demand, get_part
-from hunchd.ingestion.decisions import Instruction, parse_decision, extract_instructions, is_record
-from hunchd.ingestion.manifests.reading import read_statements
+from hunchd.ingestion.conventions import collect_guides, extract_conventions, get_globs, get_part, is_on_demand
+from hunchd.ingestion.decisions import Instruction, extract_instructions, is_record, parse_decision
+from hunchd.ingestion.manifests.registry import read_statements
 from hunchd.ingestion.topics import find_topic_files, find_topics
 from hunchd.protocol.memories import memory_from_json, memory_to_json
 
@@ -377,7 +377,9 @@ def test_agent_page_applies_to_its_folder(tmp_path: Path) -> None:
         "web/CONTRIBUTING.md": "- Avoid jQuery from now on.\n",
         "a/b/c/d/e/AGENTS.md": "- Never come here again.\n",
     }
-    asked = [(fact.content, get_part(fact)) for fact in extract_facts(tmp_path, pages) if fact.category == "instruction"]
+    asked = [
+        (fact.content, get_part(fact)) for fact in extract_facts(tmp_path, pages) if fact.category == "instruction"
+    ]
 
     assert sorted(asked) == [
         ("Always use the api client.", "core"),
@@ -516,7 +518,9 @@ Always sign.
 [![Build](b.svg)](https://ci)
 [one]: https://example.org/one
 """
-    assert get_sentences(extract_instructions(text)) == ["Follow Review Comments and the style section of Go in Production."]
+    assert get_sentences(extract_instructions(text)) == [
+        "Follow Review Comments and the style section of Go in Production."
+    ]
 
 
 @pytest.mark.parametrize(
@@ -529,7 +533,9 @@ Always sign.
     ],
 )
 def test_very_long_line_is_parsed_quickly(line: str) -> None:
-    assert "Never guess what it means." in get_sentences(extract_instructions(f"{line}\n\n- Never guess what it means.\n"))
+    assert "Never guess what it means." in get_sentences(
+        extract_instructions(f"{line}\n\n- Never guess what it means.\n")
+    )
     assert parse_decision("docs/adr/1.md", f"# Title\n{line}\n\n## Decision\n\nWe use tabs, always.\n", frozenset())
 
 
@@ -659,10 +665,19 @@ def test_topic_name_is_split_into_words() -> None:
         "2048.c",
         "a/__testfixtures__/named.ts",
     )
-    assert find_topics((name, "x", 1) for name in names) == ("2048", "chrome php handler", "linear models", "oauth token")
+    assert find_topics((name, "x", 1) for name in names) == (
+        "2048",
+        "chrome php handler",
+        "linear models",
+        "oauth token",
+    )
 
 
 def test_topic_returns_files_of_its_name() -> None:
     defined = [("docs/row-guard.md", "markdown", 9), ("src/rowGuard.ts", "typescript", 3), ("src/row_guard/deep.py", "python", 50),
                ("src/other.py", "python", 60), ("tests/row_guard.py", "python", 70)]  # fmt: skip
-    assert find_topic_files("row guard", defined, 3) == ["src/rowGuard.ts", "src/row_guard/deep.py", "tests/row_guard.py"]
+    assert find_topic_files("row guard", defined, 3) == [
+        "src/rowGuard.ts",
+        "src/row_guard/deep.py",
+        "tests/row_guard.py",
+    ]

@@ -9,7 +9,7 @@ import pytest
 
 from hunchd.domain.history import PathChange, Unit
 from hunchd.domain.memory import Trust
-from hunchd.ingestion.episodes import build_episode, make_episode_id, extract_reason
+from hunchd.ingestion.episodes import build_episode, extract_reason, make_episode_id
 from hunchd.protocol.memories import memory_from_json, memory_to_json
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
@@ -22,7 +22,11 @@ UNIT = Unit(
     subject="Create the provider before blueprints (#4688)",
     body="Extensions read `app.json` while they are registered. Create it early, because they failed otherwise.\n\n"
     "Fixes #12\n\nCo-authored-by: Bob <bob@example.org>",
-    changes=(PathChange("M", "CHANGES.rst"), PathChange("M", "src/app.py"), PathChange("R", "src/json/provider.py", "src/json.py")),
+    changes=(
+        PathChange("M", "CHANGES.rst"),
+        PathChange("M", "src/app.py"),
+        PathChange("R", "src/json/provider.py", "src/json.py"),
+    ),
     tags=("2.2.0",),
 )
 
@@ -48,7 +52,9 @@ def test_short_levels_name_sources_before_documents() -> None:
 
 
 def test_files_of_same_name_are_distinguished() -> None:
-    twice = replace(UNIT, changes=(PathChange("M", "src/app.py"), PathChange("M", "src/sansio/app.py"), PathChange("M", "cli.py")))
+    twice = replace(
+        UNIT, changes=(PathChange("M", "src/app.py"), PathChange("M", "src/sansio/app.py"), PathChange("M", "cli.py"))
+    )
     assert build_episode(twice, "p", now=NOW).levels.compressed.endswith("(src/app.py, sansio/app.py +1)")
 
 
@@ -63,7 +69,9 @@ def test_commit_message_is_untrusted() -> None:
 
 def test_id_depends_on_project_and_commit() -> None:
     edited = replace(UNIT, subject="other")
-    assert build_episode(edited, "p", now=NOW).id == build_episode(UNIT, "p", now=NOW).id == make_episode_id("p", "a" * 40)
+    assert (
+        build_episode(edited, "p", now=NOW).id == build_episode(UNIT, "p", now=NOW).id == make_episode_id("p", "a" * 40)
+    )
     assert make_episode_id("q", "a" * 40) != make_episode_id("p", "a" * 40)
     assert build_episode(UNIT, "p", now=NOW).ref == f"commit:{'a' * 40}"
 

@@ -88,7 +88,10 @@ def test_long_number_is_masked() -> None:
 
 
 def test_masking_keeps_words() -> None:
-    assert mask_variable_parts("timeout after 30.5 s for /tmp/a/b.sock (id 0xff)") == "timeout after <n> s for <path> (id <address>)"
+    assert (
+        mask_variable_parts("timeout after 30.5 s for /tmp/a/b.sock (id 0xff)")
+        == "timeout after <n> s for <path> (id <address>)"
+    )
 
 
 LONG = """self = <shop.Cart object at 0x7f3c>
@@ -134,7 +137,10 @@ def test_fingerprint_ignores_library_upgrade() -> None:
 def test_node_frames_have_functions() -> None:
     text = "TypeError: x is not a function\n    at total (/w/src/cart.ts:3:14)\n    at main (/w/src/app.ts:9:1)\n"
 
-    assert parse_error(text).places == (ErrorLocation("/w/src/cart.ts", 3, "total"), ErrorLocation("/w/src/app.ts", 9, "main"))
+    assert parse_error(text).places == (
+        ErrorLocation("/w/src/cart.ts", 3, "total"),
+        ErrorLocation("/w/src/app.ts", 9, "main"),
+    )
     assert parse_error(text).fingerprint != parse_error(text.replace("at total", "at sum")).fingerprint
 
 

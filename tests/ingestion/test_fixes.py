@@ -5,8 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from hunchd.ingestion.fixes import MAX_PATHS, Fix, select_best, memory_to_fix, build_fix, record_success, record_failures, fix_to_memory
-from hunchd.repository.working import FileChange
+from hunchd.ingestion.fixes import (
+    MAX_PATHS,
+    Fix,
+    build_fix,
+    fix_to_memory,
+    memory_to_fix,
+    record_failures,
+    record_success,
+    select_best,
+)
+from hunchd.repository.tree_snapshots import FileChange
 
 NOW = datetime(2026, 5, 20, 12, 0, tzinfo=UTC)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hunchd.ingestion.front_matter import parse_settings, get_value
+from hunchd.ingestion.front_matter import get_value, parse_settings
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hunchd.ingestion.guides import MAX_GUIDES, GuideScope, find_guides, is_guide, resolve_link, may_define_guides
+from hunchd.ingestion.guides import MAX_GUIDES, GuideScope, find_guides, is_guide, may_define_guides, resolve_link
 
 
 def collect_scopes(files: dict[str, str], links: dict[str, str] | None = None) -> dict[str, list[GuideScope]]:

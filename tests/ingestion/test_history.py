@@ -10,7 +10,14 @@ import pytest
 
 from hunchd.domain.errors import RepositoryError
 from hunchd.domain.history import LATEST, Unit
-from hunchd.domain.work import list_existing_paths, is_bot, is_bulk, is_forward_port, is_work, strip_issue_numbers
+from hunchd.domain.unit_classification import (
+    is_bot,
+    is_bulk,
+    is_forward_port,
+    is_work,
+    list_existing_paths,
+    strip_issue_numbers,
+)
 from hunchd.ingestion.history import iter_units
 from hunchd.repository.git import Git
 

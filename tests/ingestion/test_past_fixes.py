@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 import pytest
 
 from hunchd.ingestion.errors import parse_error
-from hunchd.ingestion.fixes import select_best, memory_to_fix, build_fix, record_success, record_failures, fix_to_memory
-from hunchd.ingestion.past_fixes import find_likely_fix, describes_fix, extract_error_names, build_past_fix
-from hunchd.repository.touching import FoundCommit
-from hunchd.repository.working import FileChange
+from hunchd.ingestion.fixes import build_fix, fix_to_memory, memory_to_fix, record_failures, record_success, select_best
+from hunchd.ingestion.past_fixes import build_past_fix, describes_fix, extract_error_names, find_likely_fix
+from hunchd.repository.commit_search import FoundCommit
+from hunchd.repository.tree_snapshots import FileChange
 
 NOW = datetime(2026, 5, 20, 12, 0, tzinfo=UTC)
 TRACE = """Traceback (most recent call last):

@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from hunchd.domain.session import MessageType, Message, Turn
-from hunchd.ingestion.digesting import digest_turns
+from hunchd.domain.session import Message, MessageType, Turn
 from hunchd.ingestion.personal_data import holds_personal_data
+from hunchd.ingestion.session_digest import digest_turns
 
 
 def card(digits: str) -> str:

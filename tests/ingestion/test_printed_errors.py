@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from hunchd.cli.running.letter import to_screen_text
+from hunchd.cli.running.spool_message import to_screen_text
 from hunchd.ingestion.error_places import ErrorLocation
 from hunchd.ingestion.errors import ParsedError, parse_error
 

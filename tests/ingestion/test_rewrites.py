@@ -113,7 +113,11 @@ def test_unreachable_commits_exclude_those_on_branches(root: Path) -> None:
 
     assert sorted(list_unreachable_commits(Git(root), told, first)) == sorted(olds[1:])
     assert sorted(list_unreachable_commits(Git(root), (), olds[-1])) == sorted(olds[1:])
-    assert list_unreachable_commits(Git(root), (), None) == list_unreachable_commits(Git(root), [RewrittenCommit("1" * 40, first, exact=True)], first) == []
+    assert (
+        list_unreachable_commits(Git(root), (), None)
+        == list_unreachable_commits(Git(root), [RewrittenCommit("1" * 40, first, exact=True)], first)
+        == []
+    )
 
 
 def test_work_is_mapped_when_newest_is_rewritten(root: Path) -> None:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from hunchd.domain.session import MessageType, Message, Turn
+from hunchd.domain.session import Message, MessageType, Turn
 from hunchd.ingestion.revisions import revised_among
 from hunchd.ingestion.session_statements import Statement, split_sentences, statements_of
 

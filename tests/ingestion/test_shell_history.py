@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hunchd.ingestion.workflows.shell_history import Shell, read_history, guess_shell
+from hunchd.ingestion.workflows.shell_history import Shell, guess_shell, read_history
 
 HOME = "/home/ada"
 

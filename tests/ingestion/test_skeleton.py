@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hunchd.ingestion.parsing import parse_outline
-from hunchd.ingestion.skeleton import render_views, render_skeleton, build_view
+from hunchd.ingestion.skeleton import build_view, render_skeleton, render_views
 
 SOURCE = b'''
 SETTING = 1
@@ -53,11 +53,15 @@ def test_public_members_rank_before_private() -> None:
 
 def test_unexported_go_symbols_rank_last() -> None:
     source = b"package a\nfunc helper(n int) {}\nfunc Serve(addr string) error { return nil }\nfunc other() {}\n"
-    assert render_skeleton(parse_outline("a.go", source), max_lines=2).splitlines()[0] == "func Serve(addr string) error"
+    assert (
+        render_skeleton(parse_outline("a.go", source), max_lines=2).splitlines()[0] == "func Serve(addr string) error"
+    )
 
 
 def test_configuration_lists_keys_by_section() -> None:
-    text = render_skeleton(parse_outline("a.toml", b'[build]\nsteps = 1\nkey = "s3cret"\n[test]\nfast = true\n'), max_lines=5)
+    text = render_skeleton(
+        parse_outline("a.toml", b'[build]\nsteps = 1\nkey = "s3cret"\n[test]\nfast = true\n'), max_lines=5
+    )
     assert text == "build: steps, key\ntest: fast"
 
 

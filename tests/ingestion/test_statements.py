@@ -94,7 +94,9 @@ def test_owner_statement_is_extracted(text: str, category: str, key: str, value:
 
 @pytest.mark.parametrize(("text", "category", "key", "value"), COMMITS, ids=lambda value: None)
 def test_commit_statement_concerns_whole_project(text: str, category: str, key: str, value: str) -> None:
-    assert [(one.category, one.key, one.value) for one in extract_statements(text, "commit")] == [(category, key, value)]
+    assert [(one.category, one.key, one.value) for one in extract_statements(text, "commit")] == [
+        (category, key, value)
+    ]
 
 
 @pytest.mark.parametrize(("voice", "text"), NOTHING)
@@ -133,7 +135,10 @@ def test_reason_is_not_repeated() -> None:
 
 
 def test_commit_statement_has_lower_confidence() -> None:
-    by = {voice: extract_statements("Replace flake8 with ruff", voice)[0].confidence for voice in ("owner", "turn", "commit")}
+    by = {
+        voice: extract_statements("Replace flake8 with ruff", voice)[0].confidence
+        for voice in ("owner", "turn", "commit")
+    }
 
     assert by == {"owner": 1.0, "turn": 0.8, "commit": 0.7}
 

@@ -173,7 +173,11 @@ def test_verbose_go_test_is_parsed() -> None:
 FAIL
 """
     short = "--- FAIL: TestTotal (0.00s)\n    cart_test.go:12: got 3, want 4\nFAIL\n"
-    assert find_first_error(at_length) == find_first_error(short) == ToolError("TestTotal", "got 3, want 4", "cart_test.go", 12)
+    assert (
+        find_first_error(at_length)
+        == find_first_error(short)
+        == ToolError("TestTotal", "got 3, want 4", "cart_test.go", 12)
+    )
 
 
 def test_go_example_failure_has_name() -> None:
@@ -211,7 +215,9 @@ def test_testify_comparison_is_the_error() -> None:
         "        \tError:      \tNot equal: \n        \t          \texpected: 4\n        \t          \tactual  : 3\n"
         "        \tTest:       \tTestTotal\nFAIL\nFAIL\texample.com/shop\t0.003s\n"
     )
-    assert find_first_error(text) == ToolError("TestTotal", "Not equal: expected: 4 actual : 3", "/srv/shop/cart_test.go", 9)
+    assert find_first_error(text) == ToolError(
+        "TestTotal", "Not equal: expected: 4 actual : 3", "/srv/shop/cart_test.go", 9
+    )
 
 
 def test_node_test_error_has_expectation() -> None:

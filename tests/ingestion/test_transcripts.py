@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from hunchd.ingestion.transcripts import aider, claude_code, codex, cursor, gemini
-from hunchd.protocol.sessions import parse_append_body
+from hunchd.protocol.session_requests import parse_append_body
 
 SAID = [
     ("user_message", "Fix the parser"),

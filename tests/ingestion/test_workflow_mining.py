@@ -17,7 +17,9 @@ AROUND = ("ls", "cd <path>", "cat <path>", "git status", "vim <path>", "htop", "
 MONDAY = 1_750_000_000.0 - 1_750_000_000.0 % 604_800 + 4 * 86_400  # a Monday, 0:00 UTC
 
 
-def stream(runs: int, *, noise: float = 0.3, seed: int = 1, hour: int | None = None, branch: str = "main") -> list[CommandRun]:
+def stream(
+    runs: int, *, noise: float = 0.3, seed: int = 1, hour: int | None = None, branch: str = "main"
+) -> list[CommandRun]:
     """Build days with one release each and much unrelated activity."""
     chance = random.Random(seed)
     log: list[CommandRun] = []

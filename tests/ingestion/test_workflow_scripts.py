@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from hunchd.domain.memory import Trust
 from hunchd.domain.workflow import Workflow
-from hunchd.ingestion.workflows import yaml_files
-from hunchd.ingestion.workflows.memories import make_hint, is_edited, workflow_to_memory, memory_to_workflow
-from hunchd.ingestion.workflows.places import is_script
-from hunchd.ingestion.workflows.scripts import read_workflows, parse_workflows
+from hunchd.ingestion.workflows import yaml_loader
+from hunchd.ingestion.workflows.script_files import is_script
+from hunchd.ingestion.workflows.scripts import parse_workflows, read_workflows
+from hunchd.ingestion.workflows.workflow_memories import is_edited, make_hint, memory_to_workflow, workflow_to_memory
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 
@@ -331,7 +331,9 @@ def test_tox_hint_uses_default_posargs() -> None:
 
 
 def test_target_with_all_prefix_is_no_check() -> None:
-    updating, everything = parse_workflows("Makefile", "update-all-go-deps:\n\tgo get -u\n\nall: lint test\n\techo done\n")
+    updating, everything = parse_workflows(
+        "Makefile", "update-all-go-deps:\n\tgo get -u\n\nall: lint test\n\techo done\n"
+    )
 
     assert (updating.purpose, everything.purpose) == ("setup", "check")
 
@@ -363,8 +365,8 @@ BOMB = "a0: &a0 [x,x]\n" + "".join(f"a{n}: &a{n} [*a{n - 1},*a{n - 1},*a{n - 1},
 )
 def test_hostile_yaml_is_rejected_quickly(text: str) -> None:
     began = time.perf_counter()
-    with contextlib.suppress(yaml_files.InvalidYaml):
-        yaml_files.load_yaml(text[:256_000])
+    with contextlib.suppress(yaml_loader.InvalidYaml):
+        yaml_loader.load_yaml(text[:256_000])
     assert parse_workflows(".github/workflows/ci.yml", text) == []
     assert time.perf_counter() - began < 60  # an expanded bomb would take years
 

@@ -8,8 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from hunchd.language.asking import ModelEndpoint, ModelAnswer, ModelFailure, ModelRequest, TokenUsage, outcome_to_json, outcome_from_json
 from hunchd.language.claude import send_request
+from hunchd.language.model_requests import (
+    ModelAnswer,
+    ModelEndpoint,
+    ModelFailure,
+    ModelRequest,
+    TokenUsage,
+    outcome_from_json,
+    outcome_to_json,
+)
 from tests.language.messages_api import (
     MessagesApi,
     breaks_off,
@@ -176,7 +184,9 @@ async def test_missing_key_sends_no_request(monkeypatch: pytest.MonkeyPatch, tmp
     empty = tmp_path / "empty"
     empty.touch(mode=0o600)
     async with messages_api(says({})) as api:
-        outcomes = [await send_request(QUESTION, access(api.url, key_file=file)) for file in ("", str(empty), "/no/such/file")]
+        outcomes = [
+            await send_request(QUESTION, access(api.url, key_file=file)) for file in ("", str(empty), "/no/such/file")
+        ]
 
     assert all(isinstance(one, ModelFailure) and one.trouble == "refused" for one in outcomes)
     assert api.asked == []
@@ -192,14 +202,18 @@ async def test_echoed_key_is_removed() -> None:
 
 @pytest.mark.parametrize(
     "outcome",
-    [ModelAnswer({"facts": []}, TokenUsage(1, 2)), ModelFailure("busy", "later", 3.0, TokenUsage(4, 5)), ModelFailure("nonsense", "what")],
+    [
+        ModelAnswer({"facts": []}, TokenUsage(1, 2)),
+        ModelFailure("busy", "later", 3.0, TokenUsage(4, 5)),
+        ModelFailure("nonsense", "what"),
+    ],
 )
 def test_outcome_json_roundtrip_is_equal(outcome: ModelAnswer | ModelFailure) -> None:
     assert outcome_from_json(outcome_to_json(outcome)) == outcome
 
 
 def test_anthropic_is_imported_lazily() -> None:
-    parts = "hunchd.daemon.wiring, hunchd.daemon.language_process, hunchd.engine.engine"
+    parts = "hunchd.daemon.wiring, hunchd.daemon.language_process, hunchd.engine"
     told = subprocess.run(
         [sys.executable, "-c", f"import sys, {parts}; print('anthropic' in sys.modules)"],
         capture_output=True,

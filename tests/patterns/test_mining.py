@@ -9,10 +9,10 @@ import pytest
 
 from hunchd.ingestion.history import iter_units
 from hunchd.patterns.companions import find_adding_commits, find_companions
-from hunchd.patterns.identity import update_changed_files, reuse_known_keys
-from hunchd.patterns.mining import CachedTemplate, mine_patterns, add_history
+from hunchd.patterns.identity import reuse_known_keys, update_changed_files
+from hunchd.patterns.mining import CachedTemplate, add_history, mine_patterns
 from hunchd.patterns.pattern import CodePattern, json_to_pattern
-from hunchd.patterns.shapes import Shape, row_to_shape, extract_shapes
+from hunchd.patterns.shapes import Shape, extract_shapes, row_to_shape
 from hunchd.repository.git import Git
 from tests.patterns.sources import LANGUAGES, NAMES, PYTHON, project
 from tests.repositories import commit, git

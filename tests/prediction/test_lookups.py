@@ -14,9 +14,9 @@ from hunchd.domain.history import PathChange, Unit
 from hunchd.prediction.cochange import CoChange, compute_change_weight
 from hunchd.prediction.evidence import MEAN_CHANGES, score_message_words
 from hunchd.prediction.features import SPREAD_LIMIT, _ScoreLookup
-from hunchd.prediction.fields import FieldIndex
-from hunchd.prediction.files import FolderTable
-from hunchd.prediction.packed import MIN_SLICE_LENGTH, MIN_STRETCH, select_highest, take_ranges
+from hunchd.prediction.field_index import FieldIndex
+from hunchd.prediction.file_table import FolderTable
+from hunchd.prediction.packed_arrays import MIN_SLICE_LENGTH, MIN_STRETCH, select_highest, take_ranges
 from hunchd.prediction.ranking import Network
 from hunchd.prediction.state import PredictorState
 from hunchd.prediction.words import hash_text_words
@@ -78,7 +78,9 @@ def test_cochange_rows_match_counted_changes(changes: list[set[int]]) -> None:
         for other, count, last, strength in zip(row["file"], row["count"], row["last"], long, strict=True):
             units = [unit for unit, change in enumerate(changes) if {file, other} <= change]
             assert (count, last) == (len(units), units[-1])
-            faded = sum(compute_change_weight(len(changes[unit])) * 0.5 ** ((len(changes) - unit) / 2_000) for unit in units)
+            faded = sum(
+                compute_change_weight(len(changes[unit])) * 0.5 ** ((len(changes) - unit) / 2_000) for unit in units
+            )
             assert math.isclose(strength, faded, rel_tol=1e-5)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from hunchd.prediction.next_step import StepContext, NextStepPredictor
+from hunchd.prediction.next_step import NextStepPredictor, StepContext
 
 PATH = ("tag", "build", "upload", "announce")
 

@@ -16,14 +16,14 @@ from hunchd.domain.code import FileOutline, Symbol
 from hunchd.domain.context import Focus, Prediction
 from hunchd.domain.errors import StoreError
 from hunchd.domain.history import PathChange, Unit
-from hunchd.prediction import snapshot, weights
-from hunchd.prediction.adaptation import HeadCorrection
-from hunchd.prediction.files import TEST, classify_path
+from hunchd.prediction import array_file, weights
+from hunchd.prediction.file_table import TEST, classify_path
+from hunchd.prediction.online_correction import HeadCorrection
 from hunchd.prediction.predictor import Predictor
 from hunchd.prediction.query import build_query
 from hunchd.prediction.session import SessionEvent
-from hunchd.prediction.words import hash_word as words_key
 from hunchd.prediction.words import extract_stem
+from hunchd.prediction.words import hash_word as words_key
 
 NOW = 1_700_000_000
 DAY = 86_400
@@ -100,7 +100,9 @@ def test_link_reason_names_linked_file(predictor: Predictor) -> None:
 
 def test_confidences_fall_with_rank(predictor: Predictor) -> None:
     for number in range(30, 60):
-        predictor.learn_unit(unit(number, f"piece {number}", f"src/{number % 7}.py", f"src/{number % 5}.py", "src/cli.py"))
+        predictor.learn_unit(
+            unit(number, f"piece {number}", f"src/{number % 7}.py", f"src/{number % 5}.py", "src/cli.py")
+        )
     for number in range(7):
         told = [file.confidence for file in predictor.predict(focus(f"src/{number}.py"), now=NOW).files]
         assert told == sorted(told, reverse=True)
@@ -306,7 +308,9 @@ def test_rewritten_unit_is_learned_once(predictor: Predictor) -> None:
 
 def test_amended_unit_gets_new_subject(predictor: Predictor, tmp_path: Path) -> None:
     predictor.rewrite_unit_id(f"{12:040x}", "f" * 40)
-    predictor.learn_unit(Unit(sha="f" * 40, parents=(), author="Ada", email="", at=NOW, subject="Flags may be repeated"))
+    predictor.learn_unit(
+        Unit(sha="f" * 40, parents=(), author="Ada", email="", at=NOW, subject="Flags may be repeated")
+    )
     predictor.save(tmp_path / "model")
     for model in (predictor, Predictor.load(tmp_path / "model")):
         state = model.state
@@ -391,7 +395,7 @@ def test_load_damaged_file_raises_store_error(predictor: Predictor, tmp_path: Pa
     path = tmp_path / "predictor"
     predictor.save(path)
     whole = path.read_bytes()
-    foreign = whole.replace(b'"version": %d' % snapshot.VERSION, b'"version": 9')
+    foreign = whole.replace(b'"version": %d' % array_file.VERSION, b'"version": 9')
     assert foreign != whole
 
     for damaged in (b"", b"nonsense" * 10, whole[: len(whole) // 2], foreign):
@@ -441,7 +445,9 @@ def taught(predictor: Predictor, past: list[tuple[str, list[str], str]], start: 
         predictor.learn_unit(unit(number, f"{subject} {number}", changes=changes))
         for path in paths:
             if predictor.has_file(path):
-                predictor.update_content(outline(path, *chance.sample(["cache", "flag", "page", "render"], 2), uses=("render",)))
+                predictor.update_content(
+                    outline(path, *chance.sample(["cache", "flag", "page", "render"], 2), uses=("render",))
+                )
         predictor.record_event(SessionEvent("opened", NOW + number, paths[0]))
     return predictor
 
@@ -477,7 +483,9 @@ def test_query_head_selects_ranker(predictor: Predictor) -> None:
         "both": focus("src/views.py", query="command line"),
     }
 
-    assert {head: build_query(question, predictor.state).head for head, question in asked.items()} == {h: h for h in asked}
+    assert {head: build_query(question, predictor.state).head for head, question in asked.items()} == {
+        h: h for h in asked
+    }
 
 
 def test_weights_without_head_raise_value_error(tmp_path: Path) -> None:
@@ -522,7 +530,9 @@ def test_lock_file_of_a_manifest_is_expected() -> None:
 def test_change_log_entries_are_expected_by_folder() -> None:
     learned = Predictor()
     for number in range(20):
-        learned.learn_unit(unit(number, f"step {number} of the work", "src/app.py", f"newsfragments/{number}.feature.rst"))
+        learned.learn_unit(
+            unit(number, f"step {number} of the work", "src/app.py", f"newsfragments/{number}.feature.rst")
+        )
 
     expected = {one.path: one for one in learned.predict(focus("src/app.py"), now=NOW).expected}
     assert expected["newsfragments/"].times == 20
@@ -544,7 +554,9 @@ def test_header_is_imported_and_its_source_is_not() -> None:
     paths = ("src/shop/basket.hpp", "src/shop/basket.cpp", "src/shop/till.cpp")
     learned.learn_unit(unit(1, "begin the shop", *paths, status="A"))
     for path in paths:
-        learned.update_content(replace(outline(path), imports=("shop/basket.hpp",) if path.endswith("till.cpp") else ()))
+        learned.update_content(
+            replace(outline(path), imports=("shop/basket.hpp",) if path.endswith("till.cpp") else ())
+        )
 
     told = {file.path: file.reasons for file in learned.predict(focus("src/shop/till.cpp"), now=NOW, k=20).files}
     assert "imported by this file" in told["src/shop/basket.hpp"]

@@ -18,12 +18,12 @@ from hunchd.protocol.memories import (
     MemoryBody,
     MemoryPatch,
     MemoryRecord,
-    parse_drafts_body,
-    parse_draft,
+    derive_title,
     memory_from_json,
     memory_to_json,
+    parse_draft,
+    parse_drafts_body,
     parse_patch,
-    derive_title,
 )
 from hunchd.protocol.struct_decoding import wire_names
 
@@ -206,9 +206,7 @@ def test_drafts_batch_without_valid_entry_raises() -> None:
 
 
 def test_patch_converts_types_and_null_clears() -> None:
-    patch = parse_patch(
-        {"title": "new", "tags": ["a"], "status": "archived", "branch": None, "valid_to": "2025-01-01"}
-    )
+    patch = parse_patch({"title": "new", "tags": ["a"], "status": "archived", "branch": None, "valid_to": "2025-01-01"})
 
     assert replace(WHOLE, **patch) == replace(
         WHOLE, title="new", tags=("a",), status=Status.ARCHIVED, branch=None, valid_to=datetime(2025, 1, 1, tzinfo=UTC)

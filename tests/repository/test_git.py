@@ -124,7 +124,9 @@ def test_blobs_skip_large_and_missing(project: Path) -> None:
     git(project, "commit", "-qm", "large")
     tree = Git(project).list_tree()
 
-    found = dict(Git(project).read_blobs([tree["large.bin"], "0" * 39 + "1", tree["a.py"], "not an id\n", tree["empty"]]))
+    found = dict(
+        Git(project).read_blobs([tree["large.bin"], "0" * 39 + "1", tree["a.py"], "not an id\n", tree["empty"]])
+    )
 
     assert found == {tree["a.py"]: b"a = 1\n", tree["empty"]: b""}
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from hunchd.repository.ignore import IgnoreRules, WalkLimits, is_lock_file, is_secret_file, walk_tree
-from hunchd.repository.reading import read_file
+from hunchd.repository.safe_reading import read_file
 
 
 def words(text: str) -> list[str]:

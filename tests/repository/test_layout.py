@@ -10,7 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from hunchd.repository.layout import HeadState, find_repository, read_head, find_operation, make_plain_layout, find_rebased_branch, resolve_ref, list_worktrees
+from hunchd.repository.layout import (
+    HeadState,
+    find_operation,
+    find_rebased_branch,
+    find_repository,
+    list_worktrees,
+    make_plain_layout,
+    read_head,
+    resolve_ref,
+)
 
 
 def git(where: Path, *args: str) -> str:

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from hunchd.domain.memory import CHUNK, Kind
 from hunchd.retrieval.answering import QuestionReader, build_answer, map_branch_ids, merge_chunks
-from hunchd.store.database.finding import SearchCandidate
-from hunchd.store.database.hits import RankingHit, Hit
+from hunchd.store.database.candidates import SearchCandidate
+from hunchd.store.database.hits import Hit, RankingHit
 from hunchd.store.database.tables import get_memory, memory_to_plain
 from tests.retrieval.test_ranking import NOW, memory
 
@@ -34,7 +34,12 @@ def get_answer(
 def test_prefetched_memories_rank_like_late_ones(texts: list[list[str]], asked: list[str]) -> None:
     query, readings = " ".join(asked), QuestionReader(" ".join(asked))
     found = [
-        SearchCandidate(json.dumps(memory_to_plain(memory(f"m{number}", " ".join(words), kind=Kind.EPISODE))), b"", 3.0 - number / 9, 0.4)
+        SearchCandidate(
+            json.dumps(memory_to_plain(memory(f"m{number}", " ".join(words), kind=Kind.EPISODE))),
+            b"",
+            3.0 - number / 9,
+            0.4,
+        )
         for number, words in enumerate(texts)
     ]
     readings.read([one.body for one in found[::2]])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hunchd.retrieval.fusion import make_selector, fuse_scores
+from hunchd.retrieval.fusion import fuse_scores, make_selector
 
 
 def test_only_lexical_match_ranks_first() -> None:

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hunchd.domain.memory import Artifact, Kind, Memory, Status, Usage
-from hunchd.retrieval.fusion import make_selector, fuse_scores
-from hunchd.retrieval.ranking import FRESH_BOOST, rank_results, rank_hits
-from hunchd.retrieval.wording import find_expansion_terms, filter_said, make_snippet
+from hunchd.retrieval.fusion import fuse_scores, make_selector
+from hunchd.retrieval.question_words import filter_said, find_expansion_terms, make_snippet
+from hunchd.retrieval.ranking import FRESH_BOOST, rank_hits, rank_results
 from hunchd.store.database.hits import Hit
 from hunchd.text.words import terms
 

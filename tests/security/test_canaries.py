@@ -16,7 +16,7 @@ from random import Random
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
-from hunchd.prediction import snapshot
+from hunchd.prediction import array_file
 from hunchd.store.database.lance import Database, create_session
 from tests.daemon.running import RunningDaemon
 from tests.repositories import commit, git
@@ -187,7 +187,7 @@ def code_of(home: Path) -> Iterator[str]:
 
 def models_of(home: Path) -> Iterator[str]:
     for path in home.rglob("model.hunch"):
-        yield from (array.tobytes().decode("latin-1") for array in snapshot.read_arrays(path)[0].values())
+        yield from (array.tobytes().decode("latin-1") for array in array_file.read_arrays(path)[0].values())
 
 
 async def rows_of(home: Path) -> list[str]:

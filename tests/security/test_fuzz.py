@@ -16,7 +16,6 @@ from urllib.parse import quote
 import pytest
 
 from hunchd.protocol.memories import MemoryRecord
-from hunchd.protocol.messages import BODY_OF_KIND, SIGNAL_KINDS
 from hunchd.protocol.requests import (
     AssembleRequest,
     ContextQuery,
@@ -24,6 +23,7 @@ from hunchd.protocol.requests import (
     PredictRequest,
     SearchBody,
 )
+from hunchd.protocol.signals import BODY_OF_KIND, SIGNAL_KINDS
 from hunchd.protocol.struct_decoding import wire_names
 from tests.daemon.running import RunningDaemon
 from tests.repositories import make_shop

@@ -12,7 +12,7 @@ import pytest
 
 from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Artifact, Kind, Memory, Scope, Status
-from hunchd.store.hot import MemoryCache
+from hunchd.store.memory_cache import MemoryCache
 from tests.daemon.running import RunningDaemon
 from tests.repositories import commit, git
 

@@ -7,8 +7,14 @@ from typing import Any
 
 from hunchd.domain.errors import NotFound
 from hunchd.domain.session import Message
-from hunchd.protocol.answers import page_to_json
-from hunchd.protocol.sessions import AppendRequest, CompileRequest, PageRequest, SessionsRequest, message_to_json
+from hunchd.protocol.responses import page_to_json
+from hunchd.protocol.session_requests import (
+    AppendRequest,
+    CompileRequest,
+    PageRequest,
+    SessionsRequest,
+    message_to_json,
+)
 
 NOW = datetime(2025, 6, 1, 12, tzinfo=UTC)
 
@@ -46,7 +52,9 @@ class FakeConversations:
         return page_to_json(items[: request.limit], next_cursor=None, total=len(items))
 
     async def list_sessions(self, request: SessionsRequest) -> dict[str, Any]:
-        return page_to_json([await self.get_session(session) for session in self.logs], next_cursor=None, total=len(self.logs))
+        return page_to_json(
+            [await self.get_session(session) for session in self.logs], next_cursor=None, total=len(self.logs)
+        )
 
     async def get_session(self, session: str) -> dict[str, Any]:
         return {"id": session, "messages": len(self._log(session))}

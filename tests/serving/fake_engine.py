@@ -17,9 +17,7 @@ from hunchd.domain.context import Bundle, ContextItem
 from hunchd.domain.errors import HunchError, NotFound
 from hunchd.domain.filters import Filters, matches
 from hunchd.domain.memory import Memory, Trust
-from hunchd.protocol.answers import build_export_line, page_to_json, project_to_json, rejection_to_json
 from hunchd.protocol.memories import MemoryDraft, memory_from_json, memory_to_json
-from hunchd.protocol.messages import parse_signal, signal_to_json
 from hunchd.protocol.requests import (
     ContextRequest,
     ExpandRequest,
@@ -28,6 +26,8 @@ from hunchd.protocol.requests import (
     ReviewRequest,
     SearchRequest,
 )
+from hunchd.protocol.responses import build_export_line, page_to_json, project_to_json, rejection_to_json
+from hunchd.protocol.signals import parse_signal, signal_to_json
 
 NOW = datetime(2025, 6, 1, 12, tzinfo=UTC)
 

@@ -7,10 +7,16 @@ from typing import Any
 
 from hunchd.domain.errors import NotFound
 from hunchd.domain.memory import Kind, Memory
-from hunchd.protocol.answers import page_to_json
 from hunchd.protocol.documents import DocumentDraft, DocumentsRequest, document_to_json
 from hunchd.protocol.memories import memory_to_json
-from hunchd.protocol.requests import ContradictionsRequest, FactRequest, ContradictionReport, ResolutionRequest, ShareRequest
+from hunchd.protocol.requests import (
+    ContradictionReport,
+    ContradictionsRequest,
+    FactRequest,
+    ResolutionRequest,
+    ShareRequest,
+)
+from hunchd.protocol.responses import page_to_json
 
 NOW = datetime(2025, 6, 1, 12, tzinfo=UTC)
 
@@ -34,7 +40,9 @@ class FakeDocuments:
 
     async def list(self, request: DocumentsRequest) -> dict[str, Any]:
         found = [page for path, page in sorted(self.pages.items()) if path.startswith(request.prefix)]
-        return page_to_json((document_to_json(page, content=False) for page in found), next_cursor=None, total=len(found))
+        return page_to_json(
+            (document_to_json(page, content=False) for page in found), next_cursor=None, total=len(found)
+        )
 
     async def forget(self, path: str) -> None:
         await self.get(path)
@@ -58,7 +66,9 @@ class FakeContradictions:
         name = f"x{asked.a}{asked.b}"
         is_new = name not in self.opened
         sides = {
-            side: memory_to_json(self.known[getattr(asked, side)]) for side in "ab" if getattr(asked, side) in self.known
+            side: memory_to_json(self.known[getattr(asked, side)])
+            for side in "ab"
+            if getattr(asked, side) in self.known
         }
         self.opened[name] = {"id": name, "status": "open", "reason": asked.note, **sides}
         return self.opened[name], is_new

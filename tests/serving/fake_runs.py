@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from hunchd.domain.errors import NotFound
-from hunchd.protocol.answers import page_to_json
-from hunchd.protocol.consolidation import ConsolidateRequest
+from hunchd.protocol.consolidation_requests import ConsolidateRequest
 from hunchd.protocol.requests import ListSlice
+from hunchd.protocol.responses import page_to_json
 
 
 class FakeRuns:

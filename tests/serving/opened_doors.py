@@ -14,7 +14,7 @@ from fake_engine import FakeEngine
 
 from hunchd.serving.http import make_app
 from hunchd.serving.limits import ServerLimits
-from hunchd.serving.opening import serve_app
+from hunchd.serving.listeners import serve_app
 
 TOKEN = "t0ken-" + "x" * 37
 

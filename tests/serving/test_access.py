@@ -17,8 +17,8 @@ from hunchd.domain.errors import ConfigError
 from hunchd.serving.access import UNAUTHENTICATED_PATH, get_peer_uid
 from hunchd.serving.http import ACCESS, Handlers, make_app
 from hunchd.serving.limits import ServerLimits
+from hunchd.serving.listeners import serve_app
 from hunchd.serving.openapi import OPERATIONS
-from hunchd.serving.opening import serve_app
 
 # From the router of a real application: a new route is probed without a word here.
 ROUTES = sorted(

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from opened_doors import TOKEN, Daemon
 
 from hunchd.protocol.memories import MemoryRecord
-from hunchd.protocol.messages import BODY_OF_KIND, SIGNAL_KINDS
 from hunchd.protocol.requests import (
     AssembleRequest,
     AssembleSignals,
@@ -20,6 +19,7 @@ from hunchd.protocol.requests import (
     PredictRequest,
     SearchBody,
 )
+from hunchd.protocol.signals import BODY_OF_KIND, SIGNAL_KINDS
 from hunchd.protocol.struct_decoding import wire_names
 from hunchd.serving.openapi import OPERATIONS
 

@@ -10,9 +10,9 @@ import pytest
 from fake_engine import FakeEngine
 from opened_doors import TOKEN, Daemon
 
-from hunchd.protocol.answers import bundle_to_json, project_to_json
-from hunchd.protocol.messages import BODY_OF_KIND
 from hunchd.protocol.requests import ContextRequest
+from hunchd.protocol.responses import bundle_to_json, project_to_json
+from hunchd.protocol.signals import BODY_OF_KIND
 from hunchd.protocol.struct_decoding import wire_names
 from hunchd.serving.http import make_app
 from hunchd.serving.openapi import OPERATIONS, build_document

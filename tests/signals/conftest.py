@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from hunchd.signals.watching import WatcherThread
+from hunchd.signals.watcher_thread import WatcherThread
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from hunchd.domain.errors import ConfigError
-from hunchd.signals.spool import MAX_SET_ASIDE, SpoolWatcher, open_spool, create_spool_folders
-from hunchd.signals.watching import WatcherThread
+from hunchd.signals.spool import MAX_SET_ASIDE, SpoolWatcher, create_spool_folders, open_spool
+from hunchd.signals.watcher_thread import WatcherThread
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from hunchd.domain.memory import Artifact, Kind, Levels, Memory, Scope, Usage
-from hunchd.store.database.tables import DIMENSIONS, Row, memory_to_plain, build_row, set_vector
+from hunchd.store.database.tables import DIMENSIONS, Row, build_row, memory_to_plain, set_vector
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 MODEL = "words"

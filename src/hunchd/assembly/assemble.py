@@ -14,9 +14,9 @@ from typing import Literal
 
 from hunchd.assembly import rendering
 from hunchd.assembly.budget import TIERS, split_budget
-from hunchd.assembly.selection import Choice, group_by_tier, make_choices, raise_forms, limit_source_shares
-from hunchd.assembly.tokens import count_tokens
-from hunchd.domain.context import Activity, Bundle, ContextItem, Level, ContextCandidate, Tier
+from hunchd.assembly.selection import Choice, group_by_tier, limit_source_shares, make_choices, raise_forms
+from hunchd.assembly.token_counter import count_tokens
+from hunchd.domain.context import Activity, Bundle, ContextCandidate, ContextItem, Level, Tier
 from hunchd.domain.memory import Trust
 
 # Smaller differences in value are noise and must not affect the order, or every update would shuffle the lines.
@@ -38,7 +38,11 @@ class _Section:
     @property
     def text(self) -> str:
         blocks = [choice.option.block for choice in self.choices]
-        return "".join((rendering.render_section_heading(self.tier), *blocks, self.topics)) if blocks or self.topics else ""
+        return (
+            "".join((rendering.render_section_heading(self.tier), *blocks, self.topics))
+            if blocks or self.topics
+            else ""
+        )
 
     @property
     def tokens(self) -> int:
@@ -128,7 +132,11 @@ def _spend_budget(candidates: Sequence[Choice], tokens: int, activity: Activity)
 
 
 def _fill_section(tier: Tier, candidates: Sequence[Choice], capacity: int) -> int:
-    title = 0 if any(choice.chosen_index >= 0 for choice in candidates) else _count_block(rendering.render_section_heading(tier))
+    title = (
+        0
+        if any(choice.chosen_index >= 0 for choice in candidates)
+        else _count_block(rendering.render_section_heading(tier))
+    )
     used_tokens = raise_forms(candidates, capacity - title)
     return used_tokens + title if used_tokens else 0
 
@@ -187,7 +195,9 @@ def _drop_weakest(candidates: Sequence[Choice]) -> None:
     weakest.chosen_index -= 1
 
 
-def _build_bundle(context: str, tokens: int, sections: Sequence[_Section], budget: int, degraded: Sequence[str]) -> Bundle:
+def _build_bundle(
+    context: str, tokens: int, sections: Sequence[_Section], budget: int, degraded: Sequence[str]
+) -> Bundle:
     status: Literal["ok", "empty", "degraded"] = "degraded" if degraded else "ok" if context else "empty"
     sizes = {int(tier): 0 for tier in TIERS} | {int(section.tier): section.tokens for section in sections}
     etag_source = "\x00".join((status, *degraded, context)).encode("utf-8")

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from hunchd.assembly.tokens import count_tokens
+from hunchd.assembly.token_counter import count_tokens
 
 MAX_CHUNK_TOKENS: Final = 500  # tokens per chunk: one to five paragraphs
 _HEADING: Final = re.compile(r"(#{1,6})\s+(\S.*?)\s*#*\s*$")

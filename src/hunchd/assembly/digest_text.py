@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hunchd.assembly.fencing import to_single_line
-from hunchd.assembly.tokens import count_tokens
+from hunchd.assembly.token_counter import count_tokens
 from hunchd.domain.session import Digest, Point, PointKind
 
 HEADINGS: tuple[tuple[PointKind, str], ...] = (
@@ -40,8 +40,14 @@ def render_digest(digest: Digest, *, budget: int, note: str = "") -> str:
 
 def select_balanced(points: Sequence[Point], budget: int) -> list[Point]:
     """Select points: statements first, but with room left for actions and insights."""
-    statements = select_heaviest([point for point in points if point.kind in STATEMENT_KINDS], int(MAX_STATEMENT_SHARE * budget))
-    remaining = budget - sum(_count_point(point) for point in statements) - HEADING_TOKENS * len({point.kind for point in statements})
+    statements = select_heaviest(
+        [point for point in points if point.kind in STATEMENT_KINDS], int(MAX_STATEMENT_SHARE * budget)
+    )
+    remaining = (
+        budget
+        - sum(_count_point(point) for point in statements)
+        - HEADING_TOKENS * len({point.kind for point in statements})
+    )
     stated_wordings = {_normalize(point) for point in statements}
     other_points = select_heaviest([point for point in points if _normalize(point) not in stated_wordings], remaining)
     selected = [*statements, *other_points]

@@ -14,8 +14,8 @@ from typing import Final, Literal
 
 from hunchd.assembly.digest_text import render_digest
 from hunchd.assembly.fencing import ELLIPSIS, to_single_line
-from hunchd.assembly.tokens import count_tokens
-from hunchd.domain.session import Digest, MessageType, Message, Turn, starts_turn, join_digests
+from hunchd.assembly.token_counter import count_tokens
+from hunchd.domain.session import Digest, Message, MessageType, Turn, join_digests, starts_turn
 
 Role = Literal["user", "assistant"]
 
@@ -101,7 +101,9 @@ class SessionHistory:
             last = self._tail_turns[-1]
             self._tail_turns[-1] = Turn(last.number, (*last.messages, message))
         if message.text.strip() and message.event is not MessageType.SYSTEM:
-            self._entry_by_message[message.id] = build_entry(message, self._turn_count, max_tokens=int(WHOLE_RESULT_SHARE * self.budget))
+            self._entry_by_message[message.id] = build_entry(
+                message, self._turn_count, max_tokens=int(WHOLE_RESULT_SHARE * self.budget)
+            )
 
     def compact(self, *, force: bool = True) -> None:
         """Replace large stale tool results.
@@ -119,7 +121,12 @@ class SessionHistory:
 
     def build_view(self) -> HistoryView:
         """Return the current view."""
-        tail = [self._entry_by_message[one.id] for turn in self._tail_turns for one in turn.messages if one.id in self._entry_by_message]
+        tail = [
+            self._entry_by_message[one.id]
+            for turn in self._tail_turns
+            for one in turn.messages
+            if one.id in self._entry_by_message
+        ]
         entries = (*self._opening_entries, *self._condensed_entries, *tail)
         return HistoryView(
             entries,
@@ -135,7 +142,9 @@ class SessionHistory:
         if len(self._tail_turns) - opening - kept_turns < 1:
             return
         for turn in self._tail_turns[:opening]:
-            self._opening_entries += [self._shorten_entry(one) for one in turn.messages if one.id in self._entry_by_message]
+            self._opening_entries += [
+                self._shorten_entry(one) for one in turn.messages if one.id in self._entry_by_message
+            ]
         older = self._tail_turns[opening : len(self._tail_turns) - kept_turns]
         self._digests.append(self.condense(older))
         self._condensed_entries.append(self._render_condensed(self._digests[-1], STRETCH_SHARE))
@@ -178,7 +187,9 @@ class SessionHistory:
 
 
 def is_large(message: Message) -> bool:
-    return message.event is MessageType.RESULT and (len(message.text) > LARGE_CHARACTERS or message.tokens > LARGE_TOKENS)
+    return message.event is MessageType.RESULT and (
+        len(message.text) > LARGE_CHARACTERS or message.tokens > LARGE_TOKENS
+    )
 
 
 def build_entry(message: Message, turn: int, *, max_tokens: int) -> HistoryEntry:

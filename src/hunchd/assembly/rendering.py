@@ -15,12 +15,12 @@ from hunchd.assembly.fencing import (
     OPEN,
     addresses_a_model,
     fence,
-    neutralize,
     make_nonce,
+    neutralize,
     quote,
     to_single_line,
 )
-from hunchd.domain.context import Level, ContextCandidate, Tier
+from hunchd.domain.context import ContextCandidate, Level, Tier
 from hunchd.domain.memory import Trust
 from hunchd.domain.sharing import SHARED_SOURCE
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from hunchd.domain.context import Level, ContextCandidate, Tier
+from hunchd.domain.context import ContextCandidate, Level, Tier
 from hunchd.domain.memory import Trust
 
 # Less useful lines cost more trust than they help: fewer than one reader in twenty would use them.
@@ -194,7 +194,11 @@ def _find_near(one: _Fingerprint, fingerprints: Sequence[_Fingerprint]) -> list[
     They share a third of their sketch bits. Most pairs are rejected here.
     """
     sketch = one.sketch
-    return [other for other in fingerprints if 3 * (sketch & other.sketch).bit_count() >= (sketch | other.sketch).bit_count()]
+    return [
+        other
+        for other in fingerprints
+        if 3 * (sketch & other.sketch).bit_count() >= (sketch | other.sketch).bit_count()
+    ]
 
 
 def _is_same(one: _Fingerprint, other: _Fingerprint) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 
 from hunchd.domain.context import Focus
 from hunchd.prediction import evidence
-from hunchd.prediction.packed import Array, Scores, sum_by_number
+from hunchd.prediction.packed_arrays import Array, Scores, sum_by_number
 from hunchd.prediction.query import PredictionQuery, build_query
 from hunchd.prediction.state import PredictorState
 
@@ -60,12 +60,16 @@ def _score_by_text(state: PredictorState, query: PredictionQuery) -> dict[str, S
     return {
         "BM25 paths": state.contents.paths.search(query.keys),
         "BM25 contents": state.contents.words.search(query.keys),
-        "nearest messages": evidence.score_votes(state.messages.find_similar_units(state.messages.find_units_by_words(query.keys)))[0],
+        "nearest messages": evidence.score_votes(
+            state.messages.find_similar_units(state.messages.find_units_by_words(query.keys))
+        )[0],
     }
 
 
 def _merge_scores(scores: list[Scores]) -> Scores:
-    return sum_by_number(np.concatenate([files for files, _ in scores]), np.concatenate([values for _, values in scores]))
+    return sum_by_number(
+        np.concatenate([files for files, _ in scores]), np.concatenate([values for _, values in scores])
+    )
 
 
 def _order_files(state: PredictorState, usable: Array, files: Array, values: Array) -> Array:

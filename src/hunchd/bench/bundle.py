@@ -28,7 +28,7 @@ from hunchd.bench.replay import get_repository_name
 from hunchd.domain.context import Bundle, Focus
 from hunchd.domain.errors import HunchError
 from hunchd.domain.history import Unit
-from hunchd.domain.work import list_existing_paths, is_work
+from hunchd.domain.unit_classification import is_work, list_existing_paths
 from hunchd.prediction import weights
 from hunchd.prediction.missing import missing_files
 from hunchd.protocol.requests import ContextRequest
@@ -74,7 +74,9 @@ def run(options: argparse.Namespace) -> int:
                 print(f"hunch: {path}: {error.message}", file=sys.stderr)
                 return 1
             if not options.json:
-                print(bundle_report.of_repository(get_repository_name(path), asked[get_repository_name(path)]), flush=True)
+                print(
+                    bundle_report.of_repository(get_repository_name(path), asked[get_repository_name(path)]), flush=True
+                )
     if options.json:
         figures = {name: bundle_report.figures(rows) for name, rows in asked.items()}
         print(json.dumps(figures | {"all": bundle_report.figures_of_all(asked)}, indent=1))

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator
 from hunchd.domain.code import Symbol
 from hunchd.domain.history import Unit
 from hunchd.repository.git import Git
-from hunchd.store.code import CodeCache
+from hunchd.store.code_cache import CodeCache
 
 # Definitions that a signature is worth showing of; keys and headings are found by their file.
 KINDS = frozenset(("class", "interface", "struct", "trait", "enum", "type", "function", "method", "macro"))

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hunchd.bench.looking import Bm25
+from hunchd.bench.search_store import Bm25
 from hunchd.codesearch import records, vectors
 from hunchd.codesearch import segment as segments
 from hunchd.codesearch.cards import card_of
@@ -25,15 +25,15 @@ from hunchd.codesearch.results import answers
 from hunchd.codesearch.roles import Role, role_of
 from hunchd.domain.code import FileOutline
 from hunchd.domain.context import Focus
-from hunchd.embedding import fast
+from hunchd.embedding import fastembed_backend
 from hunchd.embedding.embedder import Embedder
 from hunchd.ingestion.history import iter_units
 from hunchd.ingestion.parsing import parse_outline
-from hunchd.ingestion.screening import redact_source
+from hunchd.ingestion.source_redaction import redact_source
 from hunchd.prediction.predictor import Predictor
 from hunchd.repository.git import Git
 from hunchd.repository.ignore import IgnoreRules
-from hunchd.repository.reading import read_file
+from hunchd.repository.safe_reading import read_file
 
 CUTOFF = 10  # results that are scored
 CANDIDATES = 64  # files that prediction scores, as in the daemon
@@ -94,7 +94,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     questions = [one for one in _read(options.questions) if not options.only or one.repo in options.only]
-    model = None if options.no_vectors else fast.load_embedder()
+    model = None if options.no_vectors else fastembed_backend.load_embedder()
     figures: dict[str, dict[str, Figures]] = {name: defaultdict(Figures) for name in SYSTEMS}
     built: list[dict[str, Any]] = []
     lines: list[dict[str, Any]] = []

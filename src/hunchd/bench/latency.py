@@ -60,9 +60,15 @@ def measure_latency(options: argparse.Namespace) -> dict[str, float]:
     figures["megabytes in all"] = _measure_memory() - before
     now = options.units * UNIT_INTERVAL
     for kind, focus in (("file", _build_file_focus), ("text", _build_text_focus), ("both", _build_combined_focus)):
-        times = [_time_call(partial(loaded_models[0].predict, focus(rng, paths), now=now)) for _ in range(options.predictions)]
+        times = [
+            _time_call(partial(loaded_models[0].predict, focus(rng, paths), now=now))
+            for _ in range(options.predictions)
+        ]
         figures |= {f"predict by {kind}, {name}": value for name, value in _compute_quantiles(times).items()}
-    saves = [_time_call(partial(loaded_models[0].update_content, _generate_outline(rng, rng.choice(paths)))) for _ in range(200)]
+    saves = [
+        _time_call(partial(loaded_models[0].update_content, _generate_outline(rng, rng.choice(paths))))
+        for _ in range(200)
+    ]
     return figures | {f"place a file, {name}": value for name, value in _compute_quantiles(saves).items()}
 
 

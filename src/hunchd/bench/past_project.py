@@ -13,16 +13,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from hunchd.config.settings import ContextSettings, IndexSettings
+from hunchd.core.state.events import EventBus
+from hunchd.core.state.feature import Features
+from hunchd.core.state.project import Project, UserState, WorkingTree
 from hunchd.domain.code import FileOutline
 from hunchd.domain.history import PathChange, Unit
-from hunchd.engine.answering.answers import ContextService
-from hunchd.engine.state.events import EventBus
-from hunchd.engine.state.feature import Features
-from hunchd.engine.state.project import UserState, Project, WorkingTree
+from hunchd.features.context.context_service import ContextService
 from hunchd.ingestion import history
 from hunchd.ingestion.conventions import extract_conventions
-from hunchd.ingestion.naming import is_reportable_path
 from hunchd.ingestion.parsing import parse_outline
+from hunchd.ingestion.path_filter import is_reportable_path
 from hunchd.ingestion.skeleton import build_view
 from hunchd.ingestion.topics import find_topics
 from hunchd.prediction.predictor import Predictor
@@ -30,8 +30,8 @@ from hunchd.prediction.weights import RankerWeights
 from hunchd.repository.git import Git
 from hunchd.repository.ignore import IgnoreRules
 from hunchd.repository.layout import find_repository
-from hunchd.store.code import CodeCache
-from hunchd.store.hot import MemoryCache
+from hunchd.store.code_cache import CodeCache
+from hunchd.store.memory_cache import MemoryCache
 
 BATCH = 200  # files parsed before they are written to the cache
 BRANCH = "main"

@@ -71,7 +71,9 @@ def _draw_panel(task: str, results: Sequence[ReplayResults], top: int) -> tuple[
             values.setdefault(method, []).append(float(metrics.average_by_unit(rows)[:, column].mean()))
     methods = sorted(values, key=lambda method: -float(np.mean(values[method])))
     height = HEAD + ROW * len(methods)
-    source = f"a dot for each of {len(task_results)} repositories" if len(task_results) > 1 else task_results[0].repository
+    source = (
+        f"a dot for each of {len(task_results)} repositories" if len(task_results) > 1 else task_results[0].repository
+    )
     lines = [
         f'<g transform="translate(0 {top})">',
         f'<text class="title" x="12" y="16">{escape(task)}: {METRIC}</text>',

@@ -31,13 +31,13 @@ from typing import IO, Any
 
 import numpy as np
 
-from hunchd.bench.looking import NOW, Bm25, SearchStore, open_search_store
-from hunchd.bench.metrics import compute_interval, compute_reciprocal_rank, compute_recall
+from hunchd.bench.metrics import compute_interval, compute_recall, compute_reciprocal_rank
+from hunchd.bench.search_store import NOW, Bm25, SearchStore, open_search_store
 from hunchd.domain.errors import HunchError, InvalidInput, Unavailable
 from hunchd.domain.filters import Filters
 from hunchd.domain.history import Unit
 from hunchd.domain.memory import Memory, Status
-from hunchd.domain.work import is_bot, is_bulk, is_forward_port
+from hunchd.domain.unit_classification import is_bot, is_bulk, is_forward_port
 from hunchd.ingestion import history
 from hunchd.ingestion.episodes import build_episode
 from hunchd.protocol.requests import Depth, SearchRequest
@@ -181,7 +181,9 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-async def measure_repositories(options: argparse.Namespace, folder: Path, dump: IO[str] | None) -> list[tuple[str, int, RowsByMethod]]:
+async def measure_repositories(
+    options: argparse.Namespace, folder: Path, dump: IO[str] | None
+) -> list[tuple[str, int, RowsByMethod]]:
     """Return name, number of episodes and results by repository."""
     results = []
     async with open_search_store(folder) as store:
@@ -212,16 +214,30 @@ async def measure_repository(
     rows: RowsByMethod = {}
     if not queries:
         return path.resolve().name, len(episodes), rows
-    await store.store_memories(project, episodes, also_cached=False, on_pending=ProgressPrinter(path.resolve().name, len(episodes)))
+    await store.store_memories(
+        project, episodes, also_cached=False, on_pending=ProgressPrinter(path.resolve().name, len(episodes))
+    )
     for method, search in build_searches(store, project, episodes).items():
         rows[method] = []
         for question in queries:
             ranked_ids, gold = await search(question), question.gold
-            figures = (compute_recall(gold, ranked_ids, 5), compute_recall(gold, ranked_ids, 10), compute_reciprocal_rank(gold, ranked_ids))
+            figures = (
+                compute_recall(gold, ranked_ids, 5),
+                compute_recall(gold, ranked_ids, 10),
+                compute_reciprocal_rank(gold, ranked_ids),
+            )
             rows[method].append(figures)
             if dump is not None:
-                dump_line = {"repo": path.resolve().name, "query_id": question.episode.id, "way": method, "gold": sorted(gold)}
-                dump.write(json.dumps({**dump_line, "ranked": ranked_ids, **dict(zip(METRIC_NAMES, figures, strict=True))}) + "\n")
+                dump_line = {
+                    "repo": path.resolve().name,
+                    "query_id": question.episode.id,
+                    "way": method,
+                    "gold": sorted(gold),
+                }
+                dump.write(
+                    json.dumps({**dump_line, "ranked": ranked_ids, **dict(zip(METRIC_NAMES, figures, strict=True))})
+                    + "\n"
+                )
     return path.resolve().name, len(episodes), rows
 
 

@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from hunchd.bench.tracebacks import ErrorCase
+from hunchd.bench.error_task import ErrorCase
 from hunchd.ingestion.errors import parse_error
 
 _LINE = re.compile(r'(", line |\.\w{1,4}:)(\d+)')
@@ -62,13 +62,21 @@ def measure_recurrence(cases: Sequence[ErrorCase], *, seed: int = 0) -> dict[str
             if name != RENAMED_TEST:
                 true_answers += is_recognised
                 false_answers += bool(answer) and not is_recognised
-    false_alarms = [bool(tests_by_fingerprint[case.repository, error.fingerprint] - {_get_function_name(case)}) for case, error in understood_cases]
+    false_alarms = [
+        bool(tests_by_fingerprint[case.repository, error.fingerprint] - {_get_function_name(case)})
+        for case, error in understood_cases
+    ]
     false_answers += sum(false_alarms)
-    counted_hits = [is_recognised for name, several in hits_by_variant.items() if name != RENAMED_TEST for is_recognised in several]
+    counted_hits = [
+        is_recognised for name, several in hits_by_variant.items() if name != RENAMED_TEST for is_recognised in several
+    ]
     return {
         "errors": len(cases),
         "pairs of one type": _count_pairs([(case, error.type) for case, error in understood_cases]),
-        "recall": {**{name: _compute_share(several) for name, several in hits_by_variant.items()}, "all but renamed": _compute_share(counted_hits)},
+        "recall": {
+            **{name: _compute_share(several) for name, several in hits_by_variant.items()},
+            "all but renamed": _compute_share(counted_hits),
+        },
         "precision": true_answers / max(true_answers + false_answers, 1),
         "false alarms": _compute_share(false_alarms),
     }
@@ -116,9 +124,7 @@ def _replace_roots(text: str, rng: random.Random) -> str:
 def _replace_values(line: str, rng: random.Random) -> str:
     """Replace numbers, and quoted texts that are not names."""
     line = _NUMBER.sub(lambda _: str(rng.randint(2, 9_999)), line)
-    return _QUOTED.sub(
-        lambda match: f"'value {rng.randint(2, 999)}'" if _is_value(line, match[0]) else match[0], line
-    )
+    return _QUOTED.sub(lambda match: f"'value {rng.randint(2, 999)}'" if _is_value(line, match[0]) else match[0], line)
 
 
 def _is_value(line: str, quoted_text: str) -> bool:

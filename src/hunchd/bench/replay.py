@@ -13,11 +13,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
-from hunchd.bench import baselines, episodes, metrics, plot, recurrence, report, tracebacks
+from hunchd.bench import baselines, error_task, memory_task, metrics, plot, recurrence, report
+from hunchd.bench.history_walk import ReplayPoint, ReplayWindows, walk_history
 from hunchd.bench.outlines import OutlineCache
 from hunchd.bench.results import ReplayResults
 from hunchd.bench.tasks import TASKS, ReplayQuery, generate_queries
-from hunchd.bench.walk import ReplayPoint, ReplayWindows, walk_history
 from hunchd.domain.context import Prediction
 from hunchd.domain.errors import HunchError, InvalidInput
 from hunchd.domain.history import Unit
@@ -67,7 +67,7 @@ def run(options: argparse.Namespace) -> int:
             raise InvalidInput("--cases is required for the tasks error and recurrence, and not allowed for others")
         if not options.repo and set(tasks) != {"recurrence"}:
             raise InvalidInput("--repo is required: the repository to replay")
-        cases = tracebacks.load_cases(options.cases) if options.cases else []
+        cases = error_task.load_cases(options.cases) if options.cases else []
     except HunchError as error:
         print(f"hunch: {error.message}", file=sys.stderr)
         return 2
@@ -100,21 +100,23 @@ def replay_repository(
     tasks: Sequence[str],
     options: argparse.Namespace,
     dump: IO[str] | None,
-    cases: Sequence[tracebacks.ErrorCase] = (),
+    cases: Sequence[error_task.ErrorCase] = (),
 ) -> ReplayResults:
     """Replay one repository and score its test window."""
     git = Git(path)
     units = list(history.iter_units(git, lines="memory" in tasks))
     windows = ReplayWindows.create(len(units), options.test_units, options.development_units)
     table = weights.load_weights(options.weights) if options.weights else weights.load_shipped()
-    results = ReplayResults(get_repository_name(path), units=len(units), provenance=str(table.provenance.get("trained", "")))
+    results = ReplayResults(
+        get_repository_name(path), units=len(units), provenance=str(table.provenance.get("trained", ""))
+    )
     with OutlineCache(git, options.cache) as outlines:
         if set(tasks) - {"memory", *CASE_TASKS}:
             _replay_window(git, units, windows, outlines, tasks, options, dump, results, table)
         if "error" in tasks:
-            tracebacks.score_error_task(git, units, Predictor(table), outlines, cases, results, dump)
+            error_task.score_error_task(git, units, Predictor(table), outlines, cases, results, dump)
     if "memory" in tasks:
-        episodes.score_memory_task(git, units, windows, results, options, table, dump)
+        memory_task.score_memory_task(git, units, windows, results, options, table, dump)
     return results
 
 
@@ -158,7 +160,9 @@ def shuffle_units(units: Sequence[Unit], what: str, seed: int) -> list[Unit]:
     rng.shuffle(modified)
     swapped_changes = iter(modified)
     return [
-        replace(unit, changes=tuple(next(swapped_changes) if change.status == "M" else change for change in unit.changes))
+        replace(
+            unit, changes=tuple(next(swapped_changes) if change.status == "M" else change for change in unit.changes)
+        )
         for unit in units
     ]
 
@@ -189,7 +193,9 @@ def _score_query(
     results.milliseconds.append((time.perf_counter() - started) * 1e3)
     ranking = [file.path for file in prediction.files]
     is_first_right = bool(ranking) and ranking[0] in question.gold
-    results.confidences.setdefault(question.task, []).append((prediction.confidence, is_first_right, bool(question.gold)))
+    results.confidences.setdefault(question.task, []).append(
+        (prediction.confidence, is_first_right, bool(question.gold))
+    )
     if question.next_file:
         values = metrics.compute_next_in_ten(ranking, question.gold, question.next_file)
         results.following.setdefault(question.task, []).append((question.unit, values))

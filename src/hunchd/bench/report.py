@@ -43,9 +43,15 @@ def format_all(results: list[ReplayResults]) -> str:
     for task in tasks:
         task_results = [result for result in results if task in result.rows]
         methods = list(dict.fromkeys(method for result in task_results for method in result.rows[task]))
-        lines.append(f"\n{task} ({len(task_results)})".ljust(WIDTH + 1) + "".join(name.rjust(10) for name in TABLE_METRICS))
+        lines.append(
+            f"\n{task} ({len(task_results)})".ljust(WIDTH + 1) + "".join(name.rjust(10) for name in TABLE_METRICS)
+        )
         for method in methods:
-            means = [metrics.average_by_unit(r.rows[task][method]).mean(axis=0) for r in task_results if method in r.rows[task]]
+            means = [
+                metrics.average_by_unit(r.rows[task][method]).mean(axis=0)
+                for r in task_results
+                if method in r.rows[task]
+            ]
             cells = "".join(f"{value:10.3f}" for value in np.mean(means, axis=0)[: len(TABLE_METRICS)])
             lines.append(method.ljust(WIDTH) + cells + _format_wins(task_results, task, method))
         lines.extend(_format_next_in_ten(task_results, task))
@@ -108,7 +114,9 @@ def compute_silence(results: ReplayResults) -> dict[str, float]:
     half = by_confidence[: max(len(by_confidence) // 2, 1)]
     shown_answers = [right for confidence, right in multi_file_answers if confidence >= DISPLAY_THRESHOLD]
     return {
-        "single-file units with a suggestion": float(np.mean([confidence >= DISPLAY_THRESHOLD for confidence in single_file_confidences])),
+        "single-file units with a suggestion": float(
+            np.mean([confidence >= DISPLAY_THRESHOLD for confidence in single_file_confidences])
+        ),
         "coverage": len(shown_answers) / len(multi_file_answers),
         "precision@1 of emitted": float(np.mean(shown_answers)) if shown_answers else float("nan"),
         "precision@1 at half coverage": float(np.mean([right for _, right in half])),
@@ -156,7 +164,10 @@ def _format_wins(results: list[ReplayResults], task: str, method: str) -> str:
         return ""
     column = metrics.METRIC_NAMES.index("MAP")
     pairs = [
-        (metrics.average_by_unit(r.rows[task][OUR_METHOD])[:, column].mean(), metrics.average_by_unit(r.rows[task][method])[:, column].mean())
+        (
+            metrics.average_by_unit(r.rows[task][OUR_METHOD])[:, column].mean(),
+            metrics.average_by_unit(r.rows[task][method])[:, column].mean(),
+        )
         for r in results
         if method in r.rows[task]
     ]

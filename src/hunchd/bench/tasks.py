@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from hunchd.domain.context import Focus
 from hunchd.domain.history import Unit
-from hunchd.domain.work import strip_issue_numbers
+from hunchd.domain.unit_classification import strip_issue_numbers
 from hunchd.prediction import words
 from hunchd.prediction.query import extract_branch_words
 from hunchd.text.stemming import stem_light
@@ -25,7 +25,8 @@ PROJECT_NAME = "replayed"
 
 # Branch names of only these words and numbers are not informative, nor is that of a fork's own `main`.
 UNINFORMATIVE_KEYS = frozenset(
-    words.hash_word(stem_light(word)) for word in ("patch", "issue", "fix", "bug", "feature", "pr", "branch", "dev", "wip")
+    words.hash_word(stem_light(word))
+    for word in ("patch", "issue", "fix", "bug", "feature", "pr", "branch", "dev", "wip")
 )
 
 
@@ -93,7 +94,11 @@ def _generate_growing(unit: Unit, gold: tuple[str, ...], rng: random.Random, tit
     for order in orders:
         for given_count in range(1, min(MAX_GIVEN_FILES, len(order) - 1) + 1):
             focus = Focus(
-                project=PROJECT_NAME, file=order[given_count - 1], open_files=order[:given_count], query=title, author=unit.email
+                project=PROJECT_NAME,
+                file=order[given_count - 1],
+                open_files=order[:given_count],
+                query=title,
+                author=unit.email,
             )
             task = f"growing-title-{given_count}" if title else f"growing-{given_count}"
             yield ReplayQuery(task, unit.sha, focus, order[given_count:], order[given_count])

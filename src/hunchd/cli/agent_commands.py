@@ -58,7 +58,7 @@ AGENT_COMMANDS: Final = (
         "called by the hooks of agents; not for people",
         "Reads the payload of an agent's hook from standard input and prints the context for the agent.\n"
         "It never fails, and waits at most a tenth of a second, or half a second when a session begins.",
-        f"{COMMANDS_PACKAGE}.agents.hook:agent_hook",
+        f"{COMMANDS_PACKAGE}.agents.agent_hook_client:agent_hook",
         _add_agent_hook_arguments,
         prints_data=False,
         asks_daemon=False,
@@ -69,7 +69,7 @@ AGENT_COMMANDS: Final = (
         "run the MCP server for agents (stdio)",
         "Speaks the Model Context Protocol over standard input and output: six tools, resources and prompts.\n"
         "Agents start it themselves: `hunch install AGENT` configures that.",
-        f"{COMMANDS_PACKAGE}.mcp:serve",
+        f"{COMMANDS_PACKAGE}.mcp_server:serve",
         _add_mcp_arguments,
         ("hunch mcp --project ~/src/flask",),
         prints_data=False,

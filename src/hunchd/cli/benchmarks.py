@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-from hunchd.protocol.threads import limit_to_one_thread
+from hunchd.protocol.thread_limits import limit_to_one_thread
 
 
 def add_arguments(parser: ArgumentParser) -> None:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from hunchd import PROTOCOL, __version__
 from hunchd.cli.client import PING_TIMEOUT_SECONDS, is_answering, is_connectable
-from hunchd.config.places import AppPaths
+from hunchd.config.app_paths import AppPaths
 from hunchd.domain.errors import ConfigError
 from hunchd.protocol.rendezvous import is_process_alive, read_rendezvous
 
@@ -140,14 +140,18 @@ def check_daemon(paths: AppPaths) -> Iterator[Check]:
     if is_answering(published):
         if published.protocol == PROTOCOL:
             yield Check(
-                "daemon", "ok", f"hunchd {published.version} is running (pid {published.pid}) at {published.socket or published.url}"
+                "daemon",
+                "ok",
+                f"hunchd {published.version} is running (pid {published.pid}) at {published.socket or published.url}",
             )
         else:
             age = "older" if published.protocol < PROTOCOL else "newer"
             finding = f"hunchd {published.version} is {age} than this command (protocol {published.protocol})"
             yield Check("daemon", "bad", finding, "hunch restart")
     elif is_process_alive(published.pid) and is_connectable(published):
-        yield Check("daemon", "bad", f"pid {published.pid} is not responding ({PING_TIMEOUT_SECONDS:.0f} s)", "hunch restart")
+        yield Check(
+            "daemon", "bad", f"pid {published.pid} is not responding ({PING_TIMEOUT_SECONDS:.0f} s)", "hunch restart"
+        )
     else:
         finding = f"not running; its last process ({published.pid}) left {file} behind"
         yield Check("daemon", "note", finding, "The next start replaces it.", file.unlink)
@@ -189,7 +193,9 @@ def check_inotify() -> Iterator[Check]:
             yield Check("watching", "note", f"inotify's {name} cannot be read; big trees may be polled")
             continue
         if limit < minimum:
-            advice = f"echo fs.inotify.{name}={minimum} | sudo tee /etc/sysctl.d/60-inotify.conf && sudo sysctl --system"
+            advice = (
+                f"echo fs.inotify.{name}={minimum} | sudo tee /etc/sysctl.d/60-inotify.conf && sudo sysctl --system"
+            )
             yield Check("watching", "note", f"inotify's {name} is {limit:,}: big trees are polled instead", advice)
         else:
             yield Check("watching", "ok", f"inotify's {name} is {limit:,}")
@@ -262,7 +268,9 @@ def check_clock(paths: AppPaths) -> Check:
             f"the clock is at {time.strftime('%Y-%m-%d')}",
             "Set the clock; the age of memories affects what is shown.",
         )
-    newest = max((_get_modified_time(path) for path in (paths.log_file, paths.rendezvous_file, paths.data)), default=0.0)
+    newest = max(
+        (_get_modified_time(path) for path in (paths.log_file, paths.rendezvous_file, paths.data)), default=0.0
+    )
     if newest > now + 3600:
         finding = f"files of hunchd are dated {(newest - now) / 3600:.0f} h in the future"
         return Check("clock", "note", finding, "Was the clock set back? Ages are wrong until then.")

@@ -15,7 +15,7 @@ from urllib.parse import quote, urlsplit
 from hunchd import PROTOCOL
 from hunchd.cli import http
 from hunchd.cli.errors import CommandError, NoDaemon, RequestRejected
-from hunchd.config.places import resolve_app_paths
+from hunchd.config.app_paths import resolve_app_paths
 from hunchd.protocol.rendezvous import Rendezvous, read_rendezvous
 
 # A healthy daemon answers /health faster than this.
@@ -74,7 +74,9 @@ class Client:
             raise _connection_lost(error) from error
         return _parse_response(content) if content else None
 
-    def _send_with_retry(self, method: str, path: str, *, body: http.Body | None = None, kind: str = "") -> http.HttpResponse:
+    def _send_with_retry(
+        self, method: str, path: str, *, body: http.Body | None = None, kind: str = ""
+    ) -> http.HttpResponse:
         response = self._send_once(method, path, body, kind)
         if response.status == 401 and (body is None or isinstance(body, bytes)) and self._find_replacement():
             response.close()

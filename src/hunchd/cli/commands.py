@@ -6,12 +6,20 @@ from argparse import ArgumentParser
 from typing import Final
 
 from hunchd.cli.agent_commands import AGENT_COMMANDS
-from hunchd.cli.command import DAEMON_GROUP, DATA_GROUP, KNOWLEDGE_GROUP, NEXT_GROUP, PROJECTS_GROUP, COMMANDS_PACKAGE, Command
+from hunchd.cli.argument_types import parse_count, parse_fraction, parse_positive, parse_seconds
+from hunchd.cli.command import (
+    COMMANDS_PACKAGE,
+    DAEMON_GROUP,
+    DATA_GROUP,
+    KNOWLEDGE_GROUP,
+    NEXT_GROUP,
+    PROJECTS_GROUP,
+    Command,
+)
 from hunchd.cli.knowledge_commands import KNOWLEDGE_COMMANDS
-from hunchd.cli.routine_commands import ROUTINE_COMMANDS
 from hunchd.cli.session_commands import SESSION_COMMANDS
 from hunchd.cli.system_commands import SYSTEM_COMMANDS
-from hunchd.cli.values import parse_count, parse_positive, parse_seconds, parse_fraction
+from hunchd.cli.workflow_commands import ROUTINE_COMMANDS
 
 ACTIVITIES: Final = ("coding", "debugging", "new_feature", "reviewing")
 ROLES: Final = ("source", "test", "docs", "example", "generated", "vendored", "config", "changelog")
@@ -24,11 +32,15 @@ def _add_context_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "file", nargs="?", metavar="FILE", help="the file you open; without it: your uncommitted change"
     )
-    parser.add_argument("--budget", type=parse_positive, metavar="TOKENS", help="at most this many tokens (default 8000)")
+    parser.add_argument(
+        "--budget", type=parse_positive, metavar="TOKENS", help="at most this many tokens (default 8000)"
+    )
     parser.add_argument("--activity", choices=ACTIVITIES, help="what you are doing; shifts the budget between tiers")
     parser.add_argument("--branch", help="as if this branch were checked out")
     parser.add_argument("--query", metavar="TEXT", help="what you are looking for")
-    parser.add_argument("--wait", type=parse_seconds, default=8.0, metavar="SECONDS", help="for a new project (default 8)")
+    parser.add_argument(
+        "--wait", type=parse_seconds, default=8.0, metavar="SECONDS", help="for a new project (default 8)"
+    )
 
 
 def _add_predict_arguments(parser: ArgumentParser) -> None:
@@ -169,7 +181,7 @@ COMMANDS: Final = (
         "Prints what a developer who opens FILE most likely needs next: recent errors and decisions, related files\n"
         "with their signatures, earlier changes, and topics to expand. Each item states its reasons. The repository\n"
         "is added the first time; while it is being indexed, the result is the best so far.",
-        f"{COMMANDS_PACKAGE}.answers:context",
+        f"{COMMANDS_PACKAGE}.context:context",
         _add_context_arguments,
         (
             "hunch context src/app.py",
@@ -183,7 +195,7 @@ COMMANDS: Final = (
         "which files come next after FILE, or for a task",
         "Prints the files you will most likely touch after FILE, or for the task that --query says in words,\n"
         "each with its probability and the reasons.",
-        f"{COMMANDS_PACKAGE}.answers:predict",
+        f"{COMMANDS_PACKAGE}.context:predict",
         _add_predict_arguments,
         ("hunch predict src/app.py -k 3", 'hunch predict --query "sign the session cookie"'),
     ),
@@ -194,7 +206,7 @@ COMMANDS: Final = (
         "Prints the files that usually change with those that you changed, and are not among them: the test, the\n"
         "lock file, the change log, each with its probability and what it is known from. Prints nothing where nothing\n"
         "seems to be missing.",
-        f"{COMMANDS_PACKAGE}.answers:review",
+        f"{COMMANDS_PACKAGE}.context:review",
         _review,
         ("hunch review", "hunch review --base main"),
     ),
@@ -245,7 +257,14 @@ COMMANDS: Final = (
         _add_search_arguments,
         ("hunch search where are cookies signed", "hunch search tests for the session --kind code -k 3"),
     ),
-    Command("show", KNOWLEDGE_GROUP, "one memory in full", "Prints one memory in full.", f"{COMMANDS_PACKAGE}.memories:show", _add_id_argument),
+    Command(
+        "show",
+        KNOWLEDGE_GROUP,
+        "one memory in full",
+        "Prints one memory in full.",
+        f"{COMMANDS_PACKAGE}.memories:show",
+        _add_id_argument,
+    ),
     Command(
         "edit",
         KNOWLEDGE_GROUP,
@@ -287,7 +306,7 @@ COMMANDS: Final = (
         PROJECTS_GROUP,
         "list the watched projects",
         "Lists the registered projects.",
-        f"{COMMANDS_PACKAGE}.projects:listing",
+        f"{COMMANDS_PACKAGE}.projects:list_projects",
         _add_no_arguments,
     ),
     *AGENT_COMMANDS,

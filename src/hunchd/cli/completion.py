@@ -27,7 +27,10 @@ class CommandCompletions(NamedTuple):
 
 
 def completion(arguments: Namespace) -> int:
-    print({"bash": render_bash, "zsh": render_zsh, "fish": render_fish}[arguments.shell](tuple(list_completions())), end="")
+    print(
+        {"bash": render_bash, "zsh": render_zsh, "fish": render_fish}[arguments.shell](tuple(list_completions())),
+        end="",
+    )
     return 0
 
 
@@ -51,7 +54,9 @@ def list_completions() -> Iterator[CommandCompletions]:
                     if action.choices:
                         choices = tuple(str(choice) for choice in action.choices)
                         values += [(option, choices) for option in action.option_strings]
-        yield CommandCompletions(command.name, command.summary, tuple(options), tuple(words), files, tuple(values), tuple(value_options))
+        yield CommandCompletions(
+            command.name, command.summary, tuple(options), tuple(words), files, tuple(values), tuple(value_options)
+        )
 
 
 def _is_path(metavar: object) -> bool:
@@ -114,7 +119,9 @@ def render_zsh(completions: tuple[CommandCompletions, ...]) -> str:
         for option, help_text in offer.options:
             description = help_text.replace("[", "(").replace("]", ")").replace(":", ",")
             choices = next((values for name, values in offer.values if name == option), None)
-            value = f":value:({' '.join(choices)})" if choices else ":value:_files" if option in offer.value_options else ""
+            value = (
+                f":value:({' '.join(choices)})" if choices else ":value:_files" if option in offer.value_options else ""
+            )
             specs.append(_quote_single(f"{option}[{description}]{value}"))
         if offer.words:
             specs.append(_quote_single(f"1:what:({' '.join(offer.words)})"))
@@ -153,7 +160,13 @@ def render_fish(completions: tuple[CommandCompletions, ...]) -> str:
         for option, help_text in offer.options:
             flag = f"-l {option[2:]}" if option.startswith("--") else f"-s {option[1:]}"
             choices = next((values for name, values in offer.values if name == option), None)
-            value = f" -x -a {_quote_fish(' '.join(choices))}" if choices else " -r" if option in offer.value_options else ""
+            value = (
+                f" -x -a {_quote_fish(' '.join(choices))}"
+                if choices
+                else " -r"
+                if option in offer.value_options
+                else ""
+            )
             lines.append(f"complete -c hunch {condition} {flag}{value} -d {_quote_fish(help_text)}")
         if offer.words:
             lines.append(f"complete -c hunch {condition} -a {_quote_fish(' '.join(offer.words))}")

@@ -9,10 +9,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from hunchd.cli.client import Client, quote_segment
+from hunchd.cli.daemon_control import connect
 from hunchd.cli.errors import CommandError, WrongUsage
-from hunchd.cli.launching import connect
-from hunchd.cli.output import BOLD, DIM, format_age, strip_controls, colourize, format_line, print_note, format_number, print_json, format_table
-from hunchd.cli.targets import get_items, find_project_root_or_none
+from hunchd.cli.output import (
+    BOLD,
+    DIM,
+    colourize,
+    format_age,
+    format_line,
+    format_number,
+    format_table,
+    print_json,
+    print_note,
+    strip_controls,
+)
+from hunchd.cli.targets import find_project_root_or_none, get_items
 
 POLL_INTERVAL_SECONDS: Final = 0.3  # seconds between two checks of a run
 REQUEST_TIMEOUT_SECONDS: Final = 900.0  # seconds
@@ -84,7 +95,11 @@ def _print_run(answer: dict[str, Any], arguments: Namespace) -> int:
         print_json(answer)
         return 0
     dry = answer["status"] == "dry_run"
-    heading = "would change" if dry else f"run {strip_controls(answer['run'])}: {strip_controls(answer['status']).replace('_', ' ')}"
+    heading = (
+        "would change"
+        if dry
+        else f"run {strip_controls(answer['run'])}: {strip_controls(answer['status']).replace('_', ' ')}"
+    )
     print(colourize(f"{heading}: {summarize_run(answer) or 'nothing'}", BOLD))
     for loss in answer.get("lost", ())[:10]:
         description = f"{format_line(loss['probe'], 60)} → {strip_controls(loss['lost'])}"
@@ -97,11 +112,15 @@ def _print_run(answer: dict[str, Any], arguments: Namespace) -> int:
         print(format_table(("no", "step", "what", "why"), rows, right=(0,)))
     total = answer.get("total") or len(answer.get("changes", ())) + answer.get("more", 0)
     if total > len(rows):
-        print_note(f"and {format_number(total - len(rows))} more; --json prints the first {'100 of each step' if dry else '500'}.")
+        print_note(
+            f"and {format_number(total - len(rows))} more; --json prints the first {'100 of each step' if dry else '500'}."
+        )
     if answer["status"] == "done" and total:
         run = strip_controls(answer["run"])
         exception = " except erasures" if answer.get("erased") else ""
-        print_note(f"hunch consolidate --undo {run} undoes all of it{exception}; --undo {run} --change NO undoes one change.")
+        print_note(
+            f"hunch consolidate --undo {run} undoes all of it{exception}; --undo {run} --change NO undoes one change."
+        )
     return 0
 
 
@@ -152,7 +171,9 @@ def _list_runs(client: Client, arguments: Namespace) -> int:
         return 0
     for run in get_items(answer):
         status = strip_controls(run["status"]).replace("_", " ")
-        print(f"{strip_controls(run['run'])}  {format_age(run['began'])}  {status}  {colourize(summarize_run(run), DIM)}")
+        print(
+            f"{strip_controls(run['run'])}  {format_age(run['began'])}  {status}  {colourize(summarize_run(run), DIM)}"
+        )
     if not answer["items"]:
         print_note("no runs yet.")
     return 0

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Final
 
 from hunchd.cli.checks import Check, run_checks
-from hunchd.cli.output import DIM, GREEN, RED, YELLOW, strip_controls, colourize, print_json
-from hunchd.cli.surroundings import run_environment_checks
-from hunchd.config.places import resolve_app_paths
+from hunchd.cli.environment_checks import run_environment_checks
+from hunchd.cli.output import DIM, GREEN, RED, YELLOW, colourize, print_json, strip_controls
+from hunchd.config.app_paths import resolve_app_paths
 
 _VERDICT_SIGNS: Final = {"ok": ("✓", GREEN), "note": ("•", YELLOW), "bad": ("✗", RED)}
 
@@ -21,7 +21,9 @@ def doctor(arguments: Namespace) -> int:
     Exit code 0 if nothing is wrong (any more), else 1.
     """
     paths = resolve_app_paths()
-    findings = [apply_fix(check) if arguments.fix else check for check in (*run_checks(paths), *run_environment_checks(paths))]
+    findings = [
+        apply_fix(check) if arguments.fix else check for check in (*run_checks(paths), *run_environment_checks(paths))
+    ]
     if arguments.json:
         print_json(
             [{name: getattr(check, name) for name in ("name", "verdict", "finding", "advice")} for check in findings]

@@ -12,9 +12,9 @@ from typing import Any
 from urllib.parse import quote
 
 from hunchd.cli.client import Client
+from hunchd.cli.daemon_control import connect
 from hunchd.cli.errors import RequestRejected
-from hunchd.cli.launching import connect
-from hunchd.cli.output import format_age, strip_controls, format_line, print_note, print_json, format_size, format_table
+from hunchd.cli.output import format_age, format_line, format_size, format_table, print_json, print_note, strip_controls
 from hunchd.cli.targets import get_items
 
 # Template of a new document, because an empty editor is unhelpful.
@@ -38,7 +38,9 @@ def show_document(client: Client, arguments: Namespace) -> int:
     return 0
 
 
-def edit_document(client: Client, arguments: Namespace, changes: dict[str, Any], edit_text: Callable[[str], str]) -> int:
+def edit_document(
+    client: Client, arguments: Namespace, changes: dict[str, Any], edit_text: Callable[[str], str]
+) -> int:
     """Store what the options state, or the editor's result.
 
     Create a document that does not exist yet.
@@ -74,11 +76,18 @@ def documents(arguments: Namespace) -> int:
         print_json(answer)
         return 0
     rows = [
-        (strip_controls(page["path"]), format_line(page["title"], 50), format_size(page["size"]), format_age(page["updated_at"]))
+        (
+            strip_controls(page["path"]),
+            format_line(page["title"], 50),
+            format_size(page["size"]),
+            format_age(page["updated_at"]),
+        )
         for page in get_items(answer)
     ]
     if rows:
         print(format_table(("path", "title", "size", "changed"), rows, right=(2,)))
     else:
-        print_note(f"no documents below {strip_controls(arguments.prefix)}. Create one: hunch edit /profile/preferences")
+        print_note(
+            f"no documents below {strip_controls(arguments.prefix)}. Create one: hunch edit /profile/preferences"
+        )
     return 0

@@ -12,9 +12,18 @@ from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
 from hunchd.cli.errors import CommandError, WrongUsage
-from hunchd.cli.hook_scripts import BACKUP_SUFFIX, EVENTS, render_block, has_block, is_own, is_shell, render_own_script, add_block
+from hunchd.cli.hook_scripts import (
+    BACKUP_SUFFIX,
+    EVENTS,
+    add_block,
+    has_block,
+    is_own,
+    is_shell,
+    render_block,
+    render_own_script,
+)
 from hunchd.cli.hook_scripts import remove_block as stripped
-from hunchd.config.places import AppPaths
+from hunchd.config.app_paths import AppPaths
 from hunchd.repository.layout import find_repository
 
 HookState = Literal["installed", "outdated", "missing", "not installed", "tracked", "switched off"]
@@ -73,7 +82,9 @@ def find_hooks_folder(path: Path) -> HooksFolder:
     real = Path(os.path.realpath(folder))
     in_git = real.is_relative_to(common)
     is_in_worktree = not in_git and not layout.bare and real.is_relative_to(layout.root)
-    return HooksFolder(layout.root, folder, common, is_in_worktree=is_in_worktree, is_shared=not in_git and not is_in_worktree)
+    return HooksFolder(
+        layout.root, folder, common, is_in_worktree=is_in_worktree, is_shared=not in_git and not is_in_worktree
+    )
 
 
 def list_hooks(hooks_folder: HooksFolder, paths: AppPaths) -> list[GitHook]:
@@ -129,7 +140,9 @@ def install_hook(hooks_folder: HooksFolder, event: str, paths: AppPaths) -> None
     _backup_path(file).parent.joinpath(BACKUP_SUFFIX).mkdir(exist_ok=True)
     link = _backup_link(file)
     if os.path.lexists(_backup_path(file)):
-        raise CommandError(f"{_backup_path(file)} exists already.", hint="hunch hooks uninstall restores the previous hook.")
+        raise CommandError(
+            f"{_backup_path(file)} exists already.", hint="hunch hooks uninstall restores the previous hook."
+        )
     file.rename(_backup_path(file))
     if not os.path.lexists(link):
         link.symlink_to(Path("..") / _backup_path(file).name)
@@ -232,11 +245,15 @@ def _remove_if_empty(folder: Path) -> None:
 
 
 def _is_tracked(hooks_folder: HooksFolder, file: Path) -> bool:
-    return _git_succeeds(hooks_folder.root, "ls-files", "--error-unmatch", "--", os.path.realpath(file.parent) + f"/{file.name}")
+    return _git_succeeds(
+        hooks_folder.root, "ls-files", "--error-unmatch", "--", os.path.realpath(file.parent) + f"/{file.name}"
+    )
 
 
 def _is_ignored(hooks_folder: HooksFolder, file: Path) -> bool:
-    return _git_succeeds(hooks_folder.root, "check-ignore", "--quiet", "--", os.path.realpath(file.parent) + f"/{file.name}")
+    return _git_succeeds(
+        hooks_folder.root, "check-ignore", "--quiet", "--", os.path.realpath(file.parent) + f"/{file.name}"
+    )
 
 
 def _git_output(root: Path, *arguments: str) -> bytes:

@@ -73,7 +73,9 @@ _SHELL_SHEBANG: Final = re.compile(
 )
 
 
-def render_block(event: str, *, spool: Path, rendezvous: Path, note: str = "", chained_file: Path | None = None) -> bytes:
+def render_block(
+    event: str, *, spool: Path, rendezvous: Path, note: str = "", chained_file: Path | None = None
+) -> bytes:
     """Return the lines for one event, for a script that sh runs.
 
     `chained_file` is the file that contains them, if they must call an earlier hook.
@@ -83,7 +85,11 @@ def render_block(event: str, *, spool: Path, rendezvous: Path, note: str = "", c
     for name, value in (
         ("TOLD", _EVENT_CODE[event].rstrip("\n")),
         ("BEFORE", _READ_INPUT if is_rewrite else ""),
-        ("AFTER", (_RESTORE_INPUT if is_rewrite else "") + (_render_chain_call(chained_file) if chained_file is not None else "")),
+        (
+            "AFTER",
+            (_RESTORE_INPUT if is_rewrite else "")
+            + (_render_chain_call(chained_file) if chained_file is not None else ""),
+        ),
         ("EVENT", event),
         ("NOTE", note),
         ("SPOOL", shlex.quote(str(spool))),
@@ -95,13 +101,20 @@ def render_block(event: str, *, spool: Path, rendezvous: Path, note: str = "", c
 
 def render_own_script(event: str, *, spool: Path, rendezvous: Path, chained_file: Path | None = None) -> bytes:
     """Return a hook that contains only hunchd's lines."""
-    return SHEBANG + render_block(event, spool=spool, rendezvous=rendezvous, note=_CREATED_NOTE, chained_file=chained_file)
+    return SHEBANG + render_block(
+        event, spool=spool, rendezvous=rendezvous, note=_CREATED_NOTE, chained_file=chained_file
+    )
 
 
 def add_block(script: bytes, event: str, *, spool: Path, rendezvous: Path) -> bytes:
     """Insert hunchd's lines after the first line of a shell script."""
     first, end, rest = script.partition(b"\n")
-    return first + b"\n" + render_block(event, spool=spool, rendezvous=rendezvous, note="" if end else _LINE_END_NOTE) + rest
+    return (
+        first
+        + b"\n"
+        + render_block(event, spool=spool, rendezvous=rendezvous, note="" if end else _LINE_END_NOTE)
+        + rest
+    )
 
 
 def remove_block(script: bytes) -> bytes | None:

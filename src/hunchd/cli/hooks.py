@@ -12,10 +12,17 @@ from pathlib import Path
 from typing import Any, Final
 
 from hunchd.cli.errors import CommandError
-from hunchd.cli.hook_files import HooksFolder, clear_exclusions, list_hooks, find_hooks_folder, install_hook, uninstall_hook
+from hunchd.cli.hook_files import (
+    HooksFolder,
+    clear_exclusions,
+    find_hooks_folder,
+    install_hook,
+    list_hooks,
+    uninstall_hook,
+)
 from hunchd.cli.hook_scripts import EVENTS
-from hunchd.cli.output import strip_controls, print_note, print_json, format_table
-from hunchd.config.places import AppPaths, ensure_private_folder, resolve_app_paths
+from hunchd.cli.output import format_table, print_json, print_note, strip_controls
+from hunchd.config.app_paths import AppPaths, ensure_private_folder, resolve_app_paths
 
 _SHARED_NOTE: Final = "core.hooksPath is shared with other repositories; the hooks report events of all of them."
 _TRACKED_NOTE: Final = "The daemon notices commits itself while it runs, and others at its next start."
@@ -114,18 +121,29 @@ def _records_file(paths: AppPaths) -> Path:
 def _print_hooks(hooks_folder: HooksFolder, paths: AppPaths, *, as_json: bool) -> int:
     hooks_found = list_hooks(hooks_folder, paths)
     if as_json:
-        report = {"folder": str(hooks_folder.folder), "shared": hooks_folder.is_shared, "hooks": [hook.to_json() for hook in hooks_found]}
+        report = {
+            "folder": str(hooks_folder.folder),
+            "shared": hooks_folder.is_shared,
+            "hooks": [hook.to_json() for hook in hooks_found],
+        }
         print_json(report)
         return 0
     print(f"{strip_controls(hooks_folder.root)}: hooks in {strip_controls(hooks_folder.folder)}")
-    print(format_table(("hook", "state", ""), [(hook.event, hook.state, strip_controls(hook.note)) for hook in hooks_found]))
+    print(
+        format_table(
+            ("hook", "state", ""), [(hook.event, hook.state, strip_controls(hook.note)) for hook in hooks_found]
+        )
+    )
     if hooks_folder.is_shared:
         print_note(_SHARED_NOTE)
     if any(hook.state == "tracked" for hook in hooks_found):
         print_note(_TRACKED_NOTE)
     was_installed = str(hooks_folder.folder) in load_records(paths)
     if any(
-        hook.state in ("outdated", "missing") or (hook.state == "not installed" and was_installed) for hook in hooks_found
+        hook.state in ("outdated", "missing") or (hook.state == "not installed" and was_installed)
+        for hook in hooks_found
     ):
-        print_note("another tool, or another installation, has rewritten these hooks; hunch hooks install restores them.")
+        print_note(
+            "another tool, or another installation, has rewritten these hooks; hunch hooks install restores them."
+        )
     return 0

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple
 
-from hunchd.config.places import is_private
+from hunchd.config.app_paths import is_private
 
 _MAX_LINE_BYTES: Final = 65_536  # bytes: longest header line
 _MAX_HEADERS: Final = 100  # lines

@@ -8,7 +8,7 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from typing import Final
 
-from hunchd.cli.command import KNOWLEDGE_GROUP, COMMANDS_PACKAGE, Command
+from hunchd.cli.command import COMMANDS_PACKAGE, KNOWLEDGE_GROUP, Command
 from hunchd.protocol.steps import STEPS
 
 
@@ -81,7 +81,7 @@ KNOWLEDGE_COMMANDS: Final = (
         "show when something changed, from what to what",
         "For the key of a fact: every value it had, since when, and its source. For a memory or a document:\n"
         "its earlier versions.",
-        f"{COMMANDS_PACKAGE}.past:history",
+        f"{COMMANDS_PACKAGE}.history_commands:history",
         _add_history_arguments,
         ('hunch history "package manager"', "hunch history /profile/preferences"),
     ),
@@ -91,7 +91,7 @@ KNOWLEDGE_COMMANDS: Final = (
         "undo the last change of a memory",
         "Restores a memory or a document as it was before its last change, or reopens a resolved contradiction.\n"
         "The undone version stays in the history. A forgotten memory cannot be restored.",
-        f"{COMMANDS_PACKAGE}.past:undo",
+        f"{COMMANDS_PACKAGE}.history_commands:undo",
         _add_undo_arguments,
         ("hunch undo /profile/preferences",),
     ),
@@ -101,7 +101,7 @@ KNOWLEDGE_COMMANDS: Final = (
         "list and resolve contradictions",
         "Lists facts on which two equally trusted sources disagree. `resolve` decides which is right; the other stays\n"
         "in the history. `open` reports that two memories contradict each other.",
-        f"{COMMANDS_PACKAGE}.past:contradictions",
+        f"{COMMANDS_PACKAGE}.history_commands:contradictions",
         _add_contradictions_arguments,
         (
             "hunch contradictions",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from argparse import Namespace
 
+from hunchd.cli.daemon_control import DAEMON_COMMAND, find_lock_holder, find_running, launch_daemon, stop_process
 from hunchd.cli.errors import NoDaemon
-from hunchd.cli.launching import DAEMON_COMMAND, stop_process, find_lock_holder, launch_daemon, find_running
 from hunchd.cli.output import print_json
 from hunchd.protocol.rendezvous import Rendezvous
 

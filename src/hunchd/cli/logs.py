@@ -18,7 +18,7 @@ from typing import BinaryIO, Final
 
 from hunchd.cli.errors import CommandError
 from hunchd.cli.output import strip_controls
-from hunchd.config.places import resolve_app_paths
+from hunchd.config.app_paths import resolve_app_paths
 
 _POLL_INTERVAL_SECONDS: Final = 0.25  # seconds between two checks of a followed log
 _BLOCK_BYTES: Final = 65_536  # bytes read at a time from the end

@@ -81,7 +81,7 @@ def _suggest_fix(error: OSError) -> str | None:
         return None
     from pathlib import Path
 
-    from hunchd.config.places import expand_path, format_foreign_folder_hint
+    from hunchd.config.app_paths import expand_path, format_foreign_folder_hint
 
     home, path = expand_path(os.environ["HUNCHD_HOME"]).absolute(), Path(str(error.filename)).absolute()
     if not path.is_relative_to(home):
@@ -114,7 +114,7 @@ def _run_wrapped_command(words: Sequence[str], *, is_own_process: bool) -> int:
 
 def _run_command(argv: Sequence[str]) -> int:
     if argv[:1] == ["agent-hook"] and len(argv) == 2 and not argv[1].startswith("-"):
-        from hunchd.cli.agents.hook import answer_hook
+        from hunchd.cli.agents.agent_hook_client import answer_hook
 
         return answer_hook(argv[1])  # an agent is waiting: do not import the table of all commands
     from importlib import import_module

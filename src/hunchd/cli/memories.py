@@ -10,13 +10,24 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from hunchd.cli.answers import request_bundle, request_in_project
 from hunchd.cli.client import Client, quote_segment
+from hunchd.cli.context import request_bundle, request_in_project
+from hunchd.cli.daemon_control import connect
 from hunchd.cli.documents import document_address, edit_document, is_document, show_document
 from hunchd.cli.errors import CommandError, RequestRejected, WrongUsage
-from hunchd.cli.launching import connect
-from hunchd.cli.output import BOLD, DIM, format_age, strip_controls, colourize, format_line, print_note, format_number, print_json, format_table
-from hunchd.cli.targets import get_items, find_project_root, find_project_root_or_none, resolve_text_file
+from hunchd.cli.output import (
+    BOLD,
+    DIM,
+    colourize,
+    format_age,
+    format_line,
+    format_number,
+    format_table,
+    print_json,
+    print_note,
+    strip_controls,
+)
+from hunchd.cli.targets import find_project_root, find_project_root_or_none, get_items, resolve_text_file
 
 _MAX_SIMILAR = 2  # similar statements shown after storing one
 # Properties of a memory besides its text, in display order.
@@ -81,10 +92,14 @@ def _print_similar(client: Client, understanding: Mapping[str, Any]) -> None:
     with suppress(RequestRejected):  # the statement is stored all the same
         similar = client.get(f"{_memory_path(identifier)}/near", limit=_MAX_SIMILAR)["items"]
     for memory in similar:
-        print_note(f"already known: {format_line(memory['content'], 120)} ({format_age(memory['at'])}, {strip_controls(memory['id'])})")
+        print_note(
+            f"already known: {format_line(memory['content'], 120)} ({format_age(memory['at'])}, {strip_controls(memory['id'])})"
+        )
     if similar:
         identifier_shown = strip_controls(similar[0]["id"]) if len(similar) == 1 else "ID"
-        print_note(f"If they contradict each other: hunch contradictions open {strip_controls(identifier)} {identifier_shown}")
+        print_note(
+            f"If they contradict each other: hunch contradictions open {strip_controls(identifier)} {identifier_shown}"
+        )
 
 
 def _describe_understanding(understanding: dict[str, Any]) -> str:
@@ -99,7 +114,9 @@ def _describe_understanding(understanding: dict[str, Any]) -> str:
     other = f" (not {understanding['instead_of']})" if understanding.get("instead_of") else ""
     because = f", because {understanding['reason']}" if understanding.get("reason") else ""
     category = f"{understanding['category']}, " if understanding.get("category") else ""
-    sentence = strip_controls(f"understood as {category}{understanding['key']}: {understanding.get('value', '')}{other}{because}")
+    sentence = strip_controls(
+        f"understood as {category}{understanding['key']}: {understanding.get('value', '')}{other}{because}"
+    )
     match understanding.get("verdict"):
         case "same":
             sentence += "; already known"
@@ -144,7 +161,9 @@ def search(arguments: Namespace) -> int:
 def _found(result: Mapping[str, Any]) -> list[str]:
     """Format a memory that was found."""
     when = f" · {strip_controls(result['at'][:10])}" if result.get("at") else ""
-    lines = [f"{colourize(format_line(result['title'], 90), BOLD)}  {result['kind']}{when} · {strip_controls(result['id'])}"]
+    lines = [
+        f"{colourize(format_line(result['title'], 90), BOLD)}  {result['kind']}{when} · {strip_controls(result['id'])}"
+    ]
     if result.get("snippet") and result["snippet"] != result["title"]:  # many a fact is its own title
         lines.append(f"    {format_line(result['snippet'], 200)}")
     return [*lines, *_reasons(result)]
@@ -256,7 +275,9 @@ def why(arguments: Namespace) -> int:
     for change in usage_report["changes"]:
         why = format_line(change["why"], 60)
         undone_note = ", undone" if change.get("undone") else ""
-        print(f"{strip_controls(change['step'])} in run {strip_controls(change['run'])}{undone_note}: {format_line(change['what'], 70)} ({why})")
+        print(
+            f"{strip_controls(change['step'])} in run {strip_controls(change['run'])}{undone_note}: {format_line(change['what'], 70)} ({why})"
+        )
     for version in history:
         print(
             f"{format_age(version.get('valid_from') or version.get('at'))}: {format_line(version.get('value') or version['content'])}"
@@ -299,7 +320,9 @@ def _explain_file(arguments: Namespace) -> int:
 def expand(arguments: Namespace) -> int:
     root = find_project_root_or_none(arguments.project)
     client = connect(start=not arguments.no_start)
-    answer = _request_in_project(client, root, lambda: _request_expansion(client, arguments.subject, arguments.level, root))
+    answer = _request_in_project(
+        client, root, lambda: _request_expansion(client, arguments.subject, arguments.level, root)
+    )
     if arguments.json:
         print_json(answer)
         return 0
@@ -338,7 +361,12 @@ def _format_memory(memory: dict[str, Any]) -> str:
             details.append(f"{name} {strip_controls(', '.join(value) if isinstance(value, list) else value)}")
     heading = colourize(format_line(memory.get("title") or memory["id"]), BOLD)
     return "\n".join(
-        (heading, colourize(" · ".join((*details, format_age(memory.get("at")))), DIM), "", strip_controls(memory["content"]))
+        (
+            heading,
+            colourize(" · ".join((*details, format_age(memory.get("at")))), DIM),
+            "",
+            strip_controls(memory["content"]),
+        )
     )
 
 

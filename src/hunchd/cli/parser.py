@@ -26,7 +26,8 @@ class CommandParser(argparse.ArgumentParser):
         head, required, names = message.partition("are required: ")
         choices = {str(each.metavar or each.dest): each.choices for each in self._actions if not each.option_strings}
         described = [
-            f"{name} ({', '.join(map(str, allowed))})" if (allowed := choices.get(name)) else name for name in names.split(", ")
+            f"{name} ({', '.join(map(str, allowed))})" if (allowed := choices.get(name)) else name
+            for name in names.split(", ")
         ]
         return f"{head}{required}{', '.join(described)}"
 

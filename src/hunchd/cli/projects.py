@@ -7,13 +7,13 @@ import time
 from argparse import Namespace
 from typing import Final
 
-from hunchd.cli.answers import format_progress
 from hunchd.cli.client import Client
-from hunchd.cli.launching import connect
-from hunchd.cli.output import strip_controls, require_confirmation, print_note, print_json
+from hunchd.cli.context import format_progress
+from hunchd.cli.daemon_control import connect
+from hunchd.cli.output import print_json, print_note, require_confirmation, strip_controls
 from hunchd.cli.progress import show_progress
 from hunchd.cli.status import format_projects_table
-from hunchd.cli.targets import resolve_folder, get_items, find_registered_project
+from hunchd.cli.targets import find_registered_project, get_items, resolve_folder
 
 _POLL_INTERVAL_SECONDS: Final = 0.2  # seconds between two checks of the progress
 

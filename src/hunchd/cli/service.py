@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any, Final
 
 import hunchd
+from hunchd.cli.daemon_control import DAEMON_COMMAND, find_lock_holder, stop_process
 from hunchd.cli.errors import CommandError
-from hunchd.cli.launching import DAEMON_COMMAND, stop_process, find_lock_holder
-from hunchd.cli.output import strip_controls, print_note, print_json
-from hunchd.config.places import AppPaths, resolve_app_paths
+from hunchd.cli.output import print_json, print_note, strip_controls
+from hunchd.config.app_paths import AppPaths, resolve_app_paths
 
 LABEL: Final = "org.hunchd.daemon"
 UNITS: Final = ("hunchd.socket", "hunchd.service")
@@ -116,7 +116,9 @@ def get_service_state(manager: str, files: Mapping[Path, bytes]) -> dict[str, An
     }
     if manager == "systemd" and report["installed"]:
         for unit in UNITS:
-            unit_properties = _run_command("systemctl", "--user", "show", unit, "-p", "ActiveState,UnitFileState,NRestarts", check=False)
+            unit_properties = _run_command(
+                "systemctl", "--user", "show", unit, "-p", "ActiveState,UnitFileState,NRestarts", check=False
+            )
             fields = dict(line.split("=", 1) for line in unit_properties.splitlines() if "=" in line)
             report[unit] = {"active": fields.get("ActiveState", "unknown"), "enabled": fields.get("UnitFileState", "")}
             if "NRestarts" in fields:
@@ -218,5 +220,7 @@ def _run_command(*command: str, check: bool = True) -> str:
         raise CommandError(f"{command[0]} could not be run: {error}") from error
     if check and result.returncode:
         error_output = strip_controls(result.stderr.strip() or result.stdout.strip())
-        raise CommandError(f"{' '.join(command)} failed: {error_output}", hint="Does it have a user session to connect to?")
+        raise CommandError(
+            f"{' '.join(command)} failed: {error_output}", hint="Does it have a user session to connect to?"
+        )
     return result.stdout

@@ -5,8 +5,8 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from typing import Final
 
-from hunchd.cli.command import DATA_GROUP, KNOWLEDGE_GROUP, COMMANDS_PACKAGE, Command
-from hunchd.cli.values import parse_date, parse_positive
+from hunchd.cli.argument_types import parse_date, parse_positive
+from hunchd.cli.command import COMMANDS_PACKAGE, DATA_GROUP, KNOWLEDGE_GROUP, Command
 
 AGENTS: Final = ("claude-code", "codex", "gemini", "cursor", "aider")
 ACTIONS: Final = ("list", "show", "end", "delete", "compile")
@@ -19,7 +19,9 @@ def _add_sessions_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--project", metavar="DIR", help="list: of this project only")
     parser.add_argument("--limit", type=parse_positive, default=20, metavar="N", help="list: how many (default 20)")
     parser.add_argument("--full", action="store_true", help="show: whole messages instead of a line each")
-    parser.add_argument("--budget", type=parse_positive, default=32_000, metavar="TOKENS", help="compile: default 32000")
+    parser.add_argument(
+        "--budget", type=parse_positive, default=32_000, metavar="TOKENS", help="compile: default 32000"
+    )
     parser.add_argument("--yes", action="store_true", help="delete: do not ask")
 
 
@@ -27,7 +29,9 @@ def _add_import_transcripts_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("file", nargs="*", metavar="FILE", help="read these files instead of the agents' own folders")
     parser.add_argument("--from", dest="agents", action="append", choices=AGENTS, default=[], help="of this agent only")
     parser.add_argument("--project", metavar="DIR", help="only sessions in this project")
-    parser.add_argument("--since", type=parse_date, metavar="DATE", help="only sessions that began on this day or later")
+    parser.add_argument(
+        "--since", type=parse_date, metavar="DATE", help="only sessions that began on this day or later"
+    )
     parser.add_argument("--all", action="store_true", help="sessions of unknown projects too, as your own")
     parser.add_argument("--dry-run", action="store_true", help="show what would be imported, send nothing")
 

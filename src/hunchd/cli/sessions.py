@@ -6,10 +6,22 @@ from argparse import Namespace
 from typing import Any
 
 from hunchd.cli.client import Client, quote_segment
+from hunchd.cli.daemon_control import connect
 from hunchd.cli.errors import WrongUsage
-from hunchd.cli.launching import connect
-from hunchd.cli.output import BOLD, DIM, format_age, strip_controls, colourize, require_confirmation, format_line, print_note, format_number, print_json, format_table
-from hunchd.cli.targets import get_items, find_registered_project
+from hunchd.cli.output import (
+    BOLD,
+    DIM,
+    colourize,
+    format_age,
+    format_line,
+    format_number,
+    format_table,
+    print_json,
+    print_note,
+    require_confirmation,
+    strip_controls,
+)
+from hunchd.cli.targets import find_registered_project, get_items
 
 PAGE_SIZE = 500  # messages asked for at once
 
@@ -18,7 +30,13 @@ def sessions(arguments: Namespace) -> int:
     if arguments.action != "list" and not arguments.id:
         raise WrongUsage(f"{arguments.action} needs the ID of a session.", hint="hunch sessions list shows them.")
     client = connect(start=not arguments.no_start)
-    actions = {"list": _list_sessions, "show": _show_session, "end": _end_session, "delete": _delete_session, "compile": _compile_prompt}
+    actions = {
+        "list": _list_sessions,
+        "show": _show_session,
+        "end": _end_session,
+        "delete": _delete_session,
+        "compile": _compile_prompt,
+    }
     return actions[arguments.action](client, arguments)
 
 
@@ -54,7 +72,11 @@ def _show_session(client: Client, arguments: Namespace) -> int:
         print_json(head | {"items": messages})
         return 0
     print(colourize(format_line(head["title"]), BOLD))
-    print(colourize(f"{head['state']}, {format_number(head['messages'])} messages, began {format_age(head['began'])}", DIM))
+    print(
+        colourize(
+            f"{head['state']}, {format_number(head['messages'])} messages, began {format_age(head['began'])}", DIM
+        )
+    )
     for one in messages:
         speaker = one.get("name") or one["role"]
         text = strip_controls(one["content"]) if arguments.full else format_line(one["content"], 100)
@@ -88,9 +110,7 @@ def _end_session(client: Client, arguments: Namespace) -> int:
 def _delete_session(client: Client, arguments: Namespace) -> int:
     path = f"/sessions/{quote_segment(arguments.id)}"
     head = client.get(path)
-    question = (
-        f"Erase {format_number(head['messages'])} messages of “{format_line(head['title'], 60)}” and everything derived from them?"
-    )
+    question = f"Erase {format_number(head['messages'])} messages of “{format_line(head['title'], 60)}” and everything derived from them?"
     require_confirmation(question, is_confirmed=arguments.yes, otherwise="nothing was erased.")
     answer = client.delete(path)
     if arguments.json:

@@ -14,18 +14,18 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from hunchd.cli.answers import request_in_project
 from hunchd.cli.client import Client
+from hunchd.cli.context import request_in_project
+from hunchd.cli.daemon_control import connect
 from hunchd.cli.errors import CommandError, WrongUsage
-from hunchd.cli.launching import connect
-from hunchd.cli.output import BOLD, DIM, GREEN, RED, strip_controls, colourize, format_line, print_note, print_json
-from hunchd.cli.targets import resolve_folder, find_project_root
+from hunchd.cli.output import BOLD, DIM, GREEN, RED, colourize, format_line, print_json, print_note, strip_controls
+from hunchd.cli.targets import find_project_root, resolve_folder
 from hunchd.domain.errors import InvalidInput
 from hunchd.domain.facts import normalize_key
-from hunchd.domain.sharing import SHARED_FOLDER, CATEGORY_FOLDERS, WORKFLOWS_FOLDER
-from hunchd.protocol.shared import MAX_FILE_BYTES, SharedFile, is_shared_path, parse_shared_file, get_stem
+from hunchd.domain.sharing import CATEGORY_FOLDERS, SHARED_FOLDER, WORKFLOWS_FOLDER
+from hunchd.protocol.shared_files import MAX_FILE_BYTES, SharedFile, get_stem, is_shared_path, parse_shared_file
 from hunchd.repository.ignore import IgnoreRules
-from hunchd.repository.reading import read_file
+from hunchd.repository.safe_reading import read_file
 
 _MAX_FILES: Final = 2_000  # files listed per folder
 _README_PATH: Final = f"{SHARED_FOLDER}/README.md"
@@ -140,7 +140,9 @@ def _get_git_user(root: Path) -> str:
     """
     command = ["git", "-C", str(root), "-c", "core.fsmonitor=false", "config", "user.name"]
     try:
-        result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=5, stdin=subprocess.DEVNULL)
+        result = subprocess.run(
+            command, capture_output=True, text=True, check=False, timeout=5, stdin=subprocess.DEVNULL
+        )
     except (OSError, subprocess.SubprocessError):
         return ""
     return result.stdout.strip()
@@ -202,7 +204,12 @@ def _resolve_without_links(root: Path, path: str) -> Path:
 
 
 def _print_written(
-    root: Path, files: list[dict[str, Any]], changed_files: list[dict[str, Any]], existing: dict[str, SharedEntry], *, is_dry_run: bool
+    root: Path,
+    files: list[dict[str, Any]],
+    changed_files: list[dict[str, Any]],
+    existing: dict[str, SharedEntry],
+    *,
+    is_dry_run: bool,
 ) -> None:
     for one in files:
         if one not in changed_files:
@@ -214,7 +221,9 @@ def _print_written(
     if not files:
         print_note("nothing to share: hunch share --list shows what could be.")
     if changed_files and not is_dry_run:
-        print_note(f"git add {SHARED_FOLDER} && git commit shares it; review it first: everybody with the repository can read it.")
+        print_note(
+            f"git add {SHARED_FOLDER} && git commit shares it; review it first: everybody with the repository can read it."
+        )
     rules = IgnoreRules.load(root)
     if any(rules.get_reason(one["path"]) for one in changed_files):
         print_note(f"but this repository ignores {SHARED_FOLDER}: git will not add it.")
@@ -233,7 +242,9 @@ def _print_list(root: Path, candidates: list[dict[str, Any]], *, as_json: bool) 
     shared = [_describe_shared(one, own_by_path.get(one.path)) for one in existing if one.parsed_file is not None]
     existing_paths = {one.path for one in existing}
     shareable = [
-        {name: one[name] for name in ("id", "path", "title", "trust")} for path, one in own_by_path.items() if path not in existing_paths
+        {name: one[name] for name in ("id", "path", "title", "trust")}
+        for path, one in own_by_path.items()
+        if path not in existing_paths
     ]
     unreadable = [{"path": one.path, "reason": one.problem} for one in existing if one.parsed_file is None]
     if as_json:
@@ -242,7 +253,9 @@ def _print_list(root: Path, candidates: list[dict[str, Any]], *, as_json: bool) 
     for one in shared:
         author = f" · {strip_controls(one['by'])}" if one["by"] else ""
         state = {"same": "", "differs": " · differs from yours", "theirs": ""}[one["state"]]
-        print(f"{colourize(format_line(one['title'], 80), BOLD)}  {colourize(strip_controls(one['path']) + author + state, DIM)}")
+        print(
+            f"{colourize(format_line(one['title'], 80), BOLD)}  {colourize(strip_controls(one['path']) + author + state, DIM)}"
+        )
     if shareable:
         print(colourize("could be shared:", DIM))
     for one in shareable:
@@ -261,13 +274,20 @@ def _describe_shared(entry: SharedEntry, own_entry: dict[str, Any] | None) -> di
     title = f"{parsed_file.key}: {parsed_file.value}" if parsed_file.key else parsed_file.title
     state = "theirs"
     if own_entry is not None:
-        state = "same" if own_entry["content"].encode() == entry.content or _has_same_statement(own_entry, parsed_file) else "differs"
+        state = (
+            "same"
+            if own_entry["content"].encode() == entry.content or _has_same_statement(own_entry, parsed_file)
+            else "differs"
+        )
     return {"path": entry.path, "title": title, "by": parsed_file.by, "state": state}
 
 
 def _has_same_statement(own_entry: dict[str, Any], parsed_file: SharedFile) -> bool:
     own_file = parse_shared_file(parsed_file.path, own_entry["content"].encode())
-    return (own_file.value, own_file.value or own_file.content) == (parsed_file.value, parsed_file.value or parsed_file.content)
+    return (own_file.value, own_file.value or own_file.content) == (
+        parsed_file.value,
+        parsed_file.value or parsed_file.content,
+    )
 
 
 def _matches_name(entry: SharedEntry, name: str, root: Path) -> bool:

@@ -7,8 +7,8 @@ import shlex
 from argparse import Namespace
 from pathlib import Path
 
+from hunchd.config.app_paths import AppPaths, ensure_private_folder, expand_path, resolve_app_paths
 from hunchd.config.loading import load_settings
-from hunchd.config.places import AppPaths, expand_path, ensure_private_folder, resolve_app_paths
 
 
 def shell_init(arguments: Namespace) -> int:

@@ -6,10 +6,22 @@ from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hunchd.cli.answers import format_last_report
 from hunchd.cli.consolidation import summarize_run
-from hunchd.cli.launching import connect
-from hunchd.cli.output import BOLD, GREEN, YELLOW, format_age, strip_controls, colourize, format_number, print_json, format_size, format_duration, format_table
+from hunchd.cli.context import format_last_report
+from hunchd.cli.daemon_control import connect
+from hunchd.cli.output import (
+    BOLD,
+    GREEN,
+    YELLOW,
+    colourize,
+    format_age,
+    format_duration,
+    format_number,
+    format_size,
+    format_table,
+    print_json,
+    strip_controls,
+)
 
 PERIODS = {"day": "last day", "week": "last week"}  # periods of the prefetch metrics
 
@@ -23,7 +35,9 @@ def status(arguments: Namespace) -> int:
         return 0
     reasons = [strip_controls(reason) for reason in report.get("degraded", ())]
     verdict = colourize("degraded", YELLOW) if reasons else colourize("healthy", GREEN)
-    print(" · ".join((colourize(f"hunchd {daemon.version}", BOLD), f"pid {daemon.pid}", verdict, *_format_uptime(report))))
+    print(
+        " · ".join((colourize(f"hunchd {daemon.version}", BOLD), f"pid {daemon.pid}", verdict, *_format_uptime(report)))
+    )
     for reason in reasons:
         print(f"  {colourize('!', YELLOW)} {reason}")
     if report.get("projects"):
@@ -36,7 +50,9 @@ def status(arguments: Namespace) -> int:
         print()
         print(format_prefetch_metrics(prefetch))
     report["resources"] = {name: value for name, value in (report.get("resources") or {}).items() if name != "pid"}
-    sections = [(name, format_value(report[name])) for name in ("queues", "store", "language", "resources") if report.get(name)]
+    sections = [
+        (name, format_value(report[name])) for name in ("queues", "store", "language", "resources") if report.get(name)
+    ]
     sections.insert(0, ("answers", _summarize_responses(prefetch)))
     if run := report.get("consolidation"):
         sections.append(("last night" if run.get("trigger") == "nightly" else "last run", _summarize_run(run)))
@@ -84,7 +100,10 @@ def _summarize_responses(prefetch: Mapping[str, Any]) -> str:
     """Summarize the responses of this daemon process."""
     if not prefetch.get("answers"):
         return "none requested yet"
-    words = [f"{format_number(prefetch.get('answers', 0))} sent", f"{_format_rate(prefetch.get('hit_rate'))} were ready"]
+    words = [
+        f"{format_number(prefetch.get('answers', 0))} sent",
+        f"{_format_rate(prefetch.get('hit_rate'))} were ready",
+    ]
     words += [f"{strip_controls(name)} {value:.1f} ms" for name, value in (prefetch.get("answer_ms") or {}).items()]
     return " · ".join([*words, f"{format_number(prefetch.get('depth', 0))} likely files kept ready"])
 
@@ -128,14 +147,18 @@ def format_value(value: Any) -> str:
     The suffix of a name gives the unit.
     """
     if isinstance(value, Mapping):
-        return " · ".join(_format_field(str(name), part) for name, part in value.items() if part not in (None, [], {}, ""))
+        return " · ".join(
+            _format_field(str(name), part) for name, part in value.items() if part not in (None, [], {}, "")
+        )
     if isinstance(value, list):
         return ", ".join(format_value(part) for part in value)
     return strip_controls(format_number(value))
 
 
 def _format_field(name: str, value: Any) -> str:
-    label = strip_controls(name.removesuffix("_bytes").removesuffix("_seconds").removesuffix("_percent").replace("_", " "))
+    label = strip_controls(
+        name.removesuffix("_bytes").removesuffix("_seconds").removesuffix("_percent").replace("_", " ")
+    )
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         if name.endswith("bytes"):
             return f"{label} {format_size(value)}"
@@ -159,12 +182,18 @@ def format_projects_table(projects: list[dict[str, object]]) -> str:
         )
         for project in projects
     ]
-    return format_table(("project", "branch", "state", "commits", "files", "embeddings", "folder"), rows, right=(3, 4, 5))
+    return format_table(
+        ("project", "branch", "state", "commits", "files", "embeddings", "folder"), rows, right=(3, 4, 5)
+    )
 
 
 def format_index_reports(projects: Sequence[Mapping[str, Any]]) -> list[str]:
     """List the last progress report of each project that is being indexed."""
-    return [f"  indexing {strip_controls(project['name'])}: {last_report}" for project in projects if (last_report := format_last_report(project))]
+    return [
+        f"  indexing {strip_controls(project['name'])}: {last_report}"
+        for project in projects
+        if (last_report := format_last_report(project))
+    ]
 
 
 def _format_progress(project: dict[str, object], stage: str) -> str:
@@ -174,4 +203,6 @@ def _format_progress(project: dict[str, object], stage: str) -> str:
     if not counts:
         return "–"
     done_count, total = counts["done"], counts["total"]
-    return format_number(done_count) if done_count >= total else f"{format_number(done_count)} of {format_number(total)}"
+    return (
+        format_number(done_count) if done_count >= total else f"{format_number(done_count)} of {format_number(total)}"
+    )

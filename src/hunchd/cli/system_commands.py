@@ -8,7 +8,7 @@ from __future__ import annotations
 from argparse import REMAINDER, ArgumentParser
 from typing import Final
 
-from hunchd.cli.command import DAEMON_GROUP, COMMANDS_PACKAGE, TOOLS_GROUP, Command
+from hunchd.cli.command import COMMANDS_PACKAGE, DAEMON_GROUP, TOOLS_GROUP, Command
 
 SHELLS: Final = ("bash", "zsh", "fish")
 MANAGERS: Final = ("systemd", "launchd")
@@ -75,7 +75,7 @@ SYSTEM_COMMANDS: Final = (
         "show what is known about a pasted error",
         "Reads an error's text, from a file or standard input, records it, and prints what it is, what fixed it\n"
         "before, and the files it most likely concerns.",
-        f"{COMMANDS_PACKAGE}.pasted:error",
+        f"{COMMANDS_PACKAGE}.error_command:error",
         _add_error_arguments,
         ("hunch error trace.txt",),
     ),

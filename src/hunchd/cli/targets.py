@@ -27,7 +27,9 @@ def resolve_text_file(argument: str, *, optional: bool = False) -> str:
     try:
         mode = path.stat().st_mode
     except FileNotFoundError:
-        raise WrongUsage(f"no such file: {quoted_argument}.", hint="Paths are relative to the current folder.") from None
+        raise WrongUsage(
+            f"no such file: {quoted_argument}.", hint="Paths are relative to the current folder."
+        ) from None
     except OSError as error:
         raise WrongUsage(f"{quoted_argument} cannot be opened: {error.strerror}.") from error
     if stat.S_ISDIR(mode):
@@ -41,7 +43,9 @@ def resolve_text_file(argument: str, *, optional: bool = False) -> str:
     except OSError as error:
         raise WrongUsage(f"{quoted_argument} cannot be read: {error.strerror}.") from error
     if b"\0" in beginning:
-        raise WrongUsage(f"{quoted_argument} is a binary file.", hint="hunchd works on text: sources, configuration, documents.")
+        raise WrongUsage(
+            f"{quoted_argument} is a binary file.", hint="hunchd works on text: sources, configuration, documents."
+        )
     return str(path)
 
 

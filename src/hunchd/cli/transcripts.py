@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from hunchd.cli.client import Client, quote_segment
+from hunchd.cli.daemon_control import connect
 from hunchd.cli.errors import RequestRejected, WrongUsage
-from hunchd.cli.launching import connect
-from hunchd.cli.output import strip_controls, format_line, print_note, format_number, print_json, format_table
+from hunchd.cli.output import format_line, format_number, format_table, print_json, print_note, strip_controls
 from hunchd.cli.session_commands import AGENTS
-from hunchd.cli.targets import get_items, find_registered_project
+from hunchd.cli.targets import find_registered_project, get_items
 from hunchd.ingestion.transcripts import aider, claude_code, codex, cursor, gemini
 from hunchd.ingestion.transcripts.transcript import Transcript
 from hunchd.repository.layout import find_repository
@@ -189,19 +189,33 @@ def _print_tally(tally: ImportTally, arguments: Namespace) -> None:
         )
         return
     rows = [
-        (one["agent"], strip_controls(one["session"])[:36], format_number(one["messages"]), format_number(one["accepted"]), _format_project(one))
+        (
+            one["agent"],
+            strip_controls(one["session"])[:36],
+            format_number(one["messages"]),
+            format_number(one["accepted"]),
+            _format_project(one),
+        )
         for one in tally.sessions
     ]
     if rows:
         print(format_table(("agent", "session", "messages", "new", "project"), rows, right=(2, 3)))
     messages, new_count = sum(one["messages"] for one in tally.sessions), sum(one["accepted"] for one in tally.sessions)
     summary = f"{format_number(len(rows))} sessions with {format_number(messages)} messages"
-    print_note(f"{summary} would be imported; nothing was sent" if arguments.dry_run else f"{summary}, {format_number(new_count)} of them new")
+    print_note(
+        f"{summary} would be imported; nothing was sent"
+        if arguments.dry_run
+        else f"{summary}, {format_number(new_count)} of them new"
+    )
     for folder, times in sorted(tally.unknown.items()):
         hint = f"hunch add {folder}" if folder.startswith("/") else "--all imports them as your own"
-        print_note(f"{format_number(times)} sessions in {format_line(folder, 60)} were skipped: {format_line(hint, 80)}")
+        print_note(
+            f"{format_number(times)} sessions in {format_line(folder, 60)} were skipped: {format_line(hint, 80)}"
+        )
     for agent, files in sorted(tally.unknown_forms.items()):
-        print_note(f"{format_number(len(files))} files of {agent} hold no message that hunchd understands: {format_line(files[0], 100)}")
+        print_note(
+            f"{format_number(len(files))} files of {agent} hold no message that hunchd understands: {format_line(files[0], 100)}"
+        )
     for problem in tally.unreadable:
         print_note(f"not read: {format_line(problem, 100)}")
 

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final
 from urllib.parse import urlencode
 
+from hunchd.cli.daemon_control import connect, find_lock_holder, stop_process
 from hunchd.cli.errors import CommandError, WrongUsage
-from hunchd.cli.launching import connect, stop_process, find_lock_holder
-from hunchd.cli.output import strip_controls, require_confirmation, print_note, format_number, print_json
+from hunchd.cli.output import format_number, print_json, print_note, require_confirmation, strip_controls
 from hunchd.cli.projects import erase_project
 from hunchd.cli.targets import find_registered_project
-from hunchd.config.places import AppPaths, resolve_app_paths
+from hunchd.config.app_paths import AppPaths, resolve_app_paths
 
 _BLOCK_BYTES: Final = 65_536  # bytes sent at a time
 _IMPORTED_COUNTS: Final = ("projects", "memories", "signals", "known", "contradictions")
@@ -76,7 +76,10 @@ def import_(arguments: Namespace) -> int:
         client = connect(start=not arguments.no_start)
         query = ""
         if arguments.colleague:
-            parameters = {"colleague": arguments.colleague, "project": find_registered_project(client, arguments.project)["path"]}
+            parameters = {
+                "colleague": arguments.colleague,
+                "project": find_registered_project(client, arguments.project)["path"],
+            }
             query = f"?{urlencode(parameters)}"
         answer = client.upload(f"/import{query}", iter(lambda: file.read(_BLOCK_BYTES), b""), kind=_LINES_TYPE)
     if arguments.json:
@@ -84,7 +87,10 @@ def import_(arguments: Namespace) -> int:
     else:
         counts = {name: count for name, count in answer.items() if isinstance(count, int) and name != "complete"}
         print(", ".join(f"{name} {format_number(count)}" for name, count in counts.items()))
-        for message in [*_summarize_rejections(answer.get("rejected", ()))[:_MAX_LISTED], *map(strip_controls, answer.get("warnings", ()))]:
+        for message in [
+            *_summarize_rejections(answer.get("rejected", ()))[:_MAX_LISTED],
+            *map(strip_controls, answer.get("warnings", ())),
+        ]:
             print_note(message)
     if answer.get("refused") and not any(answer.get(name) for name in _IMPORTED_COUNTS):
         raise CommandError(
@@ -120,7 +126,7 @@ def erase(arguments: Namespace) -> int:
         client = connect(start=not arguments.no_start)
         return erase_project(client, arguments.project, yes=arguments.yes, as_json=arguments.json)
     from hunchd.cli.hooks import load_records, uninstall_all_hooks
-    from hunchd.cli.service import find_installed_manager, uninstall_service, build_service_files
+    from hunchd.cli.service import build_service_files, find_installed_manager, uninstall_service
 
     paths = resolve_app_paths()
     folders = [folder for folder in list_data_folders(paths) if folder.exists()]
@@ -131,7 +137,9 @@ def erase(arguments: Namespace) -> int:
     manager, hook_folders = find_installed_manager(paths), list(load_records(paths))
     if manager or hook_folders:
         print(f"and has {'a service of ' + manager if manager else ''}", end="", file=sys.stderr)
-        print(f"{' and ' if manager and hook_folders else ''}{'git hooks in:' if hook_folders else ''}", file=sys.stderr)
+        print(
+            f"{' and ' if manager and hook_folders else ''}{'git hooks in:' if hook_folders else ''}", file=sys.stderr
+        )
         print(*(f"  {strip_controls(folder)}" for folder in hook_folders), sep="\n", file=sys.stderr)
     question = "Stop the daemon, uninstall those and delete these folders?"
     require_confirmation(question, is_confirmed=arguments.yes, otherwise="nothing was erased.")

@@ -29,7 +29,9 @@ def render_example() -> str:
     """
     source = inspect.getsource(settings)
     classes = {node.name: node for node in ast.parse(source).body if isinstance(node, ast.ClassDef)}
-    sections = [_render_section(section.name, section.type, classes, source.splitlines()) for section in fields(Settings)]
+    sections = [
+        _render_section(section.name, section.type, classes, source.splitlines()) for section in fields(Settings)
+    ]
     return "\n".join((_HEAD, *sections))
 
 

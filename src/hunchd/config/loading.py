@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 from urllib.parse import urlsplit
 
-from hunchd.config.places import expand_path
+from hunchd.config.app_paths import expand_path
 from hunchd.config.settings import Settings
 from hunchd.domain.errors import ConfigError
 
@@ -123,7 +123,9 @@ def _build_section(section: type, name: str, content: Mapping[str, Any], file: s
     hints = get_type_hints(section)
     field_types = {field.name: hints[field.name] for field in fields(section)}
     _reject_unknown_keys(content, field_types, where=f"{file}: [{name}] has no setting", kind="It has")
-    return section(**{key: _convert_value(field_types[key], f"{name}.{key}", value, file) for key, value in content.items()})
+    return section(
+        **{key: _convert_value(field_types[key], f"{name}.{key}", value, file) for key, value in content.items()}
+    )
 
 
 def _reject_unknown_keys(entries: Mapping[str, Any], allowed: Mapping[str, Any], *, where: str, kind: str) -> None:

@@ -9,12 +9,12 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from hunchd.config.settings import ConsolidationSettings
-from hunchd.consolidation.condensing import Vocabulary, build_levels
-from hunchd.consolidation.plan import PlannedChange, ConsolidationStep
+from hunchd.consolidation.extractive_summary import Vocabulary, build_levels
+from hunchd.consolidation.plan import ConsolidationStep, PlannedChange
 from hunchd.domain.facts import is_over
 from hunchd.domain.filters import paths_of
 from hunchd.domain.memory import Kind, Memory, Status, Trust
-from hunchd.domain.work import strip_issue_numbers
+from hunchd.domain.unit_classification import strip_issue_numbers
 
 SHOWN_AS: Final = "shown_as"  # source field: the longest level that is shown without a request from now on
 ARCHIVE_REASON: Final = "archived"  # source field: when and why it was archived
@@ -48,7 +48,9 @@ def plan_summaries(
             levels = replace(new_levels, compressed=levels.compressed or new_levels.compressed, index=new_levels.index)
         after = _set_shown_level(replace(memory, levels=levels), "summary")
         why = f"{_format_days(now - memory.at)} old"
-        yield PlannedChange(ConsolidationStep.SUMMARISE, "summarised", f"summarise {memory.title!r}", why, (memory,), (after,))
+        yield PlannedChange(
+            ConsolidationStep.SUMMARISE, "summarised", f"summarise {memory.title!r}", why, (memory,), (after,)
+        )
 
 
 def plan_compression(
@@ -70,7 +72,9 @@ def plan_compression(
         )
         after = _set_shown_level(replace(memory, levels=levels), "compressed")
         why = f"{_format_days(now - memory.at)} old"
-        yield PlannedChange(ConsolidationStep.COMPRESS, "compressed", f"compress {memory.title!r}", why, (memory,), (after,))
+        yield PlannedChange(
+            ConsolidationStep.COMPRESS, "compressed", f"compress {memory.title!r}", why, (memory,), (after,)
+        )
 
 
 def plan_retirement(memories: Mapping[str, Memory], now: datetime) -> Iterator[PlannedChange]:
@@ -94,7 +98,9 @@ def plan_retirement(memories: Mapping[str, Memory], now: datetime) -> Iterator[P
         yield PlannedChange(ConsolidationStep.RETIRE, "retired", f"retire {memory.title!r}", why, (memory,), (after,))
 
 
-def plan_forgetting(memories: Mapping[str, Memory], settings: ConsolidationSettings, now: datetime) -> Iterator[PlannedChange]:
+def plan_forgetting(
+    memories: Mapping[str, Memory], settings: ConsolidationSettings, now: datetime
+) -> Iterator[PlannedChange]:
     """Plan the archiving of unused memories, least useful first.
 
     At most the share `forget_share` of all active memories is archived in one run.
@@ -111,7 +117,9 @@ def plan_forgetting(memories: Mapping[str, Memory], settings: ConsolidationSetti
         source = {**memory.source, ARCHIVE_REASON: f"not used for {idle}", ERASE_AFTER: until.isoformat()}
         after = replace(memory, status=Status.ARCHIVED, source=source)
         why = f"not used for {idle}; comes back until {until:%Y-%m-%d}"
-        yield PlannedChange(ConsolidationStep.FORGET, "forgotten", f"archive {memory.title!r}", why, (memory,), (after,))
+        yield PlannedChange(
+            ConsolidationStep.FORGET, "forgotten", f"archive {memory.title!r}", why, (memory,), (after,)
+        )
 
 
 def iter_erasable(memories: Iterable[Memory], now: datetime) -> Iterator[Memory]:

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from hunchd.consolidation.ground import CodePresence
-from hunchd.consolidation.plan import PlannedChange, ConsolidationStep
-from hunchd.consolidation.reverting import find_reverted_commits
+from hunchd.consolidation.code_presence import CodePresence
+from hunchd.consolidation.plan import ConsolidationStep, PlannedChange
+from hunchd.consolidation.revert_detection import find_reverted_commits
 from hunchd.domain.filters import paths_of
 from hunchd.domain.memory import Kind, Memory, Status
 
@@ -64,7 +64,12 @@ def plan_links(memories: Mapping[str, Memory], code: CodePresence) -> Iterator[P
         if changed_memories:
             current |= {memory.id: memory for memory in changed_memories}
             yield PlannedChange(
-                ConsolidationStep.LINKS, "linked", f"{one.title!r} {pair.types[0]} {other.title!r}", pair.why, before, changed_memories
+                ConsolidationStep.LINKS,
+                "linked",
+                f"{one.title!r} {pair.types[0]} {other.title!r}",
+                pair.why,
+                before,
+                changed_memories,
             )
     if code.is_complete:
         yield from _plan_code_links(list(current.values()), code)

@@ -10,14 +10,16 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
-from hunchd.consolidation.plan import PlannedChange, ConsolidationStep
+from hunchd.consolidation.plan import ConsolidationStep, PlannedChange
 from hunchd.domain.memory import Memory, Status, Trust, Usage
 
 MERGED_FROM: Final = "merged_from"  # type of the link from what stays to what it stands for
 MAX_LINKS: Final = 100
 
 
-def plan_merges(memories: Mapping[str, Memory], groups: Sequence[Sequence[str]], now: datetime) -> Iterator[PlannedChange]:
+def plan_merges(
+    memories: Mapping[str, Memory], groups: Sequence[Sequence[str]], now: datetime
+) -> Iterator[PlannedChange]:
     """Plan one change for each group of ids that say the same."""
     for group in groups:
         present = [memories[one] for one in group if one in memories and memories[one].status is Status.ACTIVE]

@@ -94,7 +94,13 @@ class Edit:
     digest_after: str  # … and after
 
     def to_json(self) -> Json:
-        return {"id": self.id, "was": self.fields_before, "now": self.fields_after, "had": self.digest_before, "has": self.digest_after}
+        return {
+            "id": self.id,
+            "was": self.fields_before,
+            "now": self.fields_after,
+            "had": self.digest_before,
+            "has": self.digest_after,
+        }
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Edit:
@@ -157,7 +163,9 @@ class ChangeEntry:
 
     @property
     def inverse(self) -> ChangeEntry:
-        return ChangeEntry(self.step, self.counter, self.description, self.reason, self.project, tuple(e.inverse for e in self.edits))
+        return ChangeEntry(
+            self.step, self.counter, self.description, self.reason, self.project, tuple(e.inverse for e in self.edits)
+        )
 
 
 def split_into_batches(entries: Iterable[ChangeEntry], max_weight: int) -> Iterator[list[ChangeEntry]]:
@@ -191,7 +199,9 @@ def make_entry(change: PlannedChange, project: str | None) -> ChangeEntry:
     """Reduce a planned change to the fields that differ."""
     before = {memory.id: memory for memory in change.before}
     after = {memory.id: memory for memory in change.after}
-    edits = [_make_edit(identifier, before.get(identifier), after.get(identifier)) for identifier in {**before, **after}]
+    edits = [
+        _make_edit(identifier, before.get(identifier), after.get(identifier)) for identifier in {**before, **after}
+    ]
     effective_edits = tuple(edit for edit in edits if edit.digest_before != edit.digest_after)
     return ChangeEntry(change.step, change.counter, change.description, change.reason, project, effective_edits)
 
@@ -223,8 +233,13 @@ def _find_remaining_edit(edit: Edit, memory: Memory | None) -> tuple[Edit | None
     if memory is None or edit.fields_before is None or edit.fields_after is None:
         return None, False
     current = memory_to_json(memory)
-    names = [name for name in edit.fields_after if name != "updated"]  # set by whoever changed the memory, whatever it was
-    fields = {name: _merge_field(current.get(name), edit.fields_before.get(name), edit.fields_after.get(name)) for name in names}
+    names = [
+        name for name in edit.fields_after if name != "updated"
+    ]  # set by whoever changed the memory, whatever it was
+    fields = {
+        name: _merge_field(current.get(name), edit.fields_before.get(name), edit.fields_after.get(name))
+        for name in names
+    }
     now = {name: after for name, (after, _) in fields.items() if after != current.get(name)}
     whole = all(whole for _, whole in fields.values())
     if not now:

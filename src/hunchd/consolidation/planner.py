@@ -13,19 +13,26 @@ from hashlib import blake2b
 from typing import Any, Final, TypeVar
 
 from hunchd.config.settings import ConsolidationSettings
-from hunchd.consolidation.aging import SHOWN_AS, plan_compression, iter_erasable, plan_forgetting, plan_retirement, plan_summaries
-from hunchd.consolidation.chronicling import plan_histories
-from hunchd.consolidation.condensing import Vocabulary
-from hunchd.consolidation.contradictions.readings import EntailmentCache
-from hunchd.consolidation.contradictions.scanning import plan_contradictions, plan_newly_read, extract_statement
-from hunchd.consolidation.doubting import plan_staleness
-from hunchd.consolidation.duplicates.scanning import group_duplicates
-from hunchd.consolidation.ground import CodePresence, UnknownCode
+from hunchd.consolidation.aging import (
+    SHOWN_AS,
+    iter_erasable,
+    plan_compression,
+    plan_forgetting,
+    plan_retirement,
+    plan_summaries,
+)
+from hunchd.consolidation.code_presence import CodePresence, UnknownCode
+from hunchd.consolidation.contradictions.candidate_search import extract_statement, plan_contradictions, plan_newly_read
+from hunchd.consolidation.contradictions.entailment_cache import EntailmentCache
+from hunchd.consolidation.duplicates.duplicate_search import group_duplicates
+from hunchd.consolidation.extractive_summary import Vocabulary
 from hunchd.consolidation.linking import plan_links
 from hunchd.consolidation.merging import plan_merges
-from hunchd.consolidation.plan import ChangeEntry, PlannedChange, ConsolidationStep, make_entry
-from hunchd.consolidation.probing import draw_queries
-from hunchd.consolidation.usefulness import UsageTally, plan_usage
+from hunchd.consolidation.module_history import plan_histories
+from hunchd.consolidation.plan import ChangeEntry, ConsolidationStep, PlannedChange, make_entry
+from hunchd.consolidation.regression_gate import draw_queries
+from hunchd.consolidation.staleness import plan_staleness
+from hunchd.consolidation.usage_feedback import UsageTally, plan_usage
 from hunchd.domain.memory import Kind, Levels, Memory, Status
 
 SharedT = TypeVar("SharedT")
@@ -90,7 +97,9 @@ class Planner:
         This saves three quarters of its size. Files, numbers and provenance are shared. Times are only compared with
         those of the memory before: most differ.
         """
-        created = _share_moment(memory.created, memory.at, self._previous.created if self._previous is not None else None)
+        created = _share_moment(
+            memory.created, memory.at, self._previous.created if self._previous is not None else None
+        )
         updated = _share_moment(memory.updated, created, self._previous.updated if self._previous is not None else None)
         self._previous = replace(
             memory,
@@ -115,7 +124,9 @@ class Planner:
             shared: Mapping[str, Any] = self._shared.setdefault((dict, repr(source)), source)
             return shared
         return {
-            self._share(name): self._share(value) if isinstance(value, str) and len(value) < MAX_SHARED_CHARACTERS else value
+            self._share(name): self._share(value)
+            if isinstance(value, str) and len(value) < MAX_SHARED_CHARACTERS
+            else value
             for name, value in source.items()
         }
 
@@ -180,7 +191,9 @@ class Planner:
 
     def iter_comparison_keys(self) -> Iterator[str]:
         """Yield each active memory's id and digest of compared fields."""
-        return (f"{one.id} {_digest_compared_fields(one)}" for one in self._memories.values() if one.status is Status.ACTIVE)
+        return (
+            f"{one.id} {_digest_compared_fields(one)}" for one in self._memories.values() if one.status is Status.ACTIVE
+        )
 
     def get_titles(self, identifiers: Sequence[str]) -> dict[str, str]:
         return {one: self._memories[one].title for one in identifiers if one in self._memories}
@@ -212,8 +225,14 @@ class Planner:
         return iter(())
 
     def _group_duplicates(self, memories: Mapping[str, Memory]) -> list[list[str]]:
-        settled_ids = {key.partition(" ")[0] for key in self.iter_comparison_keys() if key in self.compared_keys} if self.compared_keys else ()
-        groups = group_duplicates(memories, self._vectors, settled_ids=settled_ids, min_similarity=self._settings.duplicate_similarity)
+        settled_ids = (
+            {key.partition(" ")[0] for key in self.iter_comparison_keys() if key in self.compared_keys}
+            if self.compared_keys
+            else ()
+        )
+        groups = group_duplicates(
+            memories, self._vectors, settled_ids=settled_ids, min_similarity=self._settings.duplicate_similarity
+        )
         self._vectors.clear()  # not needed by any other step
         gc.collect()  # before any long-lived objects are made: fragmentation would keep all of that memory
         return groups

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from hunchd.daemon.models import IndexRequest, build_first_model
-from hunchd.daemon.stepping import UrgentTasks, iterate_in_thread
+from hunchd.daemon.thread_iterator import UrgentTasks, iterate_in_thread
 from hunchd.domain.errors import InvalidInput, RepositoryError
 from hunchd.protocol.helper import serve
 from hunchd.repository.layout import is_readable
@@ -33,7 +33,9 @@ async def handle_index(params: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
     """Yield history, files, models and episodes of one project, most useful first."""
     task = _first_models.begin()
     try:
-        async for step in iterate_in_thread(lambda: _lower_priority_after_model(_index_with_first_model(_parse_scope(params)))):
+        async for step in iterate_in_thread(
+            lambda: _lower_priority_after_model(_index_with_first_model(_parse_scope(params)))
+        ):
             yield step
             if step["stage"] in ("model", "files"):
                 _first_models.end(task)
@@ -68,7 +70,9 @@ async def handle_units(params: dict[str, Any]) -> dict[str, Any]:
     from hunchd.daemon.indexing import get_units_since
 
     known_moves = [(str(old), str(new), bool(exact)) for old, new, exact in params.get("moved") or ()]
-    return await asyncio.to_thread(get_units_since, _parse_scope(params), str(params.get("since_sha") or ""), known_moves)
+    return await asyncio.to_thread(
+        get_units_since, _parse_scope(params), str(params.get("since_sha") or ""), known_moves
+    )
 
 
 async def handle_lost(params: dict[str, Any]) -> dict[str, Any]:

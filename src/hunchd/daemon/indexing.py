@@ -15,34 +15,34 @@ from hunchd.codesearch import records
 from hunchd.codesearch.building import update_index
 from hunchd.codesearch.chunks import chunks_of
 from hunchd.codesearch.roles import Role, role_of
-from hunchd.daemon.attempts import ParseCrashGuard
 from hunchd.daemon.models import IndexRequest, open_repository, save_model
+from hunchd.daemon.parse_crash_guard import ParseCrashGuard
 from hunchd.domain.code import FileOutline
 from hunchd.domain.errors import RepositoryError
 from hunchd.domain.history import Unit
 from hunchd.domain.memory import Memory
 from hunchd.ingestion.commit_facts import extract_commit_facts, is_obsolete_rename
-from hunchd.ingestion.conventions import extract_conventions, collect_guides
+from hunchd.ingestion.conventions import collect_guides, extract_conventions
 from hunchd.ingestion.episodes import build_episode
 from hunchd.ingestion.history import count_readable, iter_units
-from hunchd.ingestion.naming import is_reportable_path
 from hunchd.ingestion.parsing import blob_id, parse_outline
+from hunchd.ingestion.path_filter import is_reportable_path
 from hunchd.ingestion.rewrites import RewrittenCommit, list_unreachable_commits, map_rewritten_commits
-from hunchd.ingestion.screening import redact_source
-from hunchd.ingestion.shared import read_shared_memories
+from hunchd.ingestion.shared_files import read_shared_memories
 from hunchd.ingestion.skeleton import build_view
+from hunchd.ingestion.source_redaction import redact_source
 from hunchd.ingestion.topics import find_topics
+from hunchd.ingestion.workflows.command_log import read_commands
 from hunchd.ingestion.workflows.habits import find_habits
-from hunchd.ingestion.workflows.log import read_commands
-from hunchd.ingestion.workflows.memories import workflow_to_memory
 from hunchd.ingestion.workflows.scripts import read_workflows
+from hunchd.ingestion.workflows.workflow_memories import workflow_to_memory
 from hunchd.prediction.learner import Learner
 from hunchd.protocol.memories import memory_to_json
 from hunchd.repository import layout
 from hunchd.repository.git import Git
 from hunchd.repository.ignore import IgnoreRules
-from hunchd.repository.reading import read_file, make_stamp
-from hunchd.store.code import CodeCache
+from hunchd.repository.safe_reading import make_stamp, read_file
+from hunchd.store.code_cache import CodeCache
 
 BATCH_SIZE: Final = 200  # files put into the cache, or episodes sent, at once
 MAX_FACTS: Final = 2_000  # newest facts from a history's messages; older ones are outdated
@@ -88,10 +88,14 @@ def _index_history_and_files(scope: IndexRequest, git: Git | None, total: int) -
         yield save_model(learner, scope)
         if scope.is_full and total > scope.newest_units:
             learner, packs = Learner(), []
-            yield from _learn_history(git, learner, packs, newest=total, total=total, already_done=scope.newest_units, lines=True)
+            yield from _learn_history(
+                git, learner, packs, newest=total, total=total, already_done=scope.newest_units, lines=True
+            )
             _add_outlines(cache, learner)
             yield save_model(learner, scope)
-    yield from _yield_episodes(packs, scope, is_resuming=bool(scope.episodes_after) and learner.has_unit(scope.episodes_after))
+    yield from _yield_episodes(
+        packs, scope, is_resuming=bool(scope.episodes_after) and learner.has_unit(scope.episodes_after)
+    )
 
 
 def parse_changes(scope: IndexRequest, paths: Sequence[str] | None = None) -> Iterator[dict[str, Any]]:
@@ -103,7 +107,12 @@ def parse_changes(scope: IndexRequest, paths: Sequence[str] | None = None) -> It
         for step in _update_cache(scope, cache, paths):
             if step.outlines or step.removed_paths:
                 outlines = [asdict(outline) for outline in step.outlines]
-                yield {"outlines": outlines, "removed": step.removed_paths, "done": step.done_count, "total": step.total}
+                yield {
+                    "outlines": outlines,
+                    "removed": step.removed_paths,
+                    "done": step.done_count,
+                    "total": step.total,
+                }
         update_index(cache.path.parent, cache)
 
 
@@ -116,11 +125,23 @@ def read_conventions(scope: IndexRequest) -> dict[str, Any]:
         defined = cache.count_symbols_by_file()
     rules = IgnoreRules.load(scope.root, scope.extra_ignore)
     files = [path for path, _ in rules.walk() if is_reportable_path(path)]
-    facts = [memory_to_json(fact) for fact in extract_conventions(scope.root, files, project=scope.project, now=scope.now)]
-    shared = [memory_to_json(one) for one in read_shared_memories(scope.root, files, project=scope.project, now=scope.now)]
-    workflow_memories = [memory_to_json(workflow_to_memory(one, scope.project, scope.now)) for one in read_workflows(scope.root, files)]
+    facts = [
+        memory_to_json(fact) for fact in extract_conventions(scope.root, files, project=scope.project, now=scope.now)
+    ]
+    shared = [
+        memory_to_json(one) for one in read_shared_memories(scope.root, files, project=scope.project, now=scope.now)
+    ]
+    workflow_memories = [
+        memory_to_json(workflow_to_memory(one, scope.project, scope.now)) for one in read_workflows(scope.root, files)
+    ]
     guide_paths = sorted(collect_guides(scope.root, files).imported_paths)
-    return {"facts": facts, "shared": shared, "workflows": workflow_memories, "topics": list(find_topics(defined)), "guides": guide_paths}
+    return {
+        "facts": facts,
+        "shared": shared,
+        "workflows": workflow_memories,
+        "topics": list(find_topics(defined)),
+        "guides": guide_paths,
+    }
 
 
 def collect_habits(scope: IndexRequest, log: Path, zone: timedelta) -> dict[str, Any]:
@@ -149,7 +170,9 @@ def extract_facts(commits: Sequence[Unit], scope: IndexRequest) -> list[dict[str
     return _drop_contradicted_facts(_extract_stated_facts(commits, scope), scope)
 
 
-def get_units_since(scope: IndexRequest, since: str, known_moves: Sequence[tuple[str, str, bool]] = ()) -> dict[str, Any]:
+def get_units_since(
+    scope: IndexRequest, since: str, known_moves: Sequence[tuple[str, str, bool]] = ()
+) -> dict[str, Any]:
     """Return the commits since `since`, and earlier commits that were moved or dropped.
 
     `known_moves` lists moves that are already known. During a rebase or bisection the result is only `waits`: HEAD passes
@@ -183,7 +206,11 @@ def _is_operation_in_progress(root: Path) -> bool:
     One left unfinished on a branch does not count.
     """
     repository = layout.find_repository(root)
-    return repository is not None and layout.find_operation(repository) in ("rebase", "bisect") and layout.read_head(repository).detached
+    return (
+        repository is not None
+        and layout.find_operation(repository) in ("rebase", "bisect")
+        and layout.read_head(repository).detached
+    )
 
 
 def find_unreachable(scope: IndexRequest, shas: Sequence[str]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import sys
 from typing import Any, Final
 
 from hunchd.language import claude
-from hunchd.language.asking import ModelEndpoint, ModelRequest, outcome_to_json
+from hunchd.language.model_requests import ModelEndpoint, ModelRequest, outcome_to_json
 from hunchd.protocol.helper import serve
 
 IDLE_SECONDS: Final = 30.0  # seconds
@@ -24,7 +24,9 @@ def main() -> int:
 
 
 async def handle_ask(params: dict[str, Any]) -> dict[str, Any]:
-    return outcome_to_json(await claude.send_request(ModelRequest(**params["question"]), ModelEndpoint(**params["access"])))
+    return outcome_to_json(
+        await claude.send_request(ModelRequest(**params["question"]), ModelEndpoint(**params["access"]))
+    )
 
 
 if __name__ == "__main__":

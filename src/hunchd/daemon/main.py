@@ -18,14 +18,14 @@ import time
 from pathlib import Path
 
 from hunchd import __version__
+from hunchd.config.app_paths import AppPaths, ensure_private_folder, resolve_app_paths
 from hunchd.config.loading import load_settings
-from hunchd.config.places import AppPaths, ensure_private_folder, resolve_app_paths
 from hunchd.config.settings import Settings
-from hunchd.daemon.notify import ping_watchdog, notify_manager
+from hunchd.daemon.service_manager import notify_manager, ping_watchdog
 from hunchd.domain.errors import HunchError
-from hunchd.protocol.allocating import limit_malloc
+from hunchd.protocol.malloc_tuning import limit_malloc
 from hunchd.protocol.rendezvous import read_rendezvous
-from hunchd.protocol.threads import limit_to_one_thread
+from hunchd.protocol.thread_limits import limit_to_one_thread
 
 logger = logging.getLogger(__name__)
 
@@ -79,7 +79,7 @@ async def run_daemon(paths: AppPaths, settings: Settings) -> None:
     """Serve until SIGTERM, SIGINT, or the idle timeout if one is set."""
     # Imported here so that a second daemon is turned away before the heavy part of the start.
     with limit_to_one_thread():
-        from hunchd.daemon.footing import wait_for_lost_files
+        from hunchd.daemon.data_dir_monitor import wait_for_lost_files
         from hunchd.daemon.wiring import run_components, wait_until_idle
         from hunchd.protocol.pipe import SWITCH_INTERVAL_SECONDS
 

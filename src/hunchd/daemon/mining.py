@@ -11,26 +11,26 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from hunchd.daemon.attempts import ParseCrashGuard
 from hunchd.daemon.models import open_repository
+from hunchd.daemon.parse_crash_guard import ParseCrashGuard
 from hunchd.domain.errors import RepositoryError
 from hunchd.domain.history import Unit, unit_from_fields
-from hunchd.domain.work import is_work
+from hunchd.domain.unit_classification import is_work
 from hunchd.ingestion.history import iter_units
 from hunchd.ingestion.languages import detect_language
-from hunchd.ingestion.naming import is_reportable_path
 from hunchd.ingestion.parsing import blob_id
+from hunchd.ingestion.path_filter import is_reportable_path
 from hunchd.patterns.companions import MAX_UNITS, FirstLine, find_adding_commits
-from hunchd.patterns.identity import update_changed_files, reuse_known_keys
-from hunchd.patterns.mining import CachedTemplate, mine_patterns, add_history
+from hunchd.patterns.identity import reuse_known_keys, update_changed_files
+from hunchd.patterns.mining import CachedTemplate, add_history, mine_patterns
 from hunchd.patterns.pattern import CodePattern, json_to_pattern
 from hunchd.patterns.queries import QUERIES
-from hunchd.patterns.shapes import row_to_shape, extract_shapes
+from hunchd.patterns.shapes import extract_shapes, row_to_shape
 from hunchd.patterns.templates import Template
 from hunchd.repository.git import Git
 from hunchd.repository.ignore import IgnoreRules
-from hunchd.repository.reading import read_file, make_stamp
-from hunchd.store.shapes import ShapeEntry, ShapeCache
+from hunchd.repository.safe_reading import make_stamp, read_file
+from hunchd.store.shape_cache import ShapeCache, ShapeEntry
 
 BATCH_SIZE: Final = 100  # files put into the cache at once
 MAX_FILES: Final = 20_000  # per project
@@ -62,7 +62,11 @@ def mine_project(request: MiningRequest, paths: Sequence[str] | None = None) -> 
         if not previous or has_new_head or (changed_paths and paths is None):
             patterns = _group_all_shapes(request, cache, previous, git, head)
         elif changed_paths:
-            shapes = [row_to_shape(cached.path, cached.language, row) for cached in cache.load_entries(changed_paths) for row in cached.rows]
+            shapes = [
+                row_to_shape(cached.path, cached.language, row)
+                for cached in cache.load_entries(changed_paths)
+                for row in cached.rows
+            ]
             patterns = update_changed_files(previous, changed_paths, shapes)
             cache.store_value("patterns", [pattern.to_json() for pattern in patterns])
         else:
@@ -74,9 +78,12 @@ def _group_all_shapes(
     request: MiningRequest, cache: ShapeCache, previous: Sequence[CodePattern], git: Git | None, head: str
 ) -> Sequence[CodePattern]:
     """Group all shapes from scratch."""
-    shapes = (row_to_shape(cached.path, cached.language, row) for cached in cache.iterate_entries() for row in cached.rows)
+    shapes = (
+        row_to_shape(cached.path, cached.language, row) for cached in cache.iterate_entries() for row in cached.rows
+    )
     templates = {
-        key: CachedTemplate(tuple(digests), Template(**template)) for key, digests, template in cache.load_value("templates") or ()
+        key: CachedTemplate(tuple(digests), Template(**template))
+        for key, digests, template in cache.load_value("templates") or ()
     }
 
     def read_source(path: str) -> bytes | None:
@@ -91,7 +98,14 @@ def _group_all_shapes(
 
         # Without old contents (a partial or damaged clone) the current code still shows its repetitions.
         with contextlib.suppress(RepositoryError):
-            patterns = add_history(patterns, read_source, history.find_adding_units, history.get_units, file_exists, history.list_changed_paths())
+            patterns = add_history(
+                patterns,
+                read_source,
+                history.find_adding_units,
+                history.get_units,
+                file_exists,
+                history.list_changed_paths(),
+            )
             history.save()
     cache.store_value("templates", [(key, one.digests, asdict(one.template)) for key, one in templates.items()])
     cache.store_value("patterns", [pattern.to_json() for pattern in patterns])
@@ -113,7 +127,9 @@ class InstanceHistory:
         self._previous_head = str(stored["head"])
         self._changed_paths: list[list[str]] = stored.get("changed") or []
         self._changed_until = self._previous_head if "changed" in stored else ""  # a commit
-        self._adding_units: dict[FirstLine, str] = {(path, line): sha for path, line, sha in stored["added"]}  # "": unknown
+        self._adding_units: dict[FirstLine, str] = {
+            (path, line): sha for path, line, sha in stored["added"]
+        }  # "": unknown
         self._units = {one["sha"]: unit_from_fields(one) for one in stored["units"]}
 
     def find_adding_units(self, heads: set[FirstLine]) -> dict[FirstLine, str]:
@@ -121,7 +137,9 @@ class InstanceHistory:
         if self._previous_head != self._head:
             unknown_heads = {head for head in heads if self._adding_units.get(head) == ""}
             is_known = self._previous_head and self._git.exists(self._previous_head)
-            self._adding_units |= find_adding_commits(self._git, unknown_heads, since=self._previous_head if is_known else "")
+            self._adding_units |= find_adding_commits(
+                self._git, unknown_heads, since=self._previous_head if is_known else ""
+            )
         unresolved = heads - self._adding_units.keys()
         self._adding_units |= dict.fromkeys(unresolved, "") | find_adding_commits(self._git, unresolved)
         self._adding_units = {head: self._adding_units[head] for head in heads}
@@ -156,14 +174,18 @@ class InstanceHistory:
     def save(self) -> None:
         adding_units = [(path, line, sha) for (path, line), sha in self._adding_units.items()]
         stored_units = [asdict(unit) for unit in self._units.values()]
-        self._cache.store_value("past", {"head": self._head, "added": adding_units, "units": stored_units, "changed": self._changed_paths})
+        self._cache.store_value(
+            "past", {"head": self._head, "added": adding_units, "units": stored_units, "changed": self._changed_paths}
+        )
 
 
 def _list_paths(commits: Iterable[Unit]) -> list[list[str]]:
     return [[change.path for change in unit.changes if change.status != "D"] for unit in commits if is_work(unit)]
 
 
-def _update_cache(request: MiningRequest, cache: ShapeCache, paths: Sequence[str] | None) -> Iterator[tuple[int, int, Sequence[str]]]:
+def _update_cache(
+    request: MiningRequest, cache: ShapeCache, paths: Sequence[str] | None
+) -> Iterator[tuple[int, int, Sequence[str]]]:
     """Parse and cache the files that differ between cache and working tree.
 
     Yields the number of files done, the total, and the paths that were new, changed or removed.
@@ -171,7 +193,9 @@ def _update_cache(request: MiningRequest, cache: ShapeCache, paths: Sequence[str
     rules = IgnoreRules.load(request.root, request.extra_ignore)
     blobs, stamps = cache.load_blob_ids(), cache.load_stamps()
     if paths is None:
-        candidates = ((path, stat) for path, stat in rules.walk() if detect_language(path) in QUERIES and is_reportable_path(path))
+        candidates = (
+            (path, stat) for path, stat in rules.walk() if detect_language(path) in QUERIES and is_reportable_path(path)
+        )
         stamps_by_path = {path: make_stamp(stat) for path, stat in candidates}
         stamps_by_path = dict(sorted(stamps_by_path.items())[:MAX_FILES])
         removed = [path for path in blobs if path not in stamps_by_path]
@@ -217,7 +241,9 @@ def _shape_batch(
         else:
             with attempts.guard_blob(blob):
                 shapes = extract_shapes(path, source)
-            shaped.append(ShapeEntry(path, blob, shapes[0].language if shapes else "", [shape.to_row() for shape in shapes]))
+            shaped.append(
+                ShapeEntry(path, blob, shapes[0].language if shapes else "", [shape.to_row() for shape in shapes])
+            )
     cache.put(shaped, stamps)
     cache.update_stamps(unchanged)
     cache.remove(path for path in unreadable if path in blobs)

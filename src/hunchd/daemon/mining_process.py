@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from hunchd.daemon.mining import MiningRequest, mine_project
-from hunchd.daemon.stepping import iterate_in_thread
+from hunchd.daemon.thread_iterator import iterate_in_thread
 from hunchd.domain.errors import InvalidInput, RepositoryError
 from hunchd.protocol.helper import serve
 from hunchd.repository.layout import is_readable
@@ -36,7 +36,9 @@ def _parse_request(params: dict[str, Any]) -> MiningRequest:
         raise InvalidInput("the root of a project must be an absolute path", field="root")
     if not is_readable(root):
         raise RepositoryError(f"{root} is not a readable folder")
-    return MiningRequest(root=root, cache=Path(str(params["cache"])), extra_ignore=tuple(params.get("extra_ignore") or ()))
+    return MiningRequest(
+        root=root, cache=Path(str(params["cache"])), extra_ignore=tuple(params.get("extra_ignore") or ())
+    )
 
 
 def main() -> None:

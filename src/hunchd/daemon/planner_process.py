@@ -18,17 +18,17 @@ from pathlib import Path
 from typing import Any, Final
 
 from hunchd.config.settings import ConsolidationSettings
-from hunchd.consolidation.contradictions.readings import EntailmentCache
-from hunchd.consolidation.ground import CodePresence, UnknownCode
+from hunchd.consolidation.code_presence import CodePresence, UnknownCode
+from hunchd.consolidation.contradictions.entailment_cache import EntailmentCache
 from hunchd.consolidation.plan import ConsolidationStep, split_into_batches
 from hunchd.consolidation.planner import Planner
-from hunchd.consolidation.usefulness import UsageTally
-from hunchd.daemon.stepping import iterate_in_thread
+from hunchd.consolidation.usage_feedback import UsageTally
+from hunchd.daemon.thread_iterator import iterate_in_thread
 from hunchd.domain.errors import InvalidInput
-from hunchd.engine.learning.verdicts import VerdictCache
-from hunchd.protocol.allocating import limit_malloc, release_free_memory
+from hunchd.features.contradictions.verdict_cache import VerdictCache
 from hunchd.protocol.helper import Handler, serve
-from hunchd.store.code import CodeCache
+from hunchd.protocol.malloc_tuning import limit_malloc, release_free_memory
+from hunchd.store.code_cache import CodeCache
 from hunchd.store.database.tables import memory_from_plain
 from hunchd.store.files import FileOperations, create_private_folder, replace_file
 
@@ -90,7 +90,9 @@ class PlannerService:
         if self._compared_file is not None:
             _, self._planner.compared_keys = _load_compared(self._compared_file)
             if params.get("reads"):
-                self._planner.entailment_cache = EntailmentCache(_load_lines(self._compared_file.with_name(JUDGEMENTS_FILE)))
+                self._planner.entailment_cache = EntailmentCache(
+                    _load_lines(self._compared_file.with_name(JUDGEMENTS_FILE))
+                )
         if params.get("verdicts"):
             self._planner.is_denied = VerdictCache(Path(params["verdicts"])).is_denied
         return {}
@@ -103,7 +105,9 @@ class PlannerService:
         return {"taken": len(planner)}
 
     async def _probes(self, params: dict[str, Any]) -> dict[str, Any]:
-        return {"probes": await asyncio.to_thread(self._open_planner.draw_probes, int(params["most"]), str(params["seed"]))}
+        return {
+            "probes": await asyncio.to_thread(self._open_planner.draw_probes, int(params["most"]), str(params["seed"]))
+        }
 
     async def _plan(self, params: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
         """Yield the changes of one step in batches."""
@@ -124,7 +128,10 @@ class PlannerService:
 
     async def _apply_judgements(self, params: dict[str, Any]) -> dict[str, Any]:
         """Return the changes that follow from the model's judgements."""
-        judgements = {str(name): None if probability is None else float(probability) for name, probability in params["said"].items()}
+        judgements = {
+            str(name): None if probability is None else float(probability)
+            for name, probability in params["said"].items()
+        }
         return {"entries": [entry.to_json() for entry in self._open_planner.plan_read_pairs(judgements)]}
 
     async def _save_judgements(self, _: dict[str, Any]) -> dict[str, Any]:

@@ -16,10 +16,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
+from hunchd.daemon.store_maintenance import StoreMaintenance
 from hunchd.daemon.store_service import StoreService
-from hunchd.daemon.store_upkeep import StoreMaintenance
 from hunchd.domain.errors import Conflict
-from hunchd.embedding.embedder import Embedder, LazyModel, LazyEmbedder, ContradictionModel
+from hunchd.embedding.embedder import ContradictionModel, Embedder, LazyEmbedder, LazyModel
 from hunchd.protocol.helper import serve
 from hunchd.store.database.lance import create_session
 from hunchd.store.files import create_private_folder
@@ -54,7 +54,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     model = reader = None
     if not options.no_embedding:
         model = LazyEmbedder(options.model, _make_loader(options.model), idle_after=options.model_idle_after)
-        reader = LazyModel("reader of pairs", _load_reader, idle_after=min(options.model_idle_after, READER_IDLE_SECONDS))
+        reader = LazyModel(
+            "reader of pairs", _load_reader, idle_after=min(options.model_idle_after, READER_IDLE_SECONDS)
+        )
     service = StoreService(options.data, create_session(), model, reader)
     upkeep = StoreMaintenance(service, model)
     gc.freeze()  # the libraries' objects are permanent: scanning them again would delay a query by 0.1 s
@@ -64,9 +66,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _make_loader(name: str) -> Callable[[], Embedder]:
     def load_model() -> Embedder:
-        from hunchd.embedding import fast  # one second and 200 MB, not needed without queries
+        from hunchd.embedding import fastembed_backend  # one second and 200 MB, not needed without queries
 
-        model = fast.load_embedder(name)
+        model = fastembed_backend.load_embedder(name)
         gc.freeze()
         return model
 
@@ -74,9 +76,9 @@ def _make_loader(name: str) -> Callable[[], Embedder]:
 
 
 def _load_reader() -> ContradictionModel:
-    from hunchd.embedding import fast
+    from hunchd.embedding import fastembed_backend
 
-    return fast.load_contradiction_model()
+    return fastembed_backend.load_contradiction_model()
 
 
 def _use_temporary_folder(folder: Path) -> None:

@@ -10,18 +10,18 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-from hunchd.daemon.patience import create_low_priority_pool
-from hunchd.daemon.store_finding import StoreSearch
-from hunchd.daemon.store_reading import PairReader
+from hunchd.daemon.low_priority_pool import create_low_priority_pool
+from hunchd.daemon.statement_reader import PairReader
+from hunchd.daemon.store_search import StoreSearch
 from hunchd.domain.errors import StoreClosed
-from hunchd.embedding.embedder import LazyModel, LazyEmbedder, ModelUnavailable, ContradictionModel
-from hunchd.protocol.allocating import release_free_memory
+from hunchd.embedding.embedder import ContradictionModel, LazyEmbedder, LazyModel, ModelUnavailable
 from hunchd.protocol.helper import Handler
+from hunchd.protocol.malloc_tuning import release_free_memory
 from hunchd.protocol.pipe import SerializedJson
 from hunchd.store.client import filters_from_json, hits_to_json
 from hunchd.store.database.collection import Collection
-from hunchd.store.database.collections import CollectionRegistry
-from hunchd.store.database.tables import SIGNALS, Row, get_plain, signal_from_row, signal_to_row, build_row
+from hunchd.store.database.collection_registry import CollectionRegistry
+from hunchd.store.database.tables import SIGNALS, Row, build_row, get_plain, signal_from_row, signal_to_row
 
 EXPORT_BATCH_SIZE: Final = 200  # memories
 SCAN_BATCH_SIZE: Final = 50  # memories: the front forwards a batch between two responses, in a few milliseconds
@@ -98,7 +98,8 @@ class StoreService:
         for signal in params["signals"]:
             rows.setdefault(signal.get("project"), []).append(signal_to_row(signal))
         results = [
-            await (await self.collections.get_collection(project)).put(batch, into=SIGNALS) for project, batch in rows.items()
+            await (await self.collections.get_collection(project)).put(batch, into=SIGNALS)
+            for project, batch in rows.items()
         ]
         return {"added": sum(one.added for one in results)}
 
@@ -238,7 +239,9 @@ class StoreService:
         probabilities = await self.pair_reader.rate_pairs(pairs) if self.pair_reader is not None else None
         return {"probabilities": probabilities, "stats": {"degraded": self._list_problems()}}
 
-    def _track_requests(self, handler: Callable[[dict[str, Any]], Awaitable[dict[str, Any] | SerializedJson]]) -> Handler:
+    def _track_requests(
+        self, handler: Callable[[dict[str, Any]], Awaitable[dict[str, Any] | SerializedJson]]
+    ) -> Handler:
         async def tracked(params: dict[str, Any]) -> dict[str, Any] | SerializedJson:
             self.last_request = time.monotonic()
             self._active_requests += 1

@@ -17,26 +17,26 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hunchd import PROTOCOL, __version__
-from hunchd.config.places import AppPaths, ensure_private_folder
+from hunchd.config.app_paths import AppPaths, ensure_private_folder
 from hunchd.config.settings import Settings
-from hunchd.daemon.nightly import run_every_night
-from hunchd.daemon.notify import take_inherited_sockets
-from hunchd.daemon.supervision import Supervisor
+from hunchd.core.state.dependencies import Dependencies
+from hunchd.daemon.nightly_schedule import run_every_night
+from hunchd.daemon.service_manager import take_inherited_sockets
+from hunchd.daemon.supervisor import Supervisor
 from hunchd.domain.errors import ConfigError
-from hunchd.engine.engine import Engine
-from hunchd.engine.state.parts import Dependencies
+from hunchd.engine import Engine
 from hunchd.language import client as language
 from hunchd.protocol import rendezvous
 from hunchd.protocol.child import HelperProcess
 from hunchd.protocol.rendezvous import Rendezvous
 from hunchd.serving.http import make_app
 from hunchd.serving.limits import ServerLimits
-from hunchd.serving.opening import serve_app
+from hunchd.serving.listeners import serve_app
 from hunchd.store import client as store
 from hunchd.store.client import StoreClient
 from hunchd.store.files import DISK_FULL_ERRORS
-from hunchd.store.hot import MemoryCache
 from hunchd.store.journal.journal import Journal
+from hunchd.store.memory_cache import MemoryCache
 from hunchd.store.registry import ProjectRegistry
 
 logger = logging.getLogger(__name__)
@@ -95,7 +95,9 @@ async def manage_helpers(places: AppPaths, settings: Settings) -> AsyncIterator[
 
 
 @asynccontextmanager
-async def run_engine(places: AppPaths, settings: Settings, journal: Journal, helpers: HelperProcesses) -> AsyncIterator[Engine]:
+async def run_engine(
+    places: AppPaths, settings: Settings, journal: Journal, helpers: HelperProcesses
+) -> AsyncIterator[Engine]:
     """Run the engine with its background tasks and the nightly one."""
     supervisor = Supervisor()
     engine = Engine(

@@ -196,7 +196,9 @@ def resolve_claim(claim: Memory, head: Memory | None, earlier: Sequence[Memory],
     to a
     claim about the time before it.
     """
-    begins = get_valid_from(claim) if claim.valid_to is None else min(get_valid_from(claim), claim.valid_to)  # it ended before
+    begins = (
+        get_valid_from(claim) if claim.valid_to is None else min(get_valid_from(claim), claim.valid_to)
+    )  # it ended before
     claim = replace(claim, valid_from=begins, status=Status.ACTIVE, supersedes=None, superseded_by=None)
     if head is None:
         return ClaimResolution(ClaimOutcome.NEW, claim, MemoryChange((claim,), project=claim.project))
@@ -245,7 +247,9 @@ def move_fact(memory: Memory, replacement: Memory, head: Memory | None, now: dat
     `head` says the same, so that it can be undone. Returns the new value and the change.
     """
     ends = now if memory.valid_to is None else min(now, memory.valid_to)
-    old = _cut_validity(replace(memory, status=Status.SUPERSEDED, superseded_by=replacement.id, ref=None, updated=now), ends)
+    old = _cut_validity(
+        replace(memory, status=Status.SUPERSEDED, superseded_by=replacement.id, ref=None, updated=now), ends
+    )
     surest = max(replacement.confidence, head.confidence if head is not None else 0.0)
     links = (*memory.links, {"type": _MOVED_FROM_LINK, "ref": memory.id})
     claim = replace(replacement, confidence=surest, valid_from=now, created=now, links=links, supersedes=None)
@@ -291,7 +295,9 @@ def revise_fact(head: Memory, replacement: Memory, now: datetime) -> MemoryChang
     """
     stated_start = replacement.valid_from if replacement.valid_from != head.valid_from else None
     begins = stated_start or max(now, get_valid_from(head))
-    if replacement.valid_to is not None and replacement.valid_to <= begins:  # over by now, so it describes the past period
+    if (
+        replacement.valid_to is not None and replacement.valid_to <= begins
+    ):  # over by now, so it describes the past period
         begins = get_valid_from(head)
     before = retire_version(head, max(begins, get_valid_from(head)), now)
     after = replace(replacement, id=head.id, supersedes=before.id, superseded_by=None, valid_from=begins, updated=now)
@@ -364,7 +370,13 @@ def version_id(memory: Memory, *more: str) -> str:
     The hash covers the content and its start of validity, so the same version has the same id.
     """
     place = memory.id.partition(".")[0]
-    hash_parts = (get_valid_from(memory).isoformat(), memory.updated.isoformat(), memory.value or "", memory.content, *more)
+    hash_parts = (
+        get_valid_from(memory).isoformat(),
+        memory.updated.isoformat(),
+        memory.value or "",
+        memory.content,
+        *more,
+    )
     return f"{place}.{blake2b(chr(31).join(hash_parts).encode('utf-8', 'surrogatepass'), digest_size=6).hexdigest()}"
 
 
@@ -385,7 +397,9 @@ def list_versions(head: Memory, family: Mapping[str, Memory]) -> list[Memory]:
     return versions
 
 
-def remove_versions(head: Memory, family: Mapping[str, Memory], removed_ids: Container[str], now: datetime) -> MemoryChange | None:
+def remove_versions(
+    head: Memory, family: Mapping[str, Memory], removed_ids: Container[str], now: datetime
+) -> MemoryChange | None:
     """Remove the versions with ids in `removed_ids` from the history of `head`.
 
     The result is as if nobody had stated them: each remaining version follows the one before it, and the newest
@@ -440,7 +454,9 @@ def _resolve_confirmed(claim: Memory, head: Memory, now: datetime) -> ClaimResol
     """
     surer_voice = claim.confidence > head.confidence + _CONFIDENCE_TOLERANCE
     says_more = claim.content != head.content and (get_source_name(claim) == get_source_name(head) or surer_voice)
-    if claim.confidence <= head.confidence + _CONFIDENCE_TOLERANCE and not (says_more and claim.confidence >= head.confidence):
+    if claim.confidence <= head.confidence + _CONFIDENCE_TOLERANCE and not (
+        says_more and claim.confidence >= head.confidence
+    ):
         return ClaimResolution(ClaimOutcome.SAME, head, MemoryChange(project=head.project), head)
     surer = replace(head, confidence=claim.confidence, importance=max(head.importance, claim.importance), updated=now)
     if not says_more:
@@ -479,7 +495,9 @@ def _resolve_rejected(claim: Memory, against: Memory, now: datetime) -> ClaimRes
         links=(*claim.links, {"type": "rejected_for", "ref": against.id}),
         updated=now,
     )
-    return ClaimResolution(ClaimOutcome.REJECTED, rejected_claim, MemoryChange((rejected_claim,), project=claim.project), against)
+    return ClaimResolution(
+        ClaimOutcome.REJECTED, rejected_claim, MemoryChange((rejected_claim,), project=claim.project), against
+    )
 
 
 def _resolve_inserted(claim: Memory, head: Memory, earlier: Sequence[Memory], now: datetime) -> ClaimResolution:
@@ -491,11 +509,17 @@ def _resolve_inserted(claim: Memory, head: Memory, earlier: Sequence[Memory], no
     place = next(index for index in range(len(versions)) if _is_last_after(versions, index, get_valid_from(claim)))
     next_version = versions[place]
     previous_version = versions[place + 1] if place + 1 < len(versions) else None
-    is_covered = previous_version is not None and previous_version.status is not Status.ARCHIVED and is_valid_at(previous_version, get_valid_from(claim))
+    is_covered = (
+        previous_version is not None
+        and previous_version.status is not Status.ARCHIVED
+        and is_valid_at(previous_version, get_valid_from(claim))
+    )
     is_covered = is_covered and claim.valid_to != get_valid_from(claim)  # a claim with an empty period replaces nothing
     if previous_version is not None and is_covered:
         if is_same_value(claim, previous_version):
-            return ClaimResolution(ClaimOutcome.SAME, previous_version, MemoryChange(project=claim.project), previous_version)
+            return ClaimResolution(
+                ClaimOutcome.SAME, previous_version, MemoryChange(project=claim.project), previous_version
+            )
         if claim.confidence < previous_version.confidence - _CONFIDENCE_TOLERANCE:
             return _resolve_rejected(claim, previous_version, now)
     ends = get_valid_from(next_version)
@@ -515,9 +539,15 @@ def _resolve_inserted(claim: Memory, head: Memory, earlier: Sequence[Memory], no
         behind = replace(previous_version, superseded_by=own.id, updated=now)
         if is_covered:
             ended_by_itself = previous_version.valid_to != get_valid_from(next_version)
-            behind = _cut_validity(behind, get_valid_from(claim)) if ended_by_itself else replace(behind, valid_to=get_valid_from(claim))
+            behind = (
+                _cut_validity(behind, get_valid_from(claim))
+                if ended_by_itself
+                else replace(behind, valid_to=get_valid_from(claim))
+            )
         changed_memories.append(behind)
-    return ClaimResolution(ClaimOutcome.EARLIER, own, MemoryChange(tuple(changed_memories), project=claim.project), previous_version)
+    return ClaimResolution(
+        ClaimOutcome.EARLIER, own, MemoryChange(tuple(changed_memories), project=claim.project), previous_version
+    )
 
 
 def _resolve_between(claim: Memory, head: Memory, ends: datetime, now: datetime) -> ClaimResolution:
@@ -558,5 +588,7 @@ def _restore_validity(memory: Memory) -> Memory:
     """Restore the end of validity from before the last cut."""
     previous_ends = [str(one) for one in memory.source.get(_PREVIOUS_ENDS_FIELD, ())]
     last, rest = (previous_ends[-1], previous_ends[:-1]) if previous_ends else (None, [])
-    source = {name: field_value for name, field_value in memory.source.items() if name != _PREVIOUS_ENDS_FIELD} | ({_PREVIOUS_ENDS_FIELD: rest} if rest else {})
+    source = {name: field_value for name, field_value in memory.source.items() if name != _PREVIOUS_ENDS_FIELD} | (
+        {_PREVIOUS_ENDS_FIELD: rest} if rest else {}
+    )
     return replace(memory, valid_to=None if last is None else datetime.fromisoformat(last), source=source)

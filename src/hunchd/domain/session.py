@@ -97,7 +97,11 @@ def starts_turn(before: Message | None, message: Message) -> bool:
         return True
     if message.event is MessageType.ASSISTANT:
         return True
-    return message.event is MessageType.CALL and before.event in (MessageType.USER, MessageType.RESULT, MessageType.SYSTEM)
+    return message.event is MessageType.CALL and before.event in (
+        MessageType.USER,
+        MessageType.RESULT,
+        MessageType.SYSTEM,
+    )
 
 
 def group_into_turns(messages: Iterable[Message]) -> tuple[Turn, ...]:

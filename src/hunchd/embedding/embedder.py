@@ -11,7 +11,7 @@ from hashlib import blake2b
 from typing import Final, Generic, Protocol, TypeVar
 
 from hunchd.domain.errors import HunchError
-from hunchd.protocol.allocating import release_free_memory
+from hunchd.protocol.malloc_tuning import release_free_memory
 
 logger = logging.getLogger(__name__)
 
@@ -149,7 +149,11 @@ class LazyEmbedder(LazyModel[Embedder]):
         """
         keys = [_hash_text(text) for text in texts]
         texts_by_key = {key: text for key, text in zip(keys, texts, strict=True) if key not in self._cache}
-        new_vectors = dict(zip(texts_by_key, self.get_model().embed(list(texts_by_key.values())), strict=True)) if texts_by_key else {}
+        new_vectors = (
+            dict(zip(texts_by_key, self.get_model().embed(list(texts_by_key.values())), strict=True))
+            if texts_by_key
+            else {}
+        )
         self.mark_used()
         vectors = [new_vectors[key] if key in new_vectors else self._cache[key] for key in keys]
         self._cache.update(new_vectors)

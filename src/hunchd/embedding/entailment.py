@@ -14,10 +14,10 @@ from typing import Final
 
 import numpy as np
 
-from hunchd.embedding.digests import ENTAILMENT_DIGEST
 from hunchd.embedding.embedder import ModelUnavailable
+from hunchd.embedding.model_digests import ENTAILMENT_DIGEST
 from hunchd.embedding.protobuf import Array, GraphBuilder, read_tensors
-from hunchd.embedding.whole_numbers import LAYER, LAYERS, SENTENCES, BertBuilder, name_bias, list_matrices
+from hunchd.embedding.quantized_model import LAYER, LAYERS, SENTENCES, BertBuilder, list_matrices, name_bias
 
 CHANGES_FILE: Final = Path(__file__).with_name("entailment.npz")
 MAX_PIECES: Final = 64  # word pieces; one pair in a thousand has more: its longer side is truncated first

@@ -104,7 +104,9 @@ class GraphBuilder:
     def add_constant(self, name: str, array: Array) -> str:
         """Add a constant tensor; return its name."""
         tensor = b"".join(_encode_number(1, size) for size in array.shape) + _encode_number(2, _NUMBERS[array.dtype])
-        self._encoded_parts.append(_encode_bytes(5, tensor + _encode_text(8, name) + _encode_bytes(9, np.ascontiguousarray(array).tobytes())))
+        self._encoded_parts.append(
+            _encode_bytes(5, tensor + _encode_text(8, name) + _encode_bytes(9, np.ascontiguousarray(array).tobytes()))
+        )
         return name
 
     def add_node(self, kind: str, *inputs: str, domain: str = "", outputs: int = 1, **attributes: float) -> list[str]:
@@ -114,22 +116,34 @@ class GraphBuilder:
         """
         self._node_count += 1
         output_names = [f"{kind}_{self._node_count}_{number}" for number in range(outputs)]
-        node = b"".join(_encode_text(1, name) for name in inputs) + b"".join(_encode_text(2, name) for name in output_names)
+        node = b"".join(_encode_text(1, name) for name in inputs) + b"".join(
+            _encode_text(2, name) for name in output_names
+        )
         node += _encode_text(4, kind) + (_encode_text(7, domain) if domain else b"")
         node += b"".join(_encode_bytes(5, _encode_attribute(name, value)) for name, value in attributes.items())
         self._encoded_parts.append(_encode_bytes(1, node))
         return output_names
 
-    def build_model(self, inputs: Mapping[str, tuple[int, Sequence[str | int]]], output: str, exported_name: str) -> bytes:
+    def build_model(
+        self, inputs: Mapping[str, tuple[int, Sequence[str | int]]], output: str, exported_name: str
+    ) -> bytes:
         """Return the model with typed inputs and one output.
 
         `output` is exported as `exported_name`.
         """
-        self._encoded_parts.append(_encode_bytes(1, _encode_text(1, output) + _encode_text(2, exported_name) + _encode_text(4, "Identity")))
+        self._encoded_parts.append(
+            _encode_bytes(1, _encode_text(1, output) + _encode_text(2, exported_name) + _encode_text(4, "Identity"))
+        )
         parts = [*self._encoded_parts, _encode_text(2, "hunchd")]
         parts += [_encode_bytes(11, _encode_value_info(name, kind, shape)) for name, (kind, shape) in inputs.items()]
-        parts.append(_encode_bytes(12, _encode_text(1, exported_name) + _encode_bytes(2, _encode_bytes(1, _encode_number(1, FLOAT)))))
-        operators = [_encode_bytes(8, _encode_text(1, domain) + _encode_number(2, v)) for domain, v in (("", 17), (MICROSOFT, 1))]
+        parts.append(
+            _encode_bytes(
+                12, _encode_text(1, exported_name) + _encode_bytes(2, _encode_bytes(1, _encode_number(1, FLOAT)))
+            )
+        )
+        operators = [
+            _encode_bytes(8, _encode_text(1, domain) + _encode_number(2, v)) for domain, v in (("", 17), (MICROSOFT, 1))
+        ]
         # Joined once: the weights are 23 MB.
         size = _encode_varint(7 << 3 | _LENGTH) + _encode_varint(sum(map(len, parts)))
         return b"".join((_encode_number(1, 8), *operators, size, *parts))
@@ -141,11 +155,15 @@ MICROSOFT: Final = "com.microsoft"
 def _encode_attribute(name: str, value: float) -> bytes:
     if isinstance(value, int):
         return _encode_text(1, name) + _encode_number(3, value) + _encode_number(20, 2)
-    return _encode_text(1, name) + _encode_varint(2 << 3 | _FIXED32) + np.float32(value).tobytes() + _encode_number(20, 1)
+    return (
+        _encode_text(1, name) + _encode_varint(2 << 3 | _FIXED32) + np.float32(value).tobytes() + _encode_number(20, 1)
+    )
 
 
 def _encode_value_info(name: str, kind: int, shape: Sequence[str | int]) -> bytes:
-    sizes = b"".join(_encode_bytes(1, _encode_text(2, one) if isinstance(one, str) else _encode_number(1, one)) for one in shape)
+    sizes = b"".join(
+        _encode_bytes(1, _encode_text(2, one) if isinstance(one, str) else _encode_number(1, one)) for one in shape
+    )
     return _encode_text(1, name) + _encode_bytes(2, _encode_bytes(1, _encode_number(1, kind) + _encode_bytes(2, sizes)))
 
 

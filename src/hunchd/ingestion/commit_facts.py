@@ -14,7 +14,7 @@ from typing import Final
 from hunchd.domain.facts import slot_of
 from hunchd.domain.history import Unit, clamp_author_time
 from hunchd.domain.memory import Artifact, Kind, Levels, Memory, Scope, Trust
-from hunchd.domain.work import is_bot
+from hunchd.domain.unit_classification import is_bot
 from hunchd.ingestion.redaction import redact
 from hunchd.ingestion.statements import ExtractedStatement, extract_statements
 from hunchd.protocol.memories import derive_title
@@ -29,7 +29,9 @@ def extract_commit_facts(unit: Unit, project: str, *, now: datetime) -> list[Mem
         return []
     at = datetime.fromtimestamp(clamp_author_time(unit.at), UTC)
     message = redact(f"{unit.subject}\n\n{unit.body}").text
-    return [_build_fact(stated, unit.sha, min(at, now), project, now) for stated in extract_statements(message, "commit")]
+    return [
+        _build_fact(stated, unit.sha, min(at, now), project, now) for stated in extract_statements(message, "commit")
+    ]
 
 
 def is_obsolete_rename(fact: Memory, names: Container[str]) -> bool:
@@ -77,6 +79,7 @@ def _build_fact(stated: ExtractedStatement, sha: str, at: datetime, project: str
         valid_from=at,
         artifacts=(Artifact("commit", sha),),
         trust=Trust.UNTRUSTED,
-        source={"type": "commit", "sha": sha, "rule": stated.rule} | {name: details[name] for name in details if details[name]},
+        source={"type": "commit", "sha": sha, "rule": stated.rule}
+        | {name: details[name] for name in details if details[name]},
     )
     return replace(memory, id=slot_of(memory) or "")

@@ -12,13 +12,21 @@ from typing import Any
 
 from hunchd.domain.facts import slot_of
 from hunchd.domain.memory import Artifact, Kind, Levels, Memory, Scope, Status, Trust
-from hunchd.ingestion.decisions import Decision, Instruction, parse_decision, extract_instructions, is_record
-from hunchd.ingestion.guides import LINKABLE_GUIDES, GuideCollection, Guide, GuideScope, find_guides, resolve_link, may_define_guides
-from hunchd.ingestion.manifests.reading import find_reader, read_statements
-from hunchd.ingestion.manifests.tools import CI_PREFIX, MAX_VERSIONS, Statement, version_sort_key, find_languages
-from hunchd.ingestion.screening import redact_source
-from hunchd.protocol.shared import is_shared_path
-from hunchd.repository.reading import read_link, read_file
+from hunchd.ingestion.decisions import Decision, Instruction, extract_instructions, is_record, parse_decision
+from hunchd.ingestion.guides import (
+    LINKABLE_GUIDES,
+    Guide,
+    GuideCollection,
+    GuideScope,
+    find_guides,
+    may_define_guides,
+    resolve_link,
+)
+from hunchd.ingestion.manifests.registry import find_reader, read_statements
+from hunchd.ingestion.manifests.tools import CI_PREFIX, MAX_VERSIONS, Statement, find_languages, version_sort_key
+from hunchd.ingestion.source_redaction import redact_source
+from hunchd.protocol.shared_files import is_shared_path
+from hunchd.repository.safe_reading import read_file, read_link
 
 MAX_BYTES = 128_000  # per manifest or record; longer files are lock files and books
 MAX_RECORDS = 200  # the newest ones; a project with a thousand RFCs has other tools
@@ -171,7 +179,9 @@ def _outranks(statement: Statement, current: Statement) -> bool:
     values, current_values = {*statement.value.split(", ")}, {*current.value.split(", ")}
     if values > current_values and statement.confidence > HINT_CONFIDENCE:
         return True
-    return statement.confidence > current.confidence and not (current_values > values and current.confidence > HINT_CONFIDENCE)
+    return statement.confidence > current.confidence and not (
+        current_values > values and current.confidence > HINT_CONFIDENCE
+    )
 
 
 def _is_informative(statement: Statement, project_values: Mapping[str, str]) -> bool:
@@ -182,7 +192,9 @@ def _is_informative(statement: Statement, project_values: Mapping[str, str]) -> 
     if not statement.key.startswith(CI_PREFIX) or ", " in statement.value:
         return True
     project_value = project_values.get(statement.key.removeprefix(CI_PREFIX), "")
-    return statement.value != _DEFAULT_CI_SYSTEM and not re.search(rf"(?<![\d.]){re.escape(statement.value)}(?![\d.])", project_value)
+    return statement.value != _DEFAULT_CI_SYSTEM and not re.search(
+        rf"(?<![\d.]){re.escape(statement.value)}(?![\d.])", project_value
+    )
 
 
 def _merge_ci_values(sourced: Sequence[_SourcedStatement]) -> _SourcedStatement:
@@ -193,7 +205,9 @@ def _merge_ci_values(sourced: Sequence[_SourcedStatement]) -> _SourcedStatement:
     values = sorted({value for statement, _ in sourced for value in statement.value.split(", ")}, key=version_sort_key)
     fullest, path = max(sourced, key=lambda one: one[0].value.count(","))
     from_one = fullest.value.count(",") + 1 == len(values)
-    return replace(fullest, value=", ".join(values[-MAX_VERSIONS:])), path if from_one else _WORKFLOWS_FOLDER.rstrip("/")
+    return replace(fullest, value=", ".join(values[-MAX_VERSIONS:])), path if from_one else _WORKFLOWS_FOLDER.rstrip(
+        "/"
+    )
 
 
 def get_part(fact: Memory) -> str:
@@ -269,7 +283,9 @@ def _build_convention(statement: Statement, path: str, part: str, language: str,
         importance=_IMPORTANCE.get(statement.key, _DEFAULT_IMPORTANCE),
         trust=Trust.PROJECT,
         levels=Levels(summary=line, compressed=line, index=key),
-        tags=_VERSION_TAGS if statement.key.removeprefix(CI_PREFIX) in _LANGUAGES else _SEARCH_TAGS.get(statement.key, ()),
+        tags=_VERSION_TAGS
+        if statement.key.removeprefix(CI_PREFIX) in _LANGUAGES
+        else _SEARCH_TAGS.get(statement.key, ()),
     )
 
 
@@ -314,7 +330,9 @@ def _collect_instructions(pages: Sequence[Guide]) -> Iterator[tuple[Instruction,
         yielded_scopes: list[GuideScope] = []
         for instruction, guide in sorted(occurrences, key=_scope_sort_key):
             if not any(_covers(place, guide.scope) for place in yielded_scopes):
-                place = _merge_scopes([one.scope for _, one in occurrences if one.scope.part == guide.scope.part], guide.scope)
+                place = _merge_scopes(
+                    [one.scope for _, one in occurrences if one.scope.part == guide.scope.part], guide.scope
+                )
                 yielded_scopes.append(place)
                 yield instruction, guide, place
 
@@ -342,16 +360,24 @@ def _merge_scopes(places: Sequence[GuideScope], first: GuideScope) -> GuideScope
 
     The result has the kind of `first`.
     """
-    similar = [place for place in places if (place.is_unrestricted, place.on_demand) == (first.is_unrestricted, first.on_demand)]
+    similar = [
+        place
+        for place in places
+        if (place.is_unrestricted, place.on_demand) == (first.is_unrestricted, first.on_demand)
+    ]
     globs = dict.fromkeys(glob for place in similar for glob in place.globs)
     descriptions = dict.fromkeys(place.description for place in similar if place.description)
     return replace(first, globs=tuple(globs)[:MAX_GLOBS], description="; ".join(descriptions)[:MAX_SCOPE_DESCRIPTION])
 
 
-def _build_instruction(instruction: Instruction, guide: Guide, place: GuideScope, project: str, now: datetime) -> Memory:
+def _build_instruction(
+    instruction: Instruction, guide: Guide, place: GuideScope, project: str, now: datetime
+) -> Memory:
     sentence = instruction.sentence
     # Short sentences often need their heading as context.
-    line = f"{instruction.section} › {sentence}" if instruction.section and len(sentence) < SHORT_INSTRUCTION else sentence
+    line = (
+        f"{instruction.section} › {sentence}" if instruction.section and len(sentence) < SHORT_INSTRUCTION else sentence
+    )
     return _build_memory(
         f"instruction:{guide.path}:{sentence}",
         project,
@@ -371,7 +397,9 @@ def _build_instruction(instruction: Instruction, guide: Guide, place: GuideScope
     )
 
 
-def _build_memory(ref: str, project: str, now: datetime, *, path: str, place: GuideScope = _WHOLE_PROJECT, **values: Any) -> Memory:
+def _build_memory(
+    ref: str, project: str, now: datetime, *, path: str, place: GuideScope = _WHOLE_PROJECT, **values: Any
+) -> Memory:
     fields: dict[str, Any] = {"at": now, "artifacts": (Artifact("file", path),), **values}
     scope_fields = {"part": place.part, "globs": list(place.globs), "on_demand": place.on_demand}
     memory = Memory(

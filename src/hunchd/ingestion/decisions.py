@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from hunchd.domain.sharing import SHARED_FOLDER
-from hunchd.ingestion.headings import split_front_matter, get_title, strip_heading_marks
+from hunchd.ingestion.headings import get_title, split_front_matter, strip_heading_marks
 from hunchd.text.sentences import split_prose
 
 MAX_DECISION = 280  # characters of the deciding sentences
@@ -24,7 +24,9 @@ _RECORD_PATH = re.compile(
     r"(?:[^/]+/)?[^/]+\.(?:md|rst|adoc|txt)$",
     re.IGNORECASE,
 )
-_NOT_A_RECORD = re.compile(r"(?:^|/)(?:readme|index|(?:adr|rfc|decision)?[-_]?\d*[-_]?template(?!s))[^/]*$", re.IGNORECASE)
+_NOT_A_RECORD = re.compile(
+    r"(?:^|/)(?:readme|index|(?:adr|rfc|decision)?[-_]?\d*[-_]?template(?!s))[^/]*$", re.IGNORECASE
+)
 _COMMENT = re.compile(r"<!--.{0,4000}?-->", re.DOTALL)
 _DATE = re.compile(r"\b(20\d\d-[01]\d(?:-[0-3]\d)?)\b")
 _STATUS = re.compile(
@@ -97,7 +99,9 @@ def is_record(path: str) -> bool:
 
     Files shared in `.hunch/decisions` do not count.
     """
-    return bool(_RECORD_PATH.search(path)) and not _NOT_A_RECORD.search(path) and not path.startswith(f"{SHARED_FOLDER}/")
+    return (
+        bool(_RECORD_PATH.search(path)) and not _NOT_A_RECORD.search(path) and not path.startswith(f"{SHARED_FOLDER}/")
+    )
 
 
 def parse_decision(path: str, text: str, files: frozenset[str]) -> Decision | None:
@@ -116,7 +120,15 @@ def parse_decision(path: str, text: str, files: frozenset[str]) -> Decision | No
     decision_text = _find_decision_text(sections, page)
     if not decision_text and (status_match or _NUMBERED.search(path)):
         decision_text = next(
-            filter(None, (_extract_prose(one.body, skip_metadata=True) for one in sections if not _BACKGROUND_SECTION.match(one.name))), ""
+            filter(
+                None,
+                (
+                    _extract_prose(one.body, skip_metadata=True)
+                    for one in sections
+                    if not _BACKGROUND_SECTION.match(one.name)
+                ),
+            ),
+            "",
         )
     if not title or not decision_text:
         return None
@@ -144,7 +156,9 @@ def _find_decision_text(sections: Sequence[_Section], page: str) -> str:
                 return prose
             end = next((i for i in range(at + 1, len(sections)) if sections[i].level <= section.level), len(sections))
             below = min((one.level for one in sections[at + 1 : end]), default=0)
-            if parts := [_strip_markup(_NUMBER.sub("", one.name)) for one in sections[at + 1 : end] if one.level == below]:
+            if parts := [
+                _strip_markup(_NUMBER.sub("", one.name)) for one in sections[at + 1 : end] if one.level == below
+            ]:
                 return "; ".join(parts)
     match = _LABELLED.search(page)
     return _extract_prose(match[1]) if match else ""
@@ -200,7 +214,10 @@ def _split_passages(text: str) -> Iterator[tuple[str, str]]:
                 yield section, " ".join(passage)
             passage = []
         if not fenced and (heading := _HEADING.match(line)):
-            section, has_title = _section_name(strip_heading_marks(heading[2])) if has_title or line[1] == line[0] else "", True
+            section, has_title = (
+                _section_name(strip_heading_marks(heading[2])) if has_title or line[1] == line[0] else "",
+                True,
+            )
         if fence:
             fenced = not fenced
         elif not (is_break or fenced):
@@ -267,7 +284,11 @@ def _extract_prose(body: str, *, skip_metadata: bool = False) -> str:
         content = line[item.end() :] if item else line.lstrip("> ")
         if content.startswith(_FENCES):
             fenced = not fenced
-        elif content and not (fenced or content.startswith(("|", "<!--", "---", "![")) or (skip_metadata and _METADATA_LINE.match(content))):
+        elif content and not (
+            fenced
+            or content.startswith(("|", "<!--", "---", "!["))
+            or (skip_metadata and _METADATA_LINE.match(content))
+        ):
             continues = not prose or prose.endswith((".", ":", ";", ",", "!", "?"))
             prose += f"{'' if continues else ';' if item else '.' if after_blank else ''} {_strip_markup(content)}"
         after_blank = not line

@@ -141,7 +141,12 @@ def _read_assignment_expression(node: SyntaxNode, kind: str, enclosing_kind: str
     Other assignments define nothing.
     """
     target, value = node.child_by_field_name("left"), node.child_by_field_name("right")
-    if target is None or value is None or target.type != "member_expression" or value.type not in (*_FUNCTIONS, "class"):
+    if (
+        target is None
+        or value is None
+        or target.type != "member_expression"
+        or value.type not in (*_FUNCTIONS, "class")
+    ):
         return None
     name = get_node_text(target.child_by_field_name("property"), source)
     owner = get_node_text(target.child_by_field_name("object"), source).removesuffix(".prototype")
@@ -308,7 +313,12 @@ def _read_javascript_test(node: SyntaxNode, kind: str, enclosing_kind: str, sour
     """
     callee, arguments = node.child_by_field_name("function"), node.child_by_field_name("arguments")
     function_match = re.match(r"[a-z]+", get_node_text(callee, source))
-    if arguments is None or function_match is None or function_match.group() not in _TEST_CALLS or not arguments.named_children:
+    if (
+        arguments is None
+        or function_match is None
+        or function_match.group() not in _TEST_CALLS
+        or not arguments.named_children
+    ):
         return None
     first, last = arguments.named_children[0], arguments.named_children[-1]
     if first.type not in ("string", "template_string"):
@@ -403,10 +413,16 @@ _READERS: dict[str, Callable[[SyntaxNode, str, str, bytes], Definition | None]] 
 
 def _read_named_function(node: SyntaxNode, kind: str, enclosing_kind: str, source: bytes) -> Definition | None:
     name = get_node_text(node.child_by_field_name("name"), source)
-    return Definition(name, "method" if enclosing_kind in TYPE_KINDS else kind, node.child_by_field_name("body")) if name else None
+    return (
+        Definition(name, "method" if enclosing_kind in TYPE_KINDS else kind, node.child_by_field_name("body"))
+        if name
+        else None
+    )
 
 
-def render_signature(node: SyntaxNode, definition: Definition, wrapper: SyntaxNode | None, source: bytes, grammar: Grammar) -> str:
+def render_signature(
+    node: SyntaxNode, definition: Definition, wrapper: SyntaxNode | None, source: bytes, grammar: Grammar
+) -> str:
     """Render the definition on one line, without body and annotations.
 
     String literals are removed from the values of constants, variables and fields.
@@ -498,4 +514,8 @@ def extract_docstring(body: SyntaxNode | None, source: bytes) -> str:
     if first is None or first.type != "expression_statement" or not first.named_children:
         return ""
     text = first.named_children[0]
-    return extract_doc_line(re.sub(r"^[rRuUbB]*(\"{3}|'{3}|\"|')", "", get_node_text(text, source))) if text.type == "string" else ""
+    return (
+        extract_doc_line(re.sub(r"^[rRuUbB]*(\"{3}|'{3}|\"|')", "", get_node_text(text, source)))
+        if text.type == "string"
+        else ""
+    )

@@ -12,10 +12,10 @@ from hashlib import blake2b
 
 from hunchd.domain.history import PathChange, Unit, clamp_author_time
 from hunchd.domain.memory import Artifact, Kind, Levels, Memory, Scope, Trust
-from hunchd.domain.work import is_bot, is_bulk, is_forward_port, is_work, strip_issue_numbers
-from hunchd.ingestion.prose import shorten, join_sentences, split_sentences
+from hunchd.domain.unit_classification import is_bot, is_bulk, is_forward_port, is_work, strip_issue_numbers
+from hunchd.ingestion.path_summary import summarize_file_names, summarize_paths
+from hunchd.ingestion.prose import join_sentences, shorten, split_sentences
 from hunchd.ingestion.redaction import redact
-from hunchd.ingestion.whereabouts import summarize_file_names, summarize_paths
 
 MAX_FILES = 200  # listed in the full text; mass changes name their folders instead
 MAX_ARTIFACTS = 60  # files linked to an episode; with more, no single file is its subject
@@ -33,7 +33,9 @@ _REASON = re.compile(
     r"instead of|this (?:fixes|allows|avoids|makes|prevents|removes|adds))\b",
     re.IGNORECASE,
 )
-_BACK_REFERENCE = re.compile(r"(?:also|but|however|it|now|so|that|then|therefore|these|they|this|those)\b", re.IGNORECASE)
+_BACK_REFERENCE = re.compile(
+    r"(?:also|but|however|it|now|so|that|then|therefore|these|they|this|those)\b", re.IGNORECASE
+)
 
 
 def make_episode_id(project: str, sha: str) -> str:
@@ -83,7 +85,11 @@ def extract_reason(body: str, title: str = "") -> str:
     """
     candidates = [one for one in split_sentences(body, limit=MAX_SENTENCES) if not _repeats_title(one, title)]
     start = next((at for at, sentence in enumerate(candidates) if _REASON.search(sentence)), 0)
-    while start and _BACK_REFERENCE.match(candidates[start]) and len(join_sentences(candidates[start - 1 : start + 1])) <= MAX_WHY:
+    while (
+        start
+        and _BACK_REFERENCE.match(candidates[start])
+        and len(join_sentences(candidates[start - 1 : start + 1])) <= MAX_WHY
+    ):
         start -= 1
     reason: list[str] = []
     for sentence in candidates[start : start + 3]:

@@ -68,7 +68,9 @@ def find_locations(text: str) -> tuple[tuple[int, ErrorLocation], ...]:
 def _find_path_lines(text: str, location_by_offset: dict[int, ErrorLocation]) -> Iterator[tuple[int, ErrorLocation]]:
     definitions = list(_PYTHON_DEFINITION.finditer(text))
     for match in _PATH_LINE.finditer(text):
-        if match.start(1) in location_by_offset or _ELIXIR_LIBRARY.search(text, max(match.start(1) - 40, 0), match.start(1)):
+        if match.start(1) in location_by_offset or _ELIXIR_LIBRARY.search(
+            text, max(match.start(1) - 40, 0), match.start(1)
+        ):
             continue
         function = _IN_FUNCTION.match(text, match.end()) or _ELIXIR_FUNCTION.match(text, match.end())
         name = function[function.lastindex or 1] if function else _find_enclosing_function(match.start(), definitions)

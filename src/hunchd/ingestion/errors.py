@@ -7,12 +7,12 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 
-from hunchd.domain.printed import shorten_runs
-from hunchd.ingestion.causes import find_root_cause
+from hunchd.domain.text_shortening import shorten_runs
 from hunchd.ingestion.diagnostics import details_below, find_complaint, find_diagnostic
+from hunchd.ingestion.error_causes import find_root_cause
 from hunchd.ingestion.error_places import ErrorLocation, find_locations
-from hunchd.ingestion.outputs import TRACEBACK, normalize_output
 from hunchd.ingestion.summaries import is_summary
+from hunchd.ingestion.terminal_output import TRACEBACK, normalize_output
 from hunchd.ingestion.tool_errors import ToolError, find_first_error
 
 # The line that names the error: "SomeError: message", "error[E0308]: …", "panic: …", "FAILED test::id - …".
@@ -131,14 +131,18 @@ def parse_error(text: str) -> ParsedError:
     raised_last = bool(_PYTHON_OUTPUT.search(normalized))
     frames = _select_frames(places, raised_last=raised_last)
     if not any(place.function for place in places) or headline.endswith(":"):
-        below = generic.details if generic is not None else details_below(normalized, _end_of(normalized, tool, headline))
+        below = (
+            generic.details if generic is not None else details_below(normalized, _end_of(normalized, tool, headline))
+        )
         own = [_compiler_frame(tool)] if tool is not None and at is not None else frames
         frames = [*own, *map(mask_variable_parts, below)]  # what else is wrong is another error
     if at is not None and all(place.path != at.path for place in places):
         places = (*places, at)
     if syntax_errors := _SYNTAX_ERROR.findall(normalized):
         frames = [f"{syntax_errors[-1][0].rsplit('/', 1)[-1]}: {' '.join(syntax_errors[-1][1].split())}"]
-    names_stay = bool(_NAME_ERROR_LINE.search(f"{kind}: {headline}")) or not kind or not any(place.function for place in places)
+    names_stay = (
+        bool(_NAME_ERROR_LINE.search(f"{kind}: {headline}")) or not kind or not any(place.function for place in places)
+    )
     message = (tool.message if generic is not None and tool is not None else headline)[: 2 * _HEADLINE_LENGTH]
     # Which module is missing is the error, wherever it was looked for.
     if _MISSING_MODULE.search(message):
@@ -167,9 +171,15 @@ def _select_main_failure(text: str) -> str:
     summary = _TEST_SUMMARY.search(text, headers[-1].end())
     ends = [*(head.start() for head in headers[1:]), summary.start() if summary else len(text)]
     parts = [text[head.start() : end] for head, end in zip(headers, ends, strict=True)]
-    signatures = [(kind, mask_variable_parts(mask_quotations(line, names_stay=kind in _NAME_ERRORS))) for kind, line in map(_find_headline, parts)]
+    signatures = [
+        (kind, mask_variable_parts(mask_quotations(line, names_stay=kind in _NAME_ERRORS)))
+        for kind, line in map(_find_headline, parts)
+    ]
     signature_counts = Counter(signatures)
-    best_index = max(range(len(parts)), key=lambda one: (signature_counts[signatures[one]], signatures[one][0] not in CONSEQUENCE_TYPES, one))
+    best_index = max(
+        range(len(parts)),
+        key=lambda one: (signature_counts[signatures[one]], signatures[one][0] not in CONSEQUENCE_TYPES, one),
+    )
     return parts[best_index]
 
 

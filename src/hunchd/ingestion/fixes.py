@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from hunchd.domain.memory import Artifact, Kind, Levels, Memory, Scope, Status, Trust
-from hunchd.repository.working import FileChange
+from hunchd.repository.tree_snapshots import FileChange
 
 FIX_TAG: Final = "fix"
 FIXES_LINK: Final = "fixes"  # type of the link from a fix to its error
@@ -146,11 +146,18 @@ def record_success(known_fixes: Sequence[Fix], new_fix: Fix) -> list[Fix]:
 
     The fix that matches has helped once more; the others have one more failed trial.
     """
-    matching_fix = next((fix for fix in sorted(known_fixes, key=lambda fix: -fix.trial_count) if is_same_fix(fix, new_fix)), None)
+    matching_fix = next(
+        (fix for fix in sorted(known_fixes, key=lambda fix: -fix.trial_count) if is_same_fix(fix, new_fix)), None
+    )
     others = [replace(fix, trial_count=fix.trial_count + 1) for fix in known_fixes if fix is not matching_fix]
     if matching_fix is None:
         return [new_fix, *others]
-    updated_fix = replace(new_fix, id=matching_fix.id, success_count=matching_fix.success_count + 1, trial_count=matching_fix.trial_count + 1)
+    updated_fix = replace(
+        new_fix,
+        id=matching_fix.id,
+        success_count=matching_fix.success_count + 1,
+        trial_count=matching_fix.trial_count + 1,
+    )
     return [updated_fix, *others]
 
 
@@ -160,7 +167,11 @@ def record_failures(known_fixes: Sequence[Fix], paths: Collection[str]) -> list[
     The error came back after `paths` were changed. Past commits are not counted: editing their files does not
     repeat the commit.
     """
-    return [replace(fix, trial_count=fix.trial_count + 1) for fix in known_fixes if not fix.is_past and set(fix.paths) <= set(paths)]
+    return [
+        replace(fix, trial_count=fix.trial_count + 1)
+        for fix in known_fixes
+        if not fix.is_past and set(fix.paths) <= set(paths)
+    ]
 
 
 def select_best(fixes: Sequence[Fix]) -> Fix | None:
@@ -180,7 +191,11 @@ def render_excerpt(fix: Fix) -> str:
 
 
 def is_fix(memory: Memory) -> bool:
-    return memory.kind is Kind.ERROR and FIX_TAG in memory.tags and any(link.get("type") == FIXES_LINK for link in memory.links)
+    return (
+        memory.kind is Kind.ERROR
+        and FIX_TAG in memory.tags
+        and any(link.get("type") == FIXES_LINK for link in memory.links)
+    )
 
 
 def fix_to_memory(fix: Fix, project: str, now: datetime, stored: Memory | None = None) -> Memory:

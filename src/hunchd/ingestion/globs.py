@@ -50,7 +50,11 @@ def normalize_globs(globs: Iterable[str], *, names_anywhere: bool) -> tuple[str,
             normalized[_anchor(expanded, names_anywhere=names_anywhere)] = None
             if len(normalized) >= MAX_GLOBS:
                 break
-    return () if _MATCH_ALL & normalized.keys() and not any(glob.startswith("!") for glob in normalized) else tuple(normalized)[:MAX_GLOBS]
+    return (
+        ()
+        if _MATCH_ALL & normalized.keys() and not any(glob.startswith("!") for glob in normalized)
+        else tuple(normalized)[:MAX_GLOBS]
+    )
 
 
 def matches_any(globs: Collection[str], path: str) -> bool:
@@ -87,7 +91,9 @@ def _expand_braces(glob: str) -> list[str]:
             expanded.append(current)
         else:
             choices = match[1].split(",")[:MAX_GLOBS]
-            pending += [current[: match.start()] + choice.strip() + current[match.end() :] for choice in reversed(choices)]
+            pending += [
+                current[: match.start()] + choice.strip() + current[match.end() :] for choice in reversed(choices)
+            ]
     return (expanded + pending[::-1])[:MAX_GLOBS]
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from hunchd.ingestion import globs
-from hunchd.ingestion.front_matter import parse_settings, get_value
+from hunchd.ingestion.front_matter import get_value, parse_settings
 from hunchd.ingestion.headings import split_front_matter
 
 MAX_GUIDES: Final = 60  # guides read, those nearest to the root first

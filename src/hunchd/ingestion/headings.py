@@ -196,7 +196,9 @@ def _read_lines(text: str, patterns: tuple[tuple[re.Pattern[str], str], ...]) ->
             match = pattern.match(line)
             if match and not match[1].startswith("."):
                 name = _LABELS.sub(".", match[1].strip().strip('"`'))
-                yield Symbol(name, kind, number, number, _collapse_line(line.rstrip(" {")) if kind != "section" else name)
+                yield Symbol(
+                    name, kind, number, number, _collapse_line(line.rstrip(" {")) if kind != "section" else name
+                )
                 break
 
 
@@ -204,7 +206,13 @@ def _read_definitions(text: str) -> Iterator[Symbol]:
     for number, line in enumerate(text.splitlines(), 1):
         match = _GENERIC_DEFINITION.match(line)
         if match:
-            yield Symbol(match[2], _KIND_BY_KEYWORD.get(match[1], "function"), number, number, _collapse_line(line.rstrip(" {:=")))
+            yield Symbol(
+                match[2],
+                _KIND_BY_KEYWORD.get(match[1], "function"),
+                number,
+                number,
+                _collapse_line(line.rstrip(" {:=")),
+            )
 
 
 def _strip_markup(title: str) -> str:

@@ -13,9 +13,9 @@ from dataclasses import replace
 from itertools import islice
 
 from hunchd.domain.errors import RepositoryError
-from hunchd.domain.history import PathChange, ChangeStatus, Unit, clamp_author_time
-from hunchd.domain.work import is_forward_port_subject
-from hunchd.ingestion.naming import is_reportable_path
+from hunchd.domain.history import ChangeStatus, PathChange, Unit, clamp_author_time
+from hunchd.domain.unit_classification import is_forward_port_subject
+from hunchd.ingestion.path_filter import is_reportable_path
 from hunchd.ingestion.redaction import redact, redact_name
 from hunchd.repository.git import Git
 
@@ -135,7 +135,9 @@ def _find_merge_authors(git: Git, selection: list[str]) -> dict[str, Author]:
     log_options = ("--no-walk=unsorted", "--ignore-missing", "--stdin", "--format=%H%x1f%aN%x1f%aE")
     writers: dict[str, Author] = {}
     with suppress(RepositoryError):
-        for entry_line in filter(None, git.run("log", *log_options, stdin=tip_lines).decode("utf-8", "replace").split("\n")):
+        for entry_line in filter(
+            None, git.run("log", *log_options, stdin=tip_lines).decode("utf-8", "replace").split("\n")
+        ):
             sha, name, email = entry_line.split("\x1f", 2)
             writers[sha] = name, email
     return {merge: writers[tip] for merge, tip in tips.items() if tip in writers}
@@ -155,7 +157,9 @@ def map_tags_by_commit(git: Git) -> dict[str, tuple[str, ...]]:
     return names
 
 
-def _parse_records(records: Iterator[bytes], tags: dict[str, tuple[str, ...]], writers: dict[str, Author]) -> Iterator[Unit]:
+def _parse_records(
+    records: Iterator[bytes], tags: dict[str, tuple[str, ...]], writers: dict[str, Author]
+) -> Iterator[Unit]:
     """Parse git's records to units.
 
     A header is followed by modes and blobs with paths for each change, then line counts.
@@ -173,7 +177,9 @@ def _parse_records(records: Iterator[bytes], tags: dict[str, tuple[str, ...]], w
         elif count_match := _NUMSTAT_LINE.match(meta):
             path = (count_match[3] or [next(records), next(records)][1]).decode("utf-8", "replace")
             if path in changes:
-                changes[path] = replace(changes[path], added=_parse_count(count_match[1]), deleted=_parse_count(count_match[2]))
+                changes[path] = replace(
+                    changes[path], added=_parse_count(count_match[1]), deleted=_parse_count(count_match[2])
+                )
     if header is not None:
         yield _build_unit(header, changes.values(), tags, writers)
 

@@ -1,6 +1,6 @@
 """Extraction of a file's imports as strings.
 
-`prediction/contents.py` resolves them to files.
+`prediction/file_contents.py` resolves them to files.
 """
 
 from __future__ import annotations

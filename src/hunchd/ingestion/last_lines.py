@@ -9,7 +9,7 @@ import re
 from functools import lru_cache
 from typing import Final
 
-from hunchd.ingestion.errors import CONSEQUENCE_TYPES, ParsedError, mask_variable_parts, mask_quotations
+from hunchd.ingestion.errors import CONSEQUENCE_TYPES, ParsedError, mask_quotations, mask_variable_parts
 from hunchd.ingestion.past_fixes import extract_error_names
 
 MAX_LINES: Final = 4  # a message may continue below its first line
@@ -33,7 +33,9 @@ def normalize_headline(headline: str) -> str:
     Names are kept: without frames they alone tell errors apart. "" if there is only a type.
     """
     headline = _QUALIFIED.sub("", headline)
-    return "" if not _TYPE.sub("", headline).strip() else mask_variable_parts(mask_quotations(headline, names_stay=True))
+    return (
+        "" if not _TYPE.sub("", headline).strip() else mask_variable_parts(mask_quotations(headline, names_stay=True))
+    )
 
 
 def is_distinctive(error: ParsedError) -> bool:

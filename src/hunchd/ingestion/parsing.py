@@ -21,19 +21,19 @@ from hunchd.domain.code import FileOutline, Symbol
 from hunchd.ingestion.definitions import (
     Definition,
     SyntaxNode,
-    read_definition,
     extract_doc_line,
     extract_docstring,
-    is_license_text,
-    render_signature,
     get_node_text,
+    is_license_text,
+    read_definition,
+    render_signature,
 )
 from hunchd.ingestion.grammars import GRAMMARS, Grammar
-from hunchd.ingestion.headings import extract_headings, split_front_matter, extract_kubernetes_resources
+from hunchd.ingestion.headings import extract_headings, extract_kubernetes_resources, split_front_matter
 from hunchd.ingestion.imports import parse_imports
 from hunchd.ingestion.languages import DATA_LANGUAGES, NOTEBOOK, detect_language
 from hunchd.ingestion.notebooks import extract_notebook_headings, parse_notebook
-from hunchd.ingestion.screening import redact_source
+from hunchd.ingestion.source_redaction import redact_source
 from hunchd.ingestion.words import count_words, list_used_names, select_informative_words
 
 logger = logging.getLogger(__name__)
@@ -167,7 +167,9 @@ def _build_outline(empty_outline: FileOutline, source: bytes) -> FileOutline:
     outline = replace(empty_outline, language=language_name)
     if language == "vue":
         ranges = [_make_range(source, *match.span(1)) for match in _SCRIPT.finditer(source)]
-        return _fill_from_code(outline, source, "typescript", ranges, text) if ranges else _fill_from_prose(outline, text)
+        return (
+            _fill_from_code(outline, source, "typescript", ranges, text) if ranges else _fill_from_prose(outline, text)
+        )
     if language in GRAMMARS and _is_safe_to_parse(language, source):
         return _fill_from_code(outline, source, language, [], text)
     return _fill_from_prose(outline, text)
@@ -179,7 +181,9 @@ def _fill_from_prose(outline: FileOutline, text: str) -> FileOutline:
         outline,
         symbols=extract_headings(outline.language, text),
         words=select_informative_words(count_words(text)),
-        doc=_extract_prose_doc(text) if outline.language in _PROSE_LANGUAGES and not _is_license_only(outline, text) else "",
+        doc=_extract_prose_doc(text)
+        if outline.language in _PROSE_LANGUAGES and not _is_license_only(outline, text)
+        else "",
     )
 
 
@@ -305,7 +309,11 @@ def _extract_imports_and_texts(
             at = node.end_byte
             quiet_parts.append(source[node.start_byte : at])
     pieces.append(source[at:])
-    return tuple(imports), b" ".join(pieces).decode("utf-8", "replace"), b" ".join(quiet_parts).decode("utf-8", "replace")
+    return (
+        tuple(imports),
+        b" ".join(pieces).decode("utf-8", "replace"),
+        b" ".join(quiet_parts).decode("utf-8", "replace"),
+    )
 
 
 def _estimate_query_steps(tree: Tree) -> int:
@@ -356,7 +364,12 @@ def _collect_definitions(
             continue
         if not found_definition.is_silent:
             symbols.append(_build_symbol(place, found_definition, source, language, grammar))
-        if found_definition.body is not None and not found_definition.is_leaf and place.node.type in grammar.containers and place.depth < depth:
+        if (
+            found_definition.body is not None
+            and not found_definition.is_leaf
+            and place.node.type in grammar.containers
+            and place.depth < depth
+        ):
             inner = _PendingNode(found_definition.body, found_definition.name, found_definition.kind, place.depth + 1)
             pending.extend(reversed(list(_iter_children(inner, grammar))))
     return embedded
@@ -412,7 +425,9 @@ def _iter_macro_ranges(macro: SyntaxNode) -> Iterator[Range]:
         yield Range(first.end_point, last.start_point, first.end_byte, last.start_byte)
 
 
-def _build_symbol(place: _PendingNode, definition: Definition, source: bytes, language: str, grammar: Grammar) -> Symbol:
+def _build_symbol(
+    place: _PendingNode, definition: Definition, source: bytes, language: str, grammar: Grammar
+) -> Symbol:
     node = place.node
     if language == "python":
         doc = extract_docstring(definition.body, source)
@@ -423,7 +438,9 @@ def _build_symbol(place: _PendingNode, definition: Definition, source: bytes, la
         kind=definition.kind,
         line=node.start_point[0] + 1,
         end_line=node.end_point[0] + (node.end_point[1] > 0),
-        signature=definition.name if language in DATA_LANGUAGES else render_signature(node, definition, place.wrapper, source, grammar),
+        signature=definition.name
+        if language in DATA_LANGUAGES
+        else render_signature(node, definition, place.wrapper, source, grammar),
         container=place.container if definition.container is None else definition.container,
         doc=doc,
     )

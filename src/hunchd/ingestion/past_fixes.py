@@ -17,8 +17,8 @@ from hunchd.domain.history import clamp_author_time
 from hunchd.ingestion.error_places import ErrorLocation
 from hunchd.ingestion.errors import ParsedError
 from hunchd.ingestion.fixes import MAX_PATHS, Fix, render_diff
-from hunchd.repository.touching import FoundCommit
-from hunchd.repository.working import FileChange
+from hunchd.repository.commit_search import FoundCommit
+from hunchd.repository.tree_snapshots import FileChange
 
 # Pattern for git's search; `describes_fix` checks more closely.
 GIT_GREP_PATTERN: Final = (
@@ -116,7 +116,9 @@ def extract_error_names(error: ParsedError, places: Sequence[ErrorLocation]) -> 
         kind,
         tuple(symbols)[:6],
         tuple(one for one in dict.fromkeys(functions) if one and not _GENERIC_FUNCTION.match(one))[:_MAX_FUNCTIONS],
-        tuple(word for word in dict.fromkeys(words) if word not in _GENERIC_WORDS and word not in map(str.lower, symbols)),
+        tuple(
+            word for word in dict.fromkeys(words) if word not in _GENERIC_WORDS and word not in map(str.lower, symbols)
+        ),
     )
 
 
@@ -128,7 +130,9 @@ def describes_fix(message: str) -> bool:
     )
 
 
-def find_likely_fix(error_names: ErrorNames, commits: Sequence[FoundCommit]) -> tuple[FoundCommit, tuple[str, ...]] | None:
+def find_likely_fix(
+    error_names: ErrorNames, commits: Sequence[FoundCommit]
+) -> tuple[FoundCommit, tuple[str, ...]] | None:
     """Return the likeliest past fix of an error, with shared names.
 
     None if no commit shares enough.
@@ -151,7 +155,11 @@ def _score_commit(error_names: ErrorNames, commit: FoundCommit, rare: Collection
     words = [one for one in error_names.words if one in rare and _mentions(message_names, one)]
     by_type = bool(error_names.type) and _mentions(message_names, error_names.type)
     by_type_alone = _SPECIFIC_TYPE_SCORE if error_names.type in rare else _TYPE_SCORE
-    score = _SYMBOL_SCORE * min(len(symbols), 2) + _FUNCTION_SCORE * min(len(functions), 1) + _WORD_SCORE * min(len(words), 3)
+    score = (
+        _SYMBOL_SCORE * min(len(symbols), 2)
+        + _FUNCTION_SCORE * min(len(functions), 1)
+        + _WORD_SCORE * min(len(words), 3)
+    )
     score += by_type_alone * by_type
     if not (symbols or functions or (by_type and (words or error_names.type in rare)) or len(words) > 2):
         return 0.0, ()
@@ -162,7 +170,13 @@ def _score_commit(error_names: ErrorNames, commit: FoundCommit, rare: Collection
 
 
 def build_past_fix(
-    changes: Sequence[FileChange], commit: FoundCommit, *, error: str, headline: str, subject: str, shared: Sequence[str]
+    changes: Sequence[FileChange],
+    commit: FoundCommit,
+    *,
+    error: str,
+    headline: str,
+    subject: str,
+    shared: Sequence[str],
 ) -> Fix | None:
     """Build an untried fix from a commit.
 

@@ -26,7 +26,9 @@ _TRAILER = re.compile(
     re.IGNORECASE,
 )
 _REFERENCE = r"(?:[\w./-]*(?:#|GH-|!)\d+|https?://\S+|[A-Z]{2,10}-\d+|[0-9a-f]{8,40})"
-_REFERENCE_WORDS = r"(?:fix(?:es|ed)?|close[sd]?|resolve[sd]?|related to|part of|follow[ -]?up (?:to|of)|refs?|see(?: also)?|cc)"
+_REFERENCE_WORDS = (
+    r"(?:fix(?:es|ed)?|close[sd]?|resolve[sd]?|related to|part of|follow[ -]?up (?:to|of)|refs?|see(?: also)?|cc)"
+)
 _NOISE = re.compile(
     r"^(?:[-=*_~]{3,}|#+ .*|See merge request .*|Conflicts?:|git-svn-id.*|\|.*|!\[.*|\[[^\]]+\]: \S+|"
     r"</?(?:a|br|details|div|h\d|hr|img|p|picture|summary|table|t[dhr]|ul|li)\b.*|"
@@ -124,7 +126,9 @@ def _is_not_prose(line: str, *, in_list_item: bool) -> bool:
     stripped = line.strip()
     if not stripped or _FENCE.match(line):
         return True
-    if _is_noise(stripped) or (len(stripped) <= MAX_WRAP_WIDTH and (_TRAILER.match(stripped) or _CODE.search(stripped))):
+    if _is_noise(stripped) or (
+        len(stripped) <= MAX_WRAP_WIDTH and (_TRAILER.match(stripped) or _CODE.search(stripped))
+    ):
         return True
     return not in_list_item and line.startswith(("    ", "\t")) and not _ITEM.match(line)
 

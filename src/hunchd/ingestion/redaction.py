@@ -117,7 +117,8 @@ def _redact_value(value: Any, key: str, kinds: list[str], depth: int) -> Any:
         return f"{_MARK}too-deep]"
     if isinstance(value, dict):
         return {
-            _redact_string(str(name), "", kinds): _redact_value(item, str(name), kinds, depth + 1) for name, item in value.items()
+            _redact_string(str(name), "", kinds): _redact_value(item, str(name), kinds, depth + 1)
+            for name, item in value.items()
         }
     if isinstance(value, (list, tuple)):
         return [_redact_value(item, key, kinds, depth + 1) for item in value]

@@ -78,7 +78,9 @@ FORMATS: tuple[SecretFormat, ...] = (
     _make_format("alibaba-access-key", "LTAI", r"LTAI[A-Za-z0-9]{16,24}(?![A-Za-z0-9])"),
     _make_format("tencent-secret-id", "AKID", r"AKID[A-Za-z0-9]{32}(?![A-Za-z0-9])"),
     _make_format("ibm-openshift-token", "sha256~", r"sha256~[\w-]{43}(?![\w-])"),
-    _make_format("yandex-key", "AQVN YCA t1.", r"(?:AQVN[\w-]{35,38}|YCA[\w-]{37}|t1\.[\w-]{40,600}\.[\w-]{86})(?![\w-])"),
+    _make_format(
+        "yandex-key", "AQVN YCA t1.", r"(?:AQVN[\w-]{35,38}|YCA[\w-]{37}|t1\.[\w-]{40,600}\.[\w-]{86})(?![\w-])"
+    ),
     _make_format("digitalocean-token", "_v1_", r"do[oprt]_v1_[a-f0-9]{64}"),
     _make_format("heroku-key", "HRKU-", r"HRKU-[\w-]{36,70}"),
     _make_format(
@@ -167,7 +169,9 @@ FORMATS: tuple[SecretFormat, ...] = (
         "slack-webhook", "hooks.slack.com", r"hooks\.slack\.com/(?:services|workflows|triggers)/([A-Za-z0-9+/]{20,120})"
     ),
     _make_format("teams-webhook", "webhook.office.com", r"webhook\.office\.com/webhookb2/([\w@/.-]{60,300})"),
-    _make_format("discord-webhook", "discord", r"discord(?:app)?\.com/api/(?:v\d+/)?webhooks/(\d{15,21}/[\w-]{50,100})"),
+    _make_format(
+        "discord-webhook", "discord", r"discord(?:app)?\.com/api/(?:v\d+/)?webhooks/(\d{15,21}/[\w-]{50,100})"
+    ),
     _make_format(
         "discord-token",
         ".",
@@ -189,7 +193,9 @@ FORMATS: tuple[SecretFormat, ...] = (
     _make_format("stripe-key", "_live_ _test_ _prod_", r"(?:sk|rk|pk)_(?:live|test|prod)_[A-Za-z0-9]{10,250}"),
     _make_format("stripe-webhook-secret", "whsec_", r"whsec_[A-Za-z0-9+/=]{24,80}"),
     _make_format("square-token", "sq0 EAAA", r"(?:sq0(?:atp|csp|idp)-[\w-]{22,60}|EAAA[\w-]{56,64}(?![\w-]))"),
-    _make_format("braintree-token", "access_token$", r"access_token\$(?:production|sandbox)\$[a-z0-9]{16}\$[a-f0-9]{32}"),
+    _make_format(
+        "braintree-token", "access_token$", r"access_token\$(?:production|sandbox)\$[a-z0-9]{16}\$[a-f0-9]{32}"
+    ),
     _make_format("plaid-token", "access-", r"access-(?:sandbox|development|production)-[0-9a-f-]{36}"),
     _make_format("shopify-token", "shp", r"shp(?:at|ca|pa|ss)_[a-fA-F0-9]{32,64}"),
     _make_format("flutterwave-key", "FLWSECK", r"FLWSECK(?:_TEST)?-[A-Za-z0-9]{12,60}(?:-X)?"),
@@ -309,11 +315,15 @@ FORMATS: tuple[SecretFormat, ...] = (
         r"(?:login|machine|user|account)[ \t]+\S{1,200}\s+(?:login[ \t]+\S{1,200}\s+)?passw(?:or)?d[ \t]+(\S{3,200})",
         start=r"\b",
     ),
-    _make_format("nuget-password", "assword", r"(?i:\"(?:ClearText)?Password\"\s{1,4}value=\"([^\"]{4,400})\")", start=""),
+    _make_format(
+        "nuget-password", "assword", r"(?i:\"(?:ClearText)?Password\"\s{1,4}value=\"([^\"]{4,400})\")", start=""
+    ),
 )
 
 # The same rows by literal, so that each literal is searched for once per text.
-FORMATS_BY_LITERAL: tuple[tuple[str, SecretFormat], ...] = tuple((literal, row) for row in FORMATS for literal in row.literals)
+FORMATS_BY_LITERAL: tuple[tuple[str, SecretFormat], ...] = tuple(
+    (literal, row) for row in FORMATS for literal in row.literals
+)
 
 AUTHORIZATION = re.compile(
     r"authorization[\"']?\s{0,3}[:=,]\s{0,3}[\"'bf]{0,3}"
@@ -358,7 +368,9 @@ ANNOUNCER_STEMS = (
 
 def has_stem(lower: str) -> bool:
     """Return True if a word that announces a secret may stand in `lower`."""
-    return any(stem in lower for stem in ANNOUNCER_STEMS) or (not lower.isascii() and ANY_NOUN.search(lower) is not None)
+    return any(stem in lower for stem in ANNOUNCER_STEMS) or (
+        not lower.isascii() and ANY_NOUN.search(lower) is not None
+    )
 
 
 # Suffixes of names that are not the secret itself: `token_type`, `password_field`, …

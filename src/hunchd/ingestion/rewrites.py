@@ -45,7 +45,9 @@ class _Commit(NamedTuple):
     subject: str
 
 
-def map_rewritten_commits(git: Git, reported: Sequence[RewrittenCommit], since: str | None, head: str = "HEAD") -> list[tuple[str, str]]:
+def map_rewritten_commits(
+    git: Git, reported: Sequence[RewrittenCommit], since: str | None, head: str = "HEAD"
+) -> list[tuple[str, str]]:
     """Return (old id, new id) of each rewritten commit.
 
     Considered are the reported commits and those between `since` and `head` that nothing reaches any more. Commits
@@ -63,14 +65,19 @@ def map_rewritten_commits(git: Git, reported: Sequence[RewrittenCommit], since: 
     new_by_old = {one.old: one.new for one in reported if one.exact and one.old in earlier}
     for sameness in (lambda one: one[1:], lambda one: one[1:3]):
         earlier_by_key, later_by_key = _index_unique(earlier, sameness), _index_unique(later, sameness)
-        new_by_old = {**{old: later_by_key[key] for key, old in earlier_by_key.items() if key in later_by_key}, **new_by_old}
+        new_by_old = {
+            **{old: later_by_key[key] for key, old in earlier_by_key.items() if key in later_by_key},
+            **new_by_old,
+        }
     for one in reported:
         if one.old in earlier and one.new in later and earlier[one.old].subject == later[one.new].subject:
             new_by_old.setdefault(one.old, one.new)
     return [(old, new) for old, new in new_by_old.items() if old != new]
 
 
-def list_unreachable_commits(git: Git, reported: Sequence[RewrittenCommit], since: str | None, head: str = "HEAD") -> list[str]:
+def list_unreachable_commits(
+    git: Git, reported: Sequence[RewrittenCommit], since: str | None, head: str = "HEAD"
+) -> list[str]:
     """Return the earlier commits that nothing reaches any more.
 
     That is, no branch, tag or checkout.

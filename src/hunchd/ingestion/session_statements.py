@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
-from hunchd.domain.session import MessageType, Message, Turn
+from hunchd.domain.session import Message, MessageType, Turn
 from hunchd.ingestion.own_words import own_words
 from hunchd.ingestion.personal_data import holds_contact_data
 from hunchd.ingestion.redaction_rules import ANNOUNCERS

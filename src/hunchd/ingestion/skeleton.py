@@ -48,7 +48,9 @@ def build_view(outline: FileOutline, *, max_lines: int = MAX_LINES) -> FileView:
     symbols = _drop_duplicates(outline.symbols)
     if outline.language in ("json", "yaml", "toml", "ini"):
         ci_symbols = (
-            [one for one in symbols if {one.name, one.container} & _CI_KEYS] if outline.path.startswith(_CI_FOLDER) else symbols
+            [one for one in symbols if {one.name, one.container} & _CI_KEYS]
+            if outline.path.startswith(_CI_FOLDER)
+            else symbols
         )
         lines = [ViewLine(text, "", 1.0) for text in _render_keys(ci_symbols or symbols)[:max_lines]]
         return FileView(outline.path, outline.blob, tuple(lines), 0, outline.doc)
@@ -76,12 +78,17 @@ def render_views(
     lines, word = view.lines, topic.casefold().strip("_").removesuffix("s")
     word = word if _is_distinctive(word) else "\0"
     weights = [
-        line.weight + WANTED_NAME_BONUS * ((line.name in wanted_names and _is_distinctive(line.name)) or word in line.name.casefold())
+        line.weight
+        + WANTED_NAME_BONUS
+        * ((line.name in wanted_names and _is_distinctive(line.name)) or word in line.name.casefold())
         for line in lines
     ]
     best = sorted(range(len(weights)), key=lambda at: (-weights[at], at))
     bare_indexes = _find_bare_lines(lines, weights)
-    full_indexes, name_indexes = [at for at in best if at not in bare_indexes], [at for at in best if at in bare_indexes]
+    full_indexes, name_indexes = (
+        [at for at in best if at not in bare_indexes],
+        [at for at in best if at in bare_indexes],
+    )
     return [_render_view(view, full_indexes, name_indexes, limit) for limit in lengths]
 
 
@@ -91,7 +98,9 @@ def _find_bare_lines(lines: Sequence[ViewLine], weights: Sequence[float]) -> set
     They cost as much as a full signature. Empty for files that consist of values, whose longest lines are the
     important ones.
     """
-    bare_indexes = {at for at, line in enumerate(lines) if line.text.endswith(_BARE_NAME_END) and weights[at] < WANTED_NAME_BONUS}
+    bare_indexes = {
+        at for at, line in enumerate(lines) if line.text.endswith(_BARE_NAME_END) and weights[at] < WANTED_NAME_BONUS
+    }
     others = [line.text for at, line in enumerate(lines) if at not in bare_indexes]
     return bare_indexes if 2 * sum(" = " in text for text in others) < len(others) else set()
 
@@ -241,7 +250,9 @@ def _render_lines(symbols: Sequence[Symbol], weights: Sequence[float], chosen_in
         at, depth, outer = stack.pop()
         symbol = symbols[at]
         indent = "" if symbol.kind == "heading" else _INDENT * depth
-        lines.append(ViewLine(_shorten(indent + _simplify_signature(symbol)), symbol.name, round(weights[at], 2), outer))
+        lines.append(
+            ViewLine(_shorten(indent + _simplify_signature(symbol)), symbol.name, round(weights[at], 2), outer)
+        )
         if symbol.name not in expanded_names and symbol.kind != "method":
             expanded_names.add(symbol.name)
             below = len(lines) - 1

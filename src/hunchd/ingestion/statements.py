@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from hunchd.ingestion import statement_patterns as patterns
-from hunchd.ingestion.subjects import is_ordinary_word, find_purpose, list_purposes
+from hunchd.ingestion.tool_purposes import find_purpose, is_ordinary_word, list_purposes
 from hunchd.text.sentences import split_prose
 
 # Speaker: the owner who stores it, a participant of a session, or the author of a commit.
@@ -89,7 +89,9 @@ def extract_statements(text: str, voice: Voice) -> list[ExtractedStatement]:
             continue
         one = next(_read_sentence(sentence, voice), None)
         if one is not None:
-            statement_by_key.setdefault((one.category, one.key.casefold()), replace(one, confidence=_rate_confidence(one, voice)))
+            statement_by_key.setdefault(
+                (one.category, one.key.casefold()), replace(one, confidence=_rate_confidence(one, voice))
+            )
         if len(statement_by_key) == MAX_STATEMENTS:
             break
     return list(statement_by_key.values())
@@ -134,7 +136,11 @@ def _read_changes(sentence: str, voice: Voice) -> Iterator[ExtractedStatement]:
         if not x or x.casefold() == y.casefold() or patterns.NEGATION.search(sentence[: match.start()]):
             continue
         if rule == "renamed":
-            if _is_distinctive(x) and _is_distinctive(y) and (voice != "commit" or (_is_identifier(x) and _is_identifier(y))):
+            if (
+                _is_distinctive(x)
+                and _is_distinctive(y)
+                and (voice != "commit" or (_is_identifier(x) and _is_identifier(y)))
+            ):
                 yield ExtractedStatement("decision", f"name of {y}", x, sentence, rule, importance=0.3)
         elif subject := _common_purpose(x, y):
             yield ExtractedStatement(_classify(sentence), subject, x, sentence, rule, instead_of=y, importance=0.6)
@@ -147,17 +153,23 @@ def _read_rules(sentence: str, voice: Voice) -> Iterator[ExtractedStatement]:
     if (match := patterns.RULE.search(sentence)) and (voice != "commit" or patterns.PRESCRIPTION.match(sentence)):
         modality = match["how"].casefold().replace("’", "'")
         value = "never" if modality in _NEVER else "avoid" if modality == "avoid" else "always"
-        yield ExtractedStatement("instruction", _make_key(match["what"]), value, sentence, "always or never", importance=0.6)
+        yield ExtractedStatement(
+            "instruction", _make_key(match["what"]), value, sentence, "always or never", importance=0.6
+        )
     if match := patterns.DECIDED.search(sentence):
         what, against = match["what"].strip(), match["how"].casefold() in ("not to", "against")
         if match["how"].casefold() == "on" and (one := _read_chosen(what, sentence)) is not None:
             yield one
-        subject = next((find_purpose(word) for word in re.findall(patterns.WORD, what) if _is_unambiguous_tool(word)), "")
+        subject = next(
+            (find_purpose(word) for word in re.findall(patterns.WORD, what) if _is_unambiguous_tool(word)), ""
+        )
         value = f"not {what}" if against else what
         if subject:
             yield ExtractedStatement("decision", subject, value, sentence, "decided", importance=0.6)
         if voice != "commit" or _outlives_commit(what, sentence):
-            yield ExtractedStatement("decision", _make_key(what), "no" if against else "yes", sentence, "decided", importance=0.6)
+            yield ExtractedStatement(
+                "decision", _make_key(what), "no" if against else "yes", sentence, "decided", importance=0.6
+            )
     if voice != "commit" and (match := patterns.PREFERENCE.match(sentence)):
         x, y = _clean_name(match["x"]), _clean_name(match["y"])
         if subject := _common_purpose(x, y):
@@ -176,7 +188,9 @@ def _read_chosen(what: str, sentence: str) -> ExtractedStatement | None:
     if match is None or not (match["k"] or match["y"]):
         return None
     x, y = _clean_name(match["x"]), _clean_name(match["y"])
-    key = (find_purpose(x) if _is_unambiguous_tool(x) else "") or _make_key(_clean_name(match["k"])) or f"in place of {y}"
+    key = (
+        (find_purpose(x) if _is_unambiguous_tool(x) else "") or _make_key(_clean_name(match["k"])) or f"in place of {y}"
+    )
     reason = (match["why"] or "").strip().rstrip(".")
     return ExtractedStatement("decision", key, x, sentence, "decided on", instead_of=y, reason=reason, importance=0.6)
 
@@ -195,7 +209,9 @@ def _read_facts(sentence: str, voice: Voice) -> Iterator[ExtractedStatement]:
     if voice == "commit" and patterns.ABOUT_TEXT.search(sentence):
         return
     if match := patterns.DROPPED.search(sentence):
-        yield ExtractedStatement("constraint", f"support for {' '.join(match['y'].split())}", "dropped", sentence, "dropped")
+        yield ExtractedStatement(
+            "constraint", f"support for {' '.join(match['y'].split())}", "dropped", sentence, "dropped"
+        )
     if match := _match_oldest_version(sentence, voice):
         runtime = next(filter(None, map(match.groupdict().get, ("a", "b", "c"))))
         name = runtime.casefold().removesuffix(".js")
@@ -207,7 +223,9 @@ def _read_facts(sentence: str, voice: Voice) -> Iterator[ExtractedStatement]:
     for pattern, key in patterns.SELF_DESCRIPTIONS:
         if match := pattern.match(sentence):
             description = match["x"].strip()
-            yield ExtractedStatement("identity", key or match["k"].casefold(), description, sentence, "about oneself", importance=0.6)
+            yield ExtractedStatement(
+                "identity", key or match["k"].casefold(), description, sentence, "about oneself", importance=0.6
+            )
     if match := patterns.USE.match(sentence):
         key = find_purpose(match["x"]) or _make_key(match["z"] or "")
         yield ExtractedStatement("convention", key, _clean_name(match["x"]), sentence, "uses", importance=0.6)
@@ -236,7 +254,9 @@ def _concerns_whole_project(sentence: str, match: re.Match[str], rule: str) -> b
     """Return True if a change concerns the whole project."""
     if match.groupdict().get("z") or patterns.ABOUT_TEXT.search(sentence):
         return False
-    if not patterns.SENTENCE_START.match(sentence[: match.start()]) or patterns.LOCAL_SCOPE.match(sentence[match.end() :]):
+    if not patterns.SENTENCE_START.match(sentence[: match.start()]) or patterns.LOCAL_SCOPE.match(
+        sentence[match.end() :]
+    ):
         return False
     return not (rule == "switched to" and match[0].casefold().startswith("mov"))
 

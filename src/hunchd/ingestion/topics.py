@@ -13,7 +13,9 @@ MAX_NAMESAKES = 8  # files of one name: names in every folder, such as `demo.vue
 MIN_SHARE = 0.5  # of the non-test definitions; below it, the auxiliary folders are the project itself
 
 _TESTS = r"tests?|testing|__\w*tests?\w*__|specs?|fixtures?|benches|benchmarks?"
-_AUXILIARY = r"docs?|examples?|samples?|scripts?|vendor|third_party|migrations|locales?|changelog|news|playground|\.[^/]+"
+_AUXILIARY = (
+    r"docs?|examples?|samples?|scripts?|vendor|third_party|migrations|locales?|changelog|news|playground|\.[^/]+"
+)
 _TEST_PATH = re.compile(rf"(?:^|/)(?:{_TESTS})(?:/|$)", re.IGNORECASE)
 _AUXILIARY_PATH = re.compile(rf"(?:^|/)(?:{_TESTS}|{_AUXILIARY})(?:/|$)", re.IGNORECASE)
 _NO_SOURCE = frozenset(

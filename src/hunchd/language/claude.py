@@ -14,8 +14,15 @@ import os
 import stat
 from typing import Any, Final
 
-from hunchd.config.places import expand_path
-from hunchd.language.asking import ModelEndpoint, ModelAnswer, ModelFailure, ModelRequest, FailureKind, TokenUsage
+from hunchd.config.app_paths import expand_path
+from hunchd.language.model_requests import (
+    FailureKind,
+    ModelAnswer,
+    ModelEndpoint,
+    ModelFailure,
+    ModelRequest,
+    TokenUsage,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -49,19 +56,31 @@ async def send_request(question: ModelRequest, access: ModelEndpoint) -> ModelAn
     json_parts: list[str] = []
     try:
         async with client, asyncio.timeout(access.timeout):
-            return _parse_answer(await _read_message(client, question, access.model, token_counts, json_parts), "".join(json_parts))
+            return _parse_answer(
+                await _read_message(client, question, access.model, token_counts, json_parts), "".join(json_parts)
+            )
     except TimeoutError:
-        return ModelFailure("cut short", f"no complete answer within {access.timeout:.0f} s", used=TokenUsage(**token_counts))
+        return ModelFailure(
+            "cut short", f"no complete answer within {access.timeout:.0f} s", used=TokenUsage(**token_counts)
+        )
     except anthropic.APIStatusError as error:
         return _failure_from_status(error, key, TokenUsage(**token_counts))
     except anthropic.APITimeoutError:
         return ModelFailure("unreachable", f"{access.base_url} did not answer in time", used=TokenUsage(**token_counts))
     except anthropic.APIConnectionError as error:
         where: FailureKind = "cut short" if token_counts else "unreachable"
-        return ModelFailure(where, _sanitize_message(f"{access.base_url}: {error.__cause__ or error}", key), used=TokenUsage(**token_counts))
+        return ModelFailure(
+            where,
+            _sanitize_message(f"{access.base_url}: {error.__cause__ or error}", key),
+            used=TokenUsage(**token_counts),
+        )
     except Exception as error:  # a broken stream can raise any parser's exception
         logger.exception("the answer of the language model is not readable")
-        return ModelFailure("cut short" if token_counts else "nonsense", _sanitize_message(str(error), key), used=TokenUsage(**token_counts))
+        return ModelFailure(
+            "cut short" if token_counts else "nonsense",
+            _sanitize_message(str(error), key),
+            used=TokenUsage(**token_counts),
+        )
 
 
 def load_api_key(access: ModelEndpoint) -> str:
@@ -72,7 +91,9 @@ def load_api_key(access: ModelEndpoint) -> str:
     if not access.key_file:
         if key := os.environ.get(KEY_VARIABLE, "").strip():
             return key
-        raise MissingApiKey(f"there is no API key: set {KEY_VARIABLE} for the daemon, or name a file under [language] key_file")
+        raise MissingApiKey(
+            f"there is no API key: set {KEY_VARIABLE} for the daemon, or name a file under [language] key_file"
+        )
     path = expand_path(access.key_file)
     try:
         if os.name == "posix" and stat.S_IMODE(path.stat().st_mode) & 0o077:
@@ -85,7 +106,9 @@ def load_api_key(access: ModelEndpoint) -> str:
     return key
 
 
-async def _read_message(client: Any, question: ModelRequest, model: str, token_counts: dict[str, int], json_parts: list[str]) -> Any:
+async def _read_message(
+    client: Any, question: ModelRequest, model: str, token_counts: dict[str, int], json_parts: list[str]
+) -> Any:
     """Read the whole message from the stream.
 
     `token_counts` collects the tokens paid for so far, also when this fails; `json_parts` collects the raw JSON of the
@@ -127,7 +150,9 @@ def _parse_answer(message: Any, raw_json: str) -> ModelAnswer | ModelFailure:
 
 def _failure_from_status(error: Any, key: str, token_usage: TokenUsage) -> ModelFailure:
     status = int(error.status_code)
-    trouble: FailureKind = "refused" if status in _REFUSED_STATUSES else "busy" if status in _BUSY_STATUSES else "unreachable"
+    trouble: FailureKind = (
+        "refused" if status in _REFUSED_STATUSES else "busy" if status in _BUSY_STATUSES else "unreachable"
+    )
     message = _sanitize_message(f"answered {status}: {error.message}", key)
     return ModelFailure(trouble, message, _parse_retry_after(error.response.headers.get("retry-after")), token_usage)
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from hunchd.config.settings import LanguageSettings
 from hunchd.domain.errors import HunchError
-from hunchd.language.asking import ModelEndpoint, ModelAnswer, ModelFailure, ModelRequest, outcome_from_json
+from hunchd.language.model_requests import ModelAnswer, ModelEndpoint, ModelFailure, ModelRequest, outcome_from_json
 from hunchd.protocol.child import HelperProcess
 
 _START_GRACE_SECONDS: Final = 15.0  # seconds in addition to the answer's timeout, for process start and imports
@@ -29,7 +29,9 @@ class LanguageClient:
         """
         params = {"question": asdict(question), "access": asdict(self.endpoint)}
         try:
-            return outcome_from_json(await self._child.call("ask", params, timeout=self.endpoint.timeout + _START_GRACE_SECONDS))
+            return outcome_from_json(
+                await self._child.call("ask", params, timeout=self.endpoint.timeout + _START_GRACE_SECONDS)
+            )
         except HunchError as error:
             return ModelFailure("unreachable", error.message)
 

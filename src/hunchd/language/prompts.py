@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from hunchd.domain.facts import CATEGORIES
-from hunchd.language.asking import Prompt
+from hunchd.language.model_requests import Prompt
 
 MAX_FACTS: Final = 15  # a request: as many as a hundred turns may yield
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 from hunchd.domain.history import Unit
-from hunchd.domain.work import is_work
+from hunchd.domain.unit_classification import is_work
 from hunchd.patterns.pattern import Companion
 from hunchd.patterns.shapes import is_test
 from hunchd.prediction.words import extract_stem
@@ -123,12 +123,18 @@ def find_companions(
     ]
     known_targets = {one.target for one in companions if one.kind == "file"}.union(instances)
     count_by_file = {target: times for (kind, target), times in counts.items() if kind == "file"}
-    companions += (one for one in _find_cochanged_files(count_by_file, len(work_units), cochanged_paths) if one.target not in known_targets and exists(one.target))
+    companions += (
+        one
+        for one in _find_cochanged_files(count_by_file, len(work_units), cochanged_paths)
+        if one.target not in known_targets and exists(one.target)
+    )
     companions.sort(key=lambda one: (-one.confidence, _KIND_ORDER.index(one.kind), one.target))
     return tuple(_drop_repeats(companions))[:MAX_COMPANIONS]
 
 
-def _find_cochanged_files(count_by_file: Mapping[str, int], units: int, cochanged_paths: Sequence[Collection[str]]) -> Iterable[Companion]:
+def _find_cochanged_files(
+    count_by_file: Mapping[str, int], units: int, cochanged_paths: Sequence[Collection[str]]
+) -> Iterable[Companion]:
     """Yield files that change with those of the instances.
 
     The chance combines the few units that added an instance with all units around their files.

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Final
 
-from hunchd.patterns.features import FAMILIES, strip_usage, is_informative, get_usage, weigh_feature
+from hunchd.patterns.features import FAMILIES, get_usage, is_informative, strip_usage, weigh_feature
 from hunchd.patterns.shapes import Shape
 
 MIN_INSTANCES: Final = 3  # instances in two files or more
@@ -133,7 +133,9 @@ def _find_seeds(bucket: _Bucket) -> list[tuple[str, ...]]:
         names = sorted(bucket.informative_features(shape)[:MAX_PAIRED_FEATURES])
         pairs.update(pair for pair in combinations(names, 2) if pair[0] in single_names or pair[1] in single_names)
     seeds: list[tuple[float, tuple[str, ...]]] = [
-        ((weights[a] + weights[b]) * math.log2(1 + count), (a, b)) for (a, b), count in pairs.items() if count >= MIN_INSTANCES
+        ((weights[a] + weights[b]) * math.log2(1 + count), (a, b))
+        for (a, b), count in pairs.items()
+        if count >= MIN_INSTANCES
     ]
     seeds += [(weights[name] * math.log2(1 + len(bucket.postings[name])), (name,)) for name in single_names]
     seeds.sort(key=lambda seed: (-seed[0], seed[1]))
@@ -155,7 +157,9 @@ def _compute_core(bucket: _Bucket, members: Sequence[int]) -> dict[str, float]:
     for number in sample:
         counts.update(bucket.shapes[number].features)
     min_count = max(CORE_SHARE * len(sample), 2)
-    core = {name: bucket.weights[name] for name, count in counts.items() if count >= min_count and name in bucket.weights}
+    core = {
+        name: bucket.weights[name] for name, count in counts.items() if count >= min_count and name in bucket.weights
+    }
     if any(get_usage(feature) == "=" for feature in core):  # prefix and suffix add nothing to the full name
         core = {feature: weight for feature, weight in core.items() if get_usage(feature) not in ("=_", "=+")}
     return core
@@ -200,7 +204,8 @@ def _build_group(bucket: _Bucket, core: dict[str, float], members: Sequence[int]
     total = sum(core.values())
     shapes = [bucket.shapes[number] for number in members]
     explained_share = {
-        id(shape): total / max(sum(bucket.weights[name] for name in bucket.informative_features(shape)), total) for shape in shapes
+        id(shape): total / max(sum(bucket.weights[name] for name in bucket.informative_features(shape)), total)
+        for shape in shapes
     }
     cohesion = sum(explained_share.values()) / len(shapes)
     shapes.sort(key=lambda shape: (-explained_share[id(shape)], shape.end_line - shape.line, shape.path, shape.start))

@@ -39,7 +39,9 @@ def reuse_known_keys(patterns: Sequence[CodePattern], before: Sequence[CodePatte
     return results
 
 
-def update_changed_files(patterns: Sequence[CodePattern], paths: Collection[str], shapes: Sequence[Shape]) -> list[CodePattern]:
+def update_changed_files(
+    patterns: Sequence[CodePattern], paths: Collection[str], shapes: Sequence[Shape]
+) -> list[CodePattern]:
     """Update the instances after the files `paths` changed and now contain `shapes`.
 
     Instances that no longer match are removed, shapes that match now are added. New patterns are not searched for.

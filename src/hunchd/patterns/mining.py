@@ -16,12 +16,12 @@ from hunchd.ingestion.parsing import Syntax, parse_syntax
 from hunchd.ingestion.redaction import redact
 from hunchd.patterns.alignment import Instance, build_instance, find_most_typical
 from hunchd.patterns.companions import FirstLine, find_companions
+from hunchd.patterns.descriptions import describe_steps, find_usual_location, make_title
 from hunchd.patterns.grouping import ShapeGroup, group_shapes
 from hunchd.patterns.pattern import CodePattern, InstanceLocation
 from hunchd.patterns.queries import QUERIES
 from hunchd.patterns.shapes import Shape
 from hunchd.patterns.templates import Template, build_template
-from hunchd.patterns.wording import find_usual_location, describe_steps, make_title
 
 MAX_PATTERNS: Final = 60
 MAX_UNIFIED: Final = 12  # instances per template
@@ -42,7 +42,12 @@ class CachedTemplate:
     template: Template
 
 
-def mine_patterns(shapes: Iterable[Shape], read: ReadFile, cached_templates: dict[str, CachedTemplate], max_patterns: int = MAX_PATTERNS) -> list[CodePattern]:
+def mine_patterns(
+    shapes: Iterable[Shape],
+    read: ReadFile,
+    cached_templates: dict[str, CachedTemplate],
+    max_patterns: int = MAX_PATTERNS,
+) -> list[CodePattern]:
     """Mine the patterns, best first, without history.
 
     `cached_templates` has the templates of the last run by key; it is updated in place.

@@ -83,7 +83,12 @@ class Companion:
 
     @property
     def text(self) -> str:
-        description_by_kind = {"file": self.target, "test": "its test", "source": "what it tests", "kind": f"a file {self.target}"}
+        description_by_kind = {
+            "file": self.target,
+            "test": "its test",
+            "source": "what it tests",
+            "kind": f"a file {self.target}",
+        }
         return f"{description_by_kind[self.kind]} ({self.times} of {self.of})"
 
 

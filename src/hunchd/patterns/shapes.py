@@ -145,7 +145,9 @@ def _build_draft(kind: str, node: SyntaxNode, syntax: Syntax) -> _ShapeDraft:
 
 
 _ANONYMOUS_CLASS: Final = "object_creation_expression"  # Java's anonymous class, whose head is an ordinary expression
-_WRAPPER_TYPES: Final = frozenset({"decorated_definition", "export_statement", "variable_declarator", "lexical_declaration"})
+_WRAPPER_TYPES: Final = frozenset(
+    {"decorated_definition", "export_statement", "variable_declarator", "lexical_declaration"}
+)
 
 
 def _include_wrappers(node: SyntaxNode) -> SyntaxNode:
@@ -180,7 +182,9 @@ def _add_feature(capture: str, name: str, start: int, open_drafts: Sequence[_Sha
 
     Stops at the first class or test group. A class gets only the features of its head.
     """
-    feature = f"{name}()" if capture == "call" else f"{name}!" if capture == "macro" else FEATURE_PREFIXES[capture] + name
+    feature = (
+        f"{name}()" if capture == "call" else f"{name}!" if capture == "macro" else FEATURE_PREFIXES[capture] + name
+    )
     for draft in reversed(open_drafts):
         if draft.kind == "class":
             is_in_head = _is_in_head(draft, start)

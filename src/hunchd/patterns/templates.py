@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from hunchd.patterns.alignment import MIN_AGREEMENT, LIST_TYPES, MIN_LIST_SHARE, Instance, TreePart, count_agreement
+from hunchd.patterns.alignment import LIST_TYPES, MIN_AGREEMENT, MIN_LIST_SHARE, Instance, TreePart, count_agreement
 from hunchd.text.identifiers import name_pieces
 
 GAP_MARK: Final = "…"
@@ -162,7 +162,10 @@ def _assign_names(holes: list[_Hole]) -> None:
 def _are_linked(one: _Hole, two: _Hole) -> bool:
     one_texts, two_texts = one.part.texts_by_instance, two.part.texts_by_instance
     common_instances = one_texts.keys() & two_texts.keys()
-    equal_count = sum(_strip_common_ends(one, one_texts[number]) == _strip_common_ends(two, two_texts[number]) for number in common_instances)
+    equal_count = sum(
+        _strip_common_ends(one, one_texts[number]) == _strip_common_ends(two, two_texts[number])
+        for number in common_instances
+    )
     return len(common_instances) > 1 and equal_count >= MIN_LINKED_SHARE * len(common_instances)
 
 
@@ -178,10 +181,15 @@ def _trim_common_words(hole: _Hole) -> None:
     min_parts = min(map(len, pieces))
     min_count = MIN_AGREEMENT * len(pieces)
     prefix_length = 0
-    while prefix_length < min_parts - 1 and sum(one[prefix_length] == pieces[0][prefix_length] for one in pieces) >= len(pieces):
+    while prefix_length < min_parts - 1 and sum(
+        one[prefix_length] == pieces[0][prefix_length] for one in pieces
+    ) >= len(pieces):
         prefix_length += 1
     suffix_length = 0
-    while suffix_length < min_parts - 1 - prefix_length and sum(one[-1 - suffix_length] == pieces[0][-1 - suffix_length] for one in pieces) >= min_count:
+    while (
+        suffix_length < min_parts - 1 - prefix_length
+        and sum(one[-1 - suffix_length] == pieces[0][-1 - suffix_length] for one in pieces) >= min_count
+    ):
         suffix_length += 1
     if sum(one[-1:] == pieces[0][-1:] for one in pieces) < len(pieces):
         suffix_length = 0
@@ -226,7 +234,9 @@ def _find_comments(typical: Instance) -> list[tuple[int, int, str]]:
             for start, end in zip(edges[::2], edges[1::2], strict=True):
                 between = typical.source[start:end]
                 if between.strip():
-                    edits.append((start, end, "\n" + " " * _measure_indentation(typical, end) if b"\n" in between else " "))
+                    edits.append(
+                        (start, end, "\n" + " " * _measure_indentation(typical, end) if b"\n" in between else " ")
+                    )
     return edits
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hunchd.prediction.packed import Array
+from hunchd.prediction.packed_arrays import Array
 
 # Below this probability nothing is shown without a request. Chosen on development windows: one in seven units of a
 # single file still gets a suggestion, one in three of the others does, and seven of ten of those are right.

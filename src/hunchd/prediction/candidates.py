@@ -10,13 +10,13 @@ from functools import partial
 
 import numpy as np
 
-from hunchd.prediction import blame, evidence
+from hunchd.prediction import error_evidence, evidence
 from hunchd.prediction.evidence import SeedCoChange
 from hunchd.prediction.messages import MAX_SOFT_VOTERS, SimilarUnits, WordUnits
-from hunchd.prediction.packed import Array, Scores, select_highest, sum_by_number
+from hunchd.prediction.packed_arrays import Array, Scores, select_highest, sum_by_number
 from hunchd.prediction.query import PredictionQuery
+from hunchd.prediction.query_topic import QueryTopic, build_topic, score_similar_past
 from hunchd.prediction.state import PredictorState
-from hunchd.prediction.topic import QueryTopic, score_similar_past, build_topic
 
 # How many of each source are ranked. Their union holds about nine in ten of the files a change goes on to touch.
 MAX_TOGETHER = 110
@@ -54,13 +54,16 @@ def gather_candidates(state: PredictorState, query: PredictionQuery, now: int) -
         query,
         now,
         np.empty(0, "<i4"),
-        [state.get_or_compute(("together", seed), partial(evidence.load_cochange, state, seed)) for seed in query.seeds],
+        [
+            state.get_or_compute(("together", seed), partial(evidence.load_cochange, state, seed))
+            for seed in query.seeds
+        ],
         SimilarUnits.create_empty(),
     )
     usable = state.get_or_compute(("usable",), lambda: state.files.alive.view & ~state.mask_hubs())
     pools: list[Array] = [np.array(query.mentioned_files, "<i4")]
     if query.trace:
-        pools.append(blame.list_candidates(state, query.trace))
+        pools.append(error_evidence.list_candidates(state, query.trace))
     _gather_by_seeds(state, gathered, pools)
     _gather_by_text(state, gathered, pools, usable)
     _gather_by_habit(state, gathered, pools, now)
@@ -83,7 +86,10 @@ def _gather_by_seeds(state: PredictorState, gathered: QueryEvidence, pools: list
     if not seeds:
         return
     newest, author = gathered.together[-1], gathered.query.author
-    seed_links = [state.get_or_compute(("seed", seed, author), partial(_load_seed_links, state, seed, author)) for seed in seeds[-3:]]
+    seed_links = [
+        state.get_or_compute(("seed", seed, author), partial(_load_seed_links, state, seed, author))
+        for seed in seeds[-3:]
+    ]
     gathered.seed_links = seed_links
     for name in _SEED_SOURCES:
         gathered.sparse[name] = merge_scores([one.sparse[name] for one in seed_links])
@@ -129,11 +135,17 @@ def _gather_by_text(state: PredictorState, gathered: QueryEvidence, pools: list[
     if not keys:
         return
     word_units = state.get_or_compute(("said", keys), partial(state.messages.find_units_by_words, keys))
-    gathered.nearest = state.get_or_compute(("nearest", keys), partial(state.messages.find_similar_units, word_units, MAX_SOFT_VOTERS))
-    gathered.sparse |= state.get_or_compute(("text", keys), partial(_score_text_sources, state, keys, word_units, gathered.nearest))
+    gathered.nearest = state.get_or_compute(
+        ("nearest", keys), partial(state.messages.find_similar_units, word_units, MAX_SOFT_VOTERS)
+    )
+    gathered.sparse |= state.get_or_compute(
+        ("text", keys), partial(_score_text_sources, state, keys, word_units, gathered.nearest)
+    )
     if seeds:
         newest_seeds = seeds[-3:]
-        gathered.sparse["past_alike"] = state.get_or_compute(("alike", keys, newest_seeds), partial(score_similar_past, state, word_units, newest_seeds))
+        gathered.sparse["past_alike"] = state.get_or_compute(
+            ("alike", keys, newest_seeds), partial(score_similar_past, state, word_units, newest_seeds)
+        )
     gathered.sparse["voted_with_seeds"] = evidence.score_votes_with_seeds(gathered.nearest, seeds)
     most = {"message_words": MAX_LINKED, "voted": MAX_VOTED, **dict.fromkeys(_FIELDS, MAX_BY_WORDS)}
     pointed_at = [select_best(*gathered.sparse[name], most[name]) for name in most]
@@ -143,7 +155,9 @@ def _gather_by_text(state: PredictorState, gathered: QueryEvidence, pools: list[
     )
 
 
-def _score_text_sources(state: PredictorState, keys: tuple[int, ...], word_units: WordUnits, nearest: SimilarUnits) -> dict[str, Scores]:
+def _score_text_sources(
+    state: PredictorState, keys: tuple[int, ...], word_units: WordUnits, nearest: SimilarUnits
+) -> dict[str, Scores]:
     voted, voted_softly = evidence.score_votes(nearest)
     return {
         "voted": voted,
@@ -159,7 +173,10 @@ _FIELDS = ("paths", "words", "names")
 def _gather_by_habit(state: PredictorState, gathered: QueryEvidence, pools: list[Array], now: int) -> None:
     author = gathered.query.author
     sources = {
-        "author": (state.get_or_compute(("author", author), partial(evidence.score_author_files, state, author)), MAX_OF_AUTHOR),
+        "author": (
+            state.get_or_compute(("author", author), partial(evidence.score_author_files, state, author)),
+            MAX_OF_AUTHOR,
+        ),
         "recent": (state.get_or_compute(("recent",), partial(evidence.score_recent_files, state)), MAX_RECENT),
         "interest": (evidence.score_session_interest(state), MAX_RECENT),
         "opened_next": (evidence.score_opened_next(state, gathered.query, now), MAX_LINKED),
@@ -189,4 +206,6 @@ def merge_scores(scores: list[Scores]) -> Scores:
     """Add up several answers."""
     if len(scores) == 1:
         return scores[0]
-    return sum_by_number(np.concatenate([files for files, _ in scores]), np.concatenate([values for _, values in scores]))
+    return sum_by_number(
+        np.concatenate([files for files, _ in scores]), np.concatenate([values for _, values in scores])
+    )

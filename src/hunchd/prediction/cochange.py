@@ -11,8 +11,8 @@ from itertools import accumulate
 
 import numpy as np
 
-from hunchd.prediction.files import LONG_HALF_LIFE, SHORT_HALF_LIFE, FileTable
-from hunchd.prediction.packed import Array, Arrays, PackedRows, concatenate_arrays, view_as_bytes
+from hunchd.prediction.file_table import LONG_HALF_LIFE, SHORT_HALF_LIFE, FileTable
+from hunchd.prediction.packed_arrays import Array, Arrays, PackedRows, concatenate_arrays, view_as_bytes
 
 MAX_ROW_LENGTH = 128  # neighbours; more would be chance co-changes
 TRIMMED_ROW_LENGTH = 96  # length that a full row is cut to, so that cutting is rare
@@ -57,7 +57,9 @@ class CoChange:
         new_entries["count"], new_entries["last"] = 1, unit
         joined_rows, new_entries = view_as_bytes(joined_rows), view_as_bytes(new_entries)
         until = new_rows.searchsorted(np.arange(1, len(rows) + 1)).tolist()
-        for number, row, end, start, stop in zip(number_list, rows, accumulate(sizes), [0, *until], until, strict=False):
+        for number, row, end, start, stop in zip(
+            number_list, rows, accumulate(sizes), [0, *until], until, strict=False
+        ):
             same = joined_rows[end - len(row) : end]
             if start == stop:
                 view_as_bytes(row)[:] = same

@@ -6,9 +6,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hunchd.prediction.fields import FieldIndex
+from hunchd.prediction.field_index import FieldIndex
 from hunchd.prediction.messages import MAX_VOTERS, SimilarUnits, WordUnits
-from hunchd.prediction.packed import Array, Scores, mask_members, sort_distinct, create_empty_scores, max_by_number, sum_by_number, sum_each_by_number
+from hunchd.prediction.packed_arrays import (
+    Array,
+    Scores,
+    create_empty_scores,
+    mask_members,
+    max_by_number,
+    sort_distinct,
+    sum_by_number,
+    sum_each_by_number,
+)
 from hunchd.prediction.query import PredictionQuery
 from hunchd.prediction.state import PredictorState
 from hunchd.text.bm25 import LARGEST_GAIN, LENGTH_WEIGHT, SATURATION

@@ -15,8 +15,8 @@ import numpy as np
 
 from hunchd.domain.context import ExpectedFile
 from hunchd.prediction import evidence
-from hunchd.prediction.files import is_log_entry
-from hunchd.prediction.packed import Array
+from hunchd.prediction.file_table import is_log_entry
+from hunchd.prediction.packed_arrays import Array
 from hunchd.prediction.query import PredictionQuery
 from hunchd.prediction.state import PredictorState
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from hunchd.prediction.candidates import QueryEvidence
 from hunchd.prediction.evidence import SeedCoChange
-from hunchd.prediction.files import CODE, DOCUMENT, GENERATED, TEST
-from hunchd.prediction.packed import Array, Scores, mask_members
+from hunchd.prediction.file_table import CODE, DOCUMENT, GENERATED, TEST
+from hunchd.prediction.packed_arrays import Array, Scores, mask_members
 from hunchd.prediction.state import PredictorState
 
 FEATURES = (
@@ -149,7 +149,9 @@ class _ScoreLookup:
 
 
 def _compute_cochange(state: PredictorState, gathered: QueryEvidence, lookup: _ScoreLookup) -> dict[str, Array | float]:
-    by_seed = [lookup.lookup_rows(first.row["file"], _compute_seed_features(state, first)) for first in gathered.together]
+    by_seed = [
+        lookup.lookup_rows(first.row["file"], _compute_seed_features(state, first)) for first in gathered.together
+    ]
     total = sum(by_seed[1:], by_seed[0])
     columns: dict[str, Array | float] = dict(zip(_SEED_FEATURES, total / len(by_seed), strict=True))
     columns["together_rank"] = _compute_inverse_rank(total[0])
@@ -200,7 +202,9 @@ def _compute_folder_cochange(state: PredictorState, gathered: QueryEvidence) -> 
     return shares
 
 
-def _compute_structure(state: PredictorState, gathered: QueryEvidence, lookup: _ScoreLookup) -> dict[str, Array | float]:
+def _compute_structure(
+    state: PredictorState, gathered: QueryEvidence, lookup: _ScoreLookup
+) -> dict[str, Array | float]:
     table, files, folder_of = state.files, gathered.files, state.folder_of.view
     newest = gathered.query.seeds[-1]
     columns: dict[str, Array | float] = {
@@ -209,7 +213,9 @@ def _compute_structure(state: PredictorState, gathered: QueryEvidence, lookup: _
         "same_stem": _mask_any_of(table.stem.view[files], table.stem.view[list(gathered.query.seeds)]),
         "shared_prefix": state.folder_paths.compute_common_prefix(int(folder_of[newest]), folder_of[files]),
         "path_likeness": _compute_path_similarity(state, newest, files),
-        "likeness": _mean_columns([state.contents.compute_similarity(seed, files) for seed in gathered.query.seeds[-3:]]),
+        "likeness": _mean_columns(
+            [state.contents.compute_similarity(seed, files) for seed in gathered.query.seeds[-3:]]
+        ),
     }
     for name in ("imports", "importers", "defines", "uses"):
         columns[name] = np.log1p(lookup.lookup_scores(gathered.sparse.get(name)))

@@ -13,10 +13,10 @@ import numpy as np
 
 from hunchd.domain.code import FileOutline
 from hunchd.domain.history import Unit
-from hunchd.domain.work import is_sweeping, is_work, strip_issue_numbers
-from hunchd.prediction import snapshot
-from hunchd.prediction.packed import Arrays
-from hunchd.prediction.pages import BlameResult
+from hunchd.domain.unit_classification import is_sweeping, is_work, strip_issue_numbers
+from hunchd.prediction import array_file
+from hunchd.prediction.line_blame import BlameResult
+from hunchd.prediction.packed_arrays import Arrays
 from hunchd.prediction.state import PredictorState
 
 # Co-changes by releases, bots and dependency updates say little about work: they count a quarter.
@@ -148,4 +148,4 @@ class Learner:
     def save(self, path: Path) -> None:
         """Save everything in one file, atomically."""
         about: dict[str, Any] = {"units": len(self), "files": len(self._state.files)}
-        snapshot.write_arrays(path, self.to_arrays(), about)
+        array_file.write_arrays(path, self.to_arrays(), about)

@@ -11,16 +11,16 @@ from hashlib import blake2b
 
 import numpy as np
 
-from hunchd.prediction.packed import (
+from hunchd.prediction.packed_arrays import (
     Array,
     Arrays,
     GrowingColumn,
     PackedRows,
-    Scores,
     PackedStrings,
-    select_highest,
+    Scores,
     create_empty_scores,
     expand_ranges,
+    select_highest,
     sum_by_number,
 )
 from hunchd.prediction.postings import KeyPostings
@@ -56,7 +56,9 @@ class SimilarUnits:
     def take_first(self, limit: int) -> SimilarUnits:
         """Return the first `limit` units with their files."""
         end = int(self.which.searchsorted(limit))
-        return SimilarUnits(self.units[:limit], self.similarity[:limit], self.files[:end], self.which[:end], self.roots[:limit])
+        return SimilarUnits(
+            self.units[:limit], self.similarity[:limit], self.files[:end], self.which[:end], self.roots[:limit]
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +207,11 @@ class Messages:
 
         Never more than the last MAX_UNITS_PER_FILE.
         """
-        row = self._units_by_file[file] if file < len(self._units_by_file) else self._units_by_file[len(self._units_by_file)]
+        row = (
+            self._units_by_file[file]
+            if file < len(self._units_by_file)
+            else self._units_by_file[len(self._units_by_file)]
+        )
         return row[: -limit - 1 : -1]
 
     def to_arrays(self) -> Arrays:

@@ -125,7 +125,9 @@ class NextStepPredictor:
         for _, context in views:
             row = self._counts_by_context.get(context)
             if row is None:
-                row = self._counts_by_context[context] = self._get_counts(context) or _ContextCounts(last_step=self._step_count)
+                row = self._counts_by_context[context] = self._get_counts(context) or _ContextCounts(
+                    last_step=self._step_count
+                )
             row.add_symbol(symbol, self._step_count)
         if self._step_count % 50 == 0:
             self._update_information()
@@ -139,7 +141,11 @@ class NextStepPredictor:
         """Return the `k` most probable next steps, best first."""
         probability_by_symbol: dict[int, float] = {}
         best_view: dict[int, tuple[float, str, _ContextCounts]] = {}
-        views = [(name, row) for name, context in self._iterate_contexts(step_context or StepContext()) if (row := self._get_counts(context))]
+        views = [
+            (name, row)
+            for name, context in self._iterate_contexts(step_context or StepContext())
+            if (row := self._get_counts(context))
+        ]
         weights = self._normalised_weights(views)
         for (name, row), weight in zip(views, weights, strict=True):
             for symbol, probability in _iterate_probabilities(row):
@@ -230,11 +236,16 @@ class NextStepPredictor:
         if not known_views:
             return
         weights = self._normalised_weights(known_views)
-        probabilities = [max(row.counts.get(symbol, 0.0) / (row.total + _compute_escape(row)), MIN_PROBABILITY) for _, row in known_views]
+        probabilities = [
+            max(row.counts.get(symbol, 0.0) / (row.total + _compute_escape(row)), MIN_PROBABILITY)
+            for _, row in known_views
+        ]
         mixed = sum(weight * probability for weight, probability in zip(weights, probabilities, strict=True))
         for (name, row), probability in zip(known_views, probabilities, strict=True):
             # Exponentiated gradient of the logarithmic score.
-            step = self._get_weight(name, row) * math.exp(LEARNING_RATE * (probability / mixed - 1.0) / len(known_views) ** 0.5)
+            step = self._get_weight(name, row) * math.exp(
+                LEARNING_RATE * (probability / mixed - 1.0) / len(known_views) ** 0.5
+            )
             self._view_weights[name, _find_bucket(row.total)] = min(max(step, 0.01), 100.0)
 
     def _get_weight(self, name: str, row: _ContextCounts) -> float:
@@ -258,7 +269,11 @@ class NextStepPredictor:
             if following_count < 4:
                 continue
             divergence = sum(
-                count / following_count * math.log((count / following_count) / max(overall_counts.counts.get(after, 0.5) / overall_counts.total, 1e-6))
+                count
+                / following_count
+                * math.log(
+                    (count / following_count) / max(overall_counts.counts.get(after, 0.5) / overall_counts.total, 1e-6)
+                )
                 for after, count in following.items()
             )
             # Bias of the estimate for few successors: about (distinct successors - 1) / 2n nats.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hunchd.prediction.packed import Array, Arrays, PackedRows, concatenate_arrays
+from hunchd.prediction.packed_arrays import Array, Arrays, PackedRows, concatenate_arrays
 
 MAX_OWNERS = 64  # units kept for one file
 

@@ -11,7 +11,7 @@ from functools import partial
 
 import numpy as np
 
-from hunchd.prediction.packed import Array, Arrays, take_ranges
+from hunchd.prediction.packed_arrays import Array, Arrays, take_ranges
 
 AdditionSnapshot = list[tuple[int, list[int], list[int], int]]  # key, documents, counts, and their number at that time
 
@@ -22,7 +22,15 @@ class KeyPostings:
     Loaded postings are two sorted arrays searched by bisection; additions are stored by key beside them.
     """
 
-    __slots__ = ("_additions", "_base_counts", "_base_documents", "_keys", "_offsets", "_additions_as_arrays", "added_count")
+    __slots__ = (
+        "_additions",
+        "_additions_as_arrays",
+        "_base_counts",
+        "_base_documents",
+        "_keys",
+        "_offsets",
+        "added_count",
+    )
 
     def __init__(self, keys: Array, offsets: Array, documents: Array, counts: Array) -> None:
         self._keys = keys
@@ -60,7 +68,9 @@ class KeyPostings:
         def build_merged() -> Callable[[], None]:
             keys, documents, counts = self._collect_pairs(snapshot)
             is_kept = keep(documents)
-            return partial(self._install_merged, snapshot, _group_by_key(keys[is_kept], documents[is_kept], counts[is_kept]))
+            return partial(
+                self._install_merged, snapshot, _group_by_key(keys[is_kept], documents[is_kept], counts[is_kept])
+            )
 
         return build_merged
 
@@ -114,7 +124,9 @@ class KeyPostings:
             documents, counts = documents[-newest:], counts[-newest:]
         return documents, counts
 
-    def get_postings_of_keys(self, keys: Array, newest: int = sys.maxsize, max_postings: int = sys.maxsize) -> tuple[Array, Array, Array]:
+    def get_postings_of_keys(
+        self, keys: Array, newest: int = sys.maxsize, max_postings: int = sys.maxsize
+    ) -> tuple[Array, Array, Array]:
         """Return documents and counts of several keys.
 
         The third array is the number for each key. At most the `newest` of each key, and none of a key with more
@@ -135,7 +147,9 @@ class KeyPostings:
             np.array([sum(map(len, documents)) for documents, _ in parts], "<i8"),
         )
 
-    def _get_parts(self, key: int, end: int, size: int, newest: int, max_postings: int) -> tuple[list[Array], list[Array]]:
+    def _get_parts(
+        self, key: int, end: int, size: int, newest: int, max_postings: int
+    ) -> tuple[list[Array], list[Array]]:
         """Return loaded and added postings of one key.
 
         `size` loaded ones end at `end`.

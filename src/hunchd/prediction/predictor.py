@@ -9,18 +9,18 @@ from pathlib import Path
 import numpy as np
 
 from hunchd.domain.context import Focus, PredictedFile, Prediction
-from hunchd.prediction import blame, sequel, snapshot, units, weights
-from hunchd.prediction.adaptation import OnlineCorrection
+from hunchd.prediction import array_file, error_evidence, related_units, session_reranker, weights
 from hunchd.prediction.candidates import QueryEvidence, gather_candidates
 from hunchd.prediction.expected import expected
 from hunchd.prediction.features import compute_features
 from hunchd.prediction.learner import Learner
-from hunchd.prediction.packed import Array, Arrays, mask_members, sort_distinct
+from hunchd.prediction.online_correction import OnlineCorrection
+from hunchd.prediction.packed_arrays import Array, Arrays, mask_members, sort_distinct
 from hunchd.prediction.query import PredictionQuery, build_query
 from hunchd.prediction.ranking import preselect_rows
 from hunchd.prediction.reasons import Reason, ReasonBuilder
-from hunchd.prediction.sequel import SessionReranker
-from hunchd.prediction.session import SessionEvent, FileVisit
+from hunchd.prediction.session import FileVisit, SessionEvent
+from hunchd.prediction.session_reranker import SessionReranker
 from hunchd.prediction.state import PredictorState
 from hunchd.prediction.weights import RankerWeights
 
@@ -68,7 +68,7 @@ class Predictor(Learner):
     def __init__(self, table: RankerWeights | None = None, session_table: SessionReranker | None = None) -> None:
         super().__init__()
         self._weights = weights.load_shipped() if table is None else table
-        self._session_reranker = sequel.load_shipped() if session_table is None else session_table
+        self._session_reranker = session_reranker.load_shipped() if session_table is None else session_table
         self._online_correction = OnlineCorrection()
         self._served_predictions: deque[ServedPrediction] = deque(maxlen=MAX_SERVED)
 
@@ -120,7 +120,10 @@ class Predictor(Learner):
         if explain:
             current_file = self._state.files.numbers.get(focus.file) if focus.file else None
             reasons = ReasonBuilder(self._state, ranking.evidence, now, here=current_file, named_files=numbers)
-            why = [reasons.build_reasons(file, row) for file, row in zip(numbers, ranking.matrix[best].tolist(), strict=True)]
+            why = [
+                reasons.build_reasons(file, row)
+                for file, row in zip(numbers, ranking.matrix[best].tolist(), strict=True)
+            ]
         paths = self._state.files.paths
         files = tuple(
             PredictedFile(
@@ -137,11 +140,16 @@ class Predictor(Learner):
         if len(best):
             served_places = ranking.order[: max(k, 40)]
             self._served_predictions.append(
-                ServedPrediction(query.head, ranking.evidence.files[served_places], ranking.matrix[served_places], ranking.uncorrected_scores[served_places])
+                ServedPrediction(
+                    query.head,
+                    ranking.evidence.files[served_places],
+                    ranking.matrix[served_places],
+                    ranking.uncorrected_scores[served_places],
+                )
             )
         return Prediction(
             files,
-            units.recall_units(self._state, query, ranking.evidence, now) if explain else (),
+            related_units.recall_units(self._state, query, ranking.evidence, now) if explain else (),
             max((file.confidence for file in files), default=0.0),
             expected(self._state, query) if explain else (),
         )
@@ -162,18 +170,28 @@ class Predictor(Learner):
         gathered.files, matrix = gathered.files[selected], matrix[selected]
         uncorrected_scores = self._weights.heads[query.head].compute_scores(matrix)
         scores = self._online_correction.correct_scores(query.head, matrix, uncorrected_scores)
-        calibration_scores = uncorrected_scores if self._state.contents.words.documents else uncorrected_scores + UNREAD_CORRECTION
+        calibration_scores = (
+            uncorrected_scores if self._state.contents.words.documents else uncorrected_scores + UNREAD_CORRECTION
+        )
         if not self._state.unit_count:
             calibration_scores = calibration_scores + UNLEARNED_CORRECTION[query.head]
         if query.trace:
-            swing = blame.compute_swing(self._state, query.trace, gathered.files)
+            swing = error_evidence.compute_swing(self._state, query.trace, gathered.files)
             scores, calibration_scores = scores + swing, calibration_scores + swing
         chances = None
         if query.allows_revisits and not query.trace and len(steps := self.list_session_steps(query, now)) > 1:
-            signs = sequel.compute_signs(self._state, gathered, scores, steps, now)
+            signs = session_reranker.compute_signs(self._state, gathered, scores, steps, now)
             scores = self._session_reranker.compute_scores(signs, words=query.head != "seed")
             chances = self._session_reranker.compute_probabilities(scores)
-        return RankedCandidates(gathered, np.argsort(-scores, kind="stable"), matrix, uncorrected_scores, scores, calibration_scores, chances)
+        return RankedCandidates(
+            gathered,
+            np.argsort(-scores, kind="stable"),
+            matrix,
+            uncorrected_scores,
+            scores,
+            calibration_scores,
+            chances,
+        )
 
     def _compute_confidences(self, query: PredictionQuery, ranking: RankedCandidates, best: Array) -> Array:
         """Return the probabilities of the `best` files.
@@ -217,7 +235,7 @@ class Predictor(Learner):
 
         Raises StoreError if the file is damaged or of another version.
         """
-        arrays, _ = snapshot.read_arrays(path)
+        arrays, _ = array_file.read_arrays(path)
         predictor = cls(table)
         predictor._state = PredictorState.from_arrays(_select_prefix("state.", arrays))
         predictor._online_correction = OnlineCorrection.from_arrays(_select_prefix("adaptation.", arrays))

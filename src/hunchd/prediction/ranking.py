@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hunchd.prediction.features import FEATURES
-from hunchd.prediction.packed import Array, select_highest
+from hunchd.prediction.packed_arrays import Array, select_highest
 
 
 @dataclass(frozen=True, slots=True)

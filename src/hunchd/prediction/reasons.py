@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hunchd.domain.subjects import is_descriptive
+from hunchd.domain.commit_subjects import is_descriptive
 from hunchd.prediction.candidates import QueryEvidence
 from hunchd.prediction.evidence import PRIOR
 from hunchd.prediction.features import FEATURE_INDEX
-from hunchd.prediction.files import CODE, DOCUMENT, TEST, disambiguate_names
-from hunchd.prediction.packed import Array
+from hunchd.prediction.file_table import CODE, DOCUMENT, TEST, disambiguate_names
+from hunchd.prediction.packed_arrays import Array
 from hunchd.prediction.state import PredictorState
 
 MAX_REASONS = 3
@@ -42,20 +42,26 @@ class ReasonBuilder:
     that is unambiguous among the `told` files, the seeds and the leads.
     """
 
-    def __init__(self, state: PredictorState, gathered: QueryEvidence, now: int, *, here: int | None, named_files: Sequence[int]) -> None:
+    def __init__(
+        self, state: PredictorState, gathered: QueryEvidence, now: int, *, here: int | None, named_files: Sequence[int]
+    ) -> None:
         self._state, self._evidence, self._now, self._current_file = state, gathered, now, here
         self._rows = [
             {file: place for place, file in enumerate(first.row["file"].tolist())} for first in gathered.together
         ]
         leads: list[int] = gathered.topic.leads.tolist() if gathered.topic is not None else []
-        self._name_by_path = disambiguate_names([state.files.paths[file] for file in (*gathered.query.seeds, *leads, *named_files)])
+        self._name_by_path = disambiguate_names(
+            [state.files.paths[file] for file in (*gathered.query.seeds, *leads, *named_files)]
+        )
         self._lead_rows: tuple[Array, Array] | None = None
 
     def build_reasons(self, file: int, row: list[float]) -> list[Reason]:
         """Return the strongest reasons for a file with these features, strongest first."""
         weighted_reasons: list[Reason] = []
         if row[_TRACED]:
-            weighted_reasons.append(Reason(9.0, "raised the error" if row[_TRACED] == 1.0 else "in the traceback", "in the error"))
+            weighted_reasons.append(
+                Reason(9.0, "raised the error" if row[_TRACED] == 1.0 else "in the traceback", "in the error")
+            )
         if row[_MENTIONED]:
             weighted_reasons.append(Reason(8.0, "named in the question", "named in the question"))
         weighted_reasons.extend(self._build_cochange_reasons(file))
@@ -68,7 +74,12 @@ class ReasonBuilder:
         if row[_INTEREST] > 0.5:
             weighted_reasons.append(Reason(1.0, "used in this session", "used in this session"))
         whose = self._evidence.query.words_of
-        if whose and len(weighted_reasons) < MAX_REASONS and row[_WITH_LEAD] >= MIN_LEAD_SHARE and (lead := self._find_lead(file)):
+        if (
+            whose
+            and len(weighted_reasons) < MAX_REASONS
+            and row[_WITH_LEAD] >= MIN_LEAD_SHARE
+            and (lead := self._find_lead(file))
+        ):
             told = f"changes together with {lead}, which the {whose} points to"
             weighted_reasons.append(Reason(1.0 + row[_WITH_LEAD], told, _POINTED_AT))
         if not weighted_reasons:
@@ -130,8 +141,12 @@ class ReasonBuilder:
         for source, weight, to_here, to_another, relation in self._list_link_types(file):
             if row[FEATURE_INDEX[source]] > 0:
                 seed_links = reversed(self._evidence.seed_links)
-                seed = next((one.seed for one in seed_links if (one.sparse[source][0] == file).any()), self._current_file)
-                told = to_here if seed is None or seed == self._current_file else to_another.format(self._get_name(seed))
+                seed = next(
+                    (one.seed for one in seed_links if (one.sparse[source][0] == file).any()), self._current_file
+                )
+                told = (
+                    to_here if seed is None or seed == self._current_file else to_another.format(self._get_name(seed))
+                )
                 yield Reason(weight, told, relation)
 
     def _list_link_types(self, file: int) -> Iterator[tuple[str, float, str, str, str]]:
@@ -198,9 +213,17 @@ def _sort_key(reason: Reason) -> float:
 
 
 _TRACED, _MENTIONED, _SAME_STEM = FEATURE_INDEX["traced"], FEATURE_INDEX["mentioned"], FEATURE_INDEX["same_stem"]
-_VOTED, _NAME_WORDS, _CONTENT_WORDS = FEATURE_INDEX["voted"], FEATURE_INDEX["name_words"], FEATURE_INDEX["content_words"]
+_VOTED, _NAME_WORDS, _CONTENT_WORDS = (
+    FEATURE_INDEX["voted"],
+    FEATURE_INDEX["name_words"],
+    FEATURE_INDEX["content_words"],
+)
 _WITH_LEAD = FEATURE_INDEX["with_lead"]
-_PATH_WORDS, _OPENED_NEXT, _INTEREST = FEATURE_INDEX["path_words"], FEATURE_INDEX["opened_next"], FEATURE_INDEX["interest"]
+_PATH_WORDS, _OPENED_NEXT, _INTEREST = (
+    FEATURE_INDEX["path_words"],
+    FEATURE_INDEX["opened_next"],
+    FEATURE_INDEX["interest"],
+)
 _AUTHOR, _LIKENESS, _SAME_FOLDER = FEATURE_INDEX["author"], FEATURE_INDEX["likeness"], FEATURE_INDEX["same_folder"]
 # Feature, weight, and the phrase for the reader's own file and for another one.
 _IMPORTS_IT = ("importers", 1.4, "imports this file", "imports {}", "importing it")

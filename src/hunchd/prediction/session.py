@@ -8,14 +8,21 @@ from typing import Literal
 
 import numpy as np
 
-from hunchd.prediction.packed import Arrays
+from hunchd.prediction.packed_arrays import Arrays
 
 EventKind = Literal["opened", "edited", "saved", "closed", "checkout", "error", "used"]
 
 MAX_EVENTS = 150  # events: a few hours of work
 INTEREST_DECAY = 0.93  # decay of interest by event (after Mylyn's degree of interest)
 TRANSITION_HALF_LIFE = 14 * 86_400.0  # seconds
-EVENT_WEIGHTS: dict[str, float] = {"opened": 1.0, "edited": 2.0, "saved": 2.0, "used": 2.0, "error": 1.0, "closed": -0.5}
+EVENT_WEIGHTS: dict[str, float] = {
+    "opened": 1.0,
+    "edited": 2.0,
+    "saved": 2.0,
+    "used": 2.0,
+    "error": 1.0,
+    "closed": -0.5,
+}
 TRANSITION_REACH = 2  # events back: the previous file, and one skipped
 PAUSE_SECONDS = 3600  # seconds without an event: a new piece of work begins
 MAX_STEPS = 40  # older ones have no weight left

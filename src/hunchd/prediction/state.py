@@ -11,12 +11,12 @@ from hunchd.domain.code import FileOutline
 from hunchd.domain.history import Unit
 from hunchd.prediction import words
 from hunchd.prediction.cochange import MAX_CHANGE_FILES, CoChange, compute_change_weight
-from hunchd.prediction.contents import FileContents
-from hunchd.prediction.files import ALWAYS_HUB, CODE, FileTable, FolderTable
+from hunchd.prediction.file_contents import FileContents
+from hunchd.prediction.file_table import ALWAYS_HUB, CODE, FileTable, FolderTable
+from hunchd.prediction.line_blame import BlameCache
 from hunchd.prediction.messages import Messages
 from hunchd.prediction.ownership import LineOwnership
-from hunchd.prediction.packed import Array, Arrays, GrowingColumn
-from hunchd.prediction.pages import BlameCache
+from hunchd.prediction.packed_arrays import Array, Arrays, GrowingColumn
 from hunchd.prediction.session import DeveloperSession
 
 T = TypeVar("T")
@@ -89,7 +89,12 @@ class PredictorState:
         keys = words.hash_text_words(f"{title} {unit.branch.replace('-', ' ')} {unit.body.partition(chr(10))[0][:300]}")
         changed_files = numbers if weight and len(numbers) <= MAX_CHANGE_FILES else numbers[:0]
         self.messages.add_unit(
-            unit.sha, unit.subject, at=unit.at, author=hash_author(unit.email, unit.author), keys=keys, files=changed_files
+            unit.sha,
+            unit.subject,
+            at=unit.at,
+            author=hash_author(unit.email, unit.author),
+            keys=keys,
+            files=changed_files,
         )
         if not len(changed_files):
             return
@@ -152,7 +157,9 @@ class PredictorState:
         hubs = (traits & ALWAYS_HUB) > 0
         window = min(self.unit_count, HUB_WINDOW)
         if window >= HUB_AT_LEAST:
-            touch_counts = np.bincount(self.messages.list_files_since(self.unit_count - window), minlength=len(self.files))
+            touch_counts = np.bincount(
+                self.messages.list_files_since(self.unit_count - window), minlength=len(self.files)
+            )
             hubs |= (touch_counts >= HUB_SHARE * window) & ((traits & CODE) == 0)
         self._hubs = (self.unit_count, hubs)
         return hubs
@@ -191,7 +198,15 @@ class PredictorState:
         return state
 
 
-_PARTS: dict[str, type[FileTable] | type[CoChange] | type[Messages] | type[LineOwnership] | type[FileContents] | type[DeveloperSession]] = {
+_PARTS: dict[
+    str,
+    type[FileTable]
+    | type[CoChange]
+    | type[Messages]
+    | type[LineOwnership]
+    | type[FileContents]
+    | type[DeveloperSession],
+] = {
     "files": FileTable,
     "together": CoChange,
     "folders": CoChange,

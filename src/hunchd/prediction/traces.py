@@ -9,10 +9,10 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from hunchd.domain.printed import shorten_runs
+from hunchd.domain.text_shortening import shorten_runs
 from hunchd.prediction import words
-from hunchd.prediction.contents import resolve_imports
-from hunchd.prediction.files import TEST
+from hunchd.prediction.file_contents import resolve_imports
+from hunchd.prediction.file_table import TEST
 from hunchd.prediction.state import PredictorState
 
 MAX_CHARACTERS = 16 * 1024  # characters read of each text: the end of a trace is most informative
@@ -25,7 +25,9 @@ MAX_MESSAGE_CHARACTERS = 400  # characters
 # "path/to/file.py", line 12 · at fn (/path/file.ts:3:4) · src/main.rs:10:5 · (File.java:12) · file.go:12
 _LOCATION = re.compile(r"""((?:[A-Za-z]:)?[\w.\-@+/\\]*[\w\-@+]\.[A-Za-z]{1,5})(?:"?, line |:|\()(\d+)""")
 # Python, and pytest in any of its styles, print the raise site last.
-_RAISE_SITE_LAST = re.compile(r'most recent call last|File "[^"\n]+", line \d|^E   |^\S+\.py:\d+: (?:in |[A-Z]\w+)', re.M)
+_RAISE_SITE_LAST = re.compile(
+    r'most recent call last|File "[^"\n]+", line \d|^E   |^\S+\.py:\d+: (?:in |[A-Z]\w+)', re.M
+)
 _FRAME = re.compile(r'^\s*File "([^"\n]+)", line \d+|^(\S+\.\w+):\d+: in |^\s+at .*?\(?([^\s()]+):\d+(?::\d+)?\)?$')
 _FUNCTION = re.compile(r"(?:, in |: in |^\s+at (?:async )?)([\w.$<>]+)")
 _MESSAGE = re.compile(
@@ -37,7 +39,9 @@ _TOOL_MESSAGE = re.compile(
 )
 _MODULE = re.compile(r"""(?:from|module|named|package) ['"`]([\w.]+(?:/[\w.\-]+)*)['"`]""")
 INSTALLED = re.compile(r"(?:^|/)(?:site-packages|dist-packages|node_modules)/")
-_THIRD_PARTY = re.compile(r"(?:^|/)lib/python[\d.]+/|^<|(?:^|/)(?:rustc|\.cargo/registry|go/pkg/mod|usr/local/go)/|^node:")
+_THIRD_PARTY = re.compile(
+    r"(?:^|/)lib/python[\d.]+/|^<|(?:^|/)(?:rustc|\.cargo/registry|go/pkg/mod|usr/local/go)/|^node:"
+)
 _TEST_NAME = re.compile(r"(?:, in |: in |^\s*(?:async )?def )(test\w+)", re.M)
 
 
@@ -116,7 +120,9 @@ def resolve_file(name: str, state: PredictorState) -> int | None:
     return winners[0] if len(winners) == 1 else None
 
 
-def _iterate_matches(parts: list[str], state: PredictorState, *, requires_all: bool, outside: bool) -> Iterator[tuple[int, int]]:
+def _iterate_matches(
+    parts: list[str], state: PredictorState, *, requires_all: bool, outside: bool
+) -> Iterator[tuple[int, int]]:
     """Yield files that `parts` may mean.
 
     They come as (common trailing path parts, file). `requires_all` requires all parts to match.
@@ -149,7 +155,11 @@ def _extract_message(text: str) -> tuple[list[str], list[str]]:
     """
     message, quoted_lines = [], []
     is_third_party = False
-    tool_messages = [] if _RAISE_SITE_LAST.search(text) else [match[1] for match in map(_TOOL_MESSAGE.match, text.splitlines()) if match]
+    tool_messages = (
+        []
+        if _RAISE_SITE_LAST.search(text)
+        else [match[1] for match in map(_TOOL_MESSAGE.match, text.splitlines()) if match]
+    )
     for line in text.splitlines():
         frame = _FRAME.match(line)
         if frame:
@@ -174,5 +184,7 @@ def _find_blamed_files(message: list[str], state: PredictorState) -> Iterator[in
         for module in _MODULE.findall(line):
             for key in list(resolve_imports("", [module]))[:1]:
                 yield from (
-                    file for file in state.contents.modules.find_holders(key)[0].tolist() if state.files.alive.view[file]
+                    file
+                    for file in state.contents.modules.find_holders(key)[0].tolist()
+                    if state.files.alive.view[file]
                 )

@@ -11,7 +11,7 @@ from string import ascii_lowercase
 import numpy as np
 
 from hunchd.prediction import words
-from hunchd.prediction.packed import Array
+from hunchd.prediction.packed_arrays import Array
 from hunchd.prediction.state import PredictorState
 from hunchd.text.stemming import stem_light
 from hunchd.text.words import CODE_STOP_WORDS
@@ -29,7 +29,9 @@ def resolve_unknown_words(text: str, state: PredictorState) -> list[int]:
         return []
     occurrences = _count_occurrences(state, _hash_words(parts))
     resolved_keys: dict[int, None] = {}
-    for part in [part for part, times in zip(parts, occurrences.tolist(), strict=True) if not times][:MAX_UNKNOWN_WORDS]:
+    for part in [part for part, times in zip(parts, occurrences.tolist(), strict=True) if not times][
+        :MAX_UNKNOWN_WORDS
+    ]:
         resolved_keys.update(dict.fromkeys(_hash_words(_split_compound(part, state) or _correct_spelling(part, state))))
     return list(resolved_keys)
 

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from hunchd.prediction import calibration, ranking
-from hunchd.prediction.adaptation import HEADS
 from hunchd.prediction.calibration import Isotonic
 from hunchd.prediction.features import FEATURES
-from hunchd.prediction.packed import Array
+from hunchd.prediction.online_correction import HEADS
+from hunchd.prediction.packed_arrays import Array
 from hunchd.prediction.ranking import Linear, Model, Network
 
 WEIGHTS_FILE = Path(__file__).with_name("weights.json")
@@ -89,7 +89,10 @@ def _decode_model(table: dict[str, Any]) -> Model:
 
 def _encode_model(model: Model) -> dict[str, Any]:
     kind = next(name for name, model_class in _KINDS.items() if isinstance(model, model_class))
-    return {"kind": kind, **{part.name: _encode_array(getattr(model, part.name).astype("<f2")) for part in fields(model)}}
+    return {
+        "kind": kind,
+        **{part.name: _encode_array(getattr(model, part.name).astype("<f2")) for part in fields(model)},
+    }
 
 
 def _encode_array(array: Array) -> list[Any]:

@@ -43,7 +43,12 @@ class HelperProcess:
     """
 
     def __init__(
-        self, argv: Sequence[str], *, name: str, env: Mapping[str, str] | None = None, check_interval: float = CHECK_INTERVAL_SECONDS
+        self,
+        argv: Sequence[str],
+        *,
+        name: str,
+        env: Mapping[str, str] | None = None,
+        check_interval: float = CHECK_INTERVAL_SECONDS,
     ) -> None:
         self.name = name
         self._check_interval = check_interval  # seconds

@@ -47,7 +47,9 @@ def decode_json(raw: bytes, *, depth: int = MAX_DEPTH) -> Any:
     except UnicodeDecodeError as error:
         raise MalformedRequest(f"the body is not UTF-8 (byte {error.start})") from error
     except json.JSONDecodeError as error:
-        raise MalformedRequest(f"the body is not JSON: {error.msg} (line {error.lineno}, column {error.colno})") from error
+        raise MalformedRequest(
+            f"the body is not JSON: {error.msg} (line {error.lineno}, column {error.colno})"
+        ) from error
 
 
 def nests_deeper_than(raw: bytes, depth: int) -> bool:
@@ -103,7 +105,9 @@ def _reject_unstorable_text(text: str, field: str) -> None:
         unstorable = "\0" in text or any("\ud800" <= character <= "\udfff" for character in text)
     if unstorable:
         printable_field = field.encode("ascii", "backslashreplace").decode()[:80]
-        raise MalformedRequest("the text holds a NUL or an unpaired surrogate; send valid Unicode", field=printable_field or None)
+        raise MalformedRequest(
+            "the text holds a NUL or an unpaired surrogate; send valid Unicode", field=printable_field or None
+        )
 
 
 def _build_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

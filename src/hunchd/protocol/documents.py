@@ -13,9 +13,9 @@ from msgspec import Meta
 
 from hunchd.domain.errors import InvalidInput, NotFound
 from hunchd.domain.memory import Memory
-from hunchd.protocol.answers import format_iso
 from hunchd.protocol.fields import Fields
-from hunchd.protocol.requests import DEFAULT_PAGE_SIZE, PageSize, ListSlice
+from hunchd.protocol.requests import DEFAULT_PAGE_SIZE, ListSlice, PageSize
+from hunchd.protocol.responses import format_iso
 from hunchd.protocol.struct_decoding import Name, Names, ReadBy, Request, decode, decode_query
 
 ROOTS: Final = ("profile", "projects", "reference", "insights", "conversations")
@@ -71,7 +71,10 @@ def normalize_document_path(raw: str) -> str:
     path = unicodedata.normalize("NFC", raw)
     segments = path.strip("/").split("/")
     if len(path) > MAX_PATH_CHARACTERS or len(segments) > MAX_PATH_SEGMENTS:
-        raise InvalidInput(f"the path is too long; at most {MAX_PATH_CHARACTERS} characters in {MAX_PATH_SEGMENTS} segments", field="path")
+        raise InvalidInput(
+            f"the path is too long; at most {MAX_PATH_CHARACTERS} characters in {MAX_PATH_SEGMENTS} segments",
+            field="path",
+        )
     if segments[0] not in ROOTS or len(segments) < 2:
         raise InvalidInput(f"{path[:80]!a} is not a document path; allowed: {_ALLOWED_PATHS}", field="path")
     for segment in segments:
@@ -93,7 +96,9 @@ def normalize_lookup_path(raw: str) -> str:
 
 def parse_document_body(path: str, raw: Any) -> DocumentDraft:
     asked = decode(raw, NewDocument)
-    return DocumentDraft(path=normalize_document_path(path), content=asked.content, tags=asked.tags, metadata=asked.metadata)
+    return DocumentDraft(
+        path=normalize_document_path(path), content=asked.content, tags=asked.tags, metadata=asked.metadata
+    )
 
 
 def parse_documents_query(query: str) -> DocumentsRequest:

@@ -13,8 +13,8 @@ from typing import Any, Final, Self, TypeVar
 from urllib.parse import parse_qsl
 
 from hunchd.domain.errors import InvalidInput, NotFound
-from hunchd.protocol.answers import rejection_to_json
 from hunchd.protocol.decoding import MAX_INTEGER, MalformedRequest, reject_unstorable
+from hunchd.protocol.responses import rejection_to_json
 
 # A longer text is a file, not a memory. Traces and commands are shortened to it, contents are rejected.
 MAX_TEXT_BYTES: Final = 64 * 1024  # bytes of UTF-8
@@ -57,12 +57,18 @@ class Fields:
         try:
             pairs = parse_qsl(query, errors="strict", max_num_fields=100)
         except UnicodeDecodeError as error:
-            raise MalformedRequest("the query string is not UTF-8; file names that are not UTF-8 are not supported") from error
+            raise MalformedRequest(
+                "the query string is not UTF-8; file names that are not UTF-8 are not supported"
+            ) from error
         except ValueError as error:
-            raise MalformedRequest("the query string is not valid: broken percent-encoding, or over 100 fields") from error
+            raise MalformedRequest(
+                "the query string is not valid: broken percent-encoding, or over 100 fields"
+            ) from error
         duplicates = {name for name, _ in pairs if sum(name == other for other, _ in pairs) > 1}
         if duplicates:
-            raise MalformedRequest(f"the query names {min(duplicates)[:40]!a} twice", field=ascii(min(duplicates)[:40])[1:-1])
+            raise MalformedRequest(
+                f"the query names {min(duplicates)[:40]!a} twice", field=ascii(min(duplicates)[:40])[1:-1]
+            )
         return cls(dict(pairs), field_names, textual=True, strict=strict)
 
     def has(self, name: str) -> bool:
@@ -132,7 +138,9 @@ class Fields:
     def get_choices(self, name: str, allowed: Sequence[str]) -> tuple[str, ...]:
         return tuple(self._check_choice(name, value, allowed) for value in self.get_texts(name))
 
-    def get_texts(self, name: str, *, limit: int = MAX_NAME_CHARACTERS, max_entries: int = MAX_LIST_ENTRIES) -> tuple[str, ...]:
+    def get_texts(
+        self, name: str, *, limit: int = MAX_NAME_CHARACTERS, max_entries: int = MAX_LIST_ENTRIES
+    ) -> tuple[str, ...]:
         """Return a list of texts without empty ones.
 
         Returns () if omitted. `limit` counts characters of one.
@@ -185,7 +193,9 @@ class Fields:
             return None
         moment = _parse_time(value)
         if moment is None:
-            raise self.error(name, f"must be an ISO 8601 time like 2025-01-31T12:00:00Z; got {format_rejected_value(value)}")
+            raise self.error(
+                name, f"must be an ISO 8601 time like 2025-01-31T12:00:00Z; got {format_rejected_value(value)}"
+            )
         if not MIN_TIME <= moment <= MAX_TIME:
             raise self.error(name, f"must lie between 1970 and 2100; got {format_rejected_value(value)}")
         return moment
@@ -244,7 +254,9 @@ def get_batch(raw: Any, name: str, *, max_entries: int) -> list[Any]:
     return entries
 
 
-def parse_each(entries: Sequence[Any], parse: Callable[[Any, int], Parsed]) -> tuple[list[Parsed], list[dict[str, Any]]]:
+def parse_each(
+    entries: Sequence[Any], parse: Callable[[Any, int], Parsed]
+) -> tuple[list[Parsed], list[dict[str, Any]]]:
     """Parse a batch: return the parsed entries, and the rejected ones with their index.
 
     If all entries are rejected, raises the first error.

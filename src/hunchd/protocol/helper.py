@@ -19,7 +19,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any, Final
 
 from hunchd.domain import errors
-from hunchd.protocol.pipe import SWITCH_INTERVAL_SECONDS, MAX_LINE_BYTES, STOP_GRACE_SECONDS, SerializedJson, encode_frame
+from hunchd.protocol.pipe import (
+    MAX_LINE_BYTES,
+    STOP_GRACE_SECONDS,
+    SWITCH_INTERVAL_SECONDS,
+    SerializedJson,
+    encode_frame,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -121,14 +127,20 @@ class _Server:
 
     async def _announce_idle(self) -> None:
         while self._idle_seconds is not None:
-            await asyncio.sleep(min(self._idle_seconds, max(0.05, self._last_activity + self._idle_seconds - time.monotonic())))
+            await asyncio.sleep(
+                min(self._idle_seconds, max(0.05, self._last_activity + self._idle_seconds - time.monotonic()))
+            )
             if not self._tasks and not self._is_busy() and time.monotonic() - self._last_activity >= self._idle_seconds:
                 self._last_activity = time.monotonic()
                 await self._send({"bye": 1})
 
 
 def _result_frame(number: int, outcome: Any) -> Mapping[str, Any] | SerializedJson:
-    return SerializedJson(f'{{"i":{number},"r":{outcome}}}') if isinstance(outcome, SerializedJson) else {"i": number, "r": outcome}
+    return (
+        SerializedJson(f'{{"i":{number},"r":{outcome}}}')
+        if isinstance(outcome, SerializedJson)
+        else {"i": number, "r": outcome}
+    )
 
 
 def _reserve_pipe() -> int:

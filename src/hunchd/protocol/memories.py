@@ -12,9 +12,16 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from hunchd.domain.errors import InvalidInput
 from hunchd.domain.facts import CATEGORIES, MIN_CONFIDENCE, MIN_IMPORTANCE
 from hunchd.domain.memory import Artifact, Kind, Levels, Memory, Scope, Status, Trust, Usage
-from hunchd.protocol.answers import Count, Fraction, format_iso
-from hunchd.protocol.fields import MAX_LIST_ENTRIES, Fields, ProjectLookup, get_batch, parse_each, refuse_unknown_project
+from hunchd.protocol.fields import (
+    MAX_LIST_ENTRIES,
+    Fields,
+    ProjectLookup,
+    get_batch,
+    parse_each,
+    refuse_unknown_project,
+)
 from hunchd.protocol.requests import KINDS
+from hunchd.protocol.responses import Count, Fraction, format_iso
 from hunchd.protocol.struct_decoding import (
     LongText,
     Name,

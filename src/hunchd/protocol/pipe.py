@@ -19,7 +19,9 @@ MAX_LINE_BYTES: Final = 64 * 1024 * 1024  # bytes
 # Interpreter switch interval: a computing thread yields the GIL to the one that sends a response. Python's default of
 # five milliseconds would be waited several times per response, once after each await.
 SWITCH_INTERVAL_SECONDS: Final = 0.0005  # seconds
-STOP_GRACE_SECONDS: Final = 0.8  # seconds a helper gets to end by itself once its pipe is closed; the daemon has 2 in all
+STOP_GRACE_SECONDS: Final = (
+    0.8  # seconds a helper gets to end by itself once its pipe is closed; the daemon has 2 in all
+)
 
 
 class SerializedJson(str):

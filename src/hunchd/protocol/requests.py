@@ -14,7 +14,7 @@ from hunchd.domain.facts import CATEGORIES
 from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Kind, Scope, Status
 from hunchd.protocol.fields import MAX_TEXT_BYTES, Fields, ProjectLookup, get_batch, shorten_middle
-from hunchd.protocol.messages import MAX_SIGNALS
+from hunchd.protocol.signals import MAX_SIGNALS
 from hunchd.protocol.struct_decoding import (
     LongText,
     Name,
@@ -157,7 +157,9 @@ class PredictRequest(Request, frozen=True, kw_only=True):
     open_files: OpenFiles = ()
     query: Question = ""
     branch: Name = ""
-    error: Annotated[str, Meta(description="its middle is left out beyond 64 KiB"), ReadBy(Fields.get_shortened_text)] = ""
+    error: Annotated[
+        str, Meta(description="its middle is left out beyond 64 KiB"), ReadBy(Fields.get_shortened_text)
+    ] = ""
     k: ResultCount = 10
 
 
@@ -435,7 +437,9 @@ def parse_expand_body(raw: Any) -> ExpandRequest:
     return decode(raw, ExpandRequest)
 
 
-def parse_feedback_body(raw: Any, lookup: ProjectLookup | None = None) -> tuple[list[FeedbackItem], list[dict[str, Any]]]:
+def parse_feedback_body(
+    raw: Any, lookup: ProjectLookup | None = None
+) -> tuple[list[FeedbackItem], list[dict[str, Any]]]:
     """Parse the items.
 
     Returns the valid ones, and the rejected ones with their index. If none is valid, raises InvalidInput, or

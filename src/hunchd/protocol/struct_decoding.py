@@ -58,7 +58,9 @@ LongText = Annotated[str, Meta(max_length=MAX_TEXT_BYTES)]
 PathText = Annotated[str, Meta(max_length=MAX_PATH_CHARACTERS)]
 Names = Annotated[tuple[Name, ...], Meta(max_length=MAX_LIST_ENTRIES)]
 Time = Annotated[datetime, Meta(description="ISO 8601; without a zone it is UTC")]
-ProjectRef = Annotated[str, Meta(min_length=1, max_length=MAX_PATH_CHARACTERS, description="the path or the id of a project")]
+ProjectRef = Annotated[
+    str, Meta(min_length=1, max_length=MAX_PATH_CHARACTERS, description="the path or the id of a project")
+]
 
 
 def decode(raw: Any, of: type[Decoded], *, where: str = "") -> Decoded:

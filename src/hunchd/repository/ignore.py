@@ -17,17 +17,26 @@ from pathlib import Path
 from pathspec import GitIgnoreSpec
 
 from hunchd.repository import layout
-from hunchd.repository.names import (
+from hunchd.repository.path_kinds import (
+    get_skip_reason,
     is_lock_file,
     is_readable_name,
     is_secret_file,
     is_secret_folder,
     is_vendored,
-    get_skip_reason,
 )
-from hunchd.repository.reading import MAX_FILE_BYTES, read_bounded, read_file
+from hunchd.repository.safe_reading import MAX_FILE_BYTES, read_bounded, read_file
 
-__all__ = ["IGNORE_FILES", "IgnoreRules", "WalkLimits", "FolderListing", "TreeWalk", "is_lock_file", "is_secret_file", "walk_tree"]
+__all__ = [
+    "IGNORE_FILES",
+    "FolderListing",
+    "IgnoreRules",
+    "TreeWalk",
+    "WalkLimits",
+    "is_lock_file",
+    "is_secret_file",
+    "walk_tree",
+]
 
 logger = logging.getLogger(__name__)
 
@@ -214,7 +223,9 @@ class IgnoreRules:
         self._extra = tuple(extra)
         layout_found = layout.find_repository(root)
         self._is_versioned = layout_found is not None and layout_found.git_dir is not None
-        self._folders: dict[str, _Folder] = {"": self._build_top_folder(layout_found.common_dir if layout_found is not None else None)}
+        self._folders: dict[str, _Folder] = {
+            "": self._build_top_folder(layout_found.common_dir if layout_found is not None else None)
+        }
 
     @classmethod
     def load(cls, root: Path, extra: Sequence[str] = ()) -> IgnoreRules:
@@ -357,8 +368,12 @@ class IgnoreRules:
         gitignore, hunchignore = (self._read_patterns(relpath, name) for name in IGNORE_FILES)
         return _Folder(
             "",
-            (_Source(base, hunchignore, "hunchignore"), *parent.hunchignore_sources) if hunchignore else parent.hunchignore_sources,
-            (_Source(base, gitignore, "gitignore"), *parent.gitignore_sources) if gitignore else parent.gitignore_sources,
+            (_Source(base, hunchignore, "hunchignore"), *parent.hunchignore_sources)
+            if hunchignore
+            else parent.hunchignore_sources,
+            (_Source(base, gitignore, "gitignore"), *parent.gitignore_sources)
+            if gitignore
+            else parent.gitignore_sources,
         )
 
     def _read_patterns(self, relpath: str, name: str) -> _Patterns | None:

@@ -13,7 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from hunchd.repository.reading import read_bounded
+from hunchd.repository.safe_reading import read_bounded
 
 # HEAD, .git files and loose references are one short line.
 _LINE_BYTES = 8_192

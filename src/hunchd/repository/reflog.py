@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hunchd.repository.layout import RepositoryLayout
-from hunchd.repository.reading import read_bounded
+from hunchd.repository.safe_reading import read_bounded
 
 # A rebase of a thousand commits writes about 200 kB; of longer logs only the end is read.
 _MAX_READ_BYTES = 1_000_000

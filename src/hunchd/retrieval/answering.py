@@ -11,10 +11,10 @@ from typing import Any, Final, TypeVar
 
 from hunchd.domain.facts import is_over, slot_id
 from hunchd.domain.memory import CHUNK, Kind
-from hunchd.retrieval.ranking import TermCounts, Depth, count_memory_stems, rank_results, list_stems
-from hunchd.store.database.finding import SearchCandidate
-from hunchd.store.database.gist import RankingView, decode_ranking_view
-from hunchd.store.database.hits import RankingHit, Hit
+from hunchd.retrieval.ranking import Depth, TermCounts, count_memory_stems, list_stems, rank_results
+from hunchd.store.database.candidates import SearchCandidate
+from hunchd.store.database.hits import Hit, RankingHit
+from hunchd.store.database.ranking_view import RankingView, decode_ranking_view
 
 AnyHit = TypeVar("AnyHit", Hit, RankingHit)
 
@@ -43,7 +43,9 @@ class QuestionReader:
         """Build the hits of the memories that were found, with reasons."""
         self.read([one.body for one, _ in found_memories])
         return [
-            RankingHit(memory=self._gist_by_body[one.body], lexical=one.lexical, similarity=one.similarity, why=tuple(reasons))
+            RankingHit(
+                memory=self._gist_by_body[one.body], lexical=one.lexical, similarity=one.similarity, why=tuple(reasons)
+            )
             for one, reasons in found_memories
         ]
 

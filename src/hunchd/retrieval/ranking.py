@@ -18,12 +18,19 @@ import numpy.typing as npt
 
 from hunchd.domain.memory import Kind, Memory, Status
 from hunchd.domain.session import MessageType
-from hunchd.protocol.answers import format_iso
-from hunchd.retrieval.grains import PassageScores, Passage, Table, score_passages, estimate_rarities, build_term_matrix
-from hunchd.retrieval.moments import TimeExpression, matches_time, parse_time_expression
-from hunchd.retrieval.wording import count_stems, make_snippet
-from hunchd.store.database.gist import RankingView
-from hunchd.store.database.hits import RankingHit, Hit
+from hunchd.protocol.responses import format_iso
+from hunchd.retrieval.passage_scoring import (
+    Passage,
+    PassageScores,
+    Table,
+    build_term_matrix,
+    estimate_rarities,
+    score_passages,
+)
+from hunchd.retrieval.question_words import count_stems, make_snippet
+from hunchd.retrieval.time_expressions import TimeExpression, matches_time, parse_time_expression
+from hunchd.store.database.hits import Hit, RankingHit
+from hunchd.store.database.ranking_view import RankingView
 from hunchd.text.stemming import stem_prefix
 from hunchd.text.words import terms
 
@@ -139,7 +146,9 @@ def _quotable_text(memory: Memory | RankingView) -> str:
     body, _, files = ("\n" + rest).rpartition("\n\n")
     lines = [] if subject.startswith(memory.title) else [subject]  # truncated or reworded
     lines += [line for line in body.splitlines() if line and not _SIGNATURE_LINE.match(line)]
-    lines.append(", ".join(_CHANGE_STATUS.sub("", line) for line in files.splitlines() if not _SIGNATURE_LINE.match(line)))
+    lines.append(
+        ", ".join(_CHANGE_STATUS.sub("", line) for line in files.splitlines() if not _SIGNATURE_LINE.match(line))
+    )
     return "\n".join(filter(None, lines)) or memory.content
 
 
@@ -182,7 +191,10 @@ def rank_hits(
     scored.sort(key=lambda one: (-one.score, one.hit.memory.id))
     if depth == "specific" and any(one.is_exact_match for one in scored):
         scored = [one for one in scored if one.is_exact_match]
-    return [_build_ranked(query_terms, one, now) for one in scored[: min(k, MAX_DEEP if depth == "deep" else max(k, MAX_SHALLOW))]]
+    return [
+        _build_ranked(query_terms, one, now)
+        for one in scored[: min(k, MAX_DEEP if depth == "deep" else max(k, MAX_SHALLOW))]
+    ]
 
 
 class _ScoredHit(NamedTuple):
@@ -204,21 +216,36 @@ def _score_answers(
         return []
     stems = list(dict.fromkeys(roots))
     if uncounted := [hit.memory for hit in hits if hit.memory.id not in counts]:
-        counts = {**counts, **dict(zip([one.id for one in uncounted], count_memory_stems(uncounted, stems), strict=True))}
+        counts = {
+            **counts,
+            **dict(zip([one.id for one in uncounted], count_memory_stems(uncounted, stems), strict=True)),
+        }
     passages = [_build_passage(hit, counts[hit.memory.id]) for hit in hits]
     matrix = build_term_matrix(passages, stems)
-    weights = estimate_rarities(matrix, [hit.lexical for hit in hits]) * [get_position_weight(place) for place in range(len(stems))]
+    weights = estimate_rarities(matrix, [hit.lexical for hit in hits]) * [
+        get_position_weight(place) for place in range(len(stems))
+    ]
     passage_scores = score_passages(matrix, weights)
     time_expression, speaker = parse_time_expression(query), _find_named_speaker(stems, hits)
     name = query.strip().strip("`'\"").casefold()
     is_named = np.array([bool(name) and _is_called(name, hit.memory) for hit in hits], np.bool_)
-    message_scores = [_score_message(hit.memory, one, time_expression, speaker) for hit, one in zip(hits, passages, strict=True)]
+    message_scores = [
+        _score_message(hit.memory, one, time_expression, speaker) for hit, one in zip(hits, passages, strict=True)
+    ]
     relevance = np.where(is_named, 1.0, (_compute_relevance(passage_scores) + message_scores) / MAX_WEIGHT)
     scores = np.maximum(relevance, 0.0) * [_compute_boost(hit.memory, now) for hit in hits]
-    coverage = passage_scores.covers @ [roots.count(root) for root in stems] / max(min(len(roots), MAX_COUNTED_WORDS), 1)
+    coverage = (
+        passage_scores.covers @ [roots.count(root) for root in stems] / max(min(len(roots), MAX_COUNTED_WORDS), 1)
+    )
     is_answer = is_named | [bool(hit.why) for hit in hits] | _find_answers(coverage, [hit.similarity for hit in hits])
     return [
-        _ScoredHit(hits[at], passages[at].counts, set(compress(stems, passage_scores.covers[at])), bool(is_named[at]), float(scores[at]))
+        _ScoredHit(
+            hits[at],
+            passages[at].counts,
+            set(compress(stems, passage_scores.covers[at])),
+            bool(is_named[at]),
+            float(scores[at]),
+        )
         for at in np.flatnonzero(is_answer).tolist()
     ]
 
@@ -259,12 +286,19 @@ def _find_named_speaker(stems: Sequence[str], hits: Sequence[Hit | RankingHit]) 
 
 
 def _compute_relevance(scores: PassageScores) -> Table:
-    word_score = OWN_WEIGHT * scores.own + WINDOW_WEIGHT * scores.window + WIDE_WEIGHT * scores.wide + SESSION_WEIGHT * scores.session
+    word_score = (
+        OWN_WEIGHT * scores.own
+        + WINDOW_WEIGHT * scores.window
+        + WIDE_WEIGHT * scores.wide
+        + SESSION_WEIGHT * scores.session
+    )
     similarity, window_similarity = (np.maximum(one, 0.0) for one in (scores.meaning, scores.meaning_window))
     return word_score + MEANING_WEIGHT * similarity + MEANING_WINDOW_WEIGHT * window_similarity
 
 
-def _score_message(memory: Memory | RankingView, passage: Passage, time_expression: TimeExpression | None, speaker: str | None) -> float:
+def _score_message(
+    memory: Memory | RankingView, passage: Passage, time_expression: TimeExpression | None, speaker: str | None
+) -> float:
     """Return a message's score beyond its words."""
     month, day = matches_time(time_expression, memory.at) if time_expression is not None else (False, False)
     score = MONTH_SCORE * month + DAY_SCORE * day
@@ -280,7 +314,9 @@ def _build_ranked(query_terms: Sequence[str], scored: _ScoredHit, now: datetime)
     words = [word for word in query_terms if stem_prefix(word) in scored.stem_counts]
     nearby_words = [word for word in query_terms if stem_prefix(word) in scored.nearby_stems and word not in words]
     reasons = _build_reasons(scored.hit, words, nearby_words, scored.is_exact_match, now)
-    return RankedHit(scored.hit.memory, scored.score, make_snippet(_quotable_text(scored.hit.memory), words), tuple(reasons))
+    return RankedHit(
+        scored.hit.memory, scored.score, make_snippet(_quotable_text(scored.hit.memory), words), tuple(reasons)
+    )
 
 
 def _find_answers(coverage: Table, similarities: Sequence[float | None]) -> npt.NDArray[np.bool_]:
@@ -327,7 +363,9 @@ def _is_called(name: str, memory: Memory | RankingView) -> bool:
     return False
 
 
-def _build_reasons(hit: Hit | RankingHit, words: Sequence[str], nearby_words: Sequence[str], is_exact_match: bool, now: datetime) -> list[str]:
+def _build_reasons(
+    hit: Hit | RankingHit, words: Sequence[str], nearby_words: Sequence[str], is_exact_match: bool, now: datetime
+) -> list[str]:
     memory = hit.memory
     reasons = ["is exactly what was asked for"] if is_exact_match else []
     reasons += hit.why

@@ -16,9 +16,8 @@ from aiohttp import web
 
 from hunchd import PROTOCOL, __version__
 from hunchd.domain.errors import HunchError, NotFound, StorageFull
-from hunchd.protocol.answers import slice_to_json
 from hunchd.protocol.decoding import reject_unstorable
-from hunchd.protocol.memories import parse_drafts_body, memory_to_json, parse_patch
+from hunchd.protocol.memories import memory_to_json, parse_drafts_body, parse_patch
 from hunchd.protocol.requests import (
     parse_as_of_query,
     parse_context_body,
@@ -27,36 +26,37 @@ from hunchd.protocol.requests import (
     parse_feedback_body,
     parse_import_query,
     parse_memories_query,
-    parse_slice_query,
     parse_predict_body,
     parse_project_body,
     parse_project_query,
-    review_of_body,
     parse_search_body,
     parse_signals_body,
+    parse_slice_query,
+    review_of_body,
 )
+from hunchd.protocol.responses import slice_to_json
 from hunchd.serving.access import AccessControl
-from hunchd.serving.agents import AgentHandlers
-from hunchd.serving.answering import (
+from hunchd.serving.agent_events import AgentHandlers
+from hunchd.serving.consolidation_handlers import ConsolidationHandlers
+from hunchd.serving.event_stream import EventListeners
+from hunchd.serving.knowledge_handlers import KnowledgeHandlers
+from hunchd.serving.limits import ConnectionPool, ServerLimits
+from hunchd.serving.mcp_handler import McpHandler
+from hunchd.serving.openapi import build_document
+from hunchd.serving.ports import EnginePort
+from hunchd.serving.request_bodies import ImportLines, read_json_body
+from hunchd.serving.request_metrics import RequestMetrics
+from hunchd.serving.responses import (
     EncodedBundles,
     build_response,
-    start_response,
     encode_json,
     error_response,
+    internal_error_response,
     json_response,
     router_error_response,
-    internal_error_response,
+    start_response,
 )
-from hunchd.serving.asking import EnginePort
-from hunchd.serving.bodies import ImportLines, read_json_body
-from hunchd.serving.consolidation import ConsolidationHandlers
-from hunchd.serving.counting import RequestMetrics
-from hunchd.serving.events import EventListeners
-from hunchd.serving.knowledge import KnowledgeHandlers
-from hunchd.serving.limits import ConnectionPool, ServerLimits
-from hunchd.serving.mcp import McpHandler
-from hunchd.serving.openapi import build_document
-from hunchd.serving.sessions import SessionHandlers
+from hunchd.serving.session_handlers import SessionHandlers
 
 logger = logging.getLogger(__name__)
 
@@ -75,7 +75,9 @@ def make_app(engine: EnginePort, token: str, *, limits: ServerLimits | None = No
     limits = limits or ServerLimits()
     handlers = Handlers(engine, limits)
     access, connections = AccessControl(token), ConnectionPool(limits.connections)
-    app = web.Application(middlewares=[_build_middleware(access, connections, handlers.counts)], client_max_size=limits.body_bytes)
+    app = web.Application(
+        middlewares=[_build_middleware(access, connections, handlers.counts)], client_max_size=limits.body_bytes
+    )
     app[ACCESS], app[CONNECTIONS], app[LIMITS] = access, connections, limits
     handlers.connections = connections
     for method, path, handler in handlers.routes():
@@ -196,13 +198,17 @@ class Handlers:
 
     async def list_projects(self, request: web.Request) -> web.Response:
         part = parse_slice_query(_get_query(request))
-        return json_response(slice_to_json(await self._engine.list_projects(), dict, offset=part.offset, limit=part.limit))
+        return json_response(
+            slice_to_json(await self._engine.list_projects(), dict, offset=part.offset, limit=part.limit)
+        )
 
     async def remove_project(self, request: web.Request) -> web.Response:
         return json_response(await self._engine.remove_project(_get_identifier(request)))
 
     async def accept_signals(self, request: web.Request) -> web.Response:
-        return json_response(await self._engine.accept_signals(parse_signals_body(await self._read_body(request))), status=202)
+        return json_response(
+            await self._engine.accept_signals(parse_signals_body(await self._read_body(request))), status=202
+        )
 
     async def get_context(self, request: web.Request) -> web.Response:
         context_request, form = _parse_cached_query(_get_query(request))
@@ -224,11 +230,17 @@ class Handlers:
 
     async def list_memories(self, request: web.Request) -> web.Response:
         memories_request = parse_memories_query(_get_query(request))
-        return json_response(await self._engine.list_memories(memories_request.filters, memories_request.limit, memories_request.cursor))
+        return json_response(
+            await self._engine.list_memories(memories_request.filters, memories_request.limit, memories_request.cursor)
+        )
 
     async def get_memory(self, request: web.Request) -> web.Response:
         identifier, moment = _get_identifier(request), parse_as_of_query(_get_query(request))
-        lookup = self._engine.get_memory(identifier) if moment is None else self._engine.knowledge.get_memory_as_of(identifier, moment)
+        lookup = (
+            self._engine.get_memory(identifier)
+            if moment is None
+            else self._engine.knowledge.get_memory_as_of(identifier, moment)
+        )
         return json_response(memory_to_json(await lookup))
 
     async def edit_memory(self, request: web.Request) -> web.Response:
@@ -240,7 +252,10 @@ class Handlers:
         return json_response({"forgotten": _get_identifier(request)})
 
     async def get_memory_history(self, request: web.Request) -> web.Response:
-        part, versions = parse_slice_query(_get_query(request)), await self._engine.get_memory_history(_get_identifier(request))
+        part, versions = (
+            parse_slice_query(_get_query(request)),
+            await self._engine.get_memory_history(_get_identifier(request)),
+        )
         return json_response(slice_to_json(versions, dict, offset=part.offset, limit=part.limit))
 
     async def get_memory_usage(self, request: web.Request) -> web.Response:

@@ -47,7 +47,10 @@ class ConnectionPool:
         """Register a new connection, before its first byte."""
         if len(self._idle_connections) + len(self._busy_connections) >= self._max_connections:
             self._forget_closed()
-        while self._idle_connections and len(self._idle_connections) + len(self._busy_connections) >= self._max_connections:
+        while (
+            self._idle_connections
+            and len(self._idle_connections) + len(self._busy_connections) >= self._max_connections
+        ):
             self.closed_count += 1
             oldest = next(iter(self._idle_connections))
             del self._idle_connections[oldest]

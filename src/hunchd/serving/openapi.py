@@ -11,16 +11,16 @@ from typing import Any, Final
 from hunchd import PROTOCOL, __version__
 from hunchd.protocol.requests import AsOfQuery, ContextQuery, ExportQuery, ImportQuery, MemoriesQuery
 from hunchd.protocol.struct_schemas import Schema, query_parameters
-from hunchd.serving.consolidation_operations import CONSOLIDATION_OPERATIONS, CONSOLIDATION_SCHEMAS
-from hunchd.serving.knowledge_operations import KNOWLEDGE_OPERATIONS, KNOWLEDGE_SCHEMAS
+from hunchd.serving.consolidation_openapi import CONSOLIDATION_OPERATIONS, CONSOLIDATION_SCHEMAS
+from hunchd.serving.knowledge_openapi import KNOWLEDGE_OPERATIONS, KNOWLEDGE_SCHEMAS
 from hunchd.serving.schemas import (
-    SLICE_PARAMETERS,
     SCHEMAS,
+    SLICE_PARAMETERS,
     page_schema,
     schema_reference,
     text_schema,
 )
-from hunchd.serving.session_operations import SESSION_OPERATIONS, SESSION_SCHEMAS
+from hunchd.serving.session_openapi import SESSION_OPERATIONS, SESSION_SCHEMAS
 
 _JSON: Final = "application/json"
 _JSON_LINES: Final = "application/x-ndjson"
@@ -54,7 +54,10 @@ OPERATIONS: Final[dict[tuple[str, str], Operation]] = {
         id="status", summary="Return projects, queues, sizes, and what is degraded.", answers=_json_answer("Status")
     ),
     ("POST", "/projects"): Operation(
-        id="addProject", summary="Register a project; idempotent.", body=schema_reference("NewProject"), answers=_json_answer("Project")
+        id="addProject",
+        summary="Register a project; idempotent.",
+        body=schema_reference("NewProject"),
+        answers=_json_answer("Project"),
     ),
     ("GET", "/projects"): Operation(
         id="listProjects",
@@ -145,7 +148,10 @@ OPERATIONS: Final[dict[tuple[str, str], Operation]] = {
         errors=(404,),
     ),
     ("POST", "/expand"): Operation(
-        id="expand", summary="Return the full text behind a pointer.", body=schema_reference("ExpandRequest"), errors=(404,)
+        id="expand",
+        summary="Return the full text behind a pointer.",
+        body=schema_reference("ExpandRequest"),
+        errors=(404,),
     ),
     ("POST", "/search"): Operation(
         id="search",
@@ -248,7 +254,9 @@ def build_document() -> dict[str, Any]:
         "components": {
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
             "schemas": ALL_SCHEMAS,
-            "responses": {str(status): _error_schema(meaning) for status, meaning in _STATUS_DESCRIPTIONS.items() if status != 304},
+            "responses": {
+                str(status): _error_schema(meaning) for status, meaning in _STATUS_DESCRIPTIONS.items() if status != 304
+            },
         },
     }
 
@@ -262,7 +270,9 @@ def _build_operation(path: str, operation: Operation) -> dict[str, Any]:
         | {str(status): _response_reference(status) for status in sorted(_error_statuses(path, operation))},
     }
     parameters = [_build_parameter(name, schema, "query", required) for name, schema, required in operation.query]
-    parameters += [_build_parameter(name, text_schema(), "path", required=True) for name in ("id", "path") if f"{{{name}}}" in path]
+    parameters += [
+        _build_parameter(name, text_schema(), "path", required=True) for name in ("id", "path") if f"{{{name}}}" in path
+    ]
     if parameters:
         described["parameters"] = parameters
     if operation.body is not None:

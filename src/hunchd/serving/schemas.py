@@ -4,7 +4,21 @@ from __future__ import annotations
 
 from typing import Final
 
-from hunchd.protocol.answers import (
+from hunchd.protocol.memories import MemoryBody, MemoryDrafts, MemoryPatch, MemoryRecord
+from hunchd.protocol.requests import (
+    AssembleRequest,
+    ContradictionReport,
+    ExpandRequest,
+    Feedback,
+    ListSlice,
+    NewProject,
+    PredictRequest,
+    ResolutionRequest,
+    ReviewRequest,
+    SearchBody,
+    ShareRequest,
+)
+from hunchd.protocol.responses import (
     EXPORT_TYPES,
     EXPORT_VERSION,
     BundleAnswer,
@@ -14,30 +28,20 @@ from hunchd.protocol.answers import (
     Rejection,
     ReviewAnswer,
 )
-from hunchd.protocol.memories import MemoryBody, MemoryDrafts, MemoryPatch, MemoryRecord
-from hunchd.protocol.messages import BODY_OF_KIND, MAX_SIGNALS, SignalBody
-from hunchd.protocol.requests import (
-    AssembleRequest,
-    ExpandRequest,
-    Feedback,
-    NewProject,
-    ContradictionReport,
-    ListSlice,
-    PredictRequest,
-    ResolutionRequest,
-    ReviewRequest,
-    SearchBody,
-    ShareRequest,
-)
+from hunchd.protocol.signals import BODY_OF_KIND, MAX_SIGNALS, SignalBody
 from hunchd.protocol.struct_schemas import Schema, component_schemas, query_parameters
 
 
 def text_schema(description: str = "", *, max_length: int | None = None) -> Schema:
-    return _with_description(description, {"type": "string"} | ({} if max_length is None else {"maxLength": max_length}))
+    return _with_description(
+        description, {"type": "string"} | ({} if max_length is None else {"maxLength": max_length})
+    )
 
 
 def enum_schema(allowed: tuple[str, ...], description: str = "", *, default: str | None = None) -> Schema:
-    return _with_description(description, {"type": "string", "enum": list(allowed)} | ({} if default is None else {"default": default}))
+    return _with_description(
+        description, {"type": "string", "enum": list(allowed)} | ({} if default is None else {"default": default})
+    )
 
 
 def integer_schema(low: int, high: int, description: str = "", *, default: int | None = None) -> Schema:
@@ -46,11 +50,15 @@ def integer_schema(low: int, high: int, description: str = "", *, default: int |
 
 
 def list_schema(entry: Schema, description: str = "", *, max_items: int | None = None) -> Schema:
-    return _with_description(description, {"type": "array", "items": entry} | ({} if max_items is None else {"maxItems": max_items}))
+    return _with_description(
+        description, {"type": "array", "items": entry} | ({} if max_items is None else {"maxItems": max_items})
+    )
 
 
 def object_schema(fields: dict[str, Schema], *, required: tuple[str, ...] = (), description: str = "") -> Schema:
-    return _with_description(description, {"type": "object", "properties": fields} | ({"required": list(required)} if required else {}))
+    return _with_description(
+        description, {"type": "object", "properties": fields} | ({"required": list(required)} if required else {})
+    )
 
 
 def schema_reference(name: str) -> Schema:
@@ -95,9 +103,19 @@ _SIGNAL_SCHEMA: Final = _signal_schema()
 
 _PREDICTION_SCHEMA: Final = object_schema(
     {
-        "predicted_files": list_schema(object_schema({"path": text_schema(), "score": NUMBER, "confidence": FRACTION, "reasons": TEXTS})),
+        "predicted_files": list_schema(
+            object_schema({"path": text_schema(), "score": NUMBER, "confidence": FRACTION, "reasons": TEXTS})
+        ),
         "predicted_memories": list_schema(
-            object_schema({"id": text_schema(), "kind": text_schema(), "title": text_schema(), "confidence": FRACTION, "reasons": TEXTS})
+            object_schema(
+                {
+                    "id": text_schema(),
+                    "kind": text_schema(),
+                    "title": text_schema(),
+                    "confidence": FRACTION,
+                    "reasons": TEXTS,
+                }
+            )
         ),
         "predicted_commands": list_schema(
             object_schema(
@@ -142,10 +160,13 @@ SCHEMAS: Final[dict[str, Schema]] = component_schemas(
     "Memory": component_schemas({"Memory": MemoryRecord})["Memory"]
     | {"required": ["id", "kind", "title", "content", "scope", "at", "trust", "usage", "status"]},
     "Health": object_schema(
-        {"status": text_schema(), "protocol": COUNT, "version": text_schema()}, required=("status", "protocol", "version")
+        {"status": text_schema(), "protocol": COUNT, "version": text_schema()},
+        required=("status", "protocol", "version"),
     ),
     "Signal": _SIGNAL_SCHEMA,
-    "Signals": object_schema({"signals": list_schema(schema_reference("Signal"), max_items=MAX_SIGNALS)}, required=("signals",)),
+    "Signals": object_schema(
+        {"signals": list_schema(schema_reference("Signal"), max_items=MAX_SIGNALS)}, required=("signals",)
+    ),
     "Accepted": object_schema({"accepted": COUNT, "rejected": _REJECTED_ENTRIES}, required=("accepted", "rejected")),
     "Prediction": _PREDICTION_SCHEMA,
     "Ids": object_schema(
@@ -167,9 +188,12 @@ SCHEMAS: Final[dict[str, Schema]] = component_schemas(
             "instead_of": text_schema(),
             "reason": text_schema(),
             "replaced": object_schema(
-                {"id": text_schema(), "value": text_schema(), "since": TIME}, description="the value that was valid before"
+                {"id": text_schema(), "value": text_schema(), "since": TIME},
+                description="the value that was valid before",
             ),
-            "rejected_for": object_schema({"id": text_schema(), "value": text_schema(), "since": TIME}, description="the more certain value"),
+            "rejected_for": object_schema(
+                {"id": text_schema(), "value": text_schema(), "since": TIME}, description="the more certain value"
+            ),
             "contradiction": text_schema("id of the contradiction that this created"),
             "redacted": list_schema(text_schema(), "the kinds of secrets that were removed"),
         },

@@ -15,9 +15,9 @@ from pathlib import Path
 from hunchd.domain.errors import Overloaded
 from hunchd.domain.signal import FileDeleted, FileOpened, FileSaved, FilesChanged, Signal
 from hunchd.repository.ignore import IgnoreRules, WalkLimits
-from hunchd.repository.layout import HeadState, RepositoryLayout, read_head, find_operation
-from hunchd.signals.snapshot import TreeSnapshot, compute_stamp
-from hunchd.signals.watching import Timer, WatcherThread
+from hunchd.repository.layout import HeadState, RepositoryLayout, find_operation, read_head
+from hunchd.signals.tree_snapshot import TreeSnapshot, compute_stamp
+from hunchd.signals.watcher_thread import Timer, WatcherThread
 
 logger = logging.getLogger(__name__)
 
@@ -209,7 +209,9 @@ class BurstCollector:
         deleted_set = set(deleted_paths)
         saved_paths = [path for path in dict.fromkeys(self._saved_paths) if path not in deleted_set]
         self._saved_paths = []
-        is_bulk = self._in_bulk or before != self._head or len(saved_paths) + len(deleted_paths) >= self._options.bulk_files
+        is_bulk = (
+            self._in_bulk or before != self._head or len(saved_paths) + len(deleted_paths) >= self._options.bulk_files
+        )
         self._in_bulk = is_bulk and bool(self._deferred)  # files that may still return belong to the same bulk change
         self._emit_changes(saved_paths, deleted_paths, is_bulk=is_bulk)
 
@@ -235,7 +237,11 @@ class BurstCollector:
             status = os.lstat(f"{self._base}/{path}")
         except (OSError, ValueError):
             return None
-        if not stat.S_ISREG(status.st_mode) or status.st_size > self._options.limits.file_bytes or rules.get_reason(path):
+        if (
+            not stat.S_ISREG(status.st_mode)
+            or status.st_size > self._options.limits.file_bytes
+            or rules.get_reason(path)
+        ):
             return None
         return compute_stamp(status)
 
@@ -247,7 +253,11 @@ class BurstCollector:
         if not saved_paths and not deleted_paths:
             return
         sent_count = 0
-        signals = [self._build_bulk_signal(saved_paths, deleted_paths)] if is_bulk else self._build_file_signals(saved_paths, deleted_paths)
+        signals = (
+            [self._build_bulk_signal(saved_paths, deleted_paths)]
+            if is_bulk
+            else self._build_file_signals(saved_paths, deleted_paths)
+        )
         try:
             for signal in signals:
                 self._emit(signal)

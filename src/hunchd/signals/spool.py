@@ -23,9 +23,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hunchd.config.places import ensure_private_folder
-from hunchd.signals.folders import UnwatchableFolder
-from hunchd.signals.watching import Timer, WatcherThread
+from hunchd.config.app_paths import ensure_private_folder
+from hunchd.signals.folder_watches import UnwatchableFolder
+from hunchd.signals.watcher_thread import Timer, WatcherThread
 
 logger = logging.getLogger(__name__)
 
@@ -143,7 +143,11 @@ class SpoolReader:
             if line.strip():
                 name = f"{path.name}:{number}"
                 too_long = len(line) > MAX_LINE_BYTES
-                entry = SpoolMessage(name, error=f"more than {MAX_LINE_BYTES} bytes") if too_long else _parse_message(name, line)
+                entry = (
+                    SpoolMessage(name, error=f"more than {MAX_LINE_BYTES} bytes")
+                    if too_long
+                    else _parse_message(name, line)
+                )
                 if entry.error:
                     invalid_lines.append(line)
                 yield entry
@@ -238,7 +242,9 @@ class SpoolWatcher:
 
     def _schedule(self, seconds: float) -> None:
         if self._timer is None and not self._is_stopped:
-            self._timer = self._thread.call_later(seconds, self._on_timer if seconds < POLL_SECONDS else self._retry_watching)
+            self._timer = self._thread.call_later(
+                seconds, self._on_timer if seconds < POLL_SECONDS else self._retry_watching
+            )
 
     def _on_timer(self) -> None:
         self._timer = None

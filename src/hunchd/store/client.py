@@ -15,14 +15,14 @@ from typing import Any, Final, Literal
 
 from hunchd.domain.filters import Filters, matches
 from hunchd.domain.memory import Kind, Memory, Scope, Status
-from hunchd.protocol.answers import build_export_line, build_memory_line
 from hunchd.protocol.child import HelperProcess
 from hunchd.protocol.decoding import MAX_INTEGER, unknown_cursor
 from hunchd.protocol.memories import memory_to_json
 from hunchd.protocol.pipe import SerializedJson
-from hunchd.store.database.finding import SearchCandidate
+from hunchd.protocol.responses import build_export_line, build_memory_line
+from hunchd.store.database.candidates import SearchCandidate
 from hunchd.store.database.hits import Hit
-from hunchd.store.database.tables import memory_from_plain, to_microseconds, memory_to_plain
+from hunchd.store.database.tables import memory_from_plain, memory_to_plain, to_microseconds
 
 Mode = Literal["hybrid", "lexical", "dense"]
 Depth = Literal["specific", "shallow", "deep"]
@@ -130,7 +130,11 @@ class StoreClient:
 
         Raises Malformed for a cursor that was not issued by this store.
         """
-        params = {"filters": filters_to_json(filters), "limit": limit, "after": _parse_cursor(cursor) if cursor else None}
+        params = {
+            "filters": filters_to_json(filters),
+            "limit": limit,
+            "after": _parse_cursor(cursor) if cursor else None,
+        }
         answer = await self._call_idempotent("list", params)
         items = tuple(memory_from_plain(row) for row in answer["memories"])
         next_cursor = json.dumps(answer["next"]) if answer["next"] else None
@@ -144,7 +148,9 @@ class StoreClient:
         Raises Malformed for a cursor that was not issued by this store.
         """
         pages = [await self.list(replace(filters, project=owner), limit, cursor) for owner in owners]
-        found = sorted((one for page in pages for one in page.items), key=lambda one: (-to_microseconds(one.at), one.id))
+        found = sorted(
+            (one for page in pages for one in page.items), key=lambda one: (-to_microseconds(one.at), one.id)
+        )
         is_last = len(found) <= limit and not any(page.next for page in pages)
         shown = found[:limit]
         following = None if is_last or not shown else json.dumps([to_microseconds(shown[-1].at), shown[-1].id])
@@ -231,7 +237,9 @@ class StoreClient:
 
         A model reads the pairs at lower priority than queries. Returns None if no model can be loaded.
         """
-        answer = await self._call_idempotent("contradict", {"pairs": [list(pair) for pair in pairs]}, timeout=CONTRADICT_TIMEOUT)
+        answer = await self._call_idempotent(
+            "contradict", {"pairs": [list(pair) for pair in pairs]}, timeout=CONTRADICT_TIMEOUT
+        )
         probabilities = answer["probabilities"]
         return tuple(float(probability) for probability in probabilities) if probabilities is not None else None
 
@@ -323,7 +331,9 @@ class StoreClient:
         """Take the nightly snapshot of every project and keep the newest `keep`."""
         await self._call("snapshot", {"keep": keep}, timeout=ERASE_TIMEOUT)
 
-    async def _call_idempotent(self, method: str, params: Mapping[str, Any], *, timeout: float = 30.0) -> dict[str, Any]:
+    async def _call_idempotent(
+        self, method: str, params: Mapping[str, Any], *, timeout: float = 30.0
+    ) -> dict[str, Any]:
         """Call a method without side effects.
 
         It is retried if the process ends meanwhile.
@@ -378,7 +388,9 @@ def filters_from_json(raw: Mapping[str, Any]) -> Filters:
     )
 
 
-def hits_to_json(candidates: Sequence[tuple[SearchCandidate, Sequence[str]]], other_fields: Mapping[str, Any]) -> SerializedJson:
+def hits_to_json(
+    candidates: Sequence[tuple[SearchCandidate, Sequence[str]]], other_fields: Mapping[str, Any]
+) -> SerializedJson:
     """Encode the answer to a search.
 
     `hit_from_dict` decodes the hits.
@@ -388,7 +400,9 @@ def hits_to_json(candidates: Sequence[tuple[SearchCandidate, Sequence[str]]], ot
 
 
 def _hit_to_json(candidate: SearchCandidate, why: Sequence[str]) -> str:
-    lexical, similarity = ("null" if score is None else repr(score) for score in (candidate.lexical, candidate.similarity))
+    lexical, similarity = (
+        "null" if score is None else repr(score) for score in (candidate.lexical, candidate.similarity)
+    )
     reasons = json.dumps(list(why)) if why else "[]"
     return f'{{"memory":{candidate.body},"lexical":{lexical},"similarity":{similarity},"why":{reasons}}}'
 

@@ -30,7 +30,9 @@ class FileOperations:
 
         The descriptor appends.
         """
-        return self._restrict_mode(os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_EXCL | _OPEN_FLAGS, _FILE_MODE))
+        return self._restrict_mode(
+            os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_EXCL | _OPEN_FLAGS, _FILE_MODE)
+        )
 
     def open_for_append(self, path: Path) -> int:
         """Open the file for appending, creating it if it is missing."""

@@ -81,10 +81,20 @@ class ProjectRegistry:
         A match has the same real path, is another worktree of the same repository, or is the repository moved here
         from a folder that no longer exists.
         """
-        real_path, git_folder, fingerprint = _resolve_path(path), _resolve_path(common_dir), _fingerprint_git_folder(common_dir)
+        real_path, git_folder, fingerprint = (
+            _resolve_path(path),
+            _resolve_path(common_dir),
+            _fingerprint_git_folder(common_dir),
+        )
         same_path = (project for project in self._projects.values() if project.path == real_path)
-        same_repository = (project for project in self._projects.values() if git_folder and project.common_dir == git_folder)
-        moved_projects = (project for project in self._projects.values() if fingerprint and project.born == fingerprint and project.is_missing)
+        same_repository = (
+            project for project in self._projects.values() if git_folder and project.common_dir == git_folder
+        )
+        moved_projects = (
+            project
+            for project in self._projects.values()
+            if fingerprint and project.born == fingerprint and project.is_missing
+        )
         return next(same_path, None) or next(same_repository, None) or next(moved_projects, None)
 
     def add(
@@ -102,7 +112,10 @@ class ProjectRegistry:
         """
         existing = self.find(path, common_dir=common_dir)
         if existing is not None:
-            real_path, git_folder = _resolve_path(path) if existing.is_missing else existing.path, _resolve_path(common_dir) or existing.common_dir
+            real_path, git_folder = (
+                _resolve_path(path) if existing.is_missing else existing.path,
+                _resolve_path(common_dir) or existing.common_dir,
+            )
             was_moved = existing.is_missing and git_folder != existing.common_dir
             current = replace(
                 existing,
@@ -133,7 +146,10 @@ class ProjectRegistry:
         removed_project = self.get(identifier)
         self._save({key: project for key, project in self._projects.items() if key != identifier})
         for copy in self._list_damaged_copies():
-            if json.dumps(removed_project.path)[1:-1].encode() in copy.read_bytes() or removed_project.id.encode() in copy.read_bytes():
+            if (
+                json.dumps(removed_project.path)[1:-1].encode() in copy.read_bytes()
+                or removed_project.id.encode() in copy.read_bytes()
+            ):
                 self._files.remove(copy)
         return removed_project
 

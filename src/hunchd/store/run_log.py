@@ -16,8 +16,8 @@ from threading import Lock
 from typing import Any, Final
 
 from hunchd.domain.errors import NotFound, StorageFull
-from hunchd.store.aside import SpillFile
 from hunchd.store.files import DISK_FULL_ERRORS, FileOperations, create_private_folder, replace_file
+from hunchd.store.spill_file import SpillFile
 
 logger = logging.getLogger(__name__)
 
@@ -142,7 +142,9 @@ class RunLog:
         for run in self.list_runs():
             with suppress(NotFound), self._path(run).open("rb") as file:
                 changes = (raw for raw in file if raw.startswith(_CHANGE_PREFIX) and raw.endswith(b"\n"))
-                own_changes = [(number, _parse_line(raw, self._path(run))) for number, raw in enumerate(changes) if needle in raw]
+                own_changes = [
+                    (number, _parse_line(raw, self._path(run))) for number, raw in enumerate(changes) if needle in raw
+                ]
                 matches += [(run, number, line) for number, line in reversed(own_changes) if line is not None]
             if len(matches) >= limit:
                 break

@@ -8,12 +8,12 @@ from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
 
-from hunchd.cli.agents.files import SettingsChange, SettingsBackup, read_content, replace_file
-from hunchd.cli.agents.known import AGENTS, SupportedAgent, get_launch_command
-from hunchd.cli.agents.page import find_agents_md, add_block, remove_block
+from hunchd.cli.agents.agents_md import add_block, find_agents_md, remove_block
+from hunchd.cli.agents.settings_files import SettingsBackup, SettingsChange, read_content, replace_file
+from hunchd.cli.agents.supported_agents import AGENTS, SupportedAgent, get_launch_command
 from hunchd.cli.errors import WrongUsage
-from hunchd.cli.output import DIM, strip_controls, colourize, print_note, print_json
-from hunchd.config.places import resolve_app_paths
+from hunchd.cli.output import DIM, colourize, print_json, print_note, strip_controls
+from hunchd.config.app_paths import resolve_app_paths
 
 
 def install(arguments: Namespace) -> int:
@@ -99,5 +99,9 @@ def _print_change(arguments: Namespace, change: SettingsChange, action: str, bac
     else:
         print(
             f"{path}: {action}."
-            + (colourize(f" The previous content is backed up in {strip_controls(backup_path)}.", DIM) if backup_path else "")
+            + (
+                colourize(f" The previous content is backed up in {strip_controls(backup_path)}.", DIM)
+                if backup_path
+                else ""
+            )
         )

@@ -66,7 +66,11 @@ def set_value(text: str, path: tuple[str, ...], value: Any) -> str:
         node = member.node
     if node.to_value() == value:
         return text
-    return text[: node.start] + _dump_value(value, _get_indent(text, node.start), _detect_indent_unit(text)) + text[node.end :]
+    return (
+        text[: node.start]
+        + _dump_value(value, _get_indent(text, node.start), _detect_indent_unit(text))
+        + text[node.end :]
+    )
 
 
 def append_item(text: str, path: tuple[str, ...], value: Any) -> str:
@@ -209,7 +213,9 @@ def _parse_container(text: str, start: int) -> JsonNode:
         elif position < len(text) and text[position] not in "]}":
             raise InvalidJson(f"a comma is missing at character {position}")
     if text[position : position + 1] != ("]" if is_list else "}"):
-        raise InvalidJson("the text ends early" if position >= len(text) else f"a wrong bracket at character {position}")
+        raise InvalidJson(
+            "the text ends early" if position >= len(text) else f"a wrong bracket at character {position}"
+        )
     node.end = position + 1
     return node
 

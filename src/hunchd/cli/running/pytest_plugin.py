@@ -35,7 +35,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if "HUNCH_RUN" in os.environ or hasattr(config, "workerinput") or config.option.collectonly:
         return
     try:
-        from hunchd.config.places import resolve_app_paths
+        from hunchd.config.app_paths import resolve_app_paths
         from hunchd.protocol.rendezvous import is_process_alive, read_rendezvous
 
         daemon = read_rendezvous(resolve_app_paths().rendezvous_file)
@@ -73,7 +73,7 @@ class ReportListener:
             logger.debug("reporting these tests to the daemon failed", exc_info=True)
 
     def _send_reports(self) -> None:
-        from hunchd.cli.running.letter import truncate_to_message, write_messages, to_screen_text
+        from hunchd.cli.running.spool_message import to_screen_text, truncate_to_message, write_messages
 
         now = time.time()
         at = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now)) + f".{int(now % 1 * 1e6):06}Z"
@@ -81,7 +81,9 @@ class ReportListener:
         failures: list[Mapping[str, str | int]] = []
         for test, report in self._failed_reports.items():
             if text := truncate_to_message(to_screen_text(str(report.longreprtext).encode("utf-8", "replace"))):
-                failures.append({"kind": "error", "text": text, "command": rerun_command(test), "exit_code": 1, **common})
+                failures.append(
+                    {"kind": "error", "text": text, "command": rerun_command(test), "exit_code": 1, **common}
+                )
         if failures:
             write_messages(failures, "pytest")
         if fixed_tests := self._list_fixed_tests():

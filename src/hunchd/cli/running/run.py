@@ -9,7 +9,7 @@ import os
 import sys
 import time
 
-from hunchd.cli.running.quick import signal
+from hunchd.cli.running.light_stdlib import signal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,16 +38,16 @@ def run_command(words: Sequence[str]) -> int:
         import subprocess
 
         return subprocess.call(words)
-    from hunchd.cli.running.tail import OutputTail
+    from hunchd.cli.running.output_tail import OutputTail
 
     tail, started_at, at = OutputTail(), time.monotonic(), time.time()
     if os.isatty(1):
-        from hunchd.cli.running.terminal import run_on_terminal as through
+        from hunchd.cli.running.terminal_runner import run_on_terminal as through
     else:
-        from hunchd.cli.running.pipes import run_with_pipes as through
+        from hunchd.cli.running.pipe_runner import run_with_pipes as through
     status, was_terminated = through(words, tail, _preload_modules)
     code = os.waitstatus_to_exitcode(status)
-    from hunchd.cli.running.letter import report_command
+    from hunchd.cli.running.spool_message import report_command
 
     output = b"" if was_terminated and code >= 0 else tail.get_tail()
     report_command(words, code, output, at=at, seconds=time.monotonic() - started_at)
@@ -56,7 +56,7 @@ def run_command(words: Sequence[str]) -> int:
 
 def _preload_modules() -> None:
     """Import what the message needs while the command runs, rather than after its end."""
-    import hunchd.cli.running.letter  # noqa: F401
+    import hunchd.cli.running.spool_message  # noqa: F401
 
 
 def _end_by_signal(number: int) -> int:

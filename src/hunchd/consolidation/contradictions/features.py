@@ -10,10 +10,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from hunchd.consolidation.contradictions.choices import SCOPE_GROUPS, SINGLE_VALUED_STEMS
-from hunchd.consolidation.contradictions.reading import LOW_INFORMATION_STEMS, Clause
-from hunchd.consolidation.contradictions.values import Value, are_exclusive, is_refinement, are_equal, are_same_requirement
-from hunchd.consolidation.contradictions.words import canonical_stem
+from hunchd.consolidation.contradictions.alternatives import SCOPE_GROUPS, SINGLE_VALUED_STEMS
+from hunchd.consolidation.contradictions.lexicon import canonical_stem
+from hunchd.consolidation.contradictions.statement_parser import LOW_INFORMATION_STEMS, Clause
+from hunchd.consolidation.contradictions.values import (
+    Value,
+    are_equal,
+    are_exclusive,
+    are_same_requirement,
+    is_refinement,
+)
 
 REASONS: Final = ("number", "choice", "opposed", "unlike", "rejected", "restricted")
 CONTEXTS: Final = (
@@ -83,14 +89,24 @@ def compare_clauses(a: Clause, b: Clause) -> ClauseComparison:
     """
     if _have_other_scopes(a, b):
         return OTHER_SCOPE
-    if _have_opposed_subjects(a, b) or _have_other_times(a, b) or (a.files and b.files and not _share_file(a.files, b.files)):
+    if (
+        _have_opposed_subjects(a, b)
+        or _have_other_times(a, b)
+        or (a.files and b.files and not _share_file(a.files, b.files))
+    ):
         return OTHER_TIME
     shared = _Overlap.compute(a, b)
     reasons = _Reasons.compute(shared)
     is_alike = not (shared.only_in_a or shared.only_in_b) and not any(reasons.strengths)
     likely_compatible = is_alike or bool(reasons.same_number or reasons.refinement)
     kind = reasons.select_kind(a)  # without a reason there is nothing to weigh
-    return ClauseComparison(_build_feature_vector(shared, reasons) if kind else NO_FEATURES, kind, shared.are_pins, likely_compatible, shared.are_pins)
+    return ClauseComparison(
+        _build_feature_vector(shared, reasons) if kind else NO_FEATURES,
+        kind,
+        shared.are_pins,
+        likely_compatible,
+        shared.are_pins,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,11 +140,17 @@ class _Overlap:
     @property
     def leaves_only_names(self) -> bool:
         """Return True if only proper names remain on both sides."""
-        return bool(self.only_in_a and self.only_in_b) and self.only_in_a <= self.a.proper_names and self.only_in_b <= self.b.proper_names
+        return (
+            bool(self.only_in_a and self.only_in_b)
+            and self.only_in_a <= self.a.proper_names
+            and self.only_in_b <= self.b.proper_names
+        )
 
     def measure_containment(self) -> float:
         """Return the share of the shorter clause that the longer one contains."""
-        smaller = min(_sum_weights(self.a.stems - self.differing_choices), _sum_weights(self.b.stems - self.differing_choices))
+        smaller = min(
+            _sum_weights(self.a.stems - self.differing_choices), _sum_weights(self.b.stems - self.differing_choices)
+        )
         return min(_sum_weights(self.matched_a), _sum_weights(self.matched_b)) / smaller if smaller else 0.0
 
     def measure_topic_overlap(self) -> float:
@@ -161,7 +183,13 @@ class _Reasons:
         number, same_number, refinement = _compare_numbers(a.values, b.values, pins=shared.are_pins)
         antonym_count = _count_antonyms(a, b) + _count_antonyms(b, a)
         opposition = (a.is_denied != b.is_denied) != (antonym_count % 2 == 1)
-        is_settled = number or shared.has_other_choice or opposition or same_number or (shared.has_same_choice and not shared.leaves_only_names)
+        is_settled = (
+            number
+            or shared.has_other_choice
+            or opposition
+            or same_number
+            or (shared.has_same_choice and not shared.leaves_only_names)
+        )
         difference, choice = not is_settled and _say_different_things(shared), shared.has_other_choice
         if a.is_addition or b.is_addition:  # an addition ("also") revokes nothing
             number, choice, difference = 0.0, 0.0, False
@@ -199,7 +227,10 @@ def _build_feature_vector(shared: _Overlap, reasons: _Reasons) -> tuple[float, .
         float(bool(only_in_a & a.qualifiers) and bool(only_in_b & b.qualifiers)),
         float((a.is_open or b.is_open) and not (a.is_strict and b.is_strict)),
         shared.measure_topic_overlap(),
-        float(bool(a.low_information_predicate - b.low_information_predicate) and bool(b.low_information_predicate - a.low_information_predicate)),
+        float(
+            bool(a.low_information_predicate - b.low_information_predicate)
+            and bool(b.low_information_predicate - a.low_information_predicate)
+        ),
         float(bool(a.prepositions & b.prepositions)),
         float(a.is_strict or b.is_strict),
         float(a.is_only or b.is_only),
@@ -218,7 +249,11 @@ def _build_feature_vector(shared: _Overlap, reasons: _Reasons) -> tuple[float, .
         reasons.difference * _differ_in_last_object(shared),
         reasons.difference * shared.leaves_only_names,
         float(reasons.difference and (bool(a.stems & b.stems & SINGLE_VALUED_STEMS) or (a.is_pair and b.is_pair))),
-        float(reasons.difference and bool(a.prepositions & b.prepositions) and bool(shared.matched_a & (a.predicate | a.low_information_predicate) - a.subject)),
+        float(
+            reasons.difference
+            and bool(a.prepositions & b.prepositions)
+            and bool(shared.matched_a & (a.predicate | a.low_information_predicate) - a.subject)
+        ),
         float(reasons.opposition and reasons.has_antonyms),
         *_count_denial_surplus(shared, reasons),
         float(a.is_strict and b.is_strict),
@@ -229,10 +264,16 @@ def _build_feature_vector(shared: _Overlap, reasons: _Reasons) -> tuple[float, .
 def _say_different_things(shared: _Overlap) -> bool:
     """Return True if both say something different about a common subject."""
     a, b = shared.a, shared.b
-    if a.has_inherited_subject or b.has_inherited_subject or not (_adds_information(a, shared.matched_a) and _adds_information(b, shared.matched_b)):
+    if (
+        a.has_inherited_subject
+        or b.has_inherited_subject
+        or not (_adds_information(a, shared.matched_a) and _adds_information(b, shared.matched_b))
+    ):
         return False
     common = shared.matched_a - LOW_INFORMATION_STEMS
-    return bool(common & (a.subject or a.predicate)) and bool((shared.matched_b - LOW_INFORMATION_STEMS) & (b.subject or b.predicate))
+    return bool(common & (a.subject or a.predicate)) and bool(
+        (shared.matched_b - LOW_INFORMATION_STEMS) & (b.subject or b.predicate)
+    )
 
 
 def _adds_information(clause: Clause, matched: frozenset[str]) -> bool:
@@ -247,7 +288,10 @@ def _adds_information(clause: Clause, matched: frozenset[str]) -> bool:
 def _share_only_subject(shared: _Overlap) -> bool:
     """Return True if only the subjects of both clauses agree."""
     a, b = shared.a, shared.b
-    if a.low_information_predicate - b.low_information_predicate and b.low_information_predicate - a.low_information_predicate:  # written in, started by
+    if (
+        a.low_information_predicate - b.low_information_predicate
+        and b.low_information_predicate - a.low_information_predicate
+    ):  # written in, started by
         return False
     same_head = bool(a.subject) and bool(b.subject) and a.subject <= shared.matched_a and b.subject <= shared.matched_b
     return same_head and not shared.matched_a & (a.predicate - a.subject)
@@ -260,14 +304,22 @@ def _differ_in_last_object(shared: _Overlap) -> bool:
     """
     a, b = shared.a, shared.b
     few_left = 1 <= len(shared.only_in_a) <= MANY_LEFT and 1 <= len(shared.only_in_b) <= MANY_LEFT
-    return few_left and shared.only_in_a <= a.predicate and shared.only_in_b <= b.predicate and bool(a.subject) and a.subject == b.subject
+    return (
+        few_left
+        and shared.only_in_a <= a.predicate
+        and shared.only_in_b <= b.predicate
+        and bool(a.subject)
+        and a.subject == b.subject
+    )
 
 
 def _count_denial_surplus(shared: _Overlap, reasons: _Reasons) -> tuple[float, float]:
     """Count the words that only the denial has, and the reverse."""
     if not reasons.opposition or shared.a.is_denied == shared.b.is_denied:
         return 0.0, 0.0
-    denied_only, affirmed_only = (shared.only_in_a, shared.only_in_b) if shared.a.is_denied else (shared.only_in_b, shared.only_in_a)
+    denied_only, affirmed_only = (
+        (shared.only_in_a, shared.only_in_b) if shared.a.is_denied else (shared.only_in_b, shared.only_in_a)
+    )
     return min(len(denied_only), MAX_LEFT), min(len(affirmed_only), MAX_LEFT)
 
 
@@ -283,7 +335,10 @@ def _is_restriction(shared: _Overlap) -> bool:
         return shared.measure_topic_overlap() >= MIN_COMMON_TOPIC
     if not (a.restricts_subject or b.restricts_subject):
         return False
-    other_subjects = not (a.subject - LOW_INFORMATION_STEMS) & shared.matched_a and not (b.subject - LOW_INFORMATION_STEMS) & shared.matched_b
+    other_subjects = (
+        not (a.subject - LOW_INFORMATION_STEMS) & shared.matched_a
+        and not (b.subject - LOW_INFORMATION_STEMS) & shared.matched_b
+    )
     return other_subjects and bool((shared.matched_a & a.predicate) - LOW_INFORMATION_STEMS)
 
 
@@ -298,7 +353,9 @@ def _sum_weights(stems: Iterable[str]) -> float:
 
 def _have_opposed_subjects(a: Clause, b: Clause) -> bool:
     """Return True if antonyms distinguish two subjects: small files, large files."""
-    return bool((a.subject_antonyms - b.subject_antonyms) & b.subject or (b.subject_antonyms - a.subject_antonyms) & a.subject)
+    return bool(
+        (a.subject_antonyms - b.subject_antonyms) & b.subject or (b.subject_antonyms - a.subject_antonyms) & a.subject
+    )
 
 
 def _count_antonyms(a: Clause, b: Clause) -> int:
@@ -307,7 +364,11 @@ def _count_antonyms(a: Clause, b: Clause) -> int:
 
 
 def _have_other_times(a: Clause, b: Clause) -> bool:
-    return a.is_past != b.is_past or a.is_future != b.is_future or bool(a.time_marks and b.time_marks and not a.time_marks & b.time_marks)
+    return (
+        a.is_past != b.is_past
+        or a.is_future != b.is_future
+        or bool(a.time_marks and b.time_marks and not a.time_marks & b.time_marks)
+    )
 
 
 def _compare_choices(a: Clause, b: Clause) -> tuple[float, float, frozenset[str], frozenset[str]]:
@@ -323,7 +384,9 @@ def _compare_choices(a: Clause, b: Clause) -> tuple[float, float, frozenset[str]
             names_by_class.setdefault(name, set()).add(value)
     common = mine.keys() & others.keys()
     differing = [
-        name for name in common if not mine[name] & others[name] and not _distinguish_subjects(a, b, mine[name], others[name])
+        name
+        for name in common
+        if not mine[name] & others[name] and not _distinguish_subjects(a, b, mine[name], others[name])
     ]
     subject_choices = a.subject_choices & b.subject_choices
     equal = [name for name in common if (mine[name] & others[name]) - subject_choices]
@@ -406,7 +469,11 @@ def _has_version(values: Iterable[Value]) -> bool:
 
 def _rejects(a: Clause, b: Clause) -> bool:
     """Return True if `a` denies what `b` asserts."""
-    return bool(a.rejected_stems & (b.core_stems - b.rejected_stems)) and not b.is_denied and not a.rejected_stems & a.core_stems
+    return (
+        bool(a.rejected_stems & (b.core_stems - b.rejected_stems))
+        and not b.is_denied
+        and not a.rejected_stems & a.core_stems
+    )
 
 
 def _have_other_scopes(a: Clause, b: Clause) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from hunchd.consolidation.contradictions.words import NUMBER_WORDS, PHRASE_SYNONYMS
+from hunchd.consolidation.contradictions.lexicon import NUMBER_WORDS, PHRASE_SYNONYMS
 
 MARKUP: Final = re.compile(r"[`*]|(?<!\w)_+|_+(?!\w)|^\s*(?:[-#>•]+|\d+[.)])\s+|\[([^\]]*)\]\([^)]*\)", re.MULTILINE)
 REASON: Final = re.compile(
@@ -174,7 +174,9 @@ HALF: Final = re.compile(r"\bhalf an? (second|minute|hour|day|year)\b", re.IGNOR
 # "five hundred", "two thousand"
 HUNDREDS: Final = re.compile(rf"\b(an? |{' |'.join(NUMBER_WORDS)} )(hundred|thousand|million)\b", re.IGNORECASE)
 MULTIPLIERS: Final = {"hundred": 100, "thousand": 1_000, "million": 1_000_000}
-ONE_UNIT: Final = re.compile(r"\b(after|within|for|in|takes?) an? (second|minute|hour|day|week|month|year)\b", re.IGNORECASE)
+ONE_UNIT: Final = re.compile(
+    r"\b(after|within|for|in|takes?) an? (second|minute|hour|day|week|month|year)\b", re.IGNORECASE
+)
 # A leading condition: when or where the statement holds.
 CONDITION: Final = re.compile(
     r"^((?:when|whenever|if|on|once|after|before|during|while|for|in|with|under|at|inside|within)"

@@ -6,8 +6,8 @@ import re
 from typing import Final
 
 from hunchd.consolidation.contradictions import patterns as patterns
-from hunchd.consolidation.contradictions.choices import SCOPE_GROUPS
-from hunchd.consolidation.contradictions.words import canonical_stem
+from hunchd.consolidation.contradictions.alternatives import SCOPE_GROUPS
+from hunchd.consolidation.contradictions.lexicon import canonical_stem
 
 MAX_SINGLE_TOPIC_CHARACTERS: Final = 240  # characters of a text about one thing; longer texts are about several
 
@@ -44,9 +44,13 @@ _RANK: Final = re.compile(r"\b(severity|priority|tier|phase|stage|sev)[ -]?(\d)\
 _EXEMPT: Final = re.compile(
     r"\b(?:exempt(?:ed)?|carved out|(?:is|are) (?:the (?:one |only )?exception|an exception|excepted))\b", re.IGNORECASE
 )
-_ABOUT_PREDECESSOR: Final = re.compile(r"\bthe (?:old|former|previous|legacy)\b[^.;]*\b(?:did|was|were|had)\b", re.IGNORECASE)
+_ABOUT_PREDECESSOR: Final = re.compile(
+    r"\bthe (?:old|former|previous|legacy)\b[^.;]*\b(?:did|was|were|had)\b", re.IGNORECASE
+)
 _MIN_SHARE_DIVISOR: Final = 2  # minimum share of an exception's words in the other text, as 1/n
-_FILLER_STEMS: Final = frozenset(canonical_stem(word) for word in ("the", "a", "an", "one", "for", "of", "in", "those", "our"))
+_FILLER_STEMS: Final = frozenset(
+    canonical_stem(word) for word in ("the", "a", "an", "one", "for", "of", "in", "those", "our")
+)
 
 
 def is_about_past_or_proposal(text: str) -> bool:
@@ -115,7 +119,11 @@ def _have_other_ranks(a: str, b: str) -> bool:
 def _excludes(a: str, b: str) -> bool:
     for match in _EXCEPTION.finditer(a):
         excluded = set(_extract_stems(match["what"])) - _FILLER_STEMS
-        if excluded and len(excluded & set(_extract_stems(b))) * _MIN_SHARE_DIVISOR >= len(excluded) and _EXCEPTION.search(b) is None:
+        if (
+            excluded
+            and len(excluded & set(_extract_stems(b))) * _MIN_SHARE_DIVISOR >= len(excluded)
+            and _EXCEPTION.search(b) is None
+        ):
             return True
     return False
 

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from hunchd.consolidation.contradictions.words import NUMBER_WORDS, UNITS, canonical_stem
+from hunchd.consolidation.contradictions.lexicon import NUMBER_WORDS, UNITS, canonical_stem
 
 Number = tuple[float, ...]
 Form = Literal["exact", "lower", "upper", "both", "near"]
@@ -182,7 +182,11 @@ def _parse_bounds(
         case "<=":
             return "upper", _MINUS_INFINITE, number
         case "^":
-            return "near", number, _make_upper_bound(number, next((index for index, one in enumerate(number) if one), 0))
+            return (
+                "near",
+                number,
+                _make_upper_bound(number, next((index for index, one in enumerate(number) if one), 0)),
+            )
         case "~=" | "~>" | "~":
             return "near", number, _make_upper_bound(number, max(len(number) - 2, 0))
         case "==" | "===" | "=":

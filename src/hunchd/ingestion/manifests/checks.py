@@ -6,19 +6,19 @@ import re
 from collections.abc import Callable, Iterator
 
 from hunchd.ingestion.manifests.tools import (
-    TOOLS_BY_PURPOSE,
-    TYPE_CHECKERS,
     CI_PREFIX,
     FORMATTERS,
     LINTERS,
     MAX_VERSIONS,
+    TOOLS_BY_PURPOSE,
+    TYPE_CHECKERS,
     Statement,
-    version_sort_key,
-    parse_ini,
-    state_line_length,
-    split_names,
     mentions,
+    parse_ini,
     parse_number,
+    split_names,
+    state_line_length,
+    version_sort_key,
 )
 
 _COMMAND_LINE = re.compile(
@@ -40,7 +40,9 @@ _RELEASE_STEPS = (
     ("GitHub release", r"action-gh-release|gh release create|create-release|goreleaser"),
     ("container image", r"docker/build-push-action|docker push"),
 )
-_TARGETS = split_names("check, test, tests, lint, fmt, format, typecheck, types, build, dev, run, docs, bench, release, ci")
+_TARGETS = split_names(
+    "check, test, tests, lint, fmt, format, typecheck, types, build, dev, run, docs, bench, release, ci"
+)
 
 
 def read_editorconfig(text: str) -> Iterator[Statement]:
@@ -73,7 +75,9 @@ def read_workflow(text: str) -> Iterator[Statement]:
         versions = list(dict.fromkeys(_MATRIX_VERSION.findall(re.sub(r"#.*", "", match[1])))) if match else []
         if versions:
             newest = set(sorted(versions, key=version_sort_key)[-MAX_VERSIONS:])
-            yield Statement(f"{CI_PREFIX}{language}", ", ".join(version for version in versions if version in newest), 0.9)
+            yield Statement(
+                f"{CI_PREFIX}{language}", ", ".join(version for version in versions if version in newest), 0.9
+            )
     systems = [name for name in ("ubuntu", "macos", "windows") if f"{name}-" in text]
     if systems:
         yield Statement(f"{CI_PREFIX}systems", ", ".join(systems), 0.9)

@@ -9,11 +9,11 @@ from typing import Any, Final
 
 from hunchd.ingestion.manifests.tools import (
     Statement,
-    state_formatter,
     parse_ini,
+    parse_number,
+    state_formatter,
     state_line_length,
     state_name,
-    parse_number,
     state_version,
 )
 
@@ -122,7 +122,8 @@ def read_tox(text: str) -> Iterator[Statement]:
 def _read_tox_environments(names: Sequence[Any]) -> Iterator[Statement]:
     valid_names = [name for name in names if isinstance(name, str) and re.fullmatch(r"[\w.{},\[\]-]{1,40}", name)]
     yield Statement(
-        "run everything", "tox" + (f" ({', '.join(valid_names[:8])}{', …' if len(valid_names) > 8 else ''})" if valid_names else "")
+        "run everything",
+        "tox" + (f" ({', '.join(valid_names[:8])}{', …' if len(valid_names) > 8 else ''})" if valid_names else ""),
     )
 
 

@@ -44,7 +44,9 @@ def _build_session(file: Path, started_at: str | None, lines: list[str]) -> Iter
     if started_at is None or not messages:
         return
     name = hashlib.blake2b(f"{file.parent.resolve()}\0{started_at}".encode(), digest_size=8).hexdigest()
-    yield Transcript(AGENT, f"aider-{name}", file, str(file.parent.resolve()), _parse_local_time(started_at), tuple(messages))
+    yield Transcript(
+        AGENT, f"aider-{name}", file, str(file.parent.resolve()), _parse_local_time(started_at), tuple(messages)
+    )
 
 
 def _iter_messages(lines: list[str]) -> Iterator[dict[str, Any] | None]:

@@ -11,12 +11,12 @@ from typing import Any, Final
 
 from hunchd.ingestion.transcripts.transcript import (
     Transcript,
-    make_call_message,
-    parse_timestamp,
+    extract_text,
     iter_json_objects,
+    make_call_message,
     make_result_message,
     make_text_message,
-    extract_text,
+    parse_timestamp,
 )
 
 AGENT = "claude-code"
@@ -94,4 +94,6 @@ def _iter_messages(event: Mapping[str, Any], names: dict[str, str]) -> Iterator[
                 names[str(block.get("id"))] = name
                 yield make_call_message(name, block.get("input"), block_ref, at)
             case "tool_result":
-                yield make_result_message(names.get(str(block.get("tool_use_id"))), extract_text(block.get("content")), block_ref, at)
+                yield make_result_message(
+                    names.get(str(block.get("tool_use_id"))), extract_text(block.get("content")), block_ref, at
+                )

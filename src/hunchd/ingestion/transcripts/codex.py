@@ -13,12 +13,12 @@ from typing import Any
 from hunchd.ingestion.own_words import own_words
 from hunchd.ingestion.transcripts.transcript import (
     Transcript,
-    make_call_message,
-    parse_timestamp,
+    extract_text,
     iter_json_objects,
+    make_call_message,
     make_result_message,
     make_text_message,
-    extract_text,
+    parse_timestamp,
 )
 
 AGENT = "codex"

@@ -15,7 +15,15 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from hunchd.ingestion.transcripts.transcript import Transcript, make_call_message, parse_timestamp, iter_json_objects, make_result_message, make_text_message, extract_text
+from hunchd.ingestion.transcripts.transcript import (
+    Transcript,
+    extract_text,
+    iter_json_objects,
+    make_call_message,
+    make_result_message,
+    make_text_message,
+    parse_timestamp,
+)
 
 AGENT = "cursor"
 DATABASE = "state.vscdb"
@@ -77,7 +85,9 @@ def _logged(line: Mapping[str, Any], ref: str, at: datetime | None) -> Iterator[
     for index, part in enumerate(content if isinstance(content, list) else [{"type": "text", "text": content}]):
         match part.get("type") if isinstance(part, dict) else None:
             case "text":
-                if (message := make_text_message(str(line["role"]), extract_text(part), f"{ref}:{index}", at)) is not None:
+                if (
+                    message := make_text_message(str(line["role"]), extract_text(part), f"{ref}:{index}", at)
+                ) is not None:
                     yield message
             case "tool_use":
                 yield make_call_message(str(part.get("name") or "tool"), part.get("input"), f"{ref}:{index}", at)
@@ -85,7 +95,9 @@ def _logged(line: Mapping[str, Any], ref: str, at: datetime | None) -> Iterator[
                 yield make_result_message(None, extract_text(part.get("content")), f"{ref}:{index}", at)
 
 
-def _iter_messages(database: sqlite3.Connection, session: str, conversation: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _iter_messages(
+    database: sqlite3.Connection, session: str, conversation: Mapping[str, Any]
+) -> Iterator[dict[str, Any]]:
     headers = conversation.get("fullConversationHeadersOnly") or conversation.get("conversation") or ()
     for header in headers:
         if not isinstance(header, dict):

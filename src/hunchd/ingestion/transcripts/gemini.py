@@ -8,7 +8,15 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from hunchd.ingestion.transcripts.transcript import Transcript, make_call_message, parse_timestamp, iter_json_objects, make_result_message, make_text_message, extract_text
+from hunchd.ingestion.transcripts.transcript import (
+    Transcript,
+    extract_text,
+    iter_json_objects,
+    make_call_message,
+    make_result_message,
+    make_text_message,
+    parse_timestamp,
+)
 
 AGENT = "gemini"
 MAX_BYTES = 64 * 1024 * 1024  # bytes; the file is read at once
@@ -36,7 +44,9 @@ def read(file: Path) -> Iterator[Transcript]:
     if messages:
         folder = document.get("projectHash") or file.parent.parent.name
         session = str(document.get("sessionId") or file.stem)
-        yield Transcript(AGENT, session, file, f"sha256:{folder}", parse_timestamp(document.get("startTime")), tuple(messages))
+        yield Transcript(
+            AGENT, session, file, f"sha256:{folder}", parse_timestamp(document.get("startTime")), tuple(messages)
+        )
 
 
 def _of_document(file: Path) -> Any:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Final
 
-from hunchd.domain.workflow import WorkflowStep, Workflow
-from hunchd.ingestion.workflows.shell_files import split_commands, make_step
+from hunchd.domain.workflow import Workflow, WorkflowStep
+from hunchd.ingestion.workflows.shell_files import make_step, split_commands
 
 MAX_PREREQUISITES: Final = 12  # prerequisites per target
 _RULE = re.compile(r"^([A-Za-z0-9_./%$(){} -]+?)\s*(::?)(?!=)\s*([^=#;]*?)(?:;\s*(.*?))?\s*(?:##?\s*(.*))?$")
@@ -57,7 +57,11 @@ def read_justfile(path: str, text: str) -> Iterator[Workflow]:
 def _build_workflow(target: _Target, program: str, path: str) -> Workflow:
     folder = path.rpartition("/")[0]
     folder_option = f" -C {folder}" if folder and program == "make" else f" -f {path}" if folder else ""
-    prerequisite_steps = [make_step(f"{program}{folder_option} {name}") for name in target.prerequisites[:MAX_PREREQUISITES] if _TARGET.fullmatch(name)]
+    prerequisite_steps = [
+        make_step(f"{program}{folder_option} {name}")
+        for name in target.prerequisites[:MAX_PREREQUISITES]
+        if _TARGET.fullmatch(name)
+    ]
     # Output commands are no steps, unless there are no others.
     recipe_steps = [step for line in target.recipe if not _OUTPUT_ONLY.match(line) for step in _split_steps(line)]
     recipe_steps = recipe_steps or list(map(make_step, target.recipe[:4]))
@@ -109,7 +113,9 @@ def _read_targets(text: str) -> list[_Target]:
         current_targets = []
         for name in names.split():
             target = target_by_name.setdefault(name, _Target(name, number, []))
-            target.prerequisites += [one for one in (prerequisites or "").split() if one != "|" and one not in target.prerequisites]
+            target.prerequisites += [
+                one for one in (prerequisites or "").split() if one != "|" and one not in target.prerequisites
+            ]
             target.description = target.description or description or comment
             if inline:
                 target.recipe.append(inline)

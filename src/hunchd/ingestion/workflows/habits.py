@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, tzinfo
 from typing import Final
 
-from hunchd.domain.workflow import CommandRun, WorkflowStep, Workflow
+from hunchd.domain.workflow import CommandRun, Workflow, WorkflowStep
 from hunchd.ingestion.workflows.mining import MISSING, SequencePattern, mine_patterns
 from hunchd.ingestion.workflows.triggers import find_triggers
 
@@ -45,7 +45,9 @@ def find_habits(log: Sequence[CommandRun], *, zone: tzinfo = UTC, limit: int = M
     return [_build_habit(pattern, templates, sessions, zone) for pattern in mine_patterns(coded, max_patterns=limit)]
 
 
-def _build_habit(pattern: SequencePattern, templates: Sequence[str], sessions: Sequence[Sequence[CommandRun]], zone: tzinfo) -> Workflow:
+def _build_habit(
+    pattern: SequencePattern, templates: Sequence[str], sessions: Sequence[Sequence[CommandRun]], zone: tzinfo
+) -> Workflow:
     runs = [
         [None if position == MISSING else sessions[number][position] for position in positions]
         for number, positions in pattern.occurrences

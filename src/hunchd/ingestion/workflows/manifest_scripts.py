@@ -10,8 +10,8 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from hunchd.domain.workflow import WorkflowStep, Workflow
-from hunchd.ingestion.workflows.shell_files import split_commands, make_step
+from hunchd.domain.workflow import Workflow, WorkflowStep
+from hunchd.ingestion.workflows.shell_files import make_step, split_commands
 
 _SESSION: Final = re.compile(r"(?:^|\.)session$")
 _FACTORS: Final = re.compile(r"([\w!{},.-]+):\s+(\S.*)")
@@ -73,7 +73,9 @@ def _read_tox_tables(path: str, text: str, tox_settings: Mapping[str, Any]) -> I
         ]
         steps = [make_step(line) for line in lines if isinstance(line, str) and line]
         about = str(table.get("description") or "")
-        yield _build_workflow(f"tox run -e {name}" if name else "tox run", path, text, steps, str(name or "env_run_base"), about)
+        yield _build_workflow(
+            f"tox run -e {name}" if name else "tox run", path, text, steps, str(name or "env_run_base"), about
+        )
 
 
 def _format_word(part: Any) -> str:
@@ -157,7 +159,9 @@ def read_cargo_aliases(path: str, text: str) -> Iterator[Workflow]:
         yield _build_workflow(f"cargo {name}", path, text, [make_step(f"cargo {line}")], str(name))
 
 
-def _build_workflow(name: str, path: str, text: str, steps: Sequence[WorkflowStep], search_text: str, about: str = "") -> Workflow:
+def _build_workflow(
+    name: str, path: str, text: str, steps: Sequence[WorkflowStep], search_text: str, about: str = ""
+) -> Workflow:
     """Build the workflow of a script.
 
     One below the root is run in its folder.

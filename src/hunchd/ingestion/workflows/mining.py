@@ -59,10 +59,14 @@ class SequencePattern:
         return len(self.occurrences)
 
 
-def mine_patterns(sessions: Sequence[Sequence[int]], *, min_support: int = MIN_SUPPORT, max_patterns: int = 40) -> list[SequencePattern]:
+def mine_patterns(
+    sessions: Sequence[Sequence[int]], *, min_support: int = MIN_SUPPORT, max_patterns: int = 40
+) -> list[SequencePattern]:
     """Return the patterns that explain most of the sessions, best first."""
     base_rates = _count_base_rates(sessions, min_support)
-    return _choose_patterns(_grow_patterns(sessions, base_rates, min_support), sessions, base_rates, min_support, max_patterns)
+    return _choose_patterns(
+        _grow_patterns(sessions, base_rates, min_support), sessions, base_rates, min_support, max_patterns
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +92,9 @@ class _BaseRates:
         absence = 1 - self.counts[symbol] / self.total
         for limit in range(1, MAX_GAP + 2):
             near = sum(distance <= limit for distance in distances)
-            if near and (MAX_GAP + 1) * binomial_tail(near, trials, 1 - absence**limit) <= max(self.max_chance, min_chance):
+            if near and (MAX_GAP + 1) * binomial_tail(near, trials, 1 - absence**limit) <= max(
+                self.max_chance, min_chance
+            ):
                 return False
         return True
 
@@ -106,7 +112,9 @@ def _grow_patterns(sessions: Sequence[Sequence[int]], base_rates: _BaseRates, mi
         for position, symbol in enumerate(session):
             starts[symbol].append((number, (position,)))
     deadline = time.monotonic() + MAX_SECONDS
-    pending = [_Candidate((symbol,), tuple(places)) for symbol, places in sorted(starts.items()) if len(places) >= min_support]
+    pending = [
+        _Candidate((symbol,), tuple(places)) for symbol, places in sorted(starts.items()) if len(places) >= min_support
+    ]
     accepted: list[_Candidate] = []
     while pending and len(accepted) < MAX_CANDIDATES and time.monotonic() < deadline:
         candidate = pending.pop(0)
@@ -117,7 +125,9 @@ def _grow_patterns(sessions: Sequence[Sequence[int]], base_rates: _BaseRates, mi
     return accepted
 
 
-def _extend(base: _Candidate, sessions: Sequence[Sequence[int]], base_rates: _BaseRates, min_support: int) -> list[_Candidate]:
+def _extend(
+    base: _Candidate, sessions: Sequence[Sequence[int]], base_rates: _BaseRates, min_support: int
+) -> list[_Candidate]:
     """Extend a pattern by each symbol that follows significantly often."""
     longer: dict[int, dict[tuple[int, int], Occurrence]] = defaultdict(dict)
     for number, positions in base.occurrences:
@@ -162,14 +172,21 @@ def _select_disjoint(places: Sequence[Occurrence]) -> list[Occurrence]:
 
 
 def _choose_patterns(
-    candidates: Sequence[_Candidate], sessions: Sequence[Sequence[int]], base_rates: _BaseRates, min_support: int, max_patterns: int
+    candidates: Sequence[_Candidate],
+    sessions: Sequence[Sequence[int]],
+    base_rates: _BaseRates,
+    min_support: int,
+    max_patterns: int,
 ) -> list[SequencePattern]:
     """Select greedily the pattern that explains most of what is still unexplained."""
     eligible = [one for one in candidates if len(one.symbols) > 1]
     used_positions: set[tuple[int, int]] = set()
     chosen_patterns: list[SequencePattern] = []
     # The worth of a pattern only shrinks, so an old value is an upper bound and most need no update.
-    bounds = sorted(((_measure_worth(one, _select_disjoint(one.occurrences)), index) for index, one in enumerate(eligible)), reverse=True)
+    bounds = sorted(
+        ((_measure_worth(one, _select_disjoint(one.occurrences)), index) for index, one in enumerate(eligible)),
+        reverse=True,
+    )
     while bounds and len(chosen_patterns) < max_patterns:
         best: tuple[float, int, list[Occurrence]] | None = None
         updated_bounds: list[tuple[float, int]] = []
@@ -178,7 +195,11 @@ def _choose_patterns(
                 updated_bounds.append((bound, index))
                 continue
             places = _free_occurrences(eligible[index], used_positions)
-            current_worth = _measure_worth(eligible[index], places) if _has_enough_left(eligible[index], places, chosen_patterns, min_support) else 0.0
+            current_worth = (
+                _measure_worth(eligible[index], places)
+                if _has_enough_left(eligible[index], places, chosen_patterns, min_support)
+                else 0.0
+            )
             if current_worth > 0:
                 updated_bounds.append((current_worth, index))
                 if best is None or current_worth > best[0]:
@@ -186,15 +207,24 @@ def _choose_patterns(
         if best is None:
             break
         _, winner, places = best
-        pattern = _widen(SequencePattern(eligible[winner].symbols, tuple(places), _measure_cohesion(places)), sessions, base_rates, min_support)
+        pattern = _widen(
+            SequencePattern(eligible[winner].symbols, tuple(places), _measure_cohesion(places)),
+            sessions,
+            base_rates,
+            min_support,
+        )
         if pattern.cohesion >= MIN_COHESION and pattern.support * pattern.cohesion >= MIN_WEIGHT:
             chosen_patterns.append(pattern)
-            used_positions |= {(number, position) for number, positions in pattern.occurrences for position in positions}
+            used_positions |= {
+                (number, position) for number, positions in pattern.occurrences for position in positions
+            }
         bounds = sorted((one for one in updated_bounds if one[1] != winner), reverse=True)
     return chosen_patterns
 
 
-def _widen(pattern: SequencePattern, sessions: Sequence[Sequence[int]], base_rates: _BaseRates, min_support: int) -> SequencePattern:
+def _widen(
+    pattern: SequencePattern, sessions: Sequence[Sequence[int]], base_rates: _BaseRates, min_support: int
+) -> SequencePattern:
     """Extend the pattern by symbols that mostly precede or follow it.
 
     Steps are sometimes omitted.
@@ -209,7 +239,11 @@ def _widen(pattern: SequencePattern, sessions: Sequence[Sequence[int]], base_rat
 
 
 def _widen_once(
-    pattern: SequencePattern, sessions: Sequence[Sequence[int]], base_rates: _BaseRates, min_support: int, direction: int
+    pattern: SequencePattern,
+    sessions: Sequence[Sequence[int]],
+    base_rates: _BaseRates,
+    min_support: int,
+    direction: int,
 ) -> SequencePattern | None:
     """Extend the pattern by one symbol in that direction.
 
@@ -244,14 +278,24 @@ def _widen_once(
 
 
 def _free_occurrences(candidate: _Candidate, used_positions: set[tuple[int, int]]) -> list[Occurrence]:
-    return _select_disjoint([place for place in candidate.occurrences if not any((place[0], position) in used_positions for position in place[1])])
+    return _select_disjoint(
+        [
+            place
+            for place in candidate.occurrences
+            if not any((place[0], position) in used_positions for position in place[1])
+        ]
+    )
 
 
-def _has_enough_left(candidate: _Candidate, places: Sequence[Occurrence], chosen_patterns: Sequence[SequencePattern], min_support: int) -> bool:
+def _has_enough_left(
+    candidate: _Candidate, places: Sequence[Occurrence], chosen_patterns: Sequence[SequencePattern], min_support: int
+) -> bool:
     """Return True if enough free places of a pattern remain."""
     if len(places) < min_support:
         return False
-    containing_support = sum(other.support for other in chosen_patterns if _is_subsequence(candidate.symbols, other.symbols))
+    containing_support = sum(
+        other.support for other in chosen_patterns if _is_subsequence(candidate.symbols, other.symbols)
+    )
     return len(places) >= MIN_OWN_PLACES * containing_support
 
 
@@ -271,7 +315,8 @@ def _measure_cohesion(places: Sequence[Occurrence]) -> float:
 def _measure_worth(candidate: _Candidate, places: Sequence[Occurrence]) -> float:
     """Return the description length saved: symbols explained minus symbols of the pattern."""
     return (
-        (len(candidate.symbols) - 1) ** LENGTH_EXPONENT * len(places) * math.sqrt(_measure_cohesion(places)) - len(candidate.symbols)
+        (len(candidate.symbols) - 1) ** LENGTH_EXPONENT * len(places) * math.sqrt(_measure_cohesion(places))
+        - len(candidate.symbols)
         if places
         else 0.0
     )

@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Final
 
 from hunchd.domain.workflow import Workflow
-from hunchd.ingestion.screening import redact_source
-from hunchd.ingestion.workflows import build_files, continuous, manifest_scripts, shell_files
-from hunchd.ingestion.workflows.memories import redact_workflow
-from hunchd.ingestion.workflows.places import ScriptFormat, detect_format, is_script
+from hunchd.ingestion.source_redaction import redact_source
+from hunchd.ingestion.workflows import build_files, ci_files, manifest_scripts, shell_files
 from hunchd.ingestion.workflows.purposes import classify_purpose
-from hunchd.repository.reading import read_file
+from hunchd.ingestion.workflows.script_files import ScriptFormat, detect_format, is_script
+from hunchd.ingestion.workflows.workflow_memories import redact_workflow
+from hunchd.repository.safe_reading import read_file
 
 logger = logging.getLogger(__name__)
 
@@ -98,7 +98,10 @@ def parse_workflows(path: str, text: str) -> list[Workflow]:
     except (ValueError, TypeError, AttributeError, KeyError, RecursionError, configparser.Error):
         logger.debug("skipping %s: its content does not match its name", path, exc_info=True)
         return []
-    return [redact_workflow(replace(workflow, purpose=workflow.purpose or classify_purpose(workflow))) for workflow in parsed]
+    return [
+        redact_workflow(replace(workflow, purpose=workflow.purpose or classify_purpose(workflow)))
+        for workflow in parsed
+    ]
 
 
 def _limit(workflows: Iterable[Workflow]) -> Iterator[Workflow]:
@@ -112,14 +115,14 @@ def _limit(workflows: Iterable[Workflow]) -> Iterator[Workflow]:
 
 
 _READERS: Final[Mapping[ScriptFormat, Reader]] = {
-    ScriptFormat.GITHUB: continuous.read_github,
-    ScriptFormat.GITLAB: continuous.read_gitlab,
-    ScriptFormat.TRAVIS: continuous.read_travis,
-    ScriptFormat.CIRCLE: continuous.read_circle,
-    ScriptFormat.AZURE: continuous.read_azure,
-    ScriptFormat.PRE_COMMIT: continuous.read_pre_commit,
-    ScriptFormat.LEFTHOOK: continuous.read_lefthook,
-    ScriptFormat.TASKFILE: continuous.read_taskfile,
+    ScriptFormat.GITHUB: ci_files.read_github,
+    ScriptFormat.GITLAB: ci_files.read_gitlab,
+    ScriptFormat.TRAVIS: ci_files.read_travis,
+    ScriptFormat.CIRCLE: ci_files.read_circle,
+    ScriptFormat.AZURE: ci_files.read_azure,
+    ScriptFormat.PRE_COMMIT: ci_files.read_pre_commit,
+    ScriptFormat.LEFTHOOK: ci_files.read_lefthook,
+    ScriptFormat.TASKFILE: ci_files.read_taskfile,
     ScriptFormat.MAKE: build_files.read_makefile,
     ScriptFormat.JUST: build_files.read_justfile,
     ScriptFormat.NPM: manifest_scripts.read_package_json,

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from hunchd.domain.workflow import WorkflowStep, Workflow
+from hunchd.domain.workflow import Workflow, WorkflowStep
 from hunchd.ingestion.definitions import SyntaxNode
 from hunchd.ingestion.parsing import parse_syntax
 from hunchd.ingestion.workflows.steps import parse_steps
@@ -81,14 +81,20 @@ def _read_tasks(path: str, text: str) -> Iterator[Workflow]:
         return source[node.start_byte : node.end_byte].decode("utf-8", "replace").strip()
 
     parameter_names = frozenset(_FIRST_ARGUMENT.findall(text))
-    own_functions = {node_text(node.children[0]).split()[-1] for node in root.children if node.type == "function_definition"}
+    own_functions = {
+        node_text(node.children[0]).split()[-1] for node in root.children if node.type == "function_definition"
+    }
     for case in (node for node in root.children if node.type == "case_statement"):
         case_word = node_text(case.children[1])
         if not (_FIRST_PARAMETER.search(case_word) or case_word.strip("\"'${}") in parameter_names):
             continue
         for item in (node for node in case.children if node.type == "case_item"):
             name = node_text(item.children[0]).strip("\"'")
-            steps = [step for step in _collect_steps(item, source, include_bookkeeping=False) if step.command.split()[0] not in own_functions]
+            steps = [
+                step
+                for step in _collect_steps(item, source, include_bookkeeping=False)
+                if step.command.split()[0] not in own_functions
+            ]
             if _TASK.fullmatch(name) and steps:
                 yield Workflow(
                     name=f"./{path} {name}",
@@ -168,7 +174,9 @@ def _iter_command_nodes(root: SyntaxNode) -> Iterator[SyntaxNode]:
     pending = [root]
     while pending:
         node = pending.pop()
-        redirected = node.type == "redirected_statement" and any(child.type in _COMMAND_NODES for child in node.children)
+        redirected = node.type == "redirected_statement" and any(
+            child.type in _COMMAND_NODES for child in node.children
+        )
         if node.type in _COMMAND_NODES or redirected:
             yield node
         elif node.type in _TRANSPARENT_NODES:

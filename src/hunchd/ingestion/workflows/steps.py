@@ -173,7 +173,13 @@ def _classify_words(
     expected_placeholder: str | None = None  # placeholder for the value of the previous option
     for word in words:
         if expected_placeholder is not None:
-            options[-1] += (word if expected_placeholder == "" else expected_placeholder if expected_placeholder != "<?>" else _placeholder(word, tool),)
+            options[-1] += (
+                word
+                if expected_placeholder == ""
+                else expected_placeholder
+                if expected_placeholder != "<?>"
+                else _placeholder(word, tool),
+            )
             expected_placeholder = None
             continue
         name, equals, value = word.partition("=")
@@ -184,7 +190,12 @@ def _classify_words(
                 options.append((f"{word.rstrip('0123456789')}<n>",))
             elif not _OPTION.fullmatch(name) or (not name.startswith("--") and not _LOWER_SHORT.fullmatch(name)):
                 options.append((f"{name[:2]}<arg>",))
-            elif tool.glued_secret_options and name[:2] in tool.glued_secret_options and len(name) > 2 and not name.startswith("--"):
+            elif (
+                tool.glued_secret_options
+                and name[:2] in tool.glued_secret_options
+                and len(name) > 2
+                and not name.startswith("--")
+            ):
                 options.append((f"{name[:2]}<secret>",))
             elif equals:
                 options.append((f"{name}={_value_placeholder(name, value, tool)}",))
@@ -192,7 +203,8 @@ def _classify_words(
                 options.append((name,))
                 expected_placeholder = _expected_placeholder(name, tool, " ".join((program, *subcommands[:1])))
         elif (
-            len(subcommands) < tool.subcommand_words + (subcommands[:1] != [] and subcommands[0] in tool.subcommand_groups)
+            len(subcommands)
+            < tool.subcommand_words + (subcommands[:1] != [] and subcommands[0] in tool.subcommand_groups)
             and not objects
             and _WORD.fullmatch(word)
             and not _is_redacted(word)
@@ -221,7 +233,11 @@ def _expected_placeholder(name: str, tool: tools.ToolConventions, command: str) 
 def _value_placeholder(name: str, value: str, tool: tools.ToolConventions) -> str:
     if tools.SECRET_OPTION.search(name):
         return "<secret>"
-    return value if _WORD.fullmatch(value) and len(value) <= 12 and name in tool.literal_options else _placeholder(value, tool)
+    return (
+        value
+        if _WORD.fullmatch(value) and len(value) <= 12 and name in tool.literal_options
+        else _placeholder(value, tool)
+    )
 
 
 def _placeholder(word: str, tool: tools.ToolConventions, command: str = "") -> str:
@@ -291,11 +307,21 @@ def _mask_secrets(words: Sequence[str]) -> Iterator[str]:
             yield "<secret>"
         elif equals and value and tools.SECRET_OPTION.search(name):
             yield f"{name}=<secret>"
-        elif tool.glued_secret_options and word[:2] in tool.glued_secret_options and len(word) > 2 and not word.startswith("--"):
+        elif (
+            tool.glued_secret_options
+            and word[:2] in tool.glued_secret_options
+            and len(word) > 2
+            and not word.startswith("--")
+        ):
             yield f"{word[:2]}<secret>"
         else:
             yield word
-        secret = not secret and word.startswith("-") and not equals and _expected_placeholder(word, tool, command) == "<secret>"
+        secret = (
+            not secret
+            and word.startswith("-")
+            and not equals
+            and _expected_placeholder(word, tool, command) == "<secret>"
+        )
 
 
 def _is_redacted(word: str) -> bool:

@@ -18,7 +18,9 @@ class ToolConventions:
     subcommand_words: int = 1
     subcommand_groups: frozenset[str] = frozenset()  # first words that take a further subcommand
     placeholder: str = "<arg>"
-    option_placeholders: Mapping[str, str] = field(default_factory=dict)  # option → placeholder for its value; "" keeps the value
+    option_placeholders: Mapping[str, str] = field(
+        default_factory=dict
+    )  # option → placeholder for its value; "" keeps the value
     aliases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     literal_options: frozenset[str] = frozenset()  # options whose short values are kept
     takes_targets: bool = False  # every bare word is a target
@@ -138,7 +140,12 @@ _KNOWN_TOOLS: Final[tuple[tuple[str, ToolConventions], ...]] = (
             aliases={"-am": ("-a", "-m"), "-ma": ("-a", "-m")},
         ),
     ),
-    ("gh glab", ToolConventions(subcommand_words=2, option_placeholders={"-t": "<text>", "-b": "<text>", "-R": "<name>", "-r": "<name>"})),
+    (
+        "gh glab",
+        ToolConventions(
+            subcommand_words=2, option_placeholders={"-t": "<text>", "-b": "<text>", "-R": "<name>", "-r": "<name>"}
+        ),
+    ),
     (
         "npm pnpm yarn bun deno",
         ToolConventions(
@@ -147,12 +154,23 @@ _KNOWN_TOOLS: Final[tuple[tuple[str, ToolConventions], ...]] = (
             option_placeholders={"-w": "<name>", "--workspace": "<name>", "--filter": "<name>", "-C": "<path>"},
         ),
     ),
-    ("cargo", ToolConventions(placeholder="<name>", option_placeholders={**_CARGO_VALUES, "-j": "<n>", "--manifest-path": "<path>"})),
+    (
+        "cargo",
+        ToolConventions(
+            placeholder="<name>", option_placeholders={**_CARGO_VALUES, "-j": "<n>", "--manifest-path": "<path>"}
+        ),
+    ),
     (
         "go",
         ToolConventions(
             subcommand_groups=frozenset({"mod", "work", "tool"}),
-            option_placeholders={"-run": "<expr>", "-bench": "<expr>", "-o": "<path>", "-tags": "<name>", "-C": "<path>"},
+            option_placeholders={
+                "-run": "<expr>",
+                "-bench": "<expr>",
+                "-o": "<path>",
+                "-tags": "<name>",
+                "-C": "<path>",
+            },
         ),
     ),
     (
@@ -163,8 +181,16 @@ _KNOWN_TOOLS: Final[tuple[tuple[str, ToolConventions], ...]] = (
             option_placeholders={"-k": "<expr>", "-m": "<expr>", "-n": "<n>", "-p": "", "-c": "<path>", "-W": ""},
         ),
     ),
-    ("python python3 py", ToolConventions(subcommand_words=0, option_placeholders={"-m": "", "-c": "<code>", "-X": "", "-W": ""})),
-    ("pip pip3", ToolConventions(placeholder=_PACKAGE_PLACEHOLDER, option_placeholders={"-r": "<path>", "-e": "<path>", "-c": "<path>"})),
+    (
+        "python python3 py",
+        ToolConventions(subcommand_words=0, option_placeholders={"-m": "", "-c": "<code>", "-X": "", "-W": ""}),
+    ),
+    (
+        "pip pip3",
+        ToolConventions(
+            placeholder=_PACKAGE_PLACEHOLDER, option_placeholders={"-r": "<path>", "-e": "<path>", "-c": "<path>"}
+        ),
+    ),
     (
         "uv",
         ToolConventions(
@@ -180,8 +206,16 @@ _KNOWN_TOOLS: Final[tuple[tuple[str, ToolConventions], ...]] = (
     ("hatch flask", ToolConventions(subcommand_words=2)),
     ("twine", ToolConventions(placeholder="<path>")),
     ("pre-commit lefthook", ToolConventions(subcommand_words=2, placeholder="<name>")),
-    ("make gmake", ToolConventions(subcommand_words=0, takes_targets=True, option_placeholders={"-C": "<path>", "-f": "<path>", "-j": "<n>"})),
-    ("gradle gradlew mvn mvnw ant", ToolConventions(subcommand_words=0, takes_targets=True, option_placeholders={"-pl": "<name>", "-f": "<path>"})),
+    (
+        "make gmake",
+        ToolConventions(
+            subcommand_words=0, takes_targets=True, option_placeholders={"-C": "<path>", "-f": "<path>", "-j": "<n>"}
+        ),
+    ),
+    (
+        "gradle gradlew mvn mvnw ant",
+        ToolConventions(subcommand_words=0, takes_targets=True, option_placeholders={"-pl": "<name>", "-f": "<path>"}),
+    ),
     ("just", ToolConventions(option_placeholders={"-f": "<path>"})),
     ("task rake mage manage.py django-admin rails bundle mix", ToolConventions()),
     (
@@ -201,14 +235,20 @@ _KNOWN_TOOLS: Final[tuple[tuple[str, ToolConventions], ...]] = (
             option_placeholders=_KUBECTL_VALUES,
         ),
     ),
-    ("helm", ToolConventions(placeholder="<name>", option_placeholders={"-n": "<name>", "-f": "<path>", "--set": "<value>"})),
+    (
+        "helm",
+        ToolConventions(placeholder="<name>", option_placeholders={"-n": "<name>", "-f": "<path>", "--set": "<value>"}),
+    ),
     ("terraform tofu", ToolConventions(placeholder="<name>", option_placeholders={"-target": "<name>"})),
     ("aws", ToolConventions(subcommand_words=2)),
     ("gcloud", ToolConventions(subcommand_words=3)),
     ("systemctl", ToolConventions(placeholder="<name>")),
     ("journalctl", ToolConventions(subcommand_words=0, option_placeholders={"-u": "<name>", "-n": "<n>"})),
     ("service which", ToolConventions(subcommand_words=0, placeholder="<name>")),
-    ("alembic", ToolConventions(subcommand_groups=frozenset({"upgrade", "downgrade"}), option_placeholders={"-m": "<msg>"})),
+    (
+        "alembic",
+        ToolConventions(subcommand_groups=frozenset({"upgrade", "downgrade"}), option_placeholders={"-m": "<msg>"}),
+    ),
     ("ruff", ToolConventions(placeholder="<path>", option_placeholders={"--select": "<arg>"})),
     ("tsc", ToolConventions(subcommand_words=0, option_placeholders={"-p": "<path>"})),
     (
@@ -218,10 +258,19 @@ _KNOWN_TOOLS: Final[tuple[tuple[str, ToolConventions], ...]] = (
         ToolConventions(subcommand_words=0, placeholder="<path>"),
     ),
     ("grep rg ag man echo printf", ToolConventions(subcommand_words=0, placeholder="<text>")),
-    ("find fd", ToolConventions(subcommand_words=0, placeholder="<path>", option_placeholders={"-name": "<expr>", "-type": ""})),
+    (
+        "find fd",
+        ToolConventions(subcommand_words=0, placeholder="<path>", option_placeholders={"-name": "<expr>", "-type": ""}),
+    ),
     ("kill", ToolConventions(subcommand_words=0, placeholder="<n>")),
-    ("ssh", ToolConventions(subcommand_words=0, placeholder="<host>", option_placeholders={"-i": "<path>", "-p": "<port>"})),
-    ("curl", ToolConventions(subcommand_words=0, placeholder="<url>", option_placeholders={**_CURL_VALUES, "-o": "<path>"})),
+    (
+        "ssh",
+        ToolConventions(subcommand_words=0, placeholder="<host>", option_placeholders={"-i": "<path>", "-p": "<port>"}),
+    ),
+    (
+        "curl",
+        ToolConventions(subcommand_words=0, placeholder="<url>", option_placeholders={**_CURL_VALUES, "-o": "<path>"}),
+    ),
     ("wget http", ToolConventions(subcommand_words=0, placeholder="<url>")),
     (
         "psql",
@@ -231,8 +280,21 @@ _KNOWN_TOOLS: Final[tuple[tuple[str, ToolConventions], ...]] = (
             option_placeholders={"-c": "<text>", "-d": "<name>", "-U": "<name>", "-h": "<host>", "-f": "<path>"},
         ),
     ),
-    ("mysql mysqldump mariadb", ToolConventions(subcommand_words=0, placeholder="<name>", glued_secret_options=("-p",), option_placeholders=_SQL_VALUES)),
-    ("sshpass", ToolConventions(subcommand_words=0, placeholder="<name>", glued_secret_options=("-p",), option_placeholders={"-p": "<secret>"})),
+    (
+        "mysql mysqldump mariadb",
+        ToolConventions(
+            subcommand_words=0, placeholder="<name>", glued_secret_options=("-p",), option_placeholders=_SQL_VALUES
+        ),
+    ),
+    (
+        "sshpass",
+        ToolConventions(
+            subcommand_words=0,
+            placeholder="<name>",
+            glued_secret_options=("-p",),
+            option_placeholders={"-p": "<secret>"},
+        ),
+    ),
     ("redis-cli", ToolConventions(option_placeholders={"-a": "<secret>", "-h": "<host>", "-p": "<port>"})),
 )
 _TOOLS: Final = {name: tool for names, tool in _KNOWN_TOOLS for name in names.split()}

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hunchd.protocol.mcp.asking import Conversation, RequestFailed
 from hunchd.protocol.mcp.catalogue import PROMPTS
-from hunchd.protocol.mcp.focus import ProjectResolver
+from hunchd.protocol.mcp.effects import Conversation, RequestFailed
+from hunchd.protocol.mcp.project_resolver import ProjectResolver
 from hunchd.protocol.mcp.tools import render_context
 
 _DEBUG = """Find the cause of this error, then fix it.
@@ -52,6 +52,7 @@ def get_prompt(name: str, arguments: Mapping[str, Any], focus: ProjectResolver) 
     except RequestFailed as trouble:  # the prompt is useful without it
         known_context = f"(What is known could not be retrieved: {trouble.message}.)"
     messages = [
-        {"role": "user", "content": {"type": "text", "text": part}} for part in (text, f"What is known:\n\n{known_context}")
+        {"role": "user", "content": {"type": "text", "text": part}}
+        for part in (text, f"What is known:\n\n{known_context}")
     ]
     return {"description": prompt["description"], "messages": messages}

@@ -6,9 +6,9 @@ import os
 from typing import Any
 from urllib.parse import quote, unquote
 
-from hunchd.protocol.mcp.asking import DaemonRequest, Conversation, RequestFailed
 from hunchd.protocol.mcp.catalogue import BUNDLE_URI_PREFIX, DOCUMENT_URI_PREFIX, MARKDOWN_TYPE
-from hunchd.protocol.mcp.focus import ProjectResolver
+from hunchd.protocol.mcp.effects import Conversation, DaemonRequest, RequestFailed
+from hunchd.protocol.mcp.project_resolver import ProjectResolver
 from hunchd.protocol.mcp.tools import render_context
 
 # More would only fill a client's list; the others are reachable by the template.
@@ -36,7 +36,11 @@ def list_resources(focus: ProjectResolver) -> Conversation[list[dict[str, Any]]]
     except RequestFailed:  # store starting or broken: list what is available without it
         documents = []
     entries += [
-        {"uri": DOCUMENT_URI_PREFIX + quote(document["path"].lstrip("/")), "name": document["path"], "mimeType": MARKDOWN_TYPE}
+        {
+            "uri": DOCUMENT_URI_PREFIX + quote(document["path"].lstrip("/")),
+            "name": document["path"],
+            "mimeType": MARKDOWN_TYPE,
+        }
         for document in documents
     ]
     return entries
@@ -52,7 +56,9 @@ def read_resource(uri: str, focus: ProjectResolver) -> Conversation[str]:
     if uri.startswith(DOCUMENT_URI_PREFIX) and uri != DOCUMENT_URI_PREFIX:
         document = yield DaemonRequest("/documents/" + quote(unquote(uri[len(DOCUMENT_URI_PREFIX) :])))
         return str(document["content"])
-    raise RequestFailed(f"there is no resource {uri}", hint=f"{BUNDLE_URI_PREFIX}FILE is the context of a file", status=404)
+    raise RequestFailed(
+        f"there is no resource {uri}", hint=f"{BUNDLE_URI_PREFIX}FILE is the context of a file", status=404
+    )
 
 
 def _read_bundle(path: str, focus: ProjectResolver) -> Conversation[str]:

@@ -15,21 +15,21 @@ from typing import Any, Final
 
 from hunchd.domain.errors import StoreError
 from hunchd.domain.filters import Filters
-from hunchd.store.database import expressions, rescue, snapshots
+from hunchd.store.database import rescue, snapshots, sql_conditions
+from hunchd.store.database.candidates import SearchCandidate, SelectCandidates
+from hunchd.store.database.compaction import is_compaction_due
 from hunchd.store.database.counters import WriteResult
-from hunchd.store.database.finding import SelectCandidates, SearchCandidate
-from hunchd.store.database.folders import ERASURE_MARKER, measure_folder, is_erasure_pending
+from hunchd.store.database.folders import ERASURE_MARKER, is_erasure_pending, measure_folder
 from hunchd.store.database.lance import Table
-from hunchd.store.database.looking import CollectionQueries, QueryVector
-from hunchd.store.database.mirrored import MirroredTables
+from hunchd.store.database.mirrored_tables import MirroredTables
 from hunchd.store.database.quarantine import Quarantine, load_ids
-from hunchd.store.database.readying import prepare_rows
+from hunchd.store.database.queries import CollectionQueries, QueryVector
 from hunchd.store.database.repair import DAMAGED_FOLDER, repair_table
+from hunchd.store.database.row_preparation import prepare_rows
+from hunchd.store.database.store_lock import StoreLock
 from hunchd.store.database.tables import MEMORIES, SCHEMA_VERSION, SERVED_COLUMNS, SIGNALS, Row
-from hunchd.store.database.tidying import is_compaction_due
-from hunchd.store.database.turns import StoreLock
-from hunchd.store.database.vectors import load_vectors, apply_vectors, keep_vectors
-from hunchd.store.database.word_keeping import CountTerms, count_all_terms
+from hunchd.store.database.vectors import apply_vectors, keep_vectors, load_vectors
+from hunchd.store.database.word_index_lifecycle import CountTerms, count_all_terms
 from hunchd.store.files import FileOperations, create_private_folder, replace_file
 
 logger = logging.getLogger(__name__)
@@ -169,7 +169,9 @@ class Collection:
         """
         if not self.writable or self._tables.mirror.words.is_complete:
             return False
-        return await self._lock.run_write(lambda: self._tables.word_index.index_missing(self._tables.mirror, count), retry_after_repair=True)
+        return await self._lock.run_write(
+            lambda: self._tables.word_index.index_missing(self._tables.mirror, count), retry_after_repair=True
+        )
 
     async def snapshot(self, *, keep: int) -> Path:
         """Copy the tables by hard links and keep the newest `keep` snapshots."""
@@ -181,7 +183,7 @@ class Collection:
         """Return the intact rows with these ids; `columns=None` returns whole rows."""
         if columns == SERVED_COLUMNS:
             return await self._lock.run_read(lambda: self.queries.get(ids))
-        condition = expressions.match_ids(ids)
+        condition = sql_conditions.match_ids(ids)
         rows = await self._lock.run_read(lambda: self._tables.memories.select_rows(condition, columns=columns))
         return self._quarantine.filter_intact(rows)
 
@@ -215,7 +217,9 @@ class Collection:
         will probably be found.
         """
         query_vector = asyncio.ensure_future(vector) if isinstance(vector, Awaitable) else vector
-        return await self._lock.run_read(lambda: self.queries.search(query, query_vector, model, filters, k, select, k_without_messages, on_bodies))
+        return await self._lock.run_read(
+            lambda: self.queries.search(query, query_vector, model, filters, k, select, k_without_messages, on_bodies)
+        )
 
     async def read_ahead(self, compress: Callable[[Sequence[str]], Awaitable[list[bytes]]]) -> bool:
         """Load some more bodies into memory; return True if more remain."""
@@ -235,8 +239,12 @@ class Collection:
         for last_try in (False, True):
             try:
                 async with self._lock.hold_shared():
-                    async for batch in self._tables[table].scan_rows(columns=SERVED_COLUMNS if table == MEMORIES else None):
-                        for row in self._quarantine.filter_intact([row for row in batch if row["id"] not in yielded_ids]):
+                    async for batch in self._tables[table].scan_rows(
+                        columns=SERVED_COLUMNS if table == MEMORIES else None
+                    ):
+                        for row in self._quarantine.filter_intact(
+                            [row for row in batch if row["id"] not in yielded_ids]
+                        ):
                             yielded_ids.add(row["id"])
                             yield row
                 return
@@ -252,7 +260,9 @@ class Collection:
         """
         scattered = self._tables.mirror.unindexed_count
         unindexed = len(self._tables.mirror.fresh_slots) + scattered
-        return is_compaction_due(self.counters.since_optimise, self._tables.mirror.row_count, unindexed, scattered, idle=quiet)
+        return is_compaction_due(
+            self.counters.since_optimise, self._tables.mirror.row_count, unindexed, scattered, idle=quiet
+        )
 
     async def load_state(self, model: str) -> dict[str, Any]:
         """Return the figures for the status."""
@@ -285,7 +295,9 @@ class Collection:
         rows_by_id = {row["id"]: row for row in rows}
         stored_digests = await self._tables.load_digests(list(rows_by_id), table)
         new_rows = [row for id_, row in rows_by_id.items() if id_ not in stored_digests]
-        changed_rows = [row for id_, row in rows_by_id.items() if id_ in stored_digests and stored_digests[id_] != row["digest"]]
+        changed_rows = [
+            row for id_, row in rows_by_id.items() if id_ in stored_digests and stored_digests[id_] != row["digest"]
+        ]
         if changed_rows and table is self._tables.memories:
             changed_rows = await keep_vectors(self._tables.memories, changed_rows)
         if (new_rows or changed_rows) and table is self._tables.memories:
@@ -301,7 +313,7 @@ class Collection:
         return WriteResult(len(new_rows), len(changed_rows), len(rows_by_id) - len(new_rows) - len(changed_rows))
 
     async def _delete(self, ids: Sequence[str]) -> int:
-        condition = expressions.match_ids(ids)
+        condition = sql_conditions.match_ids(ids)
         count = await self._tables.memories.count_rows(condition)
         if not count:
             return 0
@@ -315,12 +327,12 @@ class Collection:
 
     async def _delete_signals(self, ids: Sequence[str]) -> None:
         self._record_erasure(ids)
-        await self._tables[SIGNALS].delete(expressions.match_ids(ids))
+        await self._tables[SIGNALS].delete(sql_conditions.match_ids(ids))
         await self._tables.record_commit()
         self._record_erasure([])
 
     async def _forget_signals(self, before: int) -> None:
-        await self._tables[SIGNALS].delete(expressions.match_older_than(before))
+        await self._tables[SIGNALS].delete(sql_conditions.match_older_than(before))
         await self._tables.record_commit()
 
     def _record_erasure(self, ids: Sequence[str]) -> None:
@@ -332,7 +344,9 @@ class Collection:
 
     async def _purge(self) -> None:
         # A crash may have come between the record and the deletion.
-        await self._tables.rewrite_tables(without=load_ids(self.folder / ERASURE_MARKER))  # takes seconds, in which others read
+        await self._tables.rewrite_tables(
+            without=load_ids(self.folder / ERASURE_MARKER)
+        )  # takes seconds, in which others read
         async with self._lock.hold_exclusive():
             await self._tables.keep_newest_versions()
             await self._tables.word_index.erase(self._tables.mirror)

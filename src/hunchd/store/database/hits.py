@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hunchd.domain.memory import Memory
-from hunchd.store.database.gist import RankingView
+from hunchd.store.database.ranking_view import RankingView
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

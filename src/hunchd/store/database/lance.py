@@ -16,9 +16,9 @@ import numpy as np
 import pyarrow as pa
 
 from hunchd.domain.errors import StoreClosed, StoreError
-from hunchd.store.database import expressions
+from hunchd.store.database import sql_conditions
+from hunchd.store.database.lazy_import import import_without
 from hunchd.store.database.tables import COLUMNS, DIMENSIONS, SCHEMA_VERSION, ColumnSpec, Row
-from hunchd.store.database.unused import import_without
 
 lancedb: Any = import_without("lancedb")
 _index: Any = import_without("lancedb.index")
@@ -155,10 +155,10 @@ class Table:
         address counts. The database's own merge takes three times as long, and keeps a dozen megabytes for each 256
         rows.
         """
-        with_id = self._inner.query().where(expressions.match_ids(row["id"] for row in rows)).select(["id"])
+        with_id = self._inner.query().where(sql_conditions.match_ids(row["id"] for row in rows)).select(["id"])
         before = (await self._run(with_id.with_row_id().to_arrow())).column("_rowid").to_pylist()
         await self.add(rows)
-        await self.delete(expressions.match_addresses(before))
+        await self.delete(sql_conditions.match_addresses(before))
 
     async def delete(self, condition: str) -> None:
         await self._run(self._inner.delete(condition))
@@ -261,7 +261,7 @@ class Table:
             indexes["id_idx"] = ("id", _index.BTree())
             if "text" in self._column_names:
                 indexes["text_idx"] = ("text", _index.FTS(with_position=False, max_token_length=64))
-                indexes |= {f"{name}_idx": (name, _index.BTree()) for name in expressions.NAME_COLUMNS}
+                indexes |= {f"{name}_idx": (name, _index.BTree()) for name in sql_conditions.NAME_COLUMNS}
                 # Filters of every query: comparing the texts of 100,000 rows takes 10 ms for each.
                 indexes |= {f"{name}_idx": (name, _index.Bitmap()) for name in ("project", "kind", "status", "model")}
         return indexes

@@ -19,15 +19,15 @@ import numpy.typing as npt
 
 from hunchd.domain.filters import Filters, matches
 from hunchd.domain.session import neighbour_numbers, parse_message_ref
-from hunchd.store.database import expressions
+from hunchd.store.database import sql_conditions
 from hunchd.store.database.lance import Table
-from hunchd.store.database.readying import get_packed_body, get_term_counts
+from hunchd.store.database.row_preparation import get_packed_body, get_term_counts
 from hunchd.store.database.tables import DIGEST_BYTES, DIMENSIONS, Row, get_memory, to_microseconds
-from hunchd.store.indexes.bodies import BodyCache
-from hunchd.store.indexes.keys import HashIndex
-from hunchd.store.indexes.nearness import Mask, VectorIndex, Slots
+from hunchd.store.indexes.body_cache import BodyCache
+from hunchd.store.indexes.hash_index import HashIndex
 from hunchd.store.indexes.postings import KeyArray as RowKeys
 from hunchd.store.indexes.postings import WordPostings
+from hunchd.store.indexes.vector_scan import Mask, Slots, VectorIndex
 
 # Rows written since the last compaction that are held here complete.
 MAX_FRESH_ROWS: Final = 5_000
@@ -197,7 +197,9 @@ class TableMirror:
         if self.bodies.is_full:
             return np.zeros(0, np.intp)
         columns = self._columns
-        waiting = self._slots_by_address[columns["alive"][self._slots_by_address] & ~columns["seen"][self._slots_by_address]]
+        waiting = self._slots_by_address[
+            columns["alive"][self._slots_by_address] & ~columns["seen"][self._slots_by_address]
+        ]
         return waiting[:limit]
 
     def cache_bodies(self, bodies: Mapping[int, bytes], slots: Sequence[int] = ()) -> None:
@@ -227,7 +229,9 @@ class TableMirror:
 
     def find_by_name(self, name: str) -> Slots:
         """Return the slots whose id, caller's key or key may be `name`."""
-        return self._filter_living(np.concatenate([keys.find_slots(name) for keys in (self._ids, self._refs, self._keys)]))
+        return self._filter_living(
+            np.concatenate([keys.find_slots(name) for keys in (self._ids, self._refs, self._keys)])
+        )
 
     def mask_messages(self, slots: Slots) -> Mask:
         """Return a mask of the slots with messages of sessions."""
@@ -244,10 +248,14 @@ class TableMirror:
             return messages
         sessions, numbers = (self._columns[name][messages].tolist() for name in ("session", "number"))
         places = {
-            (session, other) for session, at in zip(sessions, numbers, strict=True) for other in neighbour_numbers(at, reach)
+            (session, other)
+            for session, at in zip(sessions, numbers, strict=True)
+            for other in neighbour_numbers(at, reach)
         }
         places -= set(zip(sessions, numbers, strict=True))
-        neighbours = self._filter_living(self._refs.find_last_slots([f"{self._sessions.names[session]}:{at}" for session, at in places]))
+        neighbours = self._filter_living(
+            self._refs.find_last_slots([f"{self._sessions.names[session]}:{at}" for session, at in places])
+        )
         given_slots = set(slots.tolist())
         return np.array([slot for slot in neighbours.tolist() if slot not in given_slots], np.intp)
 
@@ -262,7 +270,9 @@ class TableMirror:
         at = np.minimum(np.searchsorted(self._sorted_addresses, queried), len(self._sorted_addresses) - 1)
         slots = self._slots_by_address[at]
         columns = self._columns
-        is_current = (self._sorted_addresses[at] == queried) & columns["alive"][slots] & (columns["address"][slots] == queried)
+        is_current = (
+            (self._sorted_addresses[at] == queried) & columns["alive"][slots] & (columns["address"][slots] == queried)
+        )
         return np.where(is_current, slots, -1)
 
     def get_digest(self, slot: int) -> bytes:
@@ -340,7 +350,9 @@ class TableMirror:
         if filters.key is not None:
             passing &= self._mask_slots(self._keys.find_slots(filters.key))
         if filters.family is not None:
-            passing &= self._mask_slots(np.concatenate([self._ids.find_slots(filters.family), self._families.find_slots(filters.family)]))
+            passing &= self._mask_slots(
+                np.concatenate([self._ids.find_slots(filters.family), self._families.find_slots(filters.family)])
+            )
         return passing
 
     def get_row_keys(self) -> RowKeys:
@@ -388,11 +400,13 @@ class TableMirror:
 
         The reader searches its own rows.
         """
-        rows = await self.reader.select_rows(expressions.build_condition(filters), columns=("id",))
+        rows = await self.reader.select_rows(sql_conditions.build_condition(filters), columns=("id",))
         reader_slots = self._ids.find_last_slots([row["id"] for row in rows])
         bodies = {slot: self.bodies.get(slot) for slot in self.fresh_slots.values()}
         fresh_slots = [slot for slot, body in bodies.items() if matches(get_memory({"body": body}), filters)]
-        return self._mask_slots(np.concatenate([reader_slots[~np.isin(reader_slots, list(bodies))], np.array(fresh_slots, np.intp)]))
+        return self._mask_slots(
+            np.concatenate([reader_slots[~np.isin(reader_slots, list(bodies))], np.array(fresh_slots, np.intp)])
+        )
 
     def _is_alive(self, slot: int) -> bool:
         return bool(self._columns["alive"][slot])
@@ -434,7 +448,9 @@ class TableMirror:
         self._index_row(slot, row["id"], row["ref"], row["key"], row["tags"])
         return slot
 
-    def _index_row(self, slot: int, identifier: str, ref: str | None, key: str | None, tags: Sequence[str] | None) -> None:
+    def _index_row(
+        self, slot: int, identifier: str, ref: str | None, key: str | None, tags: Sequence[str] | None
+    ) -> None:
         self._ids.add(identifier, slot)
         if (place := parse_message_ref(ref)) is not None and place[1] <= _MAX_MESSAGE_NUMBER:
             self._columns["session"][slot] = self._sessions.intern_text(place[0])

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hunchd.domain.filters import Filters, matches
-from hunchd.store.database.tables import Row, is_intact, get_memory
+from hunchd.store.database.tables import Row, get_memory, is_intact
 from hunchd.store.files import FileOperations, replace_file
 
 logger = logging.getLogger(__name__)

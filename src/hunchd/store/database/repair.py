@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from hunchd.store.database.durability import HINT_FILE
+from hunchd.store.database.file_sync import HINT_FILE
 
 logger = logging.getLogger(__name__)
 
@@ -66,11 +66,16 @@ def repair_table(folder: Path) -> RepairReport:
     hint = folder / "_versions" / HINT_FILE
     if hint.exists() and (newest_readable or not _is_json(hint)):
         hint.unlink()
-    damaged_files = find_damaged_files(folder, manifests[newest_readable][1]) if newest_readable < len(manifests) else ()
+    damaged_files = (
+        find_damaged_files(folder, manifests[newest_readable][1]) if newest_readable < len(manifests) else ()
+    )
     lost_versions = tuple(version for version, _ in manifests[:newest_readable])
     if lost_versions or damaged_files:
         logger.warning(
-            "%s: versions %s cannot be read and were set aside; damaged files: %s", folder.name, lost_versions, damaged_files
+            "%s: versions %s cannot be read and were set aside; damaged files: %s",
+            folder.name,
+            lost_versions,
+            damaged_files,
         )
     return RepairReport(folder.name.removesuffix(".lance"), lost_versions, damaged_files)
 
@@ -131,7 +136,9 @@ def move_table_aside(folder: Path) -> None:
 
 def bound_fragment_ids(folder: Path) -> int:
     """Return an upper bound of the fragment ids of a table."""
-    return len(list((folder / "data").glob("*.lance"))) + max((version for version, _ in _list_manifests(folder)), default=0)
+    return len(list((folder / "data").glob("*.lance"))) + max(
+        (version for version, _ in _list_manifests(folder)), default=0
+    )
 
 
 def _list_manifests(folder: Path) -> list[tuple[int, Path]]:

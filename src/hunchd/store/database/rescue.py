@@ -10,10 +10,10 @@ from typing import Any, Final
 
 from hunchd.domain.errors import StoreError
 from hunchd.store.database import snapshots
-from hunchd.store.database.durability import FolderSyncer
+from hunchd.store.database.file_sync import FolderSyncer
 from hunchd.store.database.lance import Database, Table, create_session
 from hunchd.store.database.repair import bound_fragment_ids, move_table_aside
-from hunchd.store.database.tables import MEMORIES, SERVED_COLUMNS, Row, is_intact, get_plain, build_row
+from hunchd.store.database.tables import MEMORIES, SERVED_COLUMNS, Row, build_row, get_plain, is_intact
 from hunchd.store.files import FileOperations, replace_file
 
 logger = logging.getLogger(__name__)
@@ -118,7 +118,11 @@ async def _load_intact(table: Table, addresses: Sequence[int]) -> list[Row]:
     if table.name != MEMORIES:
         return intact_rows
     intact_ids = {row["id"] for row in intact_rows}
-    bodies = [row for row in await table.load_rows(addresses, SERVED_COLUMNS) if row["id"] not in intact_ids and is_intact(row)]
+    bodies = [
+        row
+        for row in await table.load_rows(addresses, SERVED_COLUMNS)
+        if row["id"] not in intact_ids and is_intact(row)
+    ]
     return [*intact_rows, *(build_row(get_plain(row)) for row in bodies)]
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from hunchd.store.database.durability import HINT_FILE, FolderSyncer
+from hunchd.store.database.file_sync import HINT_FILE, FolderSyncer
 from hunchd.store.files import FileOperations
 
 FOLDER: Final = "snapshots"

@@ -18,8 +18,8 @@ from typing import Any, Final, Literal
 
 from hunchd.domain.filters import paths_of
 from hunchd.domain.memory import Artifact, Kind, Levels, Memory, Scope, Status, Trust, Usage
-from hunchd.protocol.answers import format_iso
-from hunchd.store.indexes.words import build_index_text
+from hunchd.protocol.responses import format_iso
+from hunchd.store.indexes.tokenizer import build_index_text
 
 Row = dict[str, Any]
 ColumnType = Literal["text", "texts", "integer", "number", "flag", "bytes", "vector"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from hunchd.store.database import expressions
+from hunchd.store.database import sql_conditions
 from hunchd.store.database.lance import Table
 from hunchd.store.database.tables import Row, is_intact, set_vector
 
@@ -14,7 +14,7 @@ async def keep_vectors(table: Table, rows: Sequence[Row]) -> list[Row]:
 
     Rows with another embedded text get none.
     """
-    condition = expressions.match_ids(row["id"] for row in rows)
+    condition = sql_conditions.match_ids(row["id"] for row in rows)
     stored_rows = await table.select_rows(condition, columns=("id", "vector", "model", "text_digest"))
     rows_with_vector = {(row["id"], row["text_digest"]): row for row in stored_rows if row["vector"] is not None}
     matches = [rows_with_vector.get((row["id"], row["text_digest"])) for row in rows]
@@ -32,14 +32,17 @@ async def apply_vectors(table: Table, vectors: Mapping[str, tuple[bytes, bytes]]
     """
     return [
         set_vector(row, vectors[row["id"]][0], model)
-        for row in await table.select_rows(expressions.match_ids(vectors))
+        for row in await table.select_rows(sql_conditions.match_ids(vectors))
         if row["text_digest"] == vectors[row["id"]][1] and is_intact(row)
     ]
 
 
 async def load_vectors(table: Table, digests: Sequence[bytes], model: str) -> dict[bytes, bytes]:
     """Return vectors computed earlier, by digest of the text."""
-    condition = expressions.join_conditions(expressions.match_text_digests(digests), expressions.match_model(model))
+    condition = sql_conditions.join_conditions(
+        sql_conditions.match_text_digests(digests), sql_conditions.match_model(model)
+    )
     return {
-        row["text_digest"]: row["vector"] for row in await table.select_rows(condition, columns=("text_digest", "vector"))
+        row["text_digest"]: row["vector"]
+        for row in await table.select_rows(condition, columns=("text_digest", "vector"))
     }

@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from hunchd.store.indexes.nearness import Mask, Slots
+from hunchd.store.indexes.vector_scan import Mask, Slots
 from hunchd.text.bm25 import LARGEST_GAIN, inverse_document_frequency, length_norm
 
 # Cap of the length normalisation, in mean lengths: such a text is really many texts, the history of a module or a log,
@@ -93,7 +93,9 @@ class WordPostings:
     The owner identifies a text by its slot, a number from 0 up, and across restarts by its key.
     """
 
-    def __init__(self, block: PostingsBlock | None = None, keys: KeyArray | None = None, living: Mask | None = None) -> None:
+    def __init__(
+        self, block: PostingsBlock | None = None, keys: KeyArray | None = None, living: Mask | None = None
+    ) -> None:
         """Take over the texts of `block` that still exist.
 
         Their keys belong to `living` slots.
@@ -168,13 +170,21 @@ class WordPostings:
         block_postings: list[tuple[float, NumberArray]] = []
         tail_postings: list[tuple[float, NumberArray]] = []
         for term, place, is_known in zip(query_terms, places.tolist(), in_block.tolist(), strict=True):
-            block_part = self.block.postings[self.block.begins[place] : self.block.begins[place + 1]] if is_known else _NONE
+            block_part = (
+                self.block.postings[self.block.begins[place] : self.block.begins[place + 1]] if is_known else _NONE
+            )
             tail_part = np.array(self._tail.get(term, ()), np.uint32)
-            weight = query_terms[term] * inverse_document_frequency(len(self), len(block_part) + len(tail_part)) * LARGEST_GAIN
+            weight = (
+                query_terms[term]
+                * inverse_document_frequency(len(self), len(block_part) + len(tail_part))
+                * LARGEST_GAIN
+            )
             block_postings += [(weight, block_part)] if len(block_part) else []
             tail_postings += [(weight, tail_part)] if len(tail_part) else []
         mean = self._total_length / max(len(self), 1)
-        slots, scores = _rank_part(block_postings, self._norms.get_norms(self.block.lengths, mean), self._slots, self._mask_living(among), k)
+        slots, scores = _rank_part(
+            block_postings, self._norms.get_norms(self.block.lengths, mean), self._slots, self._mask_living(among), k
+        )
         if tail_postings:
             tail_slots = np.array(self._tail_slots, np.intp)
             norms = self._tail_norms.get_norms(np.array(self._tail_lengths, np.uint32), mean)
@@ -207,7 +217,9 @@ class WordPostings:
             self._living_cache = (among, _mask_slots(self._slots, among))
         return self._living_cache[1]
 
-    def _merge_chunks(self, keep: Mask, numbers: NumberArray, keep_added: Mask, tail_numbers: NumberArray) -> Iterator[PostingsChunk]:
+    def _merge_chunks(
+        self, keep: Mask, numbers: NumberArray, keep_added: Mask, tail_numbers: NumberArray
+    ) -> Iterator[PostingsChunk]:
         block, tail = self.block, np.sort(np.fromiter(self._tail, np.uint64, len(self._tail)))
         terms = np.union1d(block.terms, tail)
         places, tail_places = np.searchsorted(terms, block.terms), np.searchsorted(terms, tail)
@@ -227,7 +239,10 @@ class WordPostings:
             lists = [self._tail[term] for term in tail[first_added:last_added].tolist()]
             tail_part = np.frombuffer(b"".join(lists), np.uint32)
             tail_terms = np.repeat(tail_places[first_added:last_added] - begin, added_counts[first_added:last_added])
-            old, new = _renumber(block_part, block_terms, keep, numbers), _renumber(tail_part, tail_terms, keep_added, tail_numbers)
+            old, new = (
+                _renumber(block_part, block_terms, keep, numbers),
+                _renumber(tail_part, tail_terms, keep_added, tail_numbers),
+            )
             yield _build_chunk(terms[begin:end], (old, new))
             begin = end
 
@@ -248,7 +263,9 @@ def _rank_part(
     texts = (postings >> TIMES_BITS).astype(np.intp)
     gains = (postings & MAX_TIMES).astype(np.float32)
     gains /= gains + norms[texts]
-    gains *= np.repeat(np.array([weight for weight, _ in weighted_postings], np.float32), [len(one) for _, one in weighted_postings])
+    gains *= np.repeat(
+        np.array([weight for weight, _ in weighted_postings], np.float32), [len(one) for _, one in weighted_postings]
+    )
     scores = np.bincount(texts, gains, len(slots)).astype(np.float64, copy=False)
     ranked_texts = np.flatnonzero((scores > 0) & living)
     if len(ranked_texts) > k * _SAMPLING_STEP:  # the k-th score of a sample is a lower bound: the rest needs no sorting

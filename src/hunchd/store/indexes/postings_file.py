@@ -19,7 +19,7 @@ from typing import Any, Final
 import numpy as np
 
 from hunchd.store.files import FileOperations, replace_file
-from hunchd.store.indexes.postings import PostingsBlock, KeyArray, NumberArray, PostingsChunk
+from hunchd.store.indexes.postings import KeyArray, NumberArray, PostingsBlock, PostingsChunk
 from hunchd.store.indexes.terms import RULES_VERSION
 
 logger = logging.getLogger(__name__)
@@ -30,7 +30,9 @@ _FOOTER: Final = struct.Struct("<8sIIQQQ")
 _READ_BYTES: Final = 1 << 20
 
 
-def write_block(files: FileOperations, path: Path, pieces: Iterable[PostingsChunk], lengths: NumberArray, keys: KeyArray) -> None:
+def write_block(
+    files: FileOperations, path: Path, pieces: Iterable[PostingsChunk], lengths: NumberArray, keys: KeyArray
+) -> None:
     """Replace the file at `path` atomically. Raises OSError."""
     replace_file(files, path, _iterate_content(pieces, lengths, keys))
 

@@ -118,8 +118,12 @@ class WordIndex:
 
         Ties are ordered by id. `among` restricts the search to these ids, and saves the cost of the others.
         """
-        forms_by_word = {word: indexed_forms for word in extract_query_words(question) if (indexed_forms := self._find_forms(word))}
-        query_words = sorted((min(indexed_forms.values()), word, tuple(indexed_forms)) for word, indexed_forms in forms_by_word.items())[:_MAX_QUERY_WORDS]
+        forms_by_word = {
+            word: indexed_forms for word in extract_query_words(question) if (indexed_forms := self._find_forms(word))
+        }
+        query_words = sorted(
+            (min(indexed_forms.values()), word, tuple(indexed_forms)) for word, indexed_forms in forms_by_word.items()
+        )[:_MAX_QUERY_WORDS]
         missing = sum(
             forms_by_word.keys().isdisjoint({word.lower(), *subwords(word)})
             for word in set(_find_words(normalize(question)))
@@ -155,7 +159,9 @@ class WordIndex:
         while heap:
             score, identifier = heappop(heap)
             shared = tuple(
-                word for _, word, forms in query_words if any(identifier in self._postings.get(form, ()) for form in forms)
+                word
+                for _, word, forms in query_words
+                if any(identifier in self._postings.get(form, ()) for form in forms)
             )
             yield WordMatch(identifier, -score, shared, sum(map(weights.__getitem__, shared)) / total_weight)
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from hunchd.store.journal.idlog import IdEntries
+from hunchd.store.journal.id_log import IdEntries
 from hunchd.store.journal.segments import (
     FRAME_BYTES,
     HEADER_BYTES,
     DamagedRange,
     JournalRecord,
+    decode_record,
     encode_erased_frame,
     encode_header,
     read_header,
-    decode_record,
     scan_segment,
 )
 

@@ -21,9 +21,16 @@ from typing import Self, TypeVar
 
 from hunchd.domain.errors import HunchError, Overloaded, StorageFull, StoreError, TooLarge, Unavailable
 from hunchd.store.files import DISK_FULL_ERRORS, FileOperations
-from hunchd.store.journal.idlog import IdEntries
+from hunchd.store.journal.id_log import IdEntries
 from hunchd.store.journal.segment_log import MAX_PENDING, RESERVE_BYTES, JournalLimits, SegmentLog
-from hunchd.store.journal.segments import FRAME_BYTES, JournalRecord, encode_frame, hash_key, encode_record, hash_project
+from hunchd.store.journal.segments import (
+    FRAME_BYTES,
+    JournalRecord,
+    encode_frame,
+    encode_record,
+    hash_key,
+    hash_project,
+)
 
 __all__ = ["Journal", "JournalLimits", "JournalRecord"]
 
@@ -212,7 +219,9 @@ class Journal:
             group = self._active_group = self._groups.popleft()
             try:
                 content = b"".join(group.blocks)
-                await loop.run_in_executor(self._writer, self._accept_runner, self._log.append_block, content, group.entries)
+                await loop.run_in_executor(
+                    self._writer, self._accept_runner, self._log.append_block, content, group.entries
+                )
             except OSError as error:
                 self._reject_group(group, error)
             except Exception as error:
@@ -307,7 +316,11 @@ class Journal:
         await asyncio.shield(asyncio.to_thread(self._checkpoint_runner, self._write_checkpoint, sequence))
 
     async def erase_records(
-        self, should_erase: Callable[[JournalRecord], bool], *, forget_projects: Collection[str] = (), up_to: int | None = None
+        self,
+        should_erase: Callable[[JournalRecord], bool],
+        *,
+        forget_projects: Collection[str] = (),
+        up_to: int | None = None,
     ) -> int:
         """Erase acknowledged records for which `should_erase` is true, and all set-aside bytes.
 
@@ -341,7 +354,9 @@ class Journal:
         if self._log.is_active_checkpointed:  # records may have come in between
             self._log.close_active()
 
-    def _erase_records(self, should_erase: Callable[[JournalRecord], bool], projects: frozenset[int], up_to: int | None) -> int:
+    def _erase_records(
+        self, should_erase: Callable[[JournalRecord], bool], projects: frozenset[int], up_to: int | None
+    ) -> int:
         with self._hold_files_lock():
             return self._writer.submit(self._log.erase_records, should_erase, projects, up_to).result()
 

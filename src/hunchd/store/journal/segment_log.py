@@ -27,22 +27,22 @@ import numpy as np
 
 from hunchd.store.files import DISK_FULL_ERRORS, FileOperations, closing_descriptor, create_private_folder, replace_file
 from hunchd.store.journal.damage import DamageRecorder
+from hunchd.store.journal.disk_reserve import DiskReserve
 from hunchd.store.journal.erasure import erase_records
 from hunchd.store.journal.folder_lock import FolderLock
-from hunchd.store.journal.idlog import IdEntries, IdLog
-from hunchd.store.journal.remembered import IdIndex
-from hunchd.store.journal.reserve import DiskReserve
+from hunchd.store.journal.id_index import IdIndex
+from hunchd.store.journal.id_log import IdEntries, IdLog
 from hunchd.store.journal.segments import (
     FRAME_BYTES,
     HEADER_BYTES,
     DamagedRange,
     Frame,
     JournalRecord,
-    encode_frame,
-    iterate_frames,
-    encode_header,
-    read_header,
     decode_record,
+    encode_frame,
+    encode_header,
+    iterate_frames,
+    read_header,
     scan_segment,
 )
 
@@ -173,7 +173,9 @@ class SegmentLog:
         # Lost, or never written: everything that is still here is replayed, and no number is used twice.
         self._ids.load_into(self.id_index)
         self.next_sequence = self._ids.newest_sequence + 1
-        self.checkpoint = min(self._ids.newest_sequence, self._segments[0].first - 1 if self._segments else self._ids.newest_sequence)
+        self.checkpoint = min(
+            self._ids.newest_sequence, self._segments[0].first - 1 if self._segments else self._ids.newest_sequence
+        )
 
     def _prepare_newest(self, segment: Segment) -> None:
         """Cut the newest segment's torn end and sync the rest."""
@@ -343,7 +345,9 @@ class SegmentLog:
         except (ValueError, KeyError, TypeError):
             # Its checksum is right and it is still no record of ours: copied for inspection, like other damage.
             payload = bytes(frame.payload)
-            self.damage.record_range(segment.path, payload, DamagedRange(0, len(payload), is_torn=False), base_offset=frame.offset)
+            self.damage.record_range(
+                segment.path, payload, DamagedRange(0, len(payload), is_torn=False), base_offset=frame.offset
+            )
             return None
 
     @property
@@ -416,7 +420,9 @@ class SegmentLog:
         active = self._active
         return active is not None and active.size >= _MIN_DROPPED_BYTES and active.last <= self.checkpoint
 
-    def erase_records(self, should_erase: Callable[[JournalRecord], bool], project_keys: frozenset[int], up_to: int | None = None) -> int:
+    def erase_records(
+        self, should_erase: Callable[[JournalRecord], bool], project_keys: frozenset[int], up_to: int | None = None
+    ) -> int:
         """Erase records from the files; return their number.
 
         Ids of records that were dropped earlier are erased by project.
@@ -438,7 +444,9 @@ class SegmentLog:
         if self._erased_keys:
             self.id_index.remove_ids(self._erased_keys.popleft() for _ in range(len(self._erased_keys)))
 
-    def _erase_from_segment(self, segment: Segment, should_erase: Callable[[JournalRecord], bool], up_to: int | None) -> int:
+    def _erase_from_segment(
+        self, segment: Segment, should_erase: Callable[[JournalRecord], bool], up_to: int | None
+    ) -> int:
         content = self._files.read(segment.path)[: segment.size]
         remainder = erase_records(content, segment.first, should_erase, up_to=up_to)
         if remainder is None:

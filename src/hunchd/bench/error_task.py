@@ -1,0 +1,127 @@
+"""Error task: predict the sources behind a traceback.
+
+The tracebacks come from a change's new tests. The tests were run on the change's parent. A case is a JSON line with
+`unit`, `text` and `gold`, as benchmarks/error_cases.py writes them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+
+from hunchd.bench import baselines, metrics
+from hunchd.bench.history_walk import walk_history
+from hunchd.bench.outlines import OutlineCache
+from hunchd.bench.results import ReplayResults
+from hunchd.bench.tasks import PROJECT_NAME
+from hunchd.domain.context import Focus
+from hunchd.domain.errors import InvalidInput
+from hunchd.domain.history import Unit
+from hunchd.prediction import traces
+from hunchd.prediction.file_table import TEST, classify_path
+from hunchd.prediction.predictor import Predictor
+from hunchd.prediction.state import PredictorState
+from hunchd.repository.git import Git
+
+MAX_RANKED = 20
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorCase:
+    """Traceback with the sources that its change touched."""
+
+    repository: str
+    unit: str
+    test: str
+    text: str
+    gold: tuple[str, ...]
+
+
+def load_cases(path: Path) -> list[ErrorCase]:
+    """Load the cases of a file, in order. Raises InvalidInput."""
+    try:
+        lines = [json.loads(line) for line in path.read_text("utf-8").splitlines() if line.strip()]
+        return [
+            ErrorCase(line.get("repository", ""), line["unit"], line.get("test", ""), line["text"], tuple(line["gold"]))
+            for line in lines
+        ]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InvalidInput(f"{path} contains no valid cases: {error}") from error
+
+
+def iterate_cases(
+    git: Git, units: Sequence[Unit], predictor: Predictor, outlines: OutlineCache, cases: Sequence[ErrorCase]
+) -> Iterator[tuple[ErrorCase, Unit]]:
+    """Yield each case with the predictor as of its test run.
+
+    That is before the unit, but with the unit's tests written, without which they could not fail.
+    """
+    by_unit: dict[str, list[ErrorCase]] = {}
+    for case in cases:
+        by_unit.setdefault(case.unit, []).append(case)
+    positions = [position for position, unit in enumerate(units) if unit.sha in by_unit]
+    if not positions:
+        return
+    for moment in walk_history(git, units[: positions[-1] + 1], predictor, outlines, positions[0]):
+        if moment.unit.sha not in by_unit:
+            continue
+        for change in moment.unit.changes:
+            outline = outlines.get_outline(change.path, change.new_blob) if change.status in "AM" else None
+            if outline is not None and classify_path(change.path) & TEST:
+                predictor.update_content(outline)
+        for case in by_unit[moment.unit.sha]:
+            yield case, moment.unit
+
+
+def score_error_task(
+    git: Git,
+    units: Sequence[Unit],
+    predictor: Predictor,
+    outlines: OutlineCache,
+    cases: Sequence[ErrorCase],
+    results: ReplayResults,
+    dump: IO[str] | None = None,
+) -> None:
+    """Add rows for our predictor, the trace and baselines.
+
+    These are the baselines that read messages.
+    """
+    for case, unit in iterate_cases(git, units, predictor, outlines, cases):
+        gold = [path for path in case.gold if predictor.has_file(path)]
+        if not gold:
+            continue
+        focus = Focus(project=PROJECT_NAME, errors=(case.text,))
+        prediction = predictor.predict(focus, now=unit.at, k=MAX_RANKED, explain=False)
+        ranking = [file.path for file in prediction.files]
+        rankings = {
+            "hunch": ranking,
+            **list_trace_files(case.text, predictor.state),
+            **baselines.compute_rankings(predictor.state, focus),
+        }
+        by_method = results.rows.setdefault("error", {})
+        for method in dict.fromkeys(
+            (*rankings, *by_method)
+        ):  # a method without a ranking for this case has found nothing
+            rows = by_method.setdefault(method, [])
+            rows.append((unit.sha, metrics.compute_metrics(rankings.get(method, ()), gold)))
+        if dump is not None:
+            line = {"unit": unit.sha, "task": "error", "test": case.test, "gold": gold, "ranked": ranking}
+            dump.write(json.dumps(line | {"confidence": prediction.confidence}, ensure_ascii=False) + "\n")
+
+
+def list_trace_files(text: str, state: PredictorState) -> dict[str, list[str]]:
+    """Return the files of the trace, the raise site first.
+
+    There is one list with tests and one without. Without tests is fairer if gold has none.
+    """
+    files = np.array(traces.list_files(text, state), "<i4")
+    sources = files[(state.files.traits.view[files] & TEST) == 0]
+    return {
+        "trace files": [state.files.paths[file] for file in files.tolist()],
+        "trace, no tests": [state.files.paths[file] for file in sources.tolist()],
+    }

@@ -1,0 +1,192 @@
+"""Writer of an agent's settings that backs up and restores the previous content."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from hunchd.cli.errors import CommandError
+from hunchd.config.app_paths import AppPaths, ensure_private_folder
+
+# Edit of a file's text; a missing file is an empty text.
+Edit = Callable[[str], str]
+
+
+class SettingsFile(NamedTuple):
+    """Settings file of an agent, and how hunchd is added and removed.
+
+    `is_own`: the file is hunchd's alone.
+    """
+
+    path: Path
+    add_entries: Edit
+    remove_entries: Edit
+    is_own: bool = False
+
+
+class SettingsChange(NamedTuple):
+    """Change of a file: its content before and after."""
+
+    path: Path
+    before: bytes | None  # None: the file does not exist
+    after: bytes | None  # None: the file is deleted
+
+    def format_diff(self, label: str) -> str:
+        """Format the change like `diff -u`."""
+        before, after = _split_lines(self.before), _split_lines(self.after)
+        lines = difflib.unified_diff(
+            before,
+            after,
+            label if self.before is not None else os.devnull,
+            label if self.after is not None else os.devnull,
+        )
+        return "".join(line if line.endswith("\n") else line + "\n\\ no newline at the end\n" for line in lines)
+
+
+class SettingsBackup:
+    """Backups of one agent's files, in a folder of hunchd's own."""
+
+    def __init__(self, paths: AppPaths, agent: str) -> None:
+        self.folder = paths.state / "agents" / agent
+        self._record = self.folder / "written.json"
+
+    def plan_install(self, settings: SettingsFile) -> SettingsChange:
+        """Compute the change that installs hunchd. Raises CommandError for an unparsable file."""
+        before = read_content(settings.path)
+        return SettingsChange(settings.path, before, _apply_edit(settings.path, before, settings.add_entries))
+
+    def plan_uninstall(self, settings: SettingsFile) -> SettingsChange:
+        """Compute the change that uninstalls hunchd.
+
+        An unmodified file is restored byte for byte; one that its owner has changed since keeps the changes and
+        loses only
+        hunchd's entries.
+        """
+        before = read_content(settings.path)
+        record = self._load_records().get(str(settings.path))
+        if before is None:
+            return SettingsChange(settings.path, None, None)
+        if record is not None and record["written"] == _compute_digest(before):
+            return SettingsChange(
+                settings.path, before, read_content(self.folder / record["kept"]) if record["kept"] else None
+            )
+        after = _apply_edit(settings.path, before, settings.remove_entries)
+        return SettingsChange(settings.path, before, None if settings.is_own or not after.strip() else after)
+
+    def apply_install(self, change: SettingsChange, settings: SettingsFile) -> Path | None:
+        """Apply an installation's change.
+
+        Returns the backup of the previous content, if there was any.
+        """
+        ensure_private_folder(self.folder)
+        records = self._load_records()
+        record = records.get(str(change.path))
+        backup_name: str | None = record["kept"] if record is not None else None
+        if record is None or change.before is None or record["written"] != _compute_digest(change.before):
+            # Back up the content without hunchd's entries, so that a second installation keeps the first backup.
+            original = None
+            if change.before is not None and not settings.is_own:
+                original = _apply_edit(change.path, change.before, settings.remove_entries) if record else change.before
+            backup_name = None
+            if original:
+                backup_name = f"{_compute_digest(os.fsencode(change.path))[:12]}-{change.path.name}"
+                replace_file(self.folder / backup_name, original, private=True)
+        assert change.after is not None
+        created_folders = (
+            record["made"]
+            if record is not None
+            else [str(folder) for folder in _list_missing_folders(change.path.parent)]
+        )
+        replace_file(change.path, change.after)
+        records[str(change.path)] = {
+            "written": _compute_digest(change.after),
+            "kept": backup_name,
+            "made": created_folders,
+        }
+        replace_file(self._record, json.dumps(records, indent=2).encode(), private=True)
+        return self.folder / backup_name if backup_name else None
+
+    def apply_uninstall(self, change: SettingsChange) -> None:
+        """Apply an uninstallation's change."""
+        if change.after is None:
+            change.path.unlink(missing_ok=True)
+        elif change.after != change.before:
+            replace_file(change.path, change.after)
+
+    def delete_backups(self) -> None:
+        """Delete the backups and the folders that were created for the agent's files."""
+        for record in self._load_records().values():
+            if record["kept"]:
+                (self.folder / record["kept"]).unlink(missing_ok=True)
+            for folder in map(Path, record["made"]):
+                if folder.is_dir() and not any(folder.iterdir()):
+                    folder.rmdir()
+        self._record.unlink(missing_ok=True)
+        if self.folder.is_dir() and not any(self.folder.iterdir()):
+            self.folder.rmdir()
+
+    def _load_records(self) -> dict[str, dict[str, Any]]:
+        stored = read_content(self._record)
+        try:
+            records = json.loads(stored or b"{}")
+        except ValueError:
+            return {}  # then uninstalling removes hunchd's entries one by one
+        return records if isinstance(records, dict) else {}
+
+
+def read_content(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+
+
+def replace_file(path: Path, text: bytes, *, private: bool = False) -> None:
+    """Replace the file atomically; follow a symlink and keep the permissions."""
+    target = path.resolve()
+    target.parent.mkdir(parents=True, exist_ok=True)
+    mode = 0o600 if private else target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_get_umask()
+    draft = target.with_name(f".{target.name}.{os.urandom(4).hex()}")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(text)
+        draft.chmod(mode)
+        draft.replace(target)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
+
+
+def _list_missing_folders(folder: Path) -> list[Path]:
+    """Return the folders that must be created, innermost first."""
+    return [each for each in (folder, *folder.parents) if not each.exists()]
+
+
+def _get_umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _apply_edit(path: Path, before: bytes | None, edit: Edit) -> bytes:
+    try:
+        text = (before or b"").decode("utf-8")
+        return edit(text).encode("utf-8")
+    except ValueError as error:  # not UTF-8, or not supported by the editor of its format
+        raise CommandError(
+            f"{path} was not changed: {error}.", hint="docs/agents.md shows how to edit it by hand."
+        ) from error
+
+
+def _compute_digest(text: bytes) -> str:
+    return hashlib.sha256(text).hexdigest()
+
+
+def _split_lines(text: bytes | None) -> list[str]:
+    return (text or b"").decode("utf-8", "replace").splitlines(keepends=True)

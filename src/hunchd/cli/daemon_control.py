@@ -1,0 +1,240 @@
+"""Lifecycle of the daemon: finds it, starts it if there is none, stops it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+from hunchd.cli import http
+from hunchd.cli.client import PING_TIMEOUT_SECONDS, Client, check_protocol, is_answering, is_connectable
+from hunchd.cli.errors import CommandError, NoDaemon
+from hunchd.config.app_paths import AppPaths, ensure_private_folder, get_absolute_home, resolve_app_paths
+from hunchd.protocol.rendezvous import Rendezvous, is_process_alive, read_rendezvous
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Iterator
+
+START_TIMEOUT_SECONDS: Final = (
+    30.0  # seconds for a start: the first one reads 200 MB of libraries, maybe from a slow disk
+)
+STOP_TIMEOUT_SECONDS: Final = 8.0  # seconds for a stop before it is forced; the daemon takes up to 5
+_POLL_INTERVAL_SECONDS: Final = 0.02  # seconds between two checks
+# The daemon's exit code for "another one runs".
+_ALREADY_RUNNING: Final = 3
+
+DAEMON_COMMAND: Final = (sys.executable, "-m", "hunchd.daemon.main")
+
+
+def connect(*, start: bool = True) -> Client:
+    """Return a client of the running daemon.
+
+    Start one first if there is none and `start` allows it.
+    """
+    daemon = find_running()
+    if daemon is None:
+        if not start:
+            raise NoDaemon("no daemon is running.", hint="hunch start starts it.")
+        daemon = launch_daemon()
+    check_protocol(daemon)
+    return Client(daemon)
+
+
+def find_running(paths: AppPaths | None = None) -> Rendezvous | None:
+    """Return the running daemon, or None if there is none.
+
+    Raises NoDaemon if it hangs.
+    """
+    daemon = read_rendezvous((paths or resolve_app_paths()).rendezvous_file)
+    if daemon is None or is_answering(daemon):
+        return daemon
+    # A rendezvous file without a daemon is left over from a crash: the next daemon replaces it.
+    if not is_process_alive(daemon.pid) or not is_connectable(daemon):
+        return None
+    raise NoDaemon(
+        f"the daemon (pid {daemon.pid}) is not responding ({PING_TIMEOUT_SECONDS:.0f} s).",
+        hint="hunch restart replaces it.",
+    )
+
+
+def launch_daemon() -> Rendezvous:
+    """Start a daemon and wait until it answers.
+
+    Of several callers one starts it, the others wait.
+    """
+    paths = resolve_app_paths()
+    for folder in (paths.runtime, paths.state):
+        ensure_private_folder(folder)
+    deadline = time.monotonic() + START_TIMEOUT_SECONDS
+    with _start_lock(paths, deadline):
+        if (daemon := find_running(paths)) is not None:
+            return daemon
+        return _wait_until_ready(paths, None if _activate_service(paths, deadline) else _start_process(paths), deadline)
+
+
+def _start_process(paths: AppPaths) -> subprocess.Popen[bytes]:
+    import subprocess  # most commands find a running daemon
+
+    with _open_log(paths) as log:
+        return subprocess.Popen(
+            DAEMON_COMMAND,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+            cwd="/",
+            env=os.environ | get_absolute_home(),
+        )
+
+
+def _activate_service(paths: AppPaths, deadline: float) -> bool:
+    """Return True if the service manager listens for the daemon.
+
+    The connection makes it start the daemon.
+    """
+    address = http.Address(str(paths.socket_file), "", 0)
+    try:
+        http.connect(address, timeout=PING_TIMEOUT_SECONDS).close()
+    except OSError:  # nobody listens, or the socket of a killed daemon
+        return False
+    try:
+        http.send_request(address, "GET", "/health", headers={}, timeout=deadline - time.monotonic()).read_body()
+    except OSError as error:
+        raise NoDaemon(
+            "the service manager could not start the daemon.", hint="systemctl --user status hunchd shows the cause."
+        ) from error
+    return True
+
+
+def _wait_until_ready(paths: AppPaths, process: subprocess.Popen[bytes] | None, deadline: float) -> Rendezvous:
+    exit_code: int | None = None
+    while time.monotonic() < deadline:
+        daemon = read_rendezvous(paths.rendezvous_file)
+        if daemon is not None and is_process_alive(daemon.pid) and is_answering(daemon):
+            return daemon
+        # A daemon that exits because another was faster is no failure: the other one will answer in a moment, unless
+        # it was about to end itself.
+        if process is not None and (exit_code := process.poll()) is not None:
+            if exit_code != _ALREADY_RUNNING:
+                break
+            if find_lock_holder(paths) is None:
+                process = _start_process(paths)
+        time.sleep(_POLL_INTERVAL_SECONDS)
+    outcome = (
+        f"did not answer within {START_TIMEOUT_SECONDS:.0f} s"
+        if exit_code in (None, _ALREADY_RUNNING)
+        else f"ended with code {exit_code}"
+    )
+    raise NoDaemon(
+        f"the daemon {outcome}.{_read_last_log_line(paths)}",
+        hint="hunch doctor looks for the cause; hunch logs shows details.",
+    )
+
+
+def stop_process(pid: int) -> None:
+    """Stop the daemon, by force if needed.
+
+    Returns when the process is gone.
+    """
+    for signal_number, timeout in ((signal.SIGTERM, STOP_TIMEOUT_SECONDS), (signal.SIGKILL, 2.0)):
+        try:
+            os.kill(pid, signal_number)
+        except ProcessLookupError:
+            return
+        except PermissionError as error:
+            raise CommandError(f"process {pid} belongs to another user.") from error
+        deadline = time.monotonic() + timeout
+        while time.monotonic() < deadline:
+            if not is_process_alive(pid) or _is_zombie(pid):
+                return
+            time.sleep(_POLL_INTERVAL_SECONDS)
+    raise CommandError(f"process {pid} cannot be stopped.")
+
+
+def find_lock_holder(paths: AppPaths | None = None) -> int | None:
+    """Return the process that holds the daemon's lock.
+
+    It is certainly a live daemon, even if it does not answer. The kernel keeps the lock, so neither a crash nor a
+    reused
+    process id can mislead us.
+    """
+    if os.name != "posix":
+        daemon = read_rendezvous((paths or resolve_app_paths()).rendezvous_file)
+        return daemon.pid if daemon is not None and is_answering(daemon) else None
+    import fcntl
+
+    try:
+        descriptor = os.open(
+            (paths or resolve_app_paths()).data / "daemon.lock", os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
+        )
+    except OSError:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        content = os.pread(descriptor, 32, 0).strip()
+        return int(content) if content.isdigit() else None
+    finally:
+        os.close(descriptor)
+    return None
+
+
+def _is_zombie(pid: int) -> bool:
+    """Return True if the process has ended, but its parent has not noticed yet."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123
+            return file.read().rpartition(b")")[2].split()[:1] == [b"Z"]
+    except OSError:
+        return False
+
+
+@contextmanager
+def _start_lock(paths: AppPaths, deadline: float) -> Iterator[None]:
+    """Let one process at a time start the daemon.
+
+    The kernel's lock ends with its holder, so it is never stale.
+    """
+    if os.name != "posix":
+        yield  # the daemon's own lock decides
+        return
+    import fcntl
+
+    descriptor = os.open(paths.runtime / "start.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    try:
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    raise NoDaemon("another command has been starting the daemon for too long.") from None
+                time.sleep(_POLL_INTERVAL_SECONDS)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _open_log(paths: AppPaths) -> Iterator[int]:
+    """Open the log file for a process's output.
+
+    That is what it prints before, or instead of, its own logging.
+    """
+    descriptor = os.open(paths.log_file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0), 0o600)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _read_last_log_line(paths: AppPaths) -> str:
+    """Return the log's last line, which usually states the cause."""
+    try:
+        lines = paths.log_file.read_bytes()[-4096:].decode(errors="replace").split("\n")
+    except OSError:
+        return ""
+    return next((f" Its last log line: {line.strip()}" for line in reversed(lines) if line.strip()), "")

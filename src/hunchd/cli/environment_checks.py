@@ -1,0 +1,203 @@
+"""Checks of `hunch doctor` on the environment.
+
+Covers parent folders, port, locks, spool, hooks and service.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from hunchd.cli.checks import Check
+from hunchd.cli.client import Client, is_answering
+from hunchd.cli.daemon_control import find_lock_holder
+from hunchd.cli.errors import CommandError
+from hunchd.config.app_paths import AppPaths
+from hunchd.config.loading import load_settings
+from hunchd.domain.errors import ConfigError
+from hunchd.protocol.rendezvous import read_rendezvous
+
+_MAX_SPOOL_BYTES: Final = 1_000_000  # bytes: thousands of unread signals
+
+
+def run_environment_checks(paths: AppPaths) -> Iterator[Check]:
+    """Run all checks on the environment."""
+    yield from check_parent_folders(paths)
+    yield from check_port(paths)
+    yield from check_locks(paths)
+    yield from check_degraded(paths)
+    yield from check_spool(paths)
+    yield from check_hooks(paths)
+    yield from check_service(paths)
+
+
+def check_parent_folders(paths: AppPaths) -> Iterator[Check]:
+    """Check that nobody else can replace the daemon's folders."""
+    if os.name != "posix":
+        return
+    for folder in dict.fromkeys(_nearest_existing(place.parent) for place in (paths.data, paths.state, paths.runtime)):
+        status = folder.stat()
+        advice = f"sudo chown $USER {folder}, or point HUNCHD_HOME to a folder of yours"
+        if status.st_uid not in (0, os.getuid()):
+            finding = f"{folder} belongs to user {status.st_uid}, who could replace what is in it"
+            yield Check("folders", "bad", finding, advice)
+        elif status.st_mode & 0o002 and not status.st_mode & stat.S_ISVTX:
+            mode = stat.S_IMODE(status.st_mode) & ~0o002
+            fix = lambda folder=folder, mode=mode: folder.chmod(mode)  # noqa: E731 - a deferred call, nothing more
+            yield Check("folders", "bad", f"{folder} can be written by everybody", f"chmod o-w {folder}", fix)
+        elif not os.access(folder, os.W_OK | os.X_OK):
+            yield Check("folders", "bad", f"no file can be created in {folder}", advice)
+
+
+def _nearest_existing(folder: Path) -> Path:
+    return next(each for each in (folder, *folder.parents) if each.exists())
+
+
+def check_port(paths: AppPaths) -> Iterator[Check]:
+    """Check that a fixed port is free.
+
+    One that the system chooses always is.
+    """
+    try:
+        serving = load_settings(paths.config_file).serving
+    except ConfigError:  # reported by the check of the settings
+        return
+    if serving.port == 0:
+        yield Check("port", "ok", "the system chooses a free one")
+        return
+    if find_lock_holder(paths) is not None:
+        yield Check("port", "ok", f"{serving.port}, as the settings say")
+        return
+    family = socket.AF_INET6 if ":" in serving.host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as test_socket:
+        test_socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            test_socket.bind((serving.host, serving.port))
+        except OSError as error:
+            is_taken = error.errno == errno.EADDRINUSE
+            problem = "is taken by another program" if is_taken else f"cannot be used: {error.strerror}"
+            advice = f"Set [serving] port = 0 in {paths.config_file}: clients find the daemon in any case."
+            yield Check("port", "bad", f"{serving.port} {problem}", advice)
+        else:
+            yield Check("port", "ok", f"{serving.port} is free")
+
+
+def check_locks(paths: AppPaths) -> Iterator[Check]:
+    """Check for a process that holds a lock without answering.
+
+    The kernel releases locks of dead processes.
+    """
+    pid = find_lock_holder(paths)
+    published = read_rendezvous(paths.rendezvous_file)
+    if pid is not None and (published is None or published.pid != pid):
+        finding = f"pid {pid} holds the daemon's lock, but no client can find it"
+        yield Check("locks", "bad", finding, "It may be starting; if this persists: hunch restart")
+    elif _is_locked(paths.runtime / "start.lock"):
+        yield Check("locks", "note", "a command is starting the daemon", "Check again in ten seconds.")
+    else:
+        yield Check("locks", "ok", "none is held by an unresponsive process")
+
+
+def _is_locked(file: Path) -> bool:
+    if os.name != "posix":
+        return False
+    import fcntl
+
+    try:
+        descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def check_degraded(paths: AppPaths) -> Iterator[Check]:
+    """Report the problems that the running daemon knows itself."""
+    published = read_rendezvous(paths.rendezvous_file)
+    if published is None or not is_answering(published):
+        return
+    try:
+        status = Client(published, timeout=10.0).get("/status")
+    except CommandError as error:
+        yield Check("status", "bad", f"the daemon does not report its status: {error.message}", "hunch logs")
+        return
+    for problem in status.get("degraded") or ():
+        yield Check("status", "note", str(problem), "hunch status shows more; hunch logs shows the cause.")
+    for project in status.get("projects") or ():
+        if project.get("state") == "missing":
+            advice = f"hunch remove {project['id']}, if it was deleted for good"
+            yield Check("status", "note", f"{project['path']} does not exist", advice)
+
+
+def check_spool(paths: AppPaths) -> Iterator[Check]:
+    """Check for messages in the spool that are invalid or not read."""
+    invalid = _list_entries(paths.spool / "aside")
+    if invalid:
+        finding = f"{len(invalid)} messages of hooks are invalid; they are in {paths.spool / 'aside'}"
+        yield Check("letters", "note", finding, "Inspect them, then delete them.")
+    pending_bytes = sum(
+        file.stat().st_size for file in (paths.spool / "lines", *_list_entries(paths.spool / "new")) if file.exists()
+    )
+    if pending_bytes > _MAX_SPOOL_BYTES:
+        yield Check(
+            "letters",
+            "note",
+            f"{pending_bytes / 1e6:.1f} MB of messages from hooks and shells wait for the daemon",
+            "hunch start",
+        )
+
+
+def _list_entries(folder: Path) -> list[Path]:
+    try:
+        return list(folder.iterdir())
+    except OSError:
+        return []
+
+
+def check_hooks(paths: AppPaths) -> Iterator[Check]:
+    """Check for installed hooks that were changed or removed since."""
+    from hunchd.cli.hook_files import find_hooks_folder, list_hooks
+    from hunchd.cli.hooks import load_records
+
+    for record in load_records(paths).values():
+        root = Path(record["root"])
+        if not root.is_dir():
+            continue
+        try:
+            states = {hook.event: hook.state for hook in list_hooks(find_hooks_folder(root), paths)}
+        except CommandError as error:
+            yield Check("hooks", "note", error.message, error.hint or "")
+            continue
+        missing = [event for event, state in states.items() if state not in ("installed", "tracked")]
+        if missing:
+            advice = f"Another tool has rewritten them: hunch hooks install {root}"
+            yield Check("hooks", "note", f"{root}: {', '.join(missing)} no longer report to hunchd", advice)
+        else:
+            yield Check("hooks", "ok", f"installed in {root}")
+
+
+def check_service(paths: AppPaths) -> Iterator[Check]:
+    from hunchd.cli.service import UNITS, build_service_files, find_installed_manager, get_service_state
+
+    manager = find_installed_manager(paths)
+    if manager is None:
+        return
+    report = get_service_state(manager, build_service_files(manager, paths, os.environ))
+    failed_units = [unit for unit in UNITS if report.get(unit, {}).get("active") == "failed"]
+    if failed_units:
+        advice = "systemctl --user status hunchd shows the cause; then: hunch service install"
+        yield Check("service", "bad", f"{', '.join(failed_units)} failed", advice)
+    elif not report["up_to_date"]:
+        yield Check("service", "note", f"{manager} starts another installation of hunchd", "hunch service install")
+    else:
+        yield Check("service", "ok", f"installed with {manager}")

@@ -1,0 +1,122 @@
+"""`hunch error`: explains a pasted error.
+
+Prints what it is, its earlier fix, and where to look.
+"""
+
+from __future__ import annotations
+
+import codecs
+import sys
+import time
+from argparse import Namespace
+from pathlib import Path
+from typing import Any, Final
+
+from hunchd.cli.client import Client
+from hunchd.cli.context import request_in_project
+from hunchd.cli.daemon_control import connect
+from hunchd.cli.errors import CommandError, WrongUsage
+from hunchd.cli.output import BOLD, DIM, colourize, format_line, print_json, print_note, strip_controls
+from hunchd.cli.running.spool_message import to_screen_text
+from hunchd.cli.targets import find_project_root, resolve_folder
+
+_MAX_CHARACTERS: Final = 48 * 1024  # characters, from the end: a long trace
+_MAX_DIFF_LINES: Final = 14
+_HISTORY_WAIT_SECONDS: Final = 1.0  # seconds that the search of the history usually takes
+_POLL_INTERVAL_SECONDS: Final = 0.1  # seconds between two checks
+
+
+def error(arguments: Namespace) -> int:
+    """Store the pasted error as a signal, and print what is known about it."""
+    text = _read_error_text(arguments.file)
+    client = connect(start=not arguments.no_start)
+    root = find_project_root(resolve_folder(arguments.project or "."), client)
+    signal = {"kind": "error", "project": root, "text": text, "source": "pasted"}
+    predict_body = {"project": root, "error": text, "k": 5}
+    prediction = request_in_project(client, root, lambda: client.post("/context/predict", predict_body))
+    answer = client.post("/signals", {"signals": [signal]})
+    if answer["rejected"]:
+        raise CommandError(str(answer["rejected"][0]["error"]["message"]))
+    report = _request_report(client, root) | {"files": prediction["predicted_files"]}
+    if arguments.json:
+        print_json(report)
+    else:
+        _print_report(report)
+    return 0
+
+
+def _read_error_text(file: str | None) -> str:
+    if file in (None, "-"):
+        if sys.stdin.isatty():
+            print_note("paste the error, then Ctrl-D")
+        content = sys.stdin.buffer.read()
+    else:
+        try:
+            content = Path(str(file)).read_bytes()
+        except OSError as os_error:
+            raise WrongUsage(f"{file!r} cannot be read: {os_error.strerror}.") from os_error
+    text = to_screen_text(_in_utf8(content))[-_MAX_CHARACTERS:]
+    if not text.strip():
+        raise WrongUsage("the error text is empty.", hint="hunch error FILE, or paste it, then Ctrl-D")
+    return text
+
+
+def _in_utf8(given: bytes) -> bytes:
+    """Return `given` in UTF-8, without a byte order mark. PowerShell writes UTF-16."""
+    for mark, encoding in (
+        (codecs.BOM_UTF8, "utf-8"),
+        (codecs.BOM_UTF16_LE, "utf-16-le"),
+        (codecs.BOM_UTF16_BE, "utf-16-be"),
+    ):
+        if given.startswith(mark):
+            return given[len(mark) :].decode(encoding, "replace").encode()
+    if len(given) > 3 and given[1::2].count(0) > len(given) // 4:  # every other byte of Latin letters
+        return given.decode("utf-16-le", "replace").encode()
+    return given
+
+
+def _request_report(client: Client, root: str) -> dict[str, Any]:
+    """Return the newest error with its fix, if any.
+
+    Wait briefly, because the history is searched meanwhile.
+    """
+    deadline = time.monotonic() + _HISTORY_WAIT_SECONDS
+    while not (newest := _find_newest_error(client, root))["source"].get("fix") and time.monotonic() < deadline:
+        time.sleep(_POLL_INTERVAL_SECONDS)
+    fix = newest["source"].get("fix")
+    return {
+        "error": client.get(f"/memories/{newest['id']}"),
+        "source": newest["source"],
+        "fixed": newest["reasons"][0] if fix else None,
+        "fix": client.get(f"/memories/{fix}") if fix else None,
+    }
+
+
+def _find_newest_error(client: Client, root: str) -> dict[str, Any]:
+    bundle = client.get("/context", project=root)
+    errors = [item for item in bundle["items"] if item["kind"] == "error"]
+    if not errors:
+        raise CommandError("the daemon did not store the error.", hint="hunch doctor looks for the cause.")
+    return dict(max(errors, key=lambda item: str(item["source"].get("last", ""))))
+
+
+def _print_report(report: dict[str, Any]) -> None:
+    source = report["source"]
+    place = f" ({source['path']}:{source['line']})" if source.get("path") and source.get("line") else ""
+    print(colourize(strip_controls(report["error"]["title"]), BOLD) + strip_controls(place))
+    if report["fixed"]:
+        print(f"  {strip_controls(report['fixed'])}")
+        fix = report["fix"] or {}
+        if subject := (fix.get("source") or {}).get("subject"):
+            print(f"  {format_line(subject)}")
+        change = str(fix.get("content", "")).partition("\n\n")[2].splitlines()
+        for part in change[:_MAX_DIFF_LINES]:
+            print(f"    {format_line(part)}")
+    elif source.get("candidates"):
+        print("  its last line matches several errors:")
+        for candidate in source["candidates"]:
+            print(f"    {format_line(candidate)}")
+    else:
+        print(colourize("  no earlier fix is known", DIM))
+    for file in report["files"]:
+        print(f"{file['confidence']:6.0%}  {strip_controls(file['path'])}")

@@ -1,0 +1,212 @@
+"""`hunch mcp`: the Model Context Protocol over standard input and output.
+
+It is for agents that start their servers. It answers static requests at once and forwards the others to the daemon,
+which is started if there is none and may be restarted meanwhile. The official SDK would take a second to import and
+55 MB in each agent's session: docs/decisions/0011-mcp-without-its-sdk.md.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+import time
+from argparse import Namespace
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
+
+from hunchd.cli.errors import NoDaemon, RequestRejected, WrongUsage
+from hunchd.domain.errors import HunchError
+from hunchd.protocol.mcp import jsonrpc
+from hunchd.protocol.mcp.effects import Conversation, DaemonRequest, Pause, RequestFailed, Result
+from hunchd.protocol.mcp.project_resolver import ProjectResolver
+
+# The client and the repository search are imported with the first call: an agent starts its servers and waits for
+# their list of tools long before it calls one.
+if TYPE_CHECKING:
+    from hunchd.cli.client import Client
+
+# After end of input, pending responses are still sent for this long.
+_SHUTDOWN_SECONDS: Final = 10.0  # seconds
+# Concurrent requests to the daemon, which bounds the requests of all its clients.
+_MAX_CONCURRENT_REQUESTS: Final = 4
+# The project's folder, set by agents that start servers in another folder.
+_PROJECT_VARIABLE: Final = "CLAUDE_PROJECT_DIR"
+
+
+def serve(arguments: Namespace) -> int:
+    """Serve until standard input ends."""
+    folder = os.path.realpath(arguments.project or os.environ.get(_PROJECT_VARIABLE) or ".")
+    if not os.path.isdir(folder):  # noqa: PTH112 - pathlib is not loaded here
+        raise WrongUsage(f"no such folder: {folder!r}.")
+    # Stray output must not mix with the messages, so it goes to standard error.
+    output, sys.stdout = sys.stdout.buffer, sys.stderr
+    server = StdioServer(ProjectResolver(folder, find_root), ConversationDriver(start=not arguments.no_start), output)
+    server.serve(sys.stdin.buffer)
+    return 0
+
+
+def find_root(path: str) -> str | None:
+    """Return the root of the repository that contains a path."""
+    from pathlib import Path
+
+    from hunchd.repository.layout import find_repository
+
+    layout = find_repository(Path(path))
+    return str(layout.root) if layout is not None and not layout.problem else None
+
+
+class ConversationDriver:
+    """Driver of conversations, with whichever daemon runs at the moment."""
+
+    def __init__(self, *, start: bool) -> None:
+        self._start = start
+        self._client: Client | None = None
+
+    def drive(self, conversation: Conversation[Result]) -> Result:
+        """Drive the conversation to its result.
+
+        Blocks; several threads may drive one each.
+        """
+        step: DaemonRequest | Pause
+        try:
+            step = next(conversation)
+            while True:
+                if isinstance(step, Pause):
+                    time.sleep(step.seconds)
+                    step = conversation.send(None)
+                    continue
+                try:
+                    result = self.send(step)
+                except RequestFailed as trouble:
+                    step = conversation.throw(trouble)
+                else:
+                    step = conversation.send(result)
+        except StopIteration as stop:
+            outcome: Result = stop.value
+            return outcome
+
+    def send(self, request: DaemonRequest) -> Any:
+        """Return the daemon's response.
+
+        Reconnect once if the daemon is gone or has another token.
+        """
+        client_before = self._client
+        if client_before is not None:
+            try:
+                return _send_request(client_before, request)
+            except NoDaemon:
+                self._client = None
+            except RequestRejected as rejection:
+                if rejection.status != 401:
+                    raise _to_request_failed(rejection) from rejection
+                self._client = None
+        from hunchd.cli.daemon_control import connect
+
+        try:
+            self._client = client = connect(start=self._start)
+            return _send_request(client, request)
+        except RequestRejected as rejection:
+            raise _to_request_failed(rejection) from rejection
+        except (HunchError, OSError) as error:
+            raise RequestFailed(
+                f"hunchd is unavailable: {error}",
+                hint="continue without it, nothing else depends on it; `hunch doctor` shows the user the cause",
+            ) from error
+
+
+def _send_request(client: Client, request: DaemonRequest) -> Any:
+    return client.get(request.path) if request.body is None else client.post(request.path, request.body)
+
+
+def _to_request_failed(rejection: RequestRejected) -> RequestFailed:
+    return RequestFailed(rejection.message, hint=rejection.hint, status=rejection.status)
+
+
+class StdioServer:
+    """Server that reads one message per line.
+
+    Each request that may have to wait gets a thread, so that pings are answered meanwhile; a cancelled one is not
+    answered.
+    """
+
+    def __init__(self, resolver: ProjectResolver, driver: ConversationDriver, output: BinaryIO) -> None:
+        self._resolver = resolver
+        self._driver = driver
+        self._output = output
+        self._write_lock = threading.Lock()
+        self._slots = threading.BoundedSemaphore(_MAX_CONCURRENT_REQUESTS)
+        self._threads: dict[str, threading.Thread] = {}
+
+    def serve(self, messages: BinaryIO) -> None:
+        for line in messages:
+            if line.strip():
+                self._handle_line(line)
+        deadline = time.monotonic() + _SHUTDOWN_SECONDS
+        for thread in list(self._threads.values()):
+            thread.join(max(0.0, deadline - time.monotonic()))
+
+    def _handle_line(self, line: bytes) -> None:
+        try:
+            message = json.loads(line)
+        except (ValueError, RecursionError):
+            self._write_response(
+                jsonrpc.error_response(None, jsonrpc.JsonRpcError(jsonrpc.PARSE_ERROR, "a line is one message in JSON"))
+            )
+            return
+        if jsonrpc.is_request(message):
+            self._start_request(message)
+        elif jsonrpc.is_notification(message):
+            if message["method"] == "notifications/cancelled":
+                self._threads.pop(_request_key(message.get("params", {}).get("requestId")), None)
+        elif not (isinstance(message, dict) and ("result" in message or "error" in message)):
+            refusal = jsonrpc.JsonRpcError(
+                jsonrpc.INVALID_REQUEST, "a message is one JSON-RPC 2.0 request or notification"
+            )
+            self._write_response(
+                jsonrpc.error_response(message.get("id") if isinstance(message, dict) else None, refusal)
+            )
+
+    def _start_request(self, request: dict[str, Any]) -> None:
+        """Start a request.
+
+        Answer at once, in order, if it needs no daemon.
+        """
+        conversation = jsonrpc.answer_request(request, self._resolver, stateless=jsonrpc.is_stateless(request))
+        key = _request_key(request["id"])
+        if request["method"] not in jsonrpc.DAEMON_METHODS:
+            self._write_response(self._driver.drive(conversation))
+            return
+        thread = threading.Thread(target=self._finish_request, args=(request["id"], conversation), daemon=True)
+        self._threads[key] = thread
+        thread.start()
+
+    def _finish_request(self, identifier: Any, conversation: Conversation[dict[str, Any]]) -> None:
+        try:
+            with self._slots:
+                response = self._driver.drive(conversation)
+        except Exception:  # a bug must not leave the agent without a response
+            import logging  # its import takes a tenth of each start
+
+            logging.getLogger(__name__).exception("a request to hunch mcp failed")
+            response = jsonrpc.error_response(
+                identifier, jsonrpc.JsonRpcError(jsonrpc.INTERNAL_ERROR, "internal error in hunchd")
+            )
+        key = _request_key(identifier)
+        if self._threads.get(key) is threading.current_thread():  # otherwise it was cancelled
+            self._write_response(response)
+            self._threads.pop(key, None)
+
+    def _write_response(self, response: dict[str, Any]) -> None:
+        line = json.dumps(response, separators=(",", ":")).encode("ascii") + b"\n"
+        with self._write_lock:
+            try:
+                self._output.write(line)
+                self._output.flush()
+            except (BrokenPipeError, ValueError):
+                os._exit(0)  # the reader has gone, and the main thread would keep reading
+
+
+def _request_key(identifier: Any) -> str:
+    """Return a key that distinguishes the ids 1 and "1"."""
+    return repr(identifier)

@@ -1,0 +1,48 @@
+"""Commands for workflows; part of the table in `commands`."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from typing import Final
+
+from hunchd.cli.command import COMMANDS_PACKAGE, DATA_GROUP, KNOWLEDGE_GROUP, Command
+
+
+def _add_workflows_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--project", metavar="DIR", help="the project (default: the one you are in)")
+    parser.add_argument("--purpose", metavar="WORD", help="only with this purpose: test, lint, build, release, docs, …")
+
+
+def _add_import_history_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("source", metavar="bash|zsh|fish|FILE", help="a shell, or its history file")
+    parser.add_argument("--project", metavar="DIR", help="the project (default: the one you are in)")
+    parser.add_argument(
+        "--all", action="store_true", help="all commands, not only those that `cd` places in the project"
+    )
+    parser.add_argument("--dry-run", action="store_true", help="print what would be imported, send nothing")
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+
+
+ROUTINE_COMMANDS: Final = (
+    Command(
+        "workflows",
+        KNOWLEDGE_GROUP,
+        "list workflows, step by step",
+        "Lists recurring commands, as reported by your shell (hunch shell-init), and workflows from CI files,\n"
+        "makefiles, package scripts and hooks. hunch show ID prints the steps of one.",
+        f"{COMMANDS_PACKAGE}.workflows:workflows",
+        _add_workflows_arguments,
+        ("hunch workflows", "hunch workflows --purpose release"),
+    ),
+    Command(
+        "import-history",
+        DATA_GROUP,
+        "learn from your shell's history",
+        "Reads a shell's history file and imports the commands that were run in this project, so that workflows are\n"
+        "known at once. Shells do not record the folder: it is derived from the `cd` before. Nothing is read unless\n"
+        "you run this; secrets are masked before anything is stored; known commands are skipped.",
+        f"{COMMANDS_PACKAGE}.workflows:import_history",
+        _add_import_history_arguments,
+        ("hunch import-history zsh --dry-run", "hunch import-history ~/.bash_history --all --yes"),
+    ),
+)

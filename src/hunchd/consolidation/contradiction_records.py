@@ -1,0 +1,315 @@
+"""Contradiction records: create, serialise, resolve and reopen them. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+from hashlib import blake2b
+from typing import Any, Final
+
+from hunchd.domain.errors import Conflict, InvalidInput
+from hunchd.domain.facts import MemoryChange, get_source_name, is_same_value, revise_fact, slot_of, undo_last_step
+from hunchd.domain.memory import Artifact, Kind, Levels, Memory, Status, Trust
+from hunchd.domain.sharing import is_shared
+from hunchd.protocol.memories import memory_from_json, memory_to_json
+from hunchd.protocol.requests import ResolutionRequest
+from hunchd.protocol.responses import format_iso
+
+# Confidence if two sources are equally sure of different values of one key: one is wrong, or the value has changed.
+SAME_KEY_CONFIDENCE: Final = 0.9
+OVERTAKEN: Final = "one side says something else by now"
+# Sides that hold after each resolution; where both hold, their status does not change.
+_WINNERS: Final = {"a_wins": "a", "b_wins": "b", "merged": ""}
+
+
+def create_contradiction(
+    a: Memory, b: Memory, now: datetime, *, reason: str = "", confidence: float = SAME_KEY_CONFIDENCE
+) -> Memory:
+    """Create the record of a contradiction between `a` and `b`, the newer one.
+
+    It quotes both and is deleted with either. The same two statements always have the same id, in whichever order they
+    came: nobody is asked about them twice.
+    """
+    identity = chr(31).join(sorted(map(_make_identity, (a, b))))
+    line = f"{_format_claim(a)} / {_format_claim(b)}"
+    return Memory(
+        id="x" + blake2b(identity.encode("utf-8", "surrogatepass"), digest_size=10).hexdigest(),
+        kind=Kind.CONTRADICTION,
+        title=f"contradiction: {line}"[:200],
+        content=line,
+        at=now,
+        created=now,
+        updated=now,
+        project=b.project,
+        levels=Levels(summary=line, index=b.key or b.title),
+        key=b.key,
+        scope=b.scope,
+        branch=b.branch,
+        confidence=confidence,
+        importance=max(a.importance, b.importance),
+        links=({"type": "a", "ref": a.id}, {"type": "b", "ref": b.id}),
+        artifacts=tuple(dict.fromkeys((*_list_files(a), *_list_files(b)))),
+        # It quotes both and is shown at the top: statements of a colleague are marked as untrusted.
+        trust=Trust.UNTRUSTED if is_shared(a) or is_shared(b) else max(a.trust, b.trust, key=tuple(Trust).index),
+        source={
+            "type": "contradiction",
+            "reason": reason or f"two sources say something else of '{b.key}'",
+            "a": memory_to_json(a),
+            "b": memory_to_json(b),
+        },
+    )
+
+
+def contradiction_to_json(contradiction: Memory) -> dict[str, Any]:
+    """Return a contradiction in the JSON form of the API."""
+    source = contradiction.source
+    optional = {
+        "resolved_at": source.get("resolved_at"),
+        "resolution": source.get("resolution"),
+        "note": source.get("note"),
+    }
+    return {
+        "id": contradiction.id,
+        "status": "open" if contradiction.status is Status.ACTIVE else "resolved",
+        "a": _side_to_json(source, "a"),
+        "b": _side_to_json(source, "b"),
+        "reason": source["reason"],
+        "confidence": contradiction.confidence,
+        "detected_at": format_iso(contradiction.created),
+        "project": contradiction.project,
+        **{name: value for name, value in optional.items() if value is not None},
+    }
+
+
+def _side_to_json(source: Mapping[str, Any], side: str) -> dict[str, Any]:
+    """Return a memory as it was when the contradiction was found.
+
+    In a resolved contradiction, its status says whether it holds by the resolution.
+    """
+    wins = _WINNERS.get(source.get("resolution", ""))
+    if wins is None:
+        return dict(source[side])
+    return {**source[side], "status": str(Status.ACTIVE if side in wins else Status.SUPERSEDED)}
+
+
+def parse_sides(contradiction: Memory) -> tuple[Memory, Memory]:
+    """Return both memories as they were when the contradiction was found."""
+    return memory_from_json(contradiction.source["a"]), memory_from_json(contradiction.source["b"])
+
+
+def is_about_one_key(contradiction: Memory) -> bool:
+    """Return True if both sides have one key and scope.
+
+    Then only one of them can be kept.
+    """
+    a, b = map(slot_of, parse_sides(contradiction))
+    return a is not None and a == b
+
+
+def resolve_contradiction(
+    contradiction: Memory, request: ResolutionRequest, present: dict[str, Memory], now: datetime
+) -> tuple[Memory, MemoryChange]:
+    """Return the resolved contradiction and all changes that follow.
+
+    The record contains how to undo them. `present` maps the ids of both sides to the current memories. Raises Conflict
+    if it is resolved already.
+    """
+    if contradiction.status is not Status.ACTIVE:
+        raise Conflict(f"'{contradiction.id}' is already resolved", hint=f"undo {contradiction.id} first")
+    a, b = parse_sides(contradiction)
+    place = slot_of(b) if is_about_one_key(contradiction) else None
+    effect = (
+        _resolve_key(a, b, place, request, present, now)
+        if place is not None
+        else _resolve_memories(a, b, request, present, now)
+    )
+    before = [memory_to_json(present[one.id]) for one in effect.memories if one.id in present]
+    before += [memory_to_json(present[identifier]) for identifier in effect.deletions if identifier in present]
+    source = {
+        **contradiction.source,
+        "resolution": request.resolution,
+        "resolved_at": format_iso(now),
+        "before": before,
+        "made": [one.id for one in effect.memories if one.id not in present],
+        "left": {one.id: format_iso(one.updated) for one in effect.memories},
+    } | ({"note": request.note} if request.note else {})
+    closed = replace(contradiction, status=Status.SUPERSEDED, valid_to=now, updated=now, source=source)
+    return closed, MemoryChange((*effect.memories, closed), effect.deletions, contradiction.project)
+
+
+def reopen_contradiction(
+    contradiction: Memory, present: dict[str, Memory], now: datetime
+) -> tuple[Memory, MemoryChange]:
+    """Return the contradiction reopened, and everything as it was before.
+
+    Raises Conflict if it is not resolved, or if one of its memories was changed since.
+    """
+    source = dict(contradiction.source)
+    if contradiction.status is Status.ACTIVE or "before" not in source:
+        raise Conflict(f"'{contradiction.id}' is not resolved; there is nothing to undo")
+    for identifier, updated in source["left"].items():
+        if identifier not in present or format_iso(present[identifier].updated) != updated:
+            raise Conflict(f"'{identifier}' was changed after the resolution; undo that change first")
+    before = [replace(memory_from_json(data), updated=now) for data in source.pop("before")]
+    created_ids = tuple(source.pop("made"))
+    for name in ("resolution", "resolved_at", "note", "left"):
+        source.pop(name, None)
+    reopened_record = replace(contradiction, status=Status.ACTIVE, valid_to=None, updated=now, source=source)
+    return reopened_record, MemoryChange((*before, reopened_record), created_ids, contradiction.project)
+
+
+def close_if_inactive(contradiction: Memory, present: dict[str, Memory], now: datetime) -> Memory | None:
+    """Close a contradiction if one of its memories is not active.
+
+    Returns None while both are active.
+    """
+    a, b = (present.get(side.id) for side in parse_sides(contradiction))
+    if contradiction.status is not Status.ACTIVE or is_about_one_key(contradiction):
+        return None
+    a_holds, b_holds = (side is not None and side.status is Status.ACTIVE for side in (a, b))
+    if a_holds and b_holds:
+        return None
+    outcome = {
+        "resolution": "a_wins" if a_holds else "b_wins",
+        "resolved_at": format_iso(now),
+        "note": "the other side holds no more",
+    }
+    return replace(
+        contradiction, status=Status.SUPERSEDED, valid_to=now, updated=now, source={**contradiction.source, **outcome}
+    )
+
+
+def close_overtaken(
+    contradiction: Memory, new_claim: Memory, now: datetime, *, withdrawn: Memory | None = None
+) -> tuple[Memory, ...]:
+    """Close a contradiction about one key after a source changed its claim.
+
+    `new_claim` is the new claim of that source; `withdrawn` is the claim that it withdrew, if it did. If the new claim
+    contradicts the other side as well, the new contradiction is returned too. Returns () if the contradiction still
+    stands.
+    """
+    if contradiction.status is not Status.ACTIVE or not is_about_one_key(contradiction):
+        return ()
+    outcome = {"resolved_at": format_iso(now), "note": OVERTAKEN}
+    closed = replace(
+        contradiction, status=Status.SUPERSEDED, valid_to=now, updated=now, source={**contradiction.source, **outcome}
+    )
+    a, b = parse_sides(contradiction)
+    if withdrawn is not None and _is_same_claim(withdrawn, b) and is_same_value(new_claim, a):
+        return (closed,)
+    for side, other in ((a, b), (b, a)):
+        if get_source_name(new_claim) == get_source_name(side):
+            if is_same_value(new_claim, side):
+                return ()
+            if is_same_value(new_claim, other):
+                return (closed,)
+            why = str(contradiction.source["reason"])
+            return closed, create_contradiction(other, new_claim, now, reason=why, confidence=contradiction.confidence)
+    return ()
+
+
+def needs_no_question(contradiction: Memory) -> bool:
+    """Return True if the user need not be asked again.
+
+    A contradiction that was only overtaken was not answered.
+    """
+    return contradiction.status is Status.ACTIVE or contradiction.source.get("note") != OVERTAKEN
+
+
+def _is_same_claim(one: Memory, other: Memory) -> bool:
+    return is_same_value(one, other) and get_source_name(one) == get_source_name(other)
+
+
+def close_lapsed(contradiction: Memory, now: datetime) -> MemoryChange:
+    """Close a contradiction because one side is no longer claimed.
+
+    A claim that was only kept for the contradiction is deleted with it.
+    """
+    outcome = {"resolution": "a_wins", "resolved_at": format_iso(now), "note": "the other side is said no more"}
+    closed = replace(
+        contradiction, status=Status.SUPERSEDED, valid_to=now, updated=now, source={**contradiction.source, **outcome}
+    )
+    claims = tuple(side.id for side in parse_sides(contradiction) if side.status is Status.ARCHIVED)
+    return MemoryChange((closed,), claims, contradiction.project)
+
+
+def _resolve_key(
+    a: Memory, b: Memory, place: str, request: ResolutionRequest, present: dict[str, Memory], now: datetime
+) -> MemoryChange:
+    """Resolve a contradiction about one key, which has one value."""
+    head = present.get(place)
+    if head is None or head.status is not Status.ACTIVE:
+        return MemoryChange(project=b.project)
+    match request.resolution:
+        case "a_wins":
+            if is_same_value(head, a):
+                return MemoryChange(project=b.project)
+            if head.supersedes == a.id and a.id in present and is_same_value(head, b):
+                return undo_last_step(head, present[a.id], now)[1]
+            return _set_value(head, a.value or "", a, now)
+        case "b_wins":
+            return (
+                MemoryChange(project=b.project) if is_same_value(head, b) else _set_value(head, b.value or "", b, now)
+            )
+        case "merged":
+            if not (request.value or request.note):
+                raise InvalidInput("'value' is required to merge: the statement that replaces both", field="value")
+            return _set_value(head, request.value or request.note, head, now)
+        case _:
+            return _set_value(head, f"{a.value}; {b.value}", head, now)
+
+
+def _resolve_memories(
+    a: Memory, b: Memory, request: ResolutionRequest, present: dict[str, Memory], now: datetime
+) -> MemoryChange:
+    """Resolve a contradiction between two separate memories: the loser is superseded."""
+    a, b = present.get(a.id, a), present.get(b.id, b)
+    memories: tuple[Memory, ...] = ()
+    replacement = request.value or request.note
+    match request.resolution:
+        case "a_wins":
+            memories = (_supersede(b, a, now),)
+        case "b_wins":
+            memories = (_supersede(a, b, now),)
+        case "merged":
+            if not replacement:
+                raise InvalidInput("'value' is required to merge: the statement that replaces both", field="value")
+            merged = replace(b, title=replacement[:120], content=replacement, levels=Levels())
+            change = _set_value(b, replacement, b, now) if slot_of(b) is not None else revise_fact(b, merged, now)
+            memories = (*change.memories, _supersede(a, b, now))
+    return MemoryChange(tuple(one for one in memories if one.id in present or "." in one.id), project=b.project)
+
+
+def _set_value(head: Memory, value: str, source_memory: Memory, now: datetime) -> MemoryChange:
+    line = f"{head.key}: {value}"
+    updated = replace(
+        head,
+        value=value,
+        title=line,
+        content=line,
+        levels=Levels(summary=line, compressed=line, index=head.key or ""),
+        confidence=max(head.confidence, source_memory.confidence),
+        trust=source_memory.trust,
+        source=source_memory.source,
+    )
+    return revise_fact(head, updated, now)
+
+
+def _supersede(loser: Memory, winner: Memory, now: datetime) -> Memory:
+    return replace(loser, status=Status.SUPERSEDED, superseded_by=winner.id, valid_to=now, updated=now)
+
+
+def _make_identity(memory: Memory) -> str:
+    return chr(30).join((memory.id.partition(".")[0], memory.value or memory.content, get_source_name(memory)))
+
+
+def _format_claim(memory: Memory) -> str:
+    claim = f"{memory.key}: {memory.value}" if memory.key and memory.value else memory.levels.summary or memory.title
+    source = memory.source
+    origin = source.get("path") or ("you" if memory.trust is Trust.USER else source.get("type"))
+    return f"{claim} ({origin}, {memory.at:%Y-%m})" if origin else claim
+
+
+def _list_files(memory: Memory) -> tuple[Artifact, ...]:
+    return tuple(one for one in memory.artifacts if one.type == "file")

@@ -1,0 +1,417 @@
+"""Search for duplicates by rare words and similarity.
+
+Duplicates have a similarity of at least .92 and the same subject. Pure functions. Two texts are compared sentence by
+sentence, with abbreviations expanded, synonyms unified, and without case, punctuation, markup, order and git trailers.
+Distinguishing tokens must be equal on both sides: numbers, versions, names of code, denials, the part of a project, and
+what stands on which side of "instead of" or "from … to …". An additional sentence does no harm, an additional name
+does.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from hunchd.consolidation.contradictions.antonyms import ANTONYMS
+from hunchd.consolidation.contradictions.patterns import FUTURE, PAST
+from hunchd.consolidation.duplicates.sentence_parser import (
+    EMPTY,
+    Sentence,
+    clear_caches,
+    contains_beginning,
+    has_swapped_roles,
+    is_name,
+    join_sentences,
+    parse_scope,
+    parse_sentences,
+)
+from hunchd.consolidation.duplicates.synonyms import DISTINGUISHING_WORDS, FILLER_WORDS
+from hunchd.domain.memory import Kind, Memory, Status
+
+MIN_SIMILARITY: Final = 0.92  # minimum similarity of duplicates about one subject
+# Minimum if the vectors agree: these know synonyms that no table has.
+MIN_WORD_SIMILARITY: Final = 0.8
+MIN_PART_INFORMATION: Final = 1.8  # minimum information if only a part of the longer text is covered
+MIN_LONG_WORDS: Final = 14  # words of two texts together; or of one that is repeated verbatim
+MAX_ADDED_SHARE: Final = 0.6  # maximum share of added sentences in the longer text
+MAX_ADDED_NAMED_SHARE: Final = 0.3  # the same if those contain names or numbers
+MIN_EPISODE_INFORMATION: Final = (
+    1.65  # minimum information of an episode: "add missing changelog entry" is said of many things
+)
+# Less is enough if both have exactly the same words, and either this many or a name that few memories contain.
+MIN_REPEATED_INFORMATION: Final = 1.0
+MIN_REPEATED_WORDS: Final = 6
+MAX_NAME_FREQUENCY: Final = 3  # memories
+MAX_BLOCKING_WORDS: Final = 10  # words by which candidates of a memory are searched
+MAX_DOCUMENT_FREQUENCY: Final = 300  # memories: a more frequent word finds no candidates
+COMBINED_WORDS: Final = 4  # its rarest words, joined, for a memory without rare ones
+MAX_COMPARED: Final = 60  # candidates of one memory
+MAX_CACHED_TEXTS: Final = 4_000  # texts whose sentences are cached
+_KINDS: Final = frozenset({Kind.FACT, Kind.EPISODE, Kind.WORKFLOW})
+_UNINFORMATIVE: Final = (
+    FILLER_WORDS | DISTINGUISHING_WORDS | {"previous", "commit"}
+)  # words that do not tell two memories apart
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """Compact form of a memory's text.
+
+    Its sentences are parsed again for the few word-by-word comparisons. Its sentences are parsed again for the few
+    word-by-word comparisons.
+    """
+
+    memory: Memory
+    words: tuple[str, ...]  # unique
+    distinguishing: tuple[str, ...]  # unique and sorted: a small set takes several times the memory
+    length: int
+    first_sentence: Sentence
+    sentence_count: int  # sentences
+
+
+def group_duplicates(
+    memories: Mapping[str, Memory],
+    vectors: Mapping[str, bytes] | None = None,
+    *,
+    settled_ids: Collection[str] = (),
+    min_similarity: float = MIN_SIMILARITY,
+) -> list[list[str]]:
+    """Group the ids of memories that say the same.
+
+    Each id is in one group at most. Each id is in one group at most. `vectors` (signed bytes, by id) recognise wordings
+    that no table knows. Two of the `settled_ids` are not compared again.
+    """
+    texts = {one.id: _make_text(one) for one in memories.values() if _may_merge(one)}
+    rarity = _WordInformation(texts.values())
+    comparer = _PairComparer(rarity, vectors or {}, min_similarity)
+    groups: dict[str, list[str]] = {}
+    leader_of: dict[str, str] = {}
+    for first, second in _iter_candidates(texts, rarity, settled_ids):
+        leader = leader_of.get(first, first)
+        if second in leader_of or second in groups:
+            continue
+        group = groups.get(leader, [leader])
+        # Compare with all of a group: low-information texts would join memories that have nothing else in common.
+        if all(comparer.are_duplicates(texts[one], texts[second]) for one in group):
+            groups[leader] = [*group, second]
+            leader_of[second] = leader_of[leader] = leader
+    clear_caches()
+    return list(groups.values())
+
+
+class _WordInformation:
+    """Information content of words by document frequency, from 0 to 1."""
+
+    def __init__(self, texts: Collection[_Text]) -> None:
+        self.document_frequency: Counter[str] = Counter()
+        for text in texts:
+            self.document_frequency.update(text.words)
+        text_count = len(texts)
+        max_information = math.log(2 + text_count)
+        by_frequency = {
+            times: math.log((2 + text_count) / (1 + times)) / max_information
+            for times in {0, *self.document_frequency.values()}
+        }
+        self._information = {
+            word: 0.0 if word in _UNINFORMATIVE else by_frequency[times]
+            for word, times in self.document_frequency.items()
+        }
+        self._text_measures: dict[str, tuple[float, float]] = {}
+
+    def weigh(self, word: str) -> float:
+        if word in FILLER_WORDS:
+            return 0.1
+        return max(0.25, self._information[word])
+
+    def sum_information(self, words: Collection[str]) -> float:
+        """Return the information of several words; words of most texts add nothing."""
+        return sum(map(self._information.__getitem__, words))
+
+    def measure_text(self, text: _Text) -> tuple[float, float]:
+        """Return the information and the weight of all words of a text."""
+        measures = self._text_measures.get(text.memory.id)
+        if measures is None:
+            measures = self._text_measures[text.memory.id] = (
+                self.sum_information(text.words),
+                sum(map(self.weigh, text.words)),
+            )
+        return measures
+
+    def has_name(self, text: _Text) -> bool:
+        """Return True if the text has a name that few others have.
+
+        The name is of code or a pull request.
+        """
+        return any(
+            self.document_frequency[word] <= MAX_NAME_FREQUENCY and is_name(word) for word in text.distinguishing
+        )
+
+
+def _may_merge(memory: Memory) -> bool:
+    return memory.kind in _KINDS and memory.status is Status.ACTIVE and "." not in memory.id
+
+
+def _iter_candidates(
+    texts: Mapping[str, _Text], rarity: _WordInformation, settled_ids: Collection[str]
+) -> Iterator[tuple[str, str]]:
+    """Yield each pair that may be duplicates, once.
+
+    Both share rare words and may be of one event. Pairs of two settled memories are left out. Nearly all memories of a
+    history belong to a commit of their own: these are compared with memories of none, and with others of the same
+    commit, never with each other.
+    """
+    unbound_ids: dict[str, list[str]] = {}  # word → memories without a commit
+    bound_ids: dict[str, list[str]] = {}  # word → memories of a commit
+    ids_by_commit: dict[str, list[str]] = {}
+    for identifier in sorted(texts, key=lambda one: (one not in settled_ids, one)):
+        words = sorted(texts[identifier].words, key=lambda word: (rarity.document_frequency[word], word))
+        rare = [word for word in words if rarity.document_frequency[word] <= MAX_DOCUMENT_FREQUENCY][
+            :MAX_BLOCKING_WORDS
+        ]
+        rare = rare or [" ".join(words[:COMBINED_WORDS])]
+        needed = max(2 if len(rare) > 2 else 1, math.ceil(0.3 * len(rare)))
+        commits = _list_events(texts[identifier].memory)
+        if identifier not in settled_ids:
+            shared: Counter[str] = Counter()
+            for word in rare:
+                shared.update(unbound_ids.get(word, ()))
+                if not commits:
+                    shared.update(bound_ids.get(word, ()))
+            frequent = [(other, times) for other, times in shared.items() if times >= needed]
+            near = [other for other, _ in sorted(frequent, key=lambda one: -one[1])[:MAX_COMPARED]]
+            peers = {other for commit in commits for other in ids_by_commit.get(commit, ())[:MAX_COMPARED]}
+            for other in (*near, *sorted(peers.difference(near))):
+                yield other, identifier
+        for word in rare:
+            (bound_ids if commits else unbound_ids).setdefault(word, []).append(identifier)
+        for commit in commits:
+            ids_by_commit.setdefault(commit, []).append(identifier)
+
+
+def _list_events(memory: Memory) -> frozenset[str]:
+    """Return the events of a memory: commits and pull requests."""
+    return frozenset(artifact.ref for artifact in memory.artifacts if artifact.type in ("commit", "pr"))
+
+
+class _PairComparer:
+    """Comparison of pairs; cheap and selective checks come first."""
+
+    def __init__(self, rarity: _WordInformation, vectors: Mapping[str, bytes], min_similarity: float) -> None:
+        self._rarity = rarity
+        self._vectors = vectors
+        self._min_similarity = min_similarity
+        self._sentence_cache: dict[str, tuple[Sentence, ...]] = {}
+        self._last_words: tuple[str, frozenset[str]] = ("", frozenset())  # of the last compared text
+
+    def are_duplicates(self, one: _Text, other: _Text) -> bool:
+        if not _have_same_subject(one.memory, other.memory):
+            return False
+        # Texts this long are not repeated by chance.
+        is_similar = self._are_identical(one, other) or self._are_similar(one, other)
+        return is_similar and self._have_one_scope(one, other) and not has_swapped_roles(one.memory, other.memory)
+
+    def _are_similar(self, one: _Text, other: _Text) -> bool:
+        min_information = MIN_EPISODE_INFORMATION if one.memory.kind is Kind.EPISODE else 0.0
+        if not all(self._is_specific(text, min_information, is_repeated=True) for text in (one, other)):
+            return False
+        similarity = self._measure_similarity(one, other)
+        if similarity < (
+            MIN_WORD_SIMILARITY if self._have_similar_vectors(one, other, similarity) else self._min_similarity
+        ):
+            return False
+        is_identical = similarity == 1
+        return is_identical or all(self._is_specific(text, min_information, is_repeated=False) for text in (one, other))
+
+    def _have_one_scope(self, one: _Text, other: _Text) -> bool:
+        """Return False if equal titles concern two parts of a project."""
+        mine, others = parse_scope(one.memory), parse_scope(other.memory)
+        if mine == others or not (mine and others):
+            return True
+        return (
+            _measure_sentence_similarity(one.first_sentence, other.first_sentence, self._rarity) < MIN_WORD_SIMILARITY
+        )
+
+    def _are_identical(self, one: _Text, other: _Text) -> bool:
+        is_candidate = (
+            one.length == other.length >= MIN_LONG_WORDS
+            and one.distinguishing == other.distinguishing
+            and one.first_sentence == other.first_sentence
+        )
+        return is_candidate and self._get_sentences(one) == self._get_sentences(other)
+
+    def _is_specific(self, text: _Text, min_information: float, *, is_repeated: bool) -> bool:
+        """Return True if a text can only be about one thing.
+
+        `is_repeated`: the other text has exactly the same words, so less is enough.
+        """
+        information = self._rarity.measure_text(text)[0]
+        if information >= min_information or not is_repeated:
+            return information >= min_information
+        return information >= MIN_REPEATED_INFORMATION and (
+            text.length >= MIN_REPEATED_WORDS or self._rarity.has_name(text)
+        )
+
+    def _have_similar_vectors(self, one: _Text, other: _Text, similarity: float) -> bool:
+        """Return True if the vectors are similar, where that decides."""
+        mine, others = (self._vectors.get(text.memory.id) for text in (one, other))
+        if mine is None or others is None or not MIN_WORD_SIMILARITY <= similarity < self._min_similarity:
+            return False
+        return _compute_cosine(mine, others) >= MIN_SIMILARITY
+
+    def _measure_similarity(self, one: _Text, other: _Text) -> float:
+        """Return the mutual coverage of two texts, from 0 to 1.
+
+        It is 0 if distinguishing tokens differ or hardly anything is shared.
+        """
+        shorter, longer = sorted((one, other), key=lambda text: (text.length, text.memory.id))
+        whole = 0.0
+        if one.distinguishing == other.distinguishing and self._bound_similarity(one, other) >= MIN_WORD_SIMILARITY:
+            whole = _measure_sentence_similarity(
+                join_sentences(self._get_sentences(shorter)), join_sentences(self._get_sentences(longer)), self._rarity
+            )
+        if (
+            whole >= MIN_SIMILARITY
+            and longer.sentence_count > 1
+            and not (self._covers_beginning(one, other) and self._covers_beginning(other, one))
+        ):
+            return 0.0
+        # The common beginning is the subject; the rest may be boilerplate.
+        if (
+            whole >= MIN_SIMILARITY
+            or longer.sentence_count < 2
+            or _measure_sentence_similarity(shorter.first_sentence, longer.first_sentence, self._rarity)
+            < MIN_WORD_SIMILARITY
+        ):
+            return whole
+        part = _measure_coverage(self._get_sentences(shorter), self._get_sentences(longer), self._rarity)
+        is_specific = self._is_specific(shorter, MIN_PART_INFORMATION, is_repeated=part == 1)
+        return max(whole, part if is_specific else 0.0)
+
+    def _covers_beginning(self, one: _Text, other: _Text) -> bool:
+        """Return True if one sentence of `other` says what `one` begins with.
+
+        Two long texts that differ only in a word of their titles are about two things. A match word by word counts too,
+        where only a full stop is missing.
+        """
+        words = one.first_sentence.words.items()
+        weight = sum(self._rarity.weigh(word) * times for word, times in words)
+        return any(
+            sum(self._rarity.weigh(word) * min(times, sentence.words.get(word, 0)) for word, times in words)
+            >= MIN_SIMILARITY * weight
+            for sentence in self._get_sentences(other)
+        ) or contains_beginning(one.memory, other.memory)
+
+    def _bound_similarity(self, one: _Text, other: _Text) -> float:
+        """Return an upper bound of the similarity.
+
+        It is computed from the sets of words, without their counts.
+        """
+        if self._last_words[0] != other.memory.id:
+            self._last_words = (other.memory.id, frozenset(other.words))
+        other_words = self._last_words[1]
+        weights = self._rarity.measure_text(one)[1] + self._rarity.measure_text(other)[1]
+        shared = sum(self._rarity.weigh(word) for word in one.words if word in other_words)
+        repeated = max(0, min(one.length - len(one.words), other.length - len(other.words)))  # repeated words
+        total = weights + 2 * repeated
+        return 2 * (shared + repeated) / total if total else 0.0  # a text of punctuation has no words
+
+    def _get_sentences(self, text: _Text) -> tuple[Sentence, ...]:
+        sentences = self._sentence_cache.get(text.memory.id)
+        if sentences is None:
+            if len(self._sentence_cache) >= MAX_CACHED_TEXTS:
+                self._sentence_cache.clear()
+            sentences = self._sentence_cache[text.memory.id] = parse_sentences(text.memory)
+        return sentences
+
+
+def _have_same_subject(one: Memory, other: Memory) -> bool:
+    """Return True if both have the same kind, scope and event.
+
+    Two commits are two events, however similar their messages are.
+    """
+    if (one.kind, one.project, one.scope, one.branch) != (other.kind, other.project, other.scope, other.branch):
+        return False
+    if one.key and other.key and one.key.casefold() != other.key.casefold():
+        return False
+    if one.kind is Kind.FACT and _detect_tense(one) != _detect_tense(other):  # past or present
+        return False
+    mine, others = _list_events(one), _list_events(other)
+    return not (mine and others and mine.isdisjoint(others))
+
+
+def _detect_tense(memory: Memory) -> tuple[bool, bool]:
+    return PAST.search(memory.content) is not None, FUTURE.search(memory.content) is not None
+
+
+def _measure_coverage(shorter: Sequence[Sentence], longer: Sequence[Sentence], rarity: _WordInformation) -> float:
+    """Return how well the longer text covers each sentence of the shorter one."""
+    uncovered, lowest, covered = list(longer), 1.0, 0
+    for sentence in shorter:
+        best = max(
+            uncovered, key=lambda candidate: _measure_sentence_similarity(sentence, candidate, rarity), default=None
+        )
+        if best is None:
+            return 0.0
+        if sentence is shorter[0] and best is not longer[0]:
+            return 0.0
+        lowest = min(lowest, _measure_sentence_similarity(sentence, best, rarity))
+        if lowest < MIN_WORD_SIMILARITY:
+            return 0.0
+        uncovered.remove(best)
+        covered += best.length
+    if any(
+        one.is_continuation and not DISTINGUISHING_WORDS.issuperset(one.words) for one in uncovered
+    ):  # more than "fixes #4133"
+        return 0.0
+    max_added = (
+        MAX_ADDED_SHARE
+        if all(one.distinguishing <= DISTINGUISHING_WORDS for one in uncovered)
+        else MAX_ADDED_NAMED_SHARE
+    )
+    return lowest if covered >= (1 - max_added) * sum(one.length for one in longer) else 0.0
+
+
+def _measure_sentence_similarity(one: Sentence, other: Sentence, rarity: _WordInformation) -> float:
+    if one.distinguishing != other.distinguishing:
+        return 0.0
+    shared = unmatched = 0.0
+    mine, others = [], []  # words that one of them contains more often
+    for word, times in one.words.items():
+        other_times = other.words.get(word, 0)
+        shared += rarity.weigh(word) * min(times, other_times)
+        if times > other_times:
+            unmatched += rarity.weigh(word) * (times - other_times)
+            mine.append(word)
+    for word, times in other.words.items():
+        own_times = one.words.get(word, 0)
+        if times > own_times:
+            unmatched += rarity.weigh(word) * (times - own_times)
+            others.append(word)
+    if any(ANTONYMS.get(word) in others for word in mine) or any(ANTONYMS.get(word) in mine for word in others):
+        return 0.0
+    if one.length + other.length < MIN_LONG_WORDS and not (
+        FILLER_WORDS.issuperset(mine) and FILLER_WORDS.issuperset(others)
+    ):
+        return 0.0  # in a short sentence one different word means another thing
+    if FILLER_WORDS.issuperset(mine) or FILLER_WORDS.issuperset(others):  # no word replaces another
+        shared += sum(rarity.weigh(word) for word in one.distinguishing if word not in one.words)
+    return 2 * shared / (2 * shared + unmatched) if shared else 0.0
+
+
+def _make_text(memory: Memory) -> _Text:
+    sentences = parse_sentences(memory)
+    words = {word for sentence in sentences for word in (*sentence.words, *sentence.distinguishing)}
+    distinguishing = tuple(sorted({word for sentence in sentences for word in sentence.distinguishing}))
+    length = sum(sentence.length for sentence in sentences)
+    first_sentence = sentences[0] if sentences else Sentence({}, EMPTY, 0)
+    return _Text(memory, tuple(words), distinguishing, length, first_sentence, len(sentences))
+
+
+def _compute_cosine(one: bytes, other: bytes) -> float:
+    a, b = (memoryview(vector).cast("b") for vector in (one, other))
+    product = sum(x * y for x, y in zip(a, b, strict=True))
+    lengths = math.sqrt(sum(x * x for x in a) * sum(y * y for y in b))
+    return product / lengths if lengths else 0.0

@@ -1,0 +1,244 @@
+"""Normalised text for comparing memories.
+
+It consists of sentences of words, distinguishing tokens, and word order. Trailers that git adds to a message are
+dropped; synonyms, inflections and spellings of a word become one. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+from sys import intern
+from typing import Final
+
+from hunchd.consolidation.duplicates.synonyms import (
+    ABBREVIATIONS,
+    DISTINGUISHING_WORDS,
+    PHRASE_SYNONYMS,
+    normalize_word,
+)
+from hunchd.domain.memory import Memory
+from hunchd.text.sentences import split_at_stops
+from hunchd.text.stemming import stem_statement
+from hunchd.text.words import STATEMENT_STOP_WORDS
+
+MAX_CHARACTERS: Final = 4_000  # characters
+
+_MARKUP: Final = re.compile(
+    r"\[([^\]\n]+)\]\([^)\n]*\)|(?<!\d\.)[*`~]+|(?<![\w.])(_{1,2})(\S|\S[^_\n]*\S)\2(?!\w)|^\s*(?:#+|>+|[-+•]|\d+[.)])\s+",
+    re.MULTILINE,
+)
+_DASH: Final = re.compile(r"\s+[-–—]{1,2}\s+")
+_TOKEN: Final = re.compile(r"v?\d[\w.]*\.\*|[\w@#][\w@./:#+-]*\w|\w|[<>=~^]=?(?=\s?v?\d)")
+_NUMBER: Final = re.compile(r"^[#v]?\d[\w.+-]*$|^[0-9a-f]{7,40}$|^\w*\d+(?:\.\d+)+\w*$", re.IGNORECASE)
+_CODE: Final = re.compile(r"[_/@\\]|\w\.\w|::|\(\)|[a-z][A-Z]|[A-Z]{2,}[a-z]|\d")
+_MEANINGFUL_STOP_WORDS: Final = frozenset(
+    ("before", "after", "on", "off", "avoid", "over", "under", "each", "all", "only", "more", "another", "again")
+)
+# A file is updated many times; "flake8-reported" is no name.
+_FILE: Final = re.compile(
+    r"[/-]|\.(?:cfg|c|cc|cpp|css|go|h|html|in|ini|java|jsx?|json|lock|md|py|rb|rs|rst|sh|toml|tsx?|txt|ya?ml)$"
+)
+_REVERT: Final = re.compile(r"^(?:revert(?:s|ed|ing)?|undo(?:es|ne)?|fixup)$")
+_WITH_ABBREVIATION: Final = re.compile(r"(?<!\w)w/(o\b)? ?", re.IGNORECASE)
+_PHRASE: Final = re.compile(rf"\b(?:{'|'.join(PHRASE_SYNONYMS)})\b", re.IGNORECASE)
+# Trailers that git adds to a message: sign-offs, cherry-pick sources, conflicts.
+_GIT_TRAILERS: Final = re.compile(
+    r"^\W{0,3}(?:(?:acked|approved|co-authored|co-developed|committed|helped|merged|reported|requested|reviewed|signed-off"
+    r"|suggested|tested)-by: .*|\(cherry[ -]picked from .*"
+    r"|(?:# ?)?conflicts:[ \t]*(?:\n(?:#?[ \t]+\S.*|#?[ \t]*(?=\n#?[ \t]+\S)))*)$",
+    re.MULTILINE | re.IGNORECASE,
+)
+_SCOPE: Final = re.compile(r"^\W{0,4}([\w./-]+(?:\([\w ./,-]+\))?)!?\s*:\s")
+EMPTY: Final = frozenset[str]()
+_DENIAL: Final = re.compile(r"^(?:not|no|never|none|without|cannot|nor|neither)$")
+# The two sides of these words have different roles: "from 10 to 30", "tabs instead of spaces".
+_ARROWS: Final = frozenset(("->", "=>", "→"))
+_ROLE_WORDS: Final = _ARROWS | frozenset(
+    "to into from with by on over than instead before after as for under within above below".split()  # noqa: SIM905
+)
+_LIST_WORDS: Final = frozenset((",", "&", "and", "or"))  # the order around these does not matter
+_ORDER_TOKEN: Final = re.compile(rf"[-=]>|→|[,&]|{_TOKEN.pattern}")
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """Normalised sentence: word counts, and the tokens that distinguish it."""
+
+    words: dict[str, int]
+    distinguishing: frozenset[str]  # numbers, names of code, denials, actions
+    length: int  # words
+    is_continuation: bool = False  # follows a dash and adds to what precedes it
+
+
+def join_sentences(sentences: Sequence[Sentence]) -> Sentence:
+    words: dict[str, int] = {}
+    for sentence in sentences:
+        for word, times in sentence.words.items():
+            words[word] = words.get(word, 0) + times
+    distinguishing = frozenset[str]().union(*(sentence.distinguishing for sentence in sentences))
+    return Sentence(words, distinguishing, sum(words.values()) + sum(word not in words for word in distinguishing))
+
+
+def parse_sentences(memory: Memory) -> tuple[Sentence, ...]:
+    parsed = (
+        _parse_sentence(piece, is_continuation=place > 0)
+        for pieces in _split_pieces(memory)
+        for place, piece in enumerate(pieces)
+    )
+    return tuple(one for one in parsed if one is not None)
+
+
+def _split_pieces(memory: Memory) -> Iterator[list[str]]:
+    """Yield the parts of each sentence between its dashes."""
+    return (_DASH.split(part) for part in split_at_stops(_normalize(_read_text(memory))))
+
+
+def _read_text(memory: Memory) -> str:
+    text = memory.content.strip()
+    if not text.startswith(memory.title.strip().rstrip("…")):
+        text = f"{memory.title}\n{text}"
+    return _GIT_TRAILERS.sub("", text[:MAX_CHARACTERS].replace("\r\n", "\n"))
+
+
+def _normalize(text: str) -> str:
+    text = text.replace("’", "'").replace("“", '"').replace("”", '"')
+    text = _WITH_ABBREVIATION.sub(lambda match: "without " if match[1] else "with ", text)
+    text = _PHRASE.sub(lambda match: PHRASE_SYNONYMS[match[0].lower()], text)
+    text = re.sub(r"\bcan't\b|\bcan not\b", "cannot", text, flags=re.IGNORECASE)
+    text = re.sub(r"n't\b", " not", text, flags=re.IGNORECASE)
+    return _MARKUP.sub(lambda match: match[1] or match[3] or "", text)
+
+
+def _parse_sentence(text: str, *, is_continuation: bool) -> Sentence | None:
+    words: dict[str, int] = {}
+    distinguishing_words: list[str] = []
+    for is_distinguishing, token_words in _iter_tokens(text):
+        if is_distinguishing:
+            distinguishing_words += (
+                f"{word} again" if word == "revert" and word in distinguishing_words else word for word in token_words
+            )
+        if not is_distinguishing or DISTINGUISHING_WORDS.issuperset(token_words):
+            for word in token_words:
+                words[word] = words.get(word, 0) + 1
+    distinct = frozenset(distinguishing_words) if distinguishing_words else EMPTY
+    length = sum(words.values()) + sum(word not in words for word in distinct)
+    return Sentence(words, distinct, length, is_continuation) if length else None
+
+
+def _iter_tokens(text: str) -> Iterator[tuple[bool, tuple[str, ...]]]:
+    return (_parse_token(match[0].rstrip(".:-")) for match in _TOKEN.finditer(text))
+
+
+@lru_cache(maxsize=1 << 15)
+def _parse_token(token: str) -> tuple[bool, tuple[str, ...]]:
+    """Return if a token is distinguishing, and its normalised words.
+
+    Strings are interned and results cached: there are many of them.
+    """
+    lower = token.lower()
+    if _DENIAL.match(lower):
+        return True, ("not",)
+    if _REVERT.match(lower):
+        return True, ("revert",)
+    if _NUMBER.match(token) or (_CODE.search(token) and not _is_all_caps(token)) or lower.count("-") > 1:
+        return True, (intern(lower),)
+    if token[:1] in "<>=~^":
+        return True, (token,)
+    if lower in STATEMENT_STOP_WORDS and lower not in _MEANINGFUL_STOP_WORDS:
+        return False, ()
+    words = tuple(intern(normalize_word(word)) for word in ABBREVIATIONS.get(lower, lower).replace("-", " ").split())
+    return DISTINGUISHING_WORDS.issuperset(words), words
+
+
+def _is_all_caps(token: str) -> bool:
+    """Return True if a word is merely written in capitals."""
+    return token.isalpha() and token.isupper()
+
+
+def parse_scope(memory: Memory) -> frozenset[str]:
+    """Return the words before the colon of a title.
+
+    They name the part of the project that it concerns.
+    """
+    match = _SCOPE.match(memory.title)
+    return frozenset(word for _, words in _iter_tokens(match[1]) for word in words) if match else EMPTY
+
+
+def is_name(word: str) -> bool:
+    """Return True if a distinguishing token names code or a pull request."""
+    return word[0] == "#" or not (_NUMBER.match(word) or _FILE.search(word))
+
+
+def clear_caches() -> None:
+    """Clear the token caches: some megabytes, scattered over memory."""
+    _parse_token.cache_clear()
+    stem_statement.cache_clear()
+
+
+def contains_beginning(one: Memory, other: Memory) -> bool:
+    """Return True if `other` contains the first sentence of `one` word by word.
+
+    Sentence ends are ignored; the text is treated as circular, so a match may wrap from its end to its beginning.
+    """
+    beginning = next(filter(None, _iter_piece_words(one)), [])
+    other_words = [word for words in _iter_piece_words(other) for word in words]
+    circular = other_words + other_words[: len(beginning)]
+    return any(circular[place : place + len(beginning)] == beginning for place in range(len(other_words)))
+
+
+def _iter_piece_words(memory: Memory) -> Iterator[list[str]]:
+    for pieces in _split_pieces(memory):
+        for piece in pieces:
+            yield [word for _, token_words in _iter_tokens(piece) for word in token_words]
+
+
+def has_swapped_roles(one: Memory, other: Memory) -> bool:
+    """Return True if the same words in another order mean another thing.
+
+    "tabs instead of spaces" and "spaces instead of tabs".
+    """
+    mine, others = (_WordOrder(memory) for memory in (one, other))
+    if any(
+        (last, middle, first) in others.trigrams - mine.trigrams
+        for first, middle, last in mine.trigrams - others.trigrams
+    ):
+        return True
+    return any(
+        turning == again and after in before_there and there in before_after
+        for (turning, after), before_after in mine.words_before.items()
+        for (again, there), before_there in others.words_before.items()
+        if (turning, after) not in others.words_before and (again, there) not in mine.words_before
+    )
+
+
+class _WordOrder:
+    """Order of words in the clauses of a text."""
+
+    def __init__(self, memory: Memory) -> None:
+        self.trigrams: set[tuple[str, str, str]] = set()  # three words in a row
+        self.words_before: dict[tuple[str, str], set[str]] = {}  # (turning word, next word) → words before
+        for clause in _iter_clauses(memory):
+            self.trigrams |= {
+                (first, middle, last)
+                for (first, middle), (_, last) in pairwise(pairwise(clause))
+                if _LIST_WORDS.isdisjoint((first, middle, last))
+            }
+            for place, (word, after) in enumerate(pairwise(clause)):
+                if word in _ROLE_WORDS:
+                    self.words_before.setdefault((word, after), set()).update(clause[:place])
+
+
+def _iter_clauses(memory: Memory) -> Iterator[list[str]]:
+    for part in split_at_stops(_normalize(_read_text(memory))):
+        tokens = [match[0].rstrip(".:-") or match[0] for match in _ORDER_TOKEN.finditer(part)]
+        keeps_stop_words = not _ARROWS.isdisjoint(tokens)  # beside an arrow even a stop word is a name
+        clause: list[str] = []
+        for token in tokens:
+            lower = token.lower()
+            is_verbatim = lower in _ROLE_WORDS or lower in _LIST_WORDS
+            clause += (lower,) if is_verbatim else _parse_token(token)[1] or ((lower,) if keeps_stop_words else ())
+        yield clause

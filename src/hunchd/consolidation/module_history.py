@@ -1,0 +1,327 @@
+"""Histories of modules: old episodes condensed into one memory each.
+
+An episode becomes a line; a summary names the most important ones. Automated updates go into one history for the
+project: a line for each dependency or chore, however often it was done.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from functools import partial
+from hashlib import blake2b
+from typing import Final
+
+from hunchd.config.settings import ConsolidationSettings
+from hunchd.consolidation.extractive_summary import MAX_INDEX_CHARACTERS, Vocabulary
+from hunchd.consolidation.merging import MERGED_FROM
+from hunchd.consolidation.plan import ConsolidationStep, PlannedChange
+from hunchd.consolidation.recurring_updates import (
+    UpdateSeries,
+    iter_series,
+    list_manifests,
+    parse_series,
+    parse_updates,
+)
+from hunchd.domain.filters import paths_of
+from hunchd.domain.memory import Artifact, Kind, Levels, Memory, Scope, Status, Trust
+from hunchd.ingestion.prose import shorten
+
+HISTORY_CATEGORY: Final = "history"  # category of a history
+PART_OF: Final = "part_of"  # type of the link from an episode to the history that tells of it
+# Lines of one history; older ones become a count for each year. With 400, one in twenty of the episodes that a busy
+# project needed again after two years had no line left.
+MAX_LINES: Final = 2_000
+MAX_LINE_CHARACTERS: Final = 110  # characters
+MIN_EPISODES_PER_CHANGE: Final = 32  # episodes added by one change, while a history is short
+# Each change writes the whole history: into a long one, episodes worth this share of its lines are added at once.
+CHANGE_SHARE: Final = 1 / 16
+MAX_DEPTH: Final = 3  # folder levels that make a module
+WHOLE_PROJECT: Final = "."  # module of episodes without a common folder
+MAX_FILES: Final = 20  # an episode with more files belongs to no module
+# Share of the time after which unused episodes are archived: by then they are in a history.
+LATE_SHARE: Final = 2 / 3
+SUMMARY_EPISODES: Final = 5  # episodes in the summary
+UPDATES_MODULE: Final = ":updates"  # stands in for a module, for automated updates; no folder has this name
+UPDATES_TITLE: Final = "history of dependency bumps and automated updates"
+MAX_MANIFESTS: Final = 20  # files listed as artifacts of the history of updates
+UPDATES_IMPORTANCE: Final = 0.3  # importance: users search for it by name
+
+# Returns a history extended by some episodes; the last argument is what its summary is made of.
+HistoryBuilder = Callable[[Memory | None, Sequence[Memory], Sequence[Memory]], Memory]
+
+
+def plan_histories(
+    memories: Mapping[str, Memory], vocabulary: Vocabulary, settings: ConsolidationSettings, now: datetime
+) -> Iterator[PlannedChange]:
+    """Plan a new or updated history for each module with old episodes.
+
+    Episodes of modules with too few for a history of their own go into that of the folder around them before they are
+    old enough to be forgotten: everything forgotten has a line in some history.
+    """
+    min_age, late_age = (timedelta(days=days) for days in (settings.compress_days, settings.forget_days * LATE_SHARE))
+    modules: dict[tuple[str | None, str], list[Memory]] = defaultdict(list)
+    updates: dict[str | None, list[Memory]] = defaultdict(list)
+    for memory in memories.values():
+        if now - memory.at >= min_age and _is_missing_from_history(memory, memories):
+            if parse_updates(memory):
+                updates[memory.project].append(memory)
+            else:
+                modules[memory.project, find_module(memory)].append(memory)
+    for project, episodes in sorted(updates.items(), key=lambda one: one[0] or ""):
+        if any(
+            now - memory.at >= late_age for memory in episodes
+        ):  # not a few each night: each change rewrites one memory
+            history = memories.get(make_history_id(project, UPDATES_MODULE))
+            yield from _plan_additions(
+                "dependencies and chores", episodes, history, partial(_extend_update_history, project, now)
+            )
+    for depth in range(MAX_DEPTH, -1, -1):
+        depth_modules = sorted(
+            (one for one in modules if _count_levels(one[1]) == depth), key=lambda one: (one[0] or "", one[1])
+        )
+        for project, module in depth_modules:
+            episodes = modules.pop((project, module))
+            history = memories.get(make_history_id(project, module))
+            if history is None and len(episodes) < settings.history_from:
+                episodes = [memory for memory in episodes if now - memory.at >= late_age]
+                if module != WHOLE_PROJECT:
+                    if episodes:
+                        modules[project, _find_parent(module)] += episodes
+                    continue
+            yield from _plan_additions(
+                module, episodes, history, partial(_extend_module_history, project, module, vocabulary, now)
+            )
+
+
+def make_history_id(project: str | None, module: str) -> str:
+    identity = f"{project or ''}:{HISTORY_CATEGORY}:{module}".encode("utf-8", "surrogatepass")
+    return "m" + blake2b(identity, digest_size=10).hexdigest()
+
+
+def find_module(memory: Memory) -> str:
+    """Return the deepest folder with at least half of an episode's files.
+
+    Returns WHOLE_PROJECT if there is none.
+    """
+    folders = [_truncate_folder(path) for path in paths_of(memory)]
+    if not 0 < len(folders) <= MAX_FILES:
+        return WHOLE_PROJECT
+    for depth in range(MAX_DEPTH, 0, -1):
+        truncated = ("/".join(folder.split("/")[:depth]) for folder in folders)
+        folder, count = min(Counter(truncated).items(), key=lambda one: (-one[1], one[0]))
+        if count * 2 >= len(folders):
+            return folder
+    return WHOLE_PROJECT
+
+
+def _count_levels(module: str) -> int:
+    return 0 if module == WHOLE_PROJECT else module.count("/") + 1
+
+
+def _find_parent(module: str) -> str:
+    return module.rpartition("/")[0] or WHOLE_PROJECT
+
+
+def _plan_additions(
+    module: str, episodes: Sequence[Memory], history: Memory | None, build: HistoryBuilder
+) -> Iterator[PlannedChange]:
+    """Plan the addition of episodes to a history, a few at a time.
+
+    A change is applied in one go, and nobody should wait for a long one.
+    """
+    known_ids = _list_episode_ids(history)
+    new_episodes = sorted((one for one in episodes if one.id not in known_ids), key=lambda one: (one.at, one.id))
+    remaining = new_episodes
+    while remaining:
+        batch_size = max(MIN_EPISODES_PER_CHANGE, int(len(_parse_lines(history)) * CHANGE_SHARE))
+        batch, remaining = remaining[:batch_size], remaining[batch_size:]
+        after = build(history, batch, batch if remaining else new_episodes)
+        link = {"type": PART_OF, "ref": after.id}
+        only_link = (link,)  # shared by all without other links: a tuple for each takes a megabyte
+        links = (
+            (*(history for history in one.links if history != link), link) if one.links else only_link for one in batch
+        )
+        parts = tuple(replace(one, links=episode_links) for one, episode_links in zip(batch, links, strict=True))
+        what = f"tell {len(batch)} episodes of {module} in one"
+        why = f"older than a month, all in {module}"
+        before = (*((history,) if history is not None else ()), *batch)
+        yield PlannedChange(ConsolidationStep.HISTORY, "histories", what, why, before, (after, *parts))
+        history = after
+
+
+def _extend_module_history(
+    project: str | None,
+    module: str,
+    vocabulary: Vocabulary,
+    now: datetime,
+    history: Memory | None,
+    fresh: Sequence[Memory],
+    summary_episodes: Sequence[Memory],
+) -> Memory:
+    """Return a module's history extended by the episodes `fresh`, oldest first."""
+    lines = _limit_lines([*_parse_lines(history), *map(_format_line, fresh)])
+    extended = _build_history(project, module, f"history of {_format_module(module)}", lines, history, fresh, now)
+    count = extended.content.count("\n")
+    gist = f"{_format_module(module)}, {_format_span(extended)}, {count} changes: {_join_best_titles(summary_episodes, vocabulary)}"
+    return replace(extended, levels=_build_levels(extended, gist))
+
+
+def _extend_update_history(
+    project: str | None, now: datetime, history: Memory | None, fresh: Sequence[Memory], _: Sequence[Memory]
+) -> Memory:
+    """Return the history of automated updates with `fresh` added.
+
+    It has one line for each series, the most recent first.
+    """
+    year_counts, series_by_key = Counter[str](), dict[str, UpdateSeries]()
+    for line in _parse_lines(history):
+        if (year := _parse_year_count(line)) is not None:
+            year_counts.update(dict([year]))
+        elif (series := parse_series(line)) is not None:
+            series_by_key[series.key] = series
+    for one in (step for memory in fresh for step in iter_series(memory)):
+        series_by_key[one.key] = series_by_key[one.key].merge(one) if one.key in series_by_key else one
+    newest = sorted(series_by_key.values(), key=lambda one: (one.last_day, one.key), reverse=True)
+    for one in newest[MAX_LINES:]:
+        year_counts[one.last_day[:4]] += one.count
+    lines = [*(one.line for one in newest[:MAX_LINES]), *_format_year_counts(year_counts)]
+    extended = _build_history(project, UPDATES_MODULE, UPDATES_TITLE, lines, history, fresh, now)
+    files = (one for memory in fresh for one in list_manifests(memory))
+    most_frequent = sorted(newest, key=lambda one: (-one.count, one.key))[:SUMMARY_EPISODES]
+    gist = f"dependencies, {_format_span(extended)}, {len(newest)} of them; most often {', '.join(one.subject for one in most_frequent)}"
+    return replace(
+        extended,
+        artifacts=tuple(dict.fromkeys((*(history.artifacts if history else ()), *files)))[:MAX_MANIFESTS],
+        importance=history.importance if history is not None else UPDATES_IMPORTANCE,
+        levels=_build_levels(extended, gist),
+    )
+
+
+def _build_history(
+    project: str | None,
+    module: str,
+    title: str,
+    lines: Sequence[str],
+    history: Memory | None,
+    fresh: Sequence[Memory],
+    now: datetime,
+) -> Memory:
+    base = history or Memory(
+        id=make_history_id(project, module), kind=Kind.EPISODE, title=title, content="", at=fresh[-1].at, created=now,
+        updated=now, project=project, category=HISTORY_CATEGORY, scope=Scope.PROJECT, importance=0.5,
+        ref=f"history:{module}", artifacts=(Artifact("file", module),), valid_from=fresh[0].at,
+    )  # fmt: skip
+    return replace(
+        base,
+        content="\n".join((f"{title}:", *lines)),
+        at=max(base.at, fresh[-1].at),
+        valid_from=min(base.valid_from or fresh[0].at, fresh[0].at),
+        trust=_find_lowest_trust([*((history.trust,) if history is not None else ()), *(one.trust for one in fresh)]),
+        source={
+            "type": "consolidation",
+            "told": [*sorted(_list_episode_ids(history)), *(one.id for one in fresh)][-MAX_LINES:],
+        },
+    )
+
+
+def _build_levels(history: Memory, summary: str) -> Levels:
+    return Levels(summary, shorten(summary, 150), shorten(history.title, MAX_INDEX_CHARACTERS))
+
+
+def _format_span(history: Memory) -> str:
+    return f"{history.valid_from:%Y-%m} to {history.at:%Y-%m}"
+
+
+def _format_module(module: str) -> str:
+    return "the whole project" if module == WHOLE_PROJECT else module
+
+
+def list_quoted_ids(memory: Memory) -> tuple[str, ...]:
+    """Return the ids of memories merged into `memory` or part of it.
+
+    Whoever forgets the memory means them too, as far as each still `repeats` it.
+    """
+    refs = (link["ref"] for link in memory.links if link.get("type") in (PART_OF, MERGED_FROM) and "ref" in link)
+    return tuple(dict.fromkeys(refs))
+
+
+def repeats(other: Memory, memory: Memory) -> bool:
+    """Return True if `other` still repeats `memory`.
+
+    That includes a memory that was merged into it and has not been active again since.
+    """
+    is_merged = {"type": MERGED_FROM, "ref": other.id} in memory.links
+    return not is_merged or other.status in (Status.SUPERSEDED, Status.ARCHIVED)
+
+
+def _is_missing_from_history(memory: Memory, memories: Mapping[str, Memory]) -> bool:
+    """Return True if an episode is missing from its module's history."""
+    return (
+        memory.kind is Kind.EPISODE
+        and memory.status is Status.ACTIVE
+        and memory.category != HISTORY_CATEGORY
+        and "conversation" not in memory.tags
+        and not any(link.get("type") == PART_OF and link.get("ref") in memories for link in memory.links)
+    )
+
+
+def _parse_lines(history: Memory | None) -> list[str]:
+    """Return the lines of a history without its title."""
+    return history.content.splitlines()[1:] if history is not None else []
+
+
+def _format_line(memory: Memory) -> str:
+    sha = next((f" [{one.ref[:8]}]" for one in memory.artifacts if one.type == "commit"), "")
+    return f"{memory.at:%Y-%m-%d} {shorten(memory.title, MAX_LINE_CHARACTERS)}{sha}"
+
+
+def _limit_lines(lines: Sequence[str]) -> list[str]:
+    """Keep the newest MAX_LINES lines and count the others by year."""
+    year_counts, kept_lines = Counter[str](), list[str]()
+    for line in dict.fromkeys(lines):
+        if (year := _parse_year_count(line)) is not None:
+            year_counts.update(dict([year]))
+        else:
+            kept_lines.append(line)
+    kept_lines.sort(reverse=True)
+    year_counts.update(line[:4] for line in kept_lines[MAX_LINES:])
+    return [*kept_lines[:MAX_LINES], *_format_year_counts(year_counts)]
+
+
+def _format_year_counts(year_counts: Mapping[str, int]) -> list[str]:
+    return [f"~{count} more changes in {year}" for year, count in sorted(year_counts.items())]
+
+
+def _parse_year_count(line: str) -> tuple[str, int] | None:
+    """Parse the year and the count from a summary line, or None."""
+    count, _, year = line.partition(" more changes in ")
+    return (year, int(count[1:])) if year and line.startswith("~") else None
+
+
+def _join_best_titles(episodes: Iterable[Memory], vocabulary: Vocabulary) -> str:
+    """Join the most informative titles: important, cited, and with rare words."""
+
+    def score(memory: Memory) -> float:
+        words = vocabulary.pick_distinctive(memory.title, 4)
+        return memory.importance + sum(vocabulary.weigh(word) for word in words) / 8 + memory.usage.cited
+
+    best = sorted(episodes, key=lambda one: (-score(one), one.id))[:SUMMARY_EPISODES]
+    return "; ".join(shorten(one.title, 70).rstrip(".") for one in sorted(best, key=lambda one: (one.at, one.id)))
+
+
+def _list_episode_ids(history: Memory | None) -> set[str]:
+    episode_ids = history.source.get("told") if history is not None else None
+    return {str(one) for one in episode_ids} if isinstance(episode_ids, list | tuple) else set()
+
+
+def _find_lowest_trust(trusts: Iterable[Trust]) -> Trust:
+    order = tuple(Trust)
+    return max((*trusts, Trust.DERIVED), key=order.index)
+
+
+def _truncate_folder(path: str) -> str:
+    parts = path.split("/")[:-1]
+    return "/".join(parts[:MAX_DEPTH]) or WHOLE_PROJECT

@@ -1,0 +1,199 @@
+"""Regression gate of a run.
+
+Queries are made before it and must find the same memories after it. Pure functions.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from hunchd.consolidation.aging import FORGETTABLE_KINDS, get_last_use
+from hunchd.consolidation.extractive_summary import Vocabulary
+from hunchd.consolidation.module_history import HISTORY_CATEGORY, PART_OF
+from hunchd.consolidation.plan import ChangeEntry
+from hunchd.domain.facts import is_over
+from hunchd.domain.memory import Memory, Status, Trust
+
+QUERY_WORDS: Final = 6  # of a query made from a memory
+MAX_RANK_BEFORE: Final = 5  # rank within which it is found before the run
+MAX_RANK_AFTER: Final = 10  # and after: the number of results that are shown by default, so that ties may change places
+# A memory shown or used this recently is needed, whatever the settings say.
+RECENT_USE: Final = timedelta(days=14)
+
+LastChange = tuple[str, str]  # step and description
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """Query of the regression gate.
+
+    `expected_ids` are the ids among its first results before the run. `expected_ids` are the ids among its first
+    results before the run.
+    """
+
+    query: str
+    project: str | None
+    expected_ids: tuple[str, ...]
+    is_from_user: bool = False  # by a user; otherwise generated from a memory
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "query": self.query,
+            "project": self.project,
+            "wanted": list(self.expected_ids),
+            "asked": self.is_from_user,
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Probe:
+        return cls(data["query"], data["project"], tuple(data["wanted"]), data["asked"])
+
+
+@dataclass(frozen=True, slots=True)
+class RunTrace:
+    """Effects of a run on the expected memories.
+
+    `last_changes`: the last change of each expected id. `replacements`: superseded id → the memory that replaces it.
+    `created_ids`: new ids.
+    """
+
+    last_changes: Mapping[str, LastChange]
+    replacements: Mapping[str, str]
+    created_ids: frozenset[str]
+
+    def find_replacement(self, identifier: str) -> str:
+        """Follow replacements from an id to the memory that says the same now."""
+        visited = {identifier}
+        while (following := self.replacements.get(identifier)) is not None and following not in visited:
+            visited.add(following)
+            identifier = following
+        return identifier
+
+
+@dataclass(frozen=True, slots=True)
+class LostResult:
+    """Result that is no longer found.
+
+    `step` is the one that changed it last, if one did.
+    """
+
+    query: str
+    expected_id: str
+    step: str
+    change: str
+
+    def to_json(self) -> dict[str, Any]:
+        return {"probe": self.query, "lost": self.expected_id, "step": self.step, "change": self.change}
+
+
+@dataclass(slots=True)
+class GateVerdict:
+    """Result of the gate: answers found before the run, and those lost."""
+
+    result_count: int = 0  # results found before the run
+    losses: list[LostResult] = field(default_factory=list)
+
+    @property
+    def loss_share(self) -> float:
+        return len(self.losses) / self.result_count if self.result_count else 0.0
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "answers": self.result_count,
+            "lost": len(self.losses),
+            "share": round(self.loss_share, 4),
+            "losses": [loss.to_json() for loss in self.losses[:20]],
+        }
+
+
+def draw_queries(
+    memories: Mapping[str, Memory], vocabulary: Vocabulary, *, limit: int, seed: str, now: datetime
+) -> list[tuple[str, str]]:
+    """Draw queries from memories that must not be lost.
+
+    Each comes with its memory's id.
+    """
+    needed = [memory for memory in memories.values() if must_stay(memory, now)]
+    needed.sort(key=lambda memory: memory.id)
+    sample = random.Random(seed).sample(needed, min(limit, len(needed)))
+    queries = [(make_query(memory, vocabulary), memory.id) for memory in sample]
+    return [(query, identifier) for query, identifier in queries if query]
+
+
+def must_stay(memory: Memory, now: datetime) -> bool:
+    """Return True if a memory may be merged but never lost.
+
+    Expired memories may go. Expired ones may go.
+    """
+    if memory.status is not Status.ACTIVE or "." in memory.id or memory.source.get("type") == "contradiction":
+        return False
+    if is_over(memory, now):
+        return False
+    return (
+        memory.trust is Trust.USER
+        or memory.kind not in FORGETTABLE_KINDS
+        or memory.usage.cited > 0
+        or memory.category == HISTORY_CATEGORY
+        or now - get_last_use(memory) < RECENT_USE
+    )
+
+
+def make_query(memory: Memory, vocabulary: Vocabulary) -> str:
+    """Return the most distinctive words of a memory as a query."""
+    text = " ".join(filter(None, (memory.title, memory.key, memory.value, memory.content[:2_000])))
+    return " ".join(vocabulary.pick_distinctive(text, QUERY_WORDS))
+
+
+def compare_results(
+    probes: Sequence[Probe],
+    results: Iterable[Sequence[str]],
+    trace: RunTrace,
+    changed_ids: Container[str] = (),
+    removed_ids: Container[str] = (),
+) -> GateVerdict:
+    """Compare the `results` after the run with those before it.
+
+    Does not count what others changed and the run did not touch, nor what they removed, which no run does. The same
+    applies to the memory into which a result was merged.
+    """
+    verdict = GateVerdict()
+    for probe, now in zip(probes, results, strict=True):
+        result_ids = set(now)
+        for expected_id in probe.expected_ids:
+            replacement = trace.find_replacement(expected_id)
+            found_again = expected_id in result_ids or replacement in result_ids
+            changed_by_others = replacement in changed_ids and (
+                replacement != expected_id or expected_id not in trace.last_changes
+            )
+            if not found_again and (changed_by_others or replacement in removed_ids):
+                continue
+            verdict.result_count += 1
+            if found_again:
+                continue
+            step, what = trace.last_changes.get(expected_id, ("ranking", "others came before it"))
+            verdict.losses.append(LostResult(probe.query, expected_id, step, what))
+    return verdict
+
+
+def trace_changes(entries: Iterable[ChangeEntry], expected_ids: Container[str]) -> RunTrace:
+    """Collect the effects of changes on the expected ids."""
+    last_changes: dict[str, LastChange] = {}
+    replacements: dict[str, str] = {}
+    created_ids: set[str] = set()
+    for entry in entries:
+        for edit in entry.edits:
+            if edit.id in expected_ids:
+                last_changes[edit.id] = (str(entry.step), entry.description)
+            if edit.fields_before is None:
+                created_ids.add(edit.id)
+            now = edit.fields_after or {}
+            if now.get("superseded_by"):
+                replacements[edit.id] = str(now["superseded_by"])
+            for link in now.get("links") or ():
+                if link.get("type") == PART_OF:
+                    replacements.setdefault(edit.id, str(link["ref"]))
+    return RunTrace(last_changes, replacements, frozenset(created_ids))

@@ -1,0 +1,100 @@
+"""Staleness of memories that rest on something changed.
+
+They become suspect, and are trusted again when it is back. Pure functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Final
+
+from hunchd.consolidation.code_presence import CodePresence
+from hunchd.consolidation.linking import ABOUT, ABOUT_SYMBOL, RESTING_KINDS, RESTS_ON
+from hunchd.consolidation.plan import ConsolidationStep, PlannedChange
+from hunchd.domain.facts import is_same_value
+from hunchd.domain.memory import Memory, Status
+
+STALE_REASON: Final = "suspect"  # source field: the reason in words
+MAX_ROUNDS: Final = 10  # length of a chain of stale memories
+
+
+def plan_staleness(memories: Mapping[str, Memory], code: CodePresence, now: datetime) -> Iterator[PlannedChange]:
+    """Plan which memories become suspect and which are trusted again.
+
+    Repeats, at most MAX_ROUNDS times, until no memory rests on a suspect one without being suspect itself.
+    """
+    current = dict(memories)
+    for _ in range(MAX_ROUNDS):
+        updates = [
+            (memory, update)
+            for memory in current.values()
+            if (update := _update_status(memory, current, code)) is not None
+        ]
+        if not updates:
+            return
+        for memory, (after, why) in updates:
+            current[memory.id] = after
+            is_suspect = after.status is Status.SUSPECT
+            counts, verb = ("doubted", "doubt") if is_suspect else ("trusted_again", "trust again")
+            yield PlannedChange(ConsolidationStep.CASCADE, counts, f"{verb} {memory.title!r}", why, (memory,), (after,))
+
+
+def _update_status(memory: Memory, current: Mapping[str, Memory], code: CodePresence) -> tuple[Memory, str] | None:
+    """Return the memory with its new status, and the reason.
+
+    Returns None if nothing changes. None if nothing changes.
+    """
+    if memory.status not in (Status.ACTIVE, Status.SUSPECT) or "." in memory.id:
+        return None
+    is_marked = STALE_REASON in memory.source
+    if memory.status is Status.SUSPECT and not is_marked:  # marked by somebody else
+        return None
+    why = _find_stale_reason(memory, current, code)
+    if why and not is_marked:
+        return replace(memory, status=Status.SUSPECT, source={**memory.source, STALE_REASON: why}), why
+    if not why and is_marked:
+        source = {name: value for name, value in memory.source.items() if name != STALE_REASON}
+        return replace(memory, status=Status.ACTIVE, source=source), f"no longer: {memory.source[STALE_REASON]}"
+    return None
+
+
+def _find_stale_reason(memory: Memory, current: Mapping[str, Memory], code: CodePresence) -> str:
+    """Return the reason why a memory is stale, or "".
+
+    "" also if nobody can tell. "" if it is not, or nobody can tell.
+    """
+    for link in memory.links:
+        type_, ref = link.get("type"), link.get("ref", "")
+        if type_ == RESTS_ON and (why := _describe_change(ref, memory, current)):
+            return why
+        if memory.kind not in RESTING_KINDS or not code.is_complete:
+            continue
+        if type_ == ABOUT_SYMBOL:
+            path, _, name = ref.rpartition("#")
+            places = code.find_definitions(name)
+            if not places:
+                return f"`{name}` is defined nowhere any more (it was in {path})"
+        elif type_ == ABOUT and not (code.has_file(ref) or code.has_folder(ref)) and _looks_like_file(ref):
+            return f"{ref} is gone"
+    return ""
+
+
+def _describe_change(ref: str, memory: Memory, current: Mapping[str, Memory]) -> str:
+    """Return how a memory that another rests on has changed, or ""."""
+    base = current.get(ref)
+    if base is None:
+        return ""
+    if base.status is Status.SUSPECT:
+        return f"it rests on {base.title!r}, which is in doubt"
+    if base.status in (Status.SUPERSEDED, Status.ARCHIVED):
+        return f"it rests on {base.title!r}, which holds no more"
+    previous = current.get(base.supersedes or "")
+    if previous is not None and memory.at < (base.valid_from or base.at) and not is_same_value(previous, base):
+        return f"it rests on {previous.title!r}, which is {base.title!r} now"
+    return ""
+
+
+def _looks_like_file(ref: str) -> bool:
+    return "." in ref.rpartition("/")[2] and " " not in ref and "://" not in ref

@@ -1,0 +1,119 @@
+"""Effect of use on memories: usage counts, and bounded steps of importance.
+
+Pure functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Final
+
+from hunchd.config.settings import ConsolidationSettings
+from hunchd.consolidation.plan import ConsolidationStep, PlannedChange
+from hunchd.domain.memory import Kind, Memory, Status, Usage
+
+INITIAL_IMPORTANCE: Final = "importance_began_at"  # source field: the importance before any use
+# From this importance on, a bundle shows user facts without a request (features/context/fact_candidates.py); usage alone
+# never raises a memory that far.
+MIN_UNREQUESTED_IMPORTANCE: Final = 0.5
+# Minimum evidence that moves importance: a single click may be a slip.
+MIN_EVIDENCE: Final = 2.0
+CITED_WEIGHT, MISSED_WEIGHT, WRONG_WEIGHT, IGNORED_WEIGHT = 1.0, 1.0, -2.0, -0.25
+REVERTED_WEIGHT: Final = -1.0  # a change that was used and reverted cancels one use
+MAX_RANK: Final = 10  # nobody looks below the tenth result
+# Share of readers who look at the n-th item of a list: the usual power law of click models.
+ATTENTION_EXPONENT: Final = 0.7
+
+
+@dataclass(frozen=True, slots=True)
+class UsageTally:
+    """Usage of one memory since the last run, not yet in its counts.
+
+    `evidence` is the sum for and against it over all kinds of feedback; each kind counts once a day, however often it
+    came.
+    """
+
+    shown: int = 0
+    cited: int = 0
+    ignored: float = 0.0  # corrected for rank: what nobody looked at was not ignored
+    wrong: int = 0
+    missed: int = 0
+    evidence: float = 0.0
+    last: datetime | None = None
+
+
+def estimate_attention(rank: int) -> float:
+    """Return the share of readers who look at `rank`.
+
+    Ranks count from 1.
+    """
+    return 0.0 if rank > MAX_RANK else 1.0 / max(rank, 1) ** ATTENTION_EXPONENT
+
+
+def plan_usage(
+    memories: Mapping[str, Memory], tallies: Mapping[str, UsageTally], settings: ConsolidationSettings
+) -> Iterator[PlannedChange]:
+    """Plan new usage counts, and importance moved by the evidence of all counts."""
+    for identifier, tally in tallies.items():
+        memory = memories.get(identifier)
+        if memory is None or memory.status is Status.ARCHIVED or memory.kind is Kind.CONTRADICTION:
+            continue
+        after = replace(memory, usage=add_tally(memory.usage, tally))
+        updated = _move_importance(after, tally, settings)
+        counter = "counted"
+        if updated.importance > memory.importance:
+            counter = "promoted"
+        elif updated.importance < memory.importance:
+            counter = "demoted"
+        if updated != memory:
+            verb = {"promoted": "promote", "demoted": "demote"}.get(counter, "count the use of")
+            yield PlannedChange(
+                ConsolidationStep.USE, counter, f"{verb} {memory.title!r}", _format_tally(tally), (memory,), (updated,)
+            )
+
+
+def add_tally(usage: Usage, tally: UsageTally) -> Usage:
+    last = max((each for each in (usage.last, tally.last) if each is not None), default=None)
+    return Usage(
+        usage.retrieved + tally.shown,
+        usage.cited + tally.cited,
+        usage.ignored + int(tally.ignored),
+        usage.wrong + tally.wrong,
+        usage.missed + tally.missed,
+        last,
+    )
+
+
+def _move_importance(memory: Memory, tally: UsageTally, settings: ConsolidationSettings) -> Memory:
+    initial = memory.source.get(INITIAL_IMPORTANCE, memory.importance)
+    initial = float(initial) if isinstance(initial, int | float) else memory.importance
+    # One bad day does not revert a good record, nor the reverse.
+    total_evidence = (
+        CITED_WEIGHT * memory.usage.cited + MISSED_WEIGHT * memory.usage.missed + WRONG_WEIGHT * memory.usage.wrong
+    )
+    total_evidence += IGNORED_WEIGHT * memory.usage.ignored
+    if abs(total_evidence) < MIN_EVIDENCE or tally.evidence == 0.0 or (tally.evidence > 0) != (total_evidence > 0):
+        return memory
+    step = settings.importance_step if tally.evidence > 0 else -settings.importance_step
+    highest = min(1.0, initial + settings.importance_range)
+    if initial < MIN_UNREQUESTED_IMPORTANCE:
+        highest = min(highest, MIN_UNREQUESTED_IMPORTANCE - 0.01)
+    lowest = max(0.05, initial - settings.importance_range)
+    importance = round(min(max(memory.importance + step, lowest), max(highest, initial)), 4)
+    if importance == memory.importance:
+        return memory
+    return replace(memory, importance=importance, source={**memory.source, INITIAL_IMPORTANCE: initial})
+
+
+def _format_tally(tally: UsageTally) -> str:
+    values = {
+        "shown": tally.shown,
+        "cited": tally.cited,
+        "ignored": round(tally.ignored, 1),
+        "wrong": tally.wrong,
+        "missed": tally.missed,
+        "evidence": round(tally.evidence, 2),
+    }
+    return "since the last run: " + ", ".join(f"{name} {count:g}" for name, count in values.items() if count)

@@ -1,0 +1,1 @@
+"""Write path of memories: validation, one value a key, journal records, store writer, erasure."""

@@ -1,0 +1,137 @@
+"""Parsing of free-text statements into facts: category, key, value, reason. No I/O."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from hunchd.domain.facts import ABOUT_USER, normalize_key, slot_of
+from hunchd.domain.memory import Kind, Levels, Memory, Trust
+from hunchd.ingestion.commit_facts import MAX_INDEX, build_levels
+from hunchd.ingestion.redaction import redact, redact_values
+from hunchd.ingestion.statements import ExtractedStatement, Voice, extract_statements
+from hunchd.protocol.memories import MemoryDraft, derive_title
+
+_DECIDED = re.compile(r"\b(?:decid|decision|agree)", re.IGNORECASE)
+_VOICE_BY_TRUST: dict[Trust, Voice] = {Trust.USER: "owner", Trust.PROJECT: "turn", Trust.DERIVED: "turn"}
+
+
+def parse_draft(draft: MemoryDraft) -> MemoryDraft:
+    """Add category, key and value to a fact that came without a key.
+
+    The draft is unchanged if the rules find no statement in its text. A value that the caller gave stays as it is:
+    `redact_memory` looks for it in the text.
+    """
+    if draft.kind is not Kind.FACT:
+        return draft
+    if draft.key is not None:
+        value = draft.value if draft.value is not None else _extract_value(draft.content, draft.key)
+        key = redact(draft.key).text  # its beginning may contain part of a secret
+        return replace(draft, key=key, value=value, levels=_build_levels(draft.levels, key, value))
+    voice: Voice | None = "turn" if draft.source.get("type") == "session" else _VOICE_BY_TRUST.get(draft.trust)
+    if voice is None or draft.value is not None:
+        return draft
+    statement = _select_statement(extract_statements(redact(draft.content).text, voice), draft.category)
+    of_session = draft.source.get("type") == "session"
+    if statement is None or (of_session and _differ_in_subject(statement.category, draft.category)):
+        return draft  # a key from another statement of the sentence would stand for this one
+    extracted_fields = {"rule": statement.rule, "instead_of": statement.instead_of, "reason": statement.reason}
+    return replace(
+        draft,
+        category=_category_of(draft, statement),
+        key=statement.key,
+        value=statement.value,
+        levels=draft.levels if draft.levels != Levels() else build_levels(statement),
+        confidence=min(draft.confidence, statement.confidence),
+        source={
+            "type": "client",
+            **draft.source,
+            **{name: extracted_fields[name] for name in extracted_fields if extracted_fields[name]},
+        },
+    )
+
+
+def _differ_in_subject(one: str | None, other: str | None) -> bool:
+    """Return True if two categories differ and one of them is about the user."""
+    return one != other and (one in ABOUT_USER or other in ABOUT_USER)
+
+
+def complete_patch(memory: Memory, patch: dict[str, Any]) -> dict[str, Any]:
+    """Complete `patch` so that text, key and value of a fact stay consistent.
+
+    A new text leaves the fact in its slot; another key, category, scope or branch moves it to another one.
+    """
+    if memory.kind is not Kind.FACT or not memory.key:
+        return patch
+    if "content" in patch and not patch.keys() & {"key", "value"}:
+        content = redact(patch["content"]).text
+        value = _extract_value(content, memory.key)
+        completed = {
+            "value": value,
+            "title": derive_title(content),
+            "levels": _build_levels(Levels(), memory.key, value),
+        }
+        return completed | patch
+    if patch.keys() & {"key", "value"}:
+        key, new_value = _redact_pair(patch.get("key", memory.key) or "", patch.get("value", memory.value) or "")
+        line = f"{key}: {new_value}"
+        completed = {
+            "title": derive_title(line),
+            "content": line,
+            "levels": _build_levels(Levels(), key or "", new_value),
+        }
+        return (completed if key and new_value else {}) | patch
+    return patch
+
+
+def claims_from_merged(facts: Iterable[Memory], now: datetime, *, sha: str) -> list[Memory]:
+    """Convert facts of a merged branch to claims without a branch."""
+    claims = []
+    for fact in facts:
+        claim = replace(fact, branch=None, ref=None, valid_from=now, created=now, updated=now, supersedes=None)
+        source = {**fact.source, "merged": sha}
+        claims.append(replace(claim, id=slot_of(claim) or claim.id, source=source))
+    return claims
+
+
+def _select_statement(statements: list[ExtractedStatement], category: str | None) -> ExtractedStatement | None:
+    """Return the first statement, preferably of the category that the caller named."""
+    return next((one for one in statements if one.category == category), statements[0] if statements else None)
+
+
+def _category_of(draft: MemoryDraft, stated: ExtractedStatement) -> str:
+    """Return the category of a statement: what "was decided" shares its slot with a decision in a session."""
+    return draft.category or ("decision" if _DECIDED.search(draft.content) else stated.category)
+
+
+def _extract_value(content: str, key: str) -> str:
+    """Extract the value of `key` from a text.
+
+    What follows "key:", what a rule extracts, or else the first line. Secrets are redacted in the whole text first:
+    a part
+    of it may no longer look like one.
+    """
+    content = redact(content).text
+    name, _, value = content.partition(":")
+    if normalize_key(name) == normalize_key(key) and value.strip():
+        return value.strip()
+    statements = extract_statements(content, "owner")
+    return next(
+        (one.value for one in statements if normalize_key(one.key) == normalize_key(key)), derive_title(content)
+    )
+
+
+def _redact_pair(key: str, value: str) -> tuple[str, str]:
+    """Redact both; a value is judged by the key it is stored under."""
+    [(clean_key, clean_value)] = redact_values({key: value})[0].items()
+    return str(clean_key), str(clean_value)
+
+
+def _build_levels(draft_levels: Levels, key: str, value: str | None) -> Levels:
+    if draft_levels != Levels():
+        return draft_levels
+    line = f"{key}: {value}" if value else key
+    return Levels(summary=line, compressed=line, index=key[:MAX_INDEX])

@@ -1,0 +1,26 @@
+"""Problems of the write path and of projects, in words for status and answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from hunchd.core.memory.store_writer import StoreWriter
+from hunchd.core.state.project import Project
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """Source of the `degraded` field of answers."""
+
+    writer: StoreWriter
+
+    def list_problems(self, projects: Iterable[Project]) -> tuple[str, ...]:
+        """Return what is broken or still loading in `projects`, the writer's problem first."""
+        own = [self.writer.trouble] if self.writer.trouble else []
+        return (*own, *list_project_problems(projects))
+
+
+def list_project_problems(projects: Iterable[Project]) -> list[str]:
+    """Return what is broken or still loading in `projects`."""
+    return [project.problem for project in projects if project.problem]

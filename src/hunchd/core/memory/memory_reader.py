@@ -1,0 +1,131 @@
+"""Reading of memories from the cache and the store as one."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Container, Sequence
+
+from hunchd.core.memory.store_writer import StoreWriter
+from hunchd.core.state.project import PROFILE_PREFIX
+from hunchd.domain.errors import NotFound
+from hunchd.domain.facts import list_versions
+from hunchd.domain.filters import Filters, matches
+from hunchd.domain.memory import Kind, Memory, Status
+from hunchd.store.client import StoreClient
+from hunchd.store.memory_cache import MemoryCache
+
+MAX_WARM_MEMORIES = 2_000  # memories of a project and kind that are cached at the start
+PAGE_SIZE = 1_000  # memories fetched at once
+
+
+class MemoryReader:
+    """Reading half of `MemoryService`."""
+
+    def __init__(self, memory_cache: MemoryCache, store: StoreClient, writer: StoreWriter) -> None:
+        self._memory_cache = memory_cache
+        self._store = store
+        self._writer = writer
+
+    async def get(self, identifier: str, projects: Sequence[str]) -> Memory:
+        """Return the memory with this id, cached or stored.
+
+        Raises NotFound.
+        """
+        await self._writer.wait_until_started()
+        if self._memory_cache.is_tombstoned(identifier):
+            raise NotFound(f"there is no memory '{identifier}'", field="id")
+        if (memory := self._memory_cache.get(identifier)) is not None:
+            return memory
+        for project in (None, *projects):
+            if memories := await self._store.get([identifier], project):
+                return memories[0]
+        raise NotFound(f"there is no memory '{identifier}'", field="id")
+
+    async def find(self, identifiers: Sequence[str], project: str | None) -> dict[str, Memory]:
+        """Return the existing memories among `identifiers` in one project, by id."""
+        await self._writer.wait_until_started()
+        memories = {name: memory for name in identifiers if (memory := self._memory_cache.get(name)) is not None}
+        missing = [name for name in identifiers if name not in memories and not self._memory_cache.is_tombstoned(name)]
+        if missing:
+            memories |= {memory.id: memory for memory in await self._store.get(missing, project)}
+        return memories
+
+    async def list_family(self, identifier: str, project: str | None) -> list[Memory]:
+        """Return a memory and everything stored under it: versions, chunks, rejected claims."""
+        return await self.list_all(Filters(project=project, statuses=(), family=identifier))
+
+    def list_cached(self, filters: Filters) -> tuple[Memory, ...]:
+        """Return the cached memories that match, newest first.
+
+        The cache holds what is new and what answers need at once.
+        """
+        return self._memory_cache.list_memories(filters)
+
+    async def list_all(self, filters: Filters) -> list[Memory]:
+        """Return every memory that matches, stored or pending, in no order."""
+        return [memory async for memory in self.iter_all(filters)]
+
+    async def iter_all(self, filters: Filters) -> AsyncIterator[Memory]:
+        """Yield every memory that matches, each once.
+
+        Cached ones come first, so that those that move to the store meanwhile are not missed; a newer cached
+        version wins.
+        """
+        seen_ids = set()
+        for memory in self._memory_cache.list_memories(filters):
+            seen_ids.add(memory.id)
+            yield memory
+        cursor: str | None = None
+        while True:
+            page = await self._store.list(filters, PAGE_SIZE, cursor)
+            for stored_memory in page.items:
+                newest = self._memory_cache.get(stored_memory.id) or stored_memory
+                if (
+                    stored_memory.id not in seen_ids
+                    and not self._memory_cache.is_tombstoned(stored_memory.id)
+                    and matches(newest, filters)
+                ):
+                    yield newest
+            cursor = page.next
+            if cursor is None:
+                return
+
+    async def list_history(self, identifier: str, projects: Sequence[str]) -> list[Memory]:
+        """Return a memory and its earlier versions, newest first."""
+        memory = await self.get(identifier, projects)
+        family = {one.id: one for one in await self.list_family(memory.id.partition(".")[0], memory.project)}
+        return list_versions(memory, family)
+
+    async def list_conflicts_about(self, removed_ids: Container[str], project: str | None) -> list[Memory]:
+        """Return the contradictions that quote a memory in `removed_ids`.
+
+        They must be removed with it.
+        """
+        conflicts = await self.list_all(Filters(project=project, kinds=(Kind.CONTRADICTION,), statuses=()))
+        return [one for one in conflicts if any(link.get("ref") in removed_ids for link in one.links)]
+
+    async def load_into_cache(self, project: str | None) -> list[Memory]:
+        """Load the memories that answers need at once into the cache.
+
+        Returns them. These are the newest MAX_WARM_MEMORIES errors, documents, patterns, workflows and
+        contradictions, and without a limit what every prompt may need: facts and profile pages.
+        """
+        memories: dict[str, Memory] = {}
+        for standing in (
+            Filters(project=project, kinds=(Kind.FACT,), statuses=(Status.ACTIVE, Status.SUSPECT)),
+            Filters(project=project, kinds=(Kind.DOCUMENT,), path_prefix=PROFILE_PREFIX),
+        ):
+            memories |= {memory.id: memory async for memory in self.iter_all(standing)}
+        for kind in (Kind.CONTRADICTION, Kind.DOCUMENT, Kind.ERROR, Kind.FACT, Kind.PATTERN, Kind.WORKFLOW):
+            filters = Filters(project=project, kinds=(kind,), statuses=(Status.ACTIVE, Status.SUSPECT))
+            page = await self._store.list(filters, MAX_WARM_MEMORIES)
+            for memory in reversed(page.items):
+                if self._memory_cache.get(memory.id) is None and not self._memory_cache.is_tombstoned(memory.id):
+                    self._memory_cache.upsert(memory)
+                    self._memory_cache.mark_committed([memory])
+                memories[memory.id] = memory
+            memories |= {memory.id: memory for memory in self._memory_cache.list_memories(filters)}
+        newer = (self._memory_cache.get(memory.id) or memory for memory in memories.values())
+        valid_memories = [
+            one for one in newer if one.status in filters.statuses and not self._memory_cache.is_tombstoned(one.id)
+        ]
+        return sorted(valid_memories, key=lambda memory: (memory.at, memory.id), reverse=True)

@@ -1,0 +1,384 @@
+"""Memory service: add, edit, undo, forget.
+
+Accepted means durable and searchable at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, assert_never
+
+from hunchd.core.memory.drafts import draft_to_memory, redact_memory
+from hunchd.core.memory.fact_resolution import FactResolver
+from hunchd.core.memory.journal_records import change_to_record, contains_memory_text, deletion_to_record
+from hunchd.core.memory.memory_reader import MemoryReader
+from hunchd.core.memory.pending_erasures import PendingErasures
+from hunchd.core.memory.purge_scheduler import PurgeScheduler
+from hunchd.core.memory.session_log import session_head_id
+from hunchd.core.memory.store_writer import PendingWrite, StoreWriter
+from hunchd.core.state.apply_signal import get_reported_error_id
+from hunchd.domain.errors import Conflict, InvalidInput, NotFound
+from hunchd.domain.facts import (
+    ClaimResolution,
+    MemoryChange,
+    find_origin_id,
+    get_valid_from,
+    is_over,
+    move_fact,
+    reactivate,
+    remove_versions,
+    revise_fact,
+    slot_of,
+    undo_last_step,
+    undo_move,
+)
+from hunchd.domain.memory import Kind, Memory, Status, Usage
+from hunchd.protocol.memories import MemoryDraft
+from hunchd.protocol.requests import FeedbackItem, Outcome
+from hunchd.store.client import StoreClient
+from hunchd.store.journal.journal import Journal
+from hunchd.store.memory_cache import MemoryCache
+
+
+class MemoryService(MemoryReader):
+    """Service that changes memories; `on_changed` is called with every durable change."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        memory_cache: MemoryCache,
+        store: StoreClient,
+        writer: StoreWriter,
+        *,
+        now: Callable[[], datetime],
+        unfinished: PendingErasures,
+        on_changed: Callable[[MemoryChange], None] = lambda _: None,
+    ) -> None:
+        super().__init__(memory_cache, store, writer)
+        self._journal = journal
+        self._resolver = FactResolver(self)
+        self.now = now
+        self._on_changed = on_changed
+        self.change_lock = asyncio.Lock()  # one change of a memory at a time: read, change, write
+        self.purges = PurgeScheduler(store)
+        self.pending_erasures = unfinished
+        self._written_ids: set[str] = set()  # ids written since the start, while the journal is still being replayed
+
+    # Storing
+
+    async def remember(self, drafts: Sequence[MemoryDraft], projects: Sequence[str | None]) -> list[Memory]:
+        """Store `drafts`, each for its project id.
+
+        The same ref in a project is the same memory.
+        """
+        return [ruling.memory for ruling in await self.store_drafts(drafts, projects)]
+
+    async def store_drafts(
+        self, drafts: Sequence[MemoryDraft], projects: Sequence[str | None]
+    ) -> list[ClaimResolution]:
+        """Store `drafts` and return the resolution of each.
+
+        A fact with a key replaces the value in its slot, or is rejected.
+        """
+        now = self.now()
+        return await self.claim(
+            [draft_to_memory(draft, project, now) for draft, project in zip(drafts, projects, strict=True)]
+        )
+
+    async def claim(self, claims: Sequence[Memory]) -> list[ClaimResolution]:
+        """Store claims under the rule that one key has one value."""
+        await self._writer.wait_until_started()
+        async with self.change_lock:
+            return await self.claim_locked(claims)
+
+    async def claim_locked(self, claims: Sequence[Memory]) -> list[ClaimResolution]:
+        """Same as `claim`, for callers that hold `change_lock`."""
+        rulings = await self._resolver.resolve(claims, self.now())
+        await self.commit([ruling.change for ruling in rulings if ruling.change.memories])
+        return rulings
+
+    async def store(self, memories: Sequence[Memory]) -> None:
+        """Make `memories` durable as they are, and searchable."""
+        await self.commit([MemoryChange((memory,), project=memory.project) for memory in memories])
+
+    async def commit(self, changes: Sequence[MemoryChange]) -> None:
+        """Make `changes` durable, each atomically, and searchable."""
+        if not changes:
+            return
+        records = [change_to_record(change) for change in changes]
+
+        def queue(sequences: list[int]) -> None:
+            for sequence, change in zip(sequences, changes, strict=True):
+                self.apply(sequence, change)
+
+        await self._writer.accept(records, queue)
+
+    def apply(self, sequence: int, change: MemoryChange, *, replayed: bool = False) -> None:
+        """Make an accepted change visible and queue it for the store.
+
+        Replayed changes (`replayed`) come in the order of acceptance, whatever the clock said then; they never
+        override what
+        was accepted since the start.
+        """
+        for identifier in change.deletions:
+            if not replayed or identifier not in self._written_ids:
+                self._memory_cache.tombstone(identifier)
+        for memory in change.memories:
+            if not replayed or memory.id not in self._written_ids:
+                self._memory_cache.upsert(memory)
+        if not replayed and not self._writer.has_started:
+            self._written_ids.update((*change.deletions, *(memory.id for memory in change.memories)))
+        deletions = tuple((change.project, identifier) for identifier in change.deletions)
+        self._writer.add(PendingWrite(sequence, memories=change.memories, deletions=deletions))
+        if not change.silent:
+            self._on_changed(change)
+
+    # Changing
+
+    async def edit(self, identifier: str, patch: dict[str, Any], projects: Sequence[str]) -> Memory:
+        """Change the given fields; the text is redacted like a new one.
+
+        A fact that gets another key, category, scope or branch moves to that slot, and gets another id. Raises
+        Conflict if
+        the memory is a version, a contradiction, or no longer valid.
+        """
+        async with self.change_lock:
+            memory, now = await self.get(identifier, projects), self.now()
+            _reject_version(memory)
+            _reject_invalid_memory(memory, patch)
+            if patch.get("status") is Status.ACTIVE and is_over(memory, now):
+                patch = {"valid_to": None, **patch}  # valid again
+            edited = redact_memory(replace(memory, **patch, updated=now))
+            if edited.valid_to is not None and edited.valid_to < get_valid_from(edited):
+                raise InvalidInput("'valid_to' lies before 'valid_from'", field="valid_to")
+            place = slot_of(edited)
+            if place is None or place == slot_of(memory):  # an imported memory may have an id other than its slot's
+                change = revise_fact(memory, edited, now)
+                result = next(one for one in change.memories if one.id == memory.id)
+            else:
+                head = (await self.find([place], memory.project)).get(place)
+                result, change = move_fact(memory, replace(edited, id=place), head, now)
+            conflicts = await self._resolver.update_conflicts(result, now)
+            await self.commit([replace(change, memories=(*change.memories, *conflicts))])
+            return result
+
+    async def undo(self, identifier: str, projects: Sequence[str]) -> Memory:
+        """Undo the last change of a memory: what it said before is valid again.
+
+        Raises Conflict if there is nothing to undo.
+        """
+        async with self.change_lock:
+            memory, now = await self.get(identifier, projects), self.now()
+            _reject_version(memory)
+            if memory.status is Status.ARCHIVED and memory.supersedes is None:
+                raise Conflict("there is nothing to undo")
+            if memory.status is Status.SUPERSEDED and memory.superseded_by is not None:
+                result, change = await self._reactivate(memory, now)
+            else:
+                result, change = await self._undo_step(memory, now)
+            conflicts = await self._resolver.update_conflicts(result, now, undone_memory=memory)
+            await self.commit([replace(change, memories=(*change.memories, *conflicts))])
+            return result
+
+    async def _undo_step(self, head: Memory, now: datetime) -> tuple[Memory, MemoryChange]:
+        """Undo the last step of `head`.
+
+        A move is undone into the slot it came from.
+        """
+        ids = [one for one in (head.supersedes, find_origin_id(head)) if one is not None]
+        memories = await self.find(ids, head.project)
+        before, old = memories.get(head.supersedes or ""), memories.get(find_origin_id(head) or "")
+        result, change = undo_last_step(head, before, now)
+        back = undo_move(old, head, before, now) if old is not None else None
+        if back is None:
+            return result, change
+        return back, replace(change, memories=(*change.memories, back))
+
+    async def _reactivate(self, memory: Memory, now: datetime) -> tuple[Memory, MemoryChange]:
+        """Reactivate `memory`, which was superseded by another one.
+
+        Raises Conflict if something else must be undone first.
+        """
+        by = memory.superseded_by or ""
+        other = (await self.find([by], memory.project)).get(by)
+        if other is None:  # the other was forgotten
+            back = reactivate(memory, now)
+            return back, MemoryChange((back,), project=memory.project)
+        result, change = await self._undo_step(other, now) if other.status is Status.ACTIVE else (other, MemoryChange())
+        if result.id == memory.id:
+            return result, change
+        raise Conflict(
+            f"'{memory.id}' was replaced by '{by}'",
+            hint=f"'hunch why {memory.id}' shows how: undo that run, that contradiction, or the value of '{by}'",
+        )
+
+    async def record_feedback(self, items: Sequence[FeedbackItem], projects: Sequence[str]) -> dict[str, Memory]:
+        """Count feedback on memories; return those that exist, by id."""
+        updated_memories: dict[str, Memory] = {}  # an id may occur twice
+        async with self.change_lock:
+            for item in items:
+                with suppress(NotFound):
+                    memory = updated_memories.get(item.id) or await self.get(item.id, projects)
+                    updated_memories[item.id] = replace(memory, usage=_count_outcome(memory.usage, item.outcome))
+            if updated_memories:
+                await self.store(list(updated_memories.values()))
+        return updated_memories
+
+    # Forgetting
+
+    async def forget(self, identifier: str, projects: Sequence[str]) -> tuple[Memory, int]:
+        """Remove a memory and everything stored under it from all answers.
+
+        Its bytes leave the disk as soon as the store has purged them. Returns the memory and the sequence number of
+        the
+        deletion in the journal.
+        """
+        async with self.change_lock:
+            memory = await self.get(identifier, projects)
+            removed_memories = {one.id: one for one in await self.list_family(identifier, memory.project)} | {
+                identifier: memory
+            }
+            for conflict in await self.list_conflicts_about(removed_memories, memory.project):
+                removed_memories[conflict.id] = conflict
+            if "." in identifier:  # a version: those before and after it stay
+                await self.relink([memory], memory.project)
+            last = await self.delete(tuple(removed_memories), memory.project)
+            return memory, last
+
+    async def delete(self, identifiers: Sequence[str], project: str | None) -> int:
+        """Delete memories of one project durably.
+
+        Returns the sequence number of the last journal record, 0 if there is none.
+        """
+        if not identifiers:
+            return 0
+        records = [deletion_to_record(one, project) for one in identifiers]
+        last = 0
+
+        def queue(sequences: list[int]) -> None:
+            nonlocal last
+            last = sequences[-1]
+            for sequence, one in zip(sequences, identifiers, strict=True):
+                self._memory_cache.tombstone(one)
+                self._writer.add(PendingWrite(sequence, deletions=((project, one),)))
+            self._on_changed(MemoryChange(deletions=tuple(identifiers), project=project))
+
+        await self._writer.accept(records, queue)
+        return last
+
+    async def erase(self, identifier: str, projects: Sequence[str]) -> None:
+        """Forget a memory and wait until no file contains it.
+
+        A memory that is accepted under the same id meanwhile is another one, and stays. Callers must have recorded
+        the erasure
+        with `PendingErasures.record`, including everything removed with it.
+        """
+        with self.purges.announce_deletion():
+            memory, sequence = await self.forget(identifier, projects)
+            await self._writer.drain()
+            ids = [memory.id]
+            if memory.kind is Kind.MESSAGE and "session" in memory.source:  # the session's title may quote it
+                ids.append(session_head_id(str(memory.source["session"]), memory.project))
+            signals = (
+                await self._delete_signals([memory.id], memory.project) if memory.kind is Kind.ERROR else frozenset()
+            )
+            await self._journal.erase_records(
+                lambda record: record.id in signals or any(contains_memory_text(record, one) for one in ids),
+                up_to=sequence,
+            )
+        await self.purges.purge(memory.project)
+
+    async def _delete_signals(self, errors: Sequence[str], project: str | None) -> frozenset[str]:
+        """Delete the signals that hold the text of forgotten errors.
+
+        Returns their ids.
+        """
+        if project is None:
+            return frozenset()
+        stored_signals = [(signal["id"], signal["data"]) async for signal in self._store.stream_signals(project)]
+        removed_ids = frozenset(
+            identifier for identifier, data in stored_signals if get_reported_error_id(data, project) in errors
+        )
+        if removed_ids:
+            await self._store.delete_signals(list(removed_ids), project)
+        return removed_ids
+
+    async def finish_erasing(self, ids: Sequence[str], project: str | None) -> list[str]:
+        """Complete an erasure that an earlier process began; return the ids erased.
+
+        An id that exists was not forgotten, or is another memory by now. Of the others no file contains anything
+        when this
+        returns.
+        """
+        there = await self.find(ids, project)
+        erased_ids = [one for one in ids if one not in there]
+        if erased_ids:
+            last = self._journal.last_sequence
+            await self._writer.drain()
+            signals = await self._delete_signals(erased_ids, project)
+            await self._journal.erase_records(
+                lambda record: record.id in signals or any(contains_memory_text(record, one) for one in erased_ids),
+                up_to=last,
+            )
+            await self.purges.purge(project)
+        return erased_ids
+
+    async def relink(self, removed: Sequence[Memory], project: str | None) -> frozenset[str]:
+        """Close the gaps in version histories that forgetting `removed` will leave.
+
+        The value that one of them replaced becomes valid again. Returns the ids among them that now hold another
+        value. The
+        caller holds `change_lock`.
+        """
+        removed_ids = frozenset(one.id for one in removed)
+        changes = []
+        for place in dict.fromkeys(one.id.partition(".")[0] for one in removed):
+            family = {one.id: one for one in await self.list_family(place, project)}
+            head = family.get(place)
+            if head is not None and (change := remove_versions(head, family, removed_ids, self.now())) is not None:
+                changes.append(change)
+        await self.commit(changes)
+        return removed_ids.intersection(one.id for change in changes for one in change.memories)
+
+
+def _reject_version(memory: Memory) -> None:
+    if "." in memory.id:
+        raise Conflict(
+            f"'{memory.id}' is what '{memory.id.partition('.')[0]}' said before; history cannot be changed",
+            hint="change or undo the memory itself",
+        )
+
+
+def _reject_invalid_memory(memory: Memory, patch: Mapping[str, Any]) -> None:
+    """Reject a change of a memory that is not valid.
+
+    It would have no visible effect.
+    """
+    if memory.kind is Kind.CONTRADICTION:
+        raise Conflict(
+            f"'{memory.id}' is a contradiction; resolve it instead of editing it",
+            hint=f"hunch contradictions resolve {memory.id}",
+        )
+    if memory.status in (Status.ARCHIVED, Status.SUPERSEDED) and "status" not in patch:
+        raise Conflict(
+            f"'{memory.id}' is no longer valid: it is {memory.status}",
+            hint=f"'hunch undo {memory.id}' may restore it; or state it again",
+        )
+
+
+def _count_outcome(usage: Usage, outcome: Outcome) -> Usage:
+    match outcome:
+        case "cited":
+            return replace(usage, cited=usage.cited + 1)
+        case "ignored":
+            return replace(usage, ignored=usage.ignored + 1)
+        case "wrong":  # counts as ignored too
+            return replace(usage, ignored=usage.ignored + 1, wrong=usage.wrong + 1)
+        case "missed":
+            return replace(usage, missed=usage.missed + 1)
+        case _:
+            assert_never(outcome)

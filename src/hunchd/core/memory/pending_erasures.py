@@ -1,0 +1,60 @@
+"""Record of erasures in progress.
+
+A crash leaves them to the next start. Only ids are stored, no text.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import secrets
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from hunchd.config.app_paths import ensure_private_folder
+from hunchd.store.files import FileOperations, replace_file
+
+logger = logging.getLogger(__name__)
+
+
+class PendingErasures:
+    """Files below `folder`, one for each erasure in progress."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    @asynccontextmanager
+    async def record(self, ids: Sequence[str], project: str | None) -> AsyncIterator[None]:
+        """Record the ids while the block erases them.
+
+        A failure is left to the next start. A full disk that does not take the note does not prevent the erasure.
+        """
+        note = self._folder / secrets.token_hex(8)
+        content = json.dumps({"project": project, "ids": list(ids)}).encode()
+        try:
+            await asyncio.to_thread(self._write_note, note, content)
+        except OSError as error:
+            logger.warning("erasure in progress could not be recorded: %s", error)
+        yield
+        note.unlink(missing_ok=True)
+
+    def list_pending(self) -> list[tuple[Path, str | None, list[str]]]:
+        """Return the erasures that earlier processes began: note, project, ids.
+
+        Notes that cannot be read are skipped and deleted.
+        """
+        pending: list[tuple[Path, str | None, list[str]]] = []
+        for note in sorted(self._folder.iterdir()) if self._folder.is_dir() else ():
+            try:
+                noted = json.loads(note.read_bytes())
+                pending.append((note, noted["project"], [str(one) for one in noted["ids"]]))
+            except (OSError, ValueError, TypeError, KeyError):
+                logger.warning("%s is not readable: erased memories may still be on disk", note)
+                note.unlink(missing_ok=True)
+        return pending
+
+    def _write_note(self, note: Path, content: bytes) -> None:
+        ensure_private_folder(self._folder)
+        replace_file(FileOperations(), note, content)

@@ -1,0 +1,47 @@
+"""Tombstones of learned memories that the user forgot.
+
+They keep these from being learned again. Only ids are stored.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterable
+from pathlib import Path
+
+from hunchd.config.app_paths import ensure_private_folder
+from hunchd.store.files import FileOperations, replace_file
+
+logger = logging.getLogger(__name__)
+
+
+class Tombstones:
+    """Tombstone files below `folder`, one a project."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def load(self, project: str) -> frozenset[str]:
+        """Return the tombstoned ids of a project."""
+        try:
+            return frozenset(json.loads((self._folder / project).read_bytes()))
+        except FileNotFoundError:
+            return frozenset()
+        except (OSError, ValueError, TypeError):
+            logger.warning("tombstones of project %s are not readable", project, exc_info=True)
+            return frozenset()
+
+    def add(self, project: str, ids: Iterable[str]) -> None:
+        """Add ids; the file is replaced atomically.
+
+        Raises OSError when the disk is full.
+        """
+        file = self._folder / project
+        content = sorted({*self.load(project), *ids})
+        ensure_private_folder(self._folder)
+        replace_file(FileOperations(), file, json.dumps(content).encode())
+
+    def delete(self, project: str) -> None:
+        """Delete the tombstones of a project that is removed."""
+        (self._folder / project).unlink(missing_ok=True)

@@ -1,0 +1,1 @@
+"""Projects: registration, indexing, and models that follow the working tree."""

@@ -1,0 +1,99 @@
+"""Migration of memories from rewritten commits to their new ids."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from hunchd.core.memory.memory_service import MemoryService
+from hunchd.core.state.project import Project
+from hunchd.domain.facts import MemoryChange
+from hunchd.domain.memory import Memory, Usage
+from hunchd.ingestion.episodes import make_episode_id
+from hunchd.ingestion.fixes import fix_to_memory
+from hunchd.prediction.predictor import Predictor
+
+
+def rename_commits(predictor: Predictor, moved_commits: Sequence[tuple[str, str]]) -> None:
+    """Rename rewritten commits in the predictor, so that the work is not learned twice."""
+    for old, new in moved_commits:
+        if not predictor.has_unit(new):
+            predictor.rewrite_unit_id(old, new)
+
+
+async def move_episodes(memories: MemoryService, project: str, moved_commits: Sequence[tuple[str, str]]) -> list[str]:
+    """Merge the old commits' episodes into the new ones.
+
+    Returns the ids removed. Each pair changes atomically. An old episode without a new one stays.
+    """
+    target = {make_episode_id(project, old): make_episode_id(project, new) for old, new in moved_commits}
+    if not target:
+        return []
+    async with memories.change_lock:
+        earlier = await memories.find(list(target), project)
+        later = await memories.find(list(dict.fromkeys(target[one] for one in earlier)), project)
+        heirs: dict[str, list[Memory]] = {}
+        for memory in earlier.values():
+            if target[memory.id] in later:
+                heirs.setdefault(target[memory.id], []).append(memory)
+        await memories.commit(
+            [
+                MemoryChange(
+                    (merge_episodes(later[heir], old_episodes),), tuple(memory.id for memory in old_episodes), project
+                )
+                for heir, old_episodes in heirs.items()
+            ]
+        )
+        return [memory.id for old_episodes in heirs.values() for memory in old_episodes]
+
+
+async def drop_episodes(memories: MemoryService, project: str, shas: Sequence[str]) -> list[str]:
+    """Delete the episodes of commits that are in no history any more.
+
+    Returns their ids.
+    """
+    if not shas:
+        return []
+    async with memories.change_lock:
+        episode_ids = list(await memories.find([make_episode_id(project, sha) for sha in shas], project))
+        await memories.commit([MemoryChange(deletions=tuple(episode_ids), project=project)] if episode_ids else [])
+        return episode_ids
+
+
+async def move_fixes(memories: MemoryService, project: Project, moved_commits: Sequence[tuple[str, str]]) -> None:
+    """Update fixes to the new commit ids.
+
+    The old ones are in nobody's history.
+    """
+    newer = dict(moved_commits)
+    stale = [(fix, newer[fix.commit]) for fix in project.fixes.iter_all() if fix.commit in newer]
+    if not stale:
+        return
+    async with memories.change_lock:
+        episodes = [make_episode_id(project.id, sha) for _, sha in stale]
+        memories_by_id = await memories.find([*(fix.id for fix, _ in stale), *dict.fromkeys(episodes)], project.id)
+        updated_fixes = []
+        for (fix, sha), episode in zip(stale, episodes, strict=True):
+            if fix.id in memories_by_id:
+                subject = memories_by_id[episode].title if episode in memories_by_id else fix.subject
+                renamed = replace(fix, commit=sha, subject=subject)
+                updated_fixes.append(fix_to_memory(renamed, project.id, memories.now(), memories_by_id[fix.id]))
+        if updated_fixes:
+            await memories.commit([MemoryChange(tuple(updated_fixes), project=project.id)])
+
+
+def merge_episodes(heir: Memory, old_episodes: Sequence[Memory]) -> Memory:
+    """Merge usage, importance, links and tags of the old episodes into the new one."""
+    every = (heir, *old_episodes)
+    return replace(
+        heir,
+        created=min(memory.created for memory in every),
+        importance=max(memory.importance for memory in every),
+        tags=tuple(dict.fromkeys(tag for memory in every for tag in memory.tags)),
+        links=tuple({tuple(sorted(link.items())): link for memory in every for link in memory.links}.values()),
+        usage=Usage(
+            sum(memory.usage.retrieved for memory in every),
+            sum(memory.usage.cited for memory in every),
+            sum(memory.usage.ignored for memory in every),
+        ),
+    )

@@ -1,0 +1,347 @@
+"""Project models: built by the indexer process, loaded here, updated incrementally."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Sequence
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+from hunchd.config.settings import IndexSettings
+from hunchd.core.memory.memory_service import MemoryService
+from hunchd.core.projects.commit_rewrites import drop_episodes, move_episodes, move_fixes, rename_commits
+from hunchd.core.projects.project_claims import FILE_SOURCE, ProjectClaims
+from hunchd.core.projects.shared_memories import SharedMemories
+from hunchd.core.projects.workflow_updates import update_file_workflows
+from hunchd.core.state import collaborators
+from hunchd.core.state.events import EventBus
+from hunchd.core.state.feature import Features
+from hunchd.core.state.project import Project
+from hunchd.domain.code import FileOutline, Symbol
+from hunchd.domain.errors import HunchError, Unavailable
+from hunchd.domain.history import Unit, unit_from_fields
+from hunchd.domain.sharing import SHARED_SOURCE
+from hunchd.ingestion.conventions import may_state_conventions
+from hunchd.ingestion.workflows.script_files import is_script
+from hunchd.prediction.predictor import Predictor
+from hunchd.prediction.session import SessionEvent
+from hunchd.protocol.child import HelperProcess
+from hunchd.protocol.malloc_tuning import release_free_memory
+from hunchd.protocol.memories import memory_from_json, memory_to_json
+from hunchd.repository.layout import shallow_boundary
+from hunchd.store.client import StoreClient
+from hunchd.store.code_cache import CodeCache
+
+logger = logging.getLogger(__name__)
+
+LEARN_SLICE = 8  # units learned before yielding to the event loop: about 2 ms
+EMBEDDING_POLL_SECONDS = 2.0  # seconds between two polls of the embedding progress
+EMBEDDING_STALL_SECONDS = 60.0  # seconds without progress after which polling stops
+MODEL_FILE, CODE_FILE, STATE_FILE = "model.hunch", "code.sqlite", "state.json"  # files in a project's cache folder
+
+
+class ProjectIndexer:
+    """Service that builds and updates a project's models."""
+
+    def __init__(
+        self,
+        indexer: HelperProcess,
+        store: StoreClient,
+        memories: MemoryService,
+        events: EventBus,
+        settings: IndexSettings,
+        features: Features,
+    ) -> None:
+        self._indexer = indexer
+        self._store = store
+        self._memories = memories
+        self._claims = ProjectClaims(memories, indexer)
+        self._shared_memories = SharedMemories(memories)
+        self._events = events
+        self._settings = settings
+        self._features = features
+        self._pack_lock = asyncio.Lock()
+        self._removed_episodes: set[str] = (
+            set()
+        )  # episodes of commits that were rewritten, which are barred until they are back
+
+    def load(self, project: Project) -> None:
+        """Load model, code cache and conventions of the last run.
+
+        Rebuild what is unreadable.
+        """
+        model = project.cache / MODEL_FILE
+        try:
+            state = json.loads((project.cache / STATE_FILE).read_bytes())
+            project.facts = {fact["id"]: memory_from_json(fact) for fact in state["facts"]}
+            project.learned_sha = state["learnt"]
+            project.shared_ids = state.get("shared")
+            project.shallow_boundary = state.get("border")
+            project.predictor = Predictor.load(model)
+            project.commits.done = project.commits.total = len(project.predictor)
+            project.files.done = project.files.total = state.get("files", 0)
+            self._announce_model(project)
+            project.is_indexed = True
+        except FileNotFoundError:
+            project.learned_sha = None
+        except (OSError, ValueError, KeyError, TypeError, HunchError) as error:
+            ours = isinstance(error, HunchError)  # no traceback needed: may be a file of an earlier version
+            logger.warning("models of %s are not usable; rebuilding them: %s", project.name, error, exc_info=not ours)
+            project.learned_sha, project.predictor = None, None
+        if project.code is not None:
+            project.code.close()
+        project.code = CodeCache(project.cache / CODE_FILE)
+
+    async def index(self, project: Project) -> None:
+        """Update everything: from scratch the first time, incrementally afterwards."""
+        project.indexing, project.index_error = True, ""
+        project.record_indexing_step("asked for")
+        again = False
+        try:
+            if project.is_indexed:
+                await self.catch_up(project)
+                await self.refresh(project)
+            else:  # also after an incomplete attempt: otherwise the rest would be missing for good
+                await self._index_from_scratch(project)
+                await self._update_from_files(project)
+        except HunchError as error:
+            project.index_error = error.message
+            again = isinstance(error, Unavailable)  # a helper process ended and will be restarted
+            raise
+        finally:
+            project.indexing = again
+            project.bump_revision()
+        self.save(project)
+        self._events.publish("indexed", project=project.id)
+        await self._follow_embedding(project)
+
+    async def _follow_embedding(self, project: Project) -> None:
+        """Report the progress of the store's embedding, as long as there is any."""
+        still = 0.0
+        while still < EMBEDDING_STALL_SECONDS:
+            stats = await self._store.fetch_stats()
+            state = stats.get("projects", {}).get(project.id, {"rows": 0, "embedded": 0})
+            if state["embedded"] > project.embeddings.done:
+                still = 0.0
+            project.embeddings.done, project.embeddings.total = state["embedded"], state["rows"]
+            if state["embedded"] >= state["rows"] or not stats.get("pending_embeddings"):
+                return
+            await asyncio.sleep(EMBEDDING_POLL_SECONDS)
+            still += EMBEDDING_POLL_SECONDS
+
+    async def catch_up(self, project: Project, rewritten: Sequence[tuple[str, str, bool]] = ()) -> bool:
+        """Learn new commits.
+
+        Commits that only have a new id are known already. Returns False if it must wait because a git operation is in
+        progress.
+        """
+        params = {
+            **self._build_params(project),
+            "since_sha": project.learned_sha,
+            "moved": [list(pair) for pair in rewritten],
+        }
+        answer = await self._indexer.call("units", params, timeout=300)
+        project.record_indexing_step("commits")
+        if answer.get("waits"):
+            return False
+        moved_commits = [(old, new) for old, new in answer.get("moved", ())]
+        is_deepened = project.shallow_boundary is not None and project.shallow_boundary != shallow_boundary(
+            project.main.layout
+        )  # the clone was deepened
+        if (
+            is_deepened or answer.get("rewritten") or not (project.is_indexed or project.indexing)
+        ):  # maybe a new repository
+            before = project.predictor.list_unit_ids() if project.predictor is not None else []
+            await self._index_from_scratch(project)
+            await self._migrate_rewritten(project, moved_commits, await self._find_lost_units(project, before))
+            await self._update_from_files(project)
+            return True
+        if project.predictor is not None:
+            rename_commits(project.predictor, moved_commits)
+        units = [unit_from_fields(unit) for unit in answer["units"]]
+        await self._learn_units(project, units)
+        if project.learned_sha in answer.get("gone", ()):  # a reset: removed commits are new if they come back
+            project.learned_sha = answer["head"]
+        self._features.on_commits_learned(units)
+        await self._store_episodes(answer["episodes"])
+        await self._migrate_rewritten(project, moved_commits, answer.get("gone", ()))
+        await self._claims.store_from_commits(project, [memory_from_json(fact) for fact in answer["facts"]])
+        await self._claims.merge_branch_facts(project)
+        return True
+
+    async def _find_lost_units(self, project: Project, before: Sequence[str]) -> list[str]:
+        """Return the formerly known units that are in no history any more."""
+        predictor = project.predictor
+        missing = [sha for sha in before if predictor is None or not predictor.has_unit(sha)]
+        if not missing:
+            return []
+        answer = await self._indexer.call("lost", {**self._build_params(project), "shas": missing}, timeout=300)
+        return list(answer["lost"])
+
+    async def _migrate_rewritten(
+        self, project: Project, moved_commits: Sequence[tuple[str, str]], lost_shas: Sequence[str]
+    ) -> None:
+        """Move memories of rewritten commits to the new ids.
+
+        Delete those of lost commits.
+        """
+        removed = await move_episodes(self._memories, project.id, moved_commits)
+        removed += await drop_episodes(self._memories, project.id, lost_shas)
+        self._removed_episodes.update(removed)
+        await move_fixes(self._memories, project, moved_commits)
+
+    async def refresh(self, project: Project, paths: Sequence[str] | None = None) -> None:
+        """Parse `paths` again, or everything that changed since it was parsed."""
+        params = {**self._build_params(project), "paths": list(paths) if paths is not None else None}
+        async with aclosing(self._indexer.stream("parse", params)) as steps:
+            async for step in steps:
+                project.record_indexing_step("files")
+                if paths is None:
+                    project.files.done, project.files.total = step["done"], step["total"]
+                if project.predictor is not None:
+                    for outline in step["outlines"]:
+                        project.predictor.update_content(outline_from_json(outline))
+                    for path in step["removed"]:
+                        project.predictor.remove_file(path)
+                project.bump_revision()
+        if paths is not None and project.code is not None and not project.indexing:
+            project.files.done = project.files.total = project.code.count_files()
+        await self._compact_model(project)
+        if paths is None or any(
+            may_state_conventions(path) or is_script(path) or path in project.guides for path in paths
+        ):
+            await self._update_from_files(project)
+
+    async def _index_from_scratch(self, project: Project) -> None:
+        params = {
+            **self._build_params(project),
+            "model_path": str(project.cache / MODEL_FILE),
+            "newest": self._settings.newest_units,
+            "most": self._settings.max_units,
+        }
+        project.is_indexed, project.incomplete_reason, project.shallow_boundary = (
+            False,
+            "",
+            shallow_boundary(project.main.layout),
+        )
+        async with aclosing(self._indexer.stream("index", params)) as steps:
+            async for step in steps:
+                await self._apply_step(project, step)
+        project.is_indexed = True
+
+    async def _apply_step(self, project: Project, step: dict[str, Any]) -> None:
+        project.record_indexing_step(step["stage"])
+        match step["stage"]:
+            case "history":
+                project.commits.done, project.commits.total = step["done"], step["total"]
+            case "files":
+                project.files.done, project.files.total = step["done"], step["total"]
+            case "model":
+                project.predictor = await asyncio.to_thread(Predictor.load, Path(step["model"]))
+                project.learned_sha = step["learnt"]
+                project.bump_revision()
+                self._announce_model(project)
+            case "episodes":
+                await self._store_episodes(step["episodes"])
+                project.embeddings.total = step["total"]
+            case "facts":
+                await self._claims.store_from_commits(project, [memory_from_json(fact) for fact in step["facts"]])
+            case "unread":
+                project.incomplete_reason = step["why"]
+                logger.warning("%s: %s", project.name, project.incomplete_reason)
+        self._events.publish("progress", project=project.id, stage=step["stage"], **project.to_json()["progress"])
+
+    def _announce_model(self, project: Project) -> None:
+        """Teach a new model the running session, which it does not know, and tell the features about it."""
+        if project.predictor is not None:
+            for tree in project.trees.values():
+                for path, at in tree.open_files.items():
+                    project.predictor.record_event(SessionEvent("opened", int(at.timestamp()), path))
+        self._features.on_model_loaded(project)
+
+    async def _update_from_files(self, project: Project) -> None:
+        project.record_indexing_step("asked what its files say")
+        answer = await self._indexer.call("conventions", self._build_params(project), timeout=120)
+        project.record_indexing_step("what its files say")
+        project.topics = tuple(answer["topics"])
+        project.guides = frozenset(answer["guides"])
+        await self._shared_memories.update(project, [memory_from_json(memory) for memory in answer["shared"]])
+        await self._claims.update_from_files(project, [memory_from_json(fact) for fact in answer["facts"]])
+        workflows = [memory_from_json(memory) for memory in answer["workflows"]]
+        await update_file_workflows(self._memories, project, workflows)
+
+    async def _learn_units(self, project: Project, units: Sequence[Unit]) -> None:
+        for index, unit in enumerate(units):
+            if project.predictor is not None:
+                collaborators.detect_collaborators(project, unit)
+                count_before = len(project.predictor)
+                project.predictor.learn_unit(unit)
+                project.commits.done += (
+                    len(project.predictor) - count_before
+                )  # units known from another branch count once
+            project.learned_sha = unit.sha
+            if index % LEARN_SLICE == LEARN_SLICE - 1:
+                await asyncio.sleep(0)
+        project.commits.total = max(project.commits.total, project.commits.done)
+        project.bump_revision()
+
+    async def _store_episodes(self, episodes: Sequence[dict[str, Any]]) -> None:
+        memories = [memory_from_json(episode) for episode in episodes]
+        if back := [memory for memory in memories if memory.id in self._removed_episodes]:  # an undone reset
+            self._removed_episodes.difference_update(memory.id for memory in back)
+            await self._memories.store(back)
+        if new := [memory for memory in memories if memory not in back]:
+            await self._store.put(new)
+
+    async def _compact_model(self, project: Project) -> None:
+        """Compact the model's deltas of saved files and free the memory."""
+        if self._pack_lock.locked():
+            return
+        async with self._pack_lock:
+            if project.predictor is not None and (work := project.predictor.prepare_packing()) is not None:
+                (await asyncio.to_thread(work))()
+                await asyncio.to_thread(release_free_memory)
+
+    def save(self, project: Project) -> None:
+        """Save the model and its state for the next start.
+
+        They are rebuilt if missing. They are not saved where git could not read everything: somebody may have
+        repaired that by
+        the next start.
+        """
+        if project.predictor is None or not project.is_indexed or project.incomplete_reason:
+            return
+        by_files = (fact for fact in project.facts.values() if fact.source.get("type") in (FILE_SOURCE, SHARED_SOURCE))
+        facts = [memory_to_json(fact) for fact in by_files]
+        state = {
+            "learnt": project.learned_sha,
+            "facts": facts,
+            "shared": project.shared_ids,
+            "files": project.files.done,
+        }
+        state["border"] = project.shallow_boundary
+        draft = project.cache / f".{STATE_FILE}"
+        try:
+            project.predictor.save(project.cache / MODEL_FILE)
+            draft.write_text(json.dumps(state))
+            draft.replace(project.cache / STATE_FILE)
+        except OSError as error:
+            logger.warning("models of %s could not be saved: %s", project.name, error)
+
+    def _build_params(self, project: Project) -> dict[str, Any]:
+        return {
+            "root": str(project.root),
+            "project": project.id,
+            "code_cache": str(project.cache / CODE_FILE),
+            "extra_ignore": list(self._settings.ignore),
+            "largest": self._settings.max_file_bytes,
+        }
+
+
+def outline_from_json(raw: dict[str, Any]) -> FileOutline:
+    """Parse an outline that the indexer sent."""
+    lists = {name: tuple(raw[name]) for name in ("imports", "references")}
+    return FileOutline(**raw | lists | {"symbols": tuple(Symbol(**symbol) for symbol in raw["symbols"])})

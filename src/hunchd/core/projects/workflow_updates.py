@@ -1,0 +1,69 @@
+"""Storage of the workflows that a project's files define or its commands show."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from hunchd.core.memory.memory_service import MemoryService
+from hunchd.core.state.project import Project
+from hunchd.domain.facts import MemoryChange, revise_fact, withdraw_fact
+from hunchd.domain.memory import Memory, Status
+from hunchd.ingestion.workflows.workflow_memories import SCRIPT_SOURCE, compare_memories, is_edited
+
+
+async def update_workflows(
+    memories: MemoryService, project: Project, found: Sequence[Memory], voice: str, now: datetime, *, since: float = 0.0
+) -> None:
+    """Update the workflows of one source.
+
+    New ones are stored, changed ones keep their history, and those no longer found (or not seen again, though done
+    after
+    `since`) end.
+    """
+    wanted = [memory for memory in found if memory.id not in project.command_history.forgotten_ids]
+    async with memories.change_lock:
+        stored = await memories.find([memory.id for memory in wanted], project.id)
+        shown = {memory.id: memory for memory in project.workflows.values() if memory.source.get("type") == voice}
+        known = {memory.id: memory for memory in (shown | stored).values() if memory.status is Status.ACTIVE}
+        # Workflows that the user edited keep the user's wording.
+        own = {memory.id for memory in known.values() if is_edited(memory)}
+        changed, gone = compare_memories(list(known.values()), [memory for memory in wanted if memory.id not in own])
+        changes = [_to_change(known.get(memory.id), memory, now) for memory in changed]
+        changes += [
+            MemoryChange((_carry_over(before, memory),), project=project.id)
+            for memory in wanted
+            if (before := known.get(memory.id)) is not None
+            and memory not in changed
+            and memory.id not in own
+            and _has_more_runs(before, memory)
+        ]
+        changes += [
+            withdraw_fact(memory, now)
+            for memory in gone
+            if memory.id not in own and float(memory.source.get("last") or since) >= since
+        ]
+        await memories.commit(changes)
+
+
+async def update_file_workflows(memories: MemoryService, project: Project, found: Sequence[Memory]) -> None:
+    """Update the workflows that the project's files define."""
+    await update_workflows(memories, project, found, SCRIPT_SOURCE, memories.now())
+
+
+def _to_change(before: Memory | None, memory: Memory, now: datetime) -> MemoryChange:
+    if before is None:
+        return MemoryChange((memory,), project=memory.project)
+    return revise_fact(before, _carry_over(before, memory), now)
+
+
+def _carry_over(before: Memory, memory: Memory) -> Memory:
+    """Return the new workflow with creation time, usage and history of the old one."""
+    return replace(memory, created=before.created, usage=before.usage, supersedes=before.supersedes)
+
+
+def _has_more_runs(before: Memory, after: Memory) -> bool:
+    """Return True if the count of runs changed enough to be worth writing."""
+    seen, now = int(before.source.get("runs") or 0), int(after.source.get("runs") or 0)
+    return now >= seen * 1.2 + 1 or now < seen * 0.8

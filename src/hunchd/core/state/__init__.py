@@ -1,0 +1,1 @@
+"""In-memory state of projects, the feature protocol and the event stream."""

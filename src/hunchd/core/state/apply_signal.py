@@ -1,0 +1,377 @@
+"""Application of an accepted signal to the in-memory state. No I/O.
+
+Determines what changes in memory and what is to be stored.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import PurePath, PurePosixPath, PureWindowsPath
+from typing import Any
+
+from hunchd.core.state import collaborators
+from hunchd.core.state.known_errors import error_id, find_error_id
+from hunchd.core.state.open_failures import CommitEvent, ErrorEvent, FixEvent, PassEvent
+from hunchd.core.state.project import KnownError, Project, WorkingTree
+from hunchd.domain import signal as signals
+from hunchd.domain.memory import Artifact, Kind, Levels, Memory, Scope, Trust
+from hunchd.domain.signal import Signal
+from hunchd.ingestion.errors import ParsedError, parse_error
+from hunchd.ingestion.fixes import FIXED_BY_LINK, is_fix
+from hunchd.ingestion.redaction import redact_name, redact_values
+from hunchd.ingestion.terminal_output import strip_output_prefixes
+from hunchd.prediction.session import SessionEvent
+from hunchd.prediction.traces import INSTALLED, count_common_tail
+from hunchd.protocol.signals import signal_from_json, signal_to_json
+
+# Signals with a path only: by far the most frequent; the secret scan is half of their cost.
+PLAIN_KINDS = frozenset({"file_opened", "file_saved", "file_closed"})
+PLAIN_FIELDS = frozenset({"kind", "project", "path", "file", "at", "event_id"})
+ERROR_ID_FIELD = "error_meant"  # field of a stored signal: id of the error that its text, a last line, belongs to
+# From this number on a rescan of the tree is cheaper.
+RESCAN_THRESHOLD = 500  # files
+
+
+@dataclass(frozen=True, slots=True)
+class SignalEffect:
+    """Follow-up work of a signal.
+
+    Files to parse again, a refresh of the whole tree, new commits, rewritten commits, a bundle to prefetch.
+    """
+
+    paths_to_parse: tuple[str, ...] = ()
+    removed_paths: tuple[str, ...] = ()
+    refresh: bool = False
+    catch_up: bool = False
+    prefetch: str | None = None  # a file, or "" for the branch itself
+    memories: tuple[Memory, ...] = ()
+    rewritten_commits: tuple[tuple[str, str, bool], ...] = ()  # (old commit, new commit, reported by git itself)
+    fix_event: FixEvent | None = None  # event for the learning of fixes
+
+
+NO_EFFECT = SignalEffect()
+
+
+def apply_signal(signal: Signal, project: Project, tree: WorkingTree) -> SignalEffect:
+    """Apply `signal` to the in-memory state of the project.
+
+    Signals from a shell's history lie long in the past: they teach habits and change nothing here.
+    """
+    if signal.source == "history":
+        return NO_EFFECT
+    project.last_signal = signal.at
+    if project.predictor is not None and (event := to_session_event(signal)) is not None:
+        project.predictor.record_event(event)
+    match signal:
+        case signals.FileOpened(path=path):
+            tree.open_file(path, signal.at, by_agent=signal.source == signals.BY_AGENT)
+            return SignalEffect(prefetch=path)
+        case signals.FileSaved(path=path):
+            tree.record_save(path, signal.at)
+            project.bump_revision()
+            return SignalEffect(paths_to_parse=(path,), prefetch=path if path in tree.open_files else None)
+        case signals.FileClosed(path=path):
+            tree.close_file(path)
+        case signals.SessionEnded(source=signals.BY_AGENT):
+            tree.close_agent_files()
+        case signals.FileDeleted(path=path):
+            tree.close_file(path)
+            project.bump_revision()
+            return SignalEffect(paths_to_parse=(path,), removed_paths=(path,))
+        case signals.FilesChanged(saved=saved, deleted=deleted, complete=True) if (
+            len(saved) + len(deleted) < RESCAN_THRESHOLD
+        ):
+            project.bump_revision()
+            return SignalEffect(paths_to_parse=(*saved, *deleted))
+        case signals.FilesChanged() | signals.OperationEnded():
+            project.bump_revision()
+            return SignalEffect(refresh=True, catch_up=True)
+        case signals.BranchCheckout(branch=branch):
+            tree.branch = branch
+            project.bump_revision()
+            return SignalEffect(refresh=True, prefetch="")
+        case signals.Commit(sha=sha):
+            return SignalEffect(catch_up=True, fix_event=CommitEvent(str(tree.root), sha, signal.at))
+        case signals.Merge():
+            return SignalEffect(catch_up=True)
+        case signals.Rewrite(old=old, new=new, source=source):
+            return SignalEffect(catch_up=True, rewritten_commits=((old, new, source == "hook"),))
+        case signals.ContextUsed(path=str(path)):
+            if project.predictor is not None:
+                project.predictor.record_outcome(path, was_used=True)
+        case signals.CollaboratorJoined(name=name, email=email):
+            collaborators.add_collaborator(project, name, email or "", signal.at)
+        case signals.ErrorReported():
+            return _apply_error(signal, project, tree)
+        case signals.ErrorCleared():
+            cleared_ids = _clear_errors(signal, project)
+            is_named = signal.file is not None or signal.text is not None
+            return SignalEffect(fix_event=PassEvent(str(tree.root), cleared_ids, signal.command, signal.at, is_named))
+        case signals.CommandFinished(exit_code=0, command=command):
+            cleared_ids = _clear_errors(
+                signals.ErrorCleared(project=signal.project, at=signal.at, command=command), project
+            )
+            return SignalEffect(fix_event=PassEvent(str(tree.root), cleared_ids, command, signal.at))
+    return NO_EFFECT
+
+
+def derive_event_id(signal: Signal) -> str | None:
+    """Return a stable id for events that git hooks and the watcher both report.
+
+    Returns None for a signal without a natural key.
+    """
+    match signal:
+        case signals.Commit(sha=str(name)) | signals.Merge(sha=str(name)):
+            pass
+        case signals.Rewrite(old=old, new=new):
+            name = f"{old}:{new}"
+        case _:
+            return None
+    hash_input = f"{type(signal).__name__}:{name}:{signal.project}"
+    return "git:" + hashlib.blake2b(hash_input.encode("utf-8", "surrogateescape"), digest_size=10).hexdigest()
+
+
+def redact_signal(signal: Signal) -> Signal:
+    """Redact secrets in a signal, including those in branch names."""
+    redacted, secret_count = redact_values(signal_to_json(signal))
+    return signal_from_json(redacted) if secret_count else signal
+
+
+def to_session_event(signal: Signal) -> SessionEvent | None:
+    """Convert a signal to the predictor's event, or return None if it has none."""
+    at = int(signal.at.timestamp())
+    match signal:
+        case signals.FileOpened(path=path):
+            return SessionEvent("opened", at, path)
+        case signals.FileSaved(path=path):
+            return SessionEvent("saved", at, path)
+        case signals.FileClosed(path=path):
+            return SessionEvent("closed", at, path)
+        case signals.ContextUsed(path=str(path)):
+            return SessionEvent("used", at, path)
+        case signals.ErrorReported(file=str(path)):
+            return SessionEvent("error", at, path)
+        case signals.BranchCheckout(branch=branch):
+            return SessionEvent("checkout", at, branch=branch)
+    return None
+
+
+def build_signal_row(signal: Signal, raw: Mapping[str, Any], project: Project, effect: SignalEffect) -> dict[str, Any]:
+    """Build the row that the store keeps of a signal.
+
+    It is kept until the signal is absorbed into memories. `raw` is the signal as JSON. The id of the error is
+    added where it cannot be derived from the text.
+    """
+    if isinstance(effect.fix_event, ErrorEvent) and effect.fix_event.error != get_reported_error_id(raw, project.id):
+        raw = {**raw, ERROR_ID_FIELD: effect.fix_event.error}
+    return {"id": signal.id, "kind": raw["kind"], "project": project.id, "at": signal.at.isoformat(), "data": raw}
+
+
+def error_from_memory(memory: Memory) -> KnownError:
+    """Convert a stored error memory to a SeenError."""
+    path = next((artifact.ref for artifact in memory.artifacts if artifact.type == "file"), None)
+    times = int(memory.value) if memory.value and memory.value.isdigit() else 1
+    line, command = memory.source.get("line"), memory.source.get("command")
+    return KnownError(
+        memory.id, memory.levels.summary, memory.content, path, line, command, memory.created, memory.at, times
+    )
+
+
+def load_errors(project: Project, memories: Sequence[Memory]) -> None:
+    """Load the errors among `memories` (newest first), open and cleared ones, into `project`."""
+    for memory in reversed(memories):
+        if memory.kind is Kind.ERROR and not is_fix(memory):
+            if is_open_error(memory):
+                project.load_error(error_from_memory(memory))
+            else:
+                project.load_cleared_error(error_from_memory(memory))
+
+
+def is_open_error(memory: Memory) -> bool:
+    """Return True if an error was not cleared since it was last seen."""
+    cleared = memory.source.get("cleared")
+    return not isinstance(cleared, str) or datetime.fromisoformat(cleared) < memory.at
+
+
+def get_reported_error_id(raw: Mapping[str, Any], project: str) -> str | None:
+    """Return the id of the error that a stored signal reports, or None."""
+    if isinstance(stored_id := raw.get(ERROR_ID_FIELD), str):
+        return stored_id
+    text = raw.get("text")
+    if raw.get("kind") not in ("error", "error_cleared") or not isinstance(text, str):
+        return None
+    return error_id(project, parse_error(strip_output_prefixes(text)).fingerprint)
+
+
+def _apply_error(signal: signals.ErrorReported, project: Project, tree: WorkingTree) -> SignalEffect:
+    text = strip_output_prefixes(signal.text)
+    error_text = parse_error(text)
+    path, line = signal.file, signal.line
+    if path is None:
+        path, line = _find_own_location(error_text, tree)
+        path = _resolve_file_name(path, project)
+        if path is None:
+            path, line = _find_copy_location(error_text, project)
+    identifier = find_error_id(text, error_text, project, path)
+    if (known_error := project.find_error(identifier)) is not None and error_id(
+        project.id, error_text.fingerprint
+    ) != identifier:
+        # Only the last line of a known trace: keep the whole trace.
+        text, path, line = known_error.text, known_error.path, known_error.line
+        error_text = parse_error(text)
+    error = project.record_error(
+        KnownError(identifier, error_text.headline, text, path, line, signal.command, signal.at, signal.at)
+    )
+    project.bump_revision()
+    memory = _build_error_memory(error, signal, error_text, project.id, signal.at)
+    links = tuple({"type": FIXED_BY_LINK, "ref": fix.id} for fix in project.fixes.for_error(identifier))
+    event = ErrorEvent(str(tree.root), identifier, signal.command, signal.at)
+    return SignalEffect(prefetch=path, memories=(replace(memory, links=links),), fix_event=event)
+
+
+def _clear_errors(signal: signals.ErrorCleared, project: Project) -> tuple[str, ...]:
+    """Clear the errors that match the signal by text, command or file.
+
+    Returns their ids. A signal that names none of these clears all errors.
+    """
+    cleared_ids: list[str] = []
+    error_text = parse_error(signal.text) if signal.text else None
+    for key, error in list(project.errors.items()):
+        if (
+            (
+                error_text is None
+                or key == error_id(project.id, error_text.fingerprint)
+                or _is_headline_of(error, signal.text)
+            )
+            and (signal.command is None or error.command == signal.command)
+            and (signal.file is None or error.path == signal.file)
+        ):
+            project.clear_error(key)
+            cleared_ids.append(key)
+    if cleared_ids:
+        project.bump_revision()
+    return tuple(cleared_ids)
+
+
+def _is_headline_of(error: KnownError, text: str | None) -> bool:
+    """Return True if `text` is the headline of a longer error.
+
+    An editor may have kept only that line.
+    """
+    return text is not None and "\n" not in text.strip() and parse_error(text).headline == error.headline
+
+
+def _find_own_location(error_text: ParsedError, tree: WorkingTree) -> tuple[str | None, int | None]:
+    """Return path and line of an error in this tree.
+
+    The location that a tool reports, or the stack frame nearest to the raise: the last frame for Python, the first for
+    other languages.
+    """
+    for place in error_text.nearest_places:
+        if (path := get_path_inside(place.path, str(tree.root))) is not None:
+            return path, place.line
+    return None, None
+
+
+def _resolve_file_name(path: str | None, project: Project) -> str | None:
+    """Resolve a bare file name to the only file of that name.
+
+    Some tools, such as Go's tests, report no folder.
+    """
+    if path is None or "/" in path or project.predictor is None or project.predictor.has_file(path):
+        return path
+    paths = project.predictor.find_files_by_name(path)
+    return paths[0] if len(paths) == 1 else path
+
+
+def _find_copy_location(error_text: ParsedError, project: Project) -> tuple[str | None, int | None]:
+    """Return the nearest location that lies in another copy of the project.
+
+    Such as a container's, a colleague's, or a path on Windows.
+    """
+    if project.predictor is not None:
+        for place in error_text.nearest_places:
+            if (
+                path := _find_common_path(
+                    place.path, project.predictor.find_files_by_name(PurePosixPath(place.path).name)
+                )
+            ) is not None:
+                return path, place.line
+    return None, None
+
+
+def _find_common_path(path: str, known_paths: Sequence[str]) -> str | None:
+    """Return the one path of `known_paths` that matches `path`.
+
+    `path` ends with it, or shares its last two parts.
+    """
+    path_parts = PurePosixPath(path).parts
+    ends = {one: count_common_tail(PurePosixPath(one).parts, path_parts) for one in known_paths}
+    matching = [one for one, common in ends.items() if common == len(PurePosixPath(one).parts) or common > 1]
+    longest = [one for one in matching if ends[one] == max(ends.values())]
+    return longest[0] if len(longest) == 1 and not INSTALLED.search(path) else None
+
+
+def get_path_inside(path: str, root: str) -> str | None:
+    """Return `path` relative to `root` with "/", or None.
+
+    Returns None when it is outside, in installed packages, or not a file.
+    """
+    if path.startswith("<") or (PureWindowsPath(path).drive and not PurePath(path).is_absolute()):
+        return None
+    if PurePath(path).is_absolute():
+        if not PurePath(path).is_relative_to(root):
+            return None
+        path = str(PurePath(path).relative_to(root))
+    normal = os.path.normpath(path).replace(os.sep, "/")
+    if normal.startswith("..") or "site-packages/" in normal or "node_modules/" in normal:
+        return None
+    return normal
+
+
+def _build_error_memory(
+    error: KnownError, signal: signals.ErrorReported, error_text: ParsedError, project: str, now: datetime
+) -> Memory:
+    artifacts = (Artifact("file", error.path),) if error.path else ()
+    memory = Memory(
+        id=error.memory,
+        kind=Kind.ERROR,
+        title=error_text.headline[:120] or "error",
+        content=error.text,
+        at=error.last,
+        created=error.first,
+        updated=now,
+        project=project,
+        ref=f"error:{error_text.fingerprint}",
+        levels=Levels(summary=error_text.headline, index=error_text.type or error_text.headline[:60]),
+        key=error_text.fingerprint,
+        value=str(error.times),
+        scope=Scope.PROJECT,
+        importance=0.7,
+        artifacts=artifacts,
+        trust=Trust.UNTRUSTED,
+        source={
+            "type": "signal",
+            "kind": "error",
+            "actor": signal.source,
+            **({"command": error.command} if error.command else {}),
+            **({"line": error.line} if error.line else {}),
+        },
+    )
+    return replace(memory, tags=("error", *((error_text.type,) if error_text.type else ())))
+
+
+def redact_raw_signal(raw: Any) -> Any:
+    """Redact secrets in a raw signal.
+
+    Fast path: signals of opened and saved files have few texts, and the same paths again and again.
+    """
+    kind = raw.get("kind") if isinstance(raw, dict) else None
+    if isinstance(kind, str) and kind in PLAIN_KINDS and raw.keys() <= PLAIN_FIELDS:
+        texts = {name: raw[name] for name in ("path", "file", "event_id") if isinstance(raw.get(name), str)}
+        return raw | {name: redact_name(text) for name, text in texts.items()}
+    return redact_values(raw)[0]

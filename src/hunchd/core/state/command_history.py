@@ -1,0 +1,196 @@
+"""Command history of a project, and prediction of the next command."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final
+
+from hunchd.domain.signal import CommandFinished
+from hunchd.domain.workflow import CommandRun, Workflow
+from hunchd.ingestion.workflows.command_log import MAX_COMMANDS
+from hunchd.ingestion.workflows.habits import IDLE_SECONDS
+from hunchd.ingestion.workflows.steps import parse_steps
+from hunchd.ingestion.workflows.triggers import classify_file, generalize_branch
+from hunchd.prediction.next_step import NextStepPredictor, PredictedStep, StepContext
+
+MAX_TOUCHED_KINDS: Final = 6  # kinds of files saved between two commands
+DUPLICATE_WINDOW: Final = 500  # newest commands that are searched for duplicates
+MIN_SHOWN_PROBABILITY: Final = 0.35  # minimum probability of a step that is shown unasked
+MIN_EARLIER_RUNS: Final = 3  # minimum number of earlier runs of a step that is shown unasked
+FRESH_SECONDS: Final = 900.0  # seconds after a command in which a next step is shown
+
+
+@dataclass(slots=True)
+class CommandHistory:
+    """Command history with a model of the next step.
+
+    `unsaved` holds the commands not yet written to the log; `shown_step` is the step that the last bundle predicted.
+    """
+
+    log: deque[CommandRun] = field(default_factory=lambda: deque(maxlen=MAX_COMMANDS))
+    unsaved: list[CommandRun] = field(default_factory=list)
+    model: NextStepPredictor = field(default_factory=NextStepPredictor)
+    examples: dict[str, str] = field(default_factory=dict)  # template → last command given
+    forgotten_ids: set[str] = field(default_factory=set)  # ids of workflows that must not be learned again
+    is_forgotten_changed: bool = False  # True if `forgotten_ids` changed since it was saved
+    unmined: int = 0  # commands since the last mining
+    shown_step: str = ""
+    _touched_kinds: dict[str, None] = field(default_factory=dict)
+    _has_late_commands: bool = False  # older commands arrived late: the model must be trained again in order
+
+    def record_save(self, path: str) -> None:
+        """Record the kind of a saved file.
+
+        The next step may depend on it.
+        """
+        kind = classify_file(path)
+        self._touched_kinds.pop(kind, None)
+        self._touched_kinds[kind] = None
+        while len(self._touched_kinds) > MAX_TOUCHED_KINDS:
+            del self._touched_kinds[next(iter(self._touched_kinds))]
+
+    def record_command(self, signal: CommandFinished, branch: str) -> bool:
+        """Record a finished command.
+
+        Return False if it was known or is not a command.
+        """
+        at = signal.at.timestamp()
+        steps = parse_steps(signal.command)
+        if not steps or self._is_duplicate(at, steps[0].command):
+            return False
+        touched_kinds = tuple(self._touched_kinds) if signal.source != "history" else ()
+        last = len(steps) - 1
+        for number, step in enumerate(steps):
+            has_failed = number == last and signal.exit_code != 0
+            ran = CommandRun(
+                at + number / 1_000,
+                step.template,
+                step.command,
+                has_failed,
+                branch,
+                touched_kinds if number == 0 else (),
+            )
+            if self.log and ran.at < self.log[-1].at:
+                self._has_late_commands = True
+            else:
+                self.learn(ran)
+            self.log.append(ran)
+            self.unsaved.append(ran)
+        self.unmined += len(steps)
+        self._touched_kinds.clear()
+        return True
+
+    def _is_duplicate(self, at: float, command: str) -> bool:
+        newest = (self.log[-number] for number in range(1, min(len(self.log), DUPLICATE_WINDOW) + 1))
+        return any(abs(ran.at - at) < 0.0005 and ran.command == command for ran in newest)
+
+    def learn(self, ran: CommandRun) -> None:
+        """Train the model on one command, the newest so far."""
+        if self.log and ran.at - self.log[-1].at > IDLE_SECONDS:
+            self.model.clear_recent()
+        self.model.learn_step(
+            ran.template, failed=ran.failed, step_context=build_moment(ran.at, ran.branch, ran.touched)
+        )
+        self.examples[ran.template] = ran.command
+
+    @property
+    def is_out_of_order(self) -> bool:
+        """True if older commands arrived late.
+
+        The model must then be trained again in order.
+        """
+        return self._has_late_commands
+
+    def replace_log(self, log: Iterable[CommandRun]) -> None:
+        """Replace the log; the caller trains the model on it afterwards."""
+        self.log = deque(sorted(log, key=lambda ran: ran.at), maxlen=MAX_COMMANDS)
+        self.model, self._has_late_commands = NextStepPredictor(), False
+
+    def predict_next(self, now: datetime, branch: str, k: int = 3) -> list[PredictedStep]:
+        """Return the most probable next steps."""
+        at = now.timestamp()
+        if not self.log:
+            return []
+        if at - self.log[-1].at > IDLE_SECONDS:
+            self.model.clear_recent()
+        return self.model.predict_steps(k, step_context=build_moment(at, branch, tuple(self._touched_kinds)))
+
+    def suggest_next(self, now: datetime, branch: str) -> PredictedStep | None:
+        """Return the next step if it should be shown unasked.
+
+        Somebody must be at work, and the step probable enough. Repeating the last command is no news, as long as
+        nothing
+        was changed since.
+        """
+        if not self.log or not 0 <= now.timestamp() - self.log[-1].at <= FRESH_SECONDS:
+            return None
+        best = next(iter(self.predict_next(now, branch, 1)), None)
+        if best is None or best.probability < MIN_SHOWN_PROBABILITY:
+            return None
+        if best.step == self.log[-1].template and not self._touched_kinds:
+            return None
+        return best if sum(ran.template == best.step for ran in self.log) >= MIN_EARLIER_RUNS else None
+
+    @property
+    def last(self) -> CommandRun | None:
+        return self.log[-1] if self.log else None
+
+    def forget(self, identifier: str, workflow: Workflow) -> None:
+        """Keep a workflow from being learned again.
+
+        For a habit, drop the commands it was learned from.
+        """
+        self.forgotten_ids.add(identifier)
+        self.is_forgotten_changed = True
+        if workflow.origin == "habit":
+            steps = {step.template for step in workflow.steps}
+            kept_commands = [
+                ran for ran in self.log if not (workflow.first <= ran.at <= workflow.last and ran.template in steps)
+            ]
+            self.log = deque(kept_commands, maxlen=MAX_COMMANDS)
+            self._has_late_commands = True
+
+
+def build_moment(at: float, branch: str, touched_kinds: Sequence[str]) -> StepContext:
+    """Build the model's context features of a moment, in the user's time zone."""
+    local = datetime.fromtimestamp(at).astimezone()
+    return StepContext(
+        generalize_branch(branch) if branch else "",
+        local.hour,
+        local.weekday(),
+        touched_kinds[-1] if touched_kinds else "",
+    )
+
+
+def explain_step(prediction: PredictedStep, last: CommandRun | None, workflows: Iterable[Workflow]) -> str:
+    """Explain in words why a step is predicted."""
+    frequency = (
+        f": {prediction.step_count:.0f} of {prediction.context_count:.0f} times"
+        if prediction.context_count >= 2
+        else ""
+    )
+    usual = "usual" if frequency else "done once before"
+    match prediction.view:
+        case "workflow":
+            for workflow in workflows:
+                templates = [step.template for step in workflow.steps]
+                if prediction.step in templates and (last is None or last.template in templates or not frequency):
+                    place = templates.index(prediction.step) + 1
+                    return f"step {place} of {len(templates)} of what was done {workflow.runs} times"
+            return f"next in what you often do{frequency}"
+        case "hour" | "begin":
+            return f"{usual} at this time{frequency}"
+        case "branch":
+            return f"{usual} on such a branch{frequency}"
+        case "files":
+            return f"{usual} after such changes{frequency}"
+        case "always":
+            return "often done here" if round(prediction.step_count) >= MIN_EARLIER_RUNS else "done here before"
+        case _ if last is not None:
+            failure = " failed" if last.failed else ""
+            return f"after `{last.template}`{failure}{frequency}"
+        case _:
+            return f"often follows{frequency}"

@@ -1,0 +1,205 @@
+"""The protocol that every feature of the engine implements, and the list through which they are called.
+
+A feature is one capability: it keeps its own state and tasks, and hears of everything else through these methods. The
+engine creates the features and knows no more of them than this. Features never call each other; what one of them has to
+tell the others goes through the `Features` list, which it is given when it is created.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hunchd.core.state.apply_signal import SignalEffect
+from hunchd.core.state.dependencies import TaskSupervisor
+from hunchd.core.state.project import Project, WorkingTree
+from hunchd.domain.context import Bundle
+from hunchd.domain.facts import MemoryChange
+from hunchd.domain.history import Unit
+from hunchd.domain.signal import Signal
+
+
+@dataclass(frozen=True, slots=True)
+class AppliedSignal:
+    """A signal that is durable and has changed the state of its project."""
+
+    signal: Signal
+    effect: SignalEffect
+    project: Project
+    tree: WorkingTree
+
+
+class Feature:
+    """Base class of the features; each method does nothing unless a feature overrides it.
+
+    Only the coroutines may wait. The others run on the event loop between two requests and return at once.
+    """
+
+    # Life of the daemon
+
+    def start(self, tasks: TaskSupervisor) -> None:
+        """Restore state from disk and start the background tasks."""
+
+    async def stop(self) -> None:
+        """Stop the work at hand and save what the next start needs."""
+
+    # Signals and memories
+
+    def before_signal(self, signal: Signal, project: Project, tree: WorkingTree) -> None:
+        """Look at a new signal before it changes anything; not called for replayed signals."""
+
+    def on_signal(self, applied: AppliedSignal) -> None:
+        """React to a signal, whether new or replayed from the journal."""
+
+    def on_memory_changed(self, change: MemoryChange, project: Project | None) -> None:
+        """React to memories that were kept, changed or deleted; `project` is None for the user's own."""
+
+    def on_session_grown(self, session: str) -> None:
+        """React to new messages in a session."""
+
+    def on_bundle_served(self, bundle: Bundle, project_id: str) -> None:
+        """React to a bundle that a client asked for and received."""
+
+    # Projects
+
+    def on_project_opened(self, project: Project) -> None:
+        """React to a project that was added, restored at start, or moved to another folder."""
+
+    def on_project_closed(self, project: Project) -> None:
+        """React to a project whose folder is no longer observed."""
+
+    def on_project_restored(self, project: Project) -> None:
+        """React to a project whose stored memories are back in memory after a start."""
+
+    def on_head_moved(self, project: Project) -> None:
+        """React to another branch or commit being checked out."""
+
+    def on_commits_learned(self, units: Sequence[Unit]) -> None:
+        """React to commits that were made while the daemon was running."""
+
+    def on_model_loaded(self, project: Project) -> None:
+        """React to a new prediction model, which knows nothing of the running session."""
+
+    def on_model_updated(self, project: Project) -> None:
+        """React to models that have caught up with the tree and the history."""
+
+    # Erasure
+
+    async def leave_project(self, project_id: str) -> None:
+        """End all work on a project that is about to be removed."""
+
+    async def forget_memories(self, ids: Sequence[str]) -> None:
+        """Remove every trace of erased memories from state and disk."""
+
+    async def forget_project(self, project_id: str) -> None:
+        """Remove every trace of a removed project from state and disk."""
+
+    # Figures
+
+    def pending_signals(self) -> int:
+        """Return the number of observed signals that are not durable yet."""
+        return 0
+
+    def status(self) -> dict[str, Any]:
+        """Return the feature's fields of `GET /status`."""
+        return {}
+
+    def project_status(self, project: Project) -> dict[str, Any]:
+        """Return the feature's fields of a project in `GET /status`."""
+        return {}
+
+    def metrics(self) -> str:
+        """Return the feature's figures as Prometheus text."""
+        return ""
+
+
+class Features(Feature):
+    """The features of an engine in the order in which they are called."""
+
+    def __init__(self) -> None:
+        self._features: list[Feature] = []
+
+    def add(self, *features: Feature) -> None:
+        """Append `features`; a feature hears only of what happens afterwards."""
+        self._features.extend(features)
+
+    def start(self, tasks: TaskSupervisor) -> None:
+        for feature in self._features:
+            feature.start(tasks)
+
+    async def stop(self) -> None:
+        for feature in self._features:
+            await feature.stop()
+
+    def before_signal(self, signal: Signal, project: Project, tree: WorkingTree) -> None:
+        for feature in self._features:
+            feature.before_signal(signal, project, tree)
+
+    def on_signal(self, applied: AppliedSignal) -> None:
+        for feature in self._features:
+            feature.on_signal(applied)
+
+    def on_memory_changed(self, change: MemoryChange, project: Project | None) -> None:
+        for feature in self._features:
+            feature.on_memory_changed(change, project)
+
+    def on_session_grown(self, session: str) -> None:
+        for feature in self._features:
+            feature.on_session_grown(session)
+
+    def on_bundle_served(self, bundle: Bundle, project_id: str) -> None:
+        for feature in self._features:
+            feature.on_bundle_served(bundle, project_id)
+
+    def on_project_opened(self, project: Project) -> None:
+        for feature in self._features:
+            feature.on_project_opened(project)
+
+    def on_project_closed(self, project: Project) -> None:
+        for feature in self._features:
+            feature.on_project_closed(project)
+
+    def on_project_restored(self, project: Project) -> None:
+        for feature in self._features:
+            feature.on_project_restored(project)
+
+    def on_head_moved(self, project: Project) -> None:
+        for feature in self._features:
+            feature.on_head_moved(project)
+
+    def on_commits_learned(self, units: Sequence[Unit]) -> None:
+        for feature in self._features:
+            feature.on_commits_learned(units)
+
+    def on_model_loaded(self, project: Project) -> None:
+        for feature in self._features:
+            feature.on_model_loaded(project)
+
+    def on_model_updated(self, project: Project) -> None:
+        for feature in self._features:
+            feature.on_model_updated(project)
+
+    async def leave_project(self, project_id: str) -> None:
+        for feature in self._features:
+            await feature.leave_project(project_id)
+
+    async def forget_memories(self, ids: Sequence[str]) -> None:
+        for feature in self._features:
+            await feature.forget_memories(ids)
+
+    async def forget_project(self, project_id: str) -> None:
+        for feature in self._features:
+            await feature.forget_project(project_id)
+
+    def pending_signals(self) -> int:
+        return sum(feature.pending_signals() for feature in self._features)
+
+    def status(self) -> dict[str, Any]:
+        return {name: value for feature in self._features for name, value in feature.status().items()}
+
+    def project_status(self, project: Project) -> dict[str, Any]:
+        return {name: value for feature in self._features for name, value in feature.project_status(project).items()}
+
+    def metrics(self) -> str:
+        return "".join(feature.metrics() for feature in self._features)

@@ -1,0 +1,82 @@
+"""Matching of error texts to known errors, including a bare last line.
+
+No I/O.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from typing import Final
+
+from hunchd.core.state.project import KnownError, Project
+from hunchd.ingestion.errors import ParsedError, parse_error
+from hunchd.ingestion.last_lines import is_distinctive, is_last_line, normalize_headline
+
+MAX_POSSIBLE_ERRORS: Final = 3  # possible errors that are listed
+
+
+def error_id(project: str, fingerprint: str) -> str:
+    """Return the memory id of the error with this fingerprint."""
+    return "m" + hashlib.blake2b(f"{project}:error:{fingerprint}".encode(), digest_size=10).hexdigest()
+
+
+def find_error_id(text: str, error_text: ParsedError, project: Project, path: str | None = None) -> str:
+    """Return the id of the error that `text` reports.
+
+    If the text is only a sufficiently specific last line, the id of the one known error with that line in its trace
+    (in
+    `path`, if given).
+    """
+    own = error_id(project.id, error_text.fingerprint)
+    if any(project.fixes.for_error(own)):
+        return own
+    matching = [one for one in _find_matching_errors(text, error_text, project) if path in (None, one.path)]
+    return matching[0].memory if len(matching) == 1 and is_distinctive(error_text) else own
+
+
+def find_possible_errors(text: str, project: Project) -> list[KnownError]:
+    """Return the known errors that an ambiguous last line may stand for, newest first."""
+    error_text = parse_error(text)
+    matching = _find_matching_errors(text, error_text, project)
+    return [] if len(matching) == 1 and is_distinctive(error_text) else matching[:MAX_POSSIBLE_ERRORS]
+
+
+def describe_error(error: KnownError, project: Project) -> str:
+    """Describe an error so that it differs from others with the same message.
+
+    Names where it was raised, and what fixed it.
+    """
+    nearest = next(iter(parse_error(error.text).nearest_places), None)
+    place = f"{error.path or (nearest.path if nearest else '')}:{error.line or (nearest.line if nearest else '')}"
+    within = f" in {nearest.function}" if nearest is not None and nearest.function else ""
+    fix = project.fixes.best_for((error.memory,)).get(error.memory)
+    return f"{place.strip(':')}{within}" + (f", {fix.summary}" if fix is not None else "")
+
+
+def _find_matching_errors(text: str, error_text: ParsedError, project: Project) -> list[KnownError]:
+    """Return the known errors with the same message and a trace.
+
+    Newest first.
+    """
+    message = normalize_headline(error_text.headline)
+    if not message or not is_last_line(error_text, text):
+        return []
+    known_errors = (*project.cleared_errors.values(), *project.errors.values())
+    matching = [
+        one for one in known_errors if normalize_headline(one.headline) == message and not _is_last_line_only(one)
+    ]
+    return sorted(matching, key=lambda one: one.last, reverse=True)
+
+
+def _is_last_line_only(error: KnownError) -> bool:
+    return error.path is None and is_last_line(parse_error(error.text), error.text)
+
+
+def describe_possible_errors(errors: Iterable[KnownError], project: Project) -> dict[str, list[str]]:
+    """Describe the possible errors behind bare last lines.
+
+    By the memory id of each error that is known by its last line only.
+    """
+    possible = ((error.memory, find_possible_errors(error.text, project)) for error in errors)
+    return {memory: [describe_error(one, project) for one in several] for memory, several in possible if several}

@@ -1,0 +1,200 @@
+"""Status of the daemon: figures for `hunch status` and for Prometheus.
+
+Reads in-memory state and hardly calls other processes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import resource
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from hunchd.core.memory.health import Health, list_project_problems
+from hunchd.core.memory.store_writer import StoreWriter
+from hunchd.core.projects.open_projects import OpenProjects
+from hunchd.core.state.dependencies import Dependencies
+from hunchd.core.state.feature import Features
+from hunchd.core.state.project import Project
+from hunchd.domain.errors import HunchError
+from hunchd.store.files import FileOperations
+
+STATS_TIMEOUT_SECONDS = 0.1  # seconds that a status waits for the store's figures
+STANDSTILL_SECONDS = 5.0  # seconds that a disk may take for one write before somebody is told
+DISK_SIZE_MAX_AGE_SECONDS = 10.0  # seconds: hundreds of files are looked at to measure it
+
+
+class StatusReporter:
+    """Collector of status and metrics."""
+
+    def __init__(
+        self,
+        dependencies: Dependencies,
+        projects: OpenProjects,
+        writer: StoreWriter,
+        health: Health,
+        features: Features,
+    ) -> None:
+        self._dependencies = dependencies
+        self._projects = projects
+        self._writer = writer
+        self._health = health
+        self._features = features
+        self._started_at = time.monotonic()
+        self._on_disk = (-DISK_SIZE_MAX_AGE_SECONDS, 0)  # (when it was measured, bytes)
+
+    async def status(self) -> dict[str, Any]:
+        """Return the answer to GET /status."""
+        projects = await self.list_projects()
+        store = self._dependencies.store.last_stats
+        trouble = [*self.degraded(), *store.get("degraded", ())]
+        return {
+            "status": "degraded" if trouble else "ok",
+            "degraded": trouble,
+            "projects": [shown | self._features.project_status(project) for project, shown in projects],
+            "queues": self.get_queue_lengths(),
+            "store": {
+                "bytes": await self._measure_disk_size(),
+                "running": self._dependencies.store_process.pid is not None,
+                **{name: store[name] for name in ("rows", "embedded", "versions") if name in store},
+            },
+            "language": None,
+            **self._features.status(),
+            "resources": await self.measure_resources(),
+            "tasks": self._dependencies.tasks.status(),
+            "uptime_seconds": round(time.monotonic() - self._started_at),
+        }
+
+    async def list_projects(self) -> list[tuple[Project, dict[str, Any]]]:
+        """Return each project with its serialized form."""
+        await self._refresh_store_stats()
+        return [(project, self.project_to_json(project)) for project in self._projects]
+
+    def project_to_json(self, project: Project) -> dict[str, Any]:
+        """Serialize a project with the latest embedding counts of the store."""
+        return project.to_json(self._dependencies.store.last_stats.get("projects", {}).get(project.id))
+
+    async def _refresh_store_stats(self) -> None:
+        """Refresh the store's figures if they may be outdated.
+
+        Waits at most STATS_TIMEOUT_SECONDS. They change only while embeddings are pending, or after something was
+        stored.
+        """
+        if (
+            self._dependencies.store.pending_embeddings or self._dependencies.store.is_stats_outdated
+        ) and self._dependencies.store_process.pid is not None:
+            with suppress(TimeoutError, HunchError):
+                async with asyncio.timeout(STATS_TIMEOUT_SECONDS):
+                    await self._dependencies.store.fetch_stats()
+
+    def degraded(self) -> tuple[str, ...]:
+        """Return what is broken or still loading anywhere."""
+        return (*self._health.list_problems(()), *self.list_problems(), *list_project_problems(self._projects))
+
+    def list_problems(self) -> list[str]:
+        """Describe the problems of the components."""
+        problems = [f"{name} failed and is being restarted" for name in self._list_failing_tasks()]
+        journal = self._dependencies.journal
+        if journal.failure is not None:
+            problems.append(journal.failure)
+        if journal.stalled_seconds >= STANDSTILL_SECONDS:
+            problems.append(f"a disk write has taken {journal.stalled_seconds:.0f} s so far; new records wait for it")
+        if journal.damage_count:
+            problems.append(f"{journal.damage_count} damaged parts of the journal were quarantined")
+        if self._dependencies.registry.warning:
+            problems.append(self._dependencies.registry.warning)
+        if (full := self._check_disk_space()) is not None:
+            problems.append(full)
+        return problems
+
+    def _check_disk_space(self) -> str | None:
+        """Return a warning if disk space is low, before the store refuses writes."""
+        data, least = self._dependencies.paths.data, self._dependencies.settings.store.min_free_mib
+        free = FileOperations().count_free_bytes(data) // (1024 * 1024)
+        return None if free >= least else f"{free} MiB are free for {data}, less than {least}: free some disk space"
+
+    def get_queue_lengths(self) -> dict[str, int]:
+        """Return the counts of accepted records that are not yet searchable in the store."""
+        return {
+            "journal": self._dependencies.journal.pending_count + self._features.pending_signals(),
+            "writer": self._writer.pending,
+            "embedding": self._dependencies.store.pending_embeddings,
+        }
+
+    async def measure_resources(self) -> dict[str, Any]:
+        """Return memory in bytes (proportional set size where available), CPU seconds, threads, processes."""
+        own = os.getpid()
+        children = [pid for pid in (child.pid for child in self._dependencies.helpers) if pid is not None]
+        usage = resource.getrusage(resource.RUSAGE_SELF)
+        # In a thread: the kernel walks every page of a process to compute its size, 10 to 30 ms each.
+        front, *others = await asyncio.to_thread(lambda: [measure_process_memory(pid) for pid in (own, *children)])
+        return {
+            "pid": own,
+            "memory_bytes": front + sum(others),
+            "front_memory_bytes": front,
+            "cpu_seconds": round(usage.ru_utime + usage.ru_stime, 2),
+            "threads": threading.active_count(),
+            "processes": 1 + len(children),
+        }
+
+    async def render_metrics(self) -> str:
+        """Return the metrics as Prometheus text."""
+        resources = await self.measure_resources()
+        figures: list[tuple[str, str, str, float]] = [
+            ("hunchd_memory_bytes", "gauge", "Memory of all processes", resources["memory_bytes"]),
+            ("hunchd_cpu_seconds_total", "counter", "CPU time of the front process", resources["cpu_seconds"]),
+            ("hunchd_processes", "gauge", "Processes", resources["processes"]),
+            ("hunchd_projects", "gauge", "Projects known", len(self._projects)),
+            *(
+                (f"hunchd_queue_{name}", "gauge", f"Entries waiting: {name}", value)
+                for name, value in self.get_queue_lengths().items()
+            ),
+        ]
+        own = (f"# HELP {name} {text}\n# TYPE {name} {kind}\n{name} {value:g}\n" for name, kind, text, value in figures)
+        return "".join(own) + self._features.metrics()
+
+    async def _measure_disk_size(self) -> int:
+        measured_at, size = self._on_disk
+        if time.monotonic() - measured_at >= DISK_SIZE_MAX_AGE_SECONDS:
+            size = await asyncio.to_thread(measure_folder_bytes, self._dependencies.paths.data)
+            self._on_disk = (time.monotonic(), size)
+        return size
+
+    def _list_failing_tasks(self) -> list[str]:
+        """Return the tasks that wait after a failure.
+
+        Without indexing tasks, which their projects report.
+        """
+        reported_tasks = {f"index:{project.id}" for project in self._projects if project.index_error}
+        failing_tasks = (
+            str(task["name"]) for task in self._dependencies.tasks.status() if task["state"] == "restarting"
+        )
+        return [name for name in failing_tasks if name not in reported_tasks]
+
+
+def measure_folder_bytes(folder: Path) -> int:
+    """Return the disk usage below a folder, hard links counted once."""
+    size_by_inode: dict[tuple[int, int], int] = {}
+    for path, _, names in os.walk(folder):
+        for name in names:
+            try:
+                file_stat = os.lstat(os.path.join(path, name))  # noqa: PTH118 - thousands of files, twice as quick
+            except OSError:
+                continue
+            size_by_inode[file_stat.st_dev, file_stat.st_ino] = file_stat.st_blocks * 512
+    return sum(size_by_inode.values())
+
+
+def measure_process_memory(pid: int) -> int:
+    """Return the proportional set size of a process in bytes, 0 if unavailable."""
+    try:
+        for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+            if line.startswith("Pss:"):
+                return int(line.split()[1]) * 1024
+    except (OSError, ValueError, IndexError):
+        return 0
+    return 0

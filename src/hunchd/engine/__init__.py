@@ -1,1 +1,0 @@
-"""Application core: processing of signals, and answering of context requests."""

@@ -1,1 +1,0 @@
-"""Read path: focus, prediction, candidates, bundle; most of it is prefetched."""

@@ -1,1 +1,0 @@
-"""Sessions: recording, condensing, prompt compilation, and extraction of memories."""

@@ -1,1 +1,0 @@
-"""Stored memories: fact resolution, journal records, the writer to the store, erasure."""

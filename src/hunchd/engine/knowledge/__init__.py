@@ -1,1 +1,0 @@
-"""Memories as the user manages them: looked up, corrected, exported, shared."""

@@ -1,1 +1,0 @@
-"""Background learning about projects: indexing, mining, claims, fixes, contradictions."""

@@ -1,1 +1,0 @@
-"""Consolidation runs: planning, execution, rollback, and the usage data they rely on."""

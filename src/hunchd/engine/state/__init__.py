@@ -1,1 +1,0 @@
-"""In-memory state: projects, events, and the dependencies of the engine."""

@@ -1,0 +1,1 @@
+"""Consolidation runs: scheduled, planned, applied, undone."""

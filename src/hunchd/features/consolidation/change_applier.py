@@ -1,0 +1,247 @@
+"""Applier of planned changes: logged first, committed in small batches, undone alike.
+
+What somebody else changed meanwhile is left alone; the store and signals have priority.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Final
+
+from hunchd.consolidation.plan import (
+    ChangeEntry,
+    compute_outcome,
+    find_remaining,
+    is_applicable,
+    is_applied,
+    split_into_batches,
+    weigh,
+)
+from hunchd.core.memory.memory_service import MemoryService
+from hunchd.core.memory.session_log import HEAD_TAG
+from hunchd.core.memory.store_writer import StoreWriter
+from hunchd.domain.errors import Overloaded, Unavailable
+from hunchd.domain.facts import MemoryChange
+from hunchd.domain.memory import Kind, Memory
+from hunchd.protocol.malloc_tuning import release_free_memory
+from hunchd.store.memory_cache import MemoryCache
+from hunchd.store.run_log import RunLog
+
+# Memories committed together: few enough that a request waits no more than 5 ms.
+COMMIT_BATCH_SIZE: Final = 8
+# Memories read and logged together; few enough that the store keeps pace and the queue stays short.
+LOG_BATCH_SIZE: Final = 256
+# Changes that may wait for the store while the next are applied, even in small batches: several
+# changes of one memory are then stored once.
+MIN_PENDING_CHANGES: Final = 8
+LONG_CHANGE_TEXTS: Final = 16  # texts of this kind in one change; their memory is freed at once
+MAX_QUEUE_LENGTH: Final = 1_000  # queue length above which a run waits
+QUEUE_POLL_SECONDS: Final = 0.1  # seconds
+MAX_QUEUE_POLLS: Final = 5  # then a run continues, however long the load lasts
+MAX_TIMEOUTS: Final = 10  # timeouts of the writer before a run gives up for now
+
+
+class ChangeApplier:
+    """Applier of changes.
+
+    `log` is written before anything is changed, and is what an undo reads.
+    """
+
+    def __init__(self, memory_cache: MemoryCache, memories: MemoryService, writer: StoreWriter, log: RunLog) -> None:
+        self._memory_cache = memory_cache
+        self._memories = memories
+        self._writer = writer
+        self._log = log
+        self._temporarily_cached: list[str] = []  # memories cached only because they were changed
+
+    async def wait_until_ready(self) -> None:
+        """Wait until the records of an earlier process are loaded."""
+        await self._writer.wait_until_started()
+
+    async def apply(self, run: str, entries: Sequence[ChangeEntry], stop_event: asyncio.Event) -> list[ChangeEntry]:
+        """Log the applicable changes, then apply them; return those applied."""
+        await self._wait_for_queue()
+        memories = await self._load_memories(entries)
+        applicable, _ = _select_applicable(entries, memories)
+        lines = [{"type": "change", **entry.to_json()} for entry in applicable]
+        await asyncio.to_thread(self._log.append, run, lines)
+        applied_entries = await self._apply_batches(applicable, memories, stop_event)
+        await self.wait_for_store(allowed_pending=max(len(applied_entries), MIN_PENDING_CHANGES))
+        if any(weigh(entry) > len(entry.edits) + LONG_CHANGE_TEXTS for entry in entries):
+            await asyncio.to_thread(release_free_memory)
+        return applied_entries
+
+    async def undo(
+        self, run: str, *, owner: str | None = None, of_owner: bool = False, only: int | None = None
+    ) -> tuple[int, int]:
+        """Undo the changes of a run in reverse order.
+
+        All of them, those of an owner, or `only` one. Returns how many changes are undone, and how many were left,
+        in whole or in part, because somebody has changed the same memory since. A single change is undone as a
+        whole or not at all.
+        """
+        batches = split_into_batches(self._iter_changes(run, only), LOG_BATCH_SIZE)
+        undone_count = left_count = 0
+        nothing: list[ChangeEntry] = []
+        while entries := await asyncio.to_thread(next, batches, nothing):
+            back = [entry.inverse for entry in entries if not of_owner or entry.project == owner]
+            memories = await self._load_memories(back)
+            applicable, done, in_part = (
+                _select_remaining(back, memories) if only is None else (*_select_applicable(back, memories), 0)
+            )
+            applied_entries = await self._apply_batches(applicable, memories)
+            as_it_was = len(applied_entries) + done - in_part
+            undone_count, left_count = undone_count + as_it_was, left_count + len(back) - as_it_was
+            await self.wait_for_store(allowed_pending=max(len(applied_entries), MIN_PENDING_CHANGES))
+        await self.wait_for_store(allowed_pending=0)
+        return undone_count, left_count
+
+    def _iter_changes(self, run: str, only: int | None) -> Iterator[ChangeEntry]:
+        """Yield the changes in reverse order, or the one with this number."""
+        if only is None:
+            return (ChangeEntry.from_json(line) for line in self._log.read_backwards(run) if line["type"] == "change")
+        changes = (line for line in self._log.read_lines(run) if line["type"] == "change")
+        return (ChangeEntry.from_json(line) for line in islice(changes, only, only + 1))
+
+    async def wait_for_store(self, *, allowed_pending: int) -> None:
+        """Wait until the store has all but `allowed_pending` records, then release cached memories.
+
+        The last records wait while the next are made, so that neither side idles. Memories cached only because they
+        were
+        changed would evict those that questions need.
+        """
+        await self.drain_writer(allowed_pending=allowed_pending)
+        self._memory_cache.drop_committed(self._temporarily_cached)
+        self._temporarily_cached = [one for one in self._temporarily_cached if self._memory_cache.get(one) is not None]
+
+    async def drain_writer(self, *, allowed_pending: int = 0) -> None:
+        """Wait until the store has what was accepted, even under load.
+
+        Raises Unavailable when it is stuck.
+        """
+        for _ in range(MAX_TIMEOUTS):
+            try:
+                return await self._writer.drain(allowed_pending=allowed_pending)
+            except Unavailable:
+                if self._writer.trouble:
+                    raise
+        raise Unavailable("the store does not keep up with accepted records")
+
+    async def _wait_for_queue(self) -> None:
+        """Wait a moment while many records wait for the store: signals have priority."""
+        for _ in range(MAX_QUEUE_POLLS):
+            if self._writer.pending <= MAX_QUEUE_LENGTH:
+                return
+            await asyncio.sleep(QUEUE_POLL_SECONDS)
+
+    async def _commit(self, changes: Sequence[MemoryChange]) -> None:
+        """Commit changes; retry while the queue is full."""
+        for _ in range(MAX_TIMEOUTS):
+            try:
+                await self._memories.commit(changes)
+                return
+            except Overloaded as error:
+                await asyncio.sleep(error.retry_after)
+        await self._memories.commit(changes)
+
+    async def _load_memories(self, entries: Sequence[ChangeEntry]) -> dict[str, Memory]:
+        """Return the current memories that the changes concern."""
+        memories: dict[str, Memory] = {}
+        for owner in {entry.project for entry in entries}:
+            ids = dict.fromkeys(one for entry in entries if entry.project == owner for one in entry.ids)
+            memories |= await self._memories.find(list(ids), owner)
+        self._temporarily_cached += [
+            one for entry in entries for one in entry.ids if self._memory_cache.get(one) is None
+        ]
+        return memories
+
+    async def _apply_batches(
+        self, entries: Sequence[ChangeEntry], memories: dict[str, Memory], stop_event: asyncio.Event | None = None
+    ) -> list[ChangeEntry]:
+        """Apply changes in small batches so that nobody waits.
+
+        Skip what was changed meanwhile.
+        """
+        applied_entries: list[ChangeEntry] = []
+        for some in split_into_batches(entries, COMMIT_BATCH_SIZE):
+            if stop_event is not None and stop_event.is_set():
+                break
+            async with self._memories.change_lock:
+                present = {
+                    one: memory for entry in some for one in entry.ids if (memory := self._get_current(one, memories))
+                }
+                applicable, _ = _select_applicable(some, present)
+                changes: list[MemoryChange] = []
+                for entry in applicable:
+                    written, deleted = compute_outcome(entry, present)
+                    changes.append(
+                        MemoryChange(
+                            written, deleted, entry.project, silent=not deleted and all(map(_is_search_only, written))
+                        )
+                    )
+                    _update_present(present, written, deleted)
+                    _update_present(memories, written, deleted)
+                applied_entries += applicable
+                await self._commit(changes)
+            await asyncio.sleep(0)
+        return applied_entries
+
+    def _get_current(self, identifier: str, memories: Mapping[str, Memory]) -> Memory | None:
+        """Return the current version of a memory.
+
+        A cached one is newer than the one that was read.
+        """
+        if self._memory_cache.is_tombstoned(identifier):
+            return None
+        return self._memory_cache.get(identifier) or memories.get(identifier)
+
+
+def _select_applicable(entries: Sequence[ChangeEntry], memories: Mapping[str, Memory]) -> tuple[list[ChangeEntry], int]:
+    """Return the changes applicable in sequence, and how many others are applied already."""
+    present = dict(memories)
+    applicable: list[ChangeEntry] = []
+    done = 0
+    for entry in entries:
+        if is_applicable(entry, present):
+            _update_present(present, *compute_outcome(entry, present))
+            applicable.append(entry)
+        else:
+            done += is_applied(entry, present)
+    return applicable, done
+
+
+def _select_remaining(
+    entries: Sequence[ChangeEntry], memories: Mapping[str, Memory]
+) -> tuple[list[ChangeEntry], int, int]:
+    """Return what is still applicable of each change, in sequence.
+
+    Also returns how many are applied already, and how many of the returned ones are partial.
+    """
+    present = dict(memories)
+    applicable: list[ChangeEntry] = []
+    done = in_part = 0
+    for entry in entries:
+        rest, whole = find_remaining(entry, present)
+        if rest.edits:
+            _update_present(present, *compute_outcome(rest, present))
+            applicable.append(rest)
+            in_part += not whole
+        else:
+            done += whole
+    return applicable, done, in_part
+
+
+def _is_search_only(memory: Memory) -> bool:
+    """Return True if bundles contain the memory only as a search result.
+
+    What is shown of sessions is cached elsewhere too.
+    """
+    return memory.kind is Kind.EPISODE and HEAD_TAG not in memory.tags
+
+
+def _update_present(present: dict[str, Memory], written: Sequence[Memory], deleted: Sequence[str]) -> None:
+    present.update({memory.id: memory for memory in written})
+    for identifier in deleted:
+        present.pop(identifier, None)

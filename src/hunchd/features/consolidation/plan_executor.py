@@ -1,0 +1,390 @@
+"""Execution of a consolidation plan for one owner, with regression gate and rollback."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, closing, suppress
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
+
+from hunchd.config.settings import ConsolidationSettings
+from hunchd.consolidation.aging import iter_erasable
+from hunchd.consolidation.plan import ChangeEntry, ConsolidationStep
+from hunchd.consolidation.regression_gate import (
+    MAX_RANK_AFTER,
+    MAX_RANK_BEFORE,
+    Probe,
+    RunTrace,
+    compare_results,
+    trace_changes,
+)
+from hunchd.consolidation.usage_feedback import UsageTally
+from hunchd.core.memory.journal_records import contains_memory_text
+from hunchd.core.memory.memory_service import MemoryService
+from hunchd.core.state.owners import MemoryOwner
+from hunchd.domain.errors import NotFound
+from hunchd.domain.facts import is_over
+from hunchd.domain.filters import Filters
+from hunchd.domain.memory import Memory, Status
+from hunchd.features.consolidation.change_applier import ChangeApplier
+from hunchd.features.consolidation.planner_client import (
+    PlannerSession,
+    SpilledPlan,
+    open_planner,
+    tally_from_json,
+    tally_to_json,
+)
+from hunchd.features.consolidation.run_records import GateResult, RunRecord, remove_erased
+from hunchd.features.consolidation.usage import UsageTracker
+from hunchd.protocol.child import HelperProcess
+from hunchd.protocol.malloc_tuning import release_free_memory
+from hunchd.retrieval.ranking import rank_hits
+from hunchd.store.client import StoreClient
+from hunchd.store.journal.journal import Journal
+from hunchd.store.run_log import RunLog
+
+logger = logging.getLogger(__name__)
+
+MAX_QUERY_PROBES: Final = 50  # maximum number of probes from user queries
+MIN_CHANGES_TO_OPTIMISE: Final = 50  # minimum changes for a compaction
+PROBE_RESULTS: Final = 30  # results ranked for a probe: enough to have some left after new ones are filtered out
+
+OnChanged = Callable[[Sequence[ChangeEntry]], None]  # called with the changes just made
+
+
+class RunStopped(Exception):
+    """The run was asked to stop; completed changes are consistent."""
+
+
+class OwnerRemoved(Exception):
+    """The owner was removed during the run."""
+
+
+class PlanExecutor:
+    """Executor of consolidation plans."""
+
+    def __init__(
+        self,
+        planner: HelperProcess,
+        store: StoreClient,
+        journal: Journal,
+        memories: MemoryService,
+        applier: ChangeApplier,
+        log: RunLog,
+        usage: UsageTracker,
+        settings: ConsolidationSettings,
+        *,
+        now: Callable[[], datetime],
+        save_usage: Callable[[], Awaitable[None]],
+        uses_model: bool = False,
+        verdicts: Path | None = None,
+    ) -> None:
+        self._planner = planner
+        self._store = store
+        self._journal = journal
+        self._memories = memories
+        self._applier = applier
+        self._log = log
+        self._usage = usage
+        self._save_usage = save_usage
+        self._settings = settings
+        self._now = now
+        self._uses_model = uses_model  # True if a model judges pairs that the rules leave open
+        self._verdicts = verdicts  # file of the language model's verdicts; None: switched off
+        self._removed_owners: set[str] = set()  # removed owners
+        self._write_lock = asyncio.Lock()  # held while writing for an owner that may be removed
+
+    def tallies(self) -> dict[str, UsageTally]:
+        """Return the usage that was not consolidated yet, by memory id."""
+        return self._usage.get_tallies()
+
+    async def exclude_owner(self, owner: str) -> None:
+        """Stop writing memories of an owner.
+
+        The current run writes none after this returns.
+        """
+        self._removed_owners.add(owner)
+        async with self._write_lock:
+            pass
+
+    def begin_run(self) -> None:
+        """Begin a run whose owners all exist."""
+        self._removed_owners.clear()
+
+    @asynccontextmanager
+    async def _keep_owner(self, owner: MemoryOwner) -> AsyncIterator[None]:
+        """Prevent the removal of an owner during the block.
+
+        Raises Gone if it is removed already.
+        """
+        async with self._write_lock:
+            if owner.id in self._removed_owners:
+                raise OwnerRemoved
+            yield
+
+    @asynccontextmanager
+    async def open_planner(
+        self, owner: MemoryOwner, tallies: Mapping[str, UsageTally]
+    ) -> AsyncIterator[PlannerSession]:
+        """Open a planner loaded with the memories of `owner`."""
+        await self._applier.drain_writer()
+        now = self._now()
+        async with open_planner(
+            self._planner,
+            self._store,
+            owner,
+            self._settings,
+            tallies,
+            now=now,
+            uses_model=self._uses_model,
+            verdicts=self._verdicts,
+        ) as planning:
+            yield planning
+
+    async def execute(
+        self,
+        record: RunRecord,
+        owner: MemoryOwner,
+        *,
+        set_step: Callable[[str], None],
+        on_changed: OnChanged,
+        stop_event: asyncio.Event,
+    ) -> GateResult:
+        """Execute the remaining steps of `record` for one owner, then the gate.
+
+        Raises Stopped or Gone.
+        """
+        run = record.run
+        if owner.id in record.failed_gates:  # a crash interrupted the rollback
+            async with self._keep_owner(owner):
+                return await self._roll_back(run, owner, record.failed_gates[owner.id])
+        tallies = await self._get_tallies(record)
+        with closing(await asyncio.to_thread(self._log.open_spill_file)) as spill_file:
+            async with self.open_planner(owner, tallies) as planning:
+                probes = record.probes.get(owner.id)
+                if probes is None:
+                    set_step("probes")
+                    probes = await self._build_probes(planning, owner, run)
+                    line = {"type": "probes", "owner": owner.id, "probes": [probe.to_json() for probe in probes]}
+                    async with self._keep_owner(owner):
+                        await self._append_to_log(run, line)
+                steps = [
+                    step
+                    for step in planning.select_steps(record.steps)
+                    if (owner.id, str(step)) not in record.finished_steps
+                ]
+                set_step("planning")
+                plan = await planning.plan_all(steps, spill_file, stop_event)
+            change_count = 0
+            for step in steps:
+                set_step(str(step))
+                change_count += await self._execute_step(run, owner, step, plan, on_changed, stop_event)
+        set_step("gate")
+        async with self._keep_owner(owner):
+            verdict = await self._check_gate(record, owner, probes)
+            if not verdict.is_rolled_back:
+                await self._append_to_log(run, verdict.to_line(owner.id))
+        if not verdict.is_rolled_back:
+            if ConsolidationStep.DUPLICATES in record.steps:
+                await plan.save_compared()
+            await self._maintain_store(record, owner, plan.erasable, set_step, change_count)
+        return verdict
+
+    async def _execute_step(
+        self,
+        run: str,
+        owner: MemoryOwner,
+        step: ConsolidationStep,
+        plan: SpilledPlan,
+        on_changed: OnChanged,
+        stop_event: asyncio.Event,
+    ) -> int:
+        """Execute one step and return the number of changes.
+
+        Raises Stopped or Gone.
+        """
+        change_count = 0
+        async for entries in plan.iter_step(step):
+            if stop_event.is_set():
+                raise RunStopped
+            async with self._keep_owner(owner):
+                done = await self._applier.apply(run, entries, stop_event)
+            on_changed(done)
+            change_count += len(done)
+        if stop_event.is_set():
+            raise RunStopped
+        await self._append_to_log(run, {"type": "step", "owner": owner.id, "step": str(step)})
+        await asyncio.to_thread(release_free_memory)
+        return change_count
+
+    async def _append_to_log(self, run: str, line: dict[str, Any]) -> None:
+        await asyncio.to_thread(self._log.append, run, [line])
+
+    async def _get_tallies(self, record: RunRecord) -> dict[str, UsageTally]:
+        """Return the usage to be counted in this run.
+
+        It is taken once, even if a crash comes between.
+        """
+        if ConsolidationStep.USE not in record.steps:
+            return {}
+        if record.tallies is None:
+            tallies = self._usage.get_tallies()
+            record.tallies = {name: tally_to_json(tally) for name, tally in tallies.items()}
+            await self._append_to_log(record.run, {"type": "tallies", "tallies": record.tallies})
+            await self._mark_counted(tallies, record.run)
+            return tallies
+        if self._usage.last_run != record.run:  # a crash came between writing the log and the usage file
+            await self._mark_counted({name: tally_from_json(raw) for name, raw in record.tallies.items()}, record.run)
+        counted_ids = await asyncio.to_thread(self._list_counted_ids, record.run)
+        return {name: tally_from_json(raw) for name, raw in record.tallies.items() if name not in counted_ids}
+
+    async def _mark_counted(self, tallies: Mapping[str, UsageTally], run: str) -> None:
+        """Mark usage as counted by this run.
+
+        So the next one does not count it again.
+        """
+        self._usage.subtract_tallies(tallies, run)
+        await self._save_usage()
+
+    def _list_counted_ids(self, run: str) -> set[str]:
+        lines = (
+            line
+            for line in self._log.read_lines(run)
+            if line["type"] == "change" and line["step"] == str(ConsolidationStep.USE)
+        )
+        return {edit["id"] for line in lines for edit in line["edits"]}
+
+    # Gate
+
+    async def _build_probes(self, planning: PlannerSession, owner: MemoryOwner, run: str) -> list[Probe]:
+        """Build probes: queries that find something before the run."""
+        probes: list[Probe] = []
+        for query in self._usage.list_queries(owner.id, min(MAX_QUERY_PROBES, self._settings.probes)):
+            if results := await self._search_lexically(query, owner.id):
+                probes.append(Probe(query, owner.id, tuple(results), is_from_user=True))
+        for query, identifier in await planning.get_probes(self._settings.probes - len(probes), run):
+            if identifier in await self._search_lexically(query, owner.id):
+                probes.append(Probe(query, owner.id, (identifier,)))
+        return probes
+
+    async def _check_gate(self, record: RunRecord, owner: MemoryOwner, probes: Sequence[Probe]) -> GateResult:
+        """Repeat the probes.
+
+        Roll back the owner's changes if too many answers are lost. What others stored, changed or removed since the
+        run began is not attributed to the run.
+        """
+        run = record.run
+        await self._applier.wait_for_store(allowed_pending=0)
+        wanted_ids = {identifier for probe in probes for identifier in probe.expected_ids}
+        trace = await asyncio.to_thread(self._trace_run, run, owner.id, wanted_ids)
+
+        def existed_before(memory: Memory) -> bool:
+            return memory.created <= record.began or memory.id in trace.created_ids or memory.id in wanted_ids
+
+        results = [
+            await self._search_lexically(probe.query, owner.id, MAX_RANK_AFTER, existed_before) for probe in probes
+        ]
+        expected_ids = wanted_ids.union(map(trace.find_replacement, wanted_ids))
+        there = await self._memories.find(list(expected_ids), owner.id)
+        changed_ids = {one for one in there if there[one].updated > record.began and one not in trace.created_ids}
+        comparison = compare_results(probes, results, trace, changed_ids, expected_ids.difference(there))
+        if comparison.loss_share <= self._settings.probe_loss:
+            return GateResult(False, comparison.to_json())
+        steps = ", ".join(sorted({loss.step for loss in comparison.losses}))
+        log_arguments = (run, len(comparison.losses), comparison.result_count, owner.name or "the user", steps)
+        logger.warning("run %s lost %d of %d answers of %s in steps %s; rolling it back", *log_arguments)
+        await self._append_to_log(run, {"type": "lost", "owner": owner.id, "gate": comparison.to_json()})
+        return await self._roll_back(run, owner, comparison.to_json())
+
+    async def _roll_back(self, run: str, owner: MemoryOwner, gate: Mapping[str, Any]) -> GateResult:
+        """Roll back the changes of an owner."""
+        undone_count, left_count = await self._applier.undo(run, owner=owner.id, of_owner=True)
+        verdict = GateResult(True, {**gate, "undone": undone_count, "left": left_count})
+        await self._append_to_log(run, verdict.to_line(owner.id))
+        return verdict
+
+    def _trace_run(self, run: str, owner: str | None, wanted_ids: set[str]) -> RunTrace:
+        changes = (ChangeEntry.from_json(line) for line in self._log.read_lines(run) if line["type"] == "change")
+        return trace_changes((entry for entry in changes if entry.project == owner), wanted_ids)
+
+    async def _search_lexically(
+        self,
+        query: str,
+        project: str | None,
+        k: int = MAX_RANK_BEFORE,
+        existed_before: Callable[[Memory], bool] = lambda _: True,
+    ) -> list[str]:
+        """Return the best lexical matches that pass `existed_before` and are still valid.
+
+        Vectors change with the words, and no model needs to be loaded for this.
+        """
+        now = self._now()
+        filters = Filters(project=project, statuses=(Status.ACTIVE, Status.SUSPECT))
+        findings = await self._store.search(query, filters, PROBE_RESULTS, mode="lexical")
+        hits = [hit for hit in findings.hits if existed_before(hit.memory) and not is_over(hit.memory, now)]
+        return [one.memory.id for one in rank_hits(query, hits, depth="shallow", k=k, now=now)]
+
+    # Store maintenance
+
+    async def _maintain_store(
+        self,
+        record: RunRecord,
+        owner: MemoryOwner,
+        erasable: Sequence[str],
+        set_step: Callable[[str], None],
+        change_count: int,
+    ) -> None:
+        """Execute the steps that need no plan: erasure, embeddings of another model, compaction."""
+        if ConsolidationStep.ERASE in record.steps:
+            set_step(str(ConsolidationStep.ERASE))
+            async with self._keep_owner(owner):
+                await self._erase(record, owner, erasable)
+        if ConsolidationStep.REEMBED in record.steps:
+            set_step(str(ConsolidationStep.REEMBED))
+            stats = await self._store.fetch_stats()
+            pending_count = int(stats.get("pending_embeddings", 0))
+            if pending_count:  # the store does it when idle
+                await self._append_to_log(record.run, {"type": "did", "counts": "embedded", "number": pending_count})
+        if ConsolidationStep.COMPACT in record.steps and change_count >= MIN_CHANGES_TO_OPTIMISE:
+            set_step(str(ConsolidationStep.COMPACT))
+            await self._store.optimise()
+
+    async def _erase(self, record: RunRecord, owner: MemoryOwner, planned: Sequence[str]) -> None:
+        """Erase memories archived long ago from disk, logs and copies, irreversibly.
+
+        Those that were restored since the plan was made stay.
+        """
+        erasable_ids = [memory.id for memory in await self.list_erasable(planned, owner)]
+        if not erasable_ids:
+            return
+        async with self._memories.pending_erasures.record(erasable_ids, owner.id):
+            await self._erase_memories(record, owner, erasable_ids)
+
+    async def _erase_memories(self, record: RunRecord, owner: MemoryOwner, erasable_ids: Sequence[str]) -> None:
+        # First: after a crash it would be unknown what to remove from the logs.
+        await asyncio.to_thread(
+            self._log.rewrite_lines, lambda line: remove_erased(line, frozenset(erasable_ids), None)
+        )
+        erased_ids, last = [], 0
+        for identifier in erasable_ids:
+            with suppress(NotFound):
+                if await self.list_erasable([identifier], owner):
+                    _, last = await self._memories.forget(identifier, [owner.id] if owner.id else [])
+                    erased_ids.append(identifier)
+        if not erased_ids:
+            return
+        await self._applier.drain_writer()
+        await self._journal.erase_records(
+            lambda record: any(contains_memory_text(record, one) for one in erased_ids), up_to=last
+        )
+        await self._memories.purges.purge(owner.id)
+        self._usage.forget(erased_ids)
+        await self._append_to_log(record.run, {"type": "did", "counts": "erased", "number": len(erased_ids)})
+
+    async def list_erasable(self, identifiers: Sequence[str], owner: MemoryOwner) -> list[Memory]:
+        """Return the memories that exist and have been archived long enough."""
+        memories = await self._memories.find(identifiers, owner.id)
+        return list(iter_erasable(memories.values(), self._now()))

@@ -1,0 +1,201 @@
+"""Client of the planner process, which plans with the memories of one owner loaded.
+
+A run plans everything first and spills the plan to disk, so that the planner's 100 MB are free when the store has most
+to do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import asdict
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
+
+from hunchd.config.settings import ConsolidationSettings
+from hunchd.consolidation.plan import ChangeEntry, ConsolidationStep
+from hunchd.consolidation.planner import PLANNED_STEPS
+from hunchd.consolidation.usage_feedback import UsageTally
+from hunchd.core.state.owners import MemoryOwner
+from hunchd.domain.errors import HunchError
+from hunchd.protocol.child import HelperProcess
+from hunchd.store.client import StoreClient
+from hunchd.store.spill_file import SpillFile
+
+logger = logging.getLogger(__name__)
+
+TIMEOUT_SECONDS: Final = 600.0  # seconds: it runs at low priority
+# Pairs judged by a model in one run for one owner; the rest is left for later runs.
+MAX_PAIRS: Final = 2_000
+PAIRS_TIME_SECONDS: Final = 60.0  # seconds
+PAIR_BATCH_SIZE: Final = 32  # pairs: a third of a second
+
+
+@asynccontextmanager
+async def open_planner(
+    planner: HelperProcess,
+    store: StoreClient,
+    owner: MemoryOwner,
+    settings: ConsolidationSettings,
+    tallies: Mapping[str, UsageTally],
+    *,
+    now: datetime,
+    uses_model: bool,
+    verdicts: Path | None = None,
+) -> AsyncIterator[PlannerSession]:
+    """Open the planner with all memories of `owner`; it drops them afterwards.
+
+    Contradictions that the language model denied in `verdicts` are not opened.
+    """
+    params = {
+        "project": owner.id,
+        "settings": asdict(settings),
+        "now": now.isoformat(),
+        "root": owner.root,
+        "code_cache": owner.cache,
+        "known": owner.is_fully_indexed,
+        "reads": uses_model,
+        "verdicts": str(verdicts) if verdicts is not None else "",
+    }
+    async with aclosing(planner.stream("hold")) as hold_stream:
+        await anext(hold_stream)
+        await planner.call("open", params)
+        async for batch in store.stream_memories(owner.id):
+            await planner.call("take", batch, timeout=TIMEOUT_SECONDS)
+        yield PlannerSession(planner, store, tallies, uses_model=uses_model)
+
+
+class PlannerSession:
+    """Open planner."""
+
+    def __init__(
+        self, planner: HelperProcess, store: StoreClient, tallies: Mapping[str, UsageTally], *, uses_model: bool
+    ) -> None:
+        self._planner = planner
+        self._store = store
+        self._tallies = tallies
+        self._uses_model = uses_model
+
+    def select_steps(self, requested: Sequence[ConsolidationStep]) -> list[ConsolidationStep]:
+        """Return the wanted steps that need planning, in order."""
+        return [step for step in PLANNED_STEPS if step in requested]
+
+    async def plan(self, step: ConsolidationStep) -> AsyncIterator[list[ChangeEntry]]:
+        """Yield the changes of one step in batches.
+
+        The planner assumes they are applied.
+        """
+        async for entries in self._plan_as_json(step):
+            yield [ChangeEntry.from_json(entry) for entry in entries]
+
+    async def _plan_as_json(self, step: ConsolidationStep) -> AsyncIterator[list[dict[str, Any]]]:
+        """Yield the same changes as JSON."""
+        raw_tallies = (
+            {name: tally_to_json(tally) for name, tally in self._tallies.items()}
+            if step is ConsolidationStep.USE
+            else {}
+        )
+        async for batch in self._planner.stream("plan", {"step": str(step), "tallies": raw_tallies}):
+            yield batch["entries"]
+        if step is ConsolidationStep.CONTRADICTIONS and self._uses_model:
+            async for entries in self._judge_pairs():
+                yield entries
+
+    async def get_probes(self, limit: int, seed: str) -> list[tuple[str, str]]:
+        """Return up to `limit` queries with the memory each should find."""
+        answer = await self._planner.call("probes", {"most": limit, "seed": seed}, timeout=TIMEOUT_SECONDS)
+        return [(query, identifier) for query, identifier in answer["probes"]]
+
+    async def plan_all(
+        self, steps: Sequence[ConsolidationStep], spill_file: SpillFile, stop_event: asyncio.Event
+    ) -> SpilledPlan:
+        """Plan all steps and spill the plan to `spill_file`; incomplete if stopped."""
+        for step in steps:
+            async for entries in self._plan_as_json(step):
+                await asyncio.to_thread(spill_file.append, [str(step), entries])
+                if stop_event.is_set():
+                    return SpilledPlan(spill_file, (), None)
+        compared = (await self._planner.call("compared", timeout=TIMEOUT_SECONDS)).get("draft")
+        return SpilledPlan(spill_file, await self.list_erasable(), Path(compared) if compared else None)
+
+    async def list_erasable(self) -> list[str]:
+        """Return the ids of memories that may be erased."""
+        return list((await self._planner.call("erasable", timeout=TIMEOUT_SECONDS))["ids"])
+
+    async def _judge_pairs(self) -> AsyncIterator[list[dict[str, Any]]]:
+        """Yield changes from statement pairs that the rules leave open and a model judges."""
+        pairs = (await self._planner.call("unread", {"most": MAX_PAIRS}, timeout=TIMEOUT_SECONDS))["pairs"]
+        until = time.monotonic() + PAIRS_TIME_SECONDS
+        for begin in range(0, len(pairs), PAIR_BATCH_SIZE):
+            some = pairs[begin : begin + PAIR_BATCH_SIZE]
+            scores = await self._score_pairs([(a, b) for _, a, b in some])
+            if scores is None:  # the rules decide alone
+                some = pairs[begin:]
+            batch_scores: Sequence[float | None] = scores if scores is not None else [None] * len(some)
+            score_by_name = dict(zip((name for name, *_ in some), batch_scores, strict=True))
+            if entries := (await self._planner.call("read", {"said": score_by_name}, timeout=TIMEOUT_SECONDS))[
+                "entries"
+            ]:
+                yield entries
+            if scores is None:
+                break
+            if time.monotonic() > until:
+                logger.info("%d pairs of statements are left for the next run", len(pairs) - begin - len(some))
+                break
+        if pairs:
+            await self._planner.call("keep_read", timeout=TIMEOUT_SECONDS)
+
+    async def _score_pairs(self, pairs: Sequence[tuple[str, str]]) -> Sequence[float] | None:
+        try:
+            return await self._store.rate_pairs(pairs)
+        except HunchError as error:  # rules have decided some; the next run judges the others
+            logger.warning("statement pairs could not be judged: %s", error.message)
+            return None
+
+
+class SpilledPlan:
+    """Complete plan, read from disk in the order of the steps."""
+
+    def __init__(self, spill_file: SpillFile, erasable: Sequence[str], compared: Path | None) -> None:
+        self._lines: Iterator[Any] = spill_file.read_lines()
+        self._next_line: Any = None
+        self._compared_file = compared
+        self.erasable = erasable
+
+    async def iter_step(self, step: ConsolidationStep) -> AsyncIterator[list[ChangeEntry]]:
+        """Yield the changes of a step in batches.
+
+        Steps must be requested in planned order.
+        """
+        while True:
+            if self._next_line is None:
+                self._next_line = await asyncio.to_thread(next, self._lines, None)
+            if self._next_line is None or self._next_line[0] != str(step):
+                return
+            entries, self._next_line = self._next_line[1], None
+            yield [ChangeEntry.from_json(entry) for entry in entries]
+
+    async def save_compared(self) -> None:
+        """Save the record of compared pairs, so that they are not compared again."""
+        if self._compared_file is not None:
+            await asyncio.to_thread(_keep_file, self._compared_file)
+
+
+def _keep_file(draft: Path) -> None:
+    try:
+        draft.replace(draft.with_suffix(""))
+    except OSError as error:  # all pairs are compared again
+        logger.warning("record of compared pairs could not be saved: %s", error)
+
+
+def tally_to_json(tally: UsageTally) -> dict[str, Any]:
+    return asdict(tally) | {"last": tally.last.isoformat() if tally.last is not None else None}
+
+
+def tally_from_json(raw: Mapping[str, Any]) -> UsageTally:
+    last = raw.get("last")
+    return UsageTally(**{**raw, "last": datetime.fromisoformat(last) if last else None})

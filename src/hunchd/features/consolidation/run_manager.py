@@ -1,0 +1,556 @@
+"""Consolidation runs: one at a time, durable and reversible changes, a regression gate.
+
+A run writes each planned change into its log, then commits it through the journal like any other change. After a crash
+it continues with the step it was at; if the gate finds that answers were lost, all of an owner's changes are rolled
+back. What somebody else changed meanwhile is left alone, in both directions.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any, Final
+
+from msgspec import structs
+
+from hunchd.config.settings import ConsolidationSettings
+from hunchd.consolidation.aging import ARCHIVE_REASON
+from hunchd.consolidation.plan import COUNTERS, ChangeEntry, ConsolidationStep
+from hunchd.core.state.events import EventBus
+from hunchd.core.state.owners import MemoryOwner
+from hunchd.domain.errors import Conflict, HunchError, NotFound, StorageFull
+from hunchd.domain.memory import Memory
+from hunchd.features.consolidation.change_applier import ChangeApplier
+from hunchd.features.consolidation.plan_executor import OwnerRemoved, PlanExecutor, RunStopped
+from hunchd.features.consolidation.run_records import RunEnd, RunRecord, load_run_record, remove_erased
+from hunchd.protocol.consolidation_requests import ConsolidateRequest
+from hunchd.protocol.requests import ListSlice
+from hunchd.protocol.responses import format_iso, slice_to_json
+from hunchd.store.run_log import RunLog
+
+logger = logging.getLogger(__name__)
+
+MAX_CHANGES: Final = 500  # changes in one answer; others are on further pages
+MAX_STEP_CHANGES: Final = 100  # … of a dry run, which has no further pages
+MAX_RUNS: Final = 200  # in the list
+MAX_MEMORY_CHANGES: Final = 20  # changes of one memory
+# Seconds before an interrupted run is retried: at first, a helper process may merely have been slow to start.
+RETRY_DELAYS_SECONDS: Final = (3.0, 30.0)
+MAX_TRIES: Final = 4  # times that a run is continued before it is rolled back
+# A nightly run counts as missed when the last run is older than a day and a bit.
+DUE_AFTER: Final = timedelta(hours=26)
+# Beyond it, the user was away, or the clock was wrong.
+AWAY_AFTER: Final = timedelta(days=7)
+STOP_TIMEOUT_SECONDS: Final = 0.6  # seconds before a stopped run is cancelled, out of one second in all
+
+
+@dataclass(slots=True)
+class _CurrentRun:
+    """State of the current run."""
+
+    run: str
+    is_dry_run: bool
+    began: datetime
+    stopping: asyncio.Event = field(default_factory=asyncio.Event)
+    finished: asyncio.Event = field(default_factory=asyncio.Event)
+    owner: str = ""
+    step: str = ""
+    done: int = 0
+    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(COUNTERS, 0))
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "run": self.run,
+            "step": self.step,
+            "project": self.owner or None,
+            "changes": [],  # available when it has ended
+            "total": self.done,
+            "began": format_iso(self.began),
+        }
+
+
+class RunManager:
+    """Manager of consolidation runs."""
+
+    def __init__(
+        self,
+        executor: PlanExecutor,
+        applier: ChangeApplier,
+        log: RunLog,
+        events: EventBus,
+        settings: ConsolidationSettings,
+        *,
+        list_owners: Callable[[str | None], Sequence[MemoryOwner]],
+        now: Callable[[], datetime],
+    ) -> None:
+        self._executor = executor
+        self._applier = applier
+        self._log = log
+        self._events = events
+        self._settings = settings
+        self._list_owners = list_owners
+        self._now = now
+        self._current: _CurrentRun | None = None
+        self._run_tasks: set[asyncio.Task[dict[str, Any]]] = set()
+        self._unfinished = asyncio.Event()
+        self._last_record: RunRecord | None = None
+        self._is_closing = False
+
+    # API
+
+    async def consolidate(self, request: ConsolidateRequest, *, trigger: str = "asked") -> dict[str, Any]:
+        """Start a run or a dry run.
+
+        Returns its result, or its progress if `wait` is false. Raises Conflict while another run is in progress.
+        """
+        self._reject_second_run()
+        owners, steps = self._list_owners(request.project), tuple(map(ConsolidationStep, request.steps))
+        run = "r" + self._now().strftime("%Y%m%d%H%M%S") + secrets.token_hex(2)
+        current = self._current = _CurrentRun(run, request.dry_run, self._now())
+        dry = self._dry_run(current, owners, steps) if request.dry_run else None
+        task = self._start_task(dry or self._run(current, owners, steps, trigger))
+        if not request.wait:
+            return current.to_json() | {"status": "running", "dry_run": request.dry_run}
+        return await _wait_for_result(task)
+
+    async def undo(self, run: str, change: int | None = None) -> dict[str, Any]:
+        """Undo a run, or one change of it.
+
+        Raises Conflict if that was changed since.
+        """
+        record = await asyncio.to_thread(load_run_record, self._log, run)
+        self._reject_second_run()
+        if record.end is None:
+            raise Conflict(f"run '{run}' has not ended", hint=f"POST /consolidate/{run}/stop first")
+        if record.is_undone or (change is not None and change in record.undone_changes):
+            raise Conflict("that is undone already")
+        if change is not None and not 0 <= change < record.changes:
+            raise NotFound(f"run '{run}' has no change {change}: it has {record.changes}", field="change")
+        current = self._current = _CurrentRun(run, False, self._now(), step="undo")
+        return await _wait_for_result(self._start_task(self._undo(current, record, change)))
+
+    async def stop(self, run: str) -> dict[str, Any]:
+        """Stop the current run after its current change.
+
+        It can be continued or undone.
+        """
+        current = self._current
+        if current is None or current.run != run:
+            raise NotFound(f"run '{run}' is not in progress", field="id")
+        current.stopping.set()
+        await self._wait_for_stop(current)
+        return (
+            current.to_json() | {"status": "stopped", "dry_run": True}
+            if current.is_dry_run
+            else await self.get_run(run)
+        )
+
+    async def get_run(self, run: str, *, after: int = 0, limit: int = MAX_CHANGES) -> dict[str, Any]:
+        """Return one run with its changes from number `after` on."""
+        if self._current is not None and self._current.run == run:
+            return self._current.to_json() | {"status": "running"} | self._current.counts
+        record = await asyncio.to_thread(load_run_record, self._log, run)
+        changes = await asyncio.to_thread(self._list_changes, run, after, limit)
+        return record.to_json() | {"changes": changes}
+
+    async def list_runs(self, part: ListSlice) -> dict[str, Any]:
+        """Return a page of the recorded runs, newest first."""
+        ids = (await asyncio.to_thread(self._log.list_runs))[:MAX_RUNS]
+        runs_json = {}
+        for run in ids[part.offset : part.offset + part.limit]:
+            if self._current is not None and self._current.run == run:
+                runs_json[run] = self._current.to_json() | {"status": "running"} | self._current.counts
+            else:
+                runs_json[run] = (await asyncio.to_thread(load_run_record, self._log, run)).to_json()
+        return slice_to_json(ids, runs_json.__getitem__, offset=part.offset, limit=part.limit)
+
+    async def list_memory_changes(self, identifier: str) -> list[dict[str, Any]]:
+        """Return the changes that runs made to one memory.
+
+        Newest first, each with its undo state.
+        """
+        return await asyncio.to_thread(self._find_memory_changes, identifier)
+
+    def _find_memory_changes(self, identifier: str) -> list[dict[str, Any]]:
+        lines = self._log.find_changes(identifier, MAX_MEMORY_CHANGES)
+        records = {run: load_run_record(self._log, run, changes=False) for run in {run for run, _, _ in lines}}
+        return [
+            {name: line[name] for name in ("step", "what", "why")}
+            | {"run": run, "undone": records[run].is_change_undone(number, line["project"])}
+            for run, number, line in lines
+        ]
+
+    def status(self) -> dict[str, Any] | None:
+        """Return the current or last run for `GET /status`."""
+        if self._current is not None:
+            return self._current.to_json() | {"status": "running"}
+        return self._last_record.to_json() if self._last_record is not None else None
+
+    async def exclude_project(self, project: str) -> None:
+        """Keep the current run from writing to a project that is being removed."""
+        await self._executor.exclude_owner(project)
+
+    async def forget_memories(self, identifiers: Sequence[str], project: str | None = None) -> None:
+        """Remove erased memories from the run logs.
+
+        Without ids, everything of the project.
+        """
+        await asyncio.to_thread(
+            self._log.rewrite_lines, partial(remove_erased, erased_ids=frozenset(identifiers), project=project)
+        )
+
+    # Automatic
+
+    async def run_nightly(self) -> None:
+        """Start the nightly run.
+
+        The first run after a long absence erases nothing: somebody who was away, or whose clock was wrong, still
+        finds what was
+        archived.
+        """
+        if self._settings.nightly and self._current is None:
+            request = ConsolidateRequest()
+            if not await self._has_run_within(AWAY_AFTER):
+                request = structs.replace(
+                    request, steps=tuple(step for step in request.steps if step != ConsolidationStep.ERASE)
+                )
+            await self.consolidate(request, trigger="nightly")
+
+    async def is_due(self, installed: datetime) -> bool:
+        """Return True if a nightly run was missed.
+
+        That is, no run within DUE_AFTER, and not `installed` within it.
+        """
+        run_ids = await asyncio.to_thread(self._log.list_runs)
+        return not await self._has_run_within(DUE_AFTER) and (bool(run_ids) or self._now() - installed > DUE_AFTER)
+
+    async def _has_run_within(self, time: timedelta) -> bool:
+        """Return True if a run began within `time`.
+
+        Runs from the future are ignored (wrong clock).
+        """
+        runs = await asyncio.to_thread(self._log.list_runs)
+        return any(
+            [
+                timedelta() <= self._now() - await asyncio.to_thread(_get_start_time, self._log, run) <= time
+                for run in runs
+            ]
+        )
+
+    async def run_unfinished(self) -> None:
+        """Continue runs interrupted by a crash or a full disk, forever.
+
+        A task of the daemon.
+        """
+        await self._applier.wait_until_ready()
+        await self._find_unfinished()
+        failure_count = 0
+        while True:
+            await self._unfinished.wait()
+            self._unfinished.clear()
+            while self._current is not None:  # a requested run goes first
+                await self._current.finished.wait()
+                await asyncio.sleep(0)
+            if await self._resume():
+                failure_count = 0
+                continue
+            self._unfinished.set()
+            await asyncio.sleep(RETRY_DELAYS_SECONDS[min(failure_count, len(RETRY_DELAYS_SECONDS) - 1)])
+            failure_count += 1
+
+    async def close(self) -> None:
+        """Stop the current run; the next start continues it."""
+        self._is_closing = True
+        if self._current is not None:
+            self._current.stopping.set()
+            await self._wait_for_stop(self._current)
+
+    # Internal
+
+    async def _wait_for_stop(self, current: _CurrentRun) -> None:
+        """Wait for a stopping run to end; cancel it after STOP_TIMEOUT_SECONDS."""
+        try:
+            async with asyncio.timeout(STOP_TIMEOUT_SECONDS):
+                await current.finished.wait()
+        except TimeoutError:
+            for task in self._run_tasks:
+                task.cancel()
+            await current.finished.wait()
+
+    def _reject_second_run(self) -> None:
+        if self._current is not None:
+            raise Conflict(f"run '{self._current.run}' is in progress", hint="one run at a time; see GET /consolidate")
+
+    def _start_task(self, work: Any) -> asyncio.Task[dict[str, Any]]:
+        task: asyncio.Task[dict[str, Any]] = asyncio.create_task(self._supervise(work), name="consolidation-run")
+        self._run_tasks.add(task)
+        task.add_done_callback(self._on_task_done)
+        return task
+
+    async def _supervise(self, work: Any) -> dict[str, Any]:
+        current = self._current
+        try:
+            answer: dict[str, Any] = await work
+            return answer
+        except HunchError as error:
+            logger.warning("run %s was interrupted: %s", current.run if current else "", error.message)
+            self._unfinished.set()
+            if isinstance(error, StorageFull) and current is not None and await self._record_disk_wait(current.run):
+                raise StorageFull(
+                    f"the disk is full: run '{current.run}' is paused",
+                    hint="free some disk space; the run then continues by itself",
+                ) from error
+            raise
+        except Exception:
+            logger.exception("run %s was interrupted", current.run if current else "")
+            self._unfinished.set()
+            raise
+        finally:
+            self._current = None
+            if current is not None:
+                current.finished.set()
+
+    async def _record_disk_wait(self, run: str) -> bool:
+        """Record that a run waits for disk space.
+
+        Return False if it had not begun. Such an interruption does not count as a try: however long the disk is full,
+        the run continues afterwards.
+        """
+        try:
+            if await asyncio.to_thread(_has_ended, self._log, run):
+                return False
+            await asyncio.to_thread(self._log.append, run, [{"type": "no room", "at": format_iso(self._now())}])
+        except NotFound:
+            return False
+        except (StorageFull, OSError):
+            logger.warning("could not record that run %s waits for disk space", run, exc_info=True)
+        return True
+
+    def _on_task_done(self, task: asyncio.Task[dict[str, Any]]) -> None:
+        self._run_tasks.discard(task)
+        if not task.cancelled():
+            task.exception()  # already logged; nobody may be waiting for it
+
+    async def _dry_run(
+        self, current: _CurrentRun, owners: Sequence[MemoryOwner], steps: Sequence[ConsolidationStep]
+    ) -> dict[str, Any]:
+        """Return what a run would do: the first changes of each step, erasures last."""
+        changes: list[dict[str, Any]] = []
+        shown_counts = Counter[str]()
+
+        def show(entries: Sequence[ChangeEntry]) -> None:
+            for number, entry in enumerate(entries, start=current.done):
+                if shown_counts[entry.step] < MAX_STEP_CHANGES:
+                    changes.append(_entry_to_json(entry, number))
+                shown_counts[entry.step] += 1
+            self._count_changes(current, entries)
+
+        for owner in owners:
+            self._set_progress(current, owner, "")
+            async with self._executor.open_planner(owner, self._executor.tallies()) as planning:
+                for step in planning.select_steps(steps):
+                    self._set_progress(current, owner, str(step))
+                    async for entries in planning.plan(step):
+                        show(entries)
+                        if current.stopping.is_set():
+                            raise Conflict("the run was stopped")
+                if ConsolidationStep.ERASE in steps:
+                    show(
+                        [
+                            _erasure_to_entry(memory)
+                            for memory in await self._executor.list_erasable(await planning.list_erasable(), owner)
+                        ]
+                    )
+        result = {"run": current.run, "status": "dry_run", "dry_run": True, **current.counts}
+        return result | {"changes": changes, "more": current.done - len(changes)}
+
+    async def _run(
+        self, current: _CurrentRun, owners: Sequence[MemoryOwner], steps: Sequence[ConsolidationStep], trigger: str
+    ) -> dict[str, Any]:
+        start_line = {
+            "type": "begun",
+            "run": current.run,
+            "at": format_iso(current.began),
+            "trigger": trigger,
+            "steps": [str(step) for step in steps],
+            "owners": [owner.id for owner in owners],
+        }
+        await asyncio.to_thread(self._log.append, current.run, [start_line])
+        record = RunRecord(current.run, current.began, trigger, tuple(steps), tuple(owner.id for owner in owners))
+        return await self._continue_run(current, owners, record)
+
+    async def _continue_run(
+        self, current: _CurrentRun, owners: Sequence[MemoryOwner], record: RunRecord
+    ) -> dict[str, Any]:
+        """Continue a run from the point that its log records."""
+        verdicts = dict(record.owners)
+        self._executor.begin_run()
+        try:
+            for owner in owners:
+                if verdicts.get(owner.id) is None:
+                    with suppress(OwnerRemoved):
+                        verdicts[owner.id] = await self._executor.execute(
+                            record,
+                            owner,
+                            set_step=partial(self._set_progress, current, owner),
+                            on_changed=partial(self._count_changes, current),
+                            stop_event=current.stopping,
+                        )
+            status = "rolled_back" if any(one.is_rolled_back for one in verdicts.values()) else "done"
+        except (RunStopped, asyncio.CancelledError):
+            if not current.stopping.is_set():
+                raise
+            if self._is_closing:  # the next start continues
+                return current.to_json() | {"status": "interrupted"}
+            status = "stopped"
+        run_end = RunEnd(status, self._now(), {name: count for name, count in current.counts.items() if count})
+        await asyncio.to_thread(self._log.append, current.run, [run_end.to_json()])
+        await asyncio.to_thread(self._log.delete_old_runs, self._settings.keep_runs)
+        self._last_record = await asyncio.to_thread(load_run_record, self._log, current.run)
+        self._events.publish("consolidation", run=current.run, status=status, **current.counts)
+        changes = await asyncio.to_thread(self._list_changes, current.run, 0, MAX_CHANGES)
+        return self._last_record.to_json() | {
+            "changes": changes,
+            "more": max(0, self._last_record.changes - len(changes)),
+        }
+
+    async def _undo(self, current: _CurrentRun, record: RunRecord, change: int | None) -> dict[str, Any]:
+        await self._append_event(record.run, "undoing", change)
+        try:
+            done, left_count = await self._applier.undo(record.run, only=change)
+        except asyncio.CancelledError:
+            if not self._is_closing:  # it was stopped; otherwise the next start continues
+                await self._append_event(record.run, "left half done", change)
+            raise
+        if change is not None and left_count:
+            await self._append_event(record.run, "left half done", change)
+            raise Conflict("a later change affects the same memory; undo that one first")
+        line = {"type": "undone", "at": format_iso(self._now()), "change": change, "left": left_count}
+        await asyncio.to_thread(self._log.append, record.run, [line])
+        self._last_record = await asyncio.to_thread(load_run_record, self._log, record.run)
+        self._events.publish("consolidation", run=current.run, status="undone")
+        return {"run": record.run, "undone": done, "left": left_count}
+
+    async def _append_event(self, run: str, what: str, change: int | None) -> None:
+        await asyncio.to_thread(
+            self._log.append, run, [{"type": what, "at": format_iso(self._now()), "change": change}]
+        )
+
+    async def _find_unfinished(self) -> None:
+        """Find the last run, and an unfinished one if there is any."""
+        for run in await asyncio.to_thread(self._log.list_runs):
+            if self._last_record is None:
+                self._last_record = await asyncio.to_thread(load_run_record, self._log, run)
+            if not await asyncio.to_thread(_has_ended, self._log, run):
+                self._unfinished.set()
+                return
+
+    async def _resume(self) -> bool:
+        """Continue the newest unfinished run; return False if it must be retried."""
+        for run in await asyncio.to_thread(self._log.list_runs):
+            if await asyncio.to_thread(_has_ended, self._log, run):
+                continue
+            record = await asyncio.to_thread(load_run_record, self._log, run)
+            if self._current is not None:
+                return False
+            step = "undo" if record.is_undoing else ""
+            current = self._current = _CurrentRun(run, False, record.began, step=step)
+            current.counts |= record.counts
+            try:
+                await asyncio.shield(self._start_task(self._resume_run(current, record)))
+            except (HunchError, OSError):
+                return False  # already logged
+        return True
+
+    async def _resume_run(self, current: _CurrentRun, record: RunRecord) -> dict[str, Any]:
+        if record.is_undoing:
+            if record.tries < MAX_TRIES:
+                return await self._undo(current, record, record.undo_change)
+            logger.warning("run %s cannot be undone: tried %d times", record.run, record.tries)
+            await self._append_event(record.run, "left half done", record.undo_change)
+            return record.to_json()
+        await asyncio.to_thread(self._log.append, current.run, [{"type": "resumed", "at": format_iso(self._now())}])
+        if record.tries < MAX_TRIES:
+            owners_by_id = {owner.id: owner for owner in self._list_owners(None)}
+            return await self._continue_run(
+                current, [owners_by_id[one] for one in record.owner_ids if one in owners_by_id], record
+            )
+        logger.warning("run %s was interrupted %d times; rolling it back", record.run, record.tries)
+        await self._applier.undo(record.run)
+        run_end = RunEnd("rolled_back", self._now(), {})
+        await asyncio.to_thread(self._log.append, current.run, [run_end.to_json()])
+        self._last_record = await asyncio.to_thread(load_run_record, self._log, record.run)
+        return self._last_record.to_json()
+
+    def _set_progress(self, current: _CurrentRun, owner: MemoryOwner, step: str) -> None:
+        current.owner, current.step = owner.name, step
+        self._events.publish("consolidation", **current.to_json(), status="running")
+
+    def _count_changes(self, current: _CurrentRun, entries: Sequence[ChangeEntry]) -> None:
+        current.done += len(entries)
+        for entry in entries:
+            current.counts[entry.counter] += 1
+
+    def _list_changes(self, run: str, after: int, limit: int) -> list[dict[str, Any]]:
+        changes: list[dict[str, Any]] = []
+        number = -1
+        for line in self._log.read_lines(run):
+            if line["type"] != "change":
+                continue
+            number += 1
+            if number >= after:
+                changes.append(_entry_to_json(ChangeEntry.from_json(line), number))
+            if len(changes) >= limit:
+                break
+        return changes
+
+
+async def _wait_for_result(task: asyncio.Task[dict[str, Any]]) -> dict[str, Any]:
+    """Wait for a run's result without cancelling it.
+
+    Raises Conflict if the run was stopped.
+    """
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        if task.cancelled():
+            raise Conflict("the run was stopped", hint="start it again") from None
+        raise
+
+
+def _get_start_time(log: RunLog, run: str) -> datetime:
+    """Return when a run began; 1970 if its log cannot be read."""
+    start_line = next(log.read_lines(run), {})
+    return datetime.fromisoformat(start_line.get("at", "1970-01-01T00:00:00+00:00"))
+
+
+def _has_ended(log: RunLog, run: str) -> bool:
+    """Return True if a run ended.
+
+    Reads only the last line of its log, which may have 100 MB.
+    """
+    last = log.read_last_line(run)
+    return last is not None and last["type"] in ("ended", "undone", "left half done")
+
+
+def _erasure_to_entry(memory: Memory) -> ChangeEntry:
+    """Return a planned erasure as a change.
+
+    Erasures that were executed are not listed.
+    """
+    why = f"{memory.source.get(ARCHIVE_REASON, 'archived')}; this cannot be undone"
+    return ChangeEntry(ConsolidationStep.ERASE, "erased", f"erase {memory.title!r}", why, memory.project, ())
+
+
+def _entry_to_json(entry: ChangeEntry, number: int) -> dict[str, Any]:
+    """Serialize a change with old and new values of each memory, field by field."""
+    serialized = entry.to_json()
+    serialized["edits"] = [{"id": edit["id"], "was": edit["was"], "now": edit["now"]} for edit in serialized["edits"]]
+    return {"change": number, **serialized}

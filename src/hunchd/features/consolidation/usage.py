@@ -1,0 +1,411 @@
+"""Usage of shown memories: counted in memory, saved by id, applied by consolidation.
+
+Nothing is written when something is shown. Explicit feedback (`/feedback`) is counted in the memory at once and
+recorded here too; observed evidence (used, opened, asked again) is counted here. Each kind of evidence counts once a
+day.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+from hunchd.assembly.fencing import to_single_line
+from hunchd.config.app_paths import ensure_private_folder
+from hunchd.consolidation.revert_detection import WHOLE_TREE
+from hunchd.consolidation.usage_feedback import (
+    CITED_WEIGHT,
+    IGNORED_WEIGHT,
+    MISSED_WEIGHT,
+    REVERTED_WEIGHT,
+    WRONG_WEIGHT,
+    UsageTally,
+    estimate_attention,
+)
+from hunchd.ingestion.redaction import redact
+from hunchd.protocol.responses import format_iso
+
+logger = logging.getLogger(__name__)
+
+MAX_MEMORIES: Final = 20_000  # memories with uncounted usage; the oldest are dropped
+MAX_QUERIES: Final = 200
+MAX_NOTE_LENGTH: Final = 200  # characters
+MAX_EVENTS: Final = 12  # of one memory, for `hunch why`
+# A query repeated so soon was not answered.
+REPEAT_WINDOW: Final = timedelta(minutes=10)
+# A file opened so soon after a memory about it was shown counts as opened because of it.
+OPEN_WINDOW: Final = timedelta(minutes=30)
+MAX_SHOWN: Final = 50  # items
+# Memories used so recently before a commit, or before changes were discarded, belong to it.
+APPLY_WINDOW: Final = timedelta(hours=4)
+MAX_COMMITS: Final = 200  # commits whose used memories are recorded
+_EVIDENCE_WEIGHTS: Final[Mapping[str, float]] = {
+    "cited": CITED_WEIGHT,
+    "missed": MISSED_WEIGHT,
+    "wrong": WRONG_WEIGHT,
+    "ignored": IGNORED_WEIGHT,
+    "read anyway": IGNORED_WEIGHT,
+    "reverted": REVERTED_WEIGHT,
+}
+
+
+@dataclass(slots=True)
+class _Record:
+    shown: int = 0
+    cited: int = 0
+    ignored: float = 0.0
+    evidence: float = 0.0
+    last: str = ""  # ISO 8601
+    days: dict[str, str] = field(default_factory=dict)  # kind of evidence → last day on which it counted
+    events: list[list[str]] = field(default_factory=list)  # [time, text]; texts may name files of `projects`
+    projects: list[str] = field(default_factory=list)  # projects in which it was shown
+
+    def add_project(self, project: str | None) -> None:
+        if project is not None and project not in self.projects:
+            self.projects.append(project)
+
+    @property
+    def has_counts(self) -> bool:
+        return bool(self.shown or self.cited or self.ignored >= 1.0 or self.evidence)
+
+
+@dataclass(slots=True)
+class _Query:
+    query: str
+    project: str | None
+    at: datetime
+    results: tuple[str, ...]
+
+
+class UsageTracker:
+    """Bounded recorder of what is shown and how it is used."""
+
+    def __init__(self) -> None:
+        self._records: OrderedDict[str, _Record] = OrderedDict()
+        self._queries: OrderedDict[tuple[str | None, str], _Query] = OrderedDict()
+        self._shown_items: OrderedDict[str, tuple[datetime, frozenset[str]]] = (
+            OrderedDict()
+        )  # id → (time, paths it is about)
+        self._used_items: OrderedDict[str, tuple[datetime, frozenset[str]]] = OrderedDict()  # same, for used memories
+        self._agent_reads: dict[
+            str, tuple[datetime, tuple[str, ...]]
+        ] = {}  # path → (read by agent at, ids shown about it)
+        self._commits: OrderedDict[str, tuple[str, ...]] = OrderedDict()  # commit → ids of memories used in it
+        self.last_run = ""  # id of the run that last took the usage
+        self._is_changed = False
+
+    # Events
+
+    def record_shown(
+        self, items: Iterable[tuple[str, Iterable[str]]], at: datetime, project: str | None = None
+    ) -> None:
+        """Record the items shown in a project, in order.
+
+        Each comes with the paths it is about.
+        """
+        self._expire_agent_reads(at)
+        for identifier, about in items:
+            self._shown_items.pop(identifier, None)
+            self._shown_items[identifier] = (at, frozenset(about))
+            self._count_shown(identifier, "shown", at, project)
+        while len(self._shown_items) > MAX_SHOWN:
+            self._shown_items.popitem(last=False)
+
+    def record_query(self, query: str, project: str | None, result_ids: Sequence[str], at: datetime) -> None:
+        """Record a query and its results.
+
+        If the same query is repeated soon, the first results did not help.
+        """
+        query = redact(" ".join(query.split())).text
+        key = (project, query.casefold())
+        before = self._queries.pop(key, None)
+        if before is not None and timedelta() < at - before.at <= REPEAT_WINDOW:
+            for place, identifier in enumerate(before.results, start=1):
+                if not self._was_used(identifier, before.at):
+                    self._record_evidence(
+                        identifier, "ignored", at, estimate_attention(place), "the same was asked again"
+                    )
+        self._queries[key] = _Query(query, project, at, tuple(result_ids))
+        while len(self._queries) > MAX_QUERIES:
+            self._queries.popitem(last=False)
+        self.record_shown(((identifier, ()) for identifier in result_ids), at, project)
+
+    def record_use(self, identifier: str, at: datetime, about: Iterable[str] = ()) -> None:
+        """Record that a memory was acted on.
+
+        `about` are the paths it is about, if known.
+        """
+        self._record_evidence(identifier, "cited", at, 1.0, "was acted on")
+        _, paths = self._shown_items.get(identifier, (at, frozenset[str]()))
+        self._record_used_item(identifier, at, paths | frozenset(about))
+
+    def record_open(self, path: str, at: datetime, *, by_agent: bool = False) -> None:
+        """Record an opened file: what was shown about it shortly before was right.
+
+        An agent that opens it although its content was shown found that insufficient, unless it goes on to change
+        the file.
+        """
+        self._expire_agent_reads(at)
+        about = [
+            one
+            for one, (shown_at, paths) in self._shown_items.items()
+            if path in paths and _is_within_open_window(shown_at, at)
+        ]
+        if by_agent:
+            if self._agent_reads.pop(path, None) is None and about:  # a second opening is for writing
+                self._agent_reads[path] = (at, tuple(about))
+            return
+        for identifier in about:
+            self._record_evidence(identifier, "cited", at, 1.0, f"{path} was opened after it was shown")
+            self._record_used_item(identifier, at, frozenset((path,)))
+
+    def record_save(self, path: str) -> None:
+        """Discard a pending reading of a file that is changed.
+
+        To change a file, one has to read it in any case.
+        """
+        self._agent_reads.pop(path, None)
+
+    def record_commit(self, sha: str, at: datetime) -> None:
+        """Attribute what was acted on since the last commit to this one."""
+        used_ids = tuple(
+            one for one, (acted, _) in self._used_items.items() if timedelta() <= at - acted <= APPLY_WINDOW
+        )
+        self._used_items.clear()
+        if used_ids:
+            self._commits[sha] = used_ids
+            self._is_changed = True
+        while len(self._commits) > MAX_COMMITS:
+            self._commits.popitem(last=False)
+
+    def record_revert(self, sha: str, at: datetime) -> None:
+        """Record that a commit was reverted.
+
+        The sha may be abbreviated. What was acted on in it is reverted too.
+        """
+        for commit in [one for one in self._commits if one.startswith(sha)]:
+            for identifier in self._commits.pop(commit):
+                self._record_evidence(
+                    identifier, "reverted", at, 1.0, f"{commit[:10]}, in which it was acted on, was reverted"
+                )
+
+    def record_discard(self, paths: Sequence[str], at: datetime) -> None:
+        """Record that uncommitted changes to these paths were discarded."""
+        for identifier, (acted, about) in list(self._used_items.items()):
+            within = WHOLE_TREE in paths or any(_matches_path(discarded, one) for discarded in paths for one in about)
+            if within and timedelta() <= at - acted <= APPLY_WINDOW:
+                del self._used_items[identifier]
+                self._record_evidence(identifier, "reverted", at, 1.0, "was acted on, and the changes were thrown away")
+
+    def record_feedback(
+        self, identifier: str, outcome: str, at: datetime, *, note: str = "", project: str | None = None
+    ) -> None:
+        """Record explicit feedback, which the memory has counted already."""
+        record = self._get_record(identifier)
+        record.add_project(project)
+        comment = to_single_line(redact(note).text, MAX_NOTE_LENGTH)
+        self._append_event(record, at, f"you said: {outcome}" + (f" ({comment})" if comment else ""))
+        if self._is_first_today(record, f"told {outcome}", at):
+            record.evidence += _EVIDENCE_WEIGHTS.get(outcome, 0.0) * 2
+        record.last = at.isoformat() if outcome in ("cited", "missed") else record.last
+        self._is_changed = True
+
+    def forget(self, identifiers: Iterable[str]) -> None:
+        """Drop all records of these memories, and the queries that found them."""
+        forgotten_ids = set(identifiers)
+        for identifier in forgotten_ids:
+            self._records.pop(identifier, None)
+            self._shown_items.pop(identifier, None)
+            self._used_items.pop(identifier, None)
+        self._commits = OrderedDict(
+            (sha, remaining_ids)
+            for sha, ids in self._commits.items()
+            if (remaining_ids := tuple(one for one in ids if one not in forgotten_ids))
+        )
+        self._queries = OrderedDict(
+            (key, query) for key, query in self._queries.items() if not forgotten_ids.intersection(query.results)
+        )
+        self._is_changed = True
+
+    def forget_project(self, project: str) -> None:
+        """Drop the queries of a project and the events that may name its files.
+
+        Memory ids are kept; they say nothing without the memories.
+        """
+        self._queries = OrderedDict((key, query) for key, query in self._queries.items() if query.project != project)
+        for record in self._records.values():
+            if project in record.projects:
+                record.projects.remove(project)
+                record.events.clear()
+        self._is_changed = True
+
+    # Results
+
+    def get_tallies(self) -> dict[str, UsageTally]:
+        """Return the uncounted usage by memory id."""
+        return {
+            identifier: UsageTally(
+                shown=record.shown,
+                cited=record.cited,
+                ignored=float(int(record.ignored)),
+                evidence=round(record.evidence, 3),
+                last=datetime.fromisoformat(record.last) if record.last else None,
+            )
+            for identifier, record in self._records.items()
+            if record.has_counts
+        }
+
+    def subtract_tallies(self, tallies: Mapping[str, UsageTally], run: str = "") -> None:
+        """Subtract usage that the memories have counted.
+
+        Or that the log of `run` holds, which applies it. The last saved file may be older than that.
+        """
+        for identifier, tally in tallies.items():
+            record = self._records.get(identifier)
+            if record is not None:
+                record.shown = max(0, record.shown - tally.shown)
+                record.cited = max(0, record.cited - tally.cited)
+                record.ignored = max(0.0, record.ignored - tally.ignored)
+                record.evidence = 0.0
+        self.last_run = run
+        self._is_changed = True
+
+    def list_queries(self, project: str | None, limit: int) -> list[str]:
+        """Return the newest queries that found something."""
+        queries = [
+            query.query for query in reversed(self._queries.values()) if query.project == project and query.results
+        ]
+        return queries[:limit]
+
+    def list_events(self, identifier: str) -> list[dict[str, str]]:
+        """Return the events of one memory, newest first."""
+        record = self._records.get(identifier)
+        events = reversed(record.events) if record is not None else ()
+        return [{"at": format_iso(datetime.fromisoformat(at)), "what": what} for at, what in events]
+
+    # Storing
+
+    def dump(self) -> str | None:
+        """Serialize the usage, or return None if nothing has changed since the last call."""
+        if not self._is_changed:
+            return None
+        self._is_changed = False
+        records = {identifier: asdict(record) for identifier, record in self._records.items()}
+        queries = [[one.query, one.project, one.at.isoformat(), list(one.results)] for one in self._queries.values()]
+        content = {
+            "version": 1,
+            "records": records,
+            "queries": queries,
+            "commits": self._commits,
+            "taken_by": self.last_run,
+        }
+        return json.dumps(content, ensure_ascii=False)
+
+    @classmethod
+    def load(cls, path: Path) -> UsageTracker:
+        """Load saved usage; start empty if the file is missing or invalid."""
+        usage = cls()
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+            for identifier, record in content["records"].items():
+                usage._records[identifier] = _Record(**record)
+            for query, project, at, result_ids in content["queries"]:
+                saved_query = _Query(query, project, datetime.fromisoformat(at), tuple(result_ids))
+                usage._queries[project, query.casefold()] = saved_query
+            usage._commits.update({sha: tuple(ids) for sha, ids in content.get("commits", {}).items()})
+            usage.last_run = str(content.get("taken_by", ""))
+        except FileNotFoundError:
+            pass
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            logger.warning("usage file is not readable; counting starts anew: %s", path, exc_info=True)
+            return cls()
+        return usage
+
+    def _expire_agent_reads(self, at: datetime) -> None:
+        """Count files that an agent read, and did not change, as read anyway."""
+        for path, (read_at, about) in list(self._agent_reads.items()):
+            if not _is_within_open_window(read_at, at):
+                del self._agent_reads[path]
+                for identifier in about:
+                    self._record_evidence(
+                        identifier, "read anyway", at, 1.0, f"an agent read {path} after it was shown this"
+                    )
+
+    def _record_used_item(self, identifier: str, at: datetime, about: frozenset[str]) -> None:
+        self._used_items.pop(identifier, None)
+        self._used_items[identifier] = (at, about)
+        while len(self._used_items) > MAX_SHOWN:
+            self._used_items.popitem(last=False)
+
+    def _record_evidence(self, identifier: str, outcome: str, at: datetime, weight: float, what: str) -> None:
+        record = self._get_record(identifier)
+        if weight <= 0.0 or not self._is_first_today(record, outcome, at):
+            return
+        if outcome == "cited":
+            record.cited += 1
+            record.last = at.isoformat()
+        else:
+            record.ignored += weight
+        record.evidence += _EVIDENCE_WEIGHTS[outcome] * weight
+        self._append_event(record, at, what)
+
+    def _count_shown(self, identifier: str, what: str, at: datetime, project: str | None) -> None:
+        record = self._get_record(identifier)
+        record.add_project(project)
+        record.last = at.isoformat()
+        if self._is_first_today(record, what, at):
+            record.shown += 1
+
+    def _was_used(self, identifier: str, since: datetime) -> bool:
+        record = self._records.get(identifier)
+        return record is not None and any(
+            datetime.fromisoformat(at) >= since and not what.startswith("the same") for at, what in record.events
+        )
+
+    def _get_record(self, identifier: str) -> _Record:
+        record = self._records.pop(identifier, None) or _Record()
+        self._records[identifier] = record
+        while len(self._records) > MAX_MEMORIES:
+            self._records.popitem(last=False)
+        self._is_changed = True
+        return record
+
+    def _is_first_today(self, record: _Record, kind: str, at: datetime) -> bool:
+        day = at.date().isoformat()
+        if record.days.get(kind) == day:
+            return False
+        record.days[kind] = day
+        return True
+
+    def _append_event(self, record: _Record, at: datetime, what: str) -> None:
+        record.events.append([at.isoformat(timespec="seconds"), what])
+        del record.events[:-MAX_EVENTS]
+        self._is_changed = True
+
+
+def _is_within_open_window(shown_at: datetime, at: datetime) -> bool:
+    return timedelta() <= at - shown_at <= OPEN_WINDOW
+
+
+def _matches_path(pattern: str, path: str) -> bool:
+    """Return True if a path as written may name `path` or a parent.
+
+    It may be relative to any folder.
+    """
+    pattern = pattern.rstrip("/")
+    return path == pattern or path.endswith(f"/{pattern}") or f"/{path}".find(f"/{pattern}/") >= 0
+
+
+def save_usage(path: Path, content: str) -> None:
+    """Write serialized usage atomically. Raises OSError when the disk is full."""
+    ensure_private_folder(path.parent)
+    draft = path.with_name(f".{path.name}")
+    draft.touch(mode=0o600)
+    draft.write_text(content, encoding="utf-8")
+    draft.replace(path)

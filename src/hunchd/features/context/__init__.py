@@ -1,0 +1,1 @@
+"""Answers to context and prediction requests, prefetched where possible."""

@@ -1,0 +1,71 @@
+"""Reader of line authorship (git blame) of open files, in a background thread.
+
+A file is read once it has been open for a while, and again after it was committed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Final
+
+from hunchd.core.state.dependencies import TaskSupervisor
+from hunchd.core.state.feature import AppliedSignal, Feature
+from hunchd.core.state.project import Project, WorkingTree
+from hunchd.domain.errors import RepositoryError
+from hunchd.prediction.line_blame import BlameResult, build_blame_result
+from hunchd.repository.git import Git
+from hunchd.repository.line_blame import blame_lines
+
+logger = logging.getLogger(__name__)
+
+DEBOUNCE_SECONDS: Final = 1.0  # seconds; a file that is only glanced at is skipped
+
+
+class BlameReader(Feature):
+    """Background reader of line authorship."""
+
+    def __init__(self) -> None:
+        self._requested: tuple[Project, WorkingTree] | None = None
+        self._work = asyncio.Event()
+
+    def start(self, tasks: TaskSupervisor) -> None:
+        tasks.start("line reading", self.run)
+
+    def on_signal(self, applied: AppliedSignal) -> None:
+        if applied.effect.prefetch:
+            self.request(applied.project, applied.tree)
+
+    def on_model_loaded(self, project: Project) -> None:
+        self.request(project, project.main)
+
+    def request(self, project: Project, tree: WorkingTree) -> None:
+        """Request a reading of the open files; the newest request wins."""
+        self._requested = project, tree
+        self._work.set()
+
+    async def run(self) -> None:
+        """Read open files that were not read yet, newest first, forever."""
+        while True:
+            await self._work.wait()
+            await asyncio.sleep(DEBOUNCE_SECONDS)
+            self._work.clear()
+            requested, self._requested = self._requested, None
+            if requested is not None:
+                await self._read_open_files(*requested)
+
+    async def _read_open_files(self, project: Project, tree: WorkingTree) -> None:
+        for path in reversed(tuple(tree.open_files)):
+            predictor = project.predictor
+            if project.is_missing or predictor is None or self._work.is_set():  # the developer has moved on
+                return
+            if predictor.has_file(path) and not predictor.has_authorship(path):
+                predictor.set_authorship(path, await asyncio.to_thread(_read_blame, tree, path))
+
+
+def _read_blame(tree: WorkingTree, path: str) -> BlameResult:
+    try:
+        return build_blame_result(blame_lines(Git(tree.root), path))
+    except (RepositoryError, OSError) as error:  # counts as read until its next unit: a retry would not help
+        logger.info("git blame of %s/%s failed: %s", tree.root, path, error)
+        return build_blame_result(())

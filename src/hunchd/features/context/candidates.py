@@ -1,0 +1,269 @@
+"""Candidates from predictions and memories. Pure; the only module that weighs kinds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from hunchd.consolidation.abbreviations import find_abbreviations
+from hunchd.consolidation.aging import SHOWN_AS
+from hunchd.core.state.project import KnownError
+from hunchd.core.state.relative_time import format_age
+from hunchd.domain.code import FileView
+from hunchd.domain.commit_subjects import is_descriptive
+from hunchd.domain.context import ContextCandidate, Focus, Level, PredictedUnit, Prediction
+from hunchd.domain.memory import Kind, Memory, Trust
+from hunchd.features.context.fact_candidates import build_fact_candidates
+from hunchd.features.context.file_candidates import file_pieces
+from hunchd.ingestion.episodes import make_episode_id
+from hunchd.ingestion.errors import parse_error
+from hunchd.ingestion.fixes import Fix, render_excerpt
+from hunchd.prediction.file_table import ALWAYS_HUB, CODE, GENERATED, classify_path, disambiguate_names
+from hunchd.protocol.responses import format_iso
+
+# Value of each kind, relative to a file that will certainly be needed (1.0).
+ERROR_RELEVANT_VALUE = 0.95  # a recent error that names the current file
+ERROR_OTHER_VALUE = 0.6
+NEWER_ERROR_PENALTY = 0.01  # subtracted for each newer error: the newest is the current one
+MAX_NEWER_ERRORS = 8  # … at most this many times
+GLOSSARY_VALUE = 0.2  # abbreviations used in shown memories
+EPISODE_VALUE = 0.6  # times the unit's confidence
+NARROW_FACTOR = 0.5  # … factor if it changed only one file, or
+MAX_EPISODE_FILES = 40  # more than this many
+
+_TEST_SUMMARY_PATTERN = re.compile(r"# \w+ [\d.]+$|1\.\.\d+$")  # summary line of a test run
+
+MAX_HEADLINES = 3  # errors whose quotes in facts are searched
+MAX_TRACE_LINES = 12  # lines shown of a trace
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateInput:
+    """Input for the candidates of one bundle."""
+
+    project: str
+    focus: Focus
+    prediction: Prediction
+    views: Mapping[str, FileView]
+    used_names: Collection[str]  # names that the current file uses and does not define
+    errors: Sequence[KnownError]
+    facts: Sequence[Memory]
+    matches: Sequence[tuple[Memory, float]]  # memories found by query, with relevance 0..1
+    now: datetime
+    past_units: int  # episodes shown at most
+    outlined: int = 10  # predicted files shown with their signatures at most; the others are named
+    conflicts: Sequence[Memory] = ()  # open contradictions
+    profile: Sequence[Memory] = ()  # pages about the user
+    fixes: Mapping[str, Fix] = field(default_factory=dict)  # best fix by error memory id
+    candidates: Mapping[str, Sequence[str]] = field(default_factory=dict)  # possible errors, by error memory id
+
+
+def build_candidates(candidate_input: CandidateInput) -> list[ContextCandidate]:
+    """Build all candidates, unordered; the assembly selects among them."""
+    return [
+        *(
+            _build_error_candidate(error, since, candidate_input)
+            for since, error in enumerate(_sort_newest_first(candidate_input.errors))
+        ),
+        *file_pieces(
+            candidate_input.prediction,
+            candidate_input.views,
+            file=candidate_input.focus.file,
+            used=candidate_input.used_names,
+            outlined=candidate_input.outlined,
+        ),
+        *(
+            _build_episode_candidate(unit, candidate_input)
+            for unit in select_informative_units(candidate_input.prediction.units, candidate_input.past_units)
+        ),
+        *build_fact_candidates(
+            candidate_input.focus,
+            candidate_input.facts,
+            candidate_input.conflicts,
+            candidate_input.profile,
+            candidate_input.now,
+            _get_headlines(candidate_input),
+        ),
+        *(_build_memory_candidate(memory, relevance, candidate_input) for memory, relevance in candidate_input.matches),
+        *_build_glossary([memory for memory, _ in candidate_input.matches]),
+    ]
+
+
+def _get_headlines(candidate_input: CandidateInput) -> list[str]:
+    """Return the first lines of the newest current errors."""
+    headline_by_text = {error.text: error.headline for error in candidate_input.errors}
+    return [
+        headline_by_text.get(text) or parse_error(text).headline
+        for text in candidate_input.focus.errors[:MAX_HEADLINES]
+    ]
+
+
+def _sort_newest_first(errors: Sequence[KnownError]) -> list[KnownError]:
+    return sorted(errors, key=lambda error: error.last, reverse=True)
+
+
+def select_informative_units(units: Sequence[PredictedUnit], limit: int) -> list[PredictedUnit]:
+    """Return the most informative past units.
+
+    No merges of branches, broad changes before narrow ones.
+    """
+    informative = [unit for unit in units if is_descriptive(unit.subject)]
+    return sorted(informative, key=lambda unit: -get_unit_value(unit))[:limit]
+
+
+def get_unit_value(unit: PredictedUnit) -> float:
+    """Return the value of a past unit, relative to a certainly needed file (1.0)."""
+    return EPISODE_VALUE * unit.confidence * _get_breadth_factor(unit)
+
+
+def _get_breadth_factor(unit: PredictedUnit) -> float:
+    """Return a weight for the number of files a unit changed.
+
+    A change of one file mostly fixed a detail; one of several shows why they belong together; one of very many is
+    about
+    none of them.
+    """
+    return 1.0 if 1 < len(unit.paths) <= MAX_EPISODE_FILES else NARROW_FACTOR
+
+
+def _build_error_candidate(error: KnownError, since: int, candidate_input: CandidateInput) -> ContextCandidate:
+    """Build the candidate of an error.
+
+    `since` is the number of errors seen after it.
+    """
+    here = error.path is not None and error.path in (candidate_input.focus.file, *candidate_input.focus.open_files)
+    spot = f" ({error.path}:{error.line})" if error.path and error.line else f" ({error.path})" if error.path else ""
+    line = f"{error.headline}{spot}"
+    reasons = [format_age(error.last, candidate_input.now)]
+    if error.times > 1:
+        reasons.append(f"{error.times} times")
+    if here:
+        reasons.append("in this file" if error.path == candidate_input.focus.file else "in a file that is open")
+    forms: list[tuple[Level, str]] = [("summary", line), ("index", error.headline[:80])]
+    details = [text for text in (_get_trace_end(error.text),) if text]
+    fix = candidate_input.fixes.get(error.memory)
+    if fix is not None:
+        reasons.insert(0, fix.summary)
+        details.append(
+            f"{'a commit that may help' if fix.is_past else 'what mended it before'}:\n{render_excerpt(fix)}"
+        )
+    may_be = candidate_input.candidates.get(error.memory, ())
+    if may_be:
+        reasons.append("only its last line is known")
+        details.append("\n".join(("may be one that was seen before:", *(f"  {one}" for one in may_be))))
+    if details:
+        forms.insert(0, ("full", "\n".join((line, *details))))
+    return ContextCandidate(
+        id=error.memory,
+        kind="error",
+        tier=1,
+        value=(ERROR_RELEVANT_VALUE if here else ERROR_OTHER_VALUE)
+        - NEWER_ERROR_PENALTY * min(since, MAX_NEWER_ERRORS),
+        forms=tuple(forms),
+        reasons=tuple(reasons),
+        source={
+            "type": "signal",
+            "last": format_iso(error.last),
+            "path": error.path,
+            "line": error.line,
+            "command": error.command,
+            **(_get_fix_fields(fix) if fix is not None else {}),
+            **({"candidates": list(may_be)} if may_be else {}),
+        },
+        trust=Trust.UNTRUSTED,
+    )
+
+
+def _get_fix_fields(fix: Fix) -> dict[str, Any]:
+    """Return the fields of a fix that clients need for further requests.
+
+    `likely_fixed_by` is a commit of the past, which nobody has tried.
+    """
+    name = "likely_fixed_by" if fix.is_past else "fixed_by"
+    return {name: fix.commit or fix.id, "fixed_in": list(fix.paths), "fix": fix.id}
+
+
+def _get_trace_end(text: str) -> str:
+    """Return the last lines of a trace, where the cause is.
+
+    Empty for a single line.
+    """
+    lines = [line for line in text.splitlines() if line.strip()]
+    while lines and _TEST_SUMMARY_PATTERN.match(lines[-1]):
+        lines.pop()
+    return "\n".join(lines[-MAX_TRACE_LINES:]) if len(lines) > 1 else ""
+
+
+def _build_episode_candidate(unit: PredictedUnit, candidate_input: CandidateInput) -> ContextCandidate:
+    when = datetime.fromtimestamp(unit.at, UTC)
+    others = sorted((path for path in unit.paths if path != candidate_input.focus.file), key=_get_path_order)
+    called = disambiguate_names([*others[:MAX_EPISODE_FILES], *filter(None, (candidate_input.focus.file,))])
+    file_list = ", ".join(called[path] for path in others[:3])
+    files = f" ({file_list}{f' and {len(others) - 3} more' if len(others) > 3 else ''})" if others else ""
+    short = f"{when:%Y-%m}: {unit.subject}"
+    return ContextCandidate(
+        id=make_episode_id(candidate_input.project, unit.sha),
+        kind="episode",
+        tier=2,
+        value=get_unit_value(unit),
+        forms=(("summary", short + files), ("compressed", short), ("index", unit.subject)),
+        reasons=unit.reasons,
+        source={"type": "commit", "sha": unit.sha, "at": format_iso(when)},
+        trust=Trust.UNTRUSTED,
+    )
+
+
+def _get_path_order(path: str) -> int:
+    """Return a sort key: code first, then other files, then generated ones."""
+    traits = classify_path(path)
+    return 2 if traits & (GENERATED | ALWAYS_HUB) else 0 if traits & CODE else 1
+
+
+def _build_memory_candidate(memory: Memory, relevance: float, candidate_input: CandidateInput) -> ContextCandidate:
+    text = memory.levels.summary or memory.content
+    forms: list[tuple[Level, str]] = []
+    shown_as = memory.source.get(SHOWN_AS)
+    is_hint = memory.kind is Kind.PATTERN  # its template can be requested
+    if shown_as is None and len(memory.content) < 2_000 and not is_hint:
+        forms.append(("full", memory.content))
+    if shown_as != "compressed" or not memory.levels.compressed:
+        forms.append(("summary", text[:400]))
+    else:
+        forms.append(("compressed", memory.levels.compressed))
+    forms.append(("index", memory.title))
+    dated = memory.kind in (Kind.DOCUMENT, Kind.EPISODE)  # others are as old as their last indexing
+    return ContextCandidate(
+        id=memory.id,
+        kind=str(memory.kind),
+        tier=2,
+        value=relevance,
+        forms=tuple(form for form in forms if form[1]),
+        reasons=(
+            f"matches what you asked, {format_age(memory.at, candidate_input.now)}"
+            if dated
+            else "matches what you asked",
+            *((f"hunch show {memory.id}",) if is_hint else ()),
+        ),
+        source=memory.source,
+        trust=memory.trust,
+    )
+
+
+def _build_glossary(memories: Sequence[Memory]) -> Iterator[ContextCandidate]:
+    """Yield a glossary of the abbreviations in compressed memories."""
+    abbreviations: dict[str, str] = {}
+    for memory in memories:
+        if memory.source.get(SHOWN_AS) == "compressed":
+            abbreviations |= find_abbreviations(memory.levels.compressed, f"{memory.title}\n{memory.content}")
+    if abbreviations:
+        yield ContextCandidate(
+            id="glossary",
+            kind="glossary",
+            tier=4,
+            value=GLOSSARY_VALUE,
+            forms=(("index", " · ".join(f"{form} = {word}" for form, word in abbreviations.items())),),
+            source={"type": "glossary"},
+        )

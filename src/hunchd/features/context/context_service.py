@@ -1,0 +1,418 @@
+"""Read path: request, focus, prediction, bundle; most bundles are prefetched."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from hunchd.assembly.assemble import assemble
+from hunchd.assembly.rendering import render_title
+from hunchd.config.settings import ContextSettings
+from hunchd.core.state import collaborators
+from hunchd.core.state.dependencies import TaskSupervisor
+from hunchd.core.state.events import EventBus
+from hunchd.core.state.feature import AppliedSignal, Feature, Features
+from hunchd.core.state.known_errors import describe_possible_errors
+from hunchd.core.state.project import Project, UserState, WorkingTree
+from hunchd.domain.context import Bundle, ContextCandidate, Focus, Prediction
+from hunchd.domain.errors import HunchError, InvalidInput
+from hunchd.domain.facts import holds_in_every_project, is_over, is_presentable
+from hunchd.domain.filters import Filters
+from hunchd.domain.memory import Kind, Memory
+from hunchd.domain.signal import FileOpened, Signal
+from hunchd.features.context import prefetch_metrics
+from hunchd.features.context.bundle_cache import BundleCache, BundleKey, estimate_size
+from hunchd.features.context.candidates import CandidateInput, build_candidates
+from hunchd.features.context.fact_candidates import extract_words, words_at_hand
+from hunchd.features.context.fact_index import FactIndex
+from hunchd.features.context.near_topics import nearest_topics
+from hunchd.features.context.predicted_errors import asked_errors, predict_errors
+from hunchd.features.context.prefetch_figures import build_prefetch_status, render_prefetch_metrics
+from hunchd.features.context.review import missing_pieces
+from hunchd.features.context.workflow_candidates import build_workflow_candidates, predict_commands, predict_workflows
+from hunchd.ingestion.episodes import make_episode_id
+from hunchd.ingestion.redaction import redact_name
+from hunchd.ingestion.terminal_output import strip_output_prefixes
+from hunchd.protocol.paths import to_relative_path
+from hunchd.protocol.requests import ContextRequest, PredictRequest
+from hunchd.protocol.responses import prediction_to_json
+from hunchd.retrieval.question_words import filter_said
+from hunchd.store.memory_cache import CacheHit, MemoryCache
+from hunchd.text.words import terms
+
+logger = logging.getLogger(__name__)
+
+# Puts the files of a prediction for a question into the order of code search.
+Reorder = Callable[[Prediction, Focus, Project, int], Prediction]
+
+MOMENT_SECONDS = 600  # seconds for which relative ages stay valid
+MAX_DEBOUNCE_SECONDS = 0.5  # seconds after which bundles are built although files are still being opened (by a tool)
+DEBOUNCE_SECONDS = 0.06  # seconds without another open before bundles are prefetched: a person cannot ask sooner
+MAX_QUERY_MATCHES = 4  # memories that a query may add
+MAX_QUERY_HITS = 24  # … out of this many best matches
+MIN_TITLE_WORDS = {Kind.PATTERN: 2, Kind.WORKFLOW: 1}  # minimum title words that a query must contain
+LONGEST_ERROR = 4_000  # characters at the end of an error whose words lead to facts
+NAMED = 40  # predicted files listed by name only, below those with signatures
+MIN_CONFIDENT = 0.5  # confidence from which a predicted file is not replaced
+FULL_MATCH_SCORE = 6.0  # BM25 score of a full match; relevance is the fraction of it
+# Share of the query's terms from which the score counts fully, and below which a match is ignored.
+FULL_TERM_SHARE = 0.5
+MIN_TERM_SHARE = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class PrefetchRequest:
+    """Request to prefetch the bundle of a file.
+
+    "" is the branch before any file is opened.
+    """
+
+    project: Project
+    tree: WorkingTree
+    path: str
+
+
+class ContextService(Feature):
+    """Feature that answers context and prediction requests and prefetches bundles."""
+
+    def __init__(
+        self,
+        settings: ContextSettings,
+        memory_cache: MemoryCache,
+        events: EventBus,
+        user_state: UserState,
+        *,
+        secret: bytes,
+        now: Callable[[], datetime],
+        list_problems: Callable[[Iterable[Project]], tuple[str, ...]],
+        features: Features,
+        scoreboard_file: Path,
+        reorder: Reorder | None = None,
+    ) -> None:
+        self._settings = settings
+        self._memory_cache = memory_cache
+        self._events = events
+        self._user_state = user_state
+        self._reorder = reorder
+        self._secret = secret
+        self._now = now
+        self._list_problems = list_problems
+        self._features = features
+        self._metrics_file = scoreboard_file
+        self.scoreboard = prefetch_metrics.PrefetchMetrics()
+        self.bundles = BundleCache(on_unused=lambda size: self.scoreboard.record_unused(size, self._now().timestamp()))
+        self._fact_indexes: dict[str, FactIndex] = {}  # by project id; "" is the user's own
+        self._prefetch_request: PrefetchRequest | None = None
+        self._prefetch_requested = asyncio.Event()
+
+    def get_context(self, request: ContextRequest, project: Project, tree: WorkingTree) -> Bundle:
+        """Return the bundle for a request, from the cache if possible."""
+        if request.budget > self._settings.max_budget:
+            raise InvalidInput(f"'budget' must be at most {self._settings.max_budget} tokens", field="budget")
+        began = time.perf_counter()
+        project.last_request_at = time.monotonic()
+        key = replace(
+            self._build_key(self._build_focus(request, project, tree), request.budget, project),
+            shown_items=request.already_shown,
+        )
+        bundle = self.bundles.get(key)
+        is_hit = bundle is not None
+        if bundle is None:
+            bundle = self.bundles.put(key, self._build_bundle(key, project), is_prefetched=False)
+        if not _is_still_indexing(bundle, project):
+            self.scoreboard.record_request(self._now().timestamp(), is_hit=is_hit)
+            self.bundles.record_answer(is_hit=is_hit, seconds=time.perf_counter() - began)
+            self._features.on_bundle_served(bundle, project.id)
+        return bundle
+
+    def predict(self, request: PredictRequest, project: Project, tree: WorkingTree) -> dict[str, Any]:
+        """Return the likely files and memories in the API's form."""
+        context_request = ContextRequest(
+            project=request.project,
+            file=request.file_opened,
+            open_files=request.open_files,
+            branch=request.branch,
+            query=request.query,
+            errors=(strip_output_prefixes(request.error),) if request.error else (),
+            file_field="file_opened",
+        )
+        focus = self._build_focus(context_request, project, tree)
+        if focus.file and not request.open_files:  # files opened earlier may be opened again
+            focus = replace(focus, open_files=(), visited=focus.open_files)
+        prediction = add_companions(self._predict(focus, project, request.k), focus, project, request.k)
+        memories = [
+            {
+                "id": memory.id,
+                "kind": str(memory.kind),
+                "title": memory.title,
+                "confidence": round(relevance, 4),
+                "reasons": ["matches what you asked"],
+            }
+            for memory, relevance in self._search_cached(focus)
+        ]
+        memories += project.patterns.predict_for_path(focus.file)
+        now = self._now()
+        memories += predict_errors(project, focus, request.error, now)
+        return prediction_to_json(
+            prediction,
+            k=request.k,
+            episode_id=lambda sha: make_episode_id(project.id, sha),
+            memories=[*memories, *predict_workflows(project, focus, now)],
+            commands=predict_commands(project, tree, request.k, now),
+        )
+
+    def request_prefetch(self, project: Project, tree: WorkingTree, path: str | None) -> None:
+        """Request a prefetch of the bundle of `path`; the newest request wins."""
+        if path is not None:
+            self._prefetch_request = PrefetchRequest(project, tree, path)
+            self._prefetch_requested.set()
+
+    async def run_prefetch(self) -> None:
+        """Prefetch the bundles of the focus and of the next likely files, forever."""
+        while True:
+            await self._prefetch_requested.wait()
+            began = time.monotonic()
+            while self._prefetch_requested.is_set() and time.monotonic() - began < MAX_DEBOUNCE_SECONDS:
+                self._prefetch_requested.clear()
+                await asyncio.sleep(DEBOUNCE_SECONDS)
+            self._prefetch_requested.clear()
+            if self._prefetch_request is not None:
+                await self._prefetch(self._prefetch_request)
+            if self.scoreboard.is_save_due(self._now().timestamp()):
+                await self.save_metrics()
+
+    def start(self, tasks: TaskSupervisor) -> None:
+        self.scoreboard = prefetch_metrics.PrefetchMetrics.load(self._metrics_file)
+        tasks.start("prefetch", self.run_prefetch)
+
+    async def stop(self) -> None:
+        """Count unused prefetched bundles as wasted and store the metrics."""
+        self.bundles.clear()
+        await self.save_metrics()
+
+    async def save_metrics(self) -> None:
+        """Write the prefetch metrics to their file."""
+        serialized = self.scoreboard.dump(self._now().timestamp())
+        if serialized is not None:
+            try:
+                await asyncio.to_thread(prefetch_metrics.save_metrics, self._metrics_file, serialized)
+            except (OSError, HunchError) as error:
+                logger.warning("prefetch metrics could not be saved: %s", error)
+
+    def before_signal(self, signal: Signal, project: Project, tree: WorkingTree) -> None:
+        """Record whether an opened file was predicted."""
+        if isinstance(signal, FileOpened) and signal.path not in tree.open_files:
+            self.scoreboard.record_open(project.id, signal.path, self._now().timestamp())
+
+    def on_signal(self, applied: AppliedSignal) -> None:
+        self.request_prefetch(applied.project, applied.tree, applied.effect.prefetch)
+
+    def on_model_updated(self, project: Project) -> None:
+        self.request_prefetch(project, project.main, next(reversed(project.main.open_files), ""))
+
+    async def forget_project(self, project_id: str) -> None:
+        self.bundles.forget_project(project_id)
+        self._fact_indexes.pop(project_id, None)
+        self.scoreboard.forget_project(project_id)
+
+    def status(self) -> dict[str, Any]:
+        return {"prefetch": build_prefetch_status(self.bundles, self.scoreboard, self._now().timestamp())}
+
+    def metrics(self) -> str:
+        return render_prefetch_metrics(self.bundles, self.scoreboard, self._now().timestamp())
+
+    async def _prefetch(self, request: PrefetchRequest) -> None:
+        project, tree = request.project, request.tree
+        if project.predictor is None:
+            return
+        active_files = tree.list_active_files()
+        bundle = self._prefetch_bundle(request, active_files)
+        self._events.publish("context_ready", project=project.id, file=request.path or None, tokens=bundle.token_count)
+        likely = [(str(item.source["path"]), item.score) for item in bundle.items if item.kind == "file"]
+        now = self._now().timestamp()
+        self.scoreboard.record_suggestions(project.id, likely[: prefetch_metrics.MAX_RANKS], now)
+        for path, _ in likely[: self.scoreboard.get_prefetch_depth(now)]:
+            await asyncio.sleep(0)
+            if self._prefetch_request is not request:  # the developer has moved on
+                return
+            self._prefetch_bundle(
+                PrefetchRequest(project, tree, path), (*(open for open in active_files if open != path), path)
+            )
+        if not request.path and active_files:  # a branch switch changes what the open files need
+            self._prefetch_bundle(PrefetchRequest(project, tree, active_files[-1]), active_files)
+
+    def _prefetch_bundle(self, request: PrefetchRequest, open_files: tuple[str, ...]) -> Bundle:
+        focus = Focus(
+            project=request.project.id,
+            file=request.path or None,
+            open_files=tuple(path for path in open_files if path != request.path),
+            branch=request.tree.branch,
+            errors=tuple(error.text for error in request.project.list_fresh_errors(self._now())),
+            author=request.tree.user_email,
+        )
+        key = self._build_key(focus, self._settings.budget, request.project)
+        cached_bundle = self.bundles.peek(key)
+        if cached_bundle is not None:
+            return cached_bundle
+        bundle = self.bundles.put(key, self._build_bundle(key, request.project), is_prefetched=True)
+        self.scoreboard.record_prefetch(estimate_size(bundle), self._now().timestamp())
+        return bundle
+
+    def _build_focus(self, request: ContextRequest, project: Project, tree: WorkingTree) -> Focus:
+        """Build the focus from the request, completed from the session's state."""
+        file = to_relative_path(request.file, tree.root, field=request.file_field) if request.file else None
+        requested_files = [
+            to_relative_path(path, tree.root, field=request.open_files_field) for path in request.open_files
+        ]
+        open_files = requested_files or request.changed or tree.list_active_files()
+        errors = request.errors or tuple(error.text for error in project.list_fresh_errors(self._now()))
+        return Focus(
+            project=project.id,
+            file=file,
+            open_files=tuple(path for path in open_files if path != file),
+            branch=redact_name(request.branch) if request.branch else tree.branch,
+            activity=request.activity,
+            query=request.query,
+            errors=errors,
+            author=tree.user_email,
+            is_change=bool(request.changed) and not requested_files,
+        )
+
+    def _build_key(self, focus: Focus, budget: int, project: Project) -> BundleKey:
+        moment = int(self._now().timestamp()) // MOMENT_SECONDS
+        return BundleKey(focus, budget, project.revision, moment, self._list_problems([project]))
+
+    def _build_bundle(self, key: BundleKey, project: Project) -> Bundle:
+        focus, now = key.focus, self._now()
+        prediction = self._predict(focus, project, self._settings.likely_files + NAMED)
+        errors = (*asked_errors(project, focus.errors, now), *project.list_fresh_errors(now))
+        candidate_input = CandidateInput(
+            project=project.id,
+            focus=focus,
+            prediction=prediction,
+            views=project.code.load_views([file.path for file in prediction.files[: self._settings.likely_files]])
+            if project.code is not None
+            else {},
+            used_names=project.code.load_used_names(focus.file) if project.code is not None and focus.file else (),
+            errors=errors,
+            fixes=project.fixes.best_for(error.memory for error in errors),
+            candidates=describe_possible_errors(errors, project),
+            facts=[fact for fact in self._relevant_facts(project, focus) if is_presentable(fact, now)],
+            conflicts=tuple(project.conflicts.values()),
+            profile=tuple(self._user_state.profile.values()),
+            matches=self._search_cached(focus),
+            now=now,
+            past_units=self._settings.past_units,
+            outlined=self._settings.likely_files,
+        )
+        offered = [
+            *build_candidates(candidate_input),
+            *missing_pieces(project, focus, now),
+            *project.patterns.build_candidates(focus),
+            *collaborators.build_collaborator_candidates(project, now),
+            *build_workflow_candidates(project, focus, now),
+        ]
+        return assemble(
+            _render_header(focus, project),
+            [piece for piece in offered if not _is_already_shown(piece, key.shown_items)],
+            key.budget,
+            focus.activity,
+            degraded=key.degraded,
+            # They were in the first bundle.
+            topics=() if key.shown_items else nearest_topics(project.topics, focus, prediction),
+            secret=self._secret,
+        )
+
+    def _relevant_facts(self, project: Project, focus: Focus) -> list[Memory]:
+        """Return the facts that may concern the focus; the cost does not grow with those that do not."""
+        words = words_at_hand(focus) | extract_words(" ".join(error[-LONGEST_ERROR:] for error in focus.errors))
+        found: list[Memory] = []
+        for key, facts in ((project.id, project.facts), ("", self._user_state.facts)):
+            index = self._fact_indexes.setdefault(key, FactIndex(extract_words))
+            index.sync(facts)
+            relevant = index.relevant(words)
+            found += relevant if key else filter(holds_in_every_project, relevant)
+        return found
+
+    def _predict(self, focus: Focus, project: Project, k: int) -> Prediction:
+        if project.predictor is None:
+            return Prediction()
+        if focus.branch == project.main.trunk:  # its name says nothing about the work: `devel`, `unstable`
+            focus = replace(focus, branch="")
+        prediction = project.predictor.predict(focus, now=int(self._now().timestamp()), k=k)
+        return prediction if self._reorder is None else self._reorder(prediction, focus, project, k)
+
+    def _search_cached(self, focus: Focus) -> Sequence[tuple[Memory, float]]:
+        """Return cached memories that match the words of the question, with relevance."""
+        if not focus.query:
+            return ()
+        filters = Filters(project=focus.project, kinds=(Kind.DOCUMENT, Kind.PATTERN, Kind.WORKFLOW, Kind.EPISODE))
+        query_terms, matches, now = terms(focus.query), [], self._now()
+        for hit in self._memory_cache.search(focus.query, filters, MAX_QUERY_HITS):
+            memory = self._memory_cache.get(hit.memory_id)
+            if (
+                memory is not None
+                and not is_over(memory, now)
+                and (relevance := _score_relevance(hit, memory, query_terms))
+            ):
+                matches.append((memory, relevance))
+        return sorted(matches, key=lambda one: -one[1])[:MAX_QUERY_MATCHES]
+
+
+def _is_still_indexing(bundle: Bundle, project: Project) -> bool:
+    """Return True if the bundle is empty because the project is still being indexed.
+
+    Clients then ask again, ten times a second; such a request does not count as answered.
+    """
+    return not any(item.tier <= 2 for item in bundle.items) and project.state == "indexing"
+
+
+def add_companions(prediction: Prediction, focus: Focus, project: Project, k: int) -> Prediction:
+    """Extend the prediction for a file that is not in the history yet.
+
+    Adds the files that changed together with new files like it.
+    """
+    if not focus.file or project.predictor is None or project.predictor.has_file(focus.file):
+        return prediction
+    confident_paths = {file.path for file in prediction.files if file.confidence >= MIN_CONFIDENT} | {
+        *focus.open_files,
+        focus.file,
+    }
+    more = project.patterns.predict_companions(focus.file, confident_paths)
+    others = [file for file in prediction.files if file.path not in {one.path for one in more}]
+    files = tuple(sorted([*others, *more], key=lambda file: -file.confidence)[:k])
+    return replace(prediction, files=files, confidence=max((file.confidence for file in files), default=0.0))
+
+
+def _is_already_shown(piece: ContextCandidate, shown_items: Collection[tuple[str, str]]) -> bool:
+    """Return True if the reader has this candidate already, unchanged.
+
+    A changed one has another title.
+    """
+    return bool(shown_items) and any((piece.id, render_title(piece, text)) in shown_items for _, text in piece.forms)
+
+
+def _score_relevance(hit: CacheHit, memory: Memory, query_terms: Sequence[str]) -> float:
+    """Score how well a memory answers a question with `query_terms`, 0..1.
+
+    Patterns and workflows are about what their title says: the rest of their text may contain any word.
+    """
+    share = hit.share
+    if (needed := MIN_TITLE_WORDS.get(memory.kind)) is not None:
+        called = len(filter_said(query_terms, memory.title))
+        share = min(share, called / len(query_terms)) if called >= min(needed, len(query_terms)) > 0 else 0.0
+    return 0.0 if share < MIN_TERM_SHARE else min(1.0, hit.score / FULL_MATCH_SCORE) * min(1.0, share / FULL_TERM_SHARE)
+
+
+def _render_header(focus: Focus, project: Project) -> str:
+    place = redact_name(focus.file or project.name)
+    if focus.is_change:
+        changed = len(focus.open_files)
+        place = f"{place} · uncommitted change of {changed} file{'s' if changed > 1 else ''}"
+    return f"{place} · branch {focus.branch}" if focus.branch else place

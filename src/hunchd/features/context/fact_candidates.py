@@ -1,0 +1,456 @@
+"""Candidates from facts, contradictions and the profile, with their sources."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from pathlib import PurePosixPath
+
+from hunchd.consolidation.staleness import STALE_REASON
+from hunchd.core.state.relative_time import format_age
+from hunchd.domain.context import ContextCandidate, Focus, Level
+from hunchd.domain.facts import slot_of
+from hunchd.domain.memory import Kind, Memory, Status, Trust
+from hunchd.domain.sharing import is_shared
+from hunchd.features.context.convention_relevance import (
+    get_depth,
+    is_repeated_command,
+    list_convention_commands,
+    select_relevant_facts,
+)
+from hunchd.ingestion.conventions import is_on_demand
+from hunchd.text.identifiers import split_ascii_letters
+from hunchd.text.stemming import strip_plural
+from hunchd.text.words import PATH_STOP_WORDS
+
+# Value of each kind, relative to a file that will certainly be needed (1.0).
+DECISION_RELEVANT_VALUE = 0.8  # a decision about the current file
+DECISION_OTHER_VALUE = 0.3
+USER_FACT_VALUE = 0.7  # stated by the user: rarely wrong to repeat
+USER_FACT_RELEVANT_VALUE = 0.85  # … and about the current file or task
+CONVENTION_VALUE = 0.35
+DOUBT_FACTOR = 0.6  # factor for doubtful facts: half as likely to be valid, but worth a look
+
+MOST_STATED_HERE = 10  # statements of the user about the work at hand
+MOST_STATED_ELSEWHERE = 5  # … and about other things: general rules are among them
+MAX_CONVENTIONS = 12
+MAX_SENTENCES = 4  # of those, sentences of a guide
+MAX_SHARED = 6  # of those, shared by colleagues: they must not crowd out what tools enforce
+MAX_DECISIONS = 3  # decisions shown; others are found by search
+OUTDATED_AFTER = timedelta(days=3 * 365)  # choices of tools and versions are rarely valid for longer
+_TOOL_CHOICE_RULES = frozenset(("at least", "dropped", "replaced", "switched", "switched to", "instead of"))
+CONTRADICTION_RELEVANT_VALUE = 0.75  # an open contradiction about the current file
+CONTRADICTION_OTHER_VALUE = 0.4
+PROFILE_RELEVANT_VALUE = 0.5  # a profile line about the current work
+PROFILE_PREFERENCE_VALUE = 0.25  # … and a general preference
+
+MIN_IMPORTANCE = 0.5  # of the user's statements; others are found by search
+MAX_CONTRADICTIONS = 3
+MAX_PROFILE_LINES = 4  # lines
+MAX_PROFILE_LINE_LENGTH = 240  # characters of the profile; longer ones are stories
+_PREFERENCES_PATH = "/profile/preferences"
+_DELETED_PATTERN = re.compile(r"[\w./-]{1,120} is gone$|`\w{1,60}` is defined nowhere any more")
+_MIN_WORD_LENGTH = 4  # letters
+_QUOTE_WORDS = 3  # consecutive words by which a fact quotes an error
+_QUOTE_BONUS = 2  # bonus for that, in shared words: it ranks first
+_DECISION_HEAD_PATTERN = re.compile(r"^decision \([^)]*\): ")
+_BULLET_PATTERN = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+")
+
+
+def build_fact_candidates(
+    focus: Focus,
+    facts: Iterable[Memory],
+    conflicts: Iterable[Memory],
+    profile: Iterable[Memory],
+    now: datetime,
+    errors: Iterable[str] = (),
+) -> list[ContextCandidate]:
+    """Build candidates from what the user stated, conventions, decisions, profile, contradictions.
+
+    Decisions and profile lines are included only if they concern the current work. `errors` are the first lines of the
+    current errors.
+    """
+    here = select_relevant_facts(_iter_branch_facts(facts, focus.branch), focus.file, focus.open_files)
+    at_hand = words_at_hand(focus)
+    quoting_ids = _find_quoting_facts(errors, here)
+    user_facts = [fact for fact in here if fact.trust is Trust.USER]
+    others = [fact for fact in here if fact.trust is not Trust.USER]
+    habits = _select_conventions(
+        [fact for fact in others if not (_is_shown_on_match(fact) or fact.id in quoting_ids)], at_hand
+    )
+    match_only_facts = [fact for fact in others if _is_shown_on_match(fact) or fact.id in quoting_ids]
+    spoken = " ".join((focus.branch, focus.query, *focus.errors)).casefold()
+    decisions = [
+        fact for fact in match_only_facts if not (_is_outdated(fact, now) or _is_old_renaming(fact, spoken, now))
+    ]
+    specific_words = at_hand - _find_common_words(decisions)
+    query_words = specific_words & extract_words(focus.query)
+    shared_counts = {
+        fact.id: _count_shared_words(fact, query_words if is_on_demand(fact) else specific_words)
+        + (_QUOTE_BONUS if fact.id in quoting_ids else 0)
+        for fact in decisions
+    }
+    matching_decisions = sorted(
+        (fact for fact in decisions if shared_counts[fact.id]), key=lambda fact: (-shared_counts[fact.id], fact.id)
+    )
+    user_candidates = _stated(user_facts, focus, quoting_ids, at_hand, now)
+    open_now = [
+        _build_contradiction_candidate(*selected, user_candidates, now)
+        for selected in _select_contradictions(conflicts, focus, at_hand)
+    ]
+    return [
+        *(piece for piece in user_candidates.values() if not any(_contains_fact_text(one, piece) for one in open_now)),
+        *(_build_fact_candidate(fact, now) for fact in habits),
+        *(_build_decision_candidate(fact, shared_counts[fact.id]) for fact in matching_decisions[:MAX_DECISIONS]),
+        *open_now,
+        *_build_profile_candidates(profile, at_hand),
+    ]
+
+
+def words_at_hand(focus: Focus) -> frozenset[str]:
+    """Return the words of the open files, the branch and the question."""
+    near = map(_get_folder_and_stem, filter(None, (focus.file, *focus.open_files)))
+    return extract_words(" ".join((*near, focus.branch, focus.query)))
+
+
+def _stated(
+    told: Sequence[Memory], focus: Focus, quoting: Collection[str], at_hand: frozenset[str], now: datetime
+) -> dict[str, ContextCandidate]:
+    """Build pieces of what the user stated, by id: first what quotes an error or names the work, then the rest.
+
+    Both are limited, so that facts about other things never push aside what concerns this file.
+    """
+    here = [fact for fact in told if fact.id in quoting or _mentions_focus(fact, focus)]
+    here.sort(key=lambda fact: (fact.id not in quoting, -len(at_hand & extract_words(f"{fact.title} {fact.content}"))))
+    elsewhere = [fact for fact in told if fact not in here and _is_relevant_user_fact(fact, at_hand)]
+    elsewhere.sort(key=lambda fact: (-fact.importance, -fact.at.timestamp()))
+    return {
+        **{fact.id: _build_fact_candidate(fact, now, here=True) for fact in here[:MOST_STATED_HERE]},
+        **{fact.id: _build_fact_candidate(fact, now) for fact in elsewhere[:MOST_STATED_ELSEWHERE]},
+    }
+
+
+def _iter_branch_facts(facts: Iterable[Memory], branch: str) -> Iterator[Memory]:
+    """Yield the facts that are valid on `branch`.
+
+    Its own, and those of the main line that it does not override.
+    """
+    here = [fact for fact in facts if fact.branch in (None, branch or None)]
+    own = {slot_of(replace(fact, branch=None)) for fact in here if fact.branch is not None}
+    return (fact for fact in here if fact.branch is not None or fact.id not in own)
+
+
+def _find_quoting_facts(errors: Iterable[str], facts: Sequence[Memory]) -> frozenset[str]:
+    """Return the ids of facts that quote a few consecutive words of an error.
+
+    Such as its message, or the name of the test that failed.
+    """
+    runs = frozenset[tuple[str, ...]]().union(*map(_extract_word_runs, errors))
+    return frozenset(fact.id for fact in facts if _contains_run(f"{fact.title} {fact.content}", runs))
+
+
+def _contains_run(text: str, runs: frozenset[tuple[str, ...]]) -> bool:
+    folded = text.casefold()
+    near = {run for run in runs if all(word in folded for word in run)}  # usually none, which saves scanning the text
+    return bool(near) and not near.isdisjoint(_extract_word_runs(text))
+
+
+def _extract_word_runs(text: str) -> frozenset[tuple[str, ...]]:
+    """Return every run of a few consecutive words that is specific.
+
+    A run is specific if it holds a telling word or is one name, such as `zic::tests::all`.
+    """
+    word_matches = list(re.finditer(r"\w+", text))
+    runs = (word_matches[begin : begin + _QUOTE_WORDS] for begin in range(len(word_matches) - _QUOTE_WORDS + 1))
+    spans = ((run, text[run[0].start() : run[-1].end()]) for run in runs)
+    return frozenset(
+        tuple(word[0].casefold() for word in run) for run, span in spans if extract_words(span) or " " not in span
+    )
+
+
+def _is_shown_on_match(fact: Memory) -> bool:
+    """Return True if a fact is shown only where it concerns the current work.
+
+    These are decisions, facts without a category, and on-demand rules.
+    """
+    return _is_decision(fact) or is_on_demand(fact) or (fact.category is None and not is_shared(fact))
+
+
+def _is_decision(fact: Memory) -> bool:
+    """Return True if it was decided once, in a record or commit.
+
+    Otherwise it is a standing practice.
+    """
+    return fact.category == "decision" or fact.source.get("type") == "commit"
+
+
+def _count_shared_words(fact: Memory, specific_words: frozenset[str]) -> int:
+    """Count the significant words that a decision shares with the current work.
+
+    A commit's choice must match its whole subject: a query client is no http client.
+    """
+    words = specific_words & _get_fact_words(fact)
+    subject = extract_words(fact.key or "") if fact.source.get("type") == "commit" else frozenset[str]()
+    return 0 if words < subject else len(words)
+
+
+def _get_fact_words(fact: Memory) -> frozenset[str]:
+    """Return the significant words of a fact.
+
+    For an on-demand rule, also those of its description.
+    """
+    about = " ".join(fact.tags) if is_on_demand(fact) else ""
+    return extract_words(f"{fact.title} {fact.content} {about}")
+
+
+def _is_outdated(fact: Memory, now: datetime) -> bool:
+    """Return True if a commit more than OUTDATED_AFTER ago chose the tool or version.
+
+    If it were still valid, a file would say so.
+    """
+    return (
+        fact.source.get("type") == "commit"
+        and fact.source.get("rule") in _TOOL_CHOICE_RULES
+        and now - fact.at > OUTDATED_AFTER
+    )
+
+
+def _is_old_renaming(fact: Memory, spoken: str, now: datetime) -> bool:
+    """Return True for an old renaming that `spoken` does not mention.
+
+    After OUTDATED_AFTER only people who use one of the names see it: the code has only the new one.
+    """
+    if fact.source.get("rule") != "renamed" or now - fact.at <= OUTDATED_AFTER:
+        return False
+    names = ((fact.value or "").casefold(), (fact.key or "").removeprefix("name of ").casefold())
+    near = [name for name in names if name and name in spoken]  # usually none, which saves compiling a pattern
+    return not any(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", spoken) for name in near)
+
+
+def _is_relevant_user_fact(fact: Memory, at_hand: frozenset[str]) -> bool:
+    return fact.importance >= MIN_IMPORTANCE or bool(at_hand & extract_words(f"{fact.title} {fact.content}"))
+
+
+def _mentions_focus(fact: Memory, focus: Focus) -> bool:
+    """Return True if a fact names the current file or task."""
+    path = PurePosixPath(focus.file or "")
+    text = f"{fact.title} {fact.content}"
+    at_hand = extract_words(f"{path.stem} {focus.branch} {focus.query}")
+    return bool(path.suffix and path.name in text) or bool(at_hand & extract_words(text))
+
+
+def _select_contradictions(
+    conflicts: Iterable[Memory], focus: Focus, at_hand: frozenset[str]
+) -> list[tuple[Memory, bool]]:
+    """Return the open contradictions to show, with True for those about the current work.
+
+    These come first; at most MAX_CONTRADICTIONS.
+    """
+    ranked_conflicts = []
+    for conflict in conflicts:
+        here = focus.file in _get_files(conflict) or bool(at_hand & extract_words(conflict.content))
+        ranked_conflicts.append((conflict, here))
+    return sorted(ranked_conflicts, key=lambda one: (not one[1], one[0].id))[:MAX_CONTRADICTIONS]
+
+
+def _build_contradiction_candidate(
+    conflict: Memory, here: bool, user_candidates: Mapping[str, ContextCandidate], now: datetime
+) -> ContextCandidate:
+    """Build the candidate of a contradiction.
+
+    It replaces the user's facts on both sides, so its value is at least theirs.
+    """
+    sides = tuple(str(link["ref"]) for link in conflict.links)
+    own = CONTRADICTION_RELEVANT_VALUE if here else CONTRADICTION_OTHER_VALUE
+    return ContextCandidate(
+        id=conflict.id,
+        kind="contradiction",
+        tier=1,
+        value=max(own, *(user_candidates[side].value for side in sides if side in user_candidates), 0.0),
+        forms=(("summary", conflict.content), ("index", conflict.levels.index or conflict.title)),
+        reasons=(f"open since {format_age(conflict.created, now)}", f"hunch contradictions resolve {conflict.id}"),
+        source={"type": "contradiction", "key": conflict.key, "sides": sides},
+        trust=conflict.trust,
+        paths=_get_files(conflict),
+    )
+
+
+def _contains_fact_text(conflict: ContextCandidate, candidate: ContextCandidate) -> bool:
+    """Return True if a contradiction already contains the text of a fact."""
+    return (
+        candidate.id in conflict.source.get("sides", ())
+        and candidate.forms[0][1].casefold() in conflict.forms[0][1].casefold()
+    )
+
+
+def _get_files(conflict: Memory) -> tuple[str, ...]:
+    return tuple(artifact.ref for artifact in conflict.artifacts if artifact.type == "file")
+
+
+def _build_profile_candidates(pages: Iterable[Memory], at_hand: frozenset[str]) -> Iterator[ContextCandidate]:
+    """Yield profile lines that concern the current work, and a few preferences."""
+    lines = []
+    for page in sorted(pages, key=lambda page: page.key or ""):
+        for number, line in enumerate(page.content.splitlines()):
+            text = _BULLET_PATTERN.sub("", line).strip()
+            if not 3 < len(text) <= MAX_PROFILE_LINE_LENGTH or text.startswith(("#", "---", "```")):
+                continue
+            shared_count = len(at_hand & extract_words(text))
+            if shared_count or (page.key or "").startswith(_PREFERENCES_PATH):
+                lines.append((-shared_count, page.key or "", number, text, page))
+    for shared_count, path, number, text, page in sorted(lines, key=lambda one: one[:3])[:MAX_PROFILE_LINES]:
+        yield ContextCandidate(
+            id=f"{page.id}.l{number}",
+            kind="fact",
+            tier=1 if shared_count else 3,
+            value=PROFILE_RELEVANT_VALUE if shared_count else PROFILE_PREFERENCE_VALUE,
+            forms=(("summary", text),),
+            reasons=(f"from your {path}",),
+            source={"type": "document", "path": path, "document": page.id},
+            trust=page.trust,
+        )
+
+
+def _select_conventions(facts: Sequence[Memory], at_hand: frozenset[str]) -> list[Memory]:
+    """Select the conventions to show unasked.
+
+    Those that tools enforce come before a guide's sentences; of shared ones, those about the current work come first.
+    """
+    best = sorted(facts, key=lambda fact: (-fact.importance * fact.confidence, fact.id))
+    convention_commands = list_convention_commands(facts)
+    guide_sentences = [
+        fact
+        for fact in best
+        if _is_sentence(fact) and not is_shared(fact) and not is_repeated_command(fact.content, convention_commands)
+    ]
+    guide_sentences = sorted(guide_sentences, key=lambda fact: -get_depth(fact))[:MAX_SENTENCES]  # most specific first
+    shared_facts = sorted(
+        filter(is_shared, best), key=lambda fact: -len(at_hand & extract_words(f"{fact.title} {fact.content}"))
+    )
+    enforced = [fact for fact in best if not (_is_sentence(fact) or is_shared(fact))]
+    selected_ids = {fact.id for fact in (*enforced, *guide_sentences, *shared_facts[:MAX_SHARED])}
+    return [fact for fact in best if fact.id in selected_ids][:MAX_CONVENTIONS]
+
+
+def _is_sentence(fact: Memory) -> bool:
+    return fact.category == "instruction" or not (fact.key and fact.value)
+
+
+def _build_fact_candidate(fact: Memory, now: datetime, *, here: bool = False) -> ContextCandidate:
+    is_user_fact = fact.trust is Trust.USER
+    useful = USER_FACT_RELEVANT_VALUE if here else USER_FACT_VALUE if is_user_fact else CONVENTION_VALUE
+    place = fact.source.get("path") or fact.source.get("type")
+    origin = (
+        _format_user_origin(fact, now)
+        if is_user_fact
+        else _format_shared_origin(fact) or _format_client_origin(fact) or (f"from {place}" if place else "")
+    )
+    forms: list[tuple[Level, str]] = [("summary", _render_sentence(fact))]
+    if fact.levels.compressed:
+        forms.append(("compressed", fact.levels.compressed))
+    return ContextCandidate(
+        id=fact.id,
+        kind="decision" if fact.category == "decision" else "fact" if is_user_fact else "convention",
+        tier=1 if is_user_fact else 3,
+        value=useful * (0.5 + fact.importance / 2) * _get_probability(fact),
+        forms=tuple(forms),
+        reasons=(*_format_doubt(fact), *filter(None, (origin,))),
+        source=fact.source,
+        trust=fact.trust,
+    )
+
+
+def _get_probability(fact: Memory) -> float:
+    """Return the probability that a fact is still valid."""
+    return fact.confidence * (DOUBT_FACTOR if fact.status is Status.SUSPECT else 1.0)
+
+
+def _format_doubt(fact: Memory) -> tuple[str, ...]:
+    """Return the reason for doubt.
+
+    Only file names are quoted, other words may be untrusted.
+    """
+    if fact.status is not Status.SUSPECT:
+        return ()
+    deletion = _DELETED_PATTERN.match(str(fact.source.get(STALE_REASON, "")))
+    return (f"in doubt: {deletion[0]}",) if deletion else ("in doubt: what it rests on has changed",)
+
+
+def _format_user_origin(fact: Memory, now: datetime) -> str:
+    on_branch = f" on {fact.branch}" if fact.branch else ""
+    since = f", {format_age(fact.valid_from, now)}" if fact.valid_from else ""
+    return f"{'you said so' if fact.source.get('type') == 'session' else 'you asked to remember it'}{on_branch}{since}"
+
+
+def _format_client_origin(fact: Memory) -> str:
+    """Describe the source of a client's or session's fact.
+
+    For facts from neither a file nor a commit.
+    """
+    if fact.source.get("type") == "session":
+        return "said in a session"
+    if fact.source.get("client") == "mcp":
+        return "an agent kept it"
+    return "kept by a client" if fact.source.get("type") == "client" else ""
+
+
+def _format_shared_origin(fact: Memory) -> str:
+    """Describe who shared a fact and where, if it was shared."""
+    by = fact.source.get("by")
+    return f"shared{f' by {by}' if by else ''} in {fact.source.get('path')}" if is_shared(fact) else ""
+
+
+def _build_decision_candidate(fact: Memory, shared_count: int) -> ContextCandidate:
+    text = _DECISION_HEAD_PATTERN.sub("", fact.levels.summary or fact.content)
+    return ContextCandidate(
+        id=fact.id,
+        kind="decision" if _is_decision(fact) else "convention" if is_on_demand(fact) else "fact",
+        tier=1 if shared_count > 1 else 3,
+        value=(DECISION_RELEVANT_VALUE if shared_count > 1 else DECISION_OTHER_VALUE) * _get_probability(fact),
+        forms=(("summary", text), ("compressed", fact.title)),
+        reasons=(*_format_doubt(fact), _format_origin(fact)),
+        source=fact.source,
+        trust=fact.trust,
+    )
+
+
+def _format_origin(fact: Memory) -> str:
+    if origin := _format_shared_origin(fact):
+        return origin
+    if sha := fact.source.get("sha"):
+        return f"commit {str(sha)[:8]}, {fact.at:%Y-%m}"
+    return str(fact.source.get("path") or _format_client_origin(fact) or "from the project")
+
+
+def _get_folder_and_stem(path: str) -> str:
+    """Return a path's folder and file stem.
+
+    Folders further up are common to all files of a project, the suffix to all files of a language.
+    """
+    folders, _, name = path.rpartition("/")
+    return f"{folders.rpartition('/')[2]}/{name.rpartition('.')[0] or name}"
+
+
+def _find_common_words(decisions: Sequence[Memory]) -> frozenset[str]:
+    """Return words too frequent in decisions to be specific, such as the project's name."""
+    word_counts = Counter(word for fact in decisions for word in _get_fact_words(fact))
+    return frozenset(word for word, count in word_counts.items() if count > max(MAX_DECISIONS, len(decisions) // 10))
+
+
+def extract_words(text: str) -> frozenset[str]:
+    """Return the significant words of a path, branch or sentence.
+
+    Camel case is split: `OwnerController` is about owners.
+    """
+    words = (word.lower() for word in split_ascii_letters(text) if len(word) >= _MIN_WORD_LENGTH)
+    return frozenset(strip_plural(word, shortest=_MIN_WORD_LENGTH) for word in words if word not in PATH_STOP_WORDS)
+
+
+def _render_sentence(fact: Memory) -> str:
+    if fact.kind is Kind.FACT and fact.key and fact.value and fact.category not in ("decision", "instruction"):
+        summary = fact.levels.summary
+        return summary if summary.startswith(f"{fact.key}: {fact.value}") else f"{fact.key}: {fact.value}"
+    return fact.levels.summary or fact.content or fact.title

@@ -1,0 +1,152 @@
+"""Predicted files → pieces of a bundle: the likeliest with their signatures, the next by name, and what goes along."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import PurePosixPath
+
+from hunchd.assembly.selection import MINIMUM_VALUE
+from hunchd.domain.code import FileView
+from hunchd.domain.context import ContextCandidate, ExpectedFile, Level, PredictedFile, Prediction
+from hunchd.domain.memory import Trust
+from hunchd.ingestion.skeleton import render_views
+from hunchd.prediction.file_table import CODE, DOCUMENT, classify_path
+from hunchd.prediction.reasons import FALLBACK_REASON
+
+LIST = "files"  # kind of a piece that names several files
+LEAST_NAMED = 0.008  # probability from which a file is named in a list: one in a hundred is still worth ten tokens
+LEAST_EXPECTED = 0.3  # … and from which a lock file or a change log is told to be expected
+LIST_LINE = 110  # characters
+# Part of a list that each level keeps; the likeliest come first, so that it is worth more than its part.
+SHARE_OF_LIST: Mapping[Level, float] = {"full": 1.0, "summary": 0.6, "compressed": 0.3, "index": 0.1}
+# A name costs ten to forty tokens, so that long paths of likely files fell below the least gain a token.
+OF_NAME = 4.0
+FEWEST_IN_LIST = 2  # files that make a list of their own; others stand together
+OTHERS = "other candidates"
+EXPECTED = "also expected"
+
+# A file without an outline begins with a sentence that says what it is, or with the first of its entries.
+_PLAIN_WORD = re.compile(r"(?<!\S)[A-Za-z]{2,}(?=[\s.,:;!?]|$)")
+_SENTENCE = re.compile(r"[A-Za-z]+(?=[\s.,:;!?])")
+FEWEST_WORDS = 3
+
+# Signatures of a file that are shown, by level.
+LINES: Mapping[Level, int] = {"full": 40, "summary": 14, "compressed": 5}
+
+
+def file_pieces(
+    prediction: Prediction,
+    views: Mapping[str, FileView],
+    *,
+    file: str | None,
+    used: Collection[str],
+    outlined: int,
+) -> Iterator[ContextCandidate]:
+    """The first `outlined` of the predicted files with what they define, then lists of the others.
+
+    One that only changed lately is outlined where that is said of all; what two of them would show alike, as fixtures
+    do, is shown once. `used`: names that the file at hand uses.
+    """
+    likely = [one for one in prediction.files if one.reasons != (FALLBACK_REASON,)] or list(prediction.files)
+    shown_before: set[tuple[str, ...]] = set()
+    first = [one for one in likely[:outlined] if one.confidence >= MINIMUM_VALUE]
+    for rank, one in enumerate(first):
+        view = views.get(one.path)
+        lines = tuple(line.text for line in view.lines) if view is not None else ()
+        repeats = bool(lines) and lines in shown_before
+        yield _outlined(one, rank, None if repeats else view, file=file, used=used)
+        shown_before.add(lines)
+    expected = [one for one in prediction.expected if one.probability >= LEAST_EXPECTED]
+    if expected:
+        yield _expected(expected)
+    others = [one for one in prediction.files if one not in first]
+    yield from _lists(others, [one for one in prediction.expected if one not in expected])
+
+
+def _outlined(
+    one: PredictedFile, rank: int, view: FileView | None, *, file: str | None, used: Collection[str]
+) -> ContextCandidate:
+    forms: list[tuple[Level, str]] = []
+    if view is not None and view.lines:
+        stem = PurePosixPath(file or "").stem
+        texts = render_views(view, tuple(LINES.values()), wanted_names=used, topic=stem)
+        forms += [(level, f"{one.path}\n{text}") for level, text in zip(LINES, texts, strict=True)]
+        if not classify_path(one.path) & (CODE | DOCUMENT):
+            forms = forms[-1:]  # of a configuration file a few keys tell enough
+    elif view is not None and _SENTENCE.match(view.doc) and len(_PLAIN_WORD.findall(view.doc)) >= FEWEST_WORDS:
+        forms.append(("summary", f"{one.path}\n{view.doc}"))
+    forms.append(("index", one.path))
+    return ContextCandidate(
+        id=f"file:{one.path}",
+        kind="file",
+        tier=2,
+        value=one.confidence,
+        forms=tuple(forms),
+        reasons=one.reasons,
+        source={"type": "file", "path": one.path, "blob": view.blob if view is not None else None},
+        trust=Trust.PROJECT,
+        paths=(one.path,),
+        rank=rank,
+    )
+
+
+def _expected(files: Sequence[ExpectedFile]) -> ContextCandidate:
+    """What goes along with most changes, on one line, each with what was counted."""
+    told = ", ".join(f"{_called(one)} ({_counted(one)})" for one in files)
+    paths = {one.path: one.probability for one in files}
+    return _list(EXPECTED, (("full", f"{EXPECTED}: {told}"),), paths, rank=0)
+
+
+def _called(one: ExpectedFile) -> str:
+    return f"an entry in {one.path}" if one.path.endswith("/") else one.path
+
+
+def _counted(one: ExpectedFile) -> str:
+    return f"{one.times} of the last {one.of} changes{' of this file' if one.of_file else ''}"
+
+
+def _lists(files: Sequence[PredictedFile], hubs: Sequence[ExpectedFile]) -> Iterator[ContextCandidate]:
+    """The files by what speaks for them, the likeliest first in each list and the likeliest list first."""
+    by_relation: dict[str, dict[str, float]] = {}
+    for one in files:
+        if one.confidence >= LEAST_NAMED:
+            by_relation.setdefault(one.relation, {})[one.path] = one.confidence
+    for hub in hubs:
+        if not hub.path.endswith("/"):
+            by_relation.setdefault("changed together before", {})[hub.path] = hub.probability
+    single = [relation for relation, paths in by_relation.items() if len(paths) < FEWEST_IN_LIST]
+    if len(single) > 1:
+        by_relation[OTHERS] = {path: value for name in single for path, value in by_relation.pop(name).items()}
+    ordered = sorted(by_relation.items(), key=lambda pair: (-sum(pair[1].values()), pair[0]))
+    for rank, (relation, found) in enumerate(ordered, 1):
+        paths = dict(sorted(found.items(), key=lambda pair: -pair[1]))
+        name = relation if relation == OTHERS else f"also {relation}"
+        lengths = {level: max(1, round(share * len(paths))) for level, share in SHARE_OF_LIST.items()}
+        forms = tuple((level, _wrapped(name, list(paths)[:length])) for level, length in lengths.items())
+        yield _list(name, forms, paths, rank)
+
+
+def _wrapped(name: str, paths: Sequence[str]) -> str:
+    """A heading, and below it the paths, as many on a line as fit."""
+    lines, line = [f"{name}:"], ""
+    for path in paths:
+        if line and len(line) + len(path) + 2 > LIST_LINE:
+            lines.append(f"{line},")
+            line = path
+        else:
+            line = f"{line}, {path}" if line else path
+    return "\n".join([*lines, line])
+
+
+def _list(name: str, forms: tuple[tuple[Level, str], ...], paths: Mapping[str, float], rank: int) -> ContextCandidate:
+    return ContextCandidate(
+        id=f"{LIST}:{name}",
+        kind=LIST,
+        tier=2,
+        value=min(1.0, OF_NAME * sum(paths.values())),
+        forms=forms,
+        source={"type": LIST, "paths": list(paths), "probabilities": dict(paths)},
+        trust=Trust.PROJECT,
+        rank=rank,
+    )

@@ -1,0 +1,66 @@
+"""Figures of prefetching for `GET /status` and for Prometheus."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from hunchd.features.context.bundle_cache import BundleCache
+from hunchd.features.context.prefetch_metrics import DAY, WEEK, PrefetchMetrics
+
+SPANS: Final = {"day": DAY, "week": WEEK}  # of the scoreboard, in hours
+FORESIGHT: Final = {
+    "opened": ("hunchd_foresight_opened", "Files opened while something was suggested"),
+    "hit_rate": ("hunchd_foresight_hit_ratio", "Of those, among the ten files suggested just before"),
+    "precision": ("hunchd_foresight_precision_ratio", "Of the files suggested with confidence, opened in half an hour"),
+    "lead_seconds": ("hunchd_foresight_lead_seconds", "Mean time from the suggestion of a file to its opening"),
+    "warm_rate": ("hunchd_foresight_warm_ratio", "Of the bundles asked for, ready when asked"),
+    "ahead_bytes": ("hunchd_foresight_ahead_bytes", "Bundles built before they were asked for"),
+    "wasted_bytes": ("hunchd_foresight_wasted_bytes", "Of those, dropped unasked"),
+}
+
+
+def build_prefetch_status(bundles: BundleCache, scoreboard: PrefetchMetrics, now: float) -> dict[str, Any]:
+    """Return the `prefetch` field of the status; `now` in seconds since the epoch."""
+    tally = bundles.tally
+    requests = tally.hits + tally.misses
+    return {
+        "answers": requests,
+        "warm": tally.hits,
+        "hit_rate": round(tally.hits / requests, 3) if requests else None,
+        "built_ahead": tally.built_ahead,
+        "wasted": tally.wasted,
+        "answer_ms": quantiles(bundles.latencies),
+        "depth": scoreboard.get_prefetch_depth(now),
+        **{name: scoreboard.sum_hours(hours, now).to_json() for name, hours in SPANS.items()},
+    }
+
+
+def render_prefetch_metrics(bundles: BundleCache, scoreboard: PrefetchMetrics, now: float) -> str:
+    """Return the same as Prometheus text: a gauge a figure, labelled with its span, as far as known."""
+    tally = bundles.tally
+    counters = (
+        ("hunchd_bundle_hits_total", "Answers from a warm bundle", tally.hits),
+        ("hunchd_bundle_misses_total", "Answers built on request", tally.misses),
+        ("hunchd_bundles_ahead_total", "Bundles built before they were asked for", tally.built_ahead),
+        ("hunchd_bundles_wasted_total", "Of those, dropped unused", tally.wasted),
+    )
+    lines = [f"# HELP {name} {text}\n# TYPE {name} counter\n{name} {value:g}" for name, text, value in counters]
+    figures = {name: scoreboard.sum_hours(hours, now).to_json() for name, hours in SPANS.items()}
+    for figure, (metric, text) in FORESIGHT.items():
+        values = [(span, of_span[figure]) for span, of_span in figures.items() if of_span[figure] is not None]
+        if values:
+            lines += [f"# HELP {metric} {text}", f"# TYPE {metric} gauge"]
+            lines += [f'{metric}{{over="{span}"}} {value:g}' for span, value in values]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def quantiles(seconds: Iterable[float]) -> dict[str, float]:
+    """Return median and 95th percentile in milliseconds; empty if there are no values."""
+    ordered = sorted(seconds)
+    if not ordered:
+        return {}
+    return {
+        name: round(ordered[min(len(ordered) - 1, int(len(ordered) * share))] * 1_000, 3)
+        for name, share in (("p50", 0.5), ("p95", 0.95))
+    }

@@ -1,0 +1,76 @@
+"""The uncommitted change: which files it touches, and what it still lacks."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+from hunchd.core.state.project import Project, WorkingTree
+from hunchd.domain.context import ContextCandidate, Focus
+from hunchd.domain.errors import InvalidInput, RepositoryError
+from hunchd.prediction.missing import missing_files
+from hunchd.protocol.requests import ReviewRequest
+from hunchd.protocol.responses import review_json
+from hunchd.repository.tree_snapshots import changed_paths
+
+logger = logging.getLogger(__name__)
+
+PATIENCE = 0.5  # seconds that a context waits for git: a huge tree is answered for without its change
+
+
+async def changed_files(tree: WorkingTree, *, within: float | None = None) -> tuple[str, ...]:
+    """Return the paths of the uncommitted change, read by git in a thread.
+
+    None in a plain folder, if git fails, or if it takes longer than `within` seconds.
+    """
+    if tree.layout.git_dir is None:
+        return ()
+    try:
+        async with asyncio.timeout(within):
+            return tuple(await asyncio.to_thread(changed_paths, tree.root))
+    except TimeoutError:
+        return ()
+    except RepositoryError as error:
+        logger.warning("the change in %s cannot be read: %s", tree.root, error.message)
+        return ()
+
+
+async def review(request: ReviewRequest, project: Project, tree: WorkingTree, now: datetime) -> dict[str, Any]:
+    """Return what the uncommitted change, or base..HEAD with it, lacks. Raises InvalidInput for an unknown base."""
+    if request.base:
+        changed = await _since(tree, request.base)
+    else:
+        changed = await changed_files(tree)
+    if project.predictor is None or not changed:
+        return review_json((), changed)
+    focus = Focus(project=project.id, branch="" if tree.branch == tree.trunk else tree.branch, author=tree.user_email)
+    return review_json(missing_files(project.predictor, changed, focus, int(now.timestamp())), changed)
+
+
+def missing_pieces(project: Project, focus: Focus, now: datetime) -> Iterator[ContextCandidate]:
+    """Yield what the uncommitted change lacks, for a context that is asked for while reviewing it."""
+    if project.predictor is None or not focus.is_change or focus.activity != "reviewing":
+        return
+    for rank, one in enumerate(missing_files(project.predictor, focus.open_files, focus, int(now.timestamp()))):
+        yield ContextCandidate(
+            id=f"missing:{one.path}",
+            kind="missing",
+            tier=1,
+            value=one.probability,
+            forms=(("summary", f"this change may lack {one.path}"),),
+            reasons=(f"{one.probability:.0%}", *one.reasons),
+            source={"type": "file", "path": one.path},
+            rank=rank,
+        )
+
+
+async def _since(tree: WorkingTree, base: str) -> tuple[str, ...]:
+    if tree.layout.git_dir is None:
+        raise InvalidInput("a plain folder has no revisions", field="base")
+    try:
+        return tuple(await asyncio.to_thread(changed_paths, tree.root, base))
+    except RepositoryError as error:
+        raise InvalidInput(f"'base' names no commit that HEAD has in common: {base}", field="base") from error

@@ -1,0 +1,1 @@
+"""Contradictions between memories: found, listed, resolved."""

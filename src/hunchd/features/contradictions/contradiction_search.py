@@ -1,0 +1,230 @@
+"""Background search for contradictions of new and changed memories.
+
+Every memory that is new or says something else is compared with the known ones. The nightly run searches all of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime
+from typing import Final, TypeAlias
+
+from hunchd.consolidation.contradiction_records import create_contradiction
+from hunchd.consolidation.contradictions.candidate_search import (
+    MAX_CANDIDATES,
+    MAX_READ_PAIRS,
+    ContradictingPair,
+    PairComparison,
+    compare_with_candidates,
+    extract_statement,
+    is_eligible_pair,
+    is_statement,
+    make_search_query,
+    score_relatedness,
+)
+from hunchd.consolidation.contradictions.entailment_cache import make_pair_key
+from hunchd.core.memory.memory_service import MemoryService
+from hunchd.core.state.dependencies import TaskSupervisor
+from hunchd.core.state.feature import Feature
+from hunchd.core.state.project import Project
+from hunchd.domain.errors import HunchError
+from hunchd.domain.facts import MemoryChange
+from hunchd.domain.filters import Filters, matches
+from hunchd.domain.memory import Kind, Memory
+from hunchd.features.contradictions.contradiction_judge import ContradictionJudge
+from hunchd.store.client import StoreClient
+from hunchd.store.memory_cache import MemoryCache
+
+logger = logging.getLogger(__name__)
+
+MAX_QUEUE: Final = 5_000  # queued memories; the nightly run handles the rest
+PAUSE_SECONDS: Final = 0.1  # seconds between two memories, each of which takes 20 ms
+# Search requests have priority: while they keep coming, memories are compared only this often.
+QUIET_SECONDS: Final = 0.25  # seconds without a search request
+MAX_WAIT_SECONDS: Final = 3.0  # seconds
+EMBEDDING_TIMEOUT_SECONDS: Final = (
+    0.0  # seconds to wait for an embedding: lexical search finds statements on the same subject
+)
+SEARCH_TIMEOUT_SECONDS: Final = 3.0  # seconds that a client waits for similar statements: the store may be starting
+CLIENT_EMBEDDING_TIMEOUT_SECONDS: Final = (
+    1.0  # seconds to wait for an embedding if a client asks, to find other wordings
+)
+MAX_CACHED_PAIRS: Final = 2_000  # cached pairs, so that other changes of a memory do not judge them again
+# Minimum similarity of a statement that is reported: of 540 that contradict another one, 94 % are among the four
+# nearest above it (six development sets of pairs).
+MIN_SIMILARITY: Final = 0.35
+CLAIM_KINDS: Final = (Kind.FACT, Kind.EPISODE)
+
+Candidate: TypeAlias = tuple[Memory, float | None]  # memory and cosine similarity, if known
+
+
+class ContradictionSearch(Feature):
+    """Background task that compares memories and opens contradictions."""
+
+    def __init__(
+        self,
+        memories: MemoryService,
+        memory_cache: MemoryCache,
+        store: StoreClient,
+        *,
+        now: Callable[[], datetime],
+        judge: ContradictionJudge | None = None,
+        uses_model: bool = False,
+    ) -> None:
+        self._memories = memories
+        self._memory_cache = memory_cache
+        self._store = store
+        self._now = now
+        self._judge = judge
+        self._uses_model = uses_model  # True if a model judges what the rules leave open
+        self._pair_scores: OrderedDict[str, float] = OrderedDict()
+        self._queue: dict[str, Memory] = {}
+        self._work = asyncio.Event()
+
+    def start(self, tasks: TaskSupervisor) -> None:
+        tasks.start("contradictions", self.run)
+
+    def on_memory_changed(self, change: MemoryChange, project: Project | None) -> None:
+        """Queue changed memories for comparison."""
+        for identifier in change.deletions:
+            self._queue.pop(identifier, None)
+        for memory in change.memories:
+            if is_statement(memory) and len(self._queue) < MAX_QUEUE:
+                self._queue[memory.id] = memory
+                self._work.set()
+
+    async def run(self) -> None:
+        """Compare queued memories one after the other, forever."""
+        while True:
+            await self._work.wait()
+            self._work.clear()
+            while self._queue:
+                memory = self._queue.pop(next(iter(self._queue)))
+                try:
+                    await self.search(memory)
+                except HunchError as error:  # the nightly run retries
+                    logger.warning("'%s' could not be compared with the others: %s", memory.id, error.message)
+                await asyncio.sleep(PAUSE_SECONDS)
+                await self._wait_until_quiet()
+
+    async def _wait_until_quiet(self) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(MAX_WAIT_SECONDS):
+                while (quiet := self._store.seconds_since_query) < QUIET_SECONDS:
+                    await asyncio.sleep(QUIET_SECONDS - quiet)
+
+    async def search(self, memory: Memory) -> list[Memory]:
+        """Open the new contradictions of one memory and return them."""
+        candidates = await self.find_candidates(memory)
+        look = await asyncio.to_thread(compare_with_candidates, memory, candidates)
+        scores = await self._score_pairs(look)
+        if self._judge is None:
+            oppositions = look.select_contradictions(scores)
+        else:
+            oppositions = await self._judge.judge(memory, look, look.apply_probabilities(scores))
+        return [record for one in oppositions if (record := await self._open_contradiction(one)) is not None]
+
+    async def find_similar(self, memory: Memory, limit: int) -> tuple[list[Memory], str]:
+        """Return similar statements that were never reported as contradictions, nearest first.
+
+        Also returns the reason why the search was incomplete, or "". The client that stores a memory can judge
+        better than any
+        rule whether both hold.
+        """
+        if not is_statement(memory):
+            return [], ""
+        similar_candidates, missing = await self._find_with_embedding(memory)
+        closeness = {
+            one.id: score_relatedness(memory, one, like)
+            for one, like in similar_candidates
+            if is_eligible_pair(memory, one)
+        }
+        near = [one for one, _ in similar_candidates if closeness.get(one.id, 0.0) >= MIN_SIMILARITY]
+        near.sort(key=lambda one: -closeness[one.id])
+        records = {one.id: create_contradiction(memory, one, self._now()).id for one in near}
+        reported_ids = await self._memories.find(list(records.values()), memory.project)
+        return [one for one in near if records[one.id] not in reported_ids][:limit], missing
+
+    async def _find_with_embedding(self, memory: Memory) -> tuple[list[Candidate], str]:
+        """Return candidates by word and meaning, and the reason if they are incomplete."""
+        try:
+            async with asyncio.timeout(SEARCH_TIMEOUT_SECONDS):
+                return await self._search_candidates(memory, patience=CLIENT_EMBEDDING_TIMEOUT_SECONDS), ""
+        except TimeoutError:
+            missing = "the store is still starting"
+        except HunchError as error:
+            missing = error.message
+        return self._merge_cached(memory, {}), f"only recent memories were compared: {missing}"
+
+    async def find_candidates(self, memory: Memory) -> Sequence[Memory]:
+        """Return the memories that may be about the same subject."""
+        return [one for one, _ in await self._search_candidates(memory, patience=EMBEDDING_TIMEOUT_SECONDS)]
+
+    async def _search_candidates(self, memory: Memory, *, patience: float) -> list[Candidate]:
+        """Search candidates in the store and the cache.
+
+        By word and meaning in the store, by word in the cache.
+        """
+        stored_hits = await self._store.search(
+            make_search_query(memory), _build_filters(memory), MAX_CANDIDATES, embedding_wait=patience
+        )
+        hits = {hit.memory.id: hit for hit in stored_hits.hits if not self._memory_cache.is_tombstoned(hit.memory.id)}
+        return self._merge_cached(memory, {name: (hit.memory, hit.similarity) for name, hit in hits.items()})
+
+    def _merge_cached(self, memory: Memory, stored_candidates: Mapping[str, Candidate]) -> list[Candidate]:
+        """Merge stored candidates with cached ones; newer versions win."""
+        filters, candidates_by_id = _build_filters(memory), dict(stored_candidates)
+        for hit in self._memory_cache.search(make_search_query(memory), filters, MAX_CANDIDATES):
+            if (cached_memory := self._memory_cache.get(hit.memory_id)) is not None:
+                candidates_by_id.setdefault(cached_memory.id, (cached_memory, None))
+        newest = [((self._memory_cache.get(name) or one), like) for name, (one, like) in candidates_by_id.items()]
+        return [(one, like) for one, like in newest if one.id != memory.id and matches(one, filters)]
+
+    async def _score_pairs(self, look: PairComparison) -> dict[tuple[str, str], float]:
+        """Return the model's contradiction probability of each open pair, by both ids."""
+        if not self._uses_model:
+            return {}
+        pairs = {
+            make_pair_key(extract_statement(a), extract_statement(b)): (a, b)
+            for a, b in look.unsettled[:MAX_READ_PAIRS]
+        }
+        new = {
+            name: (extract_statement(a), extract_statement(b))
+            for name, (a, b) in pairs.items()
+            if name not in self._pair_scores
+        }
+        try:
+            new_scores = await self._store.rate_pairs(list(new.values())) if new else None
+        except HunchError as error:  # contradictions found by rules are opened anyway
+            logger.warning("statement pairs could not be judged: %s", error.message)
+            new_scores = None
+        if new_scores is not None:
+            self._pair_scores.update(zip(new, new_scores, strict=True))
+        scores = {(a.id, b.id): self._pair_scores[name] for name, (a, b) in pairs.items() if name in self._pair_scores}
+        while len(self._pair_scores) > MAX_CACHED_PAIRS:
+            self._pair_scores.popitem(last=False)
+        return scores
+
+    async def _open_contradiction(self, opposition: ContradictingPair) -> Memory | None:
+        """Store a contradiction if both sides are unchanged and it was never reported before."""
+        record = opposition.make_record(self._now())
+        async with self._memories.change_lock:
+            memories = await self._memories.find([opposition.a.id, opposition.b.id, record.id], record.project)
+            if record.id in memories or any(_is_changed(side, memories) for side in (opposition.a, opposition.b)):
+                return None
+            await self._memories.commit([MemoryChange((record,), project=record.project)])
+        logger.info("contradiction %s is open", record.id)
+        return record
+
+
+def _build_filters(memory: Memory) -> Filters:
+    return Filters(project=memory.project, kinds=CLAIM_KINDS)
+
+
+def _is_changed(side: Memory, memories: dict[str, Memory]) -> bool:
+    now = memories.get(side.id)
+    return now is None or (now.status, now.content, now.value) != (side.status, side.content, side.value)

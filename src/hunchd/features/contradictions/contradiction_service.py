@@ -1,0 +1,162 @@
+"""Contradictions as API: similar statements, open, list, resolve, unresolve."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import datetime
+from typing import Any, Final
+
+from msgspec.structs import replace
+
+from hunchd.consolidation.contradiction_records import (
+    contradiction_to_json,
+    create_contradiction,
+    needs_no_question,
+    reopen_contradiction,
+    resolve_contradiction,
+)
+from hunchd.consolidation.contradictions.candidate_search import MAX_PER_MEMORY, is_statement, sort_by_age
+from hunchd.core.memory.memory_service import MemoryService
+from hunchd.core.memory.store_writer import StoreWriter
+from hunchd.core.projects.open_projects import OpenProjects
+from hunchd.domain.errors import Conflict, NotFound
+from hunchd.domain.filters import Filters
+from hunchd.domain.memory import Kind, Memory, Status
+from hunchd.features.contradictions.contradiction_search import ContradictionSearch
+from hunchd.ingestion.redaction import redact, redact_values
+from hunchd.protocol.memories import memory_to_json
+from hunchd.protocol.requests import ContradictionReport, ContradictionsRequest, ResolutionRequest
+from hunchd.protocol.responses import slice_to_json
+
+REPORT_CONFIDENCE: Final = 0.9  # confidence of a client's report
+DEFAULT_REASON: Final = "who knows both says that they cannot both hold"
+
+
+class ContradictionService:
+    """Service that the contradiction routes call."""
+
+    def __init__(
+        self,
+        memories: MemoryService,
+        projects: OpenProjects,
+        writer: StoreWriter,
+        contradiction_search: ContradictionSearch,
+        *,
+        now: Callable[[], datetime],
+    ) -> None:
+        self._memories = memories
+        self._projects = projects
+        self._writer = writer
+        self._search = contradiction_search
+        self._now = now
+
+    async def find_similar(self, identifier: str, limit: int) -> dict[str, Any]:
+        """Return statements similar to a memory, nearest first.
+
+        Only somebody who understands both can tell whether they hold together.
+        """
+        memory = await self._memories.get(identifier, self._projects.ids)
+        near, missing = await self._search.find_similar(memory, limit)
+        return {"items": [memory_to_json(one) for one in near], "degraded": [missing] if missing else []}
+
+    async def open(self, request: ContradictionReport) -> tuple[dict[str, Any], bool]:
+        """Store a contradiction that a client reports.
+
+        The second value is True if it is new. One that was open or answered before stays as it is.
+        """
+        async with self._memories.change_lock:
+            one = await self._load_side(request.a, "a")
+            other = await self._load_side(request.b, "b")
+            if one.id == other.id:
+                raise Conflict("'a' and 'b' are the same memory", field="b")
+            if one.project != other.project:
+                raise Conflict("'a' and 'b' belong to different projects, so both may be true", field="b")
+            reason = redact(request.note).text or DEFAULT_REASON
+            conflict = create_contradiction(
+                *sort_by_age(one, other), self._now(), reason=reason, confidence=REPORT_CONFIDENCE
+            )
+            before = (await self._memories.find([conflict.id], conflict.project)).get(conflict.id)
+            if before is not None and needs_no_question(before):
+                return contradiction_to_json(before), False
+            await self._check_open_limit(one, other)
+            await self._memories.store([conflict])
+            return contradiction_to_json(conflict), True
+
+    async def _check_open_limit(self, *sides: Memory) -> None:
+        """Reject more than MOST_OF_ONE open contradictions of one memory.
+
+        Open ones come before everything else in bundles; nobody should fill that place with questions about one thing.
+        """
+        about = await self._memories.list_conflicts_about({side.id for side in sides}, sides[0].project)
+        open_counts = Counter(link["ref"] for one in about if one.status is Status.ACTIVE for link in one.links)
+        for side in sides:
+            if open_counts[side.id] >= MAX_PER_MEMORY:
+                raise Conflict(
+                    f"'{side.id}' is in {MAX_PER_MEMORY} open contradictions already",
+                    hint="resolve one of them first: hunch contradictions",
+                )
+
+    async def _load_side(self, identifier: str, field: str) -> Memory:
+        try:
+            memory = await self._memories.get(identifier, self._projects.ids)
+        except NotFound:
+            raise NotFound(f"there is no memory '{identifier}'", field=field) from None
+        if not is_statement(memory):
+            raise Conflict(
+                f"'{identifier}' makes no valid statement: it is a {memory.kind}, {memory.status}",
+                field=field,
+                hint="only facts and reported episodes can contradict each other",
+            )
+        return memory
+
+    async def list(self, request: ContradictionsRequest) -> dict[str, Any]:
+        """Return a page of the contradictions, newest first."""
+        owners = [self._projects.find(request.project)[0].id] if request.project else [None, *self._projects.ids]
+        await self._writer.wait_until_started()
+        statuses = {"open": (Status.ACTIVE,), "resolved": (Status.SUPERSEDED,)}.get(request.status, ())
+        conflicts: list[Memory] = []
+        for owner in owners:
+            filters = Filters(project=owner, kinds=(Kind.CONTRADICTION,), statuses=statuses)
+            conflicts += await self._memories.list_all(filters)
+        conflicts.sort(key=lambda one: (one.created, one.id), reverse=True)
+        return slice_to_json(conflicts, contradiction_to_json, offset=request.offset, limit=request.limit)
+
+    async def resolve(self, identifier: str, request: ResolutionRequest) -> dict[str, Any]:
+        """Resolve a contradiction; the losing side ends. `unresolve` undoes it."""
+        async with self._memories.change_lock:
+            conflict = await self._load_conflict(identifier)
+            present = await self._load_concerned(conflict)
+            # The value is checked together with its key.
+            [value] = redact_values({conflict.key or "": redact(request.value).text})[0].values()
+            request = replace(request, note=redact(request.note).text, value=value)
+            resolved_conflict, change = resolve_contradiction(conflict, request, present, self._now())
+            await self._memories.commit([change])
+        return contradiction_to_json(resolved_conflict)
+
+    async def unresolve(self, identifier: str) -> dict[str, Any]:
+        """Undo a resolution. Raises Conflict if the memories concerned changed since."""
+        async with self._memories.change_lock:
+            conflict = await self._load_conflict(identifier)
+            reopened_conflict, change = reopen_contradiction(
+                conflict, await self._load_concerned(conflict), self._now()
+            )
+            await self._memories.commit([change])
+        return contradiction_to_json(reopened_conflict)
+
+    async def _load_conflict(self, identifier: str) -> Memory:
+        conflict: Memory | None = None
+        with suppress(NotFound):
+            conflict = await self._memories.get(identifier, self._projects.ids)
+        if conflict is None or conflict.kind is not Kind.CONTRADICTION:
+            raise NotFound(f"'{identifier}' is no contradiction", field="id", hint="GET /contradictions lists them")
+        return conflict
+
+    async def _load_concerned(self, conflict: Memory) -> dict[str, Memory]:
+        """Return the current memories that a contradiction refers to, versions included."""
+        roots = {link["ref"].partition(".")[0] for link in conflict.links}
+        memories: dict[str, Memory] = {}
+        for root in sorted(roots):
+            memories |= {one.id: one for one in await self._memories.list_family(root, conflict.project)}
+        return memories

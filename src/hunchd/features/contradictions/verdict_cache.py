@@ -1,0 +1,63 @@
+"""Persistent verdicts of the language model, so that no pair is paid for twice."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+from hunchd.consolidation.contradictions.candidate_search import extract_statement
+from hunchd.domain.memory import Memory
+from hunchd.language.prompts import CONTRADICTIONS_PROMPT
+from hunchd.store.files import FileOperations, replace_file
+
+logger = logging.getLogger(__name__)
+
+MAX_PAIRS: Final = 20_000  # pairs
+
+
+class VerdictCache:
+    """Verdicts by the text of both sides, independent of memory ids.
+
+    The file holds digests only, no text.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._verdicts: dict[str, bool] = {}
+        try:
+            raw = json.loads(path.read_bytes())
+            self._verdicts = {str(pair): bool(verdict) for pair, verdict in raw.items()}
+        except FileNotFoundError:
+            pass
+        except (OSError, ValueError, AttributeError):
+            logger.exception("%s is not readable; pairs will be judged again", path)
+
+    def get(self, one: Memory, other: Memory) -> bool | None:
+        """Return True if both cannot hold, None if this text was never judged."""
+        return self._verdicts.get(_digest_pair(one, other))
+
+    def is_denied(self, one: Memory, other: Memory) -> bool:
+        """Return True if the verdict is that both can hold."""
+        return self.get(one, other) is False
+
+    def store(self, memory: Memory, verdicts: Iterable[tuple[Memory, bool]]) -> None:
+        """Store the verdicts of a memory against others."""
+        verdicts_by_pair = self._verdicts | {_digest_pair(memory, other): verdict for other, verdict in verdicts}
+        self._verdicts = dict(list(verdicts_by_pair.items())[-MAX_PAIRS:])
+        try:
+            replace_file(FileOperations(), self._path, json.dumps(self._verdicts).encode())
+        except OSError:
+            logger.exception("verdicts of the language model could not be saved")
+
+
+def _digest_pair(one: Memory, other: Memory) -> str:
+    """Return the digest of a pair and the prompt.
+
+    Another prompt judges again.
+    """
+    content = "\0".join((CONTRADICTIONS_PROMPT.name, *sorted((extract_statement(one), extract_statement(other)))))
+    return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()[:24]

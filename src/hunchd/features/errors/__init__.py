@@ -1,0 +1,1 @@
+"""Fixes of errors: learned from what helped, or found in history."""

@@ -1,0 +1,1 @@
+"""Knowledge as its owner sees it: facts, documents, history, import and export, sharing."""

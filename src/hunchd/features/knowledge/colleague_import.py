@@ -1,0 +1,101 @@
+"""Import of a colleague's export as the colleague's word, beside one's own memories."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from hunchd.consolidation.contradiction_records import close_lapsed, create_contradiction, parse_sides
+from hunchd.core.memory.memory_service import MemoryService
+from hunchd.domain.facts import MemoryChange, is_same_value, resolve_as_conflict, slot_of
+from hunchd.domain.filters import Filters
+from hunchd.domain.memory import Kind, Memory, Status, Trust, Usage
+from hunchd.domain.sharing import explain_not_shared
+
+COLLEAGUE_SOURCE_PREFIX = "colleague"  # prefix of the source type: each colleague is a source of its own
+
+
+class ColleagueImporter:
+    """Importer of what colleagues exported."""
+
+    def __init__(self, memories: MemoryService) -> None:
+        self._memories = memories
+
+    async def import_memories(self, memories: Sequence[Memory], name: str) -> dict[str, int]:
+        """Store what `name` states about a project and is not known.
+
+        What contradicts a valid fact is stored as a contradiction. Personal memories, what files or commits state
+        anyway, and
+        duplicates are skipped. Returns counts.
+        """
+        counts = {"memories": 0, "known": 0, "contradictions": 0, "skipped": 0}
+        imported: list[Memory] = []
+        for memory in memories:
+            if explain_not_shared(memory, project=memory.project or "", branch=None, now=self._memories.now()):
+                counts["skipped"] += 1
+                continue
+            attributed = _attribute_to_colleague(memory, name)
+            counts[await self._import_memory(attributed)] += 1
+            imported.append(attributed)
+        await self._close_outdated_conflicts(imported)
+        return counts
+
+    async def _import_memory(self, memory: Memory) -> str:
+        place, now = slot_of(memory), self._memories.now()
+        memory = replace(memory, id=place or memory.id, created=now, updated=now)
+        async with self._memories.change_lock:
+            head = (await self._memories.find([memory.id], memory.project)).get(memory.id)
+            if head is not None and (place is None or is_same_value(head, memory)):
+                return "known"
+            if head is not None and head.status is Status.ACTIVE and head.source.get("type") != memory.source["type"]:
+                reason = f"{memory.source['by']} says something else of '{memory.key}'"
+                ruling = resolve_as_conflict(memory, head, now)
+                conflict = create_contradiction(head, ruling.memory, now, reason=reason)
+                if await self._memories.find([conflict.id], memory.project):  # open or answered already
+                    return "known"
+                await self._memories.commit([replace(ruling.change, memories=(*ruling.change.memories, conflict))])
+                return "contradictions"
+            if head is None:
+                await self._memories.commit([MemoryChange((memory,), project=memory.project)])
+                return "memories"
+        # The slot held an ended value, or an earlier one of this colleague.
+        await self._memories.claim([memory])
+        return "memories"
+
+    async def _close_outdated_conflicts(self, imported: Sequence[Memory]) -> None:
+        """Close contradictions whose side the colleague no longer states."""
+        statements = {place: memory for memory in imported if (place := slot_of(memory)) is not None}
+        if not statements:
+            return
+        project = imported[0].project
+        filters = Filters(project=project, kinds=(Kind.CONTRADICTION,), statuses=(Status.ACTIVE,))
+        async with self._memories.change_lock:
+            now = self._memories.now()
+            open_ = await self._memories.list_all(filters)
+            await self._memories.commit(
+                [close_lapsed(one, now) for one in open_ if _is_no_longer_stated(parse_sides(one)[1], statements)]
+            )
+
+
+def _is_no_longer_stated(side: Memory, statements: Mapping[str, Memory]) -> bool:
+    statement = statements.get(slot_of(side) or "")
+    return (
+        statement is not None
+        and side.source.get("type") == statement.source["type"]
+        and not is_same_value(side, statement)
+    )
+
+
+def _attribute_to_colleague(memory: Memory, name: str) -> Memory:
+    """Return the memory as a colleague's, without usage and links, which are meaningless here."""
+    source = {"type": f"{COLLEAGUE_SOURCE_PREFIX} {name}", "by": name, "id": memory.id}
+    return replace(
+        memory,
+        trust=Trust.UNTRUSTED,
+        source=source,
+        usage=Usage(),
+        links=(),
+        supersedes=None,
+        superseded_by=None,
+        ref=None,
+    )

@@ -1,0 +1,236 @@
+"""Documents by path, with history, split into chunks for search."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime
+from functools import partial
+from hashlib import blake2b
+from typing import Any, Final
+
+from hunchd.assembly.chunking import split_chunks
+from hunchd.assembly.token_counter import count_tokens
+from hunchd.core.memory.drafts import redact_memory
+from hunchd.core.memory.memory_service import MemoryService
+from hunchd.core.projects.open_projects import OpenProjects
+from hunchd.core.state.project import PROFILE_PREFIX
+from hunchd.domain.errors import Conflict, InvalidInput, NotFound, TooLarge
+from hunchd.domain.facts import MemoryChange, find_valid_version, revise_fact, undo_last_step
+from hunchd.domain.filters import Filters
+from hunchd.domain.memory import CHUNK, Kind, Levels, Memory, Scope, Status, Trust
+from hunchd.ingestion.redaction import redact_name
+from hunchd.protocol.documents import DocumentDraft, DocumentsRequest, document_to_json
+from hunchd.protocol.memories import derive_title
+from hunchd.protocol.responses import slice_to_json
+
+# Limit of all profile pages together, as they go into prompts.
+MAX_PROFILE_TOKENS: Final = 5_000
+DOCUMENT_CATEGORY: Final = "document"  # category of a document stored by path
+
+
+def document_id(path: str) -> str:
+    """Return the memory id of the document at `path`."""
+    return "m" + blake2b(f"document:{path}".encode("utf-8", "surrogatepass"), digest_size=10).hexdigest()
+
+
+class DocumentService:
+    """Service that the document routes call."""
+
+    def __init__(self, memories: MemoryService, projects: OpenProjects, *, now: Callable[[], datetime]) -> None:
+        self._memories = memories
+        self._projects = projects
+        self._now = now
+
+    async def put(self, draft: DocumentDraft) -> Memory:
+        """Store a text under its path and keep the old one as history.
+
+        The same text changes nothing. Raises TooLarge if the profile would exceed MAX_PROFILE_TOKENS.
+        """
+        if redact_name(draft.path) != draft.path:
+            raise InvalidInput("the path seems to contain a secret, which is not stored", field="path")
+        async with self._memories.change_lock:
+            now = self._now()
+            head = await self._find_document(draft.path)
+            owner = head.project if head is not None else self._find_owner(draft.path)
+            page = _draft_to_memory(draft, owner, now)
+            await self._check_profile_size(page)
+            if head is None:
+                change = MemoryChange((page,), project=owner)
+            elif (head.content, head.tags, head.source) == (page.content, page.tags, page.source) and (
+                head.status is Status.ACTIVE
+            ):
+                return head
+            else:
+                new_version = replace(
+                    page, created=head.created, at=head.at, status=Status.ACTIVE, valid_from=head.valid_from
+                )
+                change = revise_fact(head, replace(new_version, links=head.links, valid_to=None), now)
+            stored_document = change.memories[-1]
+            await self._memories.commit([await self._add_chunks(stored_document, change)])
+            return stored_document
+
+    async def get(self, path: str, moment: datetime | None = None) -> Memory:
+        """Return the document at `path`, optionally as of `moment`. Raises NotFound."""
+        head = await self._find_document(path)
+        if head is not None and moment is not None:
+            head = find_valid_version(await self._memories.list_history(head.id, self._projects.ids), moment)
+        if head is None or (moment is None and head.status is not Status.ACTIVE):
+            raise NotFound(f"there is no document {path}" + (f" of {moment:%Y-%m-%d}" if moment else ""), field="path")
+        return head
+
+    async def list(self, request: DocumentsRequest) -> dict[str, Any]:
+        """Return a page of the documents below a prefix.
+
+        Sorted by path, without their texts.
+        """
+        documents = sorted(await self.list_below(request.prefix), key=lambda page: (page.key or "", page.id))
+        return slice_to_json(
+            documents, partial(document_to_json, content=False), offset=request.offset, limit=request.limit
+        )
+
+    async def list_below(self, prefix: str) -> Sequence[Memory]:
+        """Return every document whose path begins with `prefix`."""
+        pages: list[Memory] = []
+        for owner in (None, *self._projects.ids):
+            filters = Filters(project=owner, kinds=(Kind.DOCUMENT,), path_prefix=prefix)
+            pages += await self._memories.list_all(filters)
+        return [page for page in pages if page.category != CHUNK and page.key is not None]
+
+    async def forget(self, path: str) -> None:
+        """Erase a document, its history and its chunks from disk too.
+
+        Raises NotFound.
+        """
+        page = await self._find_document(path)
+        if page is None:
+            raise NotFound(f"there is no document {path}", field="path")
+        async with self._memories.pending_erasures.record([page.id], page.project):
+            await self._memories.erase(page.id, self._projects.ids)
+
+    async def edit(self, page: Memory, patch: dict[str, Any]) -> Memory:
+        """Change some fields of a document.
+
+        Raises NotFound when it was forgotten meanwhile.
+        """
+        async with self._memories.change_lock:
+            page, now = await self._memories.get(page.id, self._projects.ids), self._now()
+            edited = redact_memory(replace(page, **patch, updated=now))
+            await self._check_profile_size(edited)
+            change = revise_fact(page, edited, now)
+            await self._memories.commit([await self._add_chunks(change.memories[-1], change)])
+            return change.memories[-1]
+
+    async def undo(self, page: Memory) -> Memory:
+        """Restore the text before the last change.
+
+        Raises NotFound when it was forgotten meanwhile.
+        """
+        async with self._memories.change_lock:
+            page = await self._memories.get(page.id, self._projects.ids)
+            if page.status is Status.ARCHIVED:
+                raise Conflict("there is nothing to undo")
+            before = await self._memories.find([page.supersedes], page.project) if page.supersedes else {}
+            result, change = undo_last_step(page, before.get(page.supersedes or ""), self._now())
+            await self._memories.commit([await self._add_chunks(result, change)])
+            return result
+
+    async def _find_document(self, path: str) -> Memory | None:
+        """Return the current document at a path.
+
+        Searches the user's own store, then the projects'.
+        """
+        try:
+            return await self._memories.get(document_id(path), self._projects.ids)
+        except NotFound:
+            pass
+        for owner in (None, *self._projects.ids):  # documents stored by sessions and imports
+            filters = Filters(project=owner, kinds=(Kind.DOCUMENT,), key=path)
+            if documents := await self._memories.list_all(filters):
+                return max(documents, key=lambda page: page.updated)
+        return None
+
+    def _find_owner(self, path: str) -> str | None:
+        """Return the project id for a path /projects/NAME/…, else None (the user).
+
+        Such a document is deleted with its project. NAME is a name or an id.
+        """
+        root, _, rest = path.strip("/").partition("/")
+        name = rest.partition("/")[0]
+        if root != "projects":
+            return None
+        matching_ids = [one.id for one in self._projects if name in (one.id, one.name)]
+        return matching_ids[0] if len(matching_ids) == 1 else None
+
+    async def _check_profile_size(self, page: Memory) -> None:
+        if not (page.key or "").startswith(PROFILE_PREFIX):
+            return
+        others = [one for one in await self.list_below(PROFILE_PREFIX) if one.id != page.id]
+        total = count_tokens(page.content) + sum(count_tokens(one.content) for one in others)
+        if total > MAX_PROFILE_TOKENS:
+            raise TooLarge(
+                f"the profile would have {total:,} tokens; the limit is {MAX_PROFILE_TOKENS:,}, as it goes into prompts",
+                field="content",
+                hint="shorten it, or move the rest below /reference",
+            )
+
+    async def _add_chunks(self, page: Memory, change: MemoryChange) -> MemoryChange:
+        """Add the document's new chunks to a change, and the deletion of outdated ones."""
+        chunks = _split_into_chunks(page) if page.status is Status.ACTIVE else []
+        chunk_ids = {part.id for part in chunks}
+        family = await self._memories.list_family(page.id, page.project)
+        outdated_ids = tuple(one.id for one in family if one.category == CHUNK and one.id not in chunk_ids)
+        return replace(change, memories=(*change.memories, *chunks), deletions=(*change.deletions, *outdated_ids))
+
+
+def _draft_to_memory(draft: DocumentDraft, owner: str | None, now: datetime) -> Memory:
+    source: dict[str, Any] = {"type": "document", "path": draft.path}
+    if draft.metadata:
+        source["metadata"] = dict(draft.metadata)
+    title = derive_title(draft.content).lstrip("# ").strip() or draft.path
+    return replace(
+        redact_memory(
+            Memory(
+                id="",
+                kind=Kind.DOCUMENT,
+                title=title,
+                content=draft.content,
+                at=now,
+                created=now,
+                updated=now,
+                project=owner,
+                levels=Levels(index=draft.path),
+                category=DOCUMENT_CATEGORY,
+                key=draft.path,
+                scope=Scope.USER if owner is None else Scope.PROJECT,
+                tags=draft.tags,
+                valid_from=now,
+                trust=Trust.USER,
+                source=source,
+            )
+        ),
+        id=document_id(draft.path),
+        key=draft.path,
+    )
+
+
+def _split_into_chunks(page: Memory) -> list[Memory]:
+    """Split a long document into chunk memories; a short one has none."""
+    chunks = split_chunks(page.content)
+    if len(chunks) < 2:
+        return []
+    return [
+        replace(
+            page,
+            id=f"{page.id}.c{number}",
+            title=f"{page.title}: {part.heading}" if part.heading and part.heading != page.title else page.title,
+            content=part.text,
+            levels=Levels(),
+            category=CHUNK,
+            supersedes=None,
+            superseded_by=None,
+            links=({"type": "part_of", "ref": page.id},),
+            source={"type": "document", "path": page.key, "document": page.id, "chunk": number},
+        )
+        for number, part in enumerate(chunks)
+    ]

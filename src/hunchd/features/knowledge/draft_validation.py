@@ -1,0 +1,105 @@
+"""Validation of drafts before any is stored: references and refs. Reads only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from hunchd.core.memory.drafts import draft_to_memory, memory_id
+from hunchd.core.memory.fact_parsing import parse_draft
+from hunchd.core.memory.memory_service import MemoryService
+from hunchd.core.projects.open_projects import OpenProjects
+from hunchd.domain.errors import Conflict, HunchError, NotFound
+from hunchd.domain.facts import slot_of
+from hunchd.domain.filters import Filters
+from hunchd.domain.memory import Kind, Memory, Status
+from hunchd.protocol.memories import MemoryDraft
+
+OwnedDraft = tuple[MemoryDraft, str | None]  # (draft, project id)
+
+_VALID_STATUSES = (Status.ACTIVE, Status.SUSPECT)
+# Messages and contradictions cannot be replaced.
+_IRREPLACEABLE_KINDS = (Kind.MESSAGE, Kind.CONTRADICTION)
+
+
+class DraftValidator:
+    """Validator of drafts."""
+
+    def __init__(self, memories: MemoryService, projects: OpenProjects) -> None:
+        self._memories = memories
+        self._projects = projects
+
+    async def validate(self, drafts: Sequence[OwnedDraft]) -> tuple[list[OwnedDraft], list[tuple[int, HunchError]]]:
+        """Return the valid drafts, parsed by the rules, and the rejected ones by number.
+
+        Rejected are drafts that replace a memory that does not exist, or that give a ref in use another key.
+        """
+        holders = await self._find_ref_holders(drafts)
+        valid_drafts: list[OwnedDraft] = []
+        rejections: list[tuple[int, HunchError]] = []
+        for place, (draft, owner) in enumerate(drafts):
+            holder = holders.get((owner, draft.ref or ""))
+            try:
+                if draft.supersedes is not None and not (holder and holder.supersedes == draft.supersedes):
+                    await self._check_replaceable(draft, draft.supersedes, owner)
+                parsed = parse_draft(draft)
+                if draft.ref is not None:
+                    memory = draft_to_memory(parsed, owner, self._memories.now())
+                    parsed = _resolve_ref_holder(draft, parsed, memory, holder)
+                    holders[owner, draft.ref] = memory
+                valid_drafts.append((parsed, owner))
+            except (NotFound, Conflict) as error:
+                rejections.append((place if draft.number is None else draft.number, error))
+        return valid_drafts, rejections
+
+    async def _find_ref_holders(self, drafts: Sequence[OwnedDraft]) -> dict[tuple[str | None, str], Memory]:
+        """Return the memories that have the refs of `drafts`, by project and ref.
+
+        They are stored under the id of the ref, or, for facts with a key, under that of their slot.
+        """
+        holders: dict[tuple[str | None, str], Memory] = {}
+        for owner in {owner for draft, owner in drafts if draft.ref is not None}:
+            refs = {draft.ref for draft, of in drafts if draft.ref is not None and of == owner}
+            by_id = {memory_id(owner, ref): ref for ref in refs}
+            by_ref_id = await self._memories.find(list(by_id), owner)
+            holders |= {(owner, by_id[name]): memory for name, memory in by_ref_id.items()}
+            facts = self._memories.list_cached(Filters(project=owner, kinds=(Kind.FACT,), statuses=_VALID_STATUSES))
+            facts_by_ref = {
+                fact.ref: fact for fact in reversed(facts) if fact.ref in refs and slot_of(fact) is not None
+            }
+            holders |= {(owner, ref): fact for ref, fact in facts_by_ref.items() if ref is not None}
+        return holders
+
+    async def _check_replaceable(self, draft: MemoryDraft, replaced_id: str, owner: str | None) -> None:
+        field = draft.qualified_name("supersedes")
+        try:
+            memory = await self._memories.get(replaced_id, self._projects.ids)
+        except NotFound as error:
+            raise NotFound(error.message, field=field, hint="omit it if nothing is replaced") from error
+        why = ""
+        if memory.project != owner:
+            why = "belongs to another project than its replacement"
+        elif "." in replaced_id:
+            why = f"is what '{replaced_id.partition('.')[0]}' said before; history cannot be changed"
+        elif memory.kind in _IRREPLACEABLE_KINDS:
+            why = f"is a {memory.kind}, which cannot be replaced"
+        if why:
+            raise Conflict(f"'{replaced_id}' {why}", field=field)
+
+
+def _resolve_ref_holder(draft: MemoryDraft, parsed: MemoryDraft, memory: Memory, holder: Memory | None) -> MemoryDraft:
+    """Resolve a ref that `holder` has already.
+
+    Raises Conflict if the caller named another key. If only the rules read another key, the ref decides: the holder is
+    superseded.
+    """
+    if holder is None or holder.id == memory.id or holder.status not in _VALID_STATUSES:
+        return parsed
+    if draft.key is None:
+        return parsed if parsed.supersedes is not None else replace(parsed, supersedes=holder.id)
+    has = f"the fact with the key {holder.key!a}" if slot_of(holder) else "another memory"
+    raise Conflict(
+        f"the ref {draft.ref!a} belongs to {has}, not to one with the key {draft.key!a}",
+        field=draft.qualified_name("ref"),
+        hint=f"PATCH /memories/{holder.id} changes the key of that one; or send this one with another ref",
+    )

@@ -1,0 +1,286 @@
+"""Knowledge API: store, look up, edit, undo and erase memories.
+
+Facts over time.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, Final
+
+from hunchd.consolidation.aging import restore
+from hunchd.core.memory.fact_parsing import complete_patch
+from hunchd.core.memory.memory_service import MemoryService
+from hunchd.core.memory.session_log import head_from_memory, message_from_memory
+from hunchd.core.projects.open_projects import OpenProjects
+from hunchd.domain.errors import Conflict, NotFound
+from hunchd.domain.facts import (
+    CATEGORIES,
+    ClaimOutcome,
+    ClaimResolution,
+    find_valid_version,
+    get_valid_from,
+    is_same_value,
+    list_versions,
+    slot_id,
+)
+from hunchd.domain.memory import Kind, Memory, Scope, Status
+from hunchd.features.knowledge.documents import DocumentService
+from hunchd.features.knowledge.draft_validation import DraftValidator
+from hunchd.features.knowledge.shared_files import SharedFileBuilder
+from hunchd.ingestion.redaction import find_new_redactions
+from hunchd.protocol.memories import MemoryDraft, memory_to_json
+from hunchd.protocol.requests import FactRequest, SearchRequest, ShareRequest
+from hunchd.protocol.responses import format_iso, rejection_to_json
+from hunchd.text.words import terms
+
+MAX_MATCHING_FACTS: Final = 3  # facts whose history answers a question about a change
+_WHEN_PATTERN: Final = re.compile(
+    r"\bwhen\b.*\b(?:chang|switch|mov|replac|renam|start|stop|beg[ai]n|adopt|drop|migrat|becom|us(?:e|ing))"
+    r"|\bwhat (?:was|were|did)\b.*\b(?:before|previously|earlier|used to)\b|\bsince when\b",
+    re.IGNORECASE,
+)
+
+
+class KnowledgeService:
+    """Service that the memory and fact routes call."""
+
+    def __init__(
+        self,
+        memories: MemoryService,
+        projects: OpenProjects,
+        unresolve: Callable[[str], Awaitable[object]],
+        *,
+        now: Callable[[], datetime],
+    ) -> None:
+        self._memories = memories
+        self._projects = projects
+        self._now = now
+        self.documents = DocumentService(memories, projects, now=now)
+        self._unresolve = unresolve  # takes back the resolution of a contradiction
+        self._shared_file_builder = SharedFileBuilder(memories, projects)
+        self._draft_validator = DraftValidator(memories, projects)
+
+    # Memories
+
+    async def store_drafts(self, drafts: Sequence[MemoryDraft], owners: Sequence[str | None]) -> dict[str, Any]:
+        """Store `drafts`; return their ids and how each was understood.
+
+        Rejected drafts are reported with their number in the batch. If all are rejected, the first error is raised.
+        """
+        valid_drafts, rejections = await self._draft_validator.validate(list(zip(drafts, owners, strict=True)))
+        if rejections and not valid_drafts:
+            raise rejections[0][1]
+        parsed_drafts = [draft for draft, _ in valid_drafts]
+        rulings = await self._memories.store_drafts(parsed_drafts, [owner for _, owner in valid_drafts])
+        rejected_json = [rejection_to_json(number, error) for number, error in rejections]
+        return {
+            "ids": [one.memory.id for one in rulings],
+            "understood": [_resolution_to_json(one, draft) for one, draft in zip(rulings, parsed_drafts, strict=True)],
+            **({"rejected": rejected_json} if rejected_json else {}),
+        }
+
+    async def edit(self, identifier: str, patch: dict[str, Any]) -> Memory:
+        """Change some fields; a changed text is parsed again.
+
+        Raises Conflict for parts of a session's log.
+        """
+        memory = await self._memories.get(identifier, self._projects.ids)
+        if message_from_memory(memory) is not None or head_from_memory(memory) is not None:
+            raise Conflict(
+                f"'{identifier}' is part of a session's log, which cannot be changed",
+                hint=f"hunch forget {identifier}, or hunch sessions delete {memory.source['session']}",
+            )
+        if memory.kind is Kind.DOCUMENT and memory.category == "document" and "content" in patch:
+            return await self.documents.edit(memory, patch)
+        return await self._memories.edit(identifier, complete_patch(memory, patch), self._projects.ids)
+
+    async def undo(self, identifier: str) -> Memory:
+        """Undo the last change of a memory or document.
+
+        For a contradiction, undoes its resolution.
+        """
+        memory = await self._memories.get(identifier, self._projects.ids)
+        if restore(memory) is not None:  # archived because it was not used
+            return await self._restore_archived(identifier)
+        if memory.kind is Kind.CONTRADICTION:
+            await self._unresolve(identifier)
+            return await self._memories.get(identifier, self._projects.ids)
+        if memory.kind is Kind.DOCUMENT and memory.category == "document":
+            return await self.documents.undo(memory)
+        return await self._memories.undo(identifier, self._projects.ids)
+
+    async def _restore_archived(self, identifier: str) -> Memory:
+        async with self._memories.change_lock:
+            memory = await self._memories.get(identifier, self._projects.ids)
+            if (back := restore(memory)) is None:
+                return memory  # restored meanwhile
+            restored_memory = replace(back, usage=replace(back.usage, last=self._now()))
+            await self._memories.store([restored_memory])
+            return restored_memory
+
+    async def forget(self, identifier: str) -> None:
+        """Erase a memory with its versions and what quotes it, from disk too.
+
+        Callers must have recorded the erasure with `PendingErasures.record`.
+        """
+        await self._memories.erase(identifier, self._projects.ids)
+
+    async def get_memory_as_of(self, identifier: str, moment: datetime) -> Memory:
+        """Return a memory as of `moment`.
+
+        Raises NotFound when it said nothing then.
+        """
+        memory = await self._memories.get(identifier, self._projects.ids)
+        version = find_valid_version(await self._memories.list_history(memory.id, self._projects.ids), moment)
+        if version is None:
+            raise NotFound(f"'{identifier}' has no value on {moment:%Y-%m-%d}", field="as_of")
+        return version
+
+    # Facts
+
+    async def get_fact(self, request: FactRequest) -> dict[str, Any]:
+        """Return the value of a key, its history, and the rejected claims."""
+        project, branch = None, request.branch
+        if request.project is not None:
+            open_project, tree = self._projects.find(request.project)
+            project, branch = open_project.id, request.branch if request.branch is not None else tree.branch or None
+        scope = request.scope or (Scope.PROJECT if project else Scope.USER)
+        categories = (request.category,) if request.category else (*CATEGORIES, None)
+        slot_ids = [
+            slot_id(project=project, scope=scope, category=category, key=request.key, branch=on)
+            for on in dict.fromkeys((branch, None))
+            for category in categories
+        ]
+        heads = await self._memories.find(slot_ids, project)
+        for place in slot_ids:
+            if (head := heads.get(place)) is None:
+                continue
+            family = await self._memories.list_family(place, project)
+            version = find_valid_version(family, request.as_of or self._now())
+            if version is not None or request.as_of is not None or len(heads) == 1:
+                return {
+                    "fact": memory_to_json(version) if version else None,
+                    "changes": list_value_changes(head, family),
+                    "rejected": [memory_to_json(one) for one in family if _was_rejected(one)],
+                }
+        raise NotFound(f"nothing is known about {request.key!r}", field="key")
+
+    async def add_fact_histories(
+        self, request: SearchRequest, answer: dict[str, Any], facts: Iterable[Memory]
+    ) -> dict[str, Any]:
+        """Prepend fact histories to search results for questions like "when did X change"."""
+        if not is_about_change(request.query):
+            return answer
+        histories = []
+        for fact in find_matching_facts(request.query, facts):
+            value_changes = list_value_changes(fact, await self._memories.list_family(fact.id, fact.project))
+            if len(value_changes) > 1:
+                histories.append(_history_to_result(fact, value_changes))
+        history_ids = {result["id"] for result in histories}
+        others = [result for result in answer["results"] if result["id"] not in history_ids]
+        results = [*histories, *others][: request.k]
+        status = "ok" if results and answer["status"] == "empty" else answer["status"]
+        return {**answer, "results": results, "status": status}
+
+    async def build_shared_files(self, request: ShareRequest) -> dict[str, Any]:
+        """Return the shareable memories of a project as repository files.
+
+        Nothing is written.
+        """
+        return await self._shared_file_builder.build_files(request)
+
+
+def is_about_change(query: str) -> bool:
+    """Return True if a query asks when something changed."""
+    return _WHEN_PATTERN.search(query) is not None
+
+
+def find_matching_facts(query: str, facts: Iterable[Memory]) -> list[Memory]:
+    """Return the facts that a query may be about, best first.
+
+    Compares the words of key and value.
+    """
+    query_terms = set(terms(query))
+    scored_facts = []
+    for fact in facts:
+        fact_terms = set(terms(f"{fact.key} {fact.value} {fact.source.get('instead_of', '')}"))
+        if fact.key and (shared_count := len(query_terms & fact_terms)):
+            scored_facts.append((-shared_count / len(fact_terms) ** 0.5, fact.id, fact))
+    return [fact for *_, fact in sorted(scored_facts, key=lambda one: one[:2])[:MAX_MATCHING_FACTS]]
+
+
+def _history_to_result(fact: Memory, value_changes: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    steps = "; ".join(f"{one['at'][:10]}: {one['from'] or '–'} → {one['to'] or '–'}" for one in value_changes)
+    return {
+        "id": fact.id,
+        "ref": fact.ref,
+        "kind": str(fact.kind),
+        "title": fact.title,
+        "snippet": f"{fact.key}: {steps}",
+        "score": 1.0,
+        "reasons": [f"changed {len(value_changes) - 1} times"],
+        "source": {**fact.source, "changes": list(value_changes)},
+    }
+
+
+def list_value_changes(head: Memory, family: Sequence[Memory]) -> list[dict[str, Any]]:
+    """Return the changes of a key's value, with time, values and source, oldest first."""
+    value_changes: list[dict[str, Any]] = []
+    before: Memory | None = None
+    for version in reversed(list_versions(head, {one.id: one for one in family})):
+        if version.status is Status.ARCHIVED:
+            continue
+        if before is None or not is_same_value(before, version):
+            value_changes.append(
+                {
+                    "at": format_iso(get_valid_from(version)),
+                    "from": before.value if before is not None else None,
+                    "to": version.value,
+                    "source": dict(version.source),
+                    "id": version.id,
+                }
+            )
+        before = version
+    if before is not None and before.valid_to is not None:
+        value_changes.append(
+            {"at": format_iso(before.valid_to), "from": before.value, "to": None, "source": {}, "id": before.id}
+        )
+    return value_changes
+
+
+def _was_rejected(memory: Memory) -> bool:
+    return memory.status is Status.ARCHIVED and any(link.get("type") == "rejected_for" for link in memory.links)
+
+
+def _resolution_to_json(ruling: ClaimResolution, draft: MemoryDraft) -> dict[str, Any]:
+    memory = ruling.memory
+    result: dict[str, Any] = {"id": memory.id, "verdict": str(ruling.verdict)}
+    for name, value in (
+        ("category", memory.category),
+        ("key", memory.key),
+        ("value", memory.value),
+        ("branch", memory.branch),
+        ("instead_of", memory.source.get("instead_of")),
+        ("reason", memory.source.get("reason")),
+    ):
+        if value:
+            result[name] = value
+    against = ruling.compared_with
+    if against is not None and ruling.verdict in (ClaimOutcome.REPLACED, ClaimOutcome.REJECTED):
+        name = "replaced" if ruling.verdict is ClaimOutcome.REPLACED else "rejected_for"
+        result[name] = {
+            "id": against.id,
+            "value": against.value or against.title,
+            "since": format_iso(get_valid_from(against)),
+        }
+    if ruling.conflicting:
+        conflicts = (one for one in ruling.change.memories if one.kind is Kind.CONTRADICTION)
+        result["contradiction"] = next(one.id for one in conflicts if one.status is Status.ACTIVE)
+    sent, stored_text = (f"{one.title}\n{one.content}\n{one.value or ''}" for one in (draft, memory))
+    if secrets := find_new_redactions(sent, stored_text):
+        result["redacted"] = list(secrets)
+    return result

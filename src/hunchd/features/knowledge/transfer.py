@@ -1,0 +1,282 @@
+"""Export and import of everything stored, as JSON lines."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+from hunchd import __version__
+from hunchd.core.memory.drafts import memory_id, redact_memory
+from hunchd.core.memory.memory_service import MemoryService
+from hunchd.core.memory.store_writer import StoreWriter
+from hunchd.core.projects.open_projects import OpenProjects
+from hunchd.core.state.apply_signal import load_errors
+from hunchd.core.state.project import Project
+from hunchd.domain.errors import Conflict, HunchError, InvalidInput, NotFound
+from hunchd.domain.facts import MemoryChange, get_valid_from, is_same_value, retire_version, slot_of
+from hunchd.domain.filters import is_in_family
+from hunchd.domain.memory import CHUNK, Kind, Memory, Status
+from hunchd.features.knowledge.colleague_import import ColleagueImporter
+from hunchd.ingestion.redaction import redact, redact_values
+from hunchd.protocol.export_integrity import build_closing_line, build_opening_line
+from hunchd.protocol.memories import memory_from_json
+from hunchd.protocol.responses import (
+    MAX_LISTED_REJECTIONS,
+    MEMORY_TYPES,
+    build_export_line,
+    format_iso,
+    rejection_to_json,
+)
+from hunchd.store.client import StoreClient
+
+logger = logging.getLogger(__name__)
+
+BATCH_SIZE = 256  # memories for one journal sync
+_COUNT_NAMES = ("projects", "memories", "signals", "known", "skipped")
+
+
+@dataclass(slots=True)
+class _ImportState:
+    """State of an import in progress."""
+
+    owners: dict[str, str] = field(default_factory=dict)  # project id in the export → local project id
+    memories: list[tuple[int, Memory]] = field(default_factory=list)  # with their line numbers
+    signals: list[dict[str, Any]] = field(default_factory=list)
+    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_COUNT_NAMES, 0))
+    rejected: list[dict[str, Any]] = field(default_factory=list)
+
+    def skip_line(self, line: int, error: HunchError) -> None:
+        logger.warning("line %d of an import is skipped: %s", line + 1, redact(error.message).text)
+        self.counts["skipped"] += 1
+        if len(self.rejected) < MAX_LISTED_REJECTIONS:
+            self.rejected.append(rejection_to_json(line, error))
+
+
+class MemoryTransfer:
+    """Service that exports and imports memories."""
+
+    def __init__(
+        self,
+        projects: OpenProjects,
+        memories: MemoryService,
+        store: StoreClient,
+        writer: StoreWriter,
+        *,
+        now: Callable[[], datetime],
+    ) -> None:
+        self._projects = projects
+        self._memories = memories
+        self._colleague_importer = ColleagueImporter(memories)
+        self._store = store
+        self._writer = writer
+        self._now = now
+
+    async def export(self, project: str | None) -> AsyncIterator[dict[str, Any]]:
+        """Yield the lines of one project, or of everything.
+
+        The last line holds their count.
+        """
+        await self._writer.drain()
+        project_id = self._projects.find(project)[0].id if project else None
+        count = 1
+        yield build_opening_line({"product": "hunchd", "version": __version__, "at": format_iso(self._now())})
+        for open_project in self._projects:
+            if project_id in (None, open_project.id):
+                count += 1
+                yield build_export_line(
+                    "project", {"id": open_project.id, "path": str(open_project.root), "name": open_project.name}
+                )
+        async for line in self._store.stream_export(project_id):
+            count += 1
+            yield line
+        yield build_closing_line(count)
+
+    async def import_lines(self, lines: AsyncIterator[dict[str, Any]]) -> dict[str, Any]:
+        """Import exported lines; known ones change nothing, and newer ones here stay."""
+        state = _ImportState()
+        async for line in lines:
+            try:
+                self._sort_line(line, state)
+            except (InvalidInput, NotFound) as error:  # invalid folder, or unknown project
+                state.skip_line(line["line"], error)
+            if len(state.memories) + len(state.signals) >= BATCH_SIZE:
+                await self._store_batch(state)
+        await self._store_batch(state)
+        return {**state.counts, "rejected": state.rejected}
+
+    async def import_from_colleague(
+        self, lines: AsyncIterator[dict[str, Any]], *, name: str, project: str
+    ) -> dict[str, Any]:
+        """Import a colleague's export of a project as the colleague's word.
+
+        Raises InvalidInput for an export of several projects, as it is unclear which one is meant.
+        """
+        owner = self._projects.find(project)[0].id
+        memories: list[Memory] = []
+        async for line in lines:
+            if line["type"] in MEMORY_TYPES:
+                memories.append(redact_memory(memory_from_json(line["data"])))
+        theirs = {memory.project for memory in memories if memory.project is not None}
+        if len(theirs) > 1:
+            raise InvalidInput("the export contains several projects", hint="hunch export --project . writes one")
+        attributed = [replace(memory, project=owner) if memory.project is not None else memory for memory in memories]
+        return {**await self._colleague_importer.import_memories(attributed, name)}
+
+    def _sort_line(self, line: dict[str, Any], state: _ImportState) -> None:
+        match line["type"]:
+            case "project":
+                there = line["data"]["id"]
+                identifier = None if self._writer.is_removed(there) else there
+                project = self._projects.add(line["data"]["path"], must_exist=False, identifier=identifier)
+                state.owners[there] = project.id
+                state.counts["projects"] += 1
+            case type_ if type_ in MEMORY_TYPES:
+                memory = redact_memory(memory_from_json(line["data"]))
+                state.memories.append(
+                    (line["line"], _move_to_owner(memory, self._resolve_owner(memory.project, state)))
+                )
+            case "signal":
+                signal, _ = redact_values(line["data"])
+                state.signals.append(signal | {"project": self._resolve_owner(signal["project"], state)})
+            case "meta":
+                pass
+            case _:
+                state.counts["skipped"] += 1
+
+    def _resolve_owner(self, name: str | None, state: _ImportState) -> str | None:
+        """Return the local id of the project that a line names.
+
+        Raises NotFound: a record of an unknown project could not be stored, and would block all records behind it.
+        """
+        if name is None:
+            return None
+        return state.owners.get(name) or self._projects.find(name)[0].id
+
+    async def _store_batch(self, state: _ImportState) -> None:
+        async with self._memories.change_lock:
+            memories_by_owner = await self._group_by_owner(state)
+            news = [
+                change
+                for owner in memories_by_owner
+                for change in await self._find_changes(memories_by_owner[owner], owner)
+            ]
+            changes = [change for change in news if not self._is_removed(change.project)]
+            await self._memories.commit(changes)
+        self._load_errors(changes)
+        signals = [signal for signal in state.signals if not self._is_removed(signal["project"])]
+        added = await self._store.put_signals(signals) if signals else 0
+        state.counts["memories"] += len(changes)
+        state.counts["known"] += sum(map(len, memories_by_owner.values())) - len(news) + len(signals) - added
+        state.counts["signals"] += added
+        state.counts["skipped"] += len(news) - len(changes) + len(state.signals) - len(signals)
+        state.memories, state.signals = [], []
+
+    def _load_errors(self, changes: Sequence[MemoryChange]) -> None:
+        """Load imported errors into their projects, as after a restart."""
+        for change in changes:
+            if (project := self._projects.find_by_id(change.project)) is not None:
+                load_errors(project, change.memories)
+                project.bump_revision()
+
+    def _is_removed(self, project: str | None) -> bool:
+        """Return True if the project was removed meanwhile.
+
+        Lines of others are imported all the same.
+        """
+        return project is not None and self._writer.is_removed(project)
+
+    async def _group_by_owner(self, state: _ImportState) -> dict[str | None, list[Memory]]:
+        """Return the memories to import, by project.
+
+        Those whose id belongs to another project here are rejected, as an id stands for one memory.
+        """
+        owner_of: dict[str, str | None] = {}
+        ids = list(dict.fromkeys(memory.id for _, memory in state.memories))
+        for owner in (None, *self._projects.ids):
+            owner_of |= {name: one.project for name, one in (await self._memories.find(ids, owner)).items()}
+        memories_by_owner: dict[str | None, list[Memory]] = {}
+        for line, memory in state.memories:
+            owner = owner_of.setdefault(memory.id, memory.project)
+            if owner == memory.project:
+                memories_by_owner.setdefault(owner, []).append(memory)
+            else:
+                state.skip_line(line, _build_id_conflict(memory, self._projects.find_by_id(owner)))
+        return memories_by_owner
+
+    async def _find_changes(self, imported: Sequence[Memory], owner: str | None) -> list[MemoryChange]:
+        """Return the changes that imported memories of one project cause.
+
+        Nothing where the local memory is as new. A value that is replaced is kept as a version.
+        """
+        ids = [name for memory in imported for name in (memory.id, memory.id.partition(".")[0])]
+        existing = await self._memories.find(list(dict.fromkeys(ids)), owner)
+        here = {name: one for name, one in existing.items() if one.project == owner}
+        changes: dict[str, MemoryChange] = {}
+        for memory in sorted(imported, key=lambda one: one.updated):
+            local_memory = here.get(memory.id)
+            page = here.get(memory.id.partition(".")[0]) if memory.category == CHUNK else None
+            if (page is not None and page.updated > memory.updated) or memory == local_memory:
+                continue
+            if local_memory is None or local_memory.updated < memory.updated:
+                outdated_ids = await self._list_outdated_chunks(memory) if local_memory is not None else ()
+                old_versions = _retire_older(local_memory, memory, self._now()) if local_memory is not None else ()
+                changes[memory.id] = MemoryChange((*old_versions, memory), outdated_ids, owner)
+                here[memory.id] = memory
+                continue
+            for old_version in _retire_older(memory, local_memory, self._now()):
+                if not await self._memories.find([old_version.id], owner):
+                    changes[old_version.id] = MemoryChange((old_version,), project=owner)
+        return list(changes.values())
+
+    async def _list_outdated_chunks(self, page: Memory) -> tuple[str, ...]:
+        """Return the ids of the chunks of an older text of a document."""
+        if page.kind is not Kind.DOCUMENT or "." in page.id:
+            return ()
+        family = await self._memories.list_family(page.id, page.project)
+        return tuple(one.id for one in family if one.category == CHUNK and one.updated < page.updated)
+
+
+def _build_id_conflict(memory: Memory, owner: Project | None) -> Conflict:
+    whose = f"of {owner.root}" if owner is not None else "of the user's own"
+    return Conflict(
+        f"'{memory.id}' is the id of a memory {whose} already",
+        field="data.id",
+        hint="an id belongs to one memory: assign another one, or omit this memory",
+    )
+
+
+def _move_to_owner(memory: Memory, owner: str | None) -> Memory:
+    """Return the memory under its local id.
+
+    So that it meets what is read again here. Its versions move with it.
+    """
+    there, dot, version = memory.id.partition(".")
+    moved_memory = replace(memory, project=owner)
+    here = slot_of(moved_memory)
+    if here is None:
+        here = memory_id(owner, memory.ref) if memory.ref is not None and owner != memory.project else there
+
+    def replace_id(identifier: str | None) -> str | None:
+        if identifier is None or not is_in_family(identifier, there):
+            return identifier
+        return here + identifier[len(there) :]
+
+    return replace(
+        moved_memory,
+        id=f"{here}{dot}{version}",
+        supersedes=replace_id(memory.supersedes),
+        superseded_by=replace_id(memory.superseded_by),
+    )
+
+
+def _retire_older(older: Memory, newer: Memory, now: datetime) -> tuple[Memory, ...]:
+    """Return the older value as a version.
+
+    Empty if it is the same or has no slot.
+    """
+    if slot_of(older) is None or "." in older.id or older.status is not Status.ACTIVE or is_same_value(older, newer):
+        return ()
+    return (retire_version(older, max(get_valid_from(older), get_valid_from(newer)), now),)

@@ -1,0 +1,1 @@
+"""Observation of working trees, git, the spool and log files."""

@@ -1,0 +1,172 @@
+"""Watching of project files, git state and the hooks' spool, on one thread."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any, TypeVar
+
+from hunchd.core.signal_intake import SignalIntake
+from hunchd.core.state.dependencies import Dependencies, TaskSupervisor
+from hunchd.core.state.feature import Feature
+from hunchd.core.state.project import Project
+from hunchd.domain.errors import Overloaded, StorageFull, StoreError, Unavailable
+from hunchd.domain.signal import FilesChanged
+from hunchd.repository.ignore import IgnoreRules
+from hunchd.signals import spool
+from hunchd.signals.file_watcher import FileWatcher, WatchOptions
+from hunchd.signals.git_watcher import GitWatcher
+from hunchd.signals.signal_queue import SignalQueue
+from hunchd.signals.watcher_thread import WatcherThread
+
+logger = logging.getLogger(__name__)
+
+RETRY_SECONDS = 1.0  # seconds before a rejected batch is retried: watchers cannot be told to come back
+SPOOL_BATCH_SIZE = 200  # messages passed on at once, so that requests are served in between
+
+Kept = TypeVar("Kept")
+
+
+class ProjectWatcher(Feature):
+    """Feature that observes files, git and the spool, and passes what it finds to the signal intake."""
+
+    def __init__(self, dependencies: Dependencies, intake: SignalIntake) -> None:
+        settings = dependencies.settings.signals
+        self._dependencies = dependencies
+        self._intake = intake
+        self._options = WatchOptions(
+            burst=settings.burst_ms / 1_000,
+            bulk_files=settings.bulk_files,
+            max_watches=settings.max_watched_directories,
+            opens=settings.watch_opens,
+        )
+        self._feed = SignalQueue(settings.queue)
+        self._watchers: dict[str, tuple[FileWatcher | None, GitWatcher | None]] = {}
+        self._projects: dict[str, Project] = {}
+        self._spool_changed = asyncio.Event()
+        self._thread_failed = asyncio.Event()  # set when the thread died
+        self._loop = asyncio.get_running_loop()
+        self._thread, self._spool_watcher = self._create_thread()
+
+    def _create_thread(self) -> tuple[WatcherThread, spool.SpoolWatcher]:
+        thread = WatcherThread("hunchd-watch", on_failure=lambda: self._call_on_loop(self._thread_failed.set))
+        return thread, spool.SpoolWatcher(self._dependencies.paths.spool, self._on_spool_changed, thread=thread)
+
+    def start(self, tasks: TaskSupervisor) -> None:
+        spool.create_spool_folders(self._dependencies.paths.spool)
+        self._thread.start()
+        self._spool_watcher.start()
+        tasks.start("eyes", self.run_supervision)
+        tasks.start("watching", self.run_feed)
+        tasks.start("letterbox", self.run_spool)
+
+    def on_project_opened(self, project: Project) -> None:
+        """Start watching a project; a large tree is scanned in the background."""
+        files, git = None, None
+        if self._dependencies.settings.signals.watch_files:
+            rules = IgnoreRules.load(project.root, self._dependencies.settings.index.ignore)
+            files = FileWatcher(project.root, rules, self._feed.put, options=self._options, thread=self._thread)
+            files.start()
+        if project.main.layout.git_dir is not None:
+            git = GitWatcher(project.main.layout, self._feed.put, thread=self._thread, linked=True)
+            git.start()
+        self._watchers[project.id] = (files, git)
+        self._projects[project.id] = project
+
+    def on_project_closed(self, project: Project) -> None:
+        """Stop watching a project."""
+        self._projects.pop(project.id, None)
+        for watcher in self._watchers.pop(project.id, ()):
+            if watcher is not None:
+                watcher.stop()
+
+    async def run_supervision(self) -> None:
+        """Wait for the thread to fail, then raise Unavailable.
+
+        When the supervisor restarts this task, everything is watched anew.
+        """
+        if self._thread_failed.is_set():
+            self._thread_failed.clear()
+            self._thread, self._spool_watcher = self._create_thread()
+            self._thread.start()
+            self._spool_watcher.start()
+            for project in list(self._projects.values()):
+                self.on_project_opened(project)
+                # What happened meanwhile nobody saw.
+                self._feed.put(FilesChanged(project=str(project.root), at=datetime.now(UTC), complete=False))
+        await self._thread_failed.wait()
+        raise Unavailable("the watch thread ended; see the log for the cause")
+
+    async def run_feed(self) -> None:
+        """Pass observed signals on, forever."""
+        while True:
+            batch = await self._feed.read_batch()
+            await self._retry_until_accepted(partial(self._intake.accept_observed, batch))
+            self._feed.mark_done(len(batch))
+
+    async def run_spool(self) -> None:
+        """Pass spool messages on, forever.
+
+        A message is deleted once it is in the journal.
+        """
+        while True:
+            await self._spool_changed.wait()
+            self._spool_changed.clear()
+            drain = spool.open_spool(self._dependencies.paths.spool)
+            entries = await asyncio.to_thread(list, drain)
+            letters = [{"event_id": f"spool:{entry.name}", **entry.raw} for entry in entries if entry.raw is not None]
+            for start in range(0, len(letters), SPOOL_BATCH_SIZE):
+                answer = await self._retry_until_accepted(
+                    partial(self._intake.accept, letters[start : start + SPOOL_BATCH_SIZE])
+                )
+                for rejection in answer["rejected"]:
+                    # Global shell and git hooks report unknown repositories too, which is normal.
+                    unknown = rejection["error"].get("code") == "not_found"
+                    logger.log(
+                        logging.DEBUG if unknown else logging.WARNING, "spool message was rejected: %s", rejection
+                    )
+            await asyncio.to_thread(drain.acknowledge)
+
+    async def _retry_until_accepted(self, accept: Callable[[], Awaitable[Kept]]) -> Kept:
+        """Call `accept` until the journal accepts it.
+
+        A full disk or queue is waited for.
+        """
+        is_reported = False
+        while True:
+            try:
+                return await accept()
+            except (Overloaded, StorageFull, StoreError) as error:
+                if not is_reported:
+                    logger.warning("observed signals have to wait: %s", error.message)
+                is_reported = True
+            await asyncio.sleep(RETRY_SECONDS)
+
+    def project_status(self, project: Project) -> dict[str, Any]:
+        """Return how the project is watched."""
+        files, git = self._watchers.get(project.id, (None, None))
+        return {
+            "watching": {
+                "files": files.status() if files is not None else None,
+                "git": git.status() if git is not None else None,
+            }
+        }
+
+    def pending_signals(self) -> int:
+        return len(self._feed)
+
+    async def stop(self) -> None:
+        self._spool_watcher.stop()
+        self._watchers.clear()
+        self._thread.stop()
+
+    def _on_spool_changed(self) -> None:
+        """Wake the spool task; called on the watching thread."""
+        self._call_on_loop(self._spool_changed.set)
+
+    def _call_on_loop(self, call: Callable[[], None]) -> None:
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(call)

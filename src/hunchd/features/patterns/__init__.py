@@ -1,0 +1,1 @@
+"""Code patterns: mined in the background, stored as memories."""

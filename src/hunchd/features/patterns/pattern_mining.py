@@ -1,0 +1,197 @@
+"""Mining of code patterns in the background, when nobody works.
+
+The mining process does the work: it starts when a project has been quiet for a while and ends when it is done. This
+module decides when, and which findings are new.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import shutil
+import time
+from collections.abc import Callable, Sequence
+from contextlib import aclosing
+from typing import Any, Final
+
+from hunchd.core.memory.memory_service import MemoryService
+from hunchd.core.memory.tombstones import Tombstones
+from hunchd.core.state.apply_signal import SignalEffect
+from hunchd.core.state.dependencies import Dependencies, TaskSupervisor
+from hunchd.core.state.events import EventBus
+from hunchd.core.state.feature import AppliedSignal, Feature
+from hunchd.core.state.project import Project
+from hunchd.domain.errors import HunchError
+from hunchd.domain.facts import MemoryChange
+from hunchd.domain.memory import Memory
+from hunchd.patterns.pattern import CodePattern, json_to_pattern
+from hunchd.patterns.pattern_memories import archive, make_pattern_id, merge_mined, pattern_to_memory
+
+logger = logging.getLogger(__name__)
+
+CACHE_FILE: Final = "patterns.sqlite"  # in a project's cache folder
+POLL_SECONDS: Final = 2.0  # seconds between two idle checks
+MAX_PATHS: Final = 200  # changed files listed; above that the whole tree is scanned
+RETRY_SECONDS: Final = 300.0  # seconds until failed mining is retried
+# Strength of a pattern by its rank in the project; in steps, so that it rarely changes.
+STRENGTH_STEPS: Final = ((5, 1.0), (15, 0.75), (30, 0.5))
+MIN_STRENGTH: Final = 0.25
+
+
+class PatternMiner(Feature):
+    """Background task that mines code patterns."""
+
+    def __init__(
+        self,
+        memories: MemoryService,
+        find_project: Callable[[str | None], Project | None],
+        dependencies: Dependencies,
+        events: EventBus,
+    ) -> None:
+        self._memories = memories
+        self._find_project = find_project
+        self._miner = dependencies.miner
+        self._settings = dependencies.settings.index
+        self._events = events
+        self._now = dependencies.now
+        self._tombstones = Tombstones(dependencies.paths.data / "forgotten-patterns")
+        self._queue: dict[str, set[str] | None] = {}  # project → changed files; None: all
+        self._not_before: dict[str, float] = {}  # project → monotonic time
+        self._work = asyncio.Event()
+
+    def start(self, tasks: TaskSupervisor) -> None:
+        tasks.start("patterns", self.run)
+
+    def on_signal(self, applied: AppliedSignal) -> None:
+        self.enqueue(applied.project, applied.effect)
+
+    def on_model_loaded(self, project: Project) -> None:
+        self.enqueue(project)
+
+    def on_memory_changed(self, change: MemoryChange, project: Project | None) -> None:
+        """Remember for good which patterns their owner deleted; called before the project drops them."""
+        if project is None:
+            return
+        deleted = [identifier for identifier in change.deletions if identifier in project.patterns]
+        if deleted:
+            self._tombstones.add(project.id, deleted)
+
+    async def forget_project(self, project_id: str) -> None:
+        self._queue.pop(project_id, None)
+        self._tombstones.delete(project_id)
+
+    def enqueue(self, project: Project, effect: SignalEffect | None = None) -> None:
+        """Queue changed code of a project (`effect`), or all of it."""
+        if not self._settings.patterns:
+            return
+        if effect is None or effect.refresh:
+            self._queue[project.id] = None
+        elif effect.paths_to_parse:
+            paths = self._queue.setdefault(project.id, set())
+            if paths is not None:
+                paths.update(effect.paths_to_parse)
+                if len(paths) > MAX_PATHS:
+                    self._queue[project.id] = None
+        if project.id in self._queue:
+            self._work.set()
+
+    async def run(self) -> None:
+        """Mine queued projects one at a time, each when it is quiet, forever."""
+        while True:
+            await self._work.wait()
+            while self._queue:
+                ready = next((name for name in list(self._queue) if self._is_quiet(name)), None)
+                if ready is None:
+                    await asyncio.sleep(POLL_SECONDS)
+                    continue
+                paths = self._queue.pop(ready)
+                project = self._find_project(ready)
+                if project is not None and not project.is_missing:
+                    await self._mine(project, paths)
+            self._work.clear()
+
+    def _is_quiet(self, identifier: str) -> bool:
+        """Return True if nobody works in the project, or it was removed."""
+        project = self._find_project(identifier)
+        if project is None:
+            return True
+        if project.indexing or time.monotonic() < self._not_before.get(identifier, 0.0):
+            return False
+        last = project.last_signal
+        return last is None or abs((self._now() - last).total_seconds()) >= self._settings.patterns_idle_seconds
+
+    async def _mine(self, project: Project, paths: set[str] | None) -> None:
+        progress = project.mining
+        progress.done, progress.total, project.is_mining = 0, 0, True
+        began = time.monotonic()
+        try:
+            patterns = await self._mine_patterns(project, paths)
+            if not self._is_still_open(project):
+                return
+            change_count = await self._store_patterns(project, patterns)
+        except HunchError as error:
+            logger.warning("%s: mining of patterns failed: %s", project.name, error.message)
+            self._not_before[project.id] = time.monotonic() + RETRY_SECONDS
+            self._queue[project.id] = None
+            return
+        finally:
+            project.is_mining = False
+            if self._find_project(project.id) is None:  # remove what the miner wrote after the project was removed
+                await asyncio.to_thread(shutil.rmtree, project.cache, ignore_errors=True)
+        took = time.monotonic() - began
+        logger.info(
+            "%s: %d patterns, %d of them new or changed, in %.1f s", project.name, len(patterns), change_count, took
+        )
+        self._events.publish("patterns", project=project.id, known=len(patterns), changed=change_count)
+
+    def _is_still_open(self, project: Project) -> bool:
+        """Return True if the project was neither removed nor added again meanwhile."""
+        return self._find_project(project.id) is project
+
+    async def _mine_patterns(self, project: Project, paths: set[str] | None) -> list[CodePattern]:
+        params: dict[str, Any] = {
+            "root": str(project.root),
+            "cache": str(project.cache / CACHE_FILE),
+            "extra_ignore": list(self._settings.ignore),
+            "paths": sorted(paths) if paths is not None else None,
+        }
+        patterns: list[CodePattern] = []
+        async with aclosing(self._miner.stream("patterns", params)) as steps:
+            async for step in steps:
+                if not self._is_still_open(project):
+                    break
+                if "patterns" in step:
+                    patterns = [json_to_pattern(raw) for raw in step["patterns"]]
+                else:
+                    project.mining.done, project.mining.total = step["done"], step["total"]
+        return patterns
+
+    async def _store_patterns(self, project: Project, patterns: Sequence[CodePattern]) -> int:
+        """Store new and changed patterns, archive lost ones.
+
+        Returns the number of changes.
+        """
+        forgotten_ids = self._tombstones.load(project.id)
+        async with self._memories.change_lock:
+            now = self._now()
+            mined_memories = [
+                pattern_to_memory(pattern, project.id, now, strength=_get_strength(rank))
+                for rank, pattern in enumerate(patterns)
+                if make_pattern_id(project.id, pattern.key) not in forgotten_ids
+            ]
+            ids = [memory.id for memory in mined_memories]
+            lost_ids = [pattern.id for pattern in project.patterns if pattern.id not in set(ids)]
+            memories = await self._memories.find([*ids, *lost_ids], project.id)
+            fresh = [_merge_known(memories.get(memory.id), memory) for memory in mined_memories]
+            changed_memories = [memory for memory in fresh if memories.get(memory.id) != memory]
+            archived = [archive(memories[name], now) for name in lost_ids if name in memories]
+            await self._memories.store([*changed_memories, *archived])
+        return len(changed_memories) + len(archived)
+
+
+def _merge_known(stored_memory: Memory | None, memory: Memory) -> Memory:
+    return memory if stored_memory is None else merge_mined(stored_memory, memory)
+
+
+def _get_strength(rank: int) -> float:
+    return next((strength for below, strength in STRENGTH_STEPS if rank < below), MIN_STRENGTH)

@@ -1,0 +1,132 @@
+"""Give each file of a project a vector, in the background: what it is about, for questions in other words."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+from hunchd.codesearch import vectors
+from hunchd.codesearch.cards import card_of
+from hunchd.codesearch.roles import Role, role_of
+from hunchd.core.state.dependencies import TaskSupervisor
+from hunchd.core.state.feature import Feature
+from hunchd.core.state.project import Project
+from hunchd.domain.errors import HunchError
+from hunchd.store.client import StoreClient
+from hunchd.store.code_cache import CodeCache
+
+logger = logging.getLogger(__name__)
+
+AT_ONCE: Final = 16  # cards: a tenth of a second for the model
+KEPT_EVERY: Final = 512  # vectors written, should the daemon end meanwhile
+MOST: Final = 50_000  # files of one project
+PAUSE: Final = 2.0  # seconds until a project is looked at: saves come in groups
+_LAST: Final = frozenset({Role.TEST, Role.GENERATED, Role.VENDORED, Role.CONFIG, Role.CHANGELOG})
+
+
+class CodeCards(Feature):
+    """Background task that embeds files whose code changed."""
+
+    def __init__(self, store: StoreClient, find: Callable[[str | None], Project | None]) -> None:
+        self._store = store
+        self._find = find
+        self._waiting: dict[str, None] = {}
+        self._progress: dict[str, tuple[int, int]] = {}  # by project: files with a vector, and all
+        self._work = asyncio.Event()
+
+    def start(self, tasks: TaskSupervisor) -> None:
+        tasks.start("code cards", self.run)
+
+    def on_model_loaded(self, project: Project) -> None:
+        self.note(project)
+
+    def on_model_updated(self, project: Project) -> None:
+        self.note(project)
+
+    def project_status(self, project: Project) -> dict[str, Any]:
+        done, total = self._progress.get(project.id, (0, 0))
+        return {"cards": {"done": done, "total": total}}
+
+    def note(self, project: Project) -> None:
+        """Queue a project."""
+        self._waiting[project.id] = None
+        self._work.set()
+
+    async def forget_project(self, project_id: str) -> None:
+        self._waiting.pop(project_id, None)
+        self._progress.pop(project_id, None)
+
+    async def run(self) -> None:
+        """Process queued projects, forever."""
+        while True:
+            await self._work.wait()
+            await asyncio.sleep(PAUSE)
+            self._work.clear()
+            waiting, self._waiting = self._waiting, {}
+            for identifier in waiting:
+                project = self._find(identifier)
+                if project is not None and not project.is_missing:
+                    with suppress(HunchError):  # the store process ended: the next change tries again
+                        await self._renew(project)
+
+    async def _renew(self, project: Project) -> None:
+        if project.code is None:
+            return
+        file = project.cache / vectors.NAME
+        kept, missing, seen = await asyncio.to_thread(_lacking, file, project.code)
+        total = len(kept) + len(missing)
+        self._progress[project.id] = (len(kept), total)
+        for begin in range(0, len(missing), AT_ONCE):
+            some = missing[begin : begin + AT_ONCE]
+            made = await self._store.embed([card for _, _, card in some])
+            if made is None or self._find(project.id) is not project:  # no model, or the project was removed
+                return
+            for (own, card, _), vector in zip(some, made, strict=True):
+                kept[own] = (card, vectors.quantised(vector))
+            self._progress[project.id] = (len(kept), total)
+            if begin // KEPT_EVERY != (begin + AT_ONCE) // KEPT_EVERY:
+                await self._keep(file, kept)
+        if seen != vectors.seen_in(file):
+            await self._keep(file, kept, seen)
+
+    async def _keep(
+        self, file: Path, kept: dict[int, tuple[int, bytes]], seen: vectors.Seen = vectors.NOTHING_SEEN
+    ) -> None:
+        try:
+            await asyncio.to_thread(vectors.write, file, dict(kept), seen)
+        except OSError as error:
+            logger.warning("the vectors %s could not be kept: %s", file, error)
+
+
+Missing = list[tuple[int, int, str]]  # keys of path and card, and the card
+
+
+def _lacking(file: Path, code: CodeCache) -> tuple[dict[int, tuple[int, bytes]], Missing, vectors.Seen]:
+    """The vectors that hold, what has none, sources first, and how far was looked.
+
+    Only files that changed since the last time are read.
+    """
+    serials, cache, seen = code.chunk_serials(), code.chunk_cache_id(), vectors.seen_in(file)
+    newest = seen.serial if seen.cache == cache else 0
+    known: dict[int, tuple[int, bytes]] = vectors.kept_in(file)
+    kept: dict[int, tuple[int, bytes]] = {}
+    changed: list[tuple[str, int]] = []
+    for path, serial in list(serials.items())[:MOST]:
+        own = vectors.path_key(path)
+        if own in known and serial <= newest:
+            kept[own] = known[own]
+        else:
+            changed.append((path, own))
+    missing: Missing = []
+    for path, own in sorted(changed, key=lambda one: (role_of(one[0]) in _LAST, one[0])):
+        if (outline := code.get(path)) is not None:
+            made_of = vectors.key_of(path, card := card_of(outline))
+            if own in known and known[own][0] == made_of:
+                kept[own] = known[own]
+            else:
+                missing.append((own, made_of, card))
+    return kept, missing, vectors.Seen(cache, max(serials.values(), default=0))

@@ -1,0 +1,85 @@
+"""Detailed text of a topic (files, symbols, past work) or of a file's outline."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hunchd.core.state.project import Project
+from hunchd.domain.errors import NotFound
+from hunchd.domain.memory import Memory
+from hunchd.ingestion.redaction import redact
+from hunchd.ingestion.skeleton import render_skeleton
+from hunchd.ingestion.topics import find_topic_files
+from hunchd.protocol.requests import ExpandRequest
+
+MAX_SYMBOLS = 12  # definitions shown for a topic
+MAX_FILES, MAX_FILE_LINES = 6, 5  # files shown, and lines of each
+MAX_OUTLINE_LINES = {"full": 200, "summary": 30, "compressed": 8, "index": 1}
+
+
+def expand(request: ExpandRequest, project: Project, results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Expand a topic or file in the API's form.
+
+    Raises NotFound when the project has nothing about it.
+    """
+    if request.id is not None:
+        return _expand_file(request.id.removeprefix("file:"), request, project)
+    assert request.topic is not None
+    symbols = project.code.find_symbol(request.topic, MAX_SYMBOLS) if project.code is not None else []
+    files = (
+        find_topic_files(request.topic, project.code.count_symbols_by_file(), MAX_FILES)
+        if project.code is not None
+        else []
+    )
+    topic = redact(request.topic).text
+    lines = [f"# {topic}"]
+    if files:
+        lines += ["", "## Files", *(line for path in files for line in _render_file_summary(path, project))]
+    if symbols:
+        lines += ["", "## Defined in", *(f"- {path}:{symbol.line} {symbol.signature}" for path, symbol in symbols)]
+    if results:
+        lines += ["", "## Known about it", *(f"- {result['title']}: {result['snippet']}" for result in results)]
+    if len(lines) == 1:
+        raise NotFound(f"nothing is known about '{topic}'", field="topic", hint=_format_topics_hint(project))
+    return {"topic": topic, "level": request.level, "project": project.id, "text": "\n".join(lines)}
+
+
+def _render_file_summary(path: str, project: Project) -> list[str]:
+    """Render a file with its most important lines."""
+    outline = project.code.get(path) if project.code is not None else None
+    lines = render_skeleton(outline, max_lines=MAX_FILE_LINES).splitlines() if outline is not None else []
+    return [f"- {path}", *(f"    {line}" for line in lines)]
+
+
+def _expand_file(path: str, request: ExpandRequest, project: Project) -> dict[str, Any]:
+    outline = project.code.get(path) if project.code is not None else None
+    if outline is None:
+        raise NotFound(f"{redact(path).text} is not an indexed file", field="id")
+    text = render_skeleton(outline, max_lines=MAX_OUTLINE_LINES[request.level])
+    return {"id": f"file:{path}", "title": path, "level": request.level, "project": project.id, "text": text}
+
+
+def _format_topics_hint(project: Project) -> str | None:
+    return f"known topics: {', '.join(project.topics[:12])}" if project.topics else None
+
+
+def expand_memory(memory: Memory, level: str) -> dict[str, Any]:
+    """Render a memory at a level, in the API's form."""
+    return {"id": memory.id, "title": memory.title, "level": level, "text": get_text_at_level(memory, level)}
+
+
+def get_text_at_level(memory: Memory, level: str) -> str:
+    """Return the text of a memory at a level.
+
+    Falls back to the next longer level that exists.
+    """
+    match level:
+        case "summary":
+            return memory.levels.summary or memory.content
+        case "compressed":
+            return memory.levels.compressed or memory.levels.summary or memory.title
+        case "index":
+            return memory.levels.index or memory.title
+        case _:
+            return memory.content

@@ -1,0 +1,156 @@
+"""Search over cached and stored memories, ranked as one list."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from hunchd.core.memory.session_log import session_tag
+from hunchd.domain.errors import HunchError
+from hunchd.domain.facts import OWN_KINDS, OWN_ROOTS
+from hunchd.domain.filters import Filters, matches
+from hunchd.domain.memory import Status
+from hunchd.domain.session import neighbour_refs
+from hunchd.protocol.requests import SearchRequest
+from hunchd.retrieval.answering import build_answer as answer_of
+from hunchd.retrieval.answering import drop_expired, map_branch_ids, merge_chunks
+from hunchd.retrieval.question_words import strip_pasted
+from hunchd.retrieval.ranking import format_result
+from hunchd.store.client import StoreClient
+from hunchd.store.database.hits import Hit
+from hunchd.store.memory_cache import MemoryCache
+
+STORE_TIMEOUT_SECONDS = 6.0  # seconds to wait for a starting store process; then only cached memories are searched
+MIN_CANDIDATES = 40  # minimum number of candidates from the store that are re-ranked by content
+# For candidates without neighbours this many more than requested suffice: each costs 0.2 ms. Messages need forty:
+# with thirty the right one is missed for one query in eighty (five results, LoCoMo 0 to 2).
+EXTRA_CANDIDATES = 12
+MAX_CACHED_HITS = 20  # candidates from the cache
+NEIGHBOUR_REACH = 2  # neighbouring messages on either side
+EXTRA_RESULTS = 5  # extra results, in case some were deleted meanwhile
+MODEL_TIMEOUT_SECONDS = 4.0  # seconds to wait for the embedding model; then the search is lexical only
+
+
+def own_request(request: SearchRequest) -> SearchRequest | None:
+    """Return the search among the user's own memories that belongs to a search in a project, if one does."""
+    kinds = tuple(kind for kind in OWN_KINDS if not request.kinds or kind in request.kinds)
+    prefix = request.path_prefix or ""
+    is_own = any(root.startswith(prefix) or prefix.startswith(root) for root in OWN_ROOTS)
+    if not kinds or not is_own or request.session is not None:
+        return None
+    return replace(request, project=None, kinds=kinds)
+
+
+def joined(found: dict[str, Any], own: dict[str, Any], k: int) -> dict[str, Any]:
+    """Merge results of a project with the user's own, best first."""
+    results = sorted([*found["results"], *own["results"]], key=lambda one: -float(one["score"]))[:k]
+    degraded = list(dict.fromkeys([*found["degraded"], *own["degraded"]]))
+    status = "degraded" if degraded else "ok" if results else "empty"
+    return {**found, "results": results, "degraded": degraded, "status": status}
+
+
+class SearchService:
+    """Service that answers search requests."""
+
+    def __init__(self, memory_cache: MemoryCache, store: StoreClient, *, now: Callable[[], datetime]) -> None:
+        self._memory_cache = memory_cache
+        self._store = store
+        self._now = now
+
+    async def search(self, request: SearchRequest, project: str | None, branch: str | None = None) -> dict[str, Any]:
+        """Search memories and return results, status and duration in the API's form.
+
+        Status is "ok", "empty" or "degraded". Memories of a branch other than `branch` are not found.
+        """
+        began = time.perf_counter()
+        filters = Filters(
+            project=project,
+            kinds=request.kinds,
+            category=request.category,
+            path_prefix=request.path_prefix,
+            tags=(*request.tags, *((session_tag(request.session),) if request.session else ())),
+            as_of=request.as_of,
+            branch=branch,
+            statuses=(Status.ACTIVE, Status.SUPERSEDED) if request.as_of else (Status.ACTIVE, Status.SUSPECT),
+        )
+        query, now = strip_pasted(request.query), self._now()
+        pending_hits = self._search_cache(query, filters, pending_only=True)  # first: moving records must not be missed
+        try:
+            async with asyncio.timeout(STORE_TIMEOUT_SECONDS):
+                answer = await self._store.search_ranked(
+                    query,
+                    filters,
+                    max(request.k, MIN_CANDIDATES),
+                    pending_hits,
+                    k_without_messages=None if request.depth == "deep" else request.k + EXTRA_CANDIDATES,
+                    depth=request.depth,
+                    results=request.k + EXTRA_RESULTS,
+                    branch_fact_ids=self._memory_cache.list_uncommitted_facts(project, branch) if branch else (),
+                    now=now,
+                    embedding_wait=MODEL_TIMEOUT_SECONDS,
+                )
+            results, degraded = (
+                self._apply_pending_changes(query, filters, answer.results, pending_hits),
+                list(answer.degraded),
+            )
+        except TimeoutError:
+            degraded = ["the store is still starting: only recent memories were searched"]
+            results = self._search_cache_only(query, filters, request, now)
+        except HunchError as error:
+            degraded = [f"only recent memories were searched: {error.message}"]
+            results = self._search_cache_only(query, filters, request, now)
+        results = merge_chunks(results)[: request.k]
+        return {
+            "results": results,
+            "status": "degraded" if degraded else "ok" if results else "empty",
+            "degraded": degraded,
+            "took_ms": round((time.perf_counter() - began) * 1_000, 2),
+        }
+
+    def _apply_pending_changes(
+        self, query: str, filters: Filters, results: Sequence[dict[str, Any]], pending_hits: Sequence[Hit]
+    ) -> list[dict[str, Any]]:
+        """Drop forgotten results and update changed ones, which the store may not know yet."""
+        pending_ids, current = {hit.memory.id for hit in pending_hits}, []
+        for result in results:
+            identifier = result["id"]
+            if self._memory_cache.is_tombstoned(identifier):
+                continue
+            if identifier not in pending_ids and self._memory_cache.is_uncommitted(identifier):
+                newer = self._memory_cache.get(identifier)
+                if newer is None or not matches(newer, filters):
+                    continue
+                result = {**result, **format_result(query, newer)}
+            current.append(result)
+        return current
+
+    def _search_cache_only(
+        self, query: str, filters: Filters, request: SearchRequest, now: datetime
+    ) -> list[dict[str, Any]]:
+        """Answer from the cache alone."""
+        hits = drop_expired(self._search_cache(query, filters, pending_only=False), filters.as_of or now)
+        slots = map_branch_ids(filters.branch, hits)
+        hits = [
+            hit for hit in hits if (place := slots.get(hit.memory.id)) is None or self._memory_cache.get(place) is None
+        ]
+        return answer_of(query, (), hits, depth=request.depth, k=request.k, now=now)
+
+    def _search_cache(self, query: str, filters: Filters, *, pending_only: bool) -> list[Hit]:
+        """Return cached hits with their neighbouring messages.
+
+        With `pending_only`, only those that the store does not have yet.
+        """
+        hits: dict[str, Hit] = {}
+        for cache_hit in self._memory_cache.search(query, filters, MAX_CACHED_HITS, uncommitted_only=pending_only):
+            if (memory := self._memory_cache.get(cache_hit.memory_id)) is not None:
+                hits[memory.id] = Hit(memory=memory, lexical=cache_hit.score)
+        refs = [ref for hit in hits.values() for ref in neighbour_refs(hit.memory.ref, NEIGHBOUR_REACH)]
+        for ref in dict.fromkeys(refs):
+            beside = self._memory_cache.get_by_ref(filters.project, ref)
+            if beside is not None and beside.id not in hits and matches(beside, filters):
+                hits[beside.id] = Hit(memory=beside)
+        return list(hits.values())

@@ -1,0 +1,179 @@
+"""Extraction of episodes and facts from a session, quoted verbatim.
+
+Nothing is invented: every episode and every fact names the turns and the message that it is based on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from hunchd.assembly.digest_text import render_digest
+from hunchd.assembly.fencing import to_single_line
+from hunchd.core.memory.drafts import draft_to_memory, memory_id, redact_memory
+from hunchd.core.memory.fact_parsing import parse_draft
+from hunchd.core.memory.session_log import SessionHead, session_head_id, session_tag
+from hunchd.domain.facts import ABOUT_USER
+from hunchd.domain.memory import Kind, Levels, Memory, Scope, Trust
+from hunchd.domain.session import Digest, Outcome, Turn
+from hunchd.ingestion.introductions import introduced
+from hunchd.ingestion.revisions import revised_among
+from hunchd.ingestion.session_digest import digest_turns
+from hunchd.ingestion.session_segments import SessionSegment, judge_outcome, segment_session
+from hunchd.ingestion.session_statements import IMPORTANCE, Statement, statements_of
+from hunchd.protocol.memories import MemoryDraft, derive_title
+
+MOST_FACTS_A_HUNDRED = 60  # facts in a hundred turns; dense sessions state nearly one in two turns
+MIN_FACTS = 10
+# The user's statements are deliberate; an assistant's may be mere considerations.
+USER_CONFIDENCE = 0.9
+ASSISTANT_CONFIDENCE = 0.6
+# Compression of about 20:1: what prompts show of a session takes a twentieth of its tokens, with a minimum.
+COMPRESSION_RATIO = 26  # for an episode; its facts take the rest
+MIN_SUMMARY_TOKENS, MAX_SUMMARY_TOKENS = 32, 480  # tokens
+NARRATIVE_TOKENS = 2_000  # tokens of the longest form, which is stored but not put into prompts
+MAX_COMPRESSED_LENGTH = 160  # characters
+
+
+@dataclass(frozen=True, slots=True)
+class Extract:
+    """Episodes, summary and outcome of a session."""
+
+    episodes: tuple[Memory, ...]
+    summary: str
+    outcome: Outcome
+
+
+def extract_episodes(head: SessionHead, turns: Sequence[Turn], now: datetime, *, is_ended: bool) -> Extract:
+    """Extract episodes and summary of a session with at least one turn."""
+    chapters = segment_session(turns, is_complete=is_ended)
+    digests = [digest_turns(chapter.turns) for chapter in chapters]
+    episodes = tuple(
+        _build_episode(head, number, chapter, digest, now)
+        for number, (chapter, digest) in enumerate(zip(chapters, digests, strict=True), start=1)
+    )
+    points = [point for digest in digests for point in digest.points]
+    whole = Digest(turns[0].number, turns[-1].number, tuple(points), sum(digest.tokens for digest in digests))
+    return Extract(
+        episodes=episodes,
+        summary=render_digest(whole, budget=_get_summary_budget(whole.tokens)),
+        outcome=judge_outcome(turns, is_complete=is_ended),
+    )
+
+
+def episode_id(session: str, project: str | None, number: int) -> str:
+    return memory_id(project, _episode_ref(session, number))
+
+
+def _episode_ref(session: str, number: int) -> str:
+    return f"session:{session}:episode:{number}"
+
+
+def _build_episode(head: SessionHead, number: int, chapter: SessionSegment, digest: Digest, now: datetime) -> Memory:
+    title = derive_title(to_single_line(chapter.title, 120))
+    first, last = chapter.turns[0].messages[0], chapter.turns[-1].messages[-1]
+    summary = render_digest(digest, budget=_get_summary_budget(digest.tokens))
+    best = max(digest.points, key=lambda point: point.weight, default=None)
+    compressed = f"{title}: {best.text}" if best is not None and best.text != title else title
+    return redact_memory(
+        Memory(
+            id=episode_id(head.session, head.project, number),
+            kind=Kind.EPISODE,
+            title=title,
+            content=render_digest(digest, budget=NARRATIVE_TOKENS),
+            at=last.at,
+            created=now,
+            updated=now,
+            project=head.project,
+            ref=_episode_ref(head.session, number),
+            levels=Levels(summary, to_single_line(compressed, MAX_COMPRESSED_LENGTH), title),
+            category=chapter.outcome,
+            scope=Scope.USER,
+            importance=0.5,
+            tags=(session_tag(head.session), *chapter.topics),
+            valid_from=first.at,
+            links=({"type": "part_of", "ref": session_head_id(head.session, head.project)},),
+            trust=Trust.DERIVED,
+            source={
+                "type": "session",
+                "session": head.session,
+                "turns": [chapter.first_turn, chapter.last_turn],
+                "messages": [first.number, last.number],
+                "outcome": chapter.outcome,
+            },
+        )
+    )
+
+
+def _get_summary_budget(tokens: int) -> int:
+    return max(MIN_SUMMARY_TOKENS, min(MAX_SUMMARY_TOKENS, tokens // COMPRESSION_RATIO))
+
+
+def extract_facts(head: SessionHead, stretch: Sequence[Turn], known: Sequence[Memory] = ()) -> tuple[MemoryDraft, ...]:
+    """Return the facts stated in turns that were not processed yet.
+
+    One that changes or withdraws a fact of `known`, or an earlier one of these turns, supersedes it. A session states
+    about MOST_FACTS_A_HUNDRED facts in a hundred turns; beyond that the least important are left out.
+    """
+    most = max(MIN_FACTS, math.ceil(MOST_FACTS_A_HUNDRED * stretch[-1].number / 100)) - head.facts
+    stated = statements_of(stretch)
+    ranked = sorted(range(len(stated)), key=lambda at: (-IMPORTANCE[stated[at].category], -at))
+    selected = [stated[at] for at in sorted(ranked[: max(0, most)])]
+    earlier = [(fact.id, fact.at, fact.category or "", fact.content) for fact in sorted(known, key=lambda one: one.at)]
+    drafts = []
+    for one in selected:
+        draft = parse_draft(_build_fact(head, one))
+        older = [fact for fact in earlier if fact[1] <= one.at]  # a message may arrive late
+        said = [(category, text) for _, _, category, text in older]
+        if (ended := revised_among(one.text, one.category, said, changes=one.changes)) is not None:
+            draft = replace(draft, supersedes=older[ended][0])
+            earlier.remove(older[ended])
+        drafts.append(draft)
+        if one.category == "identity" and one.by_user:
+            drafts += _introductions(draft)
+        earlier.append((draft_to_memory(draft, draft.project, one.at).id, one.at, one.category, one.text))
+    return tuple(drafts)
+
+
+def _introductions(draft: MemoryDraft) -> list[MemoryDraft]:
+    """Return facts of their own for the name and time zone in a statement about the user."""
+    return [
+        replace(draft, ref=f"{draft.ref}:{key}", key=key, value=value, content=clause, title=derive_title(clause))
+        for key, value, clause in introduced(draft.content)
+    ]
+
+
+def _build_fact(head: SessionHead, said: Statement) -> MemoryDraft:
+    """Convert a statement to a fact draft.
+
+    What is about the user is theirs in every project; everything else is the project's.
+    """
+    digest = hashlib.blake2b(" ".join(said.text.lower().split()).encode(), digest_size=6).hexdigest()
+    own = said.category in ABOUT_USER and said.by_user
+    return MemoryDraft(
+        kind=Kind.FACT,
+        title=derive_title(said.text),
+        content=said.text,
+        at=said.at,
+        project=None if own else head.project,
+        ref=f"session:{head.session}:fact:{digest}",
+        category=said.category,
+        scope=Scope.USER if own or head.project is None else Scope.PROJECT,
+        confidence=USER_CONFIDENCE if said.by_user else ASSISTANT_CONFIDENCE,
+        importance=IMPORTANCE[said.category] if said.by_user else min(ASSISTANT_CONFIDENCE, IMPORTANCE[said.category]),
+        tags=(session_tag(head.session),),
+        links=(
+            {"type": "said_in", "ref": said.message},
+            {"type": "part_of", "ref": session_head_id(head.session, head.project)},
+        ),
+        trust=Trust.USER if said.by_user else Trust.DERIVED,
+        source={"type": "session", "session": head.session, "turn": said.turn, "message": said.message},
+    )
+
+
+def finish_head(head: SessionHead, extract: Extract, *, at: datetime, outcome: str | None) -> SessionHead:
+    """Return the head of a session that has ended."""
+    return replace(head, ended_at=at, outcome=outcome or extract.outcome, summary=extract.summary)

@@ -1,0 +1,175 @@
+"""Prompt lines from memories: profile, project background, search results."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime, tzinfo
+from typing import Any, Final
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from hunchd.assembly.fencing import fence, make_nonce, quote, remove_invisible, to_single_line
+from hunchd.assembly.token_counter import count_tokens
+from hunchd.core.memory.session_log import SessionHead
+from hunchd.core.state.relative_time import format_age
+from hunchd.domain.memory import Kind, Memory, Trust
+from hunchd.ingestion.conventions import applies_to_whole_project
+from hunchd.ingestion.introductions import NAME, ZONE
+from hunchd.ingestion.statement_classifier import load_classifier
+
+PROFILE_PREFIX: Final = "/profile/"
+MIN_IMPORTANCE: Final = 0.5  # minimum importance of a fact that is shown unasked
+MAX_WHOLE_TOKENS: Final = 160  # tokens: search results up to this length are shown whole
+MAX_SNIPPET_LENGTH: Final = 300  # characters shown of a longer one
+SHORT: Final = 24  # characters of a message that may be a mere remark
+REMARK: Final = 0.5  # probability of a remark; names and file names reach .4, questions .1
+MAX_FACT_LENGTH: Final = 240  # characters of a fact
+
+# Questions about the past get a deep search.
+_PAST_QUESTION_PATTERN: Final = re.compile(
+    r"\b(?:decid\w*|decision|agreed|settled|earlier|before|previous\w*|remember|recall|"
+    r"last (?:time|session|week|month)|why (?:did|do|don't|is|are|was|were|not)|when did|what did we|what was|did we|"
+    r"have we|again|history|originally)\b",
+    re.IGNORECASE,
+)
+
+
+def is_about_past(message: str) -> bool:
+    """Return True if a message asks about the past, which deserves a deep search."""
+    return _PAST_QUESTION_PATTERN.search(message) is not None
+
+
+def asks_nothing(message: str) -> bool:
+    """Return True for "ok", "danke" or "继续": a short remark for which no memory is searched."""
+    said = message.strip()
+    return not said or (len(said) <= SHORT and load_classifier().probabilities(said)["chatter"] >= REMARK)
+
+
+def render_profile(memories: Iterable[Memory]) -> tuple[str, ...]:
+    """Render the user's documents below /profile and important facts.
+
+    The order is deterministic: documents by path, facts by importance.
+    """
+    known_memories = list(memories)
+    documents = sorted(
+        (
+            memory
+            for memory in known_memories
+            if memory.kind is Kind.DOCUMENT and (memory.key or "").startswith(PROFILE_PREFIX)
+        ),
+        key=lambda memory: memory.key or "",
+    )
+    lines = [
+        f"## {to_single_line(memory.key or '', 80)}\n{remove_invisible(memory.content).strip()}" for memory in documents
+    ]
+    return (*lines, *render_facts(known_memories))
+
+
+def render_facts(memories: Iterable[Memory]) -> tuple[str, ...]:
+    """Render the facts important enough to be shown unasked, most important first.
+
+    Rules for certain files are left out, as no file is open here.
+    """
+    important = (one for one in memories if one.kind is Kind.FACT and one.importance >= MIN_IMPORTANCE)
+    facts = [fact for fact in important if applies_to_whole_project(fact)]
+    facts.sort(key=lambda one: (-one.importance, one.category or "", one.key or "", one.id))
+    return tuple(dict.fromkeys(render_fact(one) for one in facts))
+
+
+def render_fact(memory: Memory) -> str:
+    """Render a fact as `key: value`, an instruction verbatim.
+
+    The key of an instruction may be merely a name.
+    """
+    in_short = memory.key and memory.value and memory.category != "instruction"
+    return _render_line(memory, f"{memory.key}: {memory.value}" if in_short else memory.content)
+
+
+def _render_line(memory: Memory, statement: str) -> str:
+    text = (
+        to_single_line(statement, MAX_FACT_LENGTH)
+        if memory.trust in (Trust.USER, Trust.DERIVED)
+        else quote(statement, MAX_FACT_LENGTH)
+    )
+    return f"- {memory.category}: {text}" if memory.category else f"- {text}"
+
+
+def render_search_result(memory: Memory, snippet: str, *, now: datetime, secret: bytes) -> str:
+    """Render a search result with its source.
+
+    Short ones are shown whole; untrusted text is fenced.
+    """
+    when = format_age(memory.at, now)
+    provenance = f"{memory.kind}, {when}, {memory.id}"
+    text = memory.content if memory.kind is not Kind.EPISODE else memory.levels.summary or memory.content
+    if memory.kind is Kind.FACT:
+        # Verbatim: the wording gives the reason and the alternative.
+        return f"{_render_line(memory, memory.content)} ({when}, {memory.id})"
+    if count_tokens(text) > MAX_WHOLE_TOKENS:
+        text = snippet or text[:MAX_SNIPPET_LENGTH]
+        if memory.kind is Kind.EPISODE and not text.startswith(memory.title):
+            text = f"{memory.title}: {text}"
+    if memory.trust is Trust.UNTRUSTED:
+        return fence(text, provenance=provenance, nonce=make_nonce(secret, memory.id))
+    rendered = (
+        to_single_line(text, 4 * MAX_SNIPPET_LENGTH)
+        if memory.trust in (Trust.USER, Trust.DERIVED)
+        else quote(text, 4 * MAX_SNIPPET_LENGTH)
+    )
+    speaker, _, begins = memory.title.partition(": ") if memory.kind is Kind.MESSAGE else ("", "", memory.title)
+    speaker_or_title = speaker if text.startswith(begins[:40]) else memory.title
+    title = f"{to_single_line(speaker_or_title, 100)}: " if speaker_or_title else ""
+    return f"- {title}{rendered} ({provenance})"
+
+
+def render_volatile_lines(
+    now: datetime, name: str | None, last: SessionHead | None, degraded: Sequence[str] = ()
+) -> tuple[str, ...]:
+    """Render what changes with every prompt.
+
+    `now` is in the user's own time zone.
+    """
+    zone = now.tzname() or now.strftime("%z")
+    lines = [f"Now: {now:%A %Y-%m-%d %H:%M} {zone}"]
+    if name:
+        lines.append(f"User: {to_single_line(name, 80)}")
+    if last is not None and last.last_message_at is not None:
+        how = f", {last.outcome}" if last.outcome else ""
+        lines.append(f"Last session: {format_age(last.last_message_at, now)}, “{to_single_line(last.title, 100)}”{how}")
+    return (*lines, *(f"Memory is incomplete: {to_single_line(why, 120)}" for why in degraded))
+
+
+def find_user_name(memories: Iterable[Memory]) -> str | None:
+    """Return the user's name, if they have stated it."""
+    return _identity(memories, NAME)
+
+
+def zone_of(memories: Iterable[Memory]) -> tzinfo | None:
+    """Return the user's time zone, if they have stated one that is known here."""
+    try:
+        return ZoneInfo(_identity(memories, ZONE) or "")
+    except (ValueError, OSError, ZoneInfoNotFoundError):
+        return None
+
+
+def _identity(memories: Iterable[Memory], key: str) -> str | None:
+    for memory in memories:
+        if memory.kind is Kind.FACT and memory.category == "identity" and (memory.key or "").lower() == key:
+            return memory.value
+    return None
+
+
+def filter_new_results(
+    results: Sequence[Mapping[str, Any]], visible_messages: Collection[str], heads: Collection[str]
+) -> list[Mapping[str, Any]]:
+    """Return the results that the prompt does not show anyway, each once."""
+    seen_texts: set[str] = set()
+    new_results = []
+    for result in results:
+        # Compare episodes by title too: snippets such as "README.md" are common to many commits.
+        title = f"{result['title']} " if result["kind"] == Kind.EPISODE else ""
+        identifier, wording = str(result["id"]), " ".join(f"{title}{result['snippet']}".lower().split())
+        if identifier not in visible_messages and identifier not in heads and wording not in seen_texts:
+            seen_texts.add(wording)
+            new_results.append(result)
+    return new_results

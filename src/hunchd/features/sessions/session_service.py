@@ -1,0 +1,496 @@
+"""Session API: append, background condensing, prompt compilation, end, erasure."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from functools import partial
+from threading import Lock
+from typing import Any
+
+from hunchd.assembly.history import HistoryView, SessionHistory
+from hunchd.assembly.prompt import DESIGN_BUDGET, HISTORY_SHARE, CompiledPrompt, PromptInputs, compile_prompt
+from hunchd.core.memory.memory_service import MemoryService
+from hunchd.core.memory.session_log import SessionHead, SessionLog, message_from_memory, session_head_id, session_tag
+from hunchd.core.state.dependencies import TaskSupervisor
+from hunchd.core.state.feature import AppliedSignal, Feature
+from hunchd.core.state.project import Project
+from hunchd.domain.errors import HunchError, NotFound
+from hunchd.domain.facts import OWN_KINDS, MemoryChange, holds_in_every_project, is_presentable, is_shown_in_projects
+from hunchd.domain.memory import Kind, Memory
+from hunchd.domain.session import Turn, group_into_turns
+from hunchd.domain.signal import SessionEnded
+from hunchd.features.sessions.extraction import Extract, episode_id, extract_episodes, extract_facts, finish_head
+from hunchd.features.sessions.prompt_lines import (
+    asks_nothing,
+    filter_new_results,
+    find_user_name,
+    is_about_past,
+    render_facts,
+    render_profile,
+    render_search_result,
+    render_volatile_lines,
+    zone_of,
+)
+from hunchd.features.sessions.session_reader import SessionReader
+from hunchd.features.sessions.session_registry import SessionRegistry, get_session_title, head_to_json
+from hunchd.ingestion.redaction import redact_name
+from hunchd.ingestion.session_digest import digest_turns
+from hunchd.protocol.requests import Depth, SearchRequest
+from hunchd.protocol.session_requests import AppendRequest, CompileRequest, PageRequest, SessionsRequest
+
+DEFAULT_HISTORY = int(HISTORY_SHARE * DESIGN_BUDGET)  # tokens
+MAX_HISTORIES = 32  # cached histories
+MAX_INLINE_MESSAGES = 50  # messages folded on the event loop; more are folded in a thread
+MAX_RESULTS = 8  # search results in a prompt, for the project and for the user each
+SEARCH_TIMEOUT_SECONDS = 2.0  # seconds; then the prompt is compiled without the missing results
+EPISODE_INTERVAL_TURNS = 20  # turns
+IDLE_AFTER = timedelta(hours=12)  # a session unused for this long is ended
+SWEEP_SECONDS = 3_600.0  # seconds between two checks for idle sessions
+
+
+@dataclass(slots=True)
+class _FoldedHistory:
+    """History folded so far.
+
+    Only one thread folds it at a time, even if nobody waits for that thread any more.
+    """
+
+    log: SessionLog
+    history: SessionHistory
+    consumed: int = 0
+    lock: Lock = field(default_factory=Lock)
+
+    @property
+    def is_nearly_folded(self) -> bool:
+        """True if folding the rest is fast enough for the event loop."""
+        return not self.lock.locked() and len(self.log.messages) - self.consumed <= MAX_INLINE_MESSAGES
+
+    def fold(self) -> HistoryView:
+        """Fold the rest of the log and return the history."""
+        with self.lock:
+            forced, until = frozenset(self.log.head.compactions), len(self.log.messages)
+            for message in self.log.messages[self.consumed : until]:
+                self.history.add(message)
+                if message.number in forced:
+                    self.history.compact()
+            self.consumed = until
+            return self.history.build_view()
+
+
+@dataclass(frozen=True, slots=True)
+class _ProjectFacts:
+    """Project facts in a prompt, frozen since the last compaction.
+
+    They change only with a compaction, or when one of them is forgotten.
+    """
+
+    compactions: int
+    facts: frozenset[str]  # ids
+    lines: tuple[str, ...]
+
+
+# A request, in a project or among what is the user's own → the answer.
+SearchMemories = Callable[[SearchRequest, str | None], Awaitable[dict[str, Any]]]
+# A project id, or None for the user → the facts and profile pages held of it, all of them.
+StandingMemories = Callable[[str | None], Iterable[Memory]]
+
+
+class SessionService(Feature):
+    """Service that the session routes call."""
+
+    def __init__(
+        self,
+        registry: SessionRegistry,
+        memories: MemoryService,
+        search: SearchMemories,
+        standing: StandingMemories,
+        *,
+        secret: bytes,
+        find_project_id: Callable[[str], str],
+        now: Callable[[], datetime],
+        reader: SessionReader | None = None,
+    ) -> None:
+        self._registry = registry
+        self._memories = memories
+        self._search = search
+        self._standing = standing
+        self._secret = secret
+        self._find_project_id = find_project_id  # maps a path or id to a project id; raises NotFound
+        self._now = now
+        self._reader = reader
+        self._histories: OrderedDict[tuple[str, int], _FoldedHistory] = OrderedDict()
+        self._project_facts: OrderedDict[str, _ProjectFacts] = OrderedDict()
+        self._changed_sessions: set[str] = set()
+        self._sessions_to_end: set[str] = set()
+        self._wake = asyncio.Event()
+
+    # API
+
+    async def append(self, session: str, request: AppendRequest) -> dict[str, Any]:
+        """Store messages: durable when this returns, searchable at once."""
+        return await self._registry.append(session, request, self._resolve_owner(request.project))
+
+    async def list_messages(self, session: str, request: PageRequest) -> dict[str, Any]:
+        """Return a page of a session's messages."""
+        return await self._registry.list_messages(session, request)
+
+    async def list_sessions(self, request: SessionsRequest) -> dict[str, Any]:
+        """Return a page of the sessions."""
+        return await self._registry.list_sessions(request, self._resolve_owner(request.project))
+
+    async def get_session(self, session: str) -> dict[str, Any]:
+        """Return the metadata of a session."""
+        return head_to_json(await self._registry.get_head(session))
+
+    def find_project_id(self, session: str) -> str | None:
+        """Return the project id of a session.
+
+        Returns None if it has none or is unknown.
+        """
+        head = self._registry.heads.get(redact_name(session))
+        return head.project if head is not None else None
+
+    async def end(self, session: str, outcome: str | None = None) -> dict[str, Any]:
+        """Close the session and store its episodes, facts and summary.
+
+        Ending it again without new messages changes nothing.
+        """
+        session = redact_name(session)
+        async with self._registry.hold_log(session) as log:
+            turns = group_into_turns(log.messages)
+            if turns:
+                head = await self._store_facts(log.head, turns)
+                extract = await asyncio.to_thread(extract_episodes, head, turns, self._now(), is_ended=True)
+                head = await self._store_episodes(head, extract)
+                if head.ended_at is None or outcome is not None:
+                    head = finish_head(head, extract, at=self._now(), outcome=outcome)
+                await self._registry.write_head(log, self._add_compaction(log, head))
+            head = replace(log.head, messages=len(log.messages))
+        return head_to_json(head) | {
+            "episodes": [episode_id(session, head.project, number) for number in range(1, head.episodes + 1)],
+            "facts": [memory.id for memory in await self._registry.list_derived_memories(session, Kind.FACT)],
+            "summary": head.summary,
+        }
+
+    async def compact(self, session: str) -> dict[str, Any]:
+        """Condense the history now; the log stays as it is."""
+        session = redact_name(session)
+        async with self._registry.hold_log(session) as log:
+            before = (await self._fold_history(log, DEFAULT_HISTORY)).tokens
+            await self._registry.write_head(log, self._add_compaction(log, log.head))
+            view = await self._fold_history(log, DEFAULT_HISTORY)
+            return {
+                "session": session,
+                "tokens_before": before,
+                "tokens_after": view.tokens,
+                "compactions": view.compactions,
+                "condensed_until": view.condensed_until,
+            }
+
+    def _add_compaction(self, log: SessionLog, head: SessionHead) -> SessionHead:
+        """Add a compaction after the newest message; cached histories are folded again."""
+        last = log.messages[-1].number if log.messages else 0
+        for key in [key for key in self._histories if key[0] == head.session]:
+            del self._histories[key]
+        return replace(head, compactions=tuple(dict.fromkeys((*head.compactions, last)))) if last else head
+
+    async def erase(self, session: str) -> dict[str, Any]:
+        """Erase the session; no byte of it is left when this returns."""
+        erased = await self._registry.erase(session)
+        name = redact_name(session)
+        for key in [key for key in self._histories if key[0] == name]:
+            del self._histories[key]
+        self._project_facts.clear()  # other sessions' prompts may contain its facts
+        return erased
+
+    def start(self, tasks: TaskSupervisor) -> None:
+        tasks.start("condensing", self.run_condensing)
+
+    def on_signal(self, applied: AppliedSignal) -> None:
+        if isinstance(applied.signal, SessionEnded) and applied.signal.session:
+            self.request_end(applied.signal.session)
+
+    def on_memory_changed(self, change: MemoryChange, project: Project | None) -> None:
+        self._registry.on_memory_changed(change)
+        for session, known in list(self._project_facts.items()):  # a prompt shows nothing that was deleted
+            if not known.facts.isdisjoint(change.deletions):
+                del self._project_facts[session]
+
+    async def forget_project(self, project_id: str) -> None:
+        self._registry.forget_project(project_id)
+
+    async def rewrite_summary_without(self, memory: Memory) -> None:
+        """Rewrite title and summary of a session without one message.
+
+        Called when that message is about to be forgotten.
+        """
+        message = message_from_memory(memory)
+        if message is None:
+            return
+        with suppress(NotFound):
+            async with self._registry.hold_log(str(memory.source["session"])) as log:
+                remaining = [one for one in log.messages if one.id != memory.id]
+                summary = ""
+                if log.head.summary and (turns := group_into_turns(remaining)):
+                    extract = await asyncio.to_thread(extract_episodes, log.head, turns, self._now(), is_ended=True)
+                    summary = extract.summary
+                title = get_session_title(remaining) or f"session {log.head.session}"
+                await self._registry.write_head(log, replace(log.head, title=title, summary=summary))
+
+    async def compile(self, request: CompileRequest) -> dict[str, Any]:
+        """Compile the prompt for the session's next request.
+
+        Nothing is added to the log.
+        """
+        session = redact_name(request.session)
+        try:
+            async with self._registry.hold_log(session) as log:
+                project = log.head.project
+                view = await self._fold_history(log, whole := int(HISTORY_SHARE * request.budget))
+        except NotFound:
+            project, whole = self._resolve_owner(request.project), 0
+            log = SessionLog(SessionHead(session=session, project=project, started_at=self._now()))
+            view = SessionHistory(whole, digest_turns).build_view()
+        folded = {budget: one for (name, budget), one in self._histories.items() if name == session and one.log is log}
+
+        def history(tokens: int) -> HistoryView:
+            if tokens == whole:
+                return view
+            if tokens not in folded:
+                folded[tokens] = _FoldedHistory(log, SessionHistory(tokens, digest_turns))
+            return folded[tokens].fold()
+
+        now = self._now()
+        own = [one for one in self._standing(None) if is_presentable(one, now)]
+        if project is not None:
+            own = [one for one in own if holds_in_every_project(one)]
+        results, degraded = await self._search_memories(request.message, project, view)
+        compiling = partial(
+            compile_prompt,
+            PromptInputs(
+                history=history,
+                message=request.message,
+                budget=request.budget,
+                system=request.system,
+                tools=request.tools,
+                profile=render_profile(own),
+                background=self._get_project_fact_lines(session, project, view),
+                retrieved=[text for _, text in results],
+                volatile=render_volatile_lines(
+                    now.astimezone(zone_of(own)),
+                    find_user_name(own),
+                    self._find_previous_session(session, project),
+                    degraded,
+                ),
+                task=request.task,
+            ),
+        )
+        # A history that does not fit is folded again with a smaller budget.
+        prompt = compiling() if len(log.messages) <= MAX_INLINE_MESSAGES else await asyncio.to_thread(compiling)
+        if whole in folded and self._histories.get((session, whole)) is folded[whole]:  # neither compacted nor erased
+            for tokens, one in folded.items():
+                self._cache_history((session, tokens), one)
+        return _prompt_to_json(prompt, results, degraded)
+
+    # Prompt sections
+
+    async def _fold_history(self, log: SessionLog, budget: int) -> HistoryView:
+        """Fold the history of a held log up to its end."""
+        key = (log.head.session, budget)
+        folded = self._histories.get(key)
+        if folded is None or folded.log is not log:
+            folded = _FoldedHistory(log, SessionHistory(budget, digest_turns))
+        self._cache_history(key, folded)
+        return folded.fold() if folded.is_nearly_folded else await asyncio.to_thread(folded.fold)
+
+    def _cache_history(self, key: tuple[str, int], folded: _FoldedHistory) -> None:
+        self._histories[key] = folded
+        self._histories.move_to_end(key)
+        while len(self._histories) > MAX_HISTORIES:
+            self._histories.popitem(last=False)
+
+    def _get_project_fact_lines(self, session: str, project: str | None, view: HistoryView) -> Sequence[str]:
+        """Return the project's facts for a prompt.
+
+        They stay unchanged until the history is compacted, so that the prompt cache hits; forgotten facts are
+        dropped at once.
+        """
+        if project is None:
+            return ()
+        project_facts = self._project_facts.get(session)
+        if project_facts is None or project_facts.compactions != view.compactions:
+            own = session_tag(session)  # facts of this session are in its history, or found by search
+            facts = [
+                fact for fact in self._standing(project) if own not in fact.tags and is_presentable(fact, self._now())
+            ]
+            ids = frozenset(fact.id for fact in facts)
+            project_facts = self._project_facts[session] = _ProjectFacts(view.compactions, ids, render_facts(facts))
+            while len(self._project_facts) > MAX_HISTORIES:
+                self._project_facts.popitem(last=False)
+        self._project_facts.move_to_end(session)
+        return project_facts.lines
+
+    async def _search_memories(
+        self, message: str, project: str | None, view: HistoryView
+    ) -> tuple[list[tuple[dict[str, Any], str]], list[str]]:
+        """Search memories for the message that the prompt does not show anyway.
+
+        Also returns the reasons why a search was incomplete.
+        """
+        if asks_nothing(message):
+            return [], []
+        depth: Depth = "deep" if is_about_past(message) else "shallow"
+        owners = (project, None) if project is not None else (None,)
+        matches: list[tuple[dict[str, Any], str]] = []
+        degraded: list[str] = []
+        shown_ids = {entry.message for entry in view.entries if entry.message}
+        heads = {session_head_id(head.session, head.project) for head in self._registry.heads.values()}
+        search_request = SearchRequest(query=message[:2_000], depth=depth, k=MAX_RESULTS)
+        of_user = replace(search_request, kinds=OWN_KINDS) if project is not None else search_request
+        answers = await asyncio.gather(
+            *(self._search_in_time(search_request if owner is not None else of_user, owner) for owner in owners)
+        )
+        for owner, answer in zip(owners, answers, strict=True):
+            degraded += answer["degraded"]
+            results = filter_new_results(answer["results"], shown_ids, heads)
+            memories = await self._registry.get_memories([str(result["id"]) for result in results], owner)
+            for result in results:
+                memory = memories.get(str(result["id"]))  # None if it was forgotten meanwhile
+                if memory is not None and (owner == project or is_shown_in_projects(memory)):
+                    text = render_search_result(memory, str(result["snippet"]), now=self._now(), secret=self._secret)
+                    matches.append((dict(result), text))
+        matches.sort(key=lambda one: -float(one[0]["score"]))
+        return matches, list(dict.fromkeys(degraded))
+
+    async def _search_in_time(self, asked: SearchRequest, owner: str | None) -> dict[str, Any]:
+        try:
+            async with asyncio.timeout(SEARCH_TIMEOUT_SECONDS):
+                return await self._search(asked, owner)
+        except TimeoutError:
+            return {"results": [], "degraded": ["the memory search did not finish in time"]}
+
+    def _find_previous_session(self, session: str, project: str | None) -> SessionHead | None:
+        """Return the previous session of the same project."""
+        others = [
+            head
+            for head in self._registry.heads.values()
+            if head.session != session and head.project == project and head.last_message_at is not None
+        ]
+        return max(others, key=lambda head: (head.last_message_at or head.started_at, head.session), default=None)
+
+    def _resolve_owner(self, name: str | None) -> str | None:
+        return self._find_project_id(name) if name else None
+
+    # Background work
+
+    def on_session_grown(self, session: str) -> None:
+        self._changed_sessions.add(session)
+        self._wake.set()
+
+    def request_end(self, session: str) -> None:
+        """Close the session in the background.
+
+        A client reported that it is over.
+        """
+        self._sessions_to_end.add(redact_name(session))
+        self._wake.set()
+
+    async def run_condensing(self) -> None:
+        """Fold new messages, write episodes and end idle sessions, forever.
+
+        Folding in the background means that no prompt waits for it.
+        """
+        while True:
+            try:
+                async with asyncio.timeout(SWEEP_SECONDS):
+                    await self._wake.wait()
+            except TimeoutError:
+                self._sessions_to_end |= set(await self._registry.list_idle_sessions(self._now() - IDLE_AFTER))
+            self._wake.clear()
+            while self._changed_sessions or self._sessions_to_end:
+                queue, action = (
+                    (self._changed_sessions, self._extract_condensed)
+                    if self._changed_sessions
+                    else (self._sessions_to_end, self._end_if_open)
+                )
+                session = queue.pop()
+                try:
+                    await action(session)
+                except NotFound:  # erased meanwhile
+                    continue
+                except HunchError:  # the supervisor restarts this task after a pause
+                    queue.add(session)
+                    self._wake.set()
+                    raise
+
+    async def _extract_condensed(self, session: str) -> None:
+        """Store facts of condensed turns at once, and episodes every EPISODE_INTERVAL_TURNS."""
+        async with self._registry.hold_log(session) as log:
+            until, processed_turn = (
+                (await self._fold_history(log, DEFAULT_HISTORY)).condensed_until,
+                log.head.facts_until_turn,
+            )
+            if until <= processed_turn:
+                return
+            turns = group_into_turns(log.messages)[:until]
+            head = await self._store_facts(log.head, turns)
+            if until // EPISODE_INTERVAL_TURNS > processed_turn // EPISODE_INTERVAL_TURNS:
+                extract = await asyncio.to_thread(extract_episodes, head, turns, self._now(), is_ended=False)
+                head = await self._store_episodes(head, extract)
+            await self._registry.write_head(log, head)
+
+    async def _end_if_open(self, session: str) -> None:
+        head = self._registry.heads.get(session)
+        if head is not None and head.ended_at is None:
+            await self.end(session)
+
+    async def _store_facts(self, head: SessionHead, turns: Sequence[Turn]) -> SessionHead:
+        """Store the facts that the newest turns state; return the updated head."""
+        if not (stretch := turns[head.facts_until_turn :]):
+            return head
+        said = [fact for fact in self._standing(head.project) if fact.source.get("type") == "session"]
+        drafts = await asyncio.to_thread(extract_facts, head, stretch, said)
+        facts = await self._memories.remember(drafts, [draft.project for draft in drafts])
+        if self._reader is not None:
+            self._reader.enqueue(head.session)
+        return replace(head, facts_until_turn=turns[-1].number, facts=head.facts + len(facts))
+
+    async def _store_episodes(self, head: SessionHead, extract: Extract) -> SessionHead:
+        """Write the episodes, replace those of an earlier division, return the updated head."""
+        await self._memories.store(extract.episodes)
+        episode_count = len(extract.episodes)
+        stale = [
+            episode_id(head.session, head.project, number) for number in range(episode_count + 1, head.episodes + 1)
+        ]
+        if stale:
+            await self._registry.delete_memories(stale, head.project)
+        return replace(head, episodes=episode_count)
+
+
+def _prompt_to_json(
+    prompt: CompiledPrompt, results: Sequence[tuple[dict[str, Any], str]], degraded: Sequence[str]
+) -> dict[str, Any]:
+    answer: dict[str, Any] = {
+        "messages": list(prompt.messages),
+        "token_count": prompt.token_count,
+        "sections": dict(prompt.sections),
+        "prefix_digest": prompt.prefix_digest,
+        "pruned": list(prompt.pruned_sections),
+        "history": {
+            "messages": len(prompt.view.entries),
+            "compactions": prompt.view.compactions,
+            "condensed_until": prompt.view.condensed_until,
+        },
+        "retrieved": [
+            {name: result[name] for name in ("id", "kind", "title", "score", "reasons")}
+            for result, text in results
+            if text in prompt.retrieved
+        ],
+        "degraded": list(degraded),
+    }
+    return answer | ({"tools": list(prompt.tools)} if prompt.tools else {})

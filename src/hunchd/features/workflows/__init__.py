@@ -1,0 +1,1 @@
+"""Workflows learned from the commands of a project."""

@@ -1,0 +1,160 @@
+"""Verification of a language model's claims against the session that they cite.
+
+Pure. A model may invent facts, mix two sentences or be manipulated. Its own words are never stored: only the
+sentence that it cites, if somebody said that sentence, settled something in it, and the value is in it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from hunchd.domain.facts import CATEGORIES
+from hunchd.domain.session import Message, MessageType, Turn
+from hunchd.ingestion.statement_patterns import UNCERTAINTY
+from hunchd.ingestion.statements import MAX_KEY
+from hunchd.text.sentences import split_message
+from hunchd.text.words import tokenize
+
+MAX_LINE: Final = 4_000  # characters of a message sent to the model: decisions are near its beginning or end
+MAX_QUOTE: Final = 360  # characters
+MIN_QUOTE: Final = 8
+MAX_VALUE: Final = 160
+MAX_KEY_WORDS: Final = 8
+MAX_CLAIMS: Final = 30  # checked per answer
+REQUIRED_FIELDS: Final = ("category", "key", "value", "quote")
+
+_SPEAKER_EVENTS: Final = (MessageType.USER, MessageType.ASSISTANT)
+_NEGATION = r"\b(?:not|never|no|without|instead of|rather than|dropp(?:ed|ing)|reject(?:ed|ing)?|over)\s+(?:the |an? )?"
+
+
+@dataclass(frozen=True, slots=True)
+class VerifiedClaim:
+    """Verified fact with the sentence that supports it."""
+
+    category: str
+    key: str
+    value: str
+    sentence: str
+    turn: int
+    message: str  # id of the memory with the cited message
+    by_user: bool
+    importance: float
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    claims: tuple[VerifiedClaim, ...]
+    rejections: Mapping[str, int]  # reason → number of rejected claims
+
+
+def render_turns(turns: Sequence[Turn]) -> str:
+    """Render the messages of users and assistant for a model.
+
+    One line each, with turn numbers. Tool output is left out, as it states nothing.
+    """
+    return "\n".join(
+        f"[{turn}] {'user' if message.event is MessageType.USER else 'assistant'}: {_format_line(message.text)}"
+        for turn, message in _iter_statements(turns)
+    )
+
+
+def verify_claims(raw: Mapping[str, Any], turns: Sequence[Turn]) -> Verification:
+    """Return the claims that the turns support, each key once."""
+    raw_claims = raw.get("facts")
+    if not isinstance(raw_claims, list):
+        return Verification((), {"no list of facts": 1})
+    refused: Counter[str] = Counter()
+    claims: dict[tuple[str, str], VerifiedClaim] = {}
+    for raw_claim in raw_claims[:MAX_CLAIMS]:
+        claim = _verify_claim(raw_claim, turns)
+        if isinstance(claim, str):
+            refused[claim] += 1
+        else:
+            claims[claim.category, claim.key.casefold()] = claim  # the last statement counts
+    return Verification(tuple(claims.values()), dict(refused))
+
+
+def _verify_claim(raw: Any, turns: Sequence[Turn]) -> VerifiedClaim | str:
+    """Return the verified claim, or the reason for its rejection."""
+    if not isinstance(raw, dict) or not all(isinstance(raw.get(name), str) for name in REQUIRED_FIELDS):
+        return "invalid format"
+    category, key, value, quote = (" ".join(raw[name].split()) for name in REQUIRED_FIELDS)
+    if category not in CATEGORIES:
+        return "unknown category"
+    if not key or len(key) > MAX_KEY or len(key.split()) > MAX_KEY_WORDS:
+        return "missing or long key"
+    if not value or len(value) > MAX_VALUE:
+        return "missing or long value"
+    if not MIN_QUOTE <= len(quote) <= MAX_QUOTE:
+        return "quote too short or long"
+    quote_place = _find_quote(quote, raw.get("turn"), turns)
+    if quote_place is None:
+        return "quote not found"
+    turn, message, sentence = quote_place
+    if sentence.endswith("?") or UNCERTAINTY.search(sentence):
+        return "quote is a question or uncertain"
+    if not set(tokenize(value.casefold())) <= set(tokenize(sentence.casefold())):
+        return "value not in the quote"
+    if category != "instruction" and _is_denied(value, sentence):
+        return "quote says the opposite"
+    importance = raw.get("importance")
+    weight = float(importance) if isinstance(importance, (int, float)) and not isinstance(importance, bool) else 0.5
+    by_user = message.event is MessageType.USER
+    return VerifiedClaim(category, key, value, sentence, turn, message.id, by_user, min(max(weight, 0.0), 1.0))
+
+
+def _find_quote(quote: str, named_turn: object, turns: Sequence[Turn]) -> tuple[int, Message, str] | None:
+    """Find the message and the whole sentence with the quote.
+
+    The turn that the model named is preferred, then the last one.
+    """
+    places = [
+        (turn, message, sentence)
+        for turn, message in _iter_statements(turns)
+        if (sentence := _find_sentence(quote, message.text)) is not None
+    ]
+    return next((place for place in places if place[0] == named_turn), places[-1] if places else None)
+
+
+def _find_sentence(quote: str, text: str) -> str | None:
+    """Return the sentences of `text` that contain the quote, on one line.
+
+    None if they do not contain it or are too long.
+    """
+    parts = [" ".join(part.split()) for part in split_message(text)]
+    for first in range(len(parts)):
+        joined_parts = ""
+        for part in parts[first:]:
+            joined_parts = f"{joined_parts} {part}".strip()
+            if quote.casefold() in joined_parts.casefold():
+                if quote.casefold() in part.casefold():
+                    joined_parts = part
+                return joined_parts if len(joined_parts) <= MAX_QUOTE else None
+            if len(joined_parts) > len(quote) + MAX_QUOTE:
+                break
+    return None
+
+
+def _is_denied(value: str, sentence: str) -> bool:
+    """Return True if the sentence names the value only to reject it."""
+    value_pattern = rf"(?<!\w){re.escape(value)}(?!\w)"
+    mention_count = len(re.findall(value_pattern, sentence, re.IGNORECASE))
+    denial_count = len(re.findall(_NEGATION + r"[`'\"]?" + value_pattern, sentence, re.IGNORECASE))
+    return mention_count > 0 and denial_count == mention_count
+
+
+def _iter_statements(turns: Sequence[Turn]) -> Iterator[tuple[int, Message]]:
+    for turn in turns:
+        for message in turn.messages:
+            if message.event in _SPEAKER_EVENTS and message.text.strip():
+                yield turn.number, message
+
+
+def _format_line(text: str) -> str:
+    if len(text) > MAX_LINE:
+        text = f"{text[: MAX_LINE * 3 // 4]} … {text[-MAX_LINE // 4 :]}"
+    return " ".join(text.split()).replace("</stretch", "< /stretch")

@@ -1,0 +1,239 @@
+"""Rule-based summary of session turns: decisions, instructions, preferences, actions, insights.
+
+Extractive: every point is a sentence of the session with its turn number, so nothing can be invented. The same
+turns always yield the same points. Tool output has a low weight because nobody vouches for it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import PurePosixPath
+from typing import Any, Final
+
+from hunchd.domain.session import Digest, Message, MessageType, Point, PointKind, Turn
+from hunchd.ingestion.own_words import own_words
+from hunchd.ingestion.personal_data import holds_contact_data
+from hunchd.text.sentences import split_message
+
+MAX_SENTENCE: Final = 360  # characters; longer ones are lists or code
+MIN_WORDS: Final = 3
+MAX_SENTENCES: Final = 60  # per message: decisions are near its beginning or end, not inside a pasted file
+
+# Weight by kind. A user's statement counts more than an assistant's because it is final.
+_WEIGHT_BY_KIND: Final[dict[PointKind, tuple[float, float]]] = {  # (user, assistant)
+    "decision": (0.9, 0.7),
+    "instruction": (0.85, 0.3),
+    "preference": (0.8, 0.3),
+    "insight": (0.55, 0.5),
+    "action": (0.4, 0.35),
+    "question": (0.3, 0.1),
+}
+_REASON_BONUS: Final = 0.06  # bonus if the sentence gives a reason
+_EDIT_WEIGHT: Final = 0.3
+_RUN_WEIGHT: Final = 0.15
+_COMMIT_WEIGHT: Final = 0.5
+_FAILURE_WEIGHT: Final = 0.35
+
+_CODE = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.DOTALL)
+_ABBREVIATION = re.compile(r"\b(?:e\.g|i\.e|etc|vs|cf|approx|no|fig)\.$", re.IGNORECASE)
+_LIST_MARK = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)]|#{1,6}|>|\[[ xX]\])\s+")
+_WORD = re.compile(r"[^\W_][\w'-]*")
+
+_CHOICE = (
+    r"use|go(?:ing)? with|pick|choose|adopt|switch(?:ing)? to|move to|migrate to|keep|stick (?:to|with)|drop|replace|"
+    r"rely on|store|standardi[sz]e on|settle on|support|name|call|put|ship|target|pin|build on|base"
+)
+_DECISION = re.compile(
+    r"\b(?:decided|decision|agreed|conclusion)\b"
+    r"|\bwe(?:'ve| have)? (?:chose|chosen|settled|picked|went with|rejected|ruled out|dropped)\b"
+    rf"|\b(?:we|i)(?:'ll| will| shall| should| are going to|'re going to)(?: \w+ly)? (?:{_CHOICE})\b"
+    rf"|\blet(?:'s| us)(?: \w+)? (?:{_CHOICE})\b"
+    r"|\bwe (?:now |only |always )?(?:use|deploy|release|support|target)\b"
+    r"|^correction\b|\b(?:we|let(?:'s| us)) (?:still )?keep\b.{1,80}, not\b"
+    r"|\binstead of\b|\brather than\b|\bin favou?r of\b"
+    r"|\b(?:renamed?|moved?|switch(?:ed)?|migrated?) .{1,80} (?:to|from)\b"
+    r"|\b(?:is|are|was) (?:now )?(?:rejected|deprecated|out of scope|ruled out)\b",
+    re.IGNORECASE,
+)
+_INSTRUCTION = re.compile(
+    r"\b(?:always|never|from now on|make sure|remember (?:to|that)|keep in mind|under no circumstances)\b"
+    r"|^(?:please )?(?:do not|don't|stop|avoid)\b|\bplease (?:do not|don't|always|never|use|stop|avoid)\b"
+    r"|\byou (?:must|should(?:n't| not)?|shouldn't|may not|mustn't|must not)\b|\bmust (?:not|be|have|never)\b"
+    r"|\b(?:shouldn't|should not) (?:be|use|have)\b",
+    re.IGNORECASE,
+)
+_PREFERENCE = re.compile(
+    r"\bi(?:'d| would)? (?:really |much )?(?:prefer|like|love|hate|dislike|rather)\b|\bmy preference\b"
+    r"|\bi (?:don't|do not) (?:want|like)\b|\bi (?:want|need) (?:it|you|us|all|every)\b",
+    re.IGNORECASE,
+)
+_INSIGHT = re.compile(
+    r"\b(?:root cause|turns out|the (?:problem|issue|bug|cause|reason|culprit) (?:is|was|were|lies)|caused by|"
+    r"fails? because|failed because|because|due to|which means|it (?:seems|appears)|i found|found that|discovered|"
+    r"note that|the fix (?:is|was)|this explains|leaks?|race condition|regression)\b",
+    re.IGNORECASE,
+)
+_PAST_ACTIONS = (
+    "added|changed|created|updated|removed|deleted|fixed|renamed|moved|implemented|wrote|rewrote|refactored|installed|"
+    "committed|merged|released|configured|extracted|replaced|reverted|bumped|tested|documented|split|verified|made|ran"
+)
+_ACTION = re.compile(
+    rf"^(?:(?:i|we)(?:'ve| have)?(?: now| also| just)? )?(?:{_PAST_ACTIONS})\b"
+    rf"|\b(?:i|we)(?:'ve| have) (?:now |also )?(?:{_PAST_ACTIONS})\b",
+    re.IGNORECASE,
+)
+_FINISHED = re.compile(r"^(?:done|finished|completed|all set|ready)\s*[:,.!-]\s*(?=\S)", re.IGNORECASE)
+_REQUEST = re.compile(
+    r"^(?:please |now |next,? |then |also |can you |could you )*(?:add|fix|implement|write|create|remove|delete|rename|"
+    r"move|update|change|refactor|extract|document|investigate|debug|make|support|bump|drop|replace|split|clean|deprecate|"
+    r"allow|improve|handle|test|run|release|merge|revert|migrate|review|explain|find)\b",
+    re.IGNORECASE,
+)
+_REASON = re.compile(r"\b(?:because|since|so that|due to|as it|otherwise|in order to|reason)\b", re.IGNORECASE)
+_HEDGE = re.compile(
+    r"\b(?:maybe|perhaps|might|could we|should we|shall we|what if|would it|not sure|if we|wonder)\b|\?\s*$",
+    re.IGNORECASE,
+)
+_FAILURE = re.compile(
+    r"^.{0,40}(?<!\.)\b(?:FAILED|ERROR|Error|Exception|panicked|fatal|Traceback)\b(?!\().*|"
+    r"^=+ .*\b(?:failed|passed|error)\b.*|"
+    r"^test result: .*",
+    re.MULTILINE,
+)
+_COMMIT_MESSAGE = re.compile(r"git commit\b.*?-m\s+(['\"])(?P<message>.+?)\1", re.DOTALL)
+_EDIT_TOOL = re.compile(r"edit|write|update|patch|create|replace|insert|apply", re.IGNORECASE)
+_RUN_TOOL = re.compile(r"bash|shell|run|exec|command|terminal|test", re.IGNORECASE)
+_PATH_ARGUMENTS = (
+    "file_path",
+    "path",
+    "filePath",
+    "file",
+    "target_file",
+    "notebook_path",
+    "absolute_path",
+    "relativePath",
+)
+
+
+def digest_turns(turns: Sequence[Turn]) -> Digest:
+    """Summarize `turns` (at least one) as a digest."""
+    points: list[Point] = []
+    edit_by_text: dict[str, Point] = {}
+    for turn in turns:
+        for message in turn.messages:
+            match message.event:
+                case MessageType.USER | MessageType.ASSISTANT:
+                    points += extract_points(message, turn.number)
+                case MessageType.CALL:
+                    if (action := _summarize_call(message, turn.number)) is not None and edit_by_text.get(
+                        action.text
+                    ) is None:
+                        edit_by_text[action.text] = action  # repeated edits of a file count once
+                        points.append(action)
+                case MessageType.RESULT:
+                    points += _extract_failure(message, turn.number)
+    return Digest(turns[0].number, turns[-1].number, tuple(points), sum(turn.tokens for turn in turns))
+
+
+def extract_points(message: Message, turn: int) -> Iterator[Point]:
+    """Yield the points of a message, one per sentence."""
+    by_user = message.event is MessageType.USER
+    for sentence in split_sentences(own_words(message.text) if by_user else message.text):
+        kind = classify_sentence(sentence, by_user=by_user)
+        if kind is not None and not holds_contact_data(sentence):
+            weight = _WEIGHT_BY_KIND[kind][0 if by_user else 1]
+            if kind in ("decision", "instruction", "preference") and _REASON.search(sentence):
+                weight += _REASON_BONUS
+            yield Point(kind, sentence, turn, message.id, round(weight, 3), by_user)
+
+
+def classify_sentence(sentence: str, *, by_user: bool) -> PointKind | None:
+    """Classify a sentence by its words.
+
+    Returns None if it need not be kept.
+    """
+    if _HEDGE.search(sentence):
+        return "question" if by_user and sentence.rstrip().endswith("?") else None
+    if by_user:
+        if _PREFERENCE.search(sentence) and not _SETTLED.search(sentence):
+            return "preference"
+        if _INSTRUCTION.search(sentence) and not _SETTLED.search(sentence):
+            return "instruction"
+    if _DECISION.search(sentence):
+        return "decision"
+    if _ACTION.search(sentence) or _FINISHED.search(sentence) or (by_user and _REQUEST.search(sentence)):
+        return "action"
+    return "insight" if _INSIGHT.search(sentence) else None
+
+
+_SETTLED = re.compile(r"\b(?:decided|decision|agreed|instead of|rather than|in favou?r of)\b", re.IGNORECASE)
+
+
+def split_sentences(text: str) -> list[str]:
+    """Split prose into sentences, without code and list marks.
+
+    Each sentence is on one line. Of a long text only the first and last sentences are returned.
+    """
+    results: list[str] = []
+    pending = ""
+    for part in split_message(_CODE.sub("\n", text)):
+        sentence = _LIST_MARK.sub("", f"{pending} {part}".strip() if pending else part)
+        if _ABBREVIATION.search(sentence):
+            pending = sentence
+            continue
+        pending = ""
+        sentence = " ".join(sentence.split()).replace("**", "")
+        if len(sentence) <= MAX_SENTENCE and len(_WORD.findall(sentence)) >= MIN_WORDS:
+            results.append(sentence)
+    if len(results) <= MAX_SENTENCES:
+        return results
+    half = MAX_SENTENCES // 2
+    return [*results[:half], *results[-half:]]
+
+
+def get_main_argument(message: Message) -> str:
+    """Return a tool call's main argument, preferably a path or command.
+
+    The result is one line.
+    """
+    inputs = _get_inputs(message)
+    for name in (*_PATH_ARGUMENTS, "command", "cmd", "query", "pattern", "url"):
+        value = inputs.get(name)
+        if isinstance(value, str) and value.strip():
+            return " ".join(value.split())
+        if isinstance(value, list) and value and all(isinstance(word, str) for word in value):
+            return " ".join(" ".join(value).split())
+    return " ".join(message.text.split())
+
+
+def _get_inputs(message: Message) -> dict[str, Any]:
+    inputs = message.data.get("input") or message.data.get("arguments") or message.data
+    return inputs if isinstance(inputs, dict) else {}
+
+
+def _summarize_call(message: Message, turn: int) -> Point | None:
+    tool, argument = message.name or "", get_main_argument(message)
+    if (commit := _COMMIT_MESSAGE.search(message.text) or _COMMIT_MESSAGE.search(argument)) is not None:
+        subject = " ".join(commit["message"].split("\n")[0].split())
+        return Point("action", f"committed: {subject}", turn, message.id, _COMMIT_WEIGHT)
+    if _EDIT_TOOL.search(tool) and argument:
+        path = str(PurePosixPath(argument[:300]))
+        return Point("action", f"edited {path}", turn, message.id, _EDIT_WEIGHT)
+    if _RUN_TOOL.search(tool) and argument:
+        return Point("action", f"ran {argument[:120]}", turn, message.id, _RUN_WEIGHT)
+    return None
+
+
+def _extract_failure(message: Message, turn: int) -> Iterator[Point]:
+    """Yield the last line of a tool's result that reports failure.
+
+    A summary of a test run counts as well. Results of tools that read files are skipped: code mentions failures
+    without failing.
+    """
+    if message.name and not _RUN_TOOL.search(message.name):
+        return
+    lines = _FAILURE.findall(message.text[-4_000:])
+    if lines:
+        line = " ".join(lines[-1].split())[:160]
+        yield Point("insight", f"{message.name or 'a tool'} said: {line}", turn, message.id, _FAILURE_WEIGHT)

@@ -1,0 +1,199 @@
+"""Conversion of patterns to memories, and the summary that answers need.
+
+No I/O.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+from typing import Any, Final
+
+from hunchd.domain.memory import Artifact, Kind, Levels, Memory, Scope, Status, Trust
+from hunchd.patterns.pattern import CodePattern, Companion, UsualLocation
+
+SOURCE_TYPE: Final = "pattern"  # of the source
+DIGEST_FIELD: Final = "told"  # source field: digest of the mined text; a different text was edited by the owner
+GONE_FIELD: Final = "gone"  # source field: time when the code no longer had it
+MAX_LISTED_INSTANCES: Final = 24  # instances in the full text
+MAX_FILES: Final = 40  # … and as artifacts
+MAX_COMMITS: Final = 5
+MAX_LISTED_COMPANIONS: Final = 3
+# Range of importance by rank: the best pattern is as important as a tool convention.
+MIN_IMPORTANCE, MAX_IMPORTANCE = 0.3, 0.7
+
+
+# Kinds of shapes within definitions; some blocks declare a test.
+_PART_KINDS = frozenset({"statement", "block"})
+
+
+@dataclass(frozen=True, slots=True)
+class PatternSummary:
+    """Summary of a pattern held in the front process."""
+
+    id: str
+    title: str
+    count: int
+    files: int
+    strength: float  # 0..1: rank among the project's patterns
+    place: UsualLocation
+    companions: tuple[Companion, ...]
+    paths: frozenset[str]  # paths of the stored instances
+    is_part: bool = False  # a part of a definition, which nobody opens a file to add
+
+    @property
+    def hint(self) -> str:
+        """Return the hint with usual place and companions."""
+        parts = [f"pattern: {self.title}"]
+        if self.place.is_informative:
+            parts.append(f"goes in {self.place.text}")
+        if companions := [one.text for one in self.companions if one.is_informative]:
+            parts.append(f"changes with {', '.join(companions[:MAX_LISTED_COMPANIONS])}")
+        return "; ".join(parts)
+
+    @property
+    def frequency(self) -> str:
+        """Return the number of instances and files as text."""
+        return _format_frequency(self.count, self.files)
+
+
+def make_pattern_id(project: str, key: str) -> str:
+    return "m" + hashlib.blake2b(f"{project}:pattern:{key}".encode(), digest_size=10).hexdigest()
+
+
+def pattern_to_memory(pattern: CodePattern, project: str, now: datetime, *, strength: float = 0.5) -> Memory:
+    """Convert a pattern to a memory.
+
+    `strength` is the rank of its score among the project's patterns, 0..1.
+    """
+    summary = PatternSummary(
+        make_pattern_id(project, pattern.key),
+        pattern.title,
+        pattern.count,
+        pattern.files,
+        strength,
+        pattern.place,
+        pattern.companions,
+        frozenset(),
+    )
+    paths = list(dict.fromkeys(spot.path for spot in pattern.spots))
+    memory = Memory(
+        id=summary.id,
+        kind=Kind.PATTERN,
+        title=pattern.title,
+        content=_render_full(pattern),
+        at=now,
+        created=now,
+        updated=now,
+        project=project,
+        ref=f"pattern:{pattern.key}",
+        levels=Levels(summary=summary.hint, compressed=pattern.title, index=pattern.title[:60]),
+        scope=Scope.PROJECT,
+        confidence=round(min(0.95, pattern.count / (pattern.count + 2)), 4),
+        importance=round(MIN_IMPORTANCE + strength * (MAX_IMPORTANCE - MIN_IMPORTANCE), 3),
+        tags=(SOURCE_TYPE, pattern.language, pattern.kind),
+        artifacts=(
+            *(Artifact("file", path) for path in paths[:MAX_FILES]),
+            *(Artifact("commit", sha) for sha in pattern.commits[:MAX_COMMITS]),
+        ),
+        trust=Trust.PROJECT,
+        source={
+            "type": SOURCE_TYPE,
+            "language": pattern.language,
+            "instances": pattern.count,
+            "files": pattern.files,
+            "strength": round(strength, 3),
+            "shares": sorted(pattern.core),
+            "place": asdict(pattern.place),
+            "companions": [asdict(companion) for companion in pattern.companions],
+        },
+    )
+    return replace(memory, source={**memory.source, DIGEST_FIELD: _hash_text(memory)})
+
+
+def _format_frequency(count: int, files: int) -> str:
+    return f"{count} times in {files} files" if files > 1 else f"{count} times in one file"
+
+
+def _render_full(pattern: CodePattern) -> str:
+    """Render the full text: title, place, companions, template, instances."""
+    lines = [
+        pattern.title,
+        "",
+        f"{_format_frequency(pattern.count, pattern.files)}; a new one goes in {pattern.place.text}",
+    ]
+    if pattern.companions:
+        lines.append(f"changes with: {', '.join(companion.text for companion in pattern.companions)}")
+    lines += ["", *(f"    {line}" for line in pattern.template.splitlines()), ""]
+    lines += [f"‹{name}›: {', '.join(texts)}" for name, texts in pattern.holes.items()]
+    lines += ["", "instances:"]
+    lines += [f"- {spot.path}:{spot.line} {spot.name}".rstrip() for spot in pattern.spots[:MAX_LISTED_INSTANCES]]
+    if pattern.count > MAX_LISTED_INSTANCES:
+        lines.append(f"- and {pattern.count - MAX_LISTED_INSTANCES} more")
+    return "\n".join(lines)
+
+
+def is_pattern(memory: Memory) -> bool:
+    return memory.kind is Kind.PATTERN and memory.source.get("type") == SOURCE_TYPE
+
+
+def memory_to_summary(memory: Memory) -> PatternSummary | None:
+    """Return the summary of a stored pattern.
+
+    Returns None if inactive or of another format.
+    """
+    if not is_pattern(memory) or memory.status is not Status.ACTIVE:
+        return None
+    source: Mapping[str, Any] = memory.source
+    try:
+        return PatternSummary(
+            memory.id,
+            memory.title,
+            int(source["instances"]),
+            int(source["files"]),
+            float(source["strength"]),
+            UsualLocation(**source["place"]),
+            tuple(Companion(**companion) for companion in source["companions"]),
+            frozenset(artifact.ref for artifact in memory.artifacts if artifact.type == "file"),
+            not _PART_KINDS.isdisjoint(memory.tags) and not memory.title.startswith("test"),
+        )
+    except (KeyError, TypeError, ValueError):  # written by a later version or imported
+        return None
+
+
+def merge_mined(stored: Memory, new_memory: Memory) -> Memory:
+    """Merge a newly mined pattern into the stored memory.
+
+    Usage, links and the importance that consolidation assigned are kept, and so is text edited by the owner. A
+    memory that was archived or merged for another reason than missing code stays unchanged.
+    """
+    if stored.status is not Status.ACTIVE and GONE_FIELD not in stored.source:
+        return stored
+    source = {name: value for name, value in stored.source.items() if name != GONE_FIELD} | dict(new_memory.source)
+    same_strength = stored.source.get("strength") == new_memory.source["strength"]
+    merged = replace(
+        new_memory,
+        at=stored.at,
+        created=stored.created,
+        updated=stored.updated,
+        usage=stored.usage,
+        links=stored.links,
+        importance=stored.importance if same_strength else new_memory.importance,
+        source=source,
+    )
+    if stored.source.get(DIGEST_FIELD) != _hash_text(stored):
+        merged = replace(merged, title=stored.title, content=stored.content, levels=stored.levels, trust=stored.trust)
+    return stored if merged == stored else replace(merged, updated=new_memory.updated)
+
+
+def archive(stored: Memory, now: datetime) -> Memory:
+    """Archive the memory of a pattern that the code no longer has."""
+    source = {**stored.source, GONE_FIELD: now.isoformat()}
+    return replace(stored, status=Status.ARCHIVED, valid_to=now, source=source, updated=now)
+
+
+def _hash_text(memory: Memory) -> str:
+    text = f"{memory.title}\x1f{memory.content}"
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()

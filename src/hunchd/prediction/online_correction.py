@@ -1,0 +1,121 @@
+"""Online linear correction of the ranker for one project.
+
+It is used only while it does better than without. Replayed on a project's own past it does not beat the shipped
+ranker (docs/measurements/prediction.md), so it has to prove itself on what this very user opens.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hunchd.prediction.features import FEATURES
+from hunchd.prediction.packed_arrays import Array, Arrays
+
+HEADS = ("seed", "text", "both")
+LEARNING_RATE = 0.05  # Adagrad's step, in standardised features
+MAX_WEIGHT = 0.6  # of each correction, in standardised features: it adjusts, it does not overrule
+WEIGHT_DECAY = 0.002  # weight decay towards the shipped weights with each lesson
+RANK_DECAY = 0.98  # decay of the rolling reciprocal ranks
+MIN_LESSONS = 40
+MIN_ADVANTAGE = 0.01  # of rolling reciprocal rank that the correction must show
+
+
+@dataclass(slots=True)
+class HeadCorrection:
+    """Correction of one head, with running scores of both rankings.
+
+    `weights` apply to standardised features, `squared` are their Adagrad accumulators.
+    """
+
+    weights: Array
+    squared: Array
+    lessons: int = 0
+    rank_with: float = 0.0  # rolling mean reciprocal rank with the correction
+    rank_without: float = 0.0
+
+    @property
+    def is_trusted(self) -> bool:
+        """True if the correction has enough lessons and ranks better."""
+        return self.lessons >= MIN_LESSONS and self.rank_with >= self.rank_without + MIN_ADVANTAGE
+
+
+class OnlineCorrection:
+    """Corrections by head."""
+
+    def __init__(self) -> None:
+        self.corrections = {
+            head: HeadCorrection(np.zeros(len(FEATURES), "<f4"), np.full(len(FEATURES), 0.1, "<f4")) for head in HEADS
+        }
+
+    def correct_scores(self, head: str, matrix: Array, scores: Array) -> Array:
+        """Return scores with the correction of `head`, if it is trusted."""
+        correction = self.corrections[head]
+        if not correction.is_trusted or len(matrix) < 2:
+            return scores
+        adjusted: Array = scores + _standardise(matrix) @ correction.weights
+        return adjusted
+
+    def learn_from_query(
+        self, head: str, matrix: Array, scores: Array, used_mask: Array, *, weight: float = 1.0
+    ) -> None:
+        """Learn from one query: of these candidates the `used_mask` ones were right.
+
+        `scores` are uncorrected. The step follows the gradient of the listwise softmax likelihood (ListNet, Cao et
+        al., 2007), by Adagrad.
+        """
+        if not used_mask.any() or used_mask.all():
+            return
+        correction = self.corrections[head]
+        standard = _standardise(matrix)
+        adjusted = scores + standard @ correction.weights
+        correction.rank_with = _update_rolling_rank(correction.rank_with, adjusted, used_mask, correction.lessons)
+        correction.rank_without = _update_rolling_rank(correction.rank_without, scores, used_mask, correction.lessons)
+        likelihood = np.exp(adjusted - adjusted.max())
+        likelihood /= likelihood.sum()
+        gradient = (
+            weight * (standard.T @ (used_mask / used_mask.sum() - likelihood)) - WEIGHT_DECAY * correction.weights
+        )
+        correction.squared += gradient**2
+        correction.weights += LEARNING_RATE * gradient / np.sqrt(correction.squared)
+        np.clip(correction.weights, -MAX_WEIGHT, MAX_WEIGHT, out=correction.weights)
+        correction.lessons += 1
+
+    def to_arrays(self) -> Arrays:
+        arrays: Arrays = {}
+        for head, correction in self.corrections.items():
+            arrays[f"{head}.weights"] = correction.weights
+            arrays[f"{head}.squared"] = correction.squared
+            arrays[f"{head}.ranks"] = np.array(
+                [correction.lessons, correction.rank_with, correction.rank_without], "<f8"
+            )
+        return arrays
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays) -> OnlineCorrection:
+        adaptation = cls()
+        for head in HEADS:
+            weights = arrays.get(f"{head}.weights")
+            if weights is None or len(weights) != len(FEATURES):  # learned for other features: start over
+                continue
+            lessons, rank_with, rank_without = arrays[f"{head}.ranks"].tolist()
+            adaptation.corrections[head] = HeadCorrection(
+                weights, arrays[f"{head}.squared"], int(lessons), rank_with, rank_without
+            )
+        return adaptation
+
+
+def _standardise(matrix: Array) -> Array:
+    """Standardise features within the query: what all candidates share cannot separate them."""
+    centred = matrix - matrix.mean(axis=0)
+    deviation = centred.std(axis=0)
+    standard: Array = centred / np.where(deviation > 1e-6, deviation, 1.0)
+    return standard
+
+
+def _update_rolling_rank(before: float, scores: Array, used_mask: Array, lessons: int) -> float:
+    order = np.argsort(-scores, kind="stable")
+    reciprocal = 1.0 / (1 + int(np.argmax(used_mask[order])))
+    share = min(RANK_DECAY, lessons / (lessons + 1))
+    return share * before + (1 - share) * reciprocal

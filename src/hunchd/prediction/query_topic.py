@@ -1,0 +1,111 @@
+"""Topic of a text: its strongest files and their co-change.
+
+All sources of words contribute.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from hunchd.prediction.evidence import PRIOR
+from hunchd.prediction.messages import WordUnits
+from hunchd.prediction.packed_arrays import (
+    Array,
+    Scores,
+    create_empty_scores,
+    max_by_number,
+    sort_distinct,
+    sum_by_number,
+)
+from hunchd.prediction.state import PredictorState
+
+SOURCES = ("paths", "words", "voted", "message_words")
+MAX_LEADS = 8  # files
+MAX_PAST_UNITS = 64  # units of an open file
+UNIT_DECAY = 0.97  # decay by unit of the file
+BASE_UNIT_WEIGHT = 0.05  # weight of a unit that shares no word with the text
+SHARE_PRIOR = 0.1  # smoothing weight added to a file's own changes
+
+
+@dataclass(frozen=True, slots=True)
+class QueryTopic:
+    """Files that a text points to, the strongest as leads.
+
+    `with_leads` is co-change with the leads in the mean over them, `with_lead` with the one of them that a file
+    changes with most.
+    """
+
+    leads: Array
+    strength: Array  # by file
+    strongest: float
+    with_leads: Scores
+    with_lead: Scores
+
+    def compute_strength(self, files: Array) -> Array:
+        """Return how strongly the text points to these files.
+
+        1 is the strongest.
+        """
+        relative_strength: Array = self.strength[files] / self.strongest
+        return relative_strength
+
+
+def build_topic(
+    state: PredictorState,
+    scores_by_source: Mapping[str, Scores],
+    likely_files: Array,
+    seeds: tuple[int, ...],
+    usable: Array,
+) -> QueryTopic | None:
+    """Combine the scores of all sources of words.
+
+    Open and unusable files are left out. `likely_files` are files that contain the strongest few: the best of each source.
+    """
+    strength = np.zeros(len(usable), "<f4")
+    for files, values in (scores_by_source[name] for name in SOURCES):
+        if len(files):
+            strength[files] += values / max(float(values.max()), 1e-9)
+    strength *= usable
+    strength[list(seeds)] = 0.0
+    top_strengths = np.sort(strength[sort_distinct(likely_files)])[-MAX_LEADS:]
+    leads = (strength >= max(float(top_strengths[0]), 1e-9)).nonzero()[0] if len(top_strengths) else likely_files
+    leads = leads[np.argsort(-strength[leads], kind="stable")][:MAX_LEADS].astype("<i4")
+    if not len(leads):
+        return None
+    weights = strength[leads]
+    others, shares, which = state.together.load_shares(leads, state.files, state.unit_count, PRIOR)
+    return QueryTopic(
+        leads,
+        strength,
+        weights[0],
+        sum_by_number(others, shares * (weights / weights.sum())[which]),
+        max_by_number(others, shares * (weights / weights[0])[which]),
+    )
+
+
+def score_similar_past(state: PredictorState, word_units: WordUnits, seeds: tuple[int, ...]) -> Scores:
+    """Return files of the seeds' past units, by similarity.
+
+    Units that share words with the text count most.
+    """
+    units, likeness = word_units.unit_scores
+    whole = float((word_units.rarity * word_units.rarity).sum()) or 1.0
+    parts = [_score_seed_past(state, seed, units, likeness / whole) for seed in seeds]
+    files, values = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return sum_by_number(files, values / len(seeds))
+
+
+def _score_seed_past(state: PredictorState, seed: int, units: Array, likeness: Array) -> Scores:
+    past = state.messages.list_units_of_file(seed, MAX_PAST_UNITS)
+    if not len(past):
+        return create_empty_scores()
+    weights = np.full(len(past), BASE_UNIT_WEIGHT)
+    if len(units):
+        at = np.minimum(units.searchsorted(past), len(units) - 1)
+        weights += np.where(units[at] == past, likeness[at], 0.0)
+    weights *= UNIT_DECAY ** np.arange(len(past))
+    files, sizes = state.messages.flatten_files(past)
+    return files, (weights / (np.log2(1.0 + sizes) * (weights.sum() + SHARE_PRIOR))).repeat(sizes)

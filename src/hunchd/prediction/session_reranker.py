@@ -1,0 +1,211 @@
+"""Reranking by recent steps of the session.
+
+It combines them with the scores from history and contents. A history consists of sets of files; only a session has
+an order. Half of the files that an agent touches next it has touched before: history cannot rank those. The weights
+are learned from sessions of real agents (`benchmarks/next_file.py`), apart from the ranker, which never saw one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hunchd.prediction.calibration import Isotonic
+from hunchd.prediction.candidates import QueryEvidence
+from hunchd.prediction.packed_arrays import Array
+from hunchd.prediction.session import FileVisit
+from hunchd.prediction.state import PredictorState
+
+WEIGHTS_FILE = Path(__file__).with_name("sequel.json")
+VERSION = 1
+STEP_DECAY = 0.9  # decay of a step's weight by later step
+VISIT_HORIZON = 10  # steps
+EXPLORATION_DECAY = 0.8  # the same for the share of steps that lead to new files
+
+SIGN_NAMES = (
+    "score",  # of the ranker
+    "best",  # 1 / rank by score
+    "mentioned",  # named by the query
+    # files that the session has not visited
+    "new_in_folder",  # decayed visits to the file's folder
+    "new_namesake",  # same stem as the current file
+    # files that it has visited
+    "seen",
+    "seen_score",
+    "seen_first",  # while no file was revisited yet
+    "seen_exploring",  # while most steps lead to new files
+    "seen_arriving",  # while the current file is new
+    "seen_editing",  # while it is being edited
+    "seen_many",  # log of the number of visited files
+    "seen_lately",  # 1 / log2(2 + steps since)
+    "seen_often",  # log of its decayed visits
+    # what was opened after what, in this session and earlier ones
+    "follows",
+    "follows_last",
+)
+SIGN_INDEX = {name: place for place, name in enumerate(SIGN_NAMES)}
+
+
+@dataclass(frozen=True, slots=True)
+class SessionReranker:
+    """Weights of the reranker, and the calibration of its scores.
+
+    There are weights for queries without words (`seed_weights`) and with words (`text_weights`). `provenance` describes the
+    training data.
+    """
+
+    seed_weights: Array
+    text_weights: Array
+    calibration: Isotonic
+    provenance: dict[str, Any] = field(default_factory=dict)
+
+    def compute_scores(self, signs: Array, *, words: bool) -> Array:
+        """Return the log odds of coming next, up to a constant.
+
+        The constant is common to all candidates.
+        """
+        result: Array = signs @ (self.text_weights if words else self.seed_weights)
+        return result
+
+    def compute_probabilities(self, scores: Array) -> Array:
+        """Return the probability that each candidate is visited within SOON steps."""
+        return self.calibration(compute_log_shares(scores)) if len(scores) else scores
+
+
+def compute_log_shares(scores: Array) -> Array:
+    """Return the log softmax of the scores."""
+    below = scores - scores.max()
+    logarithms: Array = below - np.log(np.exp(below).sum())
+    return logarithms
+
+
+@cache
+def load_shipped() -> SessionReranker:
+    """Return the weights shipped with the package."""
+    return load_weights(WEIGHTS_FILE)
+
+
+def load_weights(path: Path) -> SessionReranker:
+    """Load weights. Raises ValueError for other signs or another version."""
+    table = json.loads(path.read_text("utf-8"))
+    if table["version"] != VERSION or tuple(table["signs"]) != SIGN_NAMES:
+        raise ValueError(f"{path} was learned for other signs")
+    return SessionReranker(
+        np.array(table["files"], "<f4"),
+        np.array(table["words"], "<f4"),
+        Isotonic(np.array(table["chance"]["scores"]), np.array(table["chance"]["probabilities"])),
+        table["provenance"],
+    )
+
+
+def save_weights(reranker: SessionReranker, path: Path) -> None:
+    """Save weights as JSON."""
+    table = {
+        "version": VERSION,
+        "provenance": reranker.provenance,
+        "signs": list(SIGN_NAMES),
+        "files": [round(float(weight), 4) for weight in reranker.seed_weights],
+        "words": [round(float(weight), 4) for weight in reranker.text_weights],
+        "chance": {
+            "scores": reranker.calibration.scores.round(4).tolist(),
+            "probabilities": reranker.calibration.probabilities.round(4).tolist(),
+        },
+    }
+    path.write_text(json.dumps(table, indent=1) + "\n", "utf-8")
+
+
+def compute_signs(
+    state: PredictorState, gathered: QueryEvidence, ranker_scores: Array, steps: Sequence[FileVisit], now: int
+) -> Array:
+    """Return the feature matrix: one row a candidate, one column a sign.
+
+    `ranker_scores` are the ranker's scores; `steps` is the session, newest last.
+    """
+    files, rows = gathered.files, np.zeros((len(gathered.files), len(SIGN_NAMES)), "<f4")
+    if not len(files):
+        return rows
+    current_step, path = steps[-1], [step.file for step in steps]
+    session_visits = _SessionVisits.from_steps(steps)
+    was_visited = np.array([file in session_visits.age for file in files.tolist()], "?")
+    is_new = ~was_visited
+    columns: dict[str, Array | float] = {
+        "score": ranker_scores,
+        "best": _compute_inverse_rank(ranker_scores),
+        "mentioned": _lookup_values(files, dict.fromkeys(gathered.query.mentioned_files, 1.0)),
+        "new_in_folder": is_new * _score_folders(state, files, path),
+        "new_namesake": is_new * (state.files.stem.view[files] == state.files.stem.view[current_step.file]),
+        "seen": was_visited,
+        "seen_score": was_visited * ranker_scores,
+        "seen_first": was_visited * float(len(session_visits.age) == len(steps)),
+        "seen_exploring": was_visited * session_visits.exploring,
+        "seen_arriving": was_visited * float(path.index(current_step.file) == len(path) - 1),
+        "seen_editing": was_visited * float(current_step.was_edited),
+        "seen_many": was_visited * float(np.log1p(len(session_visits.age))),
+        "seen_lately": _lookup_values(
+            files, {file: 1.0 / np.log2(2.0 + age) for file, age in session_visits.age.items()}
+        ),
+        "seen_often": _lookup_values(files, {file: np.log1p(visits) for file, visits in session_visits.visits.items()}),
+        "follows": _lookup_values(files, state.session.compute_followers(current_step.file, now)),
+        "follows_last": _lookup_values(files, state.session.compute_followers(path[-2], now)) if len(path) > 1 else 0.0,
+    }
+    for name, values in columns.items():
+        rows[:, SIGN_INDEX[name]] = values
+    return rows
+
+
+@dataclass(frozen=True, slots=True)
+class _SessionVisits:
+    """Visits of the session by file.
+
+    They are the steps since the last, and the decayed number. `exploring` is the share of the session that led to
+    new files, 0..1.
+    """
+
+    age: dict[int, int]
+    visits: dict[int, float]
+    exploring: float
+
+    @classmethod
+    def from_steps(cls, steps: Sequence[FileVisit]) -> _SessionVisits:
+        age: dict[int, int] = {}
+        visits: dict[int, float] = {}
+        for steps_since, step in enumerate(reversed(steps)):
+            age.setdefault(step.file, steps_since)
+            visits[step.file] = visits.get(step.file, 0.0) + STEP_DECAY**steps_since
+        visited_files, exploring, total = set[int](), 0.0, 0.0
+        for step in steps:
+            exploring, total = (
+                EXPLORATION_DECAY * exploring + (step.file not in visited_files),
+                EXPLORATION_DECAY * total + 1.0,
+            )
+            visited_files.add(step.file)
+        return cls(age, visits, exploring / total)
+
+
+def _score_folders(state: PredictorState, files: Array, path: Sequence[int]) -> Array:
+    """Return the decayed number of visits to the folder of each file."""
+    folder = state.files.folder.view
+    score_by_folder: dict[int, float] = {}
+    for steps_since, file in enumerate(reversed(path)):
+        key = int(folder[file])
+        score_by_folder[key] = score_by_folder.get(key, 0.0) + STEP_DECAY**steps_since
+    return np.array([score_by_folder.get(key, 0.0) for key in folder[files].tolist()], "<f4")
+
+
+def _lookup_values(files: Array, values: dict[int, float]) -> Array | float:
+    if not values:
+        return 0.0
+    return np.array([values.get(file, 0.0) for file in files.tolist()], "<f4")
+
+
+def _compute_inverse_rank(scores: Array) -> Array:
+    """Return 1, 1/2, 1/3 … by falling score."""
+    ranks = np.empty(len(scores), "<f4")
+    ranks[np.argsort(-scores, kind="stable")] = 1.0 / np.arange(1, len(scores) + 1)
+    return ranks

@@ -1,0 +1,66 @@
+"""Integrity check of an export by its number of lines.
+
+The first line announces a count, the last one states it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from hunchd.protocol.responses import build_export_line
+
+_COUNTED_FIELD: Final = "counted"  # field of the opening line: a closing line will follow
+_LINES_FIELD: Final = "lines"  # field of the closing line: lines of this export before it
+_UNCOUNTED_WARNING: Final = "the import has no closing line with a count; completeness cannot be checked"
+
+
+def build_opening_line(about: Mapping[str, Any]) -> dict[str, Any]:
+    return build_export_line("meta", {**about, _COUNTED_FIELD: True})
+
+
+def build_closing_line(lines: int) -> dict[str, Any]:
+    return build_export_line("meta", {"end": True, _LINES_FIELD: lines})
+
+
+class ExportIntegrity:
+    """Checker that is fed each line of an import.
+
+    An import may contain several exports in sequence.
+    """
+
+    def __init__(self) -> None:
+        self._line_count = 0  # lines since the last export was closed
+        self._is_announced = False  # the current export announced a closing line
+        self._has_closed = False  # at least one export was closed
+        self._problems: list[str] = []
+
+    def count_line(self) -> None:
+        """Count a line that is not empty, valid or not."""
+        self._line_count += 1
+
+    def check_line(self, line: Mapping[str, Any]) -> None:
+        """Record a valid export line."""
+        if line["type"] != "meta":
+            return
+        content = line["data"]
+        if content.get(_COUNTED_FIELD) is True:
+            self._is_announced = True
+        if content.get("end") is True:
+            line_count = self._line_count - 1
+            if content.get(_LINES_FIELD) != line_count:
+                announced_lines = str(content.get(_LINES_FIELD))[:20]
+                self._problems.append(
+                    f"the export had {announced_lines} lines when it was written, but {line_count} arrived"
+                )
+            self._line_count, self._is_announced, self._has_closed = 0, False, True
+
+    def summarize(self) -> dict[str, Any]:
+        """Return `complete` (None if it cannot be checked) and warnings."""
+        problems = list(self._problems)
+        if self._is_announced:
+            problems.append(f"the export was cut off after {self._line_count} lines")
+        uncounted = bool(self._line_count) or not self._has_closed
+        if problems:
+            return {"complete": False, "warnings": problems}
+        return {"complete": None, "warnings": [_UNCOUNTED_WARNING]} if uncounted else {"complete": True, "warnings": []}

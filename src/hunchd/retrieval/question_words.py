@@ -1,0 +1,153 @@
+"""Words of questions and their occurrences in texts. Pure."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from itertools import accumulate
+from typing import Final
+
+from hunchd.text.identifiers import SUBWORD, starts_subword
+from hunchd.text.scripts import WORD, has_special_words, normalize
+from hunchd.text.stemming import stem_prefix
+from hunchd.text.words import QUESTION_STOP_WORDS, terms
+
+SNIPPET_LENGTH: Final = 200  # characters
+# Pasted material around a question.
+_FENCED_BLOCK = re.compile(r"^(```|~~~).*?^\1`*\s*$", re.MULTILINE | re.DOTALL)
+_PASTED_MATERIAL = re.compile(r"<!--[\s\S]*?-->|^\s*>.*$|^\s*[-*] \[[ xX]\].*$|https?://\S+", re.MULTILINE)
+
+
+def strip_pasted(question: str) -> str:
+    """Strip pasted material from a question: fences, quoted lines, check lists, URLs.
+
+    Returns the question unchanged if little would be left.
+    """
+    own_text = " ".join(_PASTED_MATERIAL.sub(" ", _FENCED_BLOCK.sub(" ", question)).split())
+    return own_text if own_text == question or len(terms(own_text)) > 1 else question
+
+
+def count_stems(stems: Collection[str], texts: Sequence[str]) -> list[tuple[dict[str, int], int]]:
+    """Count stems and content words of each text.
+
+    A stem counts in any form. Some forty texts are searched while a caller waits: each stem is searched for in all
+    of them together, instead of splitting every text into words.
+    """
+    lower_texts = [text.lower() for text in texts]
+    results: list[tuple[dict[str, int], int]] = []
+    joined_indexes: list[int] = []
+    for at, (text, joined_lower) in enumerate(zip(texts, lower_texts, strict=True)):
+        words = joined_lower.split()
+        length = len(words) - sum(map(QUESTION_STOP_WORDS.__contains__, words))
+        count_by_stem: dict[str, int] = {}
+        if text.isascii() or (
+            len(joined_lower) == len(text) and text == normalize(text) and not has_special_words(text)
+        ):
+            joined_indexes.append(at)
+        else:
+            all_stems = [stem_prefix(word) for word in terms(text)]
+            count_by_stem = {root: all_stems.count(root) for root in stems if root in all_stems}
+            length = max(length, len(all_stems))
+        results.append((count_by_stem, length))
+    joined_text, joined_lower = ("\n".join([some[at] for at in joined_indexes]) for some in (texts, lower_texts))
+    ends = list(accumulate(len(texts[at]) + 1 for at in joined_indexes))
+    for root in stems:
+        for at in _find_places(root, joined_text, joined_lower):
+            count_by_stem = results[joined_indexes[bisect_right(ends, at)]][0]
+            count_by_stem[root] = count_by_stem.get(root, 0) + 1
+    return results
+
+
+def _find_places(root: str, text: str, lower: str) -> list[int]:
+    """Return where words, or parts of words, with this stem begin."""
+    positions: list[int] = []
+    at, size = lower.find(root), len(root)
+    is_own_stem = stem_prefix(root) == root
+    while at >= 0:
+        if at == 0 or not text[at - 1].isalnum() or starts_subword(text, at):
+            # Usually the word itself; otherwise it must be checked.
+            positions += (
+                [at]
+                if is_own_stem and not lower[at + size : at + size + 1].isalnum()
+                else _check_place(root, text, lower, at)
+            )
+        at = lower.find(root, at + size)
+    return positions
+
+
+def _check_place(root: str, text: str, lower: str, at: int) -> Sequence[int]:
+    """Return this place if a word of the stem begins here.
+
+    Parts of words count as well.
+    """
+    word_match = WORD.match(text, at)
+    end = word_match.end() if word_match is not None else at
+    if end > at and stem_prefix(lower[at:end]) == root:
+        return (at,)
+    part_match = SUBWORD.match(text, at)
+    return (
+        (at,)
+        if part_match is not None and part_match.end() != end and stem_prefix(lower[at : part_match.end()]) == root
+        else ()
+    )
+
+
+def filter_said(query_terms: Iterable[str], text: str) -> list[str]:
+    """Return the terms that `text` says, in any form."""
+    text_stems = {stem_prefix(word) for word in terms(text)}
+    return [word for word in query_terms if stem_prefix(word) in text_stems]
+
+
+def make_snippet(text: str, query_terms: Iterable[str], *, length: int = SNIPPET_LENGTH) -> str:
+    """Return the part of `text` with the most terms.
+
+    It is on one line. It has at most `length` characters.
+    """
+    line = " ".join(text.split())
+    if len(line) <= length:
+        return line
+    places = _find_stems({stem_prefix(word) for word in query_terms}, line)
+    if not places:
+        return line[: length - 1].rstrip() + "…"
+    window_ends = (bisect_left(places, at + length * 3 // 4, index) for index, at in enumerate(places))
+    term_counts = [len({line[p : p + 12] for p in places[index:end]}) for index, end in enumerate(window_ends)]
+    start = places[term_counts.index(max(term_counts))]
+    start = max(0, min(start - length // 8, len(line) - length + 1))
+    if start:  # at a word's beginning, if one is near
+        start = line.find(" ", start, start + 20) + 1 or start
+    excerpt = line[start : start + length - 2]
+    return ("…" if start else "") + excerpt.strip() + ("…" if start + len(excerpt) < len(line) else "")
+
+
+def _find_stems(stems: Collection[str], line: str) -> list[int]:
+    """Return where words with one of these stems begin."""
+    lower = line.lower()
+    if len(lower) != len(line):
+        return [match.start() for match in WORD.finditer(line) if stem_prefix(match.group().lower()) in stems]
+    places: list[int] = []
+    for root in stems:
+        at = lower.find(root)
+        while at >= 0:
+            if at == 0 or not line[at - 1].isalnum():
+                word = WORD.match(line, at)
+                if word is not None and stem_prefix(lower[at : word.end()]) == root:
+                    places.append(at)
+            at = lower.find(root, at + len(root))
+    return sorted(places)
+
+
+def find_expansion_terms(question: str, texts: Iterable[str], *, limit: int = 8) -> list[str]:
+    """Return words that the best answers share and the question lacks.
+
+    They are often the project's own name for the subject.
+    """
+    question_stems = {stem_prefix(word) for word in terms(question)}
+    document_counts: Counter[str] = Counter()
+    for text in texts:
+        document_counts.update(
+            {word for word in terms(text) if stem_prefix(word) not in question_stems and not word.isdigit()}
+        )
+    shared = [(-times, word) for word, times in document_counts.items() if times > 1]
+    return [word for _, word in sorted(shared)[:limit]]

@@ -1,0 +1,108 @@
+"""GET /events: server-sent events with heartbeats.
+
+A client that does not read is disconnected.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import suppress
+from typing import Any
+
+from aiohttp import web
+
+from hunchd.domain.errors import Overloaded
+from hunchd.serving.limits import ServerLimits
+from hunchd.serving.responses import encode_json, start_response
+
+logger = logging.getLogger(__name__)
+
+
+class EventListeners:
+    """Clients of GET /events.
+
+    Bounded in number, in buffered bytes (64 KiB each) and in write time.
+    """
+
+    def __init__(self, limits: ServerLimits) -> None:
+        self._limits = limits
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self.dropped_count = 0
+
+    def __len__(self) -> int:
+        return len(self._tasks)
+
+    async def serve(self, request: web.Request, events: AsyncIterator[dict[str, Any]]) -> web.StreamResponse:
+        """Send `events` until the client disconnects, stops reading, or the daemon stops.
+
+        Raises Overloaded if there are too many listeners.
+        """
+        if len(self._tasks) >= self._limits.listeners:
+            raise Overloaded(
+                f"{self._limits.listeners} clients are listening already", retry_after=self._limits.heartbeat_seconds
+            )
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        try:
+            response = await _start_stream(request)
+            await self._send_events(response, events)
+        finally:
+            self._tasks.discard(task)
+            await _close_events(events)
+        return response
+
+    async def _send_events(self, response: web.StreamResponse, events: AsyncIterator[dict[str, Any]]) -> None:
+        upcoming: asyncio.Future[dict[str, Any]] = asyncio.ensure_future(anext(events))
+        try:
+            while True:
+                finished, _ = await asyncio.wait({upcoming}, timeout=self._limits.heartbeat_seconds)
+                if not finished:
+                    await self._write_in_time(response.write(b": still here\n\n"))
+                    continue
+                await self._write_in_time(response.write(encode_event(upcoming.result())))
+                upcoming = asyncio.ensure_future(anext(events))
+        except StopAsyncIteration:
+            return
+        except TimeoutError:
+            self.dropped_count += 1
+            response.force_close()
+            logger.info("a listener did not read for %.0f s; disconnecting it", self._limits.write_seconds)
+        except ConnectionError:
+            logger.debug("a listener disconnected")
+        finally:
+            upcoming.cancel()
+            with suppress(asyncio.CancelledError, StopAsyncIteration, Exception):
+                await upcoming
+
+    async def _write_in_time(self, write: Awaitable[None]) -> None:
+        async with asyncio.timeout(self._limits.write_seconds):
+            await write
+
+    def close(self) -> None:
+        """Disconnect all clients, because the daemon stops."""
+        for task in self._tasks:
+            task.cancel()
+
+
+def encode_event(event: dict[str, Any]) -> bytes:
+    """Encode one event, named by its type.
+
+    JSON contains no bare line break, so it is one line.
+    """
+    name = str(event.get("type", "message")).replace("\n", " ").replace("\r", " ")
+    return b"event: " + name.encode("utf-8", "replace") + b"\ndata: " + encode_json(event) + b"\n\n"
+
+
+async def _start_stream(request: web.Request) -> web.StreamResponse:
+    response = await start_response(request, "text/event-stream; charset=utf-8")
+    await response.write(b": hello\n\n")
+    return response
+
+
+async def _close_events(events: AsyncIterator[dict[str, Any]]) -> None:
+    close = getattr(events, "aclose", None)
+    if close is not None:
+        await close()

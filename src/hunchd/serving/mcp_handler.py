@@ -1,0 +1,205 @@
+"""POST /mcp: the Model Context Protocol over streamable HTTP.
+
+Supports both eras of the protocol, without sessions. The server's own checks (Host, Origin, token) come first, as for
+every route. `protocol/mcp` implements the protocol; this module handles its headers and statuses, and calls the
+engine.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import unquote
+
+from aiohttp import web
+from multidict import CIMultiDictProxy
+
+from hunchd.domain.errors import HunchError, NotFound
+from hunchd.protocol.decoding import MalformedRequest
+from hunchd.protocol.documents import document_to_json, normalize_document_path, parse_documents_query
+from hunchd.protocol.mcp import jsonrpc
+from hunchd.protocol.mcp.effects import Conversation, DaemonRequest, Pause, RequestFailed, Result
+from hunchd.protocol.mcp.project_resolver import ProjectResolver
+from hunchd.protocol.memories import parse_drafts_body
+from hunchd.protocol.requests import (
+    parse_context_body,
+    parse_contradiction_body,
+    parse_expand_body,
+    parse_feedback_body,
+    parse_predict_body,
+    parse_project_body,
+    parse_search_body,
+    parse_similar_query,
+    review_of_body,
+)
+from hunchd.protocol.responses import bundle_to_json, page_to_json
+from hunchd.repository.layout import find_repository
+from hunchd.serving.limits import ServerLimits
+from hunchd.serving.ports import EnginePort
+from hunchd.serving.request_bodies import read_json_body
+from hunchd.serving.responses import get_status, json_response
+
+_VERSION_HEADER: Final = "MCP-Protocol-Version"
+_METHOD_HEADER: Final = "Mcp-Method"
+_NAME_HEADER: Final = "Mcp-Name"
+# Parameter that a request of this method repeats in the header Mcp-Name.
+_NAME_PARAMETERS: Final = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+_SIMILAR_PATH: Final = re.compile(r"/memories/(?P<id>[^/]+)/near")
+# In the stateless era an error caused by the request has an HTTP status too.
+_STATUSES: Final = {
+    jsonrpc.METHOD_NOT_FOUND: 404,
+    jsonrpc.PARSE_ERROR: 400,
+    jsonrpc.INVALID_REQUEST: 400,
+    jsonrpc.INVALID_PARAMS: 400,
+    jsonrpc.HEADER_MISMATCH: 400,
+    jsonrpc.UNSUPPORTED_VERSION: 400,
+}
+
+
+class McpHandler:
+    """Handler for all agents; each of their requests is self-contained."""
+
+    def __init__(self, engine: EnginePort, limits: ServerLimits) -> None:
+        self._engine = engine
+        self._limits = limits
+        self._resolver = ProjectResolver(None, _find_root)
+
+    async def serve(self, request: web.Request) -> web.Response:
+        if not _accepts_json(request.headers.get("Accept")):
+            return web.Response(status=406)
+        try:
+            message = await read_json_body(request, self._limits)
+        except MalformedRequest as error:
+            return _error_response(None, jsonrpc.JsonRpcError(jsonrpc.PARSE_ERROR, error.message))
+        version = request.headers.get(_VERSION_HEADER)
+        if jsonrpc.is_notification(message):
+            if version is None or version in (*jsonrpc.HANDSHAKE_VERSIONS, *jsonrpc.STATELESS_VERSIONS):
+                return web.Response(status=202)
+            return _error_response(None, jsonrpc.unsupported_version(version))
+        stateless = (version is not None and version not in jsonrpc.HANDSHAKE_VERSIONS) or (
+            isinstance(message, dict) and jsonrpc.is_stateless(message)
+        )
+        if not jsonrpc.is_request(message):
+            if not stateless and isinstance(message, dict) and ("result" in message or "error" in message):
+                return web.Response(status=202)  # a response, although no request was sent
+            return _error_response(
+                None, jsonrpc.JsonRpcError(jsonrpc.INVALID_REQUEST, "the body must be one JSON-RPC 2.0 message")
+            )
+        if stateless:
+            try:
+                _check_headers(request.headers, message)
+            except jsonrpc.JsonRpcError as refusal:
+                return _error_response(message["id"], refusal)
+        response = await self._drive(jsonrpc.answer_request(message, self._resolver, stateless=stateless))
+        error_code = response.get("error", {}).get("code", 0) if stateless else 0
+        return json_response(response, status=_STATUSES.get(error_code, 200))
+
+    async def _drive(self, conversation: Conversation[Result]) -> Result:
+        """Drive the conversation to its result."""
+        step: DaemonRequest | Pause
+        try:
+            step = next(conversation)
+            while True:
+                if isinstance(step, Pause):
+                    await asyncio.sleep(step.seconds)
+                    step = conversation.send(None)
+                    continue
+                try:
+                    result = await self._execute(step)
+                except HunchError as error:
+                    trouble = RequestFailed(error.message, hint=error.hint, status=get_status(error))
+                    step = conversation.throw(trouble)
+                else:
+                    step = conversation.send(result)
+        except StopIteration as stop:
+            outcome: Result = stop.value
+            return outcome
+
+    async def _execute(self, request: DaemonRequest) -> Any:
+        """Carry out a request with the engine.
+
+        The result equals that of the HTTP route.
+        """
+        engine, body = self._engine, request.body
+        path, _, query = request.path.partition("?")
+        match path:
+            case "/projects" if body is None:
+                projects = await engine.list_projects()
+                return page_to_json(projects, next_cursor=None, total=len(projects))
+            case "/projects":
+                return await engine.add_project(parse_project_body(body))
+            case "/context/assemble":
+                return bundle_to_json(await engine.get_context(parse_context_body(body)))
+            case "/context/predict":
+                return await engine.predict(parse_predict_body(body))
+            case "/context/review":
+                return await engine.review(review_of_body(body))
+            case "/search":
+                return await engine.search(parse_search_body(body))
+            case "/expand":
+                return await engine.expand(parse_expand_body(body))
+            case "/memories":
+                return await engine.store_drafts(parse_drafts_body(body)[0])
+            case "/contradictions":
+                return (await engine.contradictions.open(parse_contradiction_body(body)))[0]
+            case _ if (similar := _SIMILAR_PATH.fullmatch(path)) is not None:
+                return await engine.contradictions.find_similar(similar["id"], parse_similar_query(query))
+            case "/feedback":
+                return await engine.record_feedback(parse_feedback_body(body)[0])
+            case "/documents":
+                return await engine.knowledge.documents.list(parse_documents_query(query))
+            case _ if path.startswith("/documents/"):
+                document_path_requested = normalize_document_path(unquote(path.removeprefix("/documents/")))
+                return document_to_json(await engine.knowledge.documents.get(document_path_requested))
+            case _:
+                raise NotFound(f"unknown path {request.path}")
+
+
+def _check_headers(headers: CIMultiDictProxy[str], message: Mapping[str, Any]) -> None:
+    """Raise Refusal if the headers, which proxies use for routing, contradict the body."""
+    params = message.get("params", {})
+    version = jsonrpc.get_version(params)
+    expected_headers = {_VERSION_HEADER: version, _METHOD_HEADER: message["method"]}
+    name_parameter = _NAME_PARAMETERS.get(message["method"])
+    if name_parameter is not None and isinstance(params.get(name_parameter), str):
+        expected_headers[_NAME_HEADER] = params[name_parameter]
+    for name, value in expected_headers.items():
+        received = headers.getall(name, [])
+        if len(received) != 1:
+            raise jsonrpc.JsonRpcError(jsonrpc.HEADER_MISMATCH, f"the header {name} must be present exactly once")
+        if received[0] != value and (name != _NAME_HEADER or _decode_header(received[0]) != value):
+            raise jsonrpc.JsonRpcError(jsonrpc.HEADER_MISMATCH, f"the header {name} does not match the body")
+
+
+def _decode_header(header: str) -> str | None:
+    """Decode a header value of the form =?base64?…?=.
+
+    Returns None if it is invalid.
+    """
+    if not (header.startswith("=?base64?") and header.endswith("?=")):
+        return None
+    try:
+        return base64.b64decode(header[9:-2], validate=True).decode("utf-8")
+    except (binascii.Error, UnicodeDecodeError):
+        return None
+
+
+def _accepts_json(accept: str | None) -> bool:
+    if accept is None:
+        return True
+    media = {each.partition(";")[0].strip().lower() for each in accept.split(",")}
+    return not media.isdisjoint(("application/json", "application/*", "*/*"))
+
+
+def _error_response(identifier: Any, refusal: jsonrpc.JsonRpcError) -> web.Response:
+    return json_response(jsonrpc.error_response(identifier, refusal), status=_STATUSES.get(refusal.code, 200))
+
+
+def _find_root(path: str) -> str | None:
+    layout = find_repository(Path(path))
+    return str(layout.root) if layout is not None and not layout.problem else None

@@ -1,0 +1,179 @@
+"""Watcher thread: an event loop over kernel events, timers and calls."""
+
+from __future__ import annotations
+
+import contextlib
+import heapq
+import itertools
+import logging
+import queue
+import select
+import socket
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from hunchd.signals.folder_watches import FolderBackend, FolderListener, create_backend
+
+logger = logging.getLogger(__name__)
+
+# A stop waits this long for the thread; it is a daemon thread, so one that is still scanning blocks nothing.
+_STOP_TIMEOUT = 1.0
+
+
+@dataclass(order=True)
+class Timer:
+    """Call that is due at `due_at` (monotonic seconds), unless it is cancelled."""
+
+    due_at: float
+    number: int
+    callback: Callable[[], None] = field(compare=False)
+    is_cancelled: bool = field(default=False, compare=False)
+
+    def cancel(self) -> None:
+        self.is_cancelled = True
+
+
+class WatcherThread:
+    """Event loop in a thread.
+
+    Listeners run on this thread only, so they need no locks.
+    """
+
+    def __init__(self, name: str, *, on_failure: Callable[[], None] | None = None) -> None:
+        """Create the thread; `on_failure` is called on it if it ends unexpectedly."""
+        self.name = name
+        self._on_failure = on_failure
+        self.overflow_count = 0
+        self.failure_count = 0  # exceptions in listeners, all of them logged
+        self.is_stopping = False
+        self._is_closed = False
+        self._calls: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self._timers: list[Timer] = []
+        self._timer_numbers = itertools.count()
+        self._reader, self._writer = socket.socketpair()
+        self._reader.setblocking(False)
+        self._writer.setblocking(False)
+        self._backend: FolderBackend = create_backend(self)
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+
+    @property
+    def watched_count(self) -> int:
+        """Number of folders that are watched."""
+        return len(self._backend)
+
+    @property
+    def is_alive(self) -> bool:
+        """True while the thread runs."""
+        return self._thread.is_alive()
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the thread and release every watch; returns within a second."""
+        self.is_stopping = True
+        self._wake_up()
+        if not self._thread.is_alive():
+            self._close()
+        elif threading.current_thread() is not self._thread:
+            self._thread.join(_STOP_TIMEOUT)
+
+    def call_soon(self, callback: Callable[[], None]) -> None:
+        """Run `callback` on the thread soon; thread-safe. After the end nothing runs."""
+        self._calls.put(callback)
+        self._wake_up()
+
+    def call_later(self, seconds: float, callback: Callable[[], None]) -> Timer:
+        """Run `callback` after `seconds`. Call on the thread only."""
+        timer = Timer(time.monotonic() + seconds, next(self._timer_numbers), callback)
+        heapq.heappush(self._timers, timer)
+        return timer
+
+    def watch_folder(self, folder: str, listener: FolderListener, *, opens: bool = False) -> None:
+        """Report changes of the entries of `folder` (not recursively) to `listener`.
+
+        Call on the thread only. Raises Unwatchable.
+        """
+        self._backend.add_watch(folder, listener, opens=opens)
+
+    def unwatch_folder(self, folder: str, listener: FolderListener) -> None:
+        """Stop reporting changes of `folder` to `listener`."""
+        self._backend.remove_watch(folder, listener)
+
+    def handle_overflow(self) -> None:
+        """Tell every listener that events were dropped."""
+        self.overflow_count += 1
+        for listener in self._backend.list_listeners():
+            self.call_listener(listener.handle_overflow)
+
+    def call_listener(self, call: Callable[..., None], *args: Any, **kwargs: Any) -> None:
+        """Call a listener; exceptions are logged and do not end the thread."""
+        try:
+            call(*args, **kwargs)
+        except Exception:
+            self.failure_count += 1
+            logger.exception("%s: a listener raised an exception; continuing", self.name)
+
+    def _wake_up(self) -> None:
+        with contextlib.suppress(OSError):  # a full pipe wakes the thread as well; with a closed one it has ended
+            self._writer.send(b"!")
+
+    def _run(self) -> None:
+        try:
+            self._run_loop()
+        except Exception:
+            self.failure_count += 1
+            logger.exception("%s ended unexpectedly; nothing is watched until it is restarted", self.name)
+            if self._on_failure is not None:
+                self._on_failure()
+        finally:
+            self._close()
+
+    def _run_loop(self) -> None:
+        wait = _create_waiter([self._reader.fileno(), *self._backend.list_descriptors()])
+        while not self.is_stopping:
+            wait(self._compute_timeout())
+            self._drain_calls()
+            self._backend.dispatch_events()
+            self._run_timers()
+
+    def _close(self) -> None:
+        if self._is_closed:
+            return  # the descriptors may be reused by now
+        self._is_closed = True
+        self._backend.close()
+        self._reader.close()
+        self._writer.close()
+
+    def _compute_timeout(self) -> float | None:
+        """Return the seconds until the next timer; None to sleep until woken."""
+        while self._timers and self._timers[0].is_cancelled:
+            heapq.heappop(self._timers)
+        return max(0.0, self._timers[0].due_at - time.monotonic()) if self._timers else None
+
+    def _drain_calls(self) -> None:
+        with contextlib.suppress(BlockingIOError):
+            self._reader.recv(4_096)
+        for _ in range(self._calls.qsize()):
+            self.call_listener(self._calls.get_nowait())
+
+    def _run_timers(self) -> None:
+        now = time.monotonic()
+        while self._timers and self._timers[0].due_at <= now and not self.is_stopping:
+            timer = heapq.heappop(self._timers)
+            if not timer.is_cancelled:
+                self.call_listener(timer.callback)
+
+
+def _create_waiter(descriptors: list[int]) -> Callable[[float | None], object]:
+    """Return a function that waits for descriptors or a timeout."""
+    if not hasattr(select, "poll"):
+        return lambda seconds: select.select(descriptors, [], [], seconds)
+    poller = select.poll()  # unlike select it supports descriptors above 1,023
+    for descriptor in descriptors:
+        poller.register(descriptor, select.POLLIN)
+    # Rounded up: a timer that is due in 0.3 ms must not spin.
+    return lambda seconds: poller.poll(None if seconds is None else int(seconds * 1_000) + 1)

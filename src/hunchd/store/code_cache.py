@@ -1,0 +1,288 @@
+"""Cache of parsed files: outlines, symbols and views, in SQLite.
+
+It may be deleted at any time; nothing in it is the only copy. The indexer process writes, the front reads.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sqlite3
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+from hunchd.domain.code import FileOutline, FileView, Symbol, ViewLine
+from hunchd.domain.errors import StoreError
+from hunchd.store.sqlite_cache import CacheSchema, compress_json, decompress_json, open_cache, read_version, to_json
+
+logger = logging.getLogger(__name__)
+
+# A cache of another version is discarded and refilled. Increase it with every change of the parser's output.
+VERSION = 5
+MAX_USES = 4_000  # names stored for one file
+
+# Two processes may write at once: the indexing of a project, and the parsing of files saved meanwhile.
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS files (
+  id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, blob TEXT NOT NULL, language TEXT NOT NULL, size INTEGER NOT NULL,
+  lines INTEGER NOT NULL, doc TEXT NOT NULL, imports TEXT NOT NULL, words BLOB NOT NULL, stamp INTEGER NOT NULL
+);
+CREATE TABLE IF NOT EXISTS views (
+  path TEXT PRIMARY KEY, blob TEXT NOT NULL, lines TEXT NOT NULL, more INTEGER NOT NULL, doc TEXT NOT NULL,
+  uses TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS chunks (
+  serial INTEGER PRIMARY KEY AUTOINCREMENT, path TEXT NOT NULL UNIQUE, language TEXT NOT NULL, packed BLOB NOT NULL
+);
+CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+INSERT OR IGNORE INTO about VALUES ('id', hex(randomblob(8)));
+CREATE TABLE IF NOT EXISTS symbols (
+  file INTEGER NOT NULL, name TEXT NOT NULL, kind TEXT NOT NULL, line INTEGER NOT NULL, end_line INTEGER NOT NULL,
+  signature TEXT NOT NULL, container TEXT NOT NULL, doc TEXT NOT NULL
+);
+CREATE INDEX IF NOT EXISTS symbols_of_file ON symbols (file);
+CREATE INDEX IF NOT EXISTS symbols_by_name ON symbols (name);
+"""
+_CACHE_SCHEMA = CacheSchema(VERSION, _SCHEMA)
+
+
+class CodeCache:
+    """Cache of file outlines by path.
+
+    A reader never creates the file, and finds nothing until there is one.
+    """
+
+    def __init__(self, path: Path, *, writable: bool = False) -> None:
+        self.path = path
+        self._writable = writable
+        self._lock = threading.Lock()  # one connection is used from several threads
+        self._connection: sqlite3.Connection | None = None
+        self._is_closed = False
+        if writable:
+            self._connection = open_cache(path, _CACHE_SCHEMA)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close for good; later reads find nothing."""
+        with self._lock:
+            self._is_closed = True
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
+
+    def count_files(self) -> int:
+        """Return the number of files."""
+        return sum(count for (count,) in self._query("SELECT COUNT(*) FROM files"))
+
+    def load_blob_ids(self) -> dict[str, str]:
+        """Return the git blob id of every file, by path."""
+        return dict(self._query("SELECT path, blob FROM files"))
+
+    def load_stamps(self) -> dict[str, int]:
+        """Return the stamp of every file, by path.
+
+        A file that still has its stamp need not be parsed again.
+        """
+        return dict(self._query("SELECT path, stamp FROM files WHERE stamp != 0"))
+
+    def get(self, path: str, *, words: bool = False) -> FileOutline | None:
+        """Return the outline of one file, or None.
+
+        `words` adds words and references, which are most of its size.
+        """
+        row = next(iter(self._query(f"SELECT {_FILE_COLUMNS} FROM files WHERE path = ?", path)), None)
+        return self._build_outline(row, words=words) if row else None
+
+    def iterate_outlines(self) -> Iterator[FileOutline]:
+        """Yield all outlines, complete, in the order of paths, in bounded memory."""
+        after = ""
+        while rows := self._query(f"SELECT {_FILE_COLUMNS} FROM files WHERE path > ? ORDER BY path LIMIT 200", after):
+            yield from (self._build_outline(row, words=True) for row in rows)
+            after = rows[-1][1]
+
+    def find_symbol(self, name: str, limit: int = 20) -> list[tuple[str, Symbol]]:
+        """Return path and symbol of the definitions of `name`.
+
+        Definitions outside of containers come first.
+        """
+        rows = self._query(
+            f"SELECT files.path, {_SYMBOL_COLUMNS} FROM symbols JOIN files ON files.id = symbols.file WHERE symbols.name = ? "
+            "ORDER BY symbols.container != '', files.path, symbols.line LIMIT ?",
+            name,
+            limit,
+        )
+        return [(row[0], Symbol(*row[1:])) for row in rows]
+
+    def count_symbols_by_file(self) -> list[tuple[str, str, int]]:
+        """Return path, language and number of symbols of every file.
+
+        The topics of a project are derived from it.
+        """
+        return self._query(
+            "SELECT path, language, (SELECT COUNT(*) FROM symbols WHERE file = files.id) FROM files ORDER BY path"
+        )
+
+    def load_names(self) -> frozenset[str]:
+        """Return all names in the project: symbols, files without their suffix, folders."""
+        symbols = {str(name) for (name,) in self._query("SELECT DISTINCT name FROM symbols")}
+        parts = {part for (path,) in self._query("SELECT path FROM files") for part in str(path).split("/")}
+        return frozenset(symbols | parts | {part.partition(".")[0] for part in parts})
+
+    def chunk_cache_id(self) -> str:
+        """Return what tells this cache from one that was made anew, whose serials begin again."""
+        return "".join(str(value) for (value,) in self._query("SELECT value FROM about WHERE name = 'id'"))
+
+    def chunk_serials(self) -> dict[str, int]:
+        """Return the serial of the chunks of each file; they grow with every change."""
+        return dict(self._query("SELECT path, serial FROM chunks"))
+
+    def chunks_since(self, serial: int) -> Iterator[tuple[str, str, int, bytes]]:
+        """Yield path, language, serial and packed chunks of the files that changed after `serial`, oldest first."""
+        while rows := self._query(
+            "SELECT path, language, serial, packed FROM chunks WHERE serial > ? ORDER BY serial LIMIT 200", serial
+        ):
+            yield from rows
+            serial = rows[-1][2]
+
+    def load_views(self, paths: Sequence[str]) -> dict[str, FileView]:
+        """Return the cached views of `paths`, in one small read."""
+        placeholders = ", ".join("?" * len(paths))
+        rows = self._query(f"SELECT path, blob, lines, more, doc FROM views WHERE path IN ({placeholders})", *paths)
+        return {
+            path: FileView(path, blob, tuple(map(ViewLine._make, json.loads(lines))), more, doc)
+            for path, blob, lines, more, doc in rows
+        }
+
+    def load_used_names(self, path: str) -> frozenset[str]:
+        """Return the names that a file uses and does not define."""
+        rows = self._query("SELECT uses FROM views WHERE path = ?", path)
+        return frozenset(rows[0][0].split()) if rows else frozenset()
+
+    def put(
+        self,
+        outlines: Iterable[FileOutline],
+        stamps: Mapping[str, int] | None = None,
+        view: Callable[[FileOutline], FileView] | None = None,
+        chunks: Mapping[str, bytes] | None = None,
+    ) -> None:
+        """Replace the outlines of these files in one transaction.
+
+        `view` derives from each outline what is shown of the file; `chunks` are the packed chunks by path.
+        """
+        stamp_by_path = stamps or {}
+        with self._lock, self._require_writable() as connection:
+            for outline in outlines:
+                _delete_file(connection, outline.path)
+                cursor = connection.execute(
+                    "INSERT INTO files (path, blob, language, size, lines, doc, imports, words, stamp) "
+                    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                    (
+                        outline.path,
+                        outline.blob,
+                        outline.language,
+                        outline.size,
+                        outline.lines,
+                        outline.doc,
+                        to_json(outline.imports),
+                        compress_json([outline.references, dict(outline.words)]),
+                        stamp_by_path.get(outline.path, 0),
+                    ),
+                )
+                connection.executemany(
+                    "INSERT INTO symbols VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                    [
+                        (cursor.lastrowid, s.name, s.kind, s.line, s.end_line, s.signature, s.container, s.doc)
+                        for s in outline.symbols
+                    ],
+                )
+                if chunks is not None and (packed_chunks := chunks.get(outline.path)) is not None:
+                    kept = (outline.path, outline.language, packed_chunks)
+                    connection.execute("INSERT INTO chunks (path, language, packed) VALUES (?, ?, ?)", kept)
+                if view is not None:
+                    file_view = view(outline)
+                    lines = [(line.text, line.name, line.weight, line.outer) for line in file_view.lines]
+                    uses = " ".join(outline.references[:MAX_USES])
+                    row = (file_view.path, file_view.blob, to_json(lines), file_view.more, file_view.doc, uses)
+                    connection.execute("INSERT INTO views VALUES (?, ?, ?, ?, ?, ?)", row)
+
+    def update_stamps(self, stamps: Mapping[str, int]) -> None:
+        """Set new stamps for unchanged files (touched, checked out again)."""
+        with self._lock, self._require_writable() as connection:
+            connection.executemany("UPDATE files SET stamp = ? WHERE path = ?", [(n, p) for p, n in stamps.items()])
+
+    def remove(self, paths: Iterable[str]) -> None:
+        with self._lock, self._require_writable() as connection:
+            for path in paths:
+                _delete_file(connection, path)
+
+    def _query(self, query: str, *values: Any) -> list[Any]:
+        with self._lock:
+            try:
+                connection = self._open_for_reading()
+                return connection.execute(query, values).fetchall() if connection else []
+            except sqlite3.DatabaseError:
+                if self._writable:
+                    raise
+                logger.warning("%s cannot be read; it will be recreated", self.path, exc_info=True)
+                if self._connection is not None:
+                    self._connection.close()
+                    self._connection = None
+                return []
+
+    def _open_for_reading(self) -> sqlite3.Connection | None:
+        """Return the connection, opened once the writer has created the file."""
+        if self._connection is None and not self._is_closed and self.path.exists():
+            uri = f"{self.path.absolute().as_uri()}?mode=ro"
+            connection = sqlite3.connect(uri, uri=True, timeout=1.0, check_same_thread=False, isolation_level=None)
+            try:
+                usable = read_version(connection) == VERSION
+            except sqlite3.DatabaseError:
+                connection.close()
+                raise
+            if not usable:
+                connection.close()
+                return None
+            self._connection = connection
+        return self._connection
+
+    def _require_writable(self) -> sqlite3.Connection:
+        if self._connection is None or not self._writable:
+            raise StoreError(f"{self.path} is not open for writing")
+        return self._connection
+
+    def _build_outline(self, row: tuple[Any, ...], *, words: bool) -> FileOutline:
+        number, path, blob, language, size, lines, doc, imports, used_words = row
+        symbols = self._query(f"SELECT {_SYMBOL_COLUMNS} FROM symbols WHERE file = ? ORDER BY rowid", number)
+        references, counts = decompress_json(used_words) if words else ((), {})
+        return FileOutline(
+            path=path,
+            blob=blob,
+            language=language,
+            size=size,
+            lines=lines,
+            symbols=tuple(Symbol(*symbol) for symbol in symbols),
+            imports=tuple(json.loads(imports)),
+            references=tuple(references),
+            words=counts,
+            doc=doc,
+        )
+
+
+_FILE_COLUMNS = "id, path, blob, language, size, lines, doc, imports, words"
+_SYMBOL_COLUMNS = ", ".join(
+    f"symbols.{name}" for name in ("name", "kind", "line", "end_line", "signature", "container", "doc")
+)
+
+
+def _delete_file(connection: sqlite3.Connection, path: str) -> None:
+    connection.execute("DELETE FROM symbols WHERE file = (SELECT id FROM files WHERE path = ?)", (path,))
+    connection.execute("DELETE FROM files WHERE path = ?", (path,))
+    connection.execute("DELETE FROM views WHERE path = ?", (path,))
+    connection.execute("DELETE FROM chunks WHERE path = ?", (path,))

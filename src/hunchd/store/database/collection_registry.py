@@ -1,0 +1,129 @@
+"""Registry of collections, one for each project and one of the user.
+
+A collection is opened when it is first used.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import time
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from hunchd.domain.errors import StoreClosed
+from hunchd.store.database.collection import Collection
+from hunchd.store.database.folders import is_erasure_pending, locate_collection
+from hunchd.store.files import FileOperations, create_private_folder
+
+Result = TypeVar("Result")
+
+DELETED_FOLDER: Final = "leaving"  # folder for projects that are being deleted
+
+
+class CollectionRegistry:
+    """Registry of the collections of the process.
+
+    `noticed` is called with each collection after it was opened.
+    """
+
+    def __init__(self, data: Path, session: Any, on_open: Callable[[Collection], Awaitable[None]]) -> None:
+        self._data = data
+        self._leftover_folders = tuple((data / DELETED_FOLDER).glob("*"))
+        self._session = session
+        self._on_open = on_open
+        self._collections: dict[str | None, Collection] = {}
+        self._open_locks: defaultdict[str | None, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._erased_projects: set[str] = set()  # project ids, never reused: late writes for them are refused
+
+    @property
+    def open_collections(self) -> dict[str | None, Collection]:
+        """Open collections by project."""
+        return dict(self._collections)
+
+    @property
+    def projects(self) -> list[str | None]:
+        """Owners of the collections on disk; None stands for the user."""
+        project_ids = sorted(path.name for path in (self._data / "projects").glob("*") if path.is_dir())
+        return [*([None] if (self._data / "user").is_dir() else []), *project_ids]
+
+    def has_collection(self, project: str | None) -> bool:
+        """Return True if the project has a collection, without creating one."""
+        return project in self._collections or locate_collection(self._data, project).is_dir()
+
+    async def get_collection(self, project: str | None) -> Collection:
+        """Return the collection of a project, opened on first use.
+
+        Opening runs to its end even if the caller is cancelled, so its repairs and erasures never overlap with
+        another opening.
+        """
+        collection = self._collections.get(project)
+        return (
+            collection
+            if collection is not None
+            else await asyncio.shield(asyncio.ensure_future(self._open_collection(project)))
+        )
+
+    async def _open_collection(self, project: str | None) -> Collection:
+        async with self._open_locks[project]:
+            if project in self._erased_projects:
+                raise StoreClosed(f"{project} was erased")
+            if project not in self._collections:
+                collection = await Collection.open(locate_collection(self._data, project), self._session)
+                self._collections[project] = collection
+                await self._on_open(collection)
+            return self._collections[project]
+
+    async def map_collections(
+        self, work: Callable[[Collection], Awaitable[Result]], projects: Sequence[str | None] | None = None
+    ) -> dict[str | None, Result]:
+        """Call `work` for each project and return the results.
+
+        Calls it for `projects` only, if given. Projects that are erased meanwhile are left out.
+        """
+        results: dict[str | None, Result] = {}
+        for project in self.projects if projects is None else projects:
+            with suppress(StoreClosed):
+                if self.has_collection(project):
+                    results[project] = await work(await self.get_collection(project))
+        return results
+
+    async def erase(self, project: str) -> None:
+        """Erase a project for good."""
+        self._erased_projects.add(project)
+        async with self._open_locks[project]:
+            if (collection := self._collections.pop(project, None)) is not None:
+                await collection.close()
+            await asyncio.to_thread(_delete_folder, locate_collection(self._data, project), self._data / DELETED_FOLDER)
+
+    async def finish_erasures(self) -> None:
+        """Finish erasures that an earlier process began.
+
+        They concern whole projects and single memories.
+        """
+        for folder in self._leftover_folders:  # not the ones being deleted now: their removal must not race with this
+            await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+        for project in self.projects:
+            if is_erasure_pending(locate_collection(self._data, project)):
+                await self.get_collection(project)
+
+    async def close(self) -> None:
+        for collection in self.open_collections.values():
+            await collection.close()
+
+
+def _delete_folder(folder: Path, trash: Path) -> None:
+    """Rename the folder out of the way, then delete it.
+
+    A crash in between leaves a folder that is not taken for a project.
+    """
+    if not folder.exists():
+        return
+    target = create_private_folder(trash) / f"{folder.name}-{time.time_ns()}"
+    folder.replace(target)
+    FileOperations().sync_folder(folder.parent)
+    shutil.rmtree(target)
+    FileOperations().sync_folder(trash)

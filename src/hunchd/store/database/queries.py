@@ -1,0 +1,323 @@
+"""Queries on the memories of a project.
+
+They search by id, by name, by page, by words and by vector.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final
+
+import numpy as np
+
+from hunchd.domain.filters import Filters
+from hunchd.store.database import sql_conditions
+from hunchd.store.database.candidates import SearchCandidate, SelectCandidates
+from hunchd.store.database.mirror import NO_ADDRESS, TableMirror
+from hunchd.store.database.quarantine import Quarantine
+from hunchd.store.database.tables import SERVED_COLUMNS, Row, compute_digest, get_embedded_text, get_memory, parse_row
+from hunchd.store.indexes.postings import ScoreArray
+from hunchd.store.indexes.terms import count_terms
+from hunchd.store.indexes.vector_scan import Mask, Slots
+
+# Each search method returns this many times the requested results, so that the two overlap.
+OVERSAMPLING: Final = 4
+MIN_CANDIDATES: Final = 20  # rows
+MAX_CANDIDATES: Final = 200
+# A message is ranked together with its neighbours.
+NEIGHBOUR_REACH: Final = 2  # messages on either side
+# Best hits whose neighbours are read; neighbours of the others hardly ever answer (LoCoMo 0 to 2, five results:
+# recall .801, with forty .803), and each memory that is compared takes 1/16 ms.
+MAX_HITS_WITH_NEIGHBOURS: Final = 28
+READ_AHEAD_ROWS: Final = 256  # rows read ahead at once: ten milliseconds
+MAX_TRIES: Final = 5  # of a word search while the table is being compacted
+_WORD_SEARCH_EXECUTOR: Final = ThreadPoolExecutor(
+    1, "words"
+)  # searches words while the model computes in the other thread
+
+# The vector of a query, if it has one; an awaitable of it; or a function that computes it within milliseconds.
+QueryVector = bytes | None | Awaitable[bytes | None] | Callable[[], bytes | None]
+
+
+class CollectionQueries:
+    """Read-only queries of a collection.
+
+    `mirror()` returns the current mirror: it is replaced when the table is repaired.
+    """
+
+    def __init__(self, mirror: Callable[[], TableMirror], quarantine: Quarantine) -> None:
+        self._mirror = mirror
+        self._quarantine = quarantine
+        self.was_searched = False  # True after the first search
+
+    async def get(self, ids: Sequence[str]) -> list[Row]:
+        """Return the rows with these ids."""
+        wanted_ids, mirror = set(ids), self._mirror()
+        rows = await self._load_rows(mirror, mirror.find_slots(wanted_ids))
+        return [row for row in rows.values() if row["id"] in wanted_ids]
+
+    async def find_by_name(self, name: str, filters: Filters, limit: int) -> list[Row]:
+        """Return the rows with this id, caller's key or key, newest first."""
+        mirror = self._mirror()
+        slots = mirror.find_by_name(name)
+        slots = slots[(await mirror.mask_passing(filters))[slots]]
+        slots = slots[np.argsort(-mirror.get_times(slots), kind="stable")][: 2 * limit]
+        rows = [row for row in (await self._load_rows(mirror, slots)).values() if _has_name(row, name)]
+        return _newest_first(self._quarantine.filter_intact(rows, filters))[:limit]
+
+    async def load_page(self, filters: Filters, limit: int, after: tuple[int, str] | None) -> tuple[list[Row], int]:
+        """Return a page of rows, newest first, and the total.
+
+        The page starts after a (time, id) position.
+        """
+        mirror = self._mirror()
+        slots = np.flatnonzero(await mirror.mask_passing(filters))
+        total = len(slots)
+        times = mirror.get_times(slots)
+        if after is not None:
+            slots, times = slots[times <= after[0]], times[times <= after[0]]
+        order = np.argsort(-times, kind="stable")
+        slots, times = slots[order], times[order]
+        page_rows: list[Row] = []
+        while len(slots) and len(page_rows) < limit:
+            # All rows with the same time together: they are ordered by id.
+            last = times[min(limit - len(page_rows) + 1, len(times)) - 1]
+            batch_size = int(np.searchsorted(-times, -last, "right"))
+            batch_rows = list((await self._load_rows(mirror, slots[:batch_size])).values())
+            rows = _newest_first(self._quarantine.filter_intact(batch_rows, filters))
+            page_rows += [row for row in rows if after is None or (-row["at"], row["id"]) > (-after[0], after[1])]
+            slots, times = slots[batch_size:], times[batch_size:]
+        return page_rows[:limit], total
+
+    async def load_unembedded(self, model: str, limit: int) -> list[Row]:
+        """Return rows that this model has not embedded yet, newest first.
+
+        Each row carries the digest of the text to embed.
+        """
+        mirror = self._mirror()
+        slots = np.flatnonzero(mirror.mask_unembedded(model))
+        slots = slots[np.argsort(-mirror.get_times(slots), kind="stable")][:limit]
+        rows = _newest_first(list((await self._load_rows(mirror, slots)).values()))
+        return [row | {"text_digest": compute_digest([get_embedded_text(get_memory(row))])} for row in rows]
+
+    def load_short_vectors(self, ids: Sequence[str], model: str) -> dict[str, bytes]:
+        """Return the vectors of this model as signed bytes, by id."""
+        return self._mirror().load_short_vectors(ids, model)
+
+    async def search(
+        self,
+        query: str,
+        vector: QueryVector,
+        model: str,
+        filters: Filters,
+        k: int,
+        select: SelectCandidates,
+        k_without_messages: int | None = None,
+        on_bodies: Callable[[Sequence[str]], object] | None = None,
+    ) -> list[SearchCandidate]:
+        """Search by words and, once the query has a vector, by vector.
+
+        `select` selects from the candidates: only the first `k_without_messages` if no message is among those. They are followed
+        by the messages next to the best messages chosen. While the vector is computed, `on_bodies` is called in another
+        thread with the bodies that will probably be found.
+        """
+        mirror, self.was_searched = self._mirror(), True
+        candidate_count = min(max(k * OVERSAMPLING, MIN_CANDIDATES), MAX_CANDIDATES)
+        passing = await mirror.mask_passing(filters)
+        loaded_bodies: dict[int, str] = {}
+        if callable(vector) and mirror.words.is_complete:
+            # Nobody else uses the mirror meanwhile: this thread waits for both.
+            comparable_future = _WORD_SEARCH_EXECUTOR.submit(mirror.mask_comparable, passing, model)
+            word_future = _WORD_SEARCH_EXECUTOR.submit(
+                _search_words_with_bodies, mirror, query, passing, candidate_count, (k, k_without_messages), on_bodies
+            )
+            query_vector = vector()
+            comparable, (lexical, loaded_bodies) = comparable_future.result(), word_future.result()
+        else:
+            if isinstance(vector, Awaitable):
+                await asyncio.sleep(0)  # the query goes to the model first: the rest runs meanwhile
+            lexical = await self._search_words(mirror, query, filters, passing, candidate_count)
+            query_vector = await vector if isinstance(vector, Awaitable) else vector() if callable(vector) else vector
+            comparable = mirror.mask_comparable(passing, model)
+        similarity: dict[int, float] = {}
+        if query_vector is not None:
+            near_slots, cosines = mirror.find_nearest(query_vector, comparable, candidate_count)
+            similarity = dict(zip(near_slots.tolist(), cosines.tolist(), strict=True))
+        default_score = (
+            0.0 if len(lexical) < candidate_count else None
+        )  # all rows with a matching word were found: the others have none
+        candidates = [
+            (slot, lexical.get(slot, default_score), similarity.get(slot)) for slot in {**lexical, **similarity}
+        ]
+        selected = np.array(select(candidates), np.intp)
+        if k_without_messages is not None and not mirror.mask_messages(selected[:k_without_messages]).any():
+            selected = selected[:k_without_messages]
+        # Words alone do not tell which of two neighbours answers. All are read at once: a call costs more than rows.
+        neighbours = mirror.find_neighbours(selected[:MAX_HITS_WITH_NEIGHBOURS], NEIGHBOUR_REACH)
+        neighbours = neighbours[neighbours < len(passing)]
+        bodies = await self._load_bodies(
+            mirror, np.concatenate([selected, neighbours[passing[neighbours]]]), loaded_bodies
+        )
+        nearness = _compute_similarities(mirror, list(bodies), query_vector, comparable)
+        selected_slots = set(selected.tolist())
+        hits = [
+            SearchCandidate(
+                body, mirror.get_digest(slot), lexical.get(slot) if slot in selected_slots else None, nearness.get(slot)
+            )
+            for slot, body in bodies.items()
+        ]
+        return self._recheck_filters(hits, filters) if _uses_hash_comparison(filters) else hits
+
+    async def read_ahead(self, compress: Callable[[Sequence[str]], Awaitable[list[bytes]]]) -> bool:
+        """Load more bodies once there was a search.
+
+        Returns True if more remain.
+        """
+        mirror = self._mirror()
+        if not self.was_searched or not len(slots := mirror.find_unread_slots(READ_AHEAD_ROWS)):
+            return False
+        bodies = await self._load_bodies(mirror, slots)
+        mirror.cache_bodies(dict(zip(bodies, await compress(list(bodies.values())), strict=True)), slots.tolist())
+        return True
+
+    # -- inside ----------------------------------------------------------------------------------------------------
+
+    async def _search_words(
+        self, mirror: TableMirror, query: str, filters: Filters, passing: Mask, k: int
+    ) -> dict[int, float]:
+        """Return slots and BM25 scores of the best `passing` rows."""
+        if mirror.words.is_complete:
+            return _search_word_index(mirror, query, passing, k)
+        term_counts = count_terms(query)
+        # Until all rows are indexed here, the database's own index is searched, and here only what came since.
+        scores = await _search_database_index(mirror, query, filters, passing, k) if query else {}
+        fresh_mask = passing & mirror.mask_fresh()[: len(passing)]
+        scale = mirror.compute_fresh_scale()
+        scores |= {
+            slot: score * scale
+            for slot, score in _pair_scores(*mirror.words.search(term_counts, fresh_mask, k)).items()
+        }
+        return dict(sorted(scores.items(), key=lambda one: -one[1])[:k])
+
+    def _recheck_filters(self, hits: Sequence[SearchCandidate], filters: Filters) -> list[SearchCandidate]:
+        rows = [hit.row for hit in hits]
+        passing_ids = {row["id"] for row in self._quarantine.filter_intact(rows, filters)}
+        return [hit for hit, row in zip(hits, rows, strict=True) if row["id"] in passing_ids]
+
+    async def _load_rows(self, mirror: TableMirror, slots: Slots) -> dict[int, Row]:
+        """Return the intact rows in these slots, in their order."""
+        bodies = await self._load_bodies(mirror, slots)
+        return {slot: parse_row(body, mirror.get_digest(slot)) for slot, body in bodies.items()}
+
+    async def _load_bodies(
+        self, mirror: TableMirror, slots: Slots, loaded: Mapping[int, str] | None = None
+    ) -> dict[int, str]:
+        """Return the intact bodies in these slots, in their order.
+
+        `loaded` are bodies that are already loaded. Bodies that were read ahead were verified then.
+        """
+        loaded_bodies = loaded or {}
+        cached = {slot: loaded_bodies[slot] for slot in slots.tolist() if slot in loaded_bodies}
+        cached |= _get_cached_bodies(mirror, [slot for slot in slots.tolist() if slot not in loaded_bodies])
+        slots_by_address = {mirror.get_address(slot): slot for slot in slots.tolist() if slot not in cached}
+        slots_by_address.pop(NO_ADDRESS, None)
+        reader = mirror.reader
+        disk_rows = await reader.load_rows(list(slots_by_address), ("body",)) if slots_by_address else []
+        fresh_bodies = {slot: body for slot, body in cached.items() if mirror.get_address(slot) == NO_ADDRESS}
+        bodies = fresh_bodies | {slots_by_address[row["_rowid"]]: row["body"] for row in disk_rows}
+        intact_bodies = _filter_intact(mirror, bodies)
+        if len(intact_bodies) < len(bodies):
+            ids = {slot: identifier for identifier, slot in mirror.fresh_slots.items()}
+            damaged_rows = [
+                {"id": ids[slot], "body": body, "digest": mirror.get_digest(slot)}
+                for slot, body in fresh_bodies.items()
+                if slot not in intact_bodies and slot in ids
+            ]
+            damaged_addresses = [address for address, slot in slots_by_address.items() if slot not in intact_bodies]
+            self._quarantine.filter_intact([*damaged_rows, *await reader.load_rows(damaged_addresses, SERVED_COLUMNS)])
+        verified = {slot: body for slot, body in cached.items() if slot not in fresh_bodies} | intact_bodies
+        return {slot: verified[slot] for slot in slots.tolist() if slot in verified}
+
+
+def _search_words_with_bodies(
+    mirror: TableMirror,
+    words: str,
+    passing: Mask,
+    candidate_count: int,
+    limits: tuple[int, int | None],
+    on_bodies: Callable[[Sequence[str]], object] | None,
+) -> tuple[dict[int, float], dict[int, str]]:
+    """Search `words`; return the hits and the first cached bodies.
+
+    `limits` is (k, few): how many bodies will be needed depends on whether messages are among the hits.
+    """
+    lexical = _search_word_index(mirror, words, passing, candidate_count)
+    (k, few), slots = limits, list(lexical)
+    if few is not None and not mirror.mask_messages(np.array(slots[:few], np.intp)).any():
+        k = few
+    bodies = _get_cached_bodies(mirror, slots[:k])
+    if on_bodies is not None:
+        on_bodies(list(bodies.values()))
+    return lexical, bodies
+
+
+def _search_word_index(mirror: TableMirror, words: str, passing: Mask, k: int) -> dict[int, float]:
+    return _pair_scores(*mirror.words.search(count_terms(words), passing, k))
+
+
+def _get_cached_bodies(mirror: TableMirror, slots: Sequence[int]) -> dict[int, str]:
+    return {slot: body for slot in slots if (body := mirror.bodies.get(slot)) is not None}
+
+
+def _filter_intact(mirror: TableMirror, bodies: Mapping[int, str]) -> dict[int, str]:
+    """Return the bodies that match their digest."""
+    return {slot: body for slot, body in bodies.items() if compute_digest([body]) == mirror.get_digest(slot)}
+
+
+async def _search_database_index(
+    mirror: TableMirror, words: str, filters: Filters, passing: Mask, k: int
+) -> dict[int, float]:
+    """Search the database's own index and keep the hits that pass."""
+    for _ in range(MAX_TRIES):
+        reader = mirror.reader
+        addresses, scores = await reader.search_words(words, sql_conditions.build_condition(filters), k)
+        if mirror.reader is reader:  # otherwise the rows have new addresses
+            break
+    slots = mirror.find_slots_by_address(addresses)
+    is_passing = (slots >= 0) & (slots < len(passing))
+    is_passing[is_passing] = passing[slots[is_passing]]
+    return _pair_scores(slots[is_passing], scores[is_passing])
+
+
+def _pair_scores(slots: Slots, scores: ScoreArray) -> dict[int, float]:
+    return dict(zip(slots.tolist(), scores.tolist(), strict=True))
+
+
+def _compute_similarities(
+    mirror: TableMirror, slots: Sequence[int], vector: bytes | None, comparable: Mask
+) -> dict[int, float]:
+    """Return the cosine similarity of each row that has a comparable vector."""
+    with_vector = [slot for slot in slots if comparable[slot]]
+    if vector is None or not with_vector:
+        return {}
+    cosines = mirror.compute_similarities(np.array(with_vector, np.intp), vector)
+    return dict(zip(with_vector, cosines.tolist(), strict=True))
+
+
+def _uses_hash_comparison(filters: Filters) -> bool:
+    """Return True if a filter is compared by hash only.
+
+    Such a filter may let too much through.
+    """
+    return bool(filters.tags or filters.key or filters.family or filters.path_prefix)
+
+
+def _newest_first(rows: Sequence[Row]) -> list[Row]:
+    return sorted(rows, key=lambda row: (-row["at"], row["id"]))
+
+
+def _has_name(row: Row, name: str) -> bool:
+    memory = get_memory(row)
+    return name in (memory.id, memory.ref, memory.key)

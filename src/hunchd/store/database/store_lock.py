@@ -1,0 +1,114 @@
+"""Concurrency control of a store: many readers, one writer, exclusive sections.
+
+An operation that fails is retried once after a repair.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from pathlib import Path
+from typing import Final, TypeVar
+
+from hunchd.domain.errors import StoreClosed, StoreError
+from hunchd.store.database.rw_lock import ReadWriteLock
+
+logger = logging.getLogger(__name__)
+Result = TypeVar("Result")
+
+# A second failure within this time has a cause that a repair does not fix.
+REPAIR_INTERVAL: Final = 300.0  # seconds
+CLOSE_WAIT_SECONDS: Final = 5.0  # seconds: an export runs at the pace of its reader
+
+
+class StoreLock:
+    """Locks of the store in `folder`.
+
+    `mend` is called with the write lock held. Unless `writable`, nothing is written or repaired.
+    """
+
+    def __init__(self, folder: Path, repair: Callable[[], Awaitable[None]], *, writable: bool) -> None:
+        self._folder = folder
+        self._repair = repair
+        self._writable = writable
+        self._write_lock = asyncio.Lock()
+        self._rw_lock = ReadWriteLock()
+        self._repaired_at = float("-inf")
+        self._is_closed = False
+
+    async def run_write(self, work: Callable[[], Awaitable[Result]], *, retry_after_repair: bool = False) -> Result:
+        """Run `work` with the write lock.
+
+        It runs to its end even if the caller is cancelled. `retry_after_repair` allows to repeat the work from its beginning
+        after the store was repaired.
+        """
+        if not self._writable:
+            raise StoreError("this store was written by a newer hunchd and is read-only")
+
+        async def run_locked() -> Result:
+            async with self._write_lock:
+                self._check_open()
+                try:
+                    return await work()
+                except StoreError as error:
+                    if not retry_after_repair or not self.should_repair(error):
+                        raise
+                await self._repair()
+                return await work()
+
+        return await asyncio.shield(asyncio.ensure_future(run_locked()))
+
+    async def run_read(self, work: Callable[[], Awaitable[Result]]) -> Result:
+        """Run a read, retried once after a repair."""
+        try:
+            async with self.hold_shared():
+                return await work()
+        except StoreError as error:
+            if not self.should_repair(error):
+                raise
+        await self.run_repair()
+        async with self.hold_shared():
+            return await work()
+
+    @asynccontextmanager
+    async def hold_shared(self) -> AsyncIterator[None]:
+        """Hold the shared lock. Raises StoreClosed."""
+        async with self._rw_lock.hold_shared():
+            self._check_open()
+            yield
+
+    def hold_exclusive(self) -> AbstractAsyncContextManager[None]:
+        """Hold the exclusive lock, which keeps readers out. Requires the write lock."""
+        return self._rw_lock.hold_exclusive()
+
+    async def run_repair(self) -> None:
+        """Repair the tables in the turn of a write."""
+        await self.run_write(self._repair)
+
+    def should_repair(self, error: StoreError) -> bool:
+        """Return True if a repair may help: the first failure within REPAIR_INTERVAL."""
+        is_recent = time.monotonic() - self._repaired_at < REPAIR_INTERVAL
+        if not self._writable or isinstance(error, StoreClosed) or is_recent:
+            return False
+        self._repaired_at = time.monotonic()
+        logger.warning("%s is damaged (%s); repairing it", self._folder, error)
+        return True
+
+    async def close(self, close_tables: Callable[[], None]) -> None:
+        """Call `close_tables` after active writes and reads; later calls raise StoreClosed.
+
+        A read that stalls for CLOSE_WAIT_SECONDS seconds is not waited for.
+        """
+        async with self._write_lock:
+            self._is_closed = True
+            with suppress(TimeoutError):
+                async with asyncio.timeout(CLOSE_WAIT_SECONDS), self._rw_lock.hold_exclusive():
+                    pass
+            close_tables()
+
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise StoreClosed(f"{self._folder.name} is closed")

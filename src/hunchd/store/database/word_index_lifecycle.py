@@ -1,0 +1,107 @@
+"""Lifecycle of the word index: open, catch up, merge, write, erase.
+
+It can always be rebuilt from the table. Until it contains every row, the database's own index is searched.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Final
+
+from hunchd.store.database.mirror import NO_ADDRESS, TableMirror
+from hunchd.store.files import FileOperations, temporary_path
+from hunchd.store.indexes import postings_file
+from hunchd.store.indexes.postings import WordPostings
+from hunchd.store.indexes.terms import clear_stem_cache, count_terms
+from hunchd.store.indexes.vector_scan import Mask
+
+logger = logging.getLogger(__name__)
+
+INDEX_FILE: Final = "memories.words"
+BATCH_ROWS: Final = 512  # rows that are indexed in one step: about 50 ms
+# Rows that are added before they are written: each takes some kilobytes in the tail, a merge as long as for all rows.
+WRITE_THRESHOLD: Final = 8_192
+
+# Counts the terms of each text, possibly in another thread.
+CountTerms = Callable[[Sequence[str]], Awaitable[list[dict[int, int]]]]
+
+
+class WordIndexMaintainer:
+    """Maintainer of the word index, used by one writer at a time.
+
+    If the file cannot be written, that is logged and the additions stay in memory.
+    """
+
+    def __init__(self, folder: Path, files: FileOperations) -> None:
+        self._path = folder / INDEX_FILE
+        self._files = files
+        self._failed = False
+
+    async def open(self, mirror: TableMirror) -> None:
+        """Load the index into the mirror.
+
+        Completes it if that is quick.
+        """
+        block = await asyncio.to_thread(postings_file.read_block, self._path)
+        mirror.words = WordPostings(block, mirror.get_row_keys(), mirror.mask_living())
+        while not mirror.words.is_complete and len(mirror.words.list_unindexed(BATCH_ROWS + 1)) <= BATCH_ROWS:
+            await self.index_missing(mirror, count_all_terms)
+
+    async def index_missing(self, mirror: TableMirror, count: CountTerms) -> bool:
+        """Index up to BATCH_ROWS missing rows; return True if more remain."""
+        words = mirror.words
+        slots = words.list_unindexed(BATCH_ROWS)
+        if not slots or self._failed:
+            return False
+        living = mirror.mask_living()
+        slots_by_address = {mirror.get_address(slot): slot for slot in slots if living[slot]}
+        slots_by_address.pop(NO_ADDRESS, None)
+        rows = await mirror.reader.load_rows(list(slots_by_address), ("text",))
+        keys = mirror.get_row_keys()
+        counts = await count([row["text"] or "" for row in rows])
+        terms = {slots_by_address[row["_rowid"]]: term_counts for row, term_counts in zip(rows, counts, strict=True)}
+        for slot in slots_by_address.values():
+            words.add(slot, int(keys[slot]), terms.get(slot, {}))
+        words.drop_unindexed(len(slots))
+        if words.added_count >= WRITE_THRESHOLD or (words.is_complete and words.added_count > BATCH_ROWS):
+            await self.write(mirror)
+        if mirror.words.is_complete:
+            clear_stem_cache()
+        return not mirror.words.is_complete
+
+    async def write(self, mirror: TableMirror) -> None:
+        """Merge additions into the file and leave out deleted rows."""
+        if not mirror.words.needs_merge(living := mirror.mask_living().copy()):
+            return
+        try:
+            mirror.words = await asyncio.to_thread(self._write_merged, mirror.words, mirror, living)
+            self._failed = False
+        except (OSError, ValueError):
+            self._failed = True
+            logger.exception("the word index %s cannot be written; keeping it in memory", self._path)
+
+    async def erase(self, mirror: TableMirror) -> None:
+        """Remove the words of deleted rows from all files.
+
+        Raises OSError if a file cannot be removed.
+        """
+        self._files.remove(temporary_path(self._path))
+        await self.write(mirror)
+        if self._failed:
+            mirror.words = WordPostings(None, mirror.get_row_keys(), mirror.mask_living())
+            self._files.remove(self._path)
+            self._files.sync_folder(self._path.parent)
+
+    def _write_merged(self, words: WordPostings, mirror: TableMirror, living: Mask) -> WordPostings:
+        postings_file.write_block(self._files, self._path, *words.merge_blocks(living))
+        if (block := postings_file.read_block(self._path)) is None:
+            raise ValueError("it cannot be read back")
+        return WordPostings(block, mirror.get_row_keys(), living)
+
+
+async def count_all_terms(texts: Sequence[str]) -> list[dict[int, int]]:
+    """Count the terms of each text."""
+    return [count_terms(text) for text in texts]

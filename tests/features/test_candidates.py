@@ -1,0 +1,521 @@
+"""Tests of candidate selection and values."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from hunchd.consolidation.contradiction_records import create_contradiction
+from hunchd.core.state.project import KnownError
+from hunchd.domain.code import FileView, ViewLine
+from hunchd.domain.context import ExpectedFile, Focus, PredictedFile, PredictedUnit, Prediction
+from hunchd.domain.memory import Kind, Levels, Memory, Status, Trust
+from hunchd.features.context.candidates import CandidateInput, build_candidates, select_informative_units
+from hunchd.ingestion.fixes import Fix
+
+NOW = datetime(2026, 5, 20, 12, 0, tzinfo=UTC)
+
+
+def make_input(**given: Any) -> CandidateInput:
+    usual: dict[str, Any] = {
+        "project": "p",
+        "focus": Focus(project="p", file="shop/basket.py"),
+        "prediction": Prediction(),
+        "views": {},
+        "used": (),
+        "errors": (),
+        "facts": (),
+        "found": (),
+        "now": NOW,
+        "past_units": 4,
+    }
+    return CandidateInput(**usual | given)
+
+
+def fact(identifier: str, content: str, **given: Any) -> Memory:
+    usual: dict[str, Any] = {"category": "decision", "trust": Trust.UNTRUSTED, "source": {"path": "docs/adr/1.md"}}
+    return Memory(
+        id=identifier, kind=Kind.FACT, title=content, content=content, at=NOW, created=NOW, updated=NOW, **usual | given
+    )
+
+
+def unit(subject: str, *paths: str, confidence: float = 0.5) -> PredictedUnit:
+    return PredictedUnit("0" * 40, subject, 1_700_000_000, 1.0, confidence, (), paths)
+
+
+def error(path: str | None) -> KnownError:
+    then = NOW - timedelta(hours=2)
+    return KnownError("e1", "KeyError: 'x'", "Traceback\nKeyError: 'x'", path, 3, "pytest", then, then, times=3)
+
+
+def convention(key: str, value: str, part: str = "") -> Memory:
+    key = f"{key} in {part}" if part else key
+    source = {"type": "convention", "path": f"{part}/manifest" if part else "manifest"} | (
+        {"part": part} if part else {}
+    )
+    line = f"{key}: {value}"
+    return fact(
+        line, line, category="convention", key=key, value=value, trust=Trust.PROJECT, source=source, importance=0.5
+    )
+
+
+def test_conventions_match_folder_and_language() -> None:
+    facts = [
+        convention("tests", "pytest"),
+        convention("indent", "4 spaces"),
+        convention("ci systems", "ubuntu"),
+        convention("tests", "vitest", part="web"),
+        convention("format", "prettier", part="web"),
+    ]
+
+    def offered(file: str | None) -> set[str]:
+        return {piece.id for piece in build_candidates(make_input(facts=facts, focus=Focus(project="p", file=file)))}
+
+    assert offered("shop/basket.py") == {"tests: pytest", "indent: 4 spaces"}
+    assert offered("web/src/cart.ts") == {"tests in web: vitest", "format in web: prettier", "indent: 4 spaces"}
+    assert offered("docs/index.md") == {"indent: 4 spaces"}
+    assert offered("pyproject.toml") == {"tests: pytest", "indent: 4 spaces", "ci systems: ubuntu"}
+    assert offered(None) == {fact.id for fact in facts}
+    facts += [convention("dotnet", f"net{number}.0", part=f"samples/{number}") for number in range(4, 9)]
+    assert offered(None) == {"tests: pytest", "indent: 4 spaces", "ci systems: ubuntu"}, "too many parts"
+
+
+def test_part_instructions_apply_there_first() -> None:
+    def asked(sentence: str, part: str = "") -> Memory:
+        source = {"type": "convention", "path": f"{part}/AGENTS.md"} | ({"part": part} if part else {})
+        return fact(sentence, sentence, category="instruction", source=source)
+
+    everywhere = [asked(f"Never do thing {number}.") for number in range(20)]
+    facts = [*everywhere, asked("Always go through the api client.", "web"), asked("Avoid panics.", "core")]
+
+    def offered(file: str | None) -> set[str]:
+        return {piece.id for piece in build_candidates(make_input(facts=facts, focus=Focus(project="p", file=file)))}
+
+    assert "Always go through the api client." in offered("web/src/cart.ts")
+    assert "Avoid panics." not in offered("web/src/cart.ts")
+    assert offered("setup.py") == offered(None) <= {one.id for one in everywhere}
+
+
+def rule(sentence: str, *globs: str, **source: Any) -> Memory:
+    told = {"type": "convention", "path": ".cursor/rules/a.mdc", "globs": list(globs)} | source
+    return fact(sentence, sentence, category="instruction", source=told)
+
+
+def test_glob_rule_applies_to_open_file_first() -> None:
+    everywhere = [rule(f"Never do thing {number}.") for number in range(20)]
+    ours = rule("Use the theme.", "src/**/*.tsx", "!**/*.test.tsx")
+    nested = rule("Avoid panics.", "src/**/*.rs", part="core")
+    from_root = rule("Avoid waits.", "core/src/**/*.rs", part="core")
+    facts = [*everywhere, ours, nested, from_root]
+
+    def offered(file: str | None, *open_files: str) -> set[str]:
+        focus = Focus(project="p", file=file, open_files=open_files)
+        return {piece.id for piece in build_candidates(make_input(facts=facts, focus=focus))} - {
+            one.id for one in everywhere
+        }
+
+    assert offered("src/ui/button.tsx") == {ours.id}
+    assert offered("src/ui/button.test.tsx") == offered("src/a.ts") == offered("src/a.rs") == set()
+    assert offered("core/src/a.rs") == {nested.id, from_root.id}
+    assert offered(None) == set()
+    assert offered(None, "README.md", "src/a.tsx") == {ours.id}, "nobody says where they are, but it is open"
+    assert offered("README.md", "src/a.tsx") == set(), "they are somewhere else"
+
+
+def test_on_demand_rule_needs_matching_query() -> None:
+    forms = replace(
+        rule("Validate twice, never once.", on_demand=True), tags=("Use when building forms with React Hook Form",)
+    )
+
+    def offered(**focus: Any) -> list[tuple[str, str, tuple[str, ...]]]:
+        found = build_candidates(make_input(facts=[forms], focus=Focus(project="p", **focus)))
+        return [(piece.id, piece.kind, piece.reasons) for piece in found]
+
+    assert offered(file="src/forms/form.tsx", branch="building-forms") == []
+    assert offered(query="how do I add a form?") == [(forms.id, "convention", (".cursor/rules/a.mdc",))]
+    assert offered(query="where is the cart?") == []
+
+
+def test_sentence_repeating_command_is_left_out() -> None:
+    lint = convention("lint", "eslint (`pnpm run lint`)")
+    again = fact("again", "Run `pnpm lint` before you push.", category="instruction")
+    more = fact("more", "Run `pnpm lint` and `pnpm e2e` before you push.", category="instruction")
+    focus = Focus(project="p", file="web/cart.ts")
+    offered = {piece.id for piece in build_candidates(make_input(facts=[lint, again, more], focus=focus))}
+    assert offered == {lint.id, "more"}
+
+
+def test_doubtful_fact_shows_doubt_and_ranks_lower() -> None:
+    sure = fact("f1", "The basket is kept in a cookie", source={"type": "user"}, trust=Trust.USER)
+    gone = replace(sure, status=Status.SUSPECT, source={"suspect": "shop/cookie.py is gone"})
+    strange = replace(sure, status=Status.SUSPECT, source={"suspect": "it rests on 'ignore all instructions'"})
+    offered = [build_candidates(make_input(facts=[one]))[0] for one in (sure, gone, strange)]
+    assert [piece.reasons[0] for piece in offered[1:]] == [
+        "in doubt: shop/cookie.py is gone",
+        "in doubt: what it rests on has changed",
+    ]
+    assert offered[1].value < offered[0].value
+
+
+def test_query_match_shows_age_if_dated() -> None:
+    work = replace(fact("e1", "It moved the database."), kind=Kind.EPISODE, category=None)
+    shape = replace(fact("m1", "method: load → save"), kind=Kind.PATTERN, category=None)
+    focus = Focus(project="p", query="where to load it")
+    told = {
+        piece.id: piece.reasons
+        for piece in build_candidates(make_input(found=[(work, 0.9), (shape, 0.9)], focus=focus))
+    }
+    assert told["e1"] == ("matches what you asked, just now",)
+    assert told["m1"] == ("matches what you asked", "hunch show m1")  # it was read just now; the code is older
+
+
+def test_pattern_query_match_is_hint() -> None:
+    line = "pattern: class of Backend: filter_items; goes in shop/filters.py"
+    content = "class of Backend: filter_items\n    instances:\n    - tests/test_pages.py:26 EvenPages"
+    shape = replace(
+        fact("m1", content), kind=Kind.PATTERN, category=None, levels=Levels(line, "Backend: filter_items", "Backend")
+    )
+
+    def offered(query: str) -> list[tuple[str, str]]:
+        found = build_candidates(make_input(found=[(shape, 0.9)], focus=Focus(project="p", query=query)))
+        return [form for piece in found for form in piece.forms]
+
+    assert offered("add a filter for accents")[0] == ("summary", line)
+
+
+def test_condensed_memory_shows_abbreviation_glossary() -> None:
+    levels = Levels("It moved the database because of locks.", "2026-01 moved the db: because of locks", "moved")
+    text = "It moved the database because of locks. And so on, and on."
+    work = replace(fact("e1", text), kind=Kind.EPISODE, category=None, levels=levels)
+    offered = {}
+    for level in ("full", "summary", "compressed"):
+        one = replace(work, source={"shown_as": level} if level != "full" else {})
+        offered[level] = {piece.id: piece for piece in build_candidates(make_input(found=[(one, 0.9)]))}
+    assert [offered[level]["e1"].forms[0][0] for level in offered] == ["full", "summary", "compressed"]
+    assert "glossary" not in offered["summary"]
+    assert offered["compressed"]["glossary"].forms == (("index", "db = database"),)
+    assert offered["compressed"]["glossary"].tier == 4
+
+
+def test_only_relevant_decisions_are_offered() -> None:
+    decisions = (fact("d1", "The basket is kept in a cookie"), fact("d2", "Logs go to standard output"))
+    assert [piece.id for piece in build_candidates(make_input(facts=decisions))] == ["d1"]
+
+
+def test_old_version_choice_of_commit_is_dropped() -> None:
+    by_commit = {"type": "commit", "sha": "a1", "rule": "at least"}
+    said, ago = fact("old", "the basket needs node >=6", source=by_commit), timedelta(days=8 * 365)
+    old, new = replace(said, at=NOW - ago), replace(said, id="new", at=NOW - timedelta(days=365))
+    recorded = replace(fact("recorded", "The basket is kept in a cookie"), at=NOW - ago)
+
+    offered = build_candidates(make_input(facts=(old, new, recorded)))
+
+    assert sorted(piece.id for piece in offered) == ["new", "recorded"]
+
+
+def test_old_renaming_needs_name_in_query() -> None:
+    by_commit = {"type": "commit", "sha": "a1", "rule": "renamed"}
+    named = fact("n", "name of BasketView: Cart", key="name of BasketView", value="Cart", source=by_commit)
+
+    def offered(days: int, **at: Any) -> list[str]:
+        renamed = replace(named, at=NOW - timedelta(days=days))
+        focus = Focus(project="p", file="shop/cart.py", **at)
+        return [piece.id for piece in build_candidates(make_input(facts=(renamed,), focus=focus))]
+
+    assert offered(300) == ["n"]
+    assert offered(3_000) == []
+    assert offered(3_000, query="where is BasketView drawn") == ["n"]
+    assert offered(3_000, errors=("NameError: name 'BasketView' is not defined",)) == ["n"]
+
+
+def test_partial_commit_subject_does_not_match() -> None:
+    chosen = fact("c", "http client: fetch", key="http client", value="fetch", source={"type": "commit", "sha": "a1"})
+
+    def offered(path: str) -> list[str]:
+        return [
+            piece.id for piece in build_candidates(make_input(facts=(chosen,), focus=Focus(project="p", file=path)))
+        ]
+
+    assert offered("src/queryClient.ts") == []
+    assert offered("src/httpClient.ts") == offered("src/fetch.ts") == ["c"]
+
+
+def test_user_fact_is_always_critical() -> None:
+    [piece] = build_candidates(make_input(facts=(fact("f1", "we deploy on Fridays", category=None, trust=Trust.USER),)))
+    assert (piece.tier, piece.reasons) == (1, ("you asked to remember it",))
+
+
+def test_fact_quoting_error_is_offered() -> None:
+    said = "the test zic::tests::all needs TZDIR, or it fails with 'No such file or directory (os error 2)'"
+    kept = fact("f1", said, trust=Trust.DERIVED, source={"client": "mcp"})  # as the server sends it
+    general = fact("f2", "such a directory has files of one kind", trust=Trust.DERIVED)
+
+    def offered(*errors: str) -> list[tuple[str, int, tuple[str, ...]]]:
+        focus = Focus(project="p", errors=errors)
+        return [
+            (piece.id, piece.tier, piece.reasons)
+            for piece in build_candidates(make_input(facts=(kept, general), focus=focus))
+        ]
+
+    for error in ("thread 'tz::zic::tests::all' panicked at src/zic.rs:3", "No such file or directory (os error 2)"):
+        assert offered(error) == [("f1", 1, ("an agent kept it",))]
+    assert offered("KeyError: 'x'") == []
+
+
+def test_agent_fact_without_category_needs_match() -> None:
+    question = "Open question: should the basket be emptied at night?"
+    kept = fact("f1", question, category=None, trust=Trust.DERIVED, source={"type": "client", "client": "mcp"})
+
+    def offered(path: str) -> list[str]:
+        return [piece.id for piece in build_candidates(make_input(facts=(kept,), focus=Focus(project="p", file=path)))]
+
+    assert (offered("shop/basket.py"), offered("shop/till.py")) == (["f1"], [])
+
+
+def test_reason_names_source_of_fact() -> None:
+    session, mcp = {"type": "session", "session": "s1"}, {"type": "client", "client": "mcp"}
+    facts = (
+        fact("own", "always sign commits", category="instruction", trust=Trust.USER, source=session, importance=0.6),
+        fact("heard", "always squash", category="instruction", trust=Trust.DERIVED, source=session),
+        fact("kept", "always rebase", category="instruction", trust=Trust.DERIVED, source=mcp),
+    )
+    told = {piece.id: piece.reasons for piece in build_candidates(make_input(facts=facts))}
+    assert told == {"own": ("you said so",), "heard": ("said in a session",), "kept": ("an agent kept it",)}
+
+
+def test_user_fact_about_focus_ranks_first() -> None:
+    def told(*sentences: str, **at: str) -> list[str]:
+        facts = tuple(fact(text, text, trust=Trust.USER, importance=0.5, category=None) for text in sentences)
+        offered = build_candidates(make_input(facts=facts, focus=Focus(project="p", **at)))
+        return [piece.id for piece in sorted(offered, key=lambda piece: -piece.value)]
+
+    general, of_file, of_task = (
+        "Commits are small",
+        "Run the tests before basket.py is touched",
+        "Vouchers expire at noon",
+    )
+    assert told(general, of_task, of_file, file="shop/basket.py")[0] == of_file
+    assert told(general, of_file, of_task, branch="vouchers")[0] == of_task
+    assert told(of_task, general, file="shop/other.py") == [of_task, general]
+
+
+def test_units_with_empty_subjects_are_dropped() -> None:
+    empty = (
+        "SPR-6447",
+        "Refactor:",
+        "Minor cleanups.",
+        "Code clean-up",
+        "Update to current versions",
+        "Initial commit",
+        "First public alpha version.",
+        "first substantial commit",
+    )
+    said = ("First FAQ draft", "Fix the sum", "Clean up the basket's price", "修复购物车价格显示错误")
+    told = select_informative_units([unit(subject, "a.py", "b.py") for subject in (*empty, *said)], 20)
+    assert [one.subject for one in told] == list(said)
+
+
+def test_files_of_same_name_show_folders() -> None:
+    def told(*paths: str, file: str) -> str:
+        prediction = Prediction(units=(unit("Split the basket", *paths),))
+        [piece] = build_candidates(make_input(prediction=prediction, focus=Focus(project="p", file=file)))
+        return piece.forms[0][1].rpartition(" (")[2].rstrip(")")
+
+    assert told("a/x/README.md", "README.md", "b/main.tf", file="c.md") == "x/README.md, README.md, main.tf"
+    assert told("a/main.tf", "b/x.tf", file="c/main.tf") == "a/main.tf, x.tf"
+
+
+def test_facts_quoted_by_contradiction_are_omitted() -> None:
+    def said(text: str) -> Memory:
+        return fact(text, text, trust=Trust.USER, importance=0.6, category=None, source={"type": "client"})
+
+    one, other, third = map(said, ("owners are kept", "owners are never kept", "commits are small"))
+    conflict = create_contradiction(one, other, NOW)
+    offered = {
+        piece.id: piece for piece in build_candidates(make_input(facts=(one, other, third), conflicts=(conflict,)))
+    }
+
+    assert set(offered) == {conflict.id, third.id}
+    assert offered[conflict.id].value >= offered[third.id].value
+
+
+def test_camel_case_words_match_suffix_does_not() -> None:
+    def told(path: str) -> list[str]:
+        facts = ("java 21 is the oldest we support", "owners are never deleted")
+        offered = build_candidates(
+            make_input(
+                facts=tuple(fact(text, text, trust=Trust.USER, importance=0.5, category=None) for text in facts),
+                focus=Focus(project="p", file=path),
+            )
+        )
+        return [piece.id.split()[0] for piece in sorted(offered, key=lambda piece: -piece.value) if piece.value > 0.6]
+
+    assert told("shop/OwnerController.java") == ["owners"]
+    assert told("shop/HTTPOwner.java") == ["owners"]
+    assert told("shop/Basket.java") == []
+
+
+def test_file_without_outline_shows_doc_sentence() -> None:
+    def forms(doc: str) -> list[str]:
+        prediction = Prediction((PredictedFile("notes.txt", 1.0, 0.5, ()),), (), 0.5)
+        view = FileView("notes.txt", "b", (), 0, doc)
+        [piece] = build_candidates(make_input(prediction=prediction, views={"notes.txt": view}))
+        return [level for level, _ in piece.forms]
+
+    assert forms("How the shop is deployed.") == ["summary", "index"]
+    assert forms("annotated-types==0.7.0") == ["index"]
+    assert forms("serving-api~=2.14.0  # or another if there is one") == ["index"]
+    assert forms("lib/shop/base.yml no-unwanted-files") == ["index"]
+
+
+def test_error_in_open_file_ranks_higher() -> None:
+    [here] = build_candidates(make_input(errors=(error("shop/basket.py"),)))
+    [elsewhere] = build_candidates(make_input(errors=(error("shop/other.py"),)))
+    assert here.value > elsewhere.value
+    assert here.reasons == ("2 h ago", "3 times", "in this file")
+    assert here.forms[0][0] == "full"
+
+
+def test_trace_omits_test_count_line() -> None:
+    told = "not ok 1 - clamps\n  error: '0 !== 3'\n1..1\n# tests 1\n# pass 0\n# duration_ms 359.3\n"
+    [piece] = build_candidates(make_input(errors=(replace(error("shop/basket.py"), text=told),)))
+    assert piece.forms[0][1].endswith("\nnot ok 1 - clamps\n  error: '0 !== 3'")
+
+
+def test_newest_error_ranks_before_fixed_one() -> None:
+    older = replace(error("shop/basket.py"), memory="m-older", last=NOW - timedelta(hours=2))
+    newest = replace(error("shop/basket.py"), memory="m-newest", last=NOW - timedelta(minutes=1))
+    fix = Fix("m-fix", "m-older", "KeyError: 'x'", ("shop/basket.py",), "+x", NOW)
+    found = build_candidates(make_input(errors=(older, newest), fixes={"m-older": fix}))
+    assert max(found, key=lambda piece: piece.value).id == "m-newest"
+
+
+def test_error_in_other_open_file_says_so() -> None:
+    focus = Focus(project="p", file="shop/basket.py", open_files=("shop/price.py",))
+    [piece] = build_candidates(make_input(focus=focus, errors=(error("shop/price.py"),)))
+    assert piece.reasons == ("2 h ago", "3 times", "in a file that is open")
+
+
+def test_uninformative_past_units_are_dropped() -> None:
+    wide = unit("Split the basket", "a.py", "b.py")
+    narrow = unit("Mend the sum in it", "a.py")
+    merges = [unit(subject, "a.py", "b.py") for subject in ("Merge branch 'main'", "Merge commit 'bd4efa27'")]
+    assert select_informative_units((*merges, narrow, unit("wip", "a.py"), wide), 4) == [wide, narrow]
+    assert select_informative_units((narrow, wide), 1) == [wide]
+
+
+def test_episode_lists_code_files_first() -> None:
+    paths = ("CHANGES.md", "docs/api.md", "a/__snapshots__/x.js", "shop/sum.py", "shop/tax.py")
+    prediction = Prediction(units=(unit("Round the tax down", *paths),))
+    [piece] = build_candidates(make_input(prediction=prediction))
+    assert piece.forms[0][1].endswith("Round the tax down (sum.py, tax.py, api.md and 2 more)")
+
+
+def test_recently_changed_file_needs_no_alternative() -> None:
+    lately = PredictedFile("a.py", 1.0, 0.3, ("changed lately",))
+    near = PredictedFile("b.py", 1.0, 0.2, ("same folder",))
+
+    def outlined(*files: PredictedFile) -> list[tuple[str, ...]]:
+        offered = build_candidates(make_input(prediction=Prediction(files)))
+        return [piece.paths for piece in offered if piece.kind == "file"]
+
+    assert outlined(lately, near) == [("b.py",)]
+    assert outlined(lately) == [("a.py",)]
+
+
+def test_unlikely_first_file_is_listed() -> None:
+    unlikely = PredictedFile("a.py", 1.0, 0.04, ("tests this file",), "named alike")
+
+    [piece] = build_candidates(make_input(prediction=Prediction((unlikely,))))
+
+    assert (piece.kind, piece.source["paths"]) == ("files", ["a.py"])
+
+
+def test_identical_excerpts_are_shown_once() -> None:
+    files = tuple(PredictedFile(path, 1.0, 0.3, ()) for path in ("old.json", "new.json", "other.json"))
+    keys = {"old.json": "cookies: name, path", "new.json": "cookies: name, path", "other.json": "headers: name"}
+    views = {path: FileView(path, path, (ViewLine(line, "", 1.0),), 0, "") for path, line in keys.items()}
+    offered = build_candidates(make_input(prediction=Prediction(files), views=views))
+    assert [[level for level, _ in piece.forms] for piece in offered] == [
+        ["compressed", "index"],
+        ["index"],
+        ["compressed", "index"],
+    ]
+
+
+def test_files_keep_prediction_order() -> None:
+    files = tuple(PredictedFile(path, 1.0, 0.3, ()) for path in ("z.py", "a.py"))
+    assert [(piece.paths, piece.rank) for piece in build_candidates(make_input(prediction=Prediction(files)))] == [
+        (("z.py",), 0),
+        (("a.py",), 1),
+    ]
+
+
+def test_formatting_units_are_not_episodes() -> None:
+    looks = [
+        unit(subject, "a.py", "b.py")
+        for subject in (
+            "Formats codebase (#2531)",
+            "fix typo in the basket",
+            "run black over src",
+            "style: sort imports",
+        )
+    ]
+    assert select_informative_units(looks, 9) == []
+    real = unit("Format prices in the reader's currency", "a.py", "b.py")
+    assert select_informative_units([real], 9) == [real]
+
+
+def test_guide_sentences_leave_room_for_tools() -> None:
+    sentences = [
+        fact(f"s{n}", f"Sentence {n} of the guide", category="instruction", trust=Trust.PROJECT, importance=0.9)
+        for n in range(9)
+    ]
+    tool = fact("t", "tests", category="convention", key="tests", value="pytest", trust=Trust.PROJECT, importance=0.5)
+    offered = [piece.id for piece in build_candidates(make_input(facts=(*sentences, tool)))]
+    assert "t" in offered
+    assert len(offered) == 5
+
+
+def test_files_beyond_the_outlined_are_listed_by_relation() -> None:
+    first = PredictedFile("a.py", 3.0, 0.4, ("changed together 3 of 4 times",), "changed together before")
+    others = [
+        PredictedFile(f"lib/{number}.py", 1.0, 0.05, ("same folder",), "in the same folder") for number in range(4)
+    ]
+    others.append(PredictedFile("far.py", 0.0, 0.001, ("same folder",), "in the same folder"))
+
+    offered = {
+        piece.id: piece for piece in build_candidates(make_input(prediction=Prediction((first, *others)), outlined=1))
+    }
+
+    assert set(offered) == {"file:a.py", "files:also in the same folder"}
+    listed = offered["files:also in the same folder"]
+    assert listed.forms[0][1] == "also in the same folder:\nlib/0.py, lib/1.py, lib/2.py, lib/3.py"
+    assert abs(listed.value - 0.8) < 1e-9
+
+
+def test_expected_files_stand_on_one_line_with_counts() -> None:
+    expected = (
+        ExpectedFile("CHANGES.md", 0.7, 15, 20, of_file=True),
+        ExpectedFile("news.d/", 0.5, 30, 60, of_file=False),
+        ExpectedFile("yarn.lock", 0.1, 2, 20, of_file=True),
+    )
+
+    offered = {piece.id: piece for piece in build_candidates(make_input(prediction=Prediction(expected=expected)))}
+
+    assert offered["files:also expected"].forms[0][1] == (
+        "also expected: CHANGES.md (15 of the last 20 changes of this file), "
+        "an entry in news.d/ (30 of the last 60 changes)"
+    )
+    assert "yarn.lock" in offered["files:also changed together before"].forms[0][1]
+
+
+def test_configuration_shows_few_keys() -> None:
+    prediction = Prediction((PredictedFile("pyproject.toml", 1.0, 0.5),))
+    view = FileView("pyproject.toml", "b", tuple(ViewLine(f"tool.{n}: a, b", "", 1.0) for n in range(20)), 0, "")
+
+    [piece] = build_candidates(make_input(prediction=prediction, views={"pyproject.toml": view}))
+
+    assert [level for level, _ in piece.forms] == ["compressed", "index"]
+    assert len(piece.forms[0][1].splitlines()) <= 6

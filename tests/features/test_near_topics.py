@@ -1,0 +1,31 @@
+"""Topics to ask for are those of the likely files."""
+
+from __future__ import annotations
+
+from hunchd.domain.context import Focus, PredictedFile, Prediction
+from hunchd.features.context.near_topics import MOST, nearest_topics
+
+TOPICS = ("sinatra", "cookies", "reloader", "namespace", "streaming", "protection")
+
+
+def test_topics_of_likely_files_come_first() -> None:
+    prediction = Prediction((PredictedFile("lib/streaming.rb", 2.0, 0.4), PredictedFile("lib/cookies.rb", 1.0, 0.1)))
+
+    found = nearest_topics(TOPICS, Focus(project="p", file="test/reloader_test.rb"), prediction)
+
+    assert found == ("reloader", "streaming", "cookies")
+
+
+def test_topics_without_relation_are_the_largest() -> None:
+    many = [*TOPICS, *(f"topic{letter}" for letter in "abcdefghij")]
+
+    assert nearest_topics(many, Focus(project="p"), Prediction()) == tuple(many[:MOST])
+
+
+def test_topics_share_the_projects_name_in_vain() -> None:
+    many = ("catch config", "catch matchers", "catch clara", "catch reporter", "catch tags")
+
+    found = nearest_topics(many, Focus(project="p", file="src/catch_reporter.cpp"), Prediction())
+
+    assert found[0] == "catch reporter"
+    assert len(found) == len(many)  # too few are near: the largest come after it
