@@ -175,8 +175,9 @@ class Engine:
             parts, projects, memories, self._writer, self.events, self._project_indexer, self._activity
         )
         self.runs = self._maintenance.runs
+        self._project_watcher = ProjectWatcher(parts, self._intake)
         features.add(
-            ProjectWatcher(parts, self._intake),
+            self._project_watcher,
             self.conversations,
             *([reading] if reading is not None else []),
             contradicting,

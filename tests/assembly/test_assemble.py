@@ -46,7 +46,7 @@ pieces = st.lists(
         reasons=st.lists(st.text(max_size=40), max_size=3).map(tuple),
         source=st.dictionaries(st.sampled_from(["path", "sha", "type"]), st.text(max_size=10), max_size=2),
         trust=st.sampled_from(Trust),
-        about=st.lists(st.sampled_from(["a.py", "b.py", "c.py"]), max_size=2).map(tuple),
+        paths=st.lists(st.sampled_from(["a.py", "b.py", "c.py"]), max_size=2).map(tuple),
     ),
     max_size=25,
 )
@@ -147,8 +147,8 @@ def test_duplicate_file_and_text_are_dropped() -> None:
     bundle = assemble(
         "a.py",
         [
-            piece("f1", kind="file", about=("b.py",), value=0.9),
-            piece("f2", kind="file", about=("b.py",), value=0.8),
+            piece("f1", kind="file", paths=("b.py",), value=0.9),
+            piece("f2", kind="file", paths=("b.py",), value=0.8),
             piece("d1", kind="decision", forms=(("full", same),)),
             piece("d2", kind="fact", tier=3, forms=(("full", f"{same}."),)),
         ],

@@ -324,7 +324,7 @@ def test_run_removed_folder_changes_nothing(tmp_path: Path) -> None:
 
 def test_run_imports_few_modules() -> None:
     code = (
-        "import sys; from hunchd.cli.running import pipes, run, letter\n"
+        "import sys; from hunchd.cli.running import pipe_runner, run, spool_message\n"
         "print(sorted(sys.modules.keys() & {'re', 'json', 'typing', 'enum', 'threading', 'pathlib', 'dataclasses'}))"
     )
     done = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, check=True)

@@ -155,8 +155,8 @@ async def delayed_git(
     folder: Path, monkeypatch: pytest.MonkeyPatch, *facts: Memory
 ) -> AsyncIterator[tuple[MemoryService, Callable[[], Awaitable[None]]]]:
     """Yield the memories, and an event that lets git confirm the merge of the branch."""
-    monkeypatch.setattr("hunchd.core.projects.project_claims.default_branch", lambda layout: "main")
-    monkeypatch.setattr("hunchd.core.projects.project_claims.resolve", lambda layout, name: "b" * 40)
+    monkeypatch.setattr("hunchd.core.projects.project_claims.find_default_branch", lambda layout: "main")
+    monkeypatch.setattr("hunchd.core.projects.project_claims.resolve_ref", lambda layout, name: "b" * 40)
     async with open_run_fixture(folder, *facts) as it:
         git = Git()
         project = Project(

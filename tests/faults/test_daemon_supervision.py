@@ -168,13 +168,13 @@ async def test_failed_watcher_thread_is_replaced(monkeypatch: pytest.MonkeyPatch
     async with running(monkeypatch, shop) as (engine, saboteur):
         await until(lambda: project_is_ready(engine), "the project is read")
         saboteur.broken.add("watch thread")
-        saboteur.start("watch thread", engine._watching.keep_watching)
-        thread = engine._watching._thread
-        monkeypatch.setattr(thread._folders, "read", _broken)
-        thread.submit(lambda: None)  # wakes it, for the last time
+        saboteur.start("watch thread", engine._project_watcher.run_supervision)
+        thread = engine._project_watcher._thread
+        monkeypatch.setattr(thread._backend, "dispatch_events", _broken)
+        thread.call_soon(lambda: None)  # wakes it, for the last time
 
         async def replaced() -> bool:
-            return engine._watching._thread is not thread and (await failures(engine))["watch thread"] == 1
+            return engine._project_watcher._thread is not thread and (await failures(engine))["watch thread"] == 1
 
         await until(replaced, "there is a new thread")
         git(shop, "checkout", "-q", "-b", "later")

@@ -23,10 +23,10 @@ def make_input(**given: Any) -> CandidateInput:
         "focus": Focus(project="p", file="shop/basket.py"),
         "prediction": Prediction(),
         "views": {},
-        "used": (),
+        "used_names": (),
         "errors": (),
         "facts": (),
-        "found": (),
+        "matches": (),
         "now": NOW,
         "past_units": 4,
     }
@@ -164,7 +164,7 @@ def test_query_match_shows_age_if_dated() -> None:
     focus = Focus(project="p", query="where to load it")
     told = {
         piece.id: piece.reasons
-        for piece in build_candidates(make_input(found=[(work, 0.9), (shape, 0.9)], focus=focus))
+        for piece in build_candidates(make_input(matches=[(work, 0.9), (shape, 0.9)], focus=focus))
     }
     assert told["e1"] == ("matches what you asked, just now",)
     assert told["m1"] == ("matches what you asked", "hunch show m1")  # it was read just now; the code is older
@@ -178,7 +178,7 @@ def test_pattern_query_match_is_hint() -> None:
     )
 
     def offered(query: str) -> list[tuple[str, str]]:
-        found = build_candidates(make_input(found=[(shape, 0.9)], focus=Focus(project="p", query=query)))
+        found = build_candidates(make_input(matches=[(shape, 0.9)], focus=Focus(project="p", query=query)))
         return [form for piece in found for form in piece.forms]
 
     assert offered("add a filter for accents")[0] == ("summary", line)
@@ -191,7 +191,7 @@ def test_condensed_memory_shows_abbreviation_glossary() -> None:
     offered = {}
     for level in ("full", "summary", "compressed"):
         one = replace(work, source={"shown_as": level} if level != "full" else {})
-        offered[level] = {piece.id: piece for piece in build_candidates(make_input(found=[(one, 0.9)]))}
+        offered[level] = {piece.id: piece for piece in build_candidates(make_input(matches=[(one, 0.9)]))}
     assert [offered[level]["e1"].forms[0][0] for level in offered] == ["full", "summary", "compressed"]
     assert "glossary" not in offered["summary"]
     assert offered["compressed"]["glossary"].forms == (("index", "db = database"),)

@@ -58,7 +58,7 @@ class DirectClient:
     def __init__(self, api: MessagesApi) -> None:
         self._access = ModelEndpoint("model", api.url, "", timeout=10.0)
 
-    async def send(self, question: ModelRequest) -> ModelAnswer | ModelFailure:
+    async def ask(self, question: ModelRequest) -> ModelAnswer | ModelFailure:
         return await send_request(question, self._access)
 
 

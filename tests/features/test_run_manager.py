@@ -39,13 +39,13 @@ class FakeExecutor:
         self.begun, self.going_on = asyncio.Event(), asyncio.Event()
         self.going_on.set()
 
-    def begin(self) -> None:
+    def begin_run(self) -> None:
         """Begin a run."""
 
-    async def ready(self) -> None:
+    async def wait_until_ready(self) -> None:
         """Return at once."""
 
-    async def take_back(self, run: str, *, only: int | None = None) -> tuple[int, int]:
+    async def undo(self, run: str, *, only: int | None = None) -> tuple[int, int]:
         self.back.append((run, only))
         self.taking_back.set()
         if isinstance(self.ends, Exception):
@@ -55,7 +55,7 @@ class FakeExecutor:
             raise AssertionError("it is cut short")
         return self.ends
 
-    async def carry_out(self, record: RunRecord, owner: MemoryOwner, **_: Any) -> GateResult:
+    async def execute(self, record: RunRecord, owner: MemoryOwner, **_: Any) -> GateResult:
         self.begun.set()
         await self.going_on.wait()
         if owner.id in self.removed:

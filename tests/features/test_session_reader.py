@@ -55,7 +55,7 @@ class EmptyStore:
     async def get(self, ids: Sequence[str], project: str | None) -> list[Memory]:
         return []
 
-    async def list_memories(self, filters: Filters, limit: int, cursor: str | None = None) -> MemoryPage:
+    async def list(self, filters: Filters, limit: int, cursor: str | None = None) -> MemoryPage:
         return MemoryPage((), None, 0)
 
 

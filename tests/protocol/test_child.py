@@ -18,7 +18,7 @@ SCRIPT = textwrap.dedent(
     import asyncio, os, sys, time
     from hunchd.domain.errors import NotFound
     from hunchd.protocol.helper import serve
-    from hunchd.protocol.pipe import Json
+    from hunchd.protocol.pipe import SerializedJson
 
     made = 0
 
@@ -33,7 +33,7 @@ SCRIPT = textwrap.dedent(
         raise RuntimeError("a bug")
 
     async def written(params):
-        return Json('{"said": "na\u00efve \\\\n line", "beside": [1, null]}')
+        return SerializedJson('{"said": "na\u00efve \\\\n line", "beside": [1, null]}')
 
     async def pid(params):
         return os.getpid()
@@ -60,7 +60,7 @@ SCRIPT = textwrap.dedent(
         return made
 
     handlers = {f.__name__: f for f in (double, missing, broken, written, pid, slow, die, die_once, count, made_so_far)}
-    serve(handlers, idle_after=float(sys.argv[1]))
+    serve(handlers, idle_seconds=float(sys.argv[1]))
     """
 )
 
@@ -205,10 +205,10 @@ async def test_child_dies_with_parent(tmp_path: Path) -> None:
         textwrap.dedent(
             f"""
             import asyncio, os, signal, sys
-            from hunchd.protocol.child import Child
+            from hunchd.protocol.child import HelperProcess
 
             async def main():
-                child = Child([sys.executable, {str(script)!r}, "60"], name="helper")
+                child = HelperProcess([sys.executable, {str(script)!r}, "60"], name="helper")
                 print(await child.call("pid"), flush=True)
                 os.kill(os.getpid(), signal.SIGKILL)
 

@@ -12,7 +12,7 @@ from hunchd.store.client import PROCESS_LIMITS
 
 APART = """
 import ctypes
-from hunchd.protocol.malloc_tuning import bound, large_buffers_apart
+from hunchd.protocol.malloc_tuning import limit_malloc, unmap_large_buffers
 
 class Told(ctypes.Structure):
     names = "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost"
@@ -29,7 +29,7 @@ def apart():
 """
 MEANWHILE = """
 usual = apart()
-with large_buffers_apart():
+with unmap_large_buffers():
     meanwhile = apart()
 print(usual, meanwhile, apart())
 """
@@ -60,7 +60,7 @@ def test_large_buffers_without_threshold_changes_nothing() -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="a figure of the GNU C library")
 def test_bound_process_never_raises_mmap_threshold() -> None:
     assert resident_bytes({}, AFTER_A_LARGE_ONE) == [0]
-    assert resident_bytes({}, f"bound(){AFTER_A_LARGE_ONE}") == [1]
+    assert resident_bytes({}, f"limit_malloc(){AFTER_A_LARGE_ONE}") == [1]
 
 
 def test_large_buffers_after_exception_restores_threshold(monkeypatch: pytest.MonkeyPatch) -> None:

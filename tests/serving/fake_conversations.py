@@ -30,7 +30,7 @@ class FakeConversations:
             raise NotFound(f"there is no session {session!a}")
         return self.logs[session]
 
-    async def append_messages(self, session: str, request: AppendRequest) -> dict[str, Any]:
+    async def append(self, session: str, request: AppendRequest) -> dict[str, Any]:
         log = self.logs.setdefault(session, [])
         fresh = [
             Message(
@@ -59,16 +59,16 @@ class FakeConversations:
     async def get_session(self, session: str) -> dict[str, Any]:
         return {"id": session, "messages": len(self._log(session))}
 
-    async def compact_session(self, session: str) -> dict[str, Any]:
+    async def compact(self, session: str) -> dict[str, Any]:
         return await self.get_session(session)
 
-    async def end_session(self, session: str, outcome: str | None) -> dict[str, Any]:
+    async def end(self, session: str, outcome: str | None) -> dict[str, Any]:
         self.outcomes[session] = outcome
         return await self.get_session(session)
 
-    async def erase_session(self, session: str) -> dict[str, Any]:
+    async def erase(self, session: str) -> dict[str, Any]:
         return {"erased": session, "memories": len(self.logs.pop(session, self._log(session)))}
 
-    async def compile_context(self, request: CompileRequest) -> dict[str, Any]:
+    async def compile(self, request: CompileRequest) -> dict[str, Any]:
         self.asked.append(request)
         return {"messages": [], "token_count": 0, "sections": {}, "prefix_digest": ""}

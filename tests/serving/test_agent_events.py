@@ -91,14 +91,14 @@ async def test_file_event_is_signalled_always_explained_once(daemon: Daemon, sho
 
 def offer_items(daemon: Daemon, monkeypatch: pytest.MonkeyPatch, *named: tuple[str, str]) -> None:
     """Let every context contain items of these kinds and titles."""
-    whole = daemon.engine.context
+    whole = daemon.engine.get_context
 
     async def of_these(request: ContextRequest) -> Bundle:
         bundle = await whole(request)
         item = bundle.items[0]
         return replace(bundle, items=tuple(replace(item, id=title, kind=kind, title=title) for kind, title in named))
 
-    monkeypatch.setattr(daemon.engine, "context", of_these)
+    monkeypatch.setattr(daemon.engine, "get_context", of_these)
 
 
 async def test_items_already_shown_are_not_repeated(
@@ -110,7 +110,7 @@ async def test_items_already_shown_are_not_repeated(
         await send_event(daemon, "claude-code", event)
 
     convention, file = ("tests: pytest",) * 2, ("src/sum.py",) * 2
-    assert [asked.told for asked in daemon.engine.asked] == [
+    assert [asked.already_shown for asked in daemon.engine.asked] == [
         frozenset(),
         {convention},
         {convention, file},  # it belongs to the file that was read
@@ -127,14 +127,14 @@ async def test_late_response_is_repeated(daemon: Daemon, shop: Path, monkeypatch
 async def test_disconnected_hook_signal_is_stored(
     daemon: Daemon, shop: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    whole, asked, gone = daemon.engine.context, asyncio.Event(), asyncio.Event()
+    whole, asked, gone = daemon.engine.get_context, asyncio.Event(), asyncio.Event()
 
     async def slow(request: ContextRequest) -> Bundle:
         asked.set()
         await gone.wait()
         return await whole(request)
 
-    monkeypatch.setattr(daemon.engine, "context", slow)
+    monkeypatch.setattr(daemon.engine, "get_context", slow)
     _, writer = await asyncio.open_unix_connection(str(daemon.socket))
     body = json.dumps(edit(shop)).encode()
     head = f"POST /agents/claude-code/events HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\n"
@@ -222,7 +222,7 @@ async def test_unknown_project_is_registered(daemon: Daemon, tmp_path: Path, mon
     async def refused(raw: list[Any]) -> dict[str, Any]:
         return {"accepted": 0, "rejected": [{"index": 0, "error": {"code": "not_found", "message": "none"}}]}
 
-    monkeypatch.setattr(daemon.engine, "context", unknown)
+    monkeypatch.setattr(daemon.engine, "get_context", unknown)
     monkeypatch.setattr(daemon.engine, "accept_signals", refused)
 
     assert await send_event(daemon, "claude-code", claude("SessionStart", new)) == ""
@@ -234,13 +234,13 @@ async def test_unknown_project_is_registered(daemon: Daemon, tmp_path: Path, mon
 
 
 async def test_conventions_alone_return_no_context(daemon: Daemon, shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = daemon.engine.context
+    whole = daemon.engine.get_context
 
     async def general(request: ContextRequest) -> Bundle:
         bundle = await whole(request)
         return replace(bundle, items=tuple(replace(item, tier=3) for item in bundle.items))
 
-    monkeypatch.setattr(daemon.engine, "context", general)
+    monkeypatch.setattr(daemon.engine, "get_context", general)
 
     assert await send_event(daemon, "claude-code", edit(shop)) == ""
     assert await send_event(daemon, "claude-code", claude("SessionStart", shop)) != "", "but at its start they are"

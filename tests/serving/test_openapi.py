@@ -43,7 +43,7 @@ def test_openapi_fields_match_parsers(described: Any, parsed: Any) -> None:
 
 
 async def test_openapi_bundle_schema_is_complete() -> None:
-    bundle = bundle_to_json(await FakeEngine().context(ContextRequest(project="/p")))
+    bundle = bundle_to_json(await FakeEngine().get_context(ContextRequest(project="/p")))
 
     assert set(SCHEMAS["Bundle"]["properties"]) == set(bundle) == set(SCHEMAS["Bundle"]["required"])
     assert set(SCHEMAS["Bundle"]["properties"]["items"]["items"]["properties"]) == set(bundle["items"][0])

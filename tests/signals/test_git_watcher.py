@@ -169,7 +169,7 @@ def test_conflicting_merge_is_operation_until_commit(repository: Path, watch: Wa
     git(repository, "commit", "-qam", "merged by hand")
     inbox.wait(lambda: inbox.of(Merge))
 
-    assert inbox.kinds() == ["OperationBegan", "OperationEnded", "Merge"]
+    assert inbox.kinds() == ["OperationStarted", "OperationEnded", "Merge"]
     ended = inbox.of(OperationEnded)[0]
     assert (ended.operation, ended.branch, ended.old) == ("merge", "main", old)
     assert ended.new == inbox.of(Merge)[0].sha == git(repository, "rev-parse", "HEAD")

@@ -59,9 +59,9 @@ class ProjectWatcher(Feature):
         spool.create_spool_folders(self._dependencies.paths.spool)
         self._thread.start()
         self._spool_watcher.start()
-        tasks.start("eyes", self.run_supervision)
-        tasks.start("watching", self.run_feed)
-        tasks.start("letterbox", self.run_spool)
+        tasks.start("watch thread", self.run_supervision)
+        tasks.start("signal feed", self.run_feed)
+        tasks.start("spool", self.run_spool)
 
     def on_project_opened(self, project: Project) -> None:
         """Start watching a project; a large tree is scanned in the background."""
