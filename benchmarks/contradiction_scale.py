@@ -127,7 +127,7 @@ async def time_questions(store: StoreService, new: list[Memory]) -> tuple[list[f
         comparing = time.perf_counter()
         look = compare_with_candidates(memory, candidates)
         reading = time.perf_counter()
-        pairs = look.unsettled[:MAX_READ_PAIRS] if store.pair_reader is not None else ()
+        pairs = look.unsettled_pairs[:MAX_READ_PAIRS] if store.pair_reader is not None else ()
         texts = [(extract_statement(a), extract_statement(b)) for a, b in pairs]
         probabilities = (await store.handlers["contradict"]({"pairs": texts}))["probabilities"] if pairs else []
         found += bool(

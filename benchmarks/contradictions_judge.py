@@ -64,7 +64,7 @@ async def _judge_pair(pair: Pair, read: Read, client: LanguageClient, ledger: Co
     """Judge a pair with a `PairJudge` of its own, so that a failure does not affect others."""
     older, new = _make_memory("known", pair.a, STORED_AT), _make_memory("new", pair.b, STORED_AT + timedelta(days=1))
     look = compare_with_candidates(new, [older])
-    reading = read(pair) if look.unsettled else None
+    reading = read(pair) if look.unsettled_pairs else None
     contradicting = look.apply_probabilities({} if reading is None else {(older.id, new.id): reading})
     after = await ContradictionJudge(client, ledger, verdicts).judge(new, look, contradicting)
     answered = VerdictCache(verdicts).get(older, new) is not None

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hunchd.ingestion.statement_classifier import BUCKETS, LABELS, SHIPPED, features, packed
+from hunchd.ingestion.statement_classifier import BUCKETS, LABELS, SHIPPED_WEIGHTS, extract_features, pack_weights
 
 DATA = Path(__file__).parent / "data" / "statements"
 PER_LABEL = 300  # sentences of a label and language
@@ -60,8 +60,8 @@ def main() -> int:
         report("held-out frames", model, draw(tested, 40))
     else:
         model = train(draw(languages, PER_LABEL))
-        SHIPPED.write_bytes(quantised(model))
-        print(f"{SHIPPED.name}: {SHIPPED.stat().st_size:,} bytes")
+        SHIPPED_WEIGHTS.write_bytes(quantised(model))
+        print(f"{SHIPPED_WEIGHTS.name}: {SHIPPED_WEIGHTS.stat().st_size:,} bytes")
     report("hand-written", model, [(language, label, text) for language, label, text in held])
     return 0
 
@@ -134,7 +134,7 @@ def matrix(sentences: list[str]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return rows, columns and values of the sparse features."""
     rows, columns, values = [], [], []
     for row, sentence in enumerate(sentences):
-        for bucket, value in features(sentence).items():
+        for bucket, value in extract_features(sentence).items():
             rows.append(row)
             columns.append(bucket)
             values.append(value)
@@ -182,7 +182,7 @@ def quantised(model: Model) -> bytes:
     weights, biases = model
     scales = np.abs(weights).max(axis=0) / 127
     whole = np.round(weights / scales).astype(np.int8)
-    return packed(whole.tobytes(), scales.astype("<f4").tobytes(), biases.astype("<f4").tobytes())
+    return pack_weights(whole.tobytes(), scales.astype("<f4").tobytes(), biases.astype("<f4").tobytes())
 
 
 def predict(model: Model, texts: list[str]) -> np.ndarray:

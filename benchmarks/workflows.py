@@ -298,7 +298,7 @@ def measure_next_steps(stream: Stream, *, mine_every: int = 200) -> dict[str, fl
         popular.note(ran.template)
         markov.note(ran.template)
         began = time.perf_counter()
-        own.learn_step(ran.template, failed=ran.failed, step_context=moment)
+        own.learn_step(ran.template, has_failed=ran.failed, step_context=moment)
         spent += time.perf_counter() - began
         log.append(ran)
         if number % mine_every == mine_every - 1:

@@ -37,7 +37,7 @@ from hunchd.domain.memory import Kind, Memory
 from hunchd.features.consolidation.maintenance import Maintenance
 from hunchd.features.context.blame_reader import BlameReader
 from hunchd.features.context.context_service import ContextService
-from hunchd.features.context.review import PATIENCE, changed_files, review
+from hunchd.features.context.review import PATIENCE, list_changed_files, review
 from hunchd.features.contradictions.contradiction_judge import create_judge
 from hunchd.features.contradictions.contradiction_search import ContradictionSearch
 from hunchd.features.contradictions.contradiction_service import ContradictionService
@@ -47,10 +47,10 @@ from hunchd.features.knowledge.transfer import MemoryTransfer
 from hunchd.features.observation.log_watcher import LogWatcher
 from hunchd.features.observation.project_watcher import ProjectWatcher
 from hunchd.features.patterns.pattern_mining import PatternMiner
-from hunchd.features.search.code_cards import CodeCards
-from hunchd.features.search.code_search import CodeSearching, with_code
+from hunchd.features.search.code_cards import CardEmbedder
+from hunchd.features.search.code_search import CodeSearchService, add_code_results
 from hunchd.features.search.expansion import expand, expand_memory
-from hunchd.features.search.search_service import SearchService, joined, own_request
+from hunchd.features.search.search_service import SearchService, join_answers, build_own_request
 from hunchd.features.sessions.session_reader import create_session_reader
 from hunchd.features.sessions.session_registry import SessionRegistry
 from hunchd.features.sessions.session_service import SessionService
@@ -97,7 +97,7 @@ class Engine:
             dependencies.store,
             self._writer,
             now=dependencies.now,
-            unfinished=PendingErasures(dependencies.paths.data / "forgetting"),
+            pending_erasures=PendingErasures(dependencies.paths.data / "forgetting"),
             on_changed=self._on_memory_changed,
         )
         self._project_indexer = ProjectIndexer(
@@ -132,7 +132,7 @@ class Engine:
         """
         memories, projects = self._memories, self._projects
         ledger = create_ledger(parts)
-        self._code = CodeSearching(parts.store, now=parts.now)
+        self._code = CodeSearchService(parts.store, now=parts.now)
         self._context_service = ContextService(
             parts.settings.context,
             parts.memory_cache,
@@ -154,9 +154,9 @@ class Engine:
             self._session_registry,
             memories,
             self._search_service.search,
-            projects.standing,
+            projects.list_standing_facts,
             secret=parts.secret,
-            find_project_id=projects.id_of,
+            find_project_id=projects.resolve_id,
             reader=reading,
             now=parts.now,
         )
@@ -189,7 +189,7 @@ class Engine:
             HabitLearner(memories, projects.find_by_id, parts),
             ModelUpdater(self._project_indexer, projects.find_by_id, features),
             self._code,
-            CodeCards(parts.store, projects.find_by_id),
+            CardEmbedder(parts.store, projects.find_by_id),
             BlameReader(),
             LogWatcher(parts.settings.signals.error_logs, projects.list_roots, self._intake.accept),
         )
@@ -240,7 +240,7 @@ class Engine:
 
     async def list_projects(self) -> list[dict[str, Any]]:
         """Return all projects."""
-        return [shown for _, shown in await self._status.list_projects()]
+        return [summary for _, summary in await self._status.list_projects()]
 
     async def remove_project(self, identifier: str) -> dict[str, Any]:
         """Erase a project, from disk too.
@@ -271,7 +271,7 @@ class Engine:
         self._activity.touch()
         project, tree = self._projects.find(request.project)
         if request.file is None and not (request.open_files or request.query):
-            request = replace(request, changed=await changed_files(tree, within=PATIENCE))
+            request = replace(request, changed=await list_changed_files(tree, within=PATIENCE))
         return self._context_service.get_context(request, project, tree)
 
     async def predict(self, request: PredictRequest) -> dict[str, Any]:
@@ -284,8 +284,8 @@ class Engine:
     async def review(self, request: ReviewRequest) -> dict[str, Any]:
         """Return what the uncommitted change still lacks."""
         project, tree = self._projects.find(request.project)
-        told = await review(request, project, tree, self._dependencies.now())
-        return told | {"degraded": list(self._health.list_problems([project]))}
+        answer = await review(request, project, tree, self._dependencies.now())
+        return answer | {"degraded": list(self._health.list_problems([project]))}
 
     async def search(self, request: SearchRequest) -> dict[str, Any]:
         """Search code and memories of a project, of a session's project, or memories of the user."""
@@ -307,7 +307,7 @@ class Engine:
         )
         answer["took_ms"] = round((time.perf_counter() - began) * 1_000, 2)
         if code.results or code.degraded:
-            answer = with_code(answer, code, query.intent, request.k)
+            answer = add_code_results(answer, code, query.intent, request.k)
         missing = self._health.list_problems([project])
         if missing and not answer["results"]:  # nothing yet is not nothing at all
             answer |= {"status": "degraded", "degraded": [*answer["degraded"], *missing]}
@@ -316,16 +316,16 @@ class Engine:
     async def _search_memories(self, request: SearchRequest, project: Project, tree: WorkingTree) -> dict[str, Any]:
         if not request.memories:
             return {"results": [], "status": "empty", "degraded": [], "took_ms": 0.0}
-        found = await self._search_with_own(request, project, tree)
-        return await self.knowledge.add_fact_histories(request, found, project.facts.values())
+        answer = await self._search_with_own(request, project, tree)
+        return await self.knowledge.add_fact_histories(request, answer, project.facts.values())
 
     async def _search_with_own(self, request: SearchRequest, project: Project, tree: WorkingTree) -> dict[str, Any]:
         """Search a project, and among the user's own memories what is of use in every project."""
-        asked = own_request(request)
-        if asked is None:
+        own_search = build_own_request(request)
+        if own_search is None:
             return await self._search_service.search(request, project.id, tree.branch)
-        found, own = await asyncio.gather(
-            self._search_service.search(request, project.id, tree.branch), self._search_service.search(asked, None)
+        answer, own = await asyncio.gather(
+            self._search_service.search(request, project.id, tree.branch), self._search_service.search(own_search, None)
         )
         facts = self._projects.own.facts
 
@@ -334,7 +334,7 @@ class Engine:
                 return (fact := facts.get(result["id"])) is not None and is_shown_in_projects(fact)
             return str(result["source"].get("path", "")).startswith(OWN_ROOTS)
 
-        return joined(found, {**own, "results": list(filter(is_shown, own["results"]))}, request.k)
+        return join_answers(answer, {**own, "results": list(filter(is_shown, own["results"]))}, request.k)
 
     async def expand(self, request: ExpandRequest) -> dict[str, Any]:
         """Return the detailed text of a memory, file or topic."""
@@ -407,9 +407,9 @@ class Engine:
         erased_ids = [identifier, *(one.id for one in others.values() if repeats(one, memory))]
         await self.conversations.rewrite_summary_without(memory)
         async with self._memories.pending_erasures.record(erased_ids, memory.project):
-            done = await asyncio.gather(*map(self.knowledge.forget, erased_ids), return_exceptions=True)
+            outcomes = await asyncio.gather(*map(self.knowledge.forget, erased_ids), return_exceptions=True)
             await self._features.forget_memories(erased_ids)
-            for failure in done:
+            for failure in outcomes:
                 if isinstance(failure, BaseException) and not isinstance(failure, NotFound):  # already erased
                     raise failure
 

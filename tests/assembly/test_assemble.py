@@ -60,7 +60,7 @@ def test_token_sums_are_exact_within_budget(
     header: str, candidates: list[ContextCandidate], budget: int, activity: Activity, degraded: bool
 ) -> None:
     bundle = assemble(
-        header, candidates, budget, activity, degraded=("x",) if degraded else (), topics=("cli", "config")
+        header, candidates, budget, activity, degradations=("x",) if degraded else (), topics=("cli", "config")
     )
 
     assert bundle.token_count == count_tokens(bundle.context) <= budget
@@ -107,7 +107,7 @@ def test_tiny_budget_gives_empty_bundle(budget: int) -> None:
 
 def test_status_is_empty_or_degraded() -> None:
     assert assemble("app.py", [piece("p", value=0.01)], 8000, "", topics=("cli",)).status == "empty"
-    assert assemble("app.py", [], 8000, "", degraded=("the store is loading",)).status == "degraded"
+    assert assemble("app.py", [], 8000, "", degradations=("the store is loading",)).status == "degraded"
 
 
 def test_piece_falls_back_to_shorter_form() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hunchd.bench.__main__ import main
-from hunchd.bench.code import Figures
+from hunchd.bench.code import RankingFigures
 from tests.repositories import make_shop
 
 QUESTIONS = [
@@ -45,9 +45,9 @@ def test_bench_code_scores_questions(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 
 def test_figures_second_place_counts_less() -> None:
-    figures = Figures()
+    figures = RankingFigures()
     figures.add(["a", "b"], frozenset({"b"}), 1.0)
 
-    assert figures.means()["mrr"] == 0.5
-    assert figures.means()["ndcg@10"] == pytest.approx(0.6309, abs=1e-4)
-    assert figures.means()["recall@10"] == 1.0
+    assert figures.compute_means()["mrr"] == 0.5
+    assert figures.compute_means()["ndcg@10"] == pytest.approx(0.6309, abs=1e-4)
+    assert figures.compute_means()["recall@10"] == 1.0

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from hunchd.codesearch import records
-from hunchd.codesearch.chunks import TEST, Chunk, chunks_of
-from hunchd.codesearch.terms import term_of_name, terms_of_identifier
+from hunchd.codesearch.chunks import TEST, Chunk, build_chunks
+from hunchd.codesearch.terms import hash_name, extract_identifier_terms
 from hunchd.ingestion.parsing import parse_outline
 
 PYTHON = '''"""Signs cookies."""
@@ -52,7 +52,7 @@ end
 
 
 def cut(path: str, text: str) -> dict[str, Chunk]:
-    return {chunk.name: chunk for chunk in chunks_of(parse_outline(path, text.encode()), text)}
+    return {chunk.name: chunk for chunk in build_chunks(parse_outline(path, text.encode()), text)}
 
 
 def test_chunks_definition_has_lines_and_signature() -> None:
@@ -67,35 +67,35 @@ def test_chunks_comment_above_belongs_to_definition() -> None:
     chunk = cut("signing.py", PYTHON)["load_keys"]
 
     assert (chunk.start, chunk.line, chunk.end) == (17, 19, 21)
-    assert terms_of_identifier("environment")[0] in chunk.terms
+    assert extract_identifier_terms("environment")[0] in chunk.terms
 
 
 def test_chunks_small_definition_is_found_in_container() -> None:
     chunks = cut("signing.py", PYTHON)
 
     assert "salt" not in chunks
-    assert term_of_name("salt") in chunks["Signer"].terms
-    assert term_of_name("LIMIT") in chunks[""].terms
+    assert hash_name("salt") in chunks["Signer"].terms
+    assert hash_name("LIMIT") in chunks[""].terms
 
 
 def test_chunks_without_grammar_extend_to_next() -> None:
     chunks = cut("lib/basket.ex", ELIXIR)
 
     assert (chunks["add"].start, chunks["add"].line, chunks["add"].end) == (6, 11, 14)
-    assert terms_of_identifier("customer")[0] in chunks["Shop.Basket"].terms
+    assert extract_identifier_terms("customer")[0] in chunks["Shop.Basket"].terms
 
 
 def test_chunks_prose_is_cut_by_heading() -> None:
     chunks = cut("docs/run.md", "# Running\n\nStart it.\n\n## Tests\n\nCall pytest.\n")
 
-    assert terms_of_identifier("pytest")[0] in chunks["Tests"].terms
-    assert terms_of_identifier("pytest")[0] not in chunks["Running"].terms
+    assert extract_identifier_terms("pytest")[0] in chunks["Tests"].terms
+    assert extract_identifier_terms("pytest")[0] not in chunks["Running"].terms
 
 
 def test_chunks_file_without_symbols_is_cut_in_windows() -> None:
     text = "\n".join(f"value {number}" for number in range(130))
 
-    assert [(one.start, one.end) for one in chunks_of(parse_outline("a.txt", text.encode()), text)] == [
+    assert [(one.start, one.end) for one in build_chunks(parse_outline("a.txt", text.encode()), text)] == [
         (1, 60),
         (61, 120),
         (121, 130),
@@ -103,7 +103,7 @@ def test_chunks_file_without_symbols_is_cut_in_windows() -> None:
 
 
 def test_records_pack_then_unpack_is_same() -> None:
-    chunks = chunks_of(parse_outline("signing.py", PYTHON.encode()), PYTHON)
+    chunks = build_chunks(parse_outline("signing.py", PYTHON.encode()), PYTHON)
 
     record = records.unpack(records.pack(chunks))
 
@@ -126,5 +126,5 @@ def test_chunks_licence_above_is_left_out() -> None:
     text = "// Copyright 2020 Ada\n// Licensed under MIT\n\npackage shop\n\nfunc Add() {\n\tx()\n}\n"
     head = cut("shop.go", text)[""]
 
-    assert terms_of_identifier("licensed")[0] not in head.terms
-    assert terms_of_identifier("package")[0] in head.terms
+    assert extract_identifier_terms("licensed")[0] not in head.terms
+    assert extract_identifier_terms("package")[0] in head.terms

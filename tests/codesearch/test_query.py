@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from hunchd.codesearch.query import ROLE_FACTORS, parse_query
-from hunchd.codesearch.roles import Role, role_of
-from hunchd.codesearch.terms import terms_of_identifier
+from hunchd.codesearch.roles import Role, classify_role
+from hunchd.codesearch.terms import extract_identifier_terms
 
 ISSUE = (
     """Session cookie is dropped when SameSite is None
@@ -73,8 +73,8 @@ def test_query_report_is_read_by_parts() -> None:
     assert query.gist == "Session cookie is dropped when SameSite is None"
     assert query.frames[0] == ("/home/ada/shop/sessions.py", "save", 40)
     assert query.symbols["SecureCookie.dump"] < query.symbols["SameSite"]
-    assert terms_of_identifier("tracker")[0] not in query.terms
-    assert query.terms[terms_of_identifier("basket")[0]] < query.terms[terms_of_identifier("cookie")[0]]
+    assert extract_identifier_terms("tracker")[0] not in query.terms
+    assert query.terms[extract_identifier_terms("basket")[0]] < query.terms[extract_identifier_terms("cookie")[0]]
 
 
 def test_query_hostile_text_is_read_quickly() -> None:
@@ -100,7 +100,7 @@ def test_query_hostile_text_is_read_quickly() -> None:
     ],
 )
 def test_role_of_path_is_told(path: str, role: Role) -> None:
-    assert role_of(path) is role
+    assert classify_role(path) is role
 
 
 def test_query_task_prefers_documents() -> None:

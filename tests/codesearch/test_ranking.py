@@ -9,11 +9,11 @@ import pytest
 
 from hunchd.codesearch import records
 from hunchd.codesearch.building import update_index
-from hunchd.codesearch.chunks import chunks_of
-from hunchd.codesearch.index import BASE, CHANGED, CodeIndex
+from hunchd.codesearch.chunks import build_chunks
+from hunchd.codesearch.index import BASE, CHANGED_FILE, CodeIndex
 from hunchd.codesearch.query import parse_query
-from hunchd.codesearch.ranking import Predicted, rank
-from hunchd.codesearch.results import results_of, snippet_of
+from hunchd.codesearch.ranking import PredictionScores, rank
+from hunchd.codesearch.results import build_results, extract_snippet
 from hunchd.domain.code import FileOutline
 from hunchd.ingestion.parsing import parse_outline
 from hunchd.store.code_cache import CodeCache
@@ -46,7 +46,7 @@ class Shop:
         packed = {}
         for path, text in files.items():
             outlines.append(parse_outline(path, text.encode()))
-            packed[path] = records.pack(chunks_of(outlines[-1], text))
+            packed[path] = records.pack(build_chunks(outlines[-1], text))
         self.cache.put(outlines, chunks=packed)
         self.update()
 
@@ -55,7 +55,7 @@ class Shop:
         self.index.refresh()
 
     def ask(self, text: str) -> list[str]:
-        return [file.path for file in rank(self.index, parse_query(text), Predicted()).files]
+        return [file.path for file in rank(self.index, parse_query(text), PredictionScores()).files]
 
 
 @pytest.fixture
@@ -87,8 +87,8 @@ def test_rank_long_word_finds_short_name(shop: Shop) -> None:
 def test_rank_traceback_leads_to_its_file(shop: Shop) -> None:
     text = 'it fails\n  File "/srv/shop/impls.py", line 2, in encode\nTypeError: price'
 
-    ranking = rank(shop.index, parse_query(text), Predicted())
-    [best, *_] = results_of(shop.index, parse_query(text), ranking.files, ranking.matches, frozenset())
+    ranking = rank(shop.index, parse_query(text), PredictionScores())
+    [best, *_] = build_results(shop.index, parse_query(text), ranking.files, ranking.matches, frozenset())
 
     assert (best.path, best.name) == ("shop/impls.py", "encode")
     assert "in the traceback" in best.reasons
@@ -99,10 +99,10 @@ def test_rank_prediction_and_meaning_count(shop: Shop) -> None:
     near = np.array([float(path == "shop/basket.py") for path in shop.index.paths], "<f4")
 
     assert (
-        rank(shop.index, query, Predicted({"shop/impls.py": 2.0, "shop/prices.py": 1.0})).files[0].path
+        rank(shop.index, query, PredictionScores({"shop/impls.py": 2.0, "shop/prices.py": 1.0})).files[0].path
         == "shop/impls.py"
     )
-    assert rank(shop.index, query, Predicted(), near).files[0].path == "shop/basket.py"
+    assert rank(shop.index, query, PredictionScores(), near).files[0].path == "shop/basket.py"
 
 
 def test_index_follows_saves_and_removals(shop: Shop) -> None:
@@ -112,7 +112,7 @@ def test_index_follows_saves_and_removals(shop: Shop) -> None:
     shop.update()
 
     assert (shop.folder / BASE).stat().st_mtime_ns == base
-    assert (shop.folder / CHANGED).exists()
+    assert (shop.folder / CHANGED_FILE).exists()
     assert shop.ask("Trolley") == ["shop/basket.py"]
     assert "shop/impls.py" not in shop.ask("encode a price into text")
     assert "shop/basket.py" not in shop.ask("append item")
@@ -140,21 +140,21 @@ def test_index_damaged_file_is_empty(shop: Shop) -> None:
 
 def test_result_shows_lines_that_answer(shop: Shop) -> None:
     query = parse_query("where are items appended to the basket")
-    ranking = rank(shop.index, query, Predicted())
-    [best, *_] = results_of(shop.index, query, ranking.files, ranking.matches, frozenset())
+    ranking = rank(shop.index, query, PredictionScores())
+    [best, *_] = build_results(shop.index, query, ranking.files, ranking.matches, frozenset())
 
     assert (best.path, best.start, best.end) == ("shop/basket.py", 2, 4)
     assert best.title.startswith("Basket: def add_item(")
-    assert "self.items.append(item)" in snippet_of(best, SHOP["shop/basket.py"])
+    assert "self.items.append(item)" in extract_snippet(best, SHOP["shop/basket.py"])
     assert any("items" in reason for reason in best.reasons)
 
 
 def test_snippet_leaves_out_the_signature(shop: Shop) -> None:
     query = parse_query("apply_discount")
-    ranking = rank(shop.index, query, Predicted())
-    [best, *_] = results_of(shop.index, query, ranking.files, ranking.matches, frozenset())
+    ranking = rank(shop.index, query, PredictionScores())
+    [best, *_] = build_results(shop.index, query, ranking.files, ranking.matches, frozenset())
 
-    assert snippet_of(best, SHOP["shop/prices.py"]) == "rate = 3\nreturn price - rate"
+    assert extract_snippet(best, SHOP["shop/prices.py"]) == "rate = 3\nreturn price - rate"
 
 
 def test_rank_changelog_question_finds_it_by_role(shop: Shop) -> None:
@@ -169,7 +169,7 @@ def test_result_prefers_what_does_something(shop: Shop) -> None:
         }
     )
     query = parse_query("where are orders cancelled by cancel_order")
-    ranking = rank(shop.index, query, Predicted())
-    [best, *_] = results_of(shop.index, query, ranking.files, ranking.matches, frozenset())
+    ranking = rank(shop.index, query, PredictionScores())
+    [best, *_] = build_results(shop.index, query, ranking.files, ranking.matches, frozenset())
 
     assert (best.path, best.name) == ("shop/orders.py", "cancel")

@@ -357,7 +357,7 @@ def test_language_model_decides_explicit_contradiction() -> None:
     old, new = claim("old", "Invoices are sent overnight"), claim("new", "Invoices are never sent overnight", days=3)
     look = compare_with_candidates(new, [old])
     contradicting = look.apply_probabilities({})
-    assert look.unsettled == ()
+    assert look.unsettled_pairs == ()
     assert look.select_for_language_model(contradicting) == contradicting != []
     assert look.exclude_denied(lambda *_: True).apply_probabilities({}) == []
 

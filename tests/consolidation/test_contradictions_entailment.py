@@ -67,10 +67,10 @@ def test_manifest_entry_not_read_as_sentence() -> None:
     asked = "Always add tests and docs for your code."
     rule = replace(claim("m2", asked, days=3), key="instruction/6f3d7a6f9a", value=asked, category="instruction")
     assert extract_statement(rule) == asked
-    assert compare_with_candidates(rule, [tests]).unsettled == ()
+    assert compare_with_candidates(rule, [tests]).unsettled_pairs == ()
     assert compare_with_candidates(
         rule, [replace(tests, key=None, value=None, content="Tests are written with pytest")]
-    ).unsettled
+    ).unsettled_pairs
 
 
 def test_entries_of_two_keys_contradict_for_user() -> None:
@@ -135,21 +135,21 @@ def test_reading_order_most_similar_first() -> None:
     near = claim("near", "Audio is mixed in two channels", days=-1)
     far = claim("far", "The kiosk app is written in Kotlin", days=-1)
     look = compare_with_candidates(STEREO, [far, near, replace(near, id="else", branch="topic")])
-    assert [(a.id, b.id) for a, b in look.unsettled] == [("near", "m1"), ("far", "m1")]
+    assert [(a.id, b.id) for a, b in look.unsettled_pairs] == [("near", "m1"), ("far", "m1")]
 
 
 def test_reading_order_likely_compatible_last() -> None:
     new = claim("new", "The request timeout of the gateway is 60 seconds")
     same = claim("same", "The gateway has a request timeout of one minute", days=-1)
     other = claim("other", "The request timeout of the gateway is endless", days=-1)
-    assert [a.id for a, _ in compare_with_candidates(new, [same, other]).unsettled] == ["other", "same"]
+    assert [a.id for a, _ in compare_with_candidates(new, [same, other]).unsettled_pairs] == ["other", "same"]
 
 
 def test_reading_order_rule_contradictions_first() -> None:
     old = claim("old", "Query logging is enabled", days=-1)
     new = claim("new", "Query logging is off")
     look = compare_with_candidates(new, [claim("near", "Query logging is written to disk", days=-1), old])
-    assert [a.id for a, _ in look.unsettled] == ["old", "near"]
+    assert [a.id for a, _ in look.unsettled_pairs] == ["old", "near"]
     assert [one.a.id for one in look.select_contradictions({})] == ["old"]
     assert look.select_contradictions({("old", "new"): 0.01}) == []
 

@@ -35,12 +35,12 @@ def test_unknown_model_raises_value_error() -> None:
     graph = GraphBuilder()
     graph.add_constant("val_1_q", np.zeros((2, 2), np.int8))
     with pytest.raises(ValueError, match="1 matrices"):
-        build_integer_model(graph.build_model({}, "val_1_q", "answer"), signed=True)
+        build_integer_model(graph.build_model({}, "val_1_q", "answer"), is_signed=True)
 
 
 def test_unsigned_weights_are_shifted_by_zero_point() -> None:
     shipped = fastembed_backend.locate_model_file().read_bytes()
-    signed, plain = (read_tensors(build_integer_model(shipped, signed=signed)) for signed in (True, False))
+    signed, plain = (read_tensors(build_integer_model(shipped, is_signed=signed)) for signed in (True, False))
     name = "3.query.key.value"
     assert signed[f"{name}.weights"].dtype == np.int8
     assert plain[f"{name}.weights"].dtype == np.uint8

@@ -35,7 +35,7 @@ async def long_session(folder: Path) -> AsyncIterator[tuple[SessionService, Sess
         hot, store = MemoryCache(), cast(StoreClient, cast(Any, ForgetfulStore()))
         writer = StoreWriter(journal, hot, store, batch_size=8, gather_seconds=0.0, limit=1_000)
         memories = MemoryService(
-            journal, hot, store, writer, now=lambda: NOW, unfinished=PendingErasures(folder / "forgetting")
+            journal, hot, store, writer, now=lambda: NOW, pending_erasures=PendingErasures(folder / "forgetting")
         )
         running = asyncio.create_task(writer.run())
         sessions = SessionRegistry(journal, hot, store, writer, memories, now=lambda: NOW, features=Features())

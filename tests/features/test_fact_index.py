@@ -44,7 +44,7 @@ def test_index_returns_what_shares_a_word() -> None:
 
     index.sync(facts)
 
-    found = [fact.id for fact in index.relevant(extract_words("shop/basket"))]
+    found = [fact.id for fact in index.select_relevant(extract_words("shop/basket"))]
     assert found[0] == "m900"
     assert len(found) == 1 + MOST_GENERAL
 
@@ -56,11 +56,11 @@ def test_index_follows_changed_and_removed_facts() -> None:
 
     facts["m1"] = replace(facts["m1"], title="Vouchers expire", content="Vouchers expire")
     index.sync(facts)
-    assert index.relevant(extract_words("voucher")) == [facts["m1"]]
+    assert index.select_relevant(extract_words("voucher")) == [facts["m1"]]
 
     facts.clear()
     index.sync(facts)
-    assert index.relevant(extract_words("voucher")) == []
+    assert index.select_relevant(extract_words("voucher")) == []
 
 
 def test_index_always_returns_what_projects_state() -> None:
@@ -69,14 +69,14 @@ def test_index_always_returns_what_projects_state() -> None:
 
     index.sync({rule.id: rule})
 
-    assert index.relevant(()) == [rule]
+    assert index.select_relevant(()) == [rule]
 
 
 def test_unrelated_statements_do_not_fill_tier_one() -> None:
     index, focus = FactIndex(extract_words), Focus(project="p", file="shop/basket.py")
     index.sync(many(150) | {"m900": statement(900, "Run the tests before basket.py is touched")})
 
-    offered = build_fact_candidates(focus, index.relevant(words_at_hand(focus)), (), (), NOW)
+    offered = build_fact_candidates(focus, index.select_relevant(words_at_hand(focus)), (), (), NOW)
 
     first = [piece for piece in offered if piece.tier == 1]
     assert len(first) == 1 + MOST_STATED_ELSEWHERE

@@ -149,7 +149,7 @@ async def open_run_fixture(folder: Path, *kept: Memory) -> AsyncIterator[RunFixt
     async with Journal.open(folder / "journal") as journal:
         writer = StoreWriter(journal, hot, client, batch_size=8, gather_seconds=0.0, limit=100)
         memories = MemoryService(
-            journal, hot, client, writer, now=lambda: NOW, unfinished=PendingErasures(folder / "forgetting")
+            journal, hot, client, writer, now=lambda: NOW, pending_erasures=PendingErasures(folder / "forgetting")
         )
         making = ChangeApplier(hot, memories, writer, log)
         work = PlanExecutor(

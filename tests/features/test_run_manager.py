@@ -171,7 +171,7 @@ async def test_resume_waits_for_requested_run(tmp_path: Path) -> None:
 
 def has_found_unfinished(runs: RunManager) -> bool:
     """Return True if the resuming task found an unfinished run while another one runs."""
-    return runs._last_record is not None and not runs._unfinished.is_set()
+    return runs._last_record is not None and not runs._unfinished_event.is_set()
 
 
 async def test_undo_stopped_raises_conflict_and_retries(tmp_path: Path) -> None:

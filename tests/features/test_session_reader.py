@@ -111,7 +111,7 @@ async def bench(tmp_path: Path) -> AsyncIterator[ReaderFixture]:
         hot, store = MemoryCache(), cast(StoreClient, cast(Any, EmptyStore()))
         writer = StoreWriter(journal, hot, store, batch_size=8, gather_seconds=0.0, limit=1_000)
         memories = MemoryService(
-            journal, hot, store, writer, now=lambda: NOW, unfinished=PendingErasures(tmp_path / "forgetting")
+            journal, hot, store, writer, now=lambda: NOW, pending_erasures=PendingErasures(tmp_path / "forgetting")
         )
         sessions = SessionRegistry(journal, hot, store, writer, memories, now=lambda: NOW, features=Features())
         running = asyncio.create_task(writer.run())

@@ -124,7 +124,7 @@ def test_wrapper_failures_yield_to_the_cause() -> None:
     found = find_diagnostic(text)
 
     assert found is not None
-    assert (found.said, found.path, found.line) == (
+    assert (found.message_text, found.path, found.line) == (
         "implicit declaration of function 'roll_cut'",
         "ext/tape.c",
         12,

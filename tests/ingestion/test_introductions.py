@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hunchd.ingestion.introductions import introduced
+from hunchd.ingestion.introductions import iterate_introductions
 
 
 @pytest.mark.parametrize(
@@ -21,4 +21,4 @@ from hunchd.ingestion.introductions import introduced
     ],
 )
 def test_introduction_gives_name_and_zone(text: str, values: list[tuple[str, str]]) -> None:
-    assert [(key, value) for key, value, _ in introduced(text)] == values
+    assert [(key, value) for key, value, _ in iterate_introductions(text)] == values

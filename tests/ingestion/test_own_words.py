@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hunchd.ingestion.own_words import own_words
+from hunchd.ingestion.own_words import extract_user_text
 
 SAID = "We decided to ship with Corvex."
 
@@ -23,7 +23,7 @@ SAID = "We decided to ship with Corvex."
     ],
 )
 def test_own_words_of_client_text_are_empty(put: str) -> None:
-    assert own_words(put) == ""
+    assert extract_user_text(put) == ""
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_own_words_of_client_text_are_empty(put: str) -> None:
     ],
 )
 def test_own_words_beside_client_text_stay(text: str) -> None:
-    assert own_words(text) == SAID
+    assert extract_user_text(text) == SAID
 
 
 @pytest.mark.parametrize(
@@ -49,4 +49,4 @@ def test_own_words_beside_client_text_stay(text: str) -> None:
     ],
 )
 def test_own_words_with_angle_brackets_stay(text: str) -> None:
-    assert own_words(text) == text
+    assert extract_user_text(text) == text

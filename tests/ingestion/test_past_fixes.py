@@ -85,7 +85,7 @@ def test_past_fix_ranks_behind_proven_fixes() -> None:
         error="e1",
         headline="KeyError: 'tax_rate'",
         subject="Fix KeyError when tax_rate is missing",
-        shared=("KeyError", "tax_rate"),
+        shared_symbols=("KeyError", "tax_rate"),
     )
     assert past is not None
     assert past.summary == "commit aaaaaaa fixed something like it in shop/price.py, 2020-09"
@@ -107,7 +107,7 @@ def test_past_fix_ranks_behind_proven_fixes() -> None:
 
 def test_past_fix_that_helps_becomes_proven() -> None:
     change = FileChange("shop/price.py", "a = 1\n", "a = 2\n")
-    past = build_past_fix([change], commit("Fix"), error="e1", headline="", subject="Fix", shared=())
+    past = build_past_fix([change], commit("Fix"), error="e1", headline="", subject="Fix", shared_symbols=())
     made = build_fix([change], error="e1", headline="", named_paths=(), at=NOW, command="pytest")
     assert past is not None
     assert made is not None

@@ -7,15 +7,15 @@ from datetime import UTC, datetime
 import pytest
 
 from hunchd.domain.session import Message, MessageType, Turn
-from hunchd.ingestion.revisions import revised_among
-from hunchd.ingestion.session_statements import Statement, split_sentences, statements_of
+from hunchd.ingestion.revisions import find_revised
+from hunchd.ingestion.session_statements import Statement, split_sentences, extract_statements
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
 
 def stated(text: str, event: MessageType = MessageType.USER) -> list[Statement]:
     message = Message(number=1, id="m1", event=event, text=text, at=NOW, tokens=1)
-    return statements_of([Turn(1, (message,))])
+    return extract_statements([Turn(1, (message,))])
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ EARLIER = [
     ],
 )
 def test_revision_ends_earlier_statement(text: str, category: str, changes: bool, index: int | None) -> None:
-    assert revised_among(text, category, EARLIER, changes=changes) == index
+    assert find_revised(text, category, EARLIER, changes=changes) == index
 
 
 def test_date_is_no_contact_data() -> None:

@@ -69,9 +69,9 @@ def test_failure_and_success_predict_different_steps() -> None:
     model = NextStepPredictor()
     for _ in range(20):
         for failed, after in ((True, "debug"), (False, "commit")):
-            model.learn_step("test", failed=failed)
+            model.learn_step("test", has_failed=failed)
             model.learn_step(after)
-    model.learn_step("test", failed=True)
+    model.learn_step("test", has_failed=True)
 
     assert model.predict_steps(1)[0].step == "debug"
 

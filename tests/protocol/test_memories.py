@@ -25,10 +25,10 @@ from hunchd.protocol.memories import (
     parse_drafts_body,
     parse_patch,
 )
-from hunchd.protocol.struct_decoding import wire_names
+from hunchd.protocol.struct_decoding import list_wire_names
 
-DRAFT_FIELDS = wire_names(MemoryBody)
-PATCH_FIELDS = wire_names(MemoryPatch)
+DRAFT_FIELDS = list_wire_names(MemoryBody)
+PATCH_FIELDS = list_wire_names(MemoryPatch)
 AT = datetime(2025, 3, 1, 9, 30, tzinfo=UTC)
 SMALL = Memory(id="m1", kind=Kind.FACT, title="t", content="c", at=AT, created=AT, updated=AT)
 WHOLE = replace(
@@ -127,7 +127,7 @@ def test_memory_json_matches_contract_shape() -> None:
         "usage": {"retrieved": 3, "cited": 2, "ignored": 1},
         "status": "superseded",
     }
-    assert set(memory_to_json(WHOLE)) == set(wire_names(MemoryRecord))
+    assert set(memory_to_json(WHOLE)) == set(list_wire_names(MemoryRecord))
     assert not {"ref", "levels", "project", "valid_to", "superseded_by"} & set(memory_to_json(SMALL))
 
 

@@ -19,7 +19,7 @@ from hunchd.domain.signal import (
 )
 from hunchd.protocol.fields import MAX_TEXT_BYTES
 from hunchd.protocol.signals import BODY_OF_KIND, SIGNAL_KINDS, parse_signal, signal_from_json, signal_to_json
-from hunchd.protocol.struct_decoding import wire_names
+from hunchd.protocol.struct_decoding import list_wire_names
 
 NOW = datetime(2025, 6, 1, 12, tzinfo=UTC)
 
@@ -57,7 +57,7 @@ def test_signal_every_kind_survives_journal_round_trip(kind: str, tmp_path: Path
 
 def test_signal_examples_cover_all_kinds() -> None:
     assert tuple(SENT) == SIGNAL_KINDS
-    assert all(set(fields) <= set(wire_names(BODY_OF_KIND[kind])) for kind, fields in SENT.items())
+    assert all(set(fields) <= set(list_wire_names(BODY_OF_KIND[kind])) for kind, fields in SENT.items())
 
 
 @pytest.mark.parametrize(

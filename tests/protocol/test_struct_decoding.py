@@ -11,7 +11,7 @@ from hunchd.domain.memory import Kind
 from hunchd.protocol.decoding import MalformedRequest
 from hunchd.protocol.fields import Fields
 from hunchd.protocol.struct_decoding import Name, Names, ProjectRef, Request, RequiredName, Time, decode, decode_query
-from hunchd.protocol.struct_schemas import component_schemas, query_parameters
+from hunchd.protocol.struct_schemas import build_component_schemas, list_query_parameters
 
 
 class Inner(Request, frozen=True, kw_only=True):
@@ -117,7 +117,7 @@ def test_decode_query_reads_lists_and_numbers() -> None:
 
 
 def test_schema_states_limits_and_descriptions() -> None:
-    schema = component_schemas({"Whole": Whole})["Whole"]
+    schema = build_component_schemas({"Whole": Whole})["Whole"]
 
     assert schema["required"] == ["name"]
     assert schema["additionalProperties"] is False
@@ -133,12 +133,12 @@ def test_schema_states_limits_and_descriptions() -> None:
 
 
 def test_schema_named_struct_is_referenced() -> None:
-    schemas = component_schemas({"Whole": Whole, "Part": Inner})
+    schemas = build_component_schemas({"Whole": Whole, "Part": Inner})
 
     assert schemas["Whole"]["properties"]["others"]["items"] == {"$ref": "#/components/schemas/Part"}
 
 
 def test_query_parameters_name_required_ones() -> None:
-    required = {name: needed for name, _, needed in query_parameters(Whole)}
+    required = {name: needed for name, _, needed in list_query_parameters(Whole)}
 
     assert (required["name"], required["depth"]) == (True, False)

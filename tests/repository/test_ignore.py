@@ -173,10 +173,10 @@ def test_walk_yields_wanted_files_and_skip_counts(tmp_path: Path) -> None:
 
     assert [path for path, _ in found] == ["README.md", "src/a.py", "src/b.py"]
     assert found[0][1].st_size == 2
-    assert walked.skipped == {
+    assert walked.skip_counts == {
         "git": 1, "binary": 1, "secret": 1, "vendored": 1, "generated": 1, "too_large": 2,
     }  # fmt: skip
-    assert walked.truncated == ""
+    assert walked.truncation_reason == ""
 
 
 def test_walk_ignores_fifos_and_links(tmp_path: Path) -> None:
@@ -192,7 +192,7 @@ def test_walk_ignores_fifos_and_links(tmp_path: Path) -> None:
     began = time.monotonic()
 
     assert [path for path, _ in walked] == ["src/a.py"]
-    assert walked.skipped == {"special": 1, "link": 4}
+    assert walked.skip_counts == {"special": 1, "link": 4}
     assert time.monotonic() - began < 1
 
 
@@ -203,7 +203,7 @@ def test_unprintable_names_are_skipped(tmp_path: Path) -> None:
     walked = walk_tree(tmp_path)
 
     assert [path for path, _ in walked] == ["größe 日本.py"]
-    assert walked.skipped == {"name": 4}
+    assert walked.skip_counts == {"name": 4}
 
 
 def test_nested_repository_is_skipped(tmp_path: Path) -> None:
@@ -223,20 +223,20 @@ def test_walk_stops_at_limits_and_reports_them(tmp_path: Path) -> None:
 
     few_files = walk_tree(tmp_path, WalkLimits(files=10))
     assert len(list(few_files)) == 10
-    assert "10 files" in few_files.truncated
+    assert "10 files" in few_files.truncation_reason
 
     few_folders = walk_tree(tmp_path, WalkLimits(folders=5))
     list(few_folders)
     assert few_folders.folders == 5
-    assert "5 folders" in few_folders.truncated
+    assert "5 folders" in few_folders.truncation_reason
 
     narrow = walk_tree(tmp_path, WalkLimits(entries_per_folder=20))
     assert len([path for path, _ in narrow if path.startswith("wide/")]) == 20
-    assert "20 entries" in narrow.truncated
+    assert "20 entries" in narrow.truncation_reason
 
     shallow = walk_tree(tmp_path, WalkLimits(depth=3))
     list(shallow)
-    assert shallow.skipped["depth"] == 1
+    assert shallow.skip_counts["depth"] == 1
 
 
 @pytest.mark.parametrize("path", ["../outside.py", "/etc/passwd", "a/../../b", "a//b", "./a"])

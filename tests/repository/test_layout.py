@@ -114,7 +114,7 @@ def test_detached_head_has_no_branch(repository: Path) -> None:
     layout = find_repository(repository)
     assert layout is not None
 
-    assert read_head(layout) == HeadState(sha=sha, detached=True)
+    assert read_head(layout) == HeadState(sha=sha, is_detached=True)
 
 
 def test_unborn_branch_has_no_commit(tmp_path: Path) -> None:

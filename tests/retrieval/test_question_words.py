@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from hunchd.retrieval.question_words import count_stems, strip_pasted
 from hunchd.text.stemming import stem_prefix
-from hunchd.text.words import terms
+from hunchd.text.words import extract_terms
 
 PASTED = """Why does the session cookie expire early?
 
@@ -37,11 +37,11 @@ def test_fully_pasted_question_is_kept() -> None:
 @settings(deadline=None)
 @given(st.text(max_size=300))
 def test_stripping_never_empties_question(text: str) -> None:
-    assert bool(terms(strip_pasted(text))) == bool(terms(text)) or len(terms(text)) <= 1
+    assert bool(extract_terms(strip_pasted(text))) == bool(extract_terms(text)) or len(extract_terms(text)) <= 1
 
 
 def test_stems_are_counted_in_all_forms() -> None:
-    stems = frozenset(stem_prefix(word) for word in terms("caching user"))
+    stems = frozenset(stem_prefix(word) for word in extract_terms("caching user"))
     [(said, length)] = count_stems(stems, ["The cached userName was not in the caches"])
     assert said == {stem_prefix("caching"): 2, stem_prefix("user"): 1}
     assert length == 3  # cached, userName, caches
@@ -50,15 +50,15 @@ def test_stems_are_counted_in_all_forms() -> None:
 @settings(deadline=None)
 @given(st.text(st.characters(codec="ascii"), max_size=80), st.text(st.characters(codec="ascii"), max_size=30))
 def test_counts_equal_reference_implementation(text: str, question: str) -> None:
-    stems = frozenset(stem_prefix(word) for word in [*terms(question), *terms(text)[::2]])
+    stems = frozenset(stem_prefix(word) for word in [*extract_terms(question), *extract_terms(text)[::2]])
     [(said, _)] = count_stems(stems, [text])
-    assert said.keys() >= stems & {stem_prefix(word) for word in terms(text)}
+    assert said.keys() >= stems & {stem_prefix(word) for word in extract_terms(text)}
 
 
 @settings(deadline=None)
 @given(st.text(st.sampled_from("aeisngtyA_T1 é-ß"), max_size=60), st.text(st.sampled_from("aeisngtyT1 é"), max_size=30))
 def test_word_counts_at_part_starts(text: str, question: str) -> None:
-    stems = frozenset(stem_prefix(word) for word in [*terms(question), *terms(text)[::2]])
+    stems = frozenset(stem_prefix(word) for word in [*extract_terms(question), *extract_terms(text)[::2]])
     expected = {root: times for root in stems if (times := len(list(places(root, text))))}
     [(said, _)] = count_stems(stems, [text])
     assert len(text.lower()) != len(text) or said == expected
@@ -77,7 +77,7 @@ def places(root: str, text: str) -> Iterator[int]:
 
 
 def test_unspaced_script_is_counted_by_pairs() -> None:
-    [(said, _)] = count_stems(frozenset(stem_prefix(word) for word in terms("東京駅")), ["昨日は東京駅にいた"])
+    [(said, _)] = count_stems(frozenset(stem_prefix(word) for word in extract_terms("東京駅")), ["昨日は東京駅にいた"])
     assert said
 
 
@@ -87,5 +87,5 @@ def test_unspaced_script_is_counted_by_pairs() -> None:
     st.text("aeisng T1東", max_size=20),
 )
 def test_joint_counts_equal_single_counts(texts: list[str], question: str) -> None:
-    stems = [stem_prefix(word) for word in terms(question)]
+    stems = [stem_prefix(word) for word in extract_terms(question)]
     assert count_stems(stems, texts) == [count_stems(stems, [text])[0] for text in texts]

@@ -15,7 +15,7 @@ from hunchd.retrieval.fusion import fuse_scores, make_selector
 from hunchd.retrieval.question_words import filter_said, find_expansion_terms, make_snippet
 from hunchd.retrieval.ranking import FRESH_BOOST, rank_hits, rank_results
 from hunchd.store.database.hits import Hit
-from hunchd.text.words import terms
+from hunchd.text.words import extract_terms
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
@@ -165,14 +165,14 @@ def test_future_memory_is_tolerated() -> None:
 
 
 def test_identifier_matches_by_parts() -> None:
-    assert filter_said(terms("user name"), "def getUserName(): ...") == ["user", "name"]
-    assert filter_said(terms("timeouts"), "one timeout") == ["timeouts"]
-    assert filter_said(terms("東京駅"), "昨日は東京駅にいた") != []
+    assert filter_said(extract_terms("user name"), "def getUserName(): ...") == ["user", "name"]
+    assert filter_said(extract_terms("timeouts"), "one timeout") == ["timeouts"]
+    assert filter_said(extract_terms("東京駅"), "昨日は東京駅にいた") != []
 
 
 @given(st.text(max_size=600), st.text(max_size=30))
 def test_snippet_is_short_single_line(text: str, query: str) -> None:
-    found = make_snippet(text, terms(query))
+    found = make_snippet(text, extract_terms(query))
     assert len(found) <= 200
     assert "\n" not in found
     assert found.strip("…").strip() in " ".join(text.split())
@@ -180,7 +180,7 @@ def test_snippet_is_short_single_line(text: str, query: str) -> None:
 
 def test_snippet_shows_matching_part() -> None:
     text = "filler words here. " * 60 + "The session timeout is one hour." + " more filler." * 60
-    assert "session timeout is one hour" in make_snippet(text, terms("session timeout"))
+    assert "session timeout is one hour" in make_snippet(text, extract_terms("session timeout"))
 
 
 def test_expansion_terms_are_shared_by_answers() -> None:

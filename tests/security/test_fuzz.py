@@ -24,7 +24,7 @@ from hunchd.protocol.requests import (
     SearchBody,
 )
 from hunchd.protocol.signals import BODY_OF_KIND, SIGNAL_KINDS
-from hunchd.protocol.struct_decoding import wire_names
+from hunchd.protocol.struct_decoding import list_wire_names
 from tests.daemon.running import RunningDaemon
 from tests.repositories import make_shop
 
@@ -32,8 +32,8 @@ ALLOWED = (503, 507)  # of the answers from 500 on
 GROWTH = 50 * 1024 * 1024  # bytes
 STRUCTS = (MemoryRecord, AssembleRequest, ContextQuery, ExpandRequest, PredictRequest, SearchBody)
 NAMES = (
-    *dict.fromkeys((*wire_names(MemoryRecord), *(name for each in STRUCTS for name in wire_names(each)))),
-    *dict.fromkeys(name for body in BODY_OF_KIND.values() for name in wire_names(body)),
+    *dict.fromkeys((*list_wire_names(MemoryRecord), *(name for each in STRUCTS for name in list_wire_names(each)))),
+    *dict.fromkeys(name for body in BODY_OF_KIND.values() for name in list_wire_names(body)),
     *("items", "memories", "signals", "outcome", "data", "type", "version"),
 )
 TEXTS = (

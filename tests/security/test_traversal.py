@@ -222,4 +222,4 @@ def test_huge_folder_walk_stops_at_limit(tmp_path: Path) -> None:
     walk = IgnoreRules.load(tmp_path).walk(WalkLimits(entries_per_folder=1_000))
 
     assert len(list(walk)) == 1_000
-    assert "more than 1,000 entries" in walk.truncated
+    assert "more than 1,000 entries" in walk.truncation_reason

@@ -20,7 +20,7 @@ from hunchd.protocol.requests import (
     SearchBody,
 )
 from hunchd.protocol.signals import BODY_OF_KIND, SIGNAL_KINDS
-from hunchd.protocol.struct_decoding import wire_names
+from hunchd.protocol.struct_decoding import list_wire_names
 from hunchd.serving.openapi import OPERATIONS
 
 # Each example is one request over a real connection; the fixture is one daemon for all of them, as in life.
@@ -39,9 +39,9 @@ STRUCTS = (
 )
 NAMES = sorted(
     {
-        *wire_names(MemoryRecord),
-        *(name for body in BODY_OF_KIND.values() for name in wire_names(body)),
-        *(name for each in STRUCTS for name in wire_names(each)),
+        *list_wire_names(MemoryRecord),
+        *(name for body in BODY_OF_KIND.values() for name in list_wire_names(body)),
+        *(name for each in STRUCTS for name in list_wire_names(each)),
         "items",
         "memories",
         "signals",

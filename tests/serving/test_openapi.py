@@ -13,7 +13,7 @@ from opened_doors import TOKEN, Daemon
 from hunchd.protocol.requests import ContextRequest
 from hunchd.protocol.responses import bundle_to_json, project_to_json
 from hunchd.protocol.signals import BODY_OF_KIND
-from hunchd.protocol.struct_decoding import wire_names
+from hunchd.protocol.struct_decoding import list_wire_names
 from hunchd.serving.http import make_app
 from hunchd.serving.openapi import OPERATIONS, build_document
 
@@ -32,7 +32,7 @@ def test_openapi_paths_match_router() -> None:
     [
         (
             SCHEMAS["Signal"]["properties"],
-            {name for body in BODY_OF_KIND.values() for name in wire_names(body)},
+            {name for body in BODY_OF_KIND.values() for name in list_wire_names(body)},
         ),
         (SCHEMAS["Project"]["properties"], project_to_json(id="", path="", name="", branch="", state="ready")),
     ],

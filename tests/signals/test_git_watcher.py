@@ -65,7 +65,7 @@ def watch(thread: WatcherThread) -> Iterator[Watch]:
         layout = find_repository(root)
         assert layout is not None
         inbox = Inbox()
-        watcher = GitWatcher(layout, inbox, thread=thread, linked=linked)
+        watcher = GitWatcher(layout, inbox, thread=thread, is_linked=linked)
         watchers.append(watcher)
         inbox.watcher = watcher  # type: ignore[attr-defined]
         watcher.start()

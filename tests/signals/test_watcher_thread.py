@@ -95,7 +95,8 @@ def test_two_listeners_of_folder_both_notified(tmp_path: Path) -> None:
 
 def test_observer_backend_reports_same_events(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "hunchd.signals.watcher_thread.create_backend", lambda host: ObserverBackend(host, PollingObserver(timeout=0.05))
+        "hunchd.signals.watcher_thread.create_backend",
+        lambda host: ObserverBackend(host, PollingObserver(timeout=0.05)),
     )
     (tmp_path / "src").mkdir()
     (tmp_path / "src/a.py").write_text("1")

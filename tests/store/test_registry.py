@@ -30,7 +30,7 @@ def repository(tmp_path: Path) -> Path:
 
 def test_project_survives_restart(path: Path, repository: Path) -> None:
     when = datetime(2026, 5, 1, 12, tzinfo=UTC)
-    added = ProjectRegistry(path).add(repository, common_dir=repository / ".git", created=when)
+    added = ProjectRegistry(path).add(repository, common_dir=repository / ".git", creation_time=when)
 
     [project] = ProjectRegistry(path).list_projects()
     assert project == added

@@ -9,8 +9,8 @@ import pytest
 from hunchd.store.indexes.terms import count_terms
 from hunchd.store.indexes.tokenizer import build_index_text, build_query_text
 from hunchd.store.indexes.word_index import WordIndex
-from hunchd.text.scripts import find_words, normalize
-from hunchd.text.words import terms
+from hunchd.text.scripts import find_words, normalize_letters
+from hunchd.text.words import extract_terms
 
 # Text → a word of it as somebody would ask for it.
 ASKED = {
@@ -45,7 +45,7 @@ def test_word_is_found_in_memory_index(text: str, asked: str) -> None:
 @pytest.mark.parametrize(("text", "asked"), ASKED.values(), ids=ASKED)
 def test_stored_terms_and_question_share_terms(text: str, asked: str) -> None:
     assert count_terms(build_query_text(asked)).keys() & count_terms(build_index_text(text)).keys()
-    assert set(terms(asked)) & set(terms(text))
+    assert set(extract_terms(asked)) & set(extract_terms(text))
 
 
 def test_composed_and_decomposed_letters_are_one() -> None:
@@ -53,8 +53,8 @@ def test_composed_and_decomposed_letters_are_one() -> None:
     decomposed = unicodedata.normalize("NFD", composed)
 
     assert count_terms(decomposed) == count_terms(composed)
-    assert terms(decomposed) == terms(composed)
+    assert extract_terms(decomposed) == extract_terms(composed)
 
 
 def test_vowel_signs_do_not_end_words() -> None:
-    assert find_words(normalize("लेबल छपते हैं")) == ["लेबल", "छपते", "हैं"]
+    assert find_words(normalize_letters("लेबल छपते हैं")) == ["लेबल", "छपते", "हैं"]

@@ -8,20 +8,20 @@ import pytest
 from hunchd.text.bm25 import (
     LENGTH_WEIGHT,
     SATURATION,
-    inverse_document_frequencies,
-    inverse_document_frequency,
-    length_norm,
+    compute_idfs,
+    compute_idf,
+    compute_length_norm,
 )
 
 
 def test_idf_falls_with_frequency() -> None:
-    weights = [inverse_document_frequency(100, containing) for containing in (0, 1, 50, 100)]
+    weights = [compute_idf(100, containing) for containing in (0, 1, 50, 100)]
     assert weights == sorted(weights, reverse=True)
     assert weights[-1] > 0
-    assert inverse_document_frequencies(100, np.array([0, 1, 50, 100])) == pytest.approx(weights)
+    assert compute_idfs(100, np.array([0, 1, 50, 100])) == pytest.approx(weights)
 
 
 def test_length_norm_of_mean_is_saturation() -> None:
-    base, slope = length_norm(20.0)
+    base, slope = compute_length_norm(20.0)
     assert base + slope * 20.0 == pytest.approx(SATURATION)
     assert base + slope * 40.0 == pytest.approx(SATURATION * (1 + LENGTH_WEIGHT))

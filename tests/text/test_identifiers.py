@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from hunchd.text.identifiers import (
-    name_pieces,
-    name_words,
+    split_name_pieces,
+    split_name_words,
     split_ascii_letters,
     split_letters,
-    subwords,
-    subwords_in,
-    title_words,
+    split_subwords,
+    find_subwords,
+    split_title_words,
 )
 
 
@@ -32,18 +32,18 @@ def test_camel_case_splits_before_last_capital() -> None:
     ],
 )
 def test_subwords_of_compounds(word: str, expected: list[str]) -> None:
-    assert subwords(word) == expected
+    assert split_subwords(word) == expected
 
 
 def test_subwords_in_text_are_distinct_and_ordered() -> None:
-    assert subwords_in("plain getUserName setUserName") == ["get", "user", "name", "set"]
+    assert find_subwords("plain getUserName setUserName") == ["get", "user", "name", "set"]
 
 
 def test_name_words_keep_digits_with_letters() -> None:
-    assert name_words("makePyFile2") == name_words("make_py_file2") == ["make", "py", "file2"]
-    assert "".join(name_pieces("$make_pyFile2__x")) == "$make_pyFile2__x"
+    assert split_name_words("makePyFile2") == split_name_words("make_py_file2") == ["make", "py", "file2"]
+    assert "".join(split_name_pieces("$make_pyFile2__x")) == "$make_pyFile2__x"
 
 
 def test_title_words_keep_single_capital() -> None:
-    assert title_words("ChromePHPHandler") == ["chrome", "php", "handler"]
-    assert title_words("GObject-utils") == ["gobject", "utils"]
+    assert split_title_words("ChromePHPHandler") == ["chrome", "php", "handler"]
+    assert split_title_words("GObject-utils") == ["gobject", "utils"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hunchd.text.words import fold_diacritics, terms, tokenize
+from hunchd.text.words import fold_diacritics, extract_terms, tokenize
 
 
 def test_tokenize_lowers_and_splits_at_underscores() -> None:
@@ -10,7 +10,7 @@ def test_tokenize_lowers_and_splits_at_underscores() -> None:
 
 
 def test_terms_drop_stop_words_and_add_parts() -> None:
-    assert terms("Where is the getUserName of a user?") == ["getusername", "user", "name"]
+    assert extract_terms("Where is the getUserName of a user?") == ["getusername", "user", "name"]
 
 
 def test_fold_diacritics_in_latin_only() -> None:

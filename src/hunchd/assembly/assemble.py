@@ -74,7 +74,7 @@ def assemble(
     budget: int,
     activity: Activity = "",
     *,
-    degraded: Sequence[str] = (),
+    degradations: Sequence[str] = (),
     topics: Sequence[str] = (),
     secret: bytes = b"",
 ) -> Bundle:
@@ -89,7 +89,7 @@ def assemble(
         return rendering.render_block(piece, level, text, secret=secret)
 
     candidates = make_choices(pieces, render, _count_block)
-    top = _render_top_lines(candidates, degraded)
+    top = _render_top_lines(candidates, degradations)
     overhead = _count_block(top) + max(map(_count_block, rendering.render_headings(header, budget, budget)))
     if overhead < budget:
         _spend_budget(candidates, budget - overhead, activity)
@@ -100,18 +100,20 @@ def assemble(
         heading = _find_exact_heading(header, rest, budget)
         if heading is not None:
             context = "".join((heading, top, *(section.text for section in sections), "\n"))
-            return _build_bundle(context, rest + _count_block(heading) + _count_block("\n"), sections, budget, degraded)
+            return _build_bundle(
+                context, rest + _count_block(heading) + _count_block("\n"), sections, budget, degradations
+            )
         _drop_weakest(candidates)
-    return _build_bundle("", 0, (), budget, degraded)
+    return _build_bundle("", 0, (), budget, degradations)
 
 
-def _render_top_lines(candidates: Sequence[Choice], degraded: Sequence[str]) -> str:
+def _render_top_lines(candidates: Sequence[Choice], degradations: Sequence[str]) -> str:
     """Return the lines between the heading and the first section."""
     fences = any(rendering.needs_fence(choice.piece, text) for choice in candidates for _, text in choice.piece.forms)
     quotes = any(
         choice.piece.trust is not Trust.USER and "«" in text for choice in candidates for _, text in choice.piece.forms
     )
-    return rendering.render_degraded(degraded) + (rendering.LEGEND if fences or quotes else "")
+    return rendering.render_degraded(degradations) + (rendering.LEGEND if fences or quotes else "")
 
 
 def _spend_budget(candidates: Sequence[Choice], tokens: int, activity: Activity) -> None:
@@ -196,11 +198,11 @@ def _drop_weakest(candidates: Sequence[Choice]) -> None:
 
 
 def _build_bundle(
-    context: str, tokens: int, sections: Sequence[_Section], budget: int, degraded: Sequence[str]
+    context: str, tokens: int, sections: Sequence[_Section], budget: int, degradations: Sequence[str]
 ) -> Bundle:
-    status: Literal["ok", "empty", "degraded"] = "degraded" if degraded else "ok" if context else "empty"
+    status: Literal["ok", "empty", "degraded"] = "degraded" if degradations else "ok" if context else "empty"
     sizes = {int(tier): 0 for tier in TIERS} | {int(section.tier): section.tokens for section in sections}
-    etag_source = "\x00".join((status, *degraded, context)).encode("utf-8")
+    etag_source = "\x00".join((status, *degradations, context)).encode("utf-8")
     return Bundle(
         status=status,
         context=context,
@@ -208,7 +210,7 @@ def _build_bundle(
         budget=budget,
         tiers=sizes,
         items=tuple(_build_item(choice) for section in sections for choice in section.choices),
-        degraded=tuple(degraded),
+        degraded=tuple(degradations),
         etag=hashlib.blake2b(etag_source, digest_size=12).hexdigest(),
     )
 

@@ -28,10 +28,10 @@ def render_digest(digest: Digest, *, budget: int, note: str = "") -> str:
     The first line names the turns.
     """
     head = f"[Turns {digest.first}-{digest.last}{note}]"
-    selected = select_balanced(digest.points, budget - count_tokens(head))
+    selection = select_balanced(digest.points, budget - count_tokens(head))
     lines = [head]
     for kind, heading in HEADINGS:
-        points_of_kind = [point for point in selected if point.kind == kind]
+        points_of_kind = [point for point in selection if point.kind == kind]
         if points_of_kind:
             lines.append(f"{heading}:")
             lines += [_render_point(point) for point in points_of_kind]
@@ -50,8 +50,8 @@ def select_balanced(points: Sequence[Point], budget: int) -> list[Point]:
     )
     stated_wordings = {_normalize(point) for point in statements}
     other_points = select_heaviest([point for point in points if _normalize(point) not in stated_wordings], remaining)
-    selected = [*statements, *other_points]
-    return sorted(selected, key=lambda point: (point.turn, points.index(point)))
+    candidate_points = [*statements, *other_points]
+    return sorted(candidate_points, key=lambda point: (point.turn, points.index(point)))
 
 
 def select_heaviest(points: Sequence[Point], budget: int) -> list[Point]:
@@ -59,7 +59,7 @@ def select_heaviest(points: Sequence[Point], budget: int) -> list[Point]:
 
     Duplicates are skipped.
     """
-    selected: list[Point] = []
+    heaviest_points: list[Point] = []
     kinds: set[PointKind] = set()
     wordings: set[str] = set()
     # Of equal weight the newer point counts: it may have replaced the older one.
@@ -73,8 +73,8 @@ def select_heaviest(points: Sequence[Point], budget: int) -> list[Point]:
         budget -= cost
         kinds.add(point.kind)
         wordings.add(wording)
-        selected.append(point)
-    return sorted(selected, key=lambda point: (point.turn, points.index(point)))
+        heaviest_points.append(point)
+    return sorted(heaviest_points, key=lambda point: (point.turn, points.index(point)))
 
 
 def _normalize(point: Point) -> str:

@@ -84,8 +84,8 @@ def to_single_line(text: str, limit: int = 200, *, keep_quotations: bool = False
     flat = _LEADING_MARKS.sub("", flat).lstrip("\\").strip()
     if len(flat) <= limit:
         return flat
-    shortened = flat[: limit - 1]
-    at_word = shortened.rsplit(" ", 1)[0] if " " in shortened[limit // 2 :] else shortened
+    shortened_text = flat[: limit - 1]
+    at_word = shortened_text.rsplit(" ", 1)[0] if " " in shortened_text[limit // 2 :] else shortened_text
     return at_word.rstrip() + ELLIPSIS
 
 

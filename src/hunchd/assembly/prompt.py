@@ -133,8 +133,8 @@ def compile_prompt(inputs: PromptInputs) -> CompiledPrompt:
     )
 
 
-_LISTED: Final = ("retrieved", "background", "profile")
-_PRUNED: Final = ("task", "history", *_LISTED)
+_LIST_SECTIONS: Final = ("retrieved", "background", "profile")
+_PRUNING_ORDER: Final = ("task", "history", *_LIST_SECTIONS)
 _MORE: Final = "[… the rest of this page is not shown; read the document for it]"
 _MARK_TOKENS: Final = 2 * ENTRY_TOKENS + 20
 _SECTION_ORDER: Final = ("prefix", "profile", "background", "history", "volatile", "task", "retrieved", "message")
@@ -171,7 +171,7 @@ class _PrunableSections:
 
         Return the names of the sections of which something is missing, whether for its share or for the whole.
         """
-        whole, shortened = self.view, set[str]()
+        whole, shortened_sections = self.view, set[str]()
         for name, shrink in (
             ("task", self._drop_task),
             ("history", self._shrink_history),
@@ -182,11 +182,11 @@ class _PrunableSections:
         ):
             if self._excess_tokens(max_tokens) > 0:
                 shrink(max_tokens)
-                shortened |= {name} if name == "history" and self.view is not whole else set()
-        given = self._inputs
-        shortened |= {"task"} if self.task != given.task.strip() else set()
-        shortened |= {name for name in _LISTED if getattr(self, name) != tuple(getattr(given, name))}
-        return tuple(name for name in _PRUNED if name in shortened)
+                shortened_sections |= {name} if name == "history" and self.view is not whole else set()
+        inputs = self._inputs
+        shortened_sections |= {"task"} if self.task != inputs.task.strip() else set()
+        shortened_sections |= {name for name in _LIST_SECTIONS if getattr(self, name) != tuple(getattr(inputs, name))}
+        return tuple(name for name in _PRUNING_ORDER if name in shortened_sections)
 
     def _excess_tokens(self, max_tokens: int) -> int:
         return sum(self.count_tokens().values()) - max_tokens
@@ -208,8 +208,8 @@ class _PrunableSections:
         entries, tokens = list(self.view.entries), self.view.tokens
         excess = self._excess_tokens(max_tokens)
         while entries and excess > 0:
-            dropped = entries.pop(0)
-            tokens, excess = tokens - dropped.tokens, excess - dropped.tokens
+            oldest_entry = entries.pop(0)
+            tokens, excess = tokens - oldest_entry.tokens, excess - oldest_entry.tokens
         if len(entries) < len(self.view.entries):
             self.view = HistoryView(tuple(entries), 0, tokens, self.view.compactions, self.view.condensed_until)
 
@@ -261,12 +261,12 @@ def _build_final_message(last: Sequence[str], sections: _PrunableSections, messa
     return [{"role": "user", "content": blocks}] if blocks else []
 
 
-def _render_context(volatile: Sequence[str], task: str, retrieved: Sequence[str]) -> str:
+def _render_context(volatile: Sequence[str], task: str, retrieved_texts: Sequence[str]) -> str:
     parts = list(volatile)
     if task:
         parts.append(f"Where the task stands:\n{task}")
-    if retrieved:
-        parts.append("From memory, the most relevant first:\n" + "\n".join(retrieved))
+    if retrieved_texts:
+        parts.append("From memory, the most relevant first:\n" + "\n".join(retrieved_texts))
     return "[Context for this message]\n" + "\n\n".join(parts) + "\n[End of context]" if parts else ""
 
 
@@ -300,14 +300,14 @@ def _first_sections(page: str, budget: int) -> str:
     """Return the first sections of a page that fit, and a mark for the others; "" for a line or if none fits."""
     if "\n" not in page:
         return ""
-    kept, left = "", budget - _MARK_TOKENS
+    head, budget_left = "", budget - _MARK_TOKENS
     for chunk in split_chunks(page, max_tokens=SECTION):
-        left -= count_tokens(chunk.text)
-        if left < 0:
+        budget_left -= count_tokens(chunk.text)
+        if budget_left < 0:
             break
-        kept += chunk.text
+        head += chunk.text
     title = page.partition("\n")[0]
-    return f"{kept.rstrip()}\n{_MORE}" if len(kept.rstrip()) > len(title) else ""
+    return f"{head.rstrip()}\n{_MORE}" if len(head.rstrip()) > len(title) else ""
 
 
 def _fit_beginning(text: str, tokens: int) -> str:

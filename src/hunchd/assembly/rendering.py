@@ -52,9 +52,9 @@ def render_block(piece: ContextCandidate, level: Level, text: str, *, secret: by
         rest = f"{more}\n{rest}"
     if needs_fence(piece, text):
         return _render_delimited(piece, first, rest, limit, secret)
-    derived = piece.trust in (Trust.DERIVED, Trust.USER)
-    line = to_single_line(first, limit, keep_quotations=derived)
-    body = _BLANK_LINES.sub("\n", neutralize(rest, keep_quotations=derived)).strip("\n")
+    is_own_statement = piece.trust in (Trust.DERIVED, Trust.USER)
+    line = to_single_line(first, limit, keep_quotations=is_own_statement)
+    body = _BLANK_LINES.sub("\n", neutralize(rest, keep_quotations=is_own_statement)).strip("\n")
     lines = [f"- {_add_reasons(piece, line)}", *(_INDENT + each.rstrip() for each in body.split("\n") if each.strip())]
     return _strip_end("\n" + "\n".join(lines))
 
@@ -92,8 +92,8 @@ def render_topics(topics: Sequence[str]) -> str:
     return f"\n{names}{EXPAND_HINT}" if names.strip(", ") else ""
 
 
-def render_degraded(degraded: Sequence[str]) -> str:
-    return f"\nincomplete: {to_single_line('; '.join(degraded), 160)}" if degraded else ""
+def render_degraded(degradations: Sequence[str]) -> str:
+    return f"\nincomplete: {to_single_line('; '.join(degradations), 160)}" if degradations else ""
 
 
 def render_headings(header: str, tokens: int, budget: int) -> tuple[str, ...]:

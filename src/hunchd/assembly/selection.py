@@ -203,8 +203,8 @@ def _find_near(one: _Fingerprint, fingerprints: Sequence[_Fingerprint]) -> list[
 
 def _is_same(one: _Fingerprint, other: _Fingerprint) -> bool:
     min_share = MIN_SAME_WORDS_SAME_PATHS if len(one.subject) > 1 and one.subject == other.subject else MIN_SAME_WORDS
-    shared = len(one.words & other.words)
-    return shared >= min_share * (len(one.words) + len(other.words) - shared)
+    common_word_count = len(one.words & other.words)
+    return common_word_count >= min_share * (len(one.words) + len(other.words) - common_word_count)
 
 
 def get_source_key(piece: ContextCandidate) -> str:

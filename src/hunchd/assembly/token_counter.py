@@ -53,9 +53,11 @@ def count_tokens(text: str) -> int:
 
 
 def _count_piece(piece: str) -> int:
-    encoded = piece.encode("utf-8", "replace")
+    encoded_bytes = piece.encode("utf-8", "replace")
     max_part = _MAX_BLANK if piece.isspace() else _MAX_PART
-    tokens = sum(_count_merged(encoded[start : start + max_part]) for start in range(0, len(encoded), max_part))
+    tokens = sum(
+        _count_merged(encoded_bytes[start : start + max_part]) for start in range(0, len(encoded_bytes), max_part)
+    )
     if piece.isspace():
         newlines = piece.count("\n")
         return max(tokens, -(-newlines // _MAX_NEWLINES) + newlines // 256 + (len(piece) - newlines) // _MAX_SPACES)
@@ -95,8 +97,8 @@ def _load_ranks() -> dict[bytes, int]:
 
     This takes 30 ms and 8 MB.
     """
-    compressed = resources.files(__package__).joinpath("vocabulary.bin").read_bytes()
-    content = zlib.decompress(compressed)
+    compressed_bytes = resources.files(__package__).joinpath("vocabulary.bin").read_bytes()
+    content = zlib.decompress(compressed_bytes)
     size = int.from_bytes(content[:4], "big")
     lengths = content[4 : 4 + size]
     tokens = content[4 + size :]

@@ -46,11 +46,11 @@ def _score_by_seeds(state: PredictorState, query: PredictionQuery, everything: A
     folder = state.files.folder.view
     seed_folders = folder[list(query.seeds)]
     same = everything[np.isin(folder[everything], seed_folders)]
-    linked = [evidence.score_imported(state, seed) for seed in query.seeds]
-    linked += [evidence.score_importers(state, seed) for seed in query.seeds]
+    link_scores = [evidence.score_imported(state, seed) for seed in query.seeds]
+    link_scores += [evidence.score_importers(state, seed) for seed in query.seeds]
     return {
         "same folder": (same, state.files.last.view[same] + 2.0),
-        "imports": _merge_scores(linked),
+        "imports": _merge_scores(link_scores),
         "ROSE": _merge_scores([(row.row["file"], row.row["count"] / max(counts[row.seed], 1)) for row in rows]),
         "co-change": _merge_scores([(row.row["file"], row.long) for row in rows]),
     }

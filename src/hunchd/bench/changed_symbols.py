@@ -17,13 +17,13 @@ _HUNK = re.compile(r"^@@ -(\d+)(?:,(\d+))? ")
 
 def changed_symbols(git: Git, unit: Unit, paths: Collection[str], code: CodeCache) -> dict[str, set[str]]:
     """By path, the innermost definitions of the current outline that the unit's diff touches."""
-    found: dict[str, set[str]] = {}
+    symbols_by_path: dict[str, set[str]] = {}
     for path, first, last in _touched_lines(git, unit, paths):
         outline = code.get(path)
         name = _innermost(outline.symbols, first, last) if outline is not None else None
         if name is not None:
-            found.setdefault(path, set()).add(name)
-    return found
+            symbols_by_path.setdefault(path, set()).add(name)
+    return symbols_by_path
 
 
 def _touched_lines(git: Git, unit: Unit, paths: Collection[str]) -> Iterator[tuple[str, int, int]]:

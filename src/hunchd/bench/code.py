@@ -16,13 +16,13 @@ from typing import Any
 from hunchd.bench.search_store import Bm25
 from hunchd.codesearch import records, vectors
 from hunchd.codesearch import segment as segments
-from hunchd.codesearch.cards import card_of
-from hunchd.codesearch.chunks import chunks_of
+from hunchd.codesearch.cards import build_card
+from hunchd.codesearch.chunks import build_chunks
 from hunchd.codesearch.index import BASE, CodeIndex
 from hunchd.codesearch.query import parse_query
-from hunchd.codesearch.ranking import Predicted, rank
-from hunchd.codesearch.results import answers
-from hunchd.codesearch.roles import Role, role_of
+from hunchd.codesearch.ranking import PredictionScores, rank
+from hunchd.codesearch.results import is_answer
+from hunchd.codesearch.roles import Role, classify_role
 from hunchd.domain.code import FileOutline
 from hunchd.domain.context import Focus
 from hunchd.embedding import fastembed_backend
@@ -41,7 +41,7 @@ SYSTEMS = ("hunchd", "without vectors", "without history", "BM25")
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class CodeQuestion:
     repo: str
     query: str
     relevant: frozenset[str]
@@ -49,7 +49,7 @@ class Question:
 
 
 @dataclass(slots=True)
-class Figures:
+class RankingFigures:
     """Sums over questions: what is printed are their means."""
 
     ndcg: float = 0.0
@@ -57,15 +57,15 @@ class Figures:
     recall: float = 0.0
     times: list[float] = field(default_factory=list)  # milliseconds
 
-    def add(self, ranked: Sequence[str], relevant: frozenset[str], took: float) -> None:
-        hits = [place for place, path in enumerate(ranked[:CUTOFF]) if path in relevant]
+    def add(self, ranked_paths: Sequence[str], relevant: frozenset[str], took: float) -> None:
+        hits = [place for place, path in enumerate(ranked_paths[:CUTOFF]) if path in relevant]
         ideal = sum(1 / math.log2(place + 2) for place in range(min(len(relevant), CUTOFF)))
         self.ndcg += sum(1 / math.log2(place + 2) for place in hits) / ideal
         self.reciprocal += 1 / (hits[0] + 1) if hits else 0.0
         self.recall += len(hits) / len(relevant)
         self.times.append(took)
 
-    def means(self) -> dict[str, float]:
+    def compute_means(self) -> dict[str, float]:
         count, times = len(self.times), sorted(self.times)
         return {
             "questions": count,
@@ -93,39 +93,43 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    questions = [one for one in _read(options.questions) if not options.only or one.repo in options.only]
+    questions = [one for one in _read_questions(options.questions) if not options.only or one.repo in options.only]
     model = None if options.no_vectors else fastembed_backend.load_embedder()
-    figures: dict[str, dict[str, Figures]] = {name: defaultdict(Figures) for name in SYSTEMS}
-    built: list[dict[str, Any]] = []
+    figures: dict[str, dict[str, RankingFigures]] = {name: defaultdict(RankingFigures) for name in SYSTEMS}
+    build_records: list[dict[str, Any]] = []
     lines: list[dict[str, Any]] = []
     for repo in dict.fromkeys(one.repo for one in questions):
         with tempfile.TemporaryDirectory() as folder:
-            searched = _Searched(options.repos / repo, Path(folder), options.units, model)
-            built.append({"repo": repo, **searched.built})
+            code_search = _BenchmarkIndex(options.repos / repo, Path(folder), options.units, model)
+            build_records.append({"repo": repo, **code_search.build_record})
             for question in (one for one in questions if one.repo == repo):
                 for name in SYSTEMS:
                     began = time.perf_counter()
-                    ranked = searched.ranked(name, question.query)
+                    ranked_paths = code_search.rank_paths(name, question.query)
                     took = (time.perf_counter() - began) * 1e3
-                    for group in ("all", f"category {question.category}", f"language {searched.language}", repo):
-                        figures[name][group].add(ranked, question.relevant, took)
-                    lines.append({"repo": repo, "query": question.query, "system": name, "ranked": ranked})
+                    for group in ("all", f"category {question.category}", f"language {code_search.language}", repo):
+                        figures[name][group].add(ranked_paths, question.relevant, took)
+                    lines.append({"repo": repo, "query": question.query, "system": name, "ranked": ranked_paths})
     if options.dump is not None:
         options.dump.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
-    means = {name: {group: one.means() for group, one in groups.items()} for name, groups in figures.items()}
-    print(json.dumps({"figures": means, "built": built}, indent=1) if options.json else _table(means, built))
+    means = {name: {group: one.compute_means() for group, one in groups.items()} for name, groups in figures.items()}
+    print(
+        json.dumps({"figures": means, "built": build_records}, indent=1)
+        if options.json
+        else _render_table(means, build_records)
+    )
     return 0
 
 
-class _Searched:
+class _BenchmarkIndex:
     """One repository, read as the indexer reads it."""
 
     def __init__(self, root: Path, folder: Path, newest: int, model: Embedder | None) -> None:
         began = time.perf_counter()
-        outlines = list(_outlines(root))
+        outlines = list(_iterate_outlines(root))
         files = []
         for number, (outline, text) in enumerate(outlines):
-            chunks = chunks_of(outline, text) if role_of(outline.path) is not Role.GENERATED else ()
+            chunks = build_chunks(outline, text) if classify_role(outline.path) is not Role.GENERATED else ()
             if chunks:
                 record = records.unpack(records.pack(chunks))
                 files.append((outline.path, outline.language, number + 1, record))
@@ -139,57 +143,59 @@ class _Searched:
         for outline, _ in outlines:
             self._predictor.update_content(outline)
         self._model = model
-        cards = {outline.path: card_of(outline) for outline, _ in outlines}
-        embedded = model.embed([cards[path] for path in self._index.paths]) if model is not None else []
-        kept = {
-            vectors.path_key(path): (0, vectors.quantised(vector))
-            for path, vector in zip(self._index.paths, embedded, strict=False)
+        cards = {outline.path: build_card(outline) for outline, _ in outlines}
+        card_vectors = model.embed([cards[path] for path in self._index.paths]) if model is not None else []
+        stored_vectors = {
+            vectors.compute_path_key(path): (0, vectors.quantize_vector(vector))
+            for path, vector in zip(self._index.paths, card_vectors, strict=False)
         }
-        vectors.write(folder / vectors.NAME, kept)
-        self._vectors = vectors.aligned(folder / vectors.NAME, self._index.paths)
+        vectors.write(folder / vectors.NAME, stored_vectors)
+        self._vectors = vectors.align_vectors(folder / vectors.NAME, self._index.paths)
         self._now = int(time.time())
         self._paths = [outline.path for outline, _ in outlines]
         self._plain = Bm25(f"{outline.path}\n{text}" for outline, text in outlines)
-        sources = [path for path, language, _, _ in files if role_of(path) is Role.SOURCE and language]
+        sources = [path for path, language, _, _ in files if classify_role(path) is Role.SOURCE and language]
         of = {path: language for path, language, _, _ in files}
         self.language = Counter(of[path] for path in sources).most_common(1)[0][0] if sources else ""
         size = (folder / BASE).stat().st_size
-        self.built = {"files": len(files), "seconds": round(took, 1), "megabytes": round(size / 1e6, 2)}
+        self.build_record = {"files": len(files), "seconds": round(took, 1), "megabytes": round(size / 1e6, 2)}
 
-    def ranked(self, system: str, query: str) -> list[str]:
+    def rank_paths(self, system: str, query: str) -> list[str]:
         """The paths that a system answers with, best first; tests, documents and all else among them."""
         if system == "BM25":
             return [self._paths[number] for number in self._plain.rank_texts(query)[:CUTOFF]]
-        asked = parse_query(query)
-        predicted, meaning = Predicted(), None
+        code_query = parse_query(query)
+        prediction, meaning = PredictionScores(), None
         if system == "hunchd" and self._model is not None:
-            meaning = vectors.cosines(self._vectors, self._model.embed([asked.gist])[0])
+            meaning = vectors.compute_cosines(self._vectors, self._model.embed([code_query.gist])[0])
         if system != "without history":
-            focus = Focus(project="", query=asked.gist)
-            predicted = Predicted(self._predictor.score_files(focus, now=self._now, k=CANDIDATES))
-        ranked = rank(self._index, asked, predicted, meaning, most=CUTOFF)
-        return [file.path for file in ranked.files if answers(file)]
+            focus = Focus(project="", query=code_query.gist)
+            prediction = PredictionScores(self._predictor.score_files(focus, now=self._now, k=CANDIDATES))
+        ranked_files = rank(self._index, code_query, prediction, meaning, most=CUTOFF)
+        return [file.path for file in ranked_files.files if is_answer(file)]
 
 
-def _outlines(root: Path) -> Iterator[tuple[FileOutline, str]]:
+def _iterate_outlines(root: Path) -> Iterator[tuple[FileOutline, str]]:
     for path, _ in IgnoreRules.load(root, ()).walk():
         source = read_file(root, path)
         if source is not None and (outline := parse_outline(path, source)).words:
             yield outline, redact_source(source.decode("utf-8", "replace"))
 
 
-def _read(path: Path) -> list[Question]:
+def _read_questions(path: Path) -> list[CodeQuestion]:
     with path.open(encoding="utf-8") as lines:
         raw = [json.loads(line) for line in lines if line.strip()]
-    return [_question(one) for one in raw]
+    return [_parse_question(one) for one in raw]
 
 
-def _question(raw: Mapping[str, Any]) -> Question:
+def _parse_question(raw: Mapping[str, Any]) -> CodeQuestion:
     relevant = frozenset((*raw["relevant"], *raw.get("secondary", ())))
-    return Question(raw["repo"], raw["query"], relevant, raw.get("category", ""))
+    return CodeQuestion(raw["repo"], raw["query"], relevant, raw.get("category", ""))
 
 
-def _table(means: Mapping[str, Mapping[str, Mapping[str, float]]], built: Iterable[Mapping[str, Any]]) -> str:
+def _render_table(
+    means: Mapping[str, Mapping[str, Mapping[str, float]]], build_records: Iterable[Mapping[str, Any]]
+) -> str:
     names = ("questions", "ndcg@10", "mrr", "recall@10", "ms p50", "ms p95")
     lines = []
     for system, groups in means.items():
@@ -197,6 +203,6 @@ def _table(means: Mapping[str, Mapping[str, Mapping[str, float]]], built: Iterab
         for group, row in groups.items():
             lines.append(f"  {group:26}" + "".join(f"{row[name]:11.3f}" for name in names))
     lines.append(f"{'index':28}" + "".join(f"{name:>11}" for name in ("files", "seconds", "megabytes")))
-    for one in built:
+    for one in build_records:
         lines.append(f"  {one['repo']:26}" + "".join(f"{one[name]:11}" for name in ("files", "seconds", "megabytes")))
     return "\n".join(lines)

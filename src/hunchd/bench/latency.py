@@ -131,9 +131,9 @@ def _build_combined_focus(rng: random.Random, paths: list[str]) -> Focus:
 
 
 def _time_call(work: Callable[[], object]) -> float:
-    started = time.perf_counter()
+    start_time = time.perf_counter()
     work()
-    return (time.perf_counter() - started) * 1e3
+    return (time.perf_counter() - start_time) * 1e3
 
 
 def _compute_quantiles(times: list[float]) -> dict[str, float]:

@@ -46,7 +46,7 @@ def compute_average_precision(gold: Set[str], ranking: Sequence[str]) -> float:
     return sum(hit_count / place for hit_count, place in enumerate(places, start=1)) / len(gold)
 
 
-def compute_next_in_ten(ranking: Sequence[str], rest: Sequence[str], sampled: str) -> tuple[float, ...]:
+def compute_next_in_ten(ranking: Sequence[str], rest: Sequence[str], target: str) -> tuple[float, ...]:
     """Return one value for each of `NEXT_METRIC_NAMES`.
 
     They are two readings of "the next file is in the top ten", and a bound. All files of `rest` are still to come,
@@ -55,7 +55,7 @@ def compute_next_in_ten(ranking: Sequence[str], rest: Sequence[str], sampled: st
     the third value is that chance.
     """
     first = ranking[:10]
-    return float(any(path in first for path in rest)), float(sampled in first), min(1.0, 10 / len(rest))
+    return float(any(path in first for path in rest)), float(target in first), min(1.0, 10 / len(rest))
 
 
 def average_by_unit(rows: Sequence[tuple[str, tuple[float, ...]]], names: Sequence[str] = METRIC_NAMES) -> NDArray[Any]:

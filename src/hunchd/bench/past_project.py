@@ -62,15 +62,17 @@ class PastProject:
     def advance(self, unit: Unit) -> None:
         """Learn the unit and read the files that it left."""
         self.predictor.learn_unit(unit)
-        kept = [change for change in unit.changes if change.status != "D" and is_reportable_path(change.path)]
-        self.code.remove(gone for change in unit.changes for gone in _paths_left(change))
-        outlines = list(_parsed(self.git, {change.path: change.new_blob for change in kept}))
+        reportable_changes = [
+            change for change in unit.changes if change.status != "D" and is_reportable_path(change.path)
+        ]
+        self.code.remove(removed_path for change in unit.changes for removed_path in _iterate_removed_paths(change))
+        outlines = list(_parse_files(self.git, {change.path: change.new_blob for change in reportable_changes}))
         self.code.put(outlines, view=build_view)
         for outline in outlines:
             self.predictor.update_content(outline)
 
 
-def _paths_left(change: PathChange) -> Iterator[str]:
+def _iterate_removed_paths(change: PathChange) -> Iterator[str]:
     if change.status == "D":
         yield change.path
     elif change.old_path and change.status == "R":
@@ -78,51 +80,51 @@ def _paths_left(change: PathChange) -> Iterator[str]:
 
 
 @contextmanager
-def past_project(
+def build_past_project(
     git: Git, units: Sequence[Unit], folder: Path, cache: Path | None, table: RankerWeights
 ) -> Iterator[PastProject]:
     """The project after the last of `units`, which are all there were; the clone lies in `folder`."""
     sha, root = units[-1].sha, folder / "clone"
-    _clone(git, sha, root)
+    _clone_repository(git, sha, root)
     code_file = folder / "code.sqlite"
-    kept = cache / f"{sha}.sqlite" if cache is not None else None
-    if kept is not None and kept.exists():
-        shutil.copy(kept, code_file)
+    snapshot_file = cache / f"{sha}.sqlite" if cache is not None else None
+    if snapshot_file is not None and snapshot_file.exists():
+        shutil.copy(snapshot_file, code_file)
     predictor = Predictor(table)
     for unit in units:
         predictor.learn_unit(unit)
     with CodeCache(code_file, writable=True) as code:
         if not code.count_files():
-            _fill(git, sha, code)
-            if kept is not None:
-                shutil.copy(code_file, kept)
+            _index_files(git, sha, code)
+            if snapshot_file is not None:
+                shutil.copy(code_file, snapshot_file)
         for outline in code.iterate_outlines():
             predictor.update_content(outline)
-        yield _assembled(git, root, predictor, code, datetime.fromtimestamp(units[-1].at, UTC))
+        yield _assemble_project(git, root, predictor, code, datetime.fromtimestamp(units[-1].at, UTC))
 
 
-def units_of(git: Git, cache: Path | None) -> list[Unit]:
+def read_units(git: Git, cache: Path | None) -> list[Unit]:
     """The whole history with counted lines, which takes long to read and is therefore cached."""
-    kept = cache / f"{git.resolve()}.units" if cache is not None else None
-    if kept is not None and kept.exists():
-        found: list[Unit] = pickle.loads(kept.read_bytes())
-        return found
+    cache_file = cache / f"{git.resolve()}.units" if cache is not None else None
+    if cache_file is not None and cache_file.exists():
+        cached_units: list[Unit] = pickle.loads(cache_file.read_bytes())
+        return cached_units
     units = list(history.iter_units(git, lines=True))
-    if kept is not None:
-        kept.write_bytes(pickle.dumps(units))
+    if cache_file is not None:
+        cache_file.write_bytes(pickle.dumps(units))
     return units
 
 
-def _clone(git: Git, sha: str, root: Path) -> None:
+def _clone_repository(git: Git, sha: str, root: Path) -> None:
     command = ("git", "clone", "-q", "--shared", "--no-checkout", str(git.path), str(root))
     subprocess.run(command, check=True, capture_output=True)
     subprocess.run(("git", "checkout", "-q", "-B", BRANCH, sha), cwd=root, check=True, capture_output=True)
 
 
-def _fill(git: Git, sha: str, code: CodeCache) -> None:
-    wanted = {path: blob for path, blob in git.list_tree(sha).items() if is_reportable_path(path)}
+def _index_files(git: Git, sha: str, code: CodeCache) -> None:
+    blobs_by_path = {path: blob for path, blob in git.list_tree(sha).items() if is_reportable_path(path)}
     batch: list[FileOutline] = []
-    for outline in _parsed(git, wanted):
+    for outline in _parse_files(git, blobs_by_path):
         batch.append(outline)
         if len(batch) == BATCH:
             code.put(batch, view=build_view)
@@ -130,29 +132,29 @@ def _fill(git: Git, sha: str, code: CodeCache) -> None:
     code.put(batch, view=build_view)
 
 
-def _parsed(git: Git, wanted: dict[str, str]) -> Iterator[FileOutline]:
+def _parse_files(git: Git, blobs_by_path: dict[str, str]) -> Iterator[FileOutline]:
     paths: dict[str, list[str]] = {}
-    for path, blob in wanted.items():
+    for path, blob in blobs_by_path.items():
         paths.setdefault(blob, []).append(path)
     for blob, content in git.read_blobs(paths, max_bytes=LARGEST):
         for path in paths[blob]:
             yield parse_outline(path, content, blob)
 
 
-def _assembled(git: Git, root: Path, predictor: Predictor, code: CodeCache, at: datetime) -> PastProject:
-    found = find_repository(root)
-    assert found is not None, "a clone has a layout"
-    tree = WorkingTree(root, found, branch=BRANCH, trunk=BRANCH)
+def _assemble_project(git: Git, root: Path, predictor: Predictor, code: CodeCache, at: datetime) -> PastProject:
+    repository = find_repository(root)
+    assert repository is not None, "a clone has a layout"
+    tree = WorkingTree(root, repository, branch=BRANCH, trunk=BRANCH)
     project = Project("bench", root.name, tree, root.parent, predictor=predictor, code=code, indexing=False)
     project.trees[root] = tree
     files = [path for path, _ in IgnoreRules.load(root, ()).walk() if is_reportable_path(path)]
     project.facts = {fact.id: fact for fact in extract_conventions(root, files, project=project.id, now=at)}
     project.topics = tuple(find_topics(code.count_symbols_by_file()))
-    past = PastProject(git, project, predictor, code, _answers(lambda: past.at), at)
+    past = PastProject(git, project, predictor, code, _build_context_service(lambda: past.at), at)
     return past
 
 
-def _answers(now: Callable[[], datetime]) -> ContextService:
+def _build_context_service(now: Callable[[], datetime]) -> ContextService:
     return ContextService(
         ContextSettings(),
         MemoryCache(),

@@ -57,7 +57,7 @@ _NUMBER_OF = re.compile(r"\(#(\d+)\)\s*$|^Merge pull request #(\d+)")
 _ADDRESS = re.compile(r"https?://\S+")
 _REFERENCE = re.compile(r"(?<![\w/&])(?:#|GH-)(\d{2,6})\b|\b([0-9a-f]{7,40})\b", re.IGNORECASE)
 _TRAILER = re.compile(r"^[A-Z][\w-]+: .*@.*$|^(?:Signed-off|Co-authored|Change-Id)\S*.*$", re.MULTILINE)
-_EXCLUDED = re.compile(
+_EXCLUDED_TEXT = re.compile(
     r"^revert\b|\breverts (?:commit|#)|cherry.?pick|back.?port|change.?log|release|\bnews\b|\bbump\b|prepare|^merge\b",
     re.IGNORECASE,
 )
@@ -85,7 +85,7 @@ def derive_queries(units: Sequence[Unit], episodes: Sequence[Memory]) -> list[Re
     queries = []
     for place, unit in enumerate(units):
         text = f"{_OWN_NUMBER.sub('', unit.subject)}\n{_TRAILER.sub('', unit.body)}"
-        if is_bot(unit) or is_bulk(unit) or is_forward_port(unit) or _EXCLUDED.search(text):
+        if is_bot(unit) or is_bulk(unit) or is_forward_port(unit) or _EXCLUDED_TEXT.search(text):
             continue
         text = _ADDRESS.sub(" ", text)
         references = {number: numbers.get(number) for number, _ in _REFERENCE.findall(text) if number}

@@ -23,7 +23,7 @@ _ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
 _FOLDER = re.compile(r"(?:/[\w.+-]+)+(?=/)")
 _TEST = re.compile(r"\btest_\w+")
 _NUMBER = re.compile(r"(?<![\w./:-])\d+(?![\w/:])")
-_QUOTED = re.compile(r"""'([^'\n]*)'|"([^"\n]*)\"""")
+_QUOTED_TEXT = re.compile(r"""'([^'\n]*)'|"([^"\n]*)\"""")
 _NAME = re.compile(r"[A-Za-z_][\w.]*(?:\(\))?")
 _MESSAGE = re.compile(r"^(?:E  .*|[\w.]+(?:Error|Exception)\b.*)$", re.MULTILINE)
 
@@ -97,14 +97,14 @@ def generate_variants(text: str, rng: random.Random) -> Iterator[tuple[str, str]
         "other values": lambda text: _MESSAGE.sub(lambda line: _replace_values(line[0], rng), text),
         RENAMED_TEST: lambda text: _TEST.sub(lambda name: f"{name[0]}_anew", text),
     }
-    combined = text
+    combined_text = text
     for name, transform in kinds.items():
         variant = transform(text)
         if variant != text:
             yield name, variant
         if name != RENAMED_TEST:
-            combined = transform(combined)
-    yield "all of these", combined
+            combined_text = transform(combined_text)
+    yield "all of these", combined_text
 
 
 def _shift_lines(text: str, rng: random.Random) -> str:
@@ -124,7 +124,9 @@ def _replace_roots(text: str, rng: random.Random) -> str:
 def _replace_values(line: str, rng: random.Random) -> str:
     """Replace numbers, and quoted texts that are not names."""
     line = _NUMBER.sub(lambda _: str(rng.randint(2, 9_999)), line)
-    return _QUOTED.sub(lambda match: f"'value {rng.randint(2, 999)}'" if _is_value(line, match[0]) else match[0], line)
+    return _QUOTED_TEXT.sub(
+        lambda match: f"'value {rng.randint(2, 999)}'" if _is_value(line, match[0]) else match[0], line
+    )
 
 
 def _is_value(line: str, quoted_text: str) -> bool:
@@ -140,15 +142,15 @@ def _get_function_name(case: ErrorCase) -> str:
     return case.test.partition("[")[0]
 
 
-def _count_pairs(typed: Sequence[tuple[ErrorCase, str]]) -> int:
+def _count_pairs(cases_with_type: Sequence[tuple[ErrorCase, str]]) -> int:
     """Count pairs of errors of one type and repository.
 
     They come from different tests.
     """
     return sum(
         a.repository == b.repository and kind == other and _get_function_name(a) != _get_function_name(b)
-        for place, (a, kind) in enumerate(typed)
-        for b, other in typed[:place]
+        for place, (a, kind) in enumerate(cases_with_type)
+        for b, other in cases_with_type[:place]
     )
 
 

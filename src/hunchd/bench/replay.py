@@ -156,9 +156,9 @@ def shuffle_units(units: Sequence[Unit], what: str, seed: int) -> list[Unit]:
             replace(unit, subject=other.subject, body=other.body, branch=other.branch)
             for unit, other in zip(units, others, strict=True)
         ]
-    modified = [change for unit in units for change in unit.changes if change.status == "M"]
-    rng.shuffle(modified)
-    swapped_changes = iter(modified)
+    modified_changes = [change for unit in units for change in unit.changes if change.status == "M"]
+    rng.shuffle(modified_changes)
+    swapped_changes = iter(modified_changes)
     return [
         replace(
             unit, changes=tuple(next(swapped_changes) if change.status == "M" else change for change in unit.changes)
@@ -188,9 +188,9 @@ def _score_query(
     *,
     with_baselines: bool,
 ) -> None:
-    started = time.perf_counter()
+    start_time = time.perf_counter()
     prediction = predictor.predict(question.focus, now=unit.at, k=MAX_RANKED, explain=False)
-    results.milliseconds.append((time.perf_counter() - started) * 1e3)
+    results.milliseconds.append((time.perf_counter() - start_time) * 1e3)
     ranking = [file.path for file in prediction.files]
     is_first_right = bool(ranking) and ranking[0] in question.gold
     results.confidences.setdefault(question.task, []).append(

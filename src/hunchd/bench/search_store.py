@@ -16,7 +16,7 @@ from hunchd.features.search.search_service import SearchService
 from hunchd.protocol.child import HelperProcess
 from hunchd.store.client import StoreClient, build_command, build_environment
 from hunchd.store.memory_cache import MemoryCache
-from hunchd.text.bm25 import LARGEST_GAIN, inverse_document_frequency, length_norm
+from hunchd.text.bm25 import LARGEST_GAIN, compute_idf, compute_length_norm
 from hunchd.text.words import tokenize
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)  # long after all data, so that nothing counts as recent
@@ -76,7 +76,7 @@ class Bm25:
             lengths.append(sum(counts.values()))
             for word, times in counts.items():
                 self._postings[word].append((number, times))
-        base, slope = length_norm(max(sum(lengths) / max(len(lengths), 1), 1.0))
+        base, slope = compute_length_norm(max(sum(lengths) / max(len(lengths), 1), 1.0))
         self._length_norms = [base + slope * length for length in lengths]
 
     def rank_texts(self, question: str) -> list[int]:
@@ -84,7 +84,7 @@ class Bm25:
         scores: defaultdict[int, float] = defaultdict(float)
         for word in dict.fromkeys(tokenize(question)):
             postings = self._postings.get(word, ())
-            rarity = inverse_document_frequency(len(self._length_norms), len(postings))
+            rarity = compute_idf(len(self._length_norms), len(postings))
             for number, times in postings:
                 scores[number] += rarity * times * LARGEST_GAIN / (times + self._length_norms[number])
         return sorted(scores, key=lambda number: (-scores[number], number))

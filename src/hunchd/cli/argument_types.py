@@ -31,21 +31,21 @@ def parse_date(text: str) -> datetime:
         raise ArgumentTypeError(f"must be a date like 2026-03-01; got {text!r}") from None
 
 
-def _parse_integer(text: str, minimum: int, expected: str) -> int:
+def _parse_integer(text: str, minimum: int, expectation: str) -> int:
     try:
         number = int(text)
     except ValueError:
         number = minimum - 1
     if number < minimum:
-        raise ArgumentTypeError(f"must be {expected}; got {text!r}")
+        raise ArgumentTypeError(f"must be {expectation}; got {text!r}")
     return number
 
 
-def _parse_between(text: str, maximum: float, expected: str) -> float:
+def _parse_between(text: str, maximum: float, expectation: str) -> float:
     try:
         number = float(text)
     except ValueError:
         number = -1.0
     if not 0 <= number <= maximum:  # rejects "nan" too
-        raise ArgumentTypeError(f"must be {expected}; got {text!r}")
+        raise ArgumentTypeError(f"must be {expectation}; got {text!r}")
     return number

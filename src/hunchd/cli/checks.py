@@ -129,31 +129,31 @@ def check_daemon(paths: AppPaths) -> Iterator[Check]:
         yield Check("daemon", "note", "not running", "Any command starts it, or hunch start.")
         yield from _check_leftovers(paths)
         return
-    published = read_rendezvous(file)
-    if published is None:
+    rendezvous = read_rendezvous(file)
+    if rendezvous is None:
         yield Check("daemon", "bad", f"{file} is malformed or not private", f"rm {file}", file.unlink)
         return
     mode = stat.S_IMODE(file.lstat().st_mode)
     if mode & 0o077:
         advice = f"chmod 600 {file}; then hunch restart, for a new token"
         yield Check("daemon", "bad", f"{file} is readable by others ({mode:o})", advice, lambda: file.chmod(0o600))
-    if is_answering(published):
-        if published.protocol == PROTOCOL:
+    if is_answering(rendezvous):
+        if rendezvous.protocol == PROTOCOL:
             yield Check(
                 "daemon",
                 "ok",
-                f"hunchd {published.version} is running (pid {published.pid}) at {published.socket or published.url}",
+                f"hunchd {rendezvous.version} is running (pid {rendezvous.pid}) at {rendezvous.socket or rendezvous.url}",
             )
         else:
-            age = "older" if published.protocol < PROTOCOL else "newer"
-            finding = f"hunchd {published.version} is {age} than this command (protocol {published.protocol})"
+            age = "older" if rendezvous.protocol < PROTOCOL else "newer"
+            finding = f"hunchd {rendezvous.version} is {age} than this command (protocol {rendezvous.protocol})"
             yield Check("daemon", "bad", finding, "hunch restart")
-    elif is_process_alive(published.pid) and is_connectable(published):
+    elif is_process_alive(rendezvous.pid) and is_connectable(rendezvous):
         yield Check(
-            "daemon", "bad", f"pid {published.pid} is not responding ({PING_TIMEOUT_SECONDS:.0f} s)", "hunch restart"
+            "daemon", "bad", f"pid {rendezvous.pid} is not responding ({PING_TIMEOUT_SECONDS:.0f} s)", "hunch restart"
         )
     else:
-        finding = f"not running; its last process ({published.pid}) left {file} behind"
+        finding = f"not running; its last process ({rendezvous.pid}) left {file} behind"
         yield Check("daemon", "note", finding, "The next start replaces it.", file.unlink)
 
 

@@ -71,8 +71,8 @@ def render_bash(completions: tuple[CommandCompletions, ...]) -> str:
             for option, choices in offer.values
         ]
         choices = {option for option, _ in offer.values}
-        if unrestricted := [option for option in offer.value_options if option not in choices]:
-            inner.append(f'            {" | ".join(unrestricted)}) COMPREPLY=($(compgen -f -- "$word")); return ;;')
+        if free_options := [option for option in offer.value_options if option not in choices]:
+            inner.append(f'            {" | ".join(free_options)}) COMPREPLY=($(compgen -f -- "$word")); return ;;')
         options = " ".join(option for option, _ in offer.options)
         follows = ["        case $before in", *inner, "        esac"] if inner else []
         cases += [

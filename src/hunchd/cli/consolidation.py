@@ -76,11 +76,11 @@ def consolidate(arguments: Namespace) -> int:
     return 1 if answer["status"] in ("rolled_back", "interrupted") else code
 
 
-def _follow_run(client: Client, started: dict[str, Any], *, quiet: bool) -> dict[str, Any]:
+def _follow_run(client: Client, run_record: dict[str, Any], *, quiet: bool) -> dict[str, Any]:
     """Wait for the end of the run and print its progress."""
     last_shown = ""
     while True:
-        answer: dict[str, Any] = client.get(_run_path(started["run"]))
+        answer: dict[str, Any] = client.get(_run_path(run_record["run"]))
         if answer["status"] != "running":
             return answer
         step = f"{answer.get('project') or 'yours'}: {answer.get('step')}, {answer.get('total')} changes"

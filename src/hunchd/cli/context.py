@@ -95,15 +95,15 @@ def review(arguments: Namespace) -> int:
     client = connect(start=not arguments.no_start)
     root = find_project_root(str(Path.cwd()), client)
     body = {"project": root} | ({"base": arguments.base} if arguments.base else {})
-    told = request_in_project(client, root, lambda: client.post("/context/review", body))
+    answer = request_in_project(client, root, lambda: client.post("/context/review", body))
     if arguments.json:
-        print_json(told)
+        print_json(answer)
         return 0
-    width = max((len(strip_controls(one["path"])) for one in told["missing"]), default=0)
-    for one in told["missing"]:
+    width = max((len(strip_controls(one["path"])) for one in answer["missing"]), default=0)
+    for one in answer["missing"]:
         path, reasons = strip_controls(one["path"]), " · ".join(strip_controls(reason) for reason in one["reasons"])
         print(f"{one['probability']:4.0%}  {colourize(path, BOLD)}{' ' * (width - len(path))}  {reasons}".rstrip())
-    for reason in told.get("degraded", ()):
+    for reason in answer.get("degraded", ()):
         print_note(strip_controls(reason))
     return 0
 

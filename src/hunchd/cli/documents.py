@@ -60,11 +60,11 @@ def edit_document(
         "tags": changes.get("tags", page["tags"]),
         "metadata": page["metadata"],
     }
-    saved = client.put(document_address(arguments.id), body)
+    saved_page = client.put(document_address(arguments.id), body)
     if arguments.json:
-        print_json(saved)
+        print_json(saved_page)
     else:
-        print(f"{strip_controls(saved['path'])}: saved.")
+        print(f"{strip_controls(saved_page['path'])}: saved.")
     return 0
 
 

@@ -93,8 +93,8 @@ def check_locks(paths: AppPaths) -> Iterator[Check]:
     The kernel releases locks of dead processes.
     """
     pid = find_lock_holder(paths)
-    published = read_rendezvous(paths.rendezvous_file)
-    if pid is not None and (published is None or published.pid != pid):
+    rendezvous = read_rendezvous(paths.rendezvous_file)
+    if pid is not None and (rendezvous is None or rendezvous.pid != pid):
         finding = f"pid {pid} holds the daemon's lock, but no client can find it"
         yield Check("locks", "bad", finding, "It may be starting; if this persists: hunch restart")
     elif _is_locked(paths.runtime / "start.lock"):
@@ -123,11 +123,11 @@ def _is_locked(file: Path) -> bool:
 
 def check_degraded(paths: AppPaths) -> Iterator[Check]:
     """Report the problems that the running daemon knows itself."""
-    published = read_rendezvous(paths.rendezvous_file)
-    if published is None or not is_answering(published):
+    rendezvous = read_rendezvous(paths.rendezvous_file)
+    if rendezvous is None or not is_answering(rendezvous):
         return
     try:
-        status = Client(published, timeout=10.0).get("/status")
+        status = Client(rendezvous, timeout=10.0).get("/status")
     except CommandError as error:
         yield Check("status", "bad", f"the daemon does not report its status: {error.message}", "hunch logs")
         return

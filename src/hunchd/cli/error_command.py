@@ -61,18 +61,18 @@ def _read_error_text(file: str | None) -> str:
     return text
 
 
-def _in_utf8(given: bytes) -> bytes:
+def _in_utf8(raw_bytes: bytes) -> bytes:
     """Return `given` in UTF-8, without a byte order mark. PowerShell writes UTF-16."""
     for mark, encoding in (
         (codecs.BOM_UTF8, "utf-8"),
         (codecs.BOM_UTF16_LE, "utf-16-le"),
         (codecs.BOM_UTF16_BE, "utf-16-be"),
     ):
-        if given.startswith(mark):
-            return given[len(mark) :].decode(encoding, "replace").encode()
-    if len(given) > 3 and given[1::2].count(0) > len(given) // 4:  # every other byte of Latin letters
-        return given.decode("utf-16-le", "replace").encode()
-    return given
+        if raw_bytes.startswith(mark):
+            return raw_bytes[len(mark) :].decode(encoding, "replace").encode()
+    if len(raw_bytes) > 3 and raw_bytes[1::2].count(0) > len(raw_bytes) // 4:  # every other byte of Latin letters
+        return raw_bytes.decode("utf-16-le", "replace").encode()
+    return raw_bytes
 
 
 def _request_report(client: Client, root: str) -> dict[str, Any]:

@@ -118,9 +118,9 @@ def _resolve_contradiction(client: Client, arguments: Namespace) -> int:
         raise WrongUsage(f"the resolution must be a, b, both or merged; got {arguments.other!r}.")
     body = {"resolution": resolution, "note": arguments.note, "value": arguments.value}
     address = f"/contradictions/{quote_segment(arguments.id)}/resolve"
-    resolved = client.post(address, {name: value for name, value in body.items() if value})
+    answer = client.post(address, {name: value for name, value in body.items() if value})
     if arguments.json:
-        print_json(resolved)
+        print_json(answer)
     else:
         print(f"{strip_controls(arguments.id)}: resolved. hunch undo {strip_controls(arguments.id)} reopens it.")
     return 0

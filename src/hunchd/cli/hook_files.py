@@ -99,8 +99,8 @@ def _inspect_hook(hooks_folder: HooksFolder, event: str, paths: AppPaths) -> Git
     file = hooks_folder.folder / event
     content = _read_content(file)
     if content is not None and has_block(content):
-        expected = render_block(event, spool=paths.spool, rendezvous=paths.rendezvous_file)
-        is_current = _core_lines(expected) in content
+        expected_block = render_block(event, spool=paths.spool, rendezvous=paths.rendezvous_file)
+        is_current = _core_lines(expected_block) in content
         note = "beside yours" if not is_own(content) else "calls yours" if _backup_path(file).exists() else ""
         return GitHook(event, file, "installed" if is_current else "outdated", note)
     if _backup_path(file).exists() or _backup_path(file).is_symlink():

@@ -82,9 +82,9 @@ def _follow_log(path: Path, file: BinaryIO, format_line: Callable[[str], str]) -
             print(format_line(line.decode(errors="replace").rstrip("\n")), flush=True)
         time.sleep(_POLL_INTERVAL_SECONDS)
         try:
-            rotated = path.stat().st_ino != os.fstat(file.fileno()).st_ino
+            is_rotated = path.stat().st_ino != os.fstat(file.fileno()).st_ino
         except FileNotFoundError:
             continue
-        if rotated:
+        if is_rotated:
             with path.open("rb") as new_file:
                 return _follow_log(path, new_file, format_line)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from hunchd.domain.errors import HunchError
 
 # Exit codes that shells report for commands ended by these signals.
-INTERRUPTED = 130
+EXIT_INTERRUPTED = 130
 PIPE_CLOSED = 141
 
 
@@ -50,7 +50,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return PIPE_CLOSED
     except KeyboardInterrupt:
-        return INTERRUPTED
+        return EXIT_INTERRUPTED
     except OSError as error:
         _print_error(CommandError(_describe_os_error(error), hint=_suggest_fix(error)))
         return 1
@@ -103,7 +103,7 @@ def _run_wrapped_command(words: Sequence[str], *, is_own_process: bool) -> int:
 
         code = run_command(words)
     except KeyboardInterrupt:
-        code = INTERRUPTED
+        code = EXIT_INTERRUPTED
     except OSError as error:
         os.write(2, f"hunch: {_describe_os_error(error)}\n".encode("utf-8", "replace"))
         code = 1

@@ -150,7 +150,7 @@ def search(arguments: Namespace) -> int:
         print_json(answer)
         return 0
     for result in answer["results"]:
-        print("\n".join(_found_code(result) if result["kind"] == "code" else _found(result)))
+        print("\n".join(_found_code(result) if result["kind"] == "code" else _format_results(result)))
     for problem in answer.get("degraded", ()):
         print_note(f"incomplete: {strip_controls(problem)}")
     if not answer["results"]:
@@ -158,7 +158,7 @@ def search(arguments: Namespace) -> int:
     return 0
 
 
-def _found(result: Mapping[str, Any]) -> list[str]:
+def _format_results(result: Mapping[str, Any]) -> list[str]:
     """Format a memory that was found."""
     when = f" · {strip_controls(result['at'][:10])}" if result.get("at") else ""
     lines = [
@@ -175,7 +175,7 @@ def _found_code(result: Mapping[str, Any]) -> list[str]:
     place = f"{strip_controls(source['path'])}:{source['start_line']}-{source['end_line']}"
     title = "" if result["title"] == source["path"] else f"  {format_line(result['title'], 110)}"
     lines = [f"{colourize(place, BOLD)}{title}"]
-    lines += [f"    {strip_controls(shown)}" for shown in result["snippet"].splitlines()]
+    lines += [f"    {strip_controls(snippet_line)}" for snippet_line in result["snippet"].splitlines()]
     return [*lines, *_reasons(result)]
 
 

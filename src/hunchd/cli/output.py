@@ -98,12 +98,12 @@ def format_age(time: str | None, *, now: datetime | None = None) -> str:
     if not time:
         return "never"
     try:
-        parsed = datetime.fromisoformat(time)
+        moment = datetime.fromisoformat(time)
     except ValueError:
         return strip_controls(time)
-    if parsed.tzinfo is None:
-        parsed = parsed.replace(tzinfo=UTC)
-    seconds = ((now or datetime.now(UTC)) - parsed).total_seconds()
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    seconds = ((now or datetime.now(UTC)) - moment).total_seconds()
     return f"{format_duration(seconds)} ago" if seconds >= 1 else "now"
 
 

@@ -23,13 +23,13 @@ class CommandParser(argparse.ArgumentParser):
 
     def _add_choices(self, message: str) -> str:
         """Add the allowed values to a message about required arguments."""
-        head, required, names = message.partition("are required: ")
+        head, marker, names = message.partition("are required: ")
         choices = {str(each.metavar or each.dest): each.choices for each in self._actions if not each.option_strings}
-        described = [
-            f"{name} ({', '.join(map(str, allowed))})" if (allowed := choices.get(name)) else name
+        descriptions = [
+            f"{name} ({', '.join(map(str, argument_choices))})" if (argument_choices := choices.get(name)) else name
             for name in names.split(", ")
         ]
-        return f"{head}{required}{', '.join(described)}"
+        return f"{head}{marker}{', '.join(descriptions)}"
 
 
 def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:

@@ -165,8 +165,8 @@ def _load_template(name: str) -> str:
 
 def _quote_word(word: str) -> str:
     """Quote a word literally for a unit's command line."""
-    escaped = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
-    return f'"{escaped}"' if any(sign in escaped for sign in " \t\\'\";") else escaped
+    escaped_word = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
+    return f'"{escaped_word}"' if any(sign in escaped_word for sign in " \t\\'\";") else escaped_word
 
 
 def _render_plist(paths: AppPaths, home: str | None) -> bytes:

@@ -100,8 +100,8 @@ def _end_session(client: Client, arguments: Namespace) -> int:
     if arguments.json:
         print_json(answer)
         return 0
-    stored = f"{format_number(len(answer['episodes']))} episodes, {format_number(len(answer['facts']))} facts"
-    print(f"{strip_controls(answer['id'])}: {strip_controls(answer['outcome'])}; stored {stored}")
+    stored_counts = f"{format_number(len(answer['episodes']))} episodes, {format_number(len(answer['facts']))} facts"
+    print(f"{strip_controls(answer['id'])}: {strip_controls(answer['outcome'])}; stored {stored_counts}")
     if answer["summary"]:
         print(strip_controls(answer["summary"]))
     return 0

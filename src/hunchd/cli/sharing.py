@@ -59,9 +59,11 @@ def share(arguments: Namespace) -> int:
     response = _request_shared(client, root, [] if arguments.list else arguments.names)
     if arguments.list or not (arguments.names or arguments.all):
         return _print_list(root, response["files"], as_json=arguments.json)
-    selected = response["files"] if arguments.names else [one for one in response["files"] if one["trust"] == "user"]
+    selected_files = (
+        response["files"] if arguments.names else [one for one in response["files"] if one["trust"] == "user"]
+    )
     existing = {one.path: one for one in list_shared_files(root)}
-    files = [{**one, "path": _choose_path(one, existing)} for one in selected]
+    files = [{**one, "path": _choose_path(one, existing)} for one in selected_files]
     changed_files = [one for one in files if _existing_content(one, existing) != one["content"].encode()]
     if not arguments.dry_run:
         _write_all(root, changed_files)
@@ -80,21 +82,21 @@ def unshare(arguments: Namespace) -> int:
     """Delete shared files; the memories stay in the local store."""
     root = Path(_get_root(arguments))
     existing = list(list_shared_files(root))
-    removed: list[SharedEntry] = []
+    removed_files: list[SharedEntry] = []
     for name in arguments.names:
         matching = [one for one in existing if _matches_name(one, name, root)]
         if not matching:
             raise WrongUsage(f"nothing is shared as {name!r}.", hint="hunch share --list shows the shared files.")
-        removed += [one for one in matching if one not in removed]
-    for one in removed:
+        removed_files += [one for one in matching if one not in removed_files]
+    for one in removed_files:
         if not arguments.dry_run:
             (_resolve_without_links(root, one.path)).unlink()
     if arguments.json:
-        print_json({"root": str(root), "removed": [one.path for one in removed]})
+        print_json({"root": str(root), "removed": [one.path for one in removed_files]})
         return 0
-    for one in removed:
+    for one in removed_files:
         print(f"{strip_controls(one.path)}: {'would be ' if arguments.dry_run else ''}removed.")
-    if removed and not arguments.dry_run:
+    if removed_files and not arguments.dry_run:
         print_note("your own memories stay. Colleagues lose theirs when they pull your next commit.")
     return 0
 
@@ -239,7 +241,7 @@ def _print_diff(before: bytes, after: str) -> None:
 def _print_list(root: Path, candidates: list[dict[str, Any]], *, as_json: bool) -> int:
     existing = list(list_shared_files(root))
     own_by_path = {_choose_path(one, {each.path: each for each in existing}): one for one in candidates}
-    shared = [_describe_shared(one, own_by_path.get(one.path)) for one in existing if one.parsed_file is not None]
+    shared_lines = [_describe_shared(one, own_by_path.get(one.path)) for one in existing if one.parsed_file is not None]
     existing_paths = {one.path for one in existing}
     shareable = [
         {name: one[name] for name in ("id", "path", "title", "trust")}
@@ -248,9 +250,9 @@ def _print_list(root: Path, candidates: list[dict[str, Any]], *, as_json: bool) 
     ]
     unreadable = [{"path": one.path, "reason": one.problem} for one in existing if one.parsed_file is None]
     if as_json:
-        print_json({"root": str(root), "shared": shared, "could_be": shareable, "unreadable": unreadable})
+        print_json({"root": str(root), "shared": shared_lines, "could_be": shareable, "unreadable": unreadable})
         return 0
-    for one in shared:
+    for one in shared_lines:
         author = f" · {strip_controls(one['by'])}" if one["by"] else ""
         state = {"same": "", "differs": " · differs from yours", "theirs": ""}[one["state"]]
         print(
@@ -263,7 +265,7 @@ def _print_list(root: Path, candidates: list[dict[str, Any]], *, as_json: bool) 
         print(f"  {strip_controls(one['id'])}  {format_line(one['title'], 90)}{colourize(own_words, DIM)}")
     for one in unreadable:
         print_note(f"{strip_controls(one['path'])} is skipped: {strip_controls(one['reason'])}.")
-    if not (shared or shareable):
+    if not (shared_lines or shareable):
         print_note("nothing is shared or could be; hunch remember stores something first.")
     return 0
 

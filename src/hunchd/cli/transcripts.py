@@ -86,13 +86,13 @@ def _read_transcripts(
     for agent in agents:
         reader = READERS[agent]
         for file in _list_files(agent, file_names, projects):
-            found = 0
+            transcript_count = 0
             try:
                 for transcript in reader.read(file):
-                    found += 1
+                    transcript_count += 1
                     if transcript.messages:
                         yield transcript
-                if not found and file.stat().st_size:
+                if not transcript_count and file.stat().st_size:
                     tally.unknown_forms.setdefault(agent, []).append(str(file))
             except (OSError, sqlite3.Error, UnicodeDecodeError, ImportError) as error:
                 tally.unreadable.append(f"{file}: {error}")

@@ -84,21 +84,23 @@ def import_history(arguments: Namespace) -> int:
     except OSError as error:
         raise WrongUsage(f"{str(file)!r} cannot be read: {error.strerror}.") from error
     in_project = [one for one in commands if arguments.all or _is_in_project(one.folder, root)]
-    selected = [one for one in in_project if not _is_private(one.folder or root)][-MAX_COMMANDS:]
-    summary = f"{format_number(len(selected))} of {format_number(len(commands))} commands in {strip_controls(file)}"
+    selected_commands = [one for one in in_project if not _is_private(one.folder or root)][-MAX_COMMANDS:]
+    summary = (
+        f"{format_number(len(selected_commands))} of {format_number(len(commands))} commands in {strip_controls(file)}"
+    )
     if arguments.dry_run:
         if arguments.json:
-            print_json({"commands": [one.command for one in selected], "of": len(commands)})
+            print_json({"commands": [one.command for one in selected_commands], "of": len(commands)})
         else:
-            print(*(strip_controls(one.command) for one in selected), sep="\n")
+            print(*(strip_controls(one.command) for one in selected_commands), sep="\n")
             print_note(f"{summary} would be imported for {root}.")
         return 0
-    if not selected:
+    if not selected_commands:
         print_note(f"{summary} were run in {root}, judging by `cd`; --all imports all of them.")
         return 0
     question = f"Import {summary} as run in {root}? Secrets are masked first."
     require_confirmation(question, is_confirmed=arguments.yes, otherwise="nothing was imported.")
-    accepted_count = _send_commands(connect(start=not arguments.no_start), root, file, selected)
+    accepted_count = _send_commands(connect(start=not arguments.no_start), root, file, selected_commands)
     if arguments.json:
         print_json({"accepted": accepted_count, "of": len(commands)})
     else:
@@ -106,14 +108,14 @@ def import_history(arguments: Namespace) -> int:
     return 0
 
 
-def _send_commands(client: Client, root: str, file: Path, selected: Sequence[HistoryCommand]) -> int:
+def _send_commands(client: Client, root: str, file: Path, selected_commands: Sequence[HistoryCommand]) -> int:
     client.post("/projects", {"path": root})
     newest = file.stat().st_mtime
     accepted_count = 0
-    for begin in range(0, len(selected), BATCH_SIZE):
+    for begin in range(0, len(selected_commands), BATCH_SIZE):
         signals = []
-        for index, one in enumerate(selected[begin : begin + BATCH_SIZE], start=begin):
-            at = one.at if one.at is not None else newest - (len(selected) - index) * SPACING_SECONDS
+        for index, one in enumerate(selected_commands[begin : begin + BATCH_SIZE], start=begin):
+            at = one.at if one.at is not None else newest - (len(selected_commands) - index) * SPACING_SECONDS
             digest = hashlib.blake2b(
                 f"{root}\n{at}\n{one.command}".encode(errors="replace"), digest_size=10
             ).hexdigest()

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from hunchd.codesearch import segment
-from hunchd.codesearch.index import BASE, CHANGED
+from hunchd.codesearch.index import BASE, CHANGED_FILE
 from hunchd.codesearch.records import FileRecord, unpack
 
 # Beyond, what changed is merged into the base: a saved file then costs a look at these few.
@@ -29,26 +29,26 @@ class ChunkCache(Protocol):
 def update_index(folder: Path, cache: ChunkCache) -> None:
     """Write what the index in `folder` lacks. Raises OSError."""
     serials, identity = cache.chunk_serials(), cache.chunk_cache_id()
-    found = segment.read(folder / BASE)
-    if found is None or found[1].get("cache") != identity:
+    base_content = segment.read(folder / BASE)
+    if base_content is None or base_content[1].get("cache") != identity:
         return _rebuild(folder, cache, serials, identity)
-    base, told = found
-    newest = int(told["serial"])
-    known = dict(zip(base.paths, base.serials.tolist(), strict=True))
-    changed = sum(serial > newest for serial in serials.values())
-    removed = [path for path in known if path not in serials]
-    if changed + len(removed) > max(MOST_CHANGED, CHANGED_SHARE * len(known)):
+    base, base_header = base_content
+    newest = int(base_header["serial"])
+    known_serials = dict(zip(base.paths, base.serials.tolist(), strict=True))
+    changed_count = sum(serial > newest for serial in serials.values())
+    removed_paths = [path for path in known_serials if path not in serials]
+    if changed_count + len(removed_paths) > max(MOST_CHANGED, CHANGED_SHARE * len(known_serials)):
         return _rebuild(folder, cache, serials, identity)
-    about = {"base": newest, "cache": identity, "removed": removed}
-    return segment.write(segment.build(_records(cache.chunks_since(newest))), folder / CHANGED, about)
+    about = {"base": newest, "cache": identity, "removed": removed_paths}
+    return segment.write(segment.build(_iterate_records(cache.chunks_since(newest))), folder / CHANGED_FILE, about)
 
 
 def _rebuild(folder: Path, cache: ChunkCache, serials: Mapping[str, int], identity: str) -> None:
     about = {"serial": max(serials.values(), default=0), "cache": identity}
-    segment.write(segment.build(_records(cache.chunks_since(0))), folder / BASE, about)
+    segment.write(segment.build(_iterate_records(cache.chunks_since(0))), folder / BASE, about)
     with suppress(FileNotFoundError):
-        (folder / CHANGED).unlink()
+        (folder / CHANGED_FILE).unlink()
 
 
-def _records(rows: Iterable[tuple[str, str, int, bytes]]) -> Iterator[tuple[str, str, int, FileRecord]]:
-    return ((path, language, serial, unpack(packed)) for path, language, serial, packed in rows)
+def _iterate_records(rows: Iterable[tuple[str, str, int, bytes]]) -> Iterator[tuple[str, str, int, FileRecord]]:
+    return ((path, language, serial, unpack(packed_record)) for path, language, serial, packed_record in rows)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from hunchd.domain.code import FileOutline
-from hunchd.text.identifiers import code_words
+from hunchd.text.identifiers import split_code_words
 
 LONGEST: Final = 600  # characters; the shipped model reads about as many
 MOST_NAMES: Final = 40
@@ -13,10 +13,10 @@ MOST_DOCS: Final = 5
 _MEMBERS: Final = frozenset({"field", "method", "key"})
 
 
-def card_of(outline: FileOutline) -> str:
+def build_card(outline: FileOutline) -> str:
     """Return what a file is about: the words of its path, its documentation, what it defines."""
-    names = dict.fromkeys(" ".join(code_words(symbol.name)) for symbol in outline.symbols)
+    names = dict.fromkeys(" ".join(split_code_words(symbol.name)) for symbol in outline.symbols)
     docs = [symbol.doc for symbol in outline.symbols if symbol.doc and symbol.kind not in _MEMBERS]
     path = " ".join(outline.path.replace("/", " ").replace("_", " ").replace(".", " ").split())
-    said = f"{path}. {outline.doc} {', '.join(list(names)[:MOST_NAMES])}. {' '.join(docs[:MOST_DOCS])}"
-    return said[:LONGEST]
+    card_text = f"{path}. {outline.doc} {', '.join(list(names)[:MOST_NAMES])}. {' '.join(docs[:MOST_DOCS])}"
+    return card_text[:LONGEST]

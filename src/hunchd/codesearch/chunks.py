@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from hunchd.codesearch.terms import counts_of, path_words, term_of_name
+from hunchd.codesearch.terms import count_terms, split_path_words, hash_name
 from hunchd.domain.code import FileOutline, Symbol
 
 # Weights of the fields of BM25F (Robertson et al., 2004), as whole numbers.
@@ -64,25 +64,25 @@ class _Span:
     end: int
 
 
-def chunks_of(outline: FileOutline, text: str) -> tuple[Chunk, ...]:
+def build_chunks(outline: FileOutline, text: str) -> tuple[Chunk, ...]:
     """Cut `text`, the content that `outline` was made of, into chunks."""
     lines = text.splitlines()
     if not lines:
         return ()
-    spans = _spans(outline, lines)[:MOST_CHUNKS]
-    path = counts_of(path_words(outline.path))
+    spans = _find_spans(outline, lines)[:MOST_CHUNKS]
+    path = count_terms(split_path_words(outline.path))
     if not spans:
         spans = [_Span(None, at + 1, min(at + WINDOW, len(lines))) for at in range(0, len(lines), WINDOW)]
-    owner = _owners(spans, len(lines))
-    tests = _tests(spans, lines)
-    small = _small(outline, spans, owner)
+    owner = _find_owners(spans, len(lines))
+    tests = _find_test_lines(spans, lines)
+    small = _find_small_definitions(outline, spans, owner)
     rest = [number for number, own in enumerate(owner) if own < 0 and lines[number].strip()]
-    rest = rest[_licence_lines(lines, rest) :]
+    rest = rest[_count_licence_lines(lines, rest) :]
     own_lines: dict[int, list[int]] = {}
     for number, own in enumerate(owner):
         own_lines.setdefault(own, []).append(number)
     chunks = [
-        _chunk(
+        _build_chunk(
             span,
             [lines[n] for n in own_lines.get(at, ())[:LONGEST_CHUNK]],
             path,
@@ -92,13 +92,13 @@ def chunks_of(outline: FileOutline, text: str) -> tuple[Chunk, ...]:
         for at, span in enumerate(spans)
     ]
     if rest and spans[0].symbol is not None:
-        head = _Span(None, rest[0] + 1, _first_block_end(rest))
-        said = [outline.doc, *(lines[n] for n in rest[:LONGEST_CHUNK])]
-        chunks.append(_chunk(head, said, path, small.get(-1, ())))
+        head = _Span(None, rest[0] + 1, _find_first_block_end(rest))
+        head_lines = [outline.doc, *(lines[n] for n in rest[:LONGEST_CHUNK])]
+        chunks.append(_build_chunk(head, head_lines, path, small.get(-1, ())))
     return tuple(chunks)
 
 
-def _spans(outline: FileOutline, lines: Sequence[str]) -> list[_Span]:
+def _find_spans(outline: FileOutline, lines: Sequence[str]) -> list[_Span]:
     """The chunks' extents by start; nested ones after those around them."""
     symbols = [symbol for symbol in outline.symbols if 0 < symbol.line <= len(lines)]
     flat = all(symbol.end_line <= symbol.line for symbol in symbols)  # no grammar tells where they end
@@ -106,11 +106,11 @@ def _spans(outline: FileOutline, lines: Sequence[str]) -> list[_Span]:
     for at, symbol in enumerate(symbols):
         above = symbols[at - 1].line if at else 0
         if flat:
-            start = symbol.line if symbol.kind == "heading" else _comment_start(lines, symbol.line, above)
+            start = symbol.line if symbol.kind == "heading" else _find_comment_start(lines, symbol.line, above)
             spans.append(_Span(symbol, start, len(lines)))
         elif symbol.end_line - symbol.line + 1 >= LEAST_LINES or symbol.kind in _KINDS:
             end = min(symbol.end_line, len(lines))
-            spans.append(_Span(symbol, _comment_start(lines, symbol.line, above), end))
+            spans.append(_Span(symbol, _find_comment_start(lines, symbol.line, above), end))
     if flat and spans:
         ends = [*(span.start - 1 for span in spans[1:]), len(lines)]
         spans = [_Span(one.symbol, one.start, max(one.start, end)) for one, end in zip(spans, ends, strict=True)]
@@ -119,7 +119,7 @@ def _spans(outline: FileOutline, lines: Sequence[str]) -> list[_Span]:
     return spans
 
 
-def _comment_start(lines: Sequence[str], line: int, above: int) -> int:
+def _find_comment_start(lines: Sequence[str], line: int, above: int) -> int:
     """The line where the comment or annotation right above a definition begins."""
     start = line
     lowest = max(above, line - 1 - _FAR)
@@ -131,7 +131,7 @@ def _comment_start(lines: Sequence[str], line: int, above: int) -> int:
     return start
 
 
-def _owners(spans: Sequence[_Span], count: int) -> list[int]:
+def _find_owners(spans: Sequence[_Span], count: int) -> list[int]:
     """For each line the innermost span that holds it; -1 for none."""
     owner = [-1] * count
     for at, span in sorted(enumerate(spans), key=lambda one: (one[1].start, -one[1].end)):
@@ -139,33 +139,35 @@ def _owners(spans: Sequence[_Span], count: int) -> list[int]:
     return owner
 
 
-def _tests(spans: Sequence[_Span], lines: Sequence[str]) -> set[int]:
+def _find_test_lines(spans: Sequence[_Span], lines: Sequence[str]) -> set[int]:
     """Numbers of the spans that are tests."""
-    found: set[int] = set()
+    test_lines: set[int] = set()
     ends = 0  # of the test module around
     for at, span in enumerate(spans):
         symbol = span.symbol
         if symbol is None:
             continue
-        marked = any(_TEST_MARK.match(line) for line in lines[span.start - 1 : symbol.line])
-        if symbol.kind == "module" and (marked or _TEST_MODULE.match(symbol.name)):
+        has_test_mark = any(_TEST_MARK.match(line) for line in lines[span.start - 1 : symbol.line])
+        if symbol.kind == "module" and (has_test_mark or _TEST_MODULE.match(symbol.name)):
             ends = max(ends, span.end)
-        if marked or span.end <= ends:
-            found.add(at)
-    return found
+        if has_test_mark or span.end <= ends:
+            test_lines.add(at)
+    return test_lines
 
 
-def _small(outline: FileOutline, spans: Sequence[_Span], owner: Sequence[int]) -> dict[int, list[Symbol]]:
+def _find_small_definitions(
+    outline: FileOutline, spans: Sequence[_Span], owner: Sequence[int]
+) -> dict[int, list[Symbol]]:
     """Definitions too small for a chunk of their own, by the span that holds them."""
     own = {id(span.symbol) for span in spans}
-    found: dict[int, list[Symbol]] = {}
+    symbols_by_line: dict[int, list[Symbol]] = {}
     for symbol in outline.symbols:
         if id(symbol) not in own and 0 < symbol.line <= len(owner):
-            found.setdefault(owner[symbol.line - 1], []).append(symbol)
-    return found
+            symbols_by_line.setdefault(owner[symbol.line - 1], []).append(symbol)
+    return symbols_by_line
 
 
-def _chunk(
+def _build_chunk(
     span: _Span, lines: Sequence[str], path: Counter[int], small: Sequence[Symbol], *, is_test: bool = False
 ) -> Chunk:
     symbol = span.symbol
@@ -175,12 +177,12 @@ def _chunk(
         title = symbol.signature if symbol.kind != "heading" else symbol.name
         fields += [(NAME, symbol.name), (CONTAINER, symbol.container), (SIGNATURE, title), (DOC, symbol.doc)]
     for weight, text in fields:
-        for term, times in counts_of(text).items():
+        for term, times in count_terms(text).items():
             counts[term] += weight * times
     for term, times in path.items():
         counts[term] += PATH * times
     for one in (*small, *([symbol] if symbol is not None and symbol.kind != "heading" else ())):
-        counts[term_of_name(one.name)] += _worth(one)
+        counts[hash_name(one.name)] += _rate_symbol(one)
     return Chunk(
         name=symbol.name if symbol else "",
         kind=TEST if is_test else symbol.kind if symbol else "",
@@ -194,11 +196,11 @@ def _chunk(
     )
 
 
-def _worth(symbol: Symbol) -> int:
+def _rate_symbol(symbol: Symbol) -> int:
     return _WORTH.get(symbol.kind, 1) + (0 if symbol.container else TOP_LEVEL)
 
 
-def _licence_lines(lines: Sequence[str], rest: Sequence[int]) -> int:
+def _count_licence_lines(lines: Sequence[str], rest: Sequence[int]) -> int:
     """How many of the first lines are a comment that says whose the file is."""
     count = 0
     for at, number in enumerate(rest[:MOST_LICENCE]):
@@ -208,7 +210,7 @@ def _licence_lines(lines: Sequence[str], rest: Sequence[int]) -> int:
     return count if _LICENCE.search("\n".join(lines[number] for number in rest[:count])) else 0
 
 
-def _first_block_end(rest: Sequence[int]) -> int:
+def _find_first_block_end(rest: Sequence[int]) -> int:
     """The last line of the first unbroken stretch; blank lines do not break it."""
     end = rest[0]
     for number in rest:

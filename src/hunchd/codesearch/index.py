@@ -12,11 +12,11 @@ import numpy.typing as npt
 
 from hunchd.codesearch import segment as segments
 from hunchd.codesearch.segment import Segment
-from hunchd.codesearch.terms import beginnings_of
-from hunchd.text.bm25 import LARGEST_GAIN, inverse_document_frequency, length_norms
+from hunchd.codesearch.terms import hash_beginnings
+from hunchd.text.bm25 import LARGEST_GAIN, compute_idf, compute_length_norms
 
 BASE: Final = "code-base.index"
-CHANGED: Final = "code-changed.index"
+CHANGED_FILE: Final = "code-changed.index"
 
 SATURATION: Final = 2.0  # of BM25 among chunks, whose words count by their field; files have the usual value
 # A file counts by its best chunks, each less than the one before: one chunk alone is often a mention.
@@ -43,7 +43,7 @@ class Matches:
     chunks: Array  # best chunks, added with DECAY
     best: Array  # the best chunk alone
     whole: Array  # BM25 of the file
-    covered: Array  # share of the terms' weight that the file says
+    coverage: Array  # share of the terms' weight that the file says
     scores: tuple[Array, ...]  # by part: of each chunk
 
 
@@ -52,7 +52,7 @@ class CodeIndex:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._seen: tuple[tuple[int, int], ...] = ()
+        self._file_stamps: tuple[tuple[int, int], ...] = ()
         self.parts: tuple[Part, ...] = ()
         self.paths: tuple[str, ...] = ()
         self.numbers: dict[str, int] = {}
@@ -65,30 +65,34 @@ class CodeIndex:
 
     def is_stale(self) -> bool:
         """Return True if the indexer has left another index than the one that is open."""
-        return self._stamps() != self._seen
+        return self._read_stamps() != self._file_stamps
 
-    def _stamps(self) -> tuple[tuple[int, int], ...]:
-        return tuple(_stamp(self._folder / name) for name in (BASE, CHANGED))
+    def _read_stamps(self) -> tuple[tuple[int, int], ...]:
+        return tuple(_read_stamp(self._folder / name) for name in (BASE, CHANGED_FILE))
 
     def refresh(self) -> bool:
         """Open what the indexer left last; True if that is something else than before."""
-        now = self._stamps()
-        if now == self._seen:
+        now = self._read_stamps()
+        if now == self._file_stamps:
             return False
-        self._seen = now
-        base, changed = segments.read(self._folder / BASE), segments.read(self._folder / CHANGED)
-        if base is not None and changed is not None and changed[1].get("base") != base[1].get("serial"):
-            changed = None  # of an earlier base
-        self._open(base[0] if base else None, changed[0] if base and changed else None, changed[1] if changed else {})
+        self._file_stamps = now
+        base, changed_segment = segments.read(self._folder / BASE), segments.read(self._folder / CHANGED_FILE)
+        if base is not None and changed_segment is not None and changed_segment[1].get("base") != base[1].get("serial"):
+            changed_segment = None  # of an earlier base
+        self._open(
+            base[0] if base else None,
+            changed_segment[0] if base and changed_segment else None,
+            changed_segment[1] if changed_segment else {},
+        )
         return True
 
-    def _open(self, base: Segment | None, changed: Segment | None, told: Mapping[str, Any]) -> None:
-        replaced = {*(changed.paths if changed else ()), *told.get("removed", ())}
+    def _open(self, base: Segment | None, changed_segment: Segment | None, header: Mapping[str, Any]) -> None:
+        replaced_paths = {*(changed_segment.paths if changed_segment else ()), *header.get("removed", ())}
         parts: list[Part] = []
-        for segment in filter(None, (base, changed)):
-            hidden = replaced if segment is base else ()
-            alive = np.array([path not in hidden for path in segment.paths], "?")
-            parts.append(_part(segment, sum(len(part.segment.paths) for part in parts), alive))
+        for segment in filter(None, (base, changed_segment)):
+            hidden_paths = replaced_paths if segment is base else ()
+            alive = np.array([path not in hidden_paths for path in segment.paths], "?")
+            parts.append(_build_part(segment, sum(len(part.segment.paths) for part in parts), alive))
         self.parts = tuple(parts)
         self.paths = tuple(path for part in parts for path in part.segment.paths)
         self.alive = np.concatenate([np.zeros(0, "?"), *(part.alive for part in parts)])
@@ -104,36 +108,40 @@ class CodeIndex:
         `tests` is the factor of chunks that are tests.
         """
         files, total = len(self.paths), 0.0
-        best, whole, covered = (np.zeros(files, "<f4") for _ in range(3))
+        best, whole, coverage = (np.zeros(files, "<f4") for _ in range(3))
         scores = [np.zeros(len(part.segment.file_of), "<f4") for part in self.parts]
         chunks = sum(map(len, scores))
         for term, weight in terms.items():
-            found = [part.segment.postings(term) for part in self.parts]
-            rarity = inverse_document_frequency(chunks, sum(len(holders) for holders, _ in found))
-            held = [_by_file(part.segment, *one) for part, one in zip(self.parts, found, strict=True)]
-            file_rarity = inverse_document_frequency(files, sum(len(holders) for holders, _ in held))
+            postings_by_part = [part.segment.get_postings(term) for part in self.parts]
+            rarity = compute_idf(chunks, sum(len(holders) for holders, _ in postings_by_part))
+            scores_by_part = [
+                _group_by_file(part.segment, *one) for part, one in zip(self.parts, postings_by_part, strict=True)
+            ]
+            file_rarity = compute_idf(files, sum(len(holders) for holders, _ in scores_by_part))
             total += weight * file_rarity
-            for part, (holders, weights), (owners, sums), score in zip(self.parts, found, held, scores, strict=True):
+            for part, (holders, weights), (owners, sums), score in zip(
+                self.parts, postings_by_part, scores_by_part, scores, strict=True
+            ):
                 tf = weights.astype("<f4")
                 score[holders] += weight * rarity * tf * (SATURATION + 1) / (tf + part.norms[holders])
                 gain = weight * file_rarity * sums * LARGEST_GAIN / (sums + part.file_norms[owners])
                 whole[owners + part.first] += gain
-                covered[owners + part.first] += weight * file_rarity
+                coverage[owners + part.first] += weight * file_rarity
         for part, score in zip(self.parts, scores, strict=True):
             score[part.segment.tests] *= np.float32(tests)
-        decayed = np.zeros(files, "<f4")
+        decayed_scores = np.zeros(files, "<f4")
         for part, score in zip(self.parts, scores, strict=True):
             span = slice(part.first, part.first + len(part.segment.paths))
-            decayed[span], best[span] = _of_files(part.segment, score)
-        for array in (decayed, best, whole, covered):
+            decayed_scores[span], best[span] = _score_files(part.segment, score)
+        for array in (decayed_scores, best, whole, coverage):
             array[~self.alive] = 0.0
-        return Matches(decayed, best, whole, covered / max(total, 1e-6), tuple(scores))
+        return Matches(decayed_scores, best, whole, coverage / max(total, 1e-6), tuple(scores))
 
-    def definers(self, term: int) -> tuple[Array, Array]:
+    def find_definers(self, term: int) -> tuple[Array, Array]:
         """Return the living files that define a name, by `term_of_name`, and what each definition is worth."""
         files, worth = [np.zeros(0, "<i4")], [np.zeros(0, "<f4")]
         for part in self.parts:
-            chunks, weights = part.segment.postings(term)
+            chunks, weights = part.segment.get_postings(term)
             owners = part.segment.file_of[chunks]
             alive = part.alive[owners]
             files.append(owners[alive] + part.first)
@@ -146,57 +154,57 @@ class CodeIndex:
         starts = np.flatnonzero(np.concatenate(([True], every[1:] != every[:-1])))
         return every[starts], np.maximum.reduceat(value, starts)
 
-    def abbreviated(self, words: Sequence[str]) -> Array:
+    def score_abbreviations(self, words: Sequence[str]) -> Array:
         """Return 1 for files whose name or folder has a part that is short for one of `words`: `impl`, `auth`."""
-        beginnings = np.array(beginnings_of(words), "<u4")
-        shares = [_shares(one.segment.parts, one.segment.part_begins, beginnings) for one in self.parts]
+        beginnings = np.array(hash_beginnings(words), "<u4")
+        shares = [_compute_shares(one.segment.parts, one.segment.part_begins, beginnings) for one in self.parts]
         return (np.concatenate([np.zeros(0, "<f4"), *shares]) > 0).astype("<f4")
 
-    def named(self, terms: Mapping[int, float]) -> Array:
+    def score_file_names(self, terms: Mapping[int, float]) -> Array:
         """Return by file the share of its name's terms that are among `terms`."""
-        asked = np.array(list(terms), "<u4")
-        shares = [_shares(one.segment.stems, one.segment.stem_begins, asked) for one in self.parts]
+        term_keys = np.array(list(terms), "<u4")
+        shares = [_compute_shares(one.segment.stems, one.segment.stem_begins, term_keys) for one in self.parts]
         return np.concatenate([np.zeros(0, "<f4"), *shares])
 
-    def best_chunks(self, file: int, matches: Matches, most: int) -> list[tuple[Segment, int, float]]:
+    def find_best_chunks(self, file: int, matches: Matches, most: int) -> list[tuple[Segment, int, float]]:
         """Return the chunks of a file that score highest, best first, with their scores."""
-        part, number = self.part_of(file)
+        part, number = self.find_part(file)
         begin, end = np.searchsorted(part.segment.file_of, (number, number + 1))
         scores = matches.scores[self.parts.index(part)][begin:end]
         order = np.argsort(-scores, kind="stable")[:most]
         return [(part.segment, int(begin + at), float(scores[at])) for at in order]
 
-    def part_of(self, file: int) -> tuple[Part, int]:
+    def find_part(self, file: int) -> tuple[Part, int]:
         """Return the part that holds a file, and the file's number in it."""
         part = next(part for part in reversed(self.parts) if file >= part.first)
         return part, file - part.first
 
-    def languages(self) -> Iterator[str]:
+    def iterate_languages(self) -> Iterator[str]:
         """The language of each file, in order."""
         return (language for part in self.parts for language in part.segment.languages)
 
 
-def _part(segment: Segment, first: int, alive: Array) -> Part:
+def _build_part(segment: Segment, first: int, alive: Array) -> Part:
     lengths = np.bincount(segment.file_of, weights=segment.lengths, minlength=len(segment.paths)).astype("<f4")
     mean = float(lengths.mean()) if len(lengths) else 1.0
     return Part(
         segment=segment,
         first=first,
         alive=alive,
-        norms=length_norms(segment.lengths, segment.mean_length, saturation=SATURATION).astype("<f4"),
-        file_norms=length_norms(lengths, max(mean, 1.0)).astype("<f4"),
+        norms=compute_length_norms(segment.lengths, segment.mean_length, saturation=SATURATION).astype("<f4"),
+        file_norms=compute_length_norms(lengths, max(mean, 1.0)).astype("<f4"),
     )
 
 
-def _shares(values: Array, begins: Array, wanted: Array) -> Array:
+def _compute_shares(values: Array, begins: Array, wanted_terms: Array) -> Array:
     """By file the share of its values that are `wanted`; 0 for a file without any."""
-    sums = np.concatenate((np.zeros(1, "<i4"), np.cumsum(np.isin(values, wanted), dtype="<i4")))
+    sums = np.concatenate((np.zeros(1, "<i4"), np.cumsum(np.isin(values, wanted_terms), dtype="<i4")))
     counts = np.diff(begins)
     shares: Array = ((sums[begins[1:]] - sums[begins[:-1]]) / np.maximum(counts, 1)).astype("<f4")
     return shares
 
 
-def _by_file(segment: Segment, chunks: Array, weights: Array) -> tuple[Array, Array]:
+def _group_by_file(segment: Segment, chunks: Array, weights: Array) -> tuple[Array, Array]:
     """The files that hold a term, and its weight in each; postings are in the order of files."""
     owners = segment.file_of[chunks]
     if not len(owners):
@@ -205,27 +213,27 @@ def _by_file(segment: Segment, chunks: Array, weights: Array) -> tuple[Array, Ar
     return owners[starts], np.add.reduceat(weights.astype("<f4"), starts)
 
 
-def _of_files(segment: Segment, scores: Array) -> tuple[Array, Array]:
+def _score_files(segment: Segment, scores: Array) -> tuple[Array, Array]:
     """By file its best chunks added with DECAY, and the best one."""
     files = len(segment.paths)
-    found = np.flatnonzero(scores > 0)
-    if len(found) > MOST_CHUNKS:
-        found = found[np.argpartition(-scores[found], MOST_CHUNKS)[:MOST_CHUNKS]]
-    order = found[np.lexsort((-scores[found], segment.file_of[found]))]
+    matching_chunks = np.flatnonzero(scores > 0)
+    if len(matching_chunks) > MOST_CHUNKS:
+        matching_chunks = matching_chunks[np.argpartition(-scores[matching_chunks], MOST_CHUNKS)[:MOST_CHUNKS]]
+    order = matching_chunks[np.lexsort((-scores[matching_chunks], segment.file_of[matching_chunks]))]
     owners = segment.file_of[order]
-    decayed, best = np.zeros(files, "<f4"), np.zeros(files, "<f4")
+    decayed_scores, best = np.zeros(files, "<f4"), np.zeros(files, "<f4")
     if len(order):
         starts = np.flatnonzero(np.concatenate(([True], owners[1:] != owners[:-1])))
         rank = np.arange(len(order)) - np.repeat(starts, np.diff(np.append(starts, len(order))))
-        kept = rank < len(DECAY)
-        np.add.at(decayed, owners[kept], scores[order[kept]] * DECAY[rank[kept]])
+        in_decay_range = rank < len(DECAY)
+        np.add.at(decayed_scores, owners[in_decay_range], scores[order[in_decay_range]] * DECAY[rank[in_decay_range]])
         best[owners[starts]] = scores[order[starts]]
-    return decayed, best
+    return decayed_scores, best
 
 
-def _stamp(path: Path) -> tuple[int, int]:
+def _read_stamp(path: Path) -> tuple[int, int]:
     try:
-        found = path.stat()
+        file_stat = path.stat()
     except OSError:
         return 0, 0
-    return found.st_mtime_ns, found.st_ino
+    return file_stat.st_mtime_ns, file_stat.st_ino

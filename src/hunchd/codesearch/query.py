@@ -9,8 +9,8 @@ from typing import Final, Literal
 
 from hunchd.codesearch.report import Frame, Report, is_report, read_report
 from hunchd.codesearch.roles import Role
-from hunchd.codesearch.terms import identifiers_of, terms_of, terms_of_identifier
-from hunchd.text.identifiers import code_words
+from hunchd.codesearch.terms import find_identifiers, extract_terms, extract_identifier_terms
+from hunchd.text.identifiers import split_code_words
 
 Intent = Literal["code", "history", "symbol", "task"]
 Form = Literal["question", "symbol", "report"]
@@ -34,7 +34,7 @@ HOW_TO_FACTORS: Final[Mapping[Role, float]] = {Role.DOCS: 0.9, Role.EXAMPLE: 0.7
 TASK_FACTORS: Final[Mapping[Role, float]] = {Role.DOCS: 1.0, Role.CONFIG: 0.7}  # build, run, release, …
 ASKED_FOR: Final = 1.25
 BESIDE: Final = 0.7  # sources, where something else is asked for
-NAMED: Final = 1.0  # a role whose word is in the question, without being what is asked for
+NAMED_ROLE_WEIGHT: Final = 1.0  # a role whose word is in the question, without being what is asked for
 _ROLE_WORDS: Final[tuple[tuple[Role, re.Pattern[str]], ...]] = (
     (Role.TEST, re.compile(r"(?i)\b(unit |integration |regression )?(tests?|specs?|test ?cases?|fixtures?)\b")),
     (Role.DOCS, re.compile(r"(?i)\b(docs?|documentation|documented|readme|guides?|tutorials?|contributing)\b")),
@@ -48,14 +48,17 @@ _ROLE_WORDS: Final[tuple[tuple[Role, re.Pattern[str]], ...]] = (
     (Role.VENDORED, re.compile(r"(?i)\b(vendored|third[ -]party|bundled)\b")),
 )
 # "tests for …", "docs on …", "where is … tested", "examples of …": what is wanted is of that role.
-_WANTED = (
+_REQUEST_PATTERN = (
     r"(?i)(?:{words})\s+(?:for|of|on|about|that|which|covering|in|showing)\b"
     r"|\b(?:where|which|what)\b[^?]*\b(?:{verbs})\b"
 )
 _WANTS: Final[tuple[tuple[Role, re.Pattern[str]], ...]] = (
-    (Role.TEST, re.compile(_WANTED.format(words=r"\btests?|\bspecs?|test ?cases?", verbs="tested|covered"))),
-    (Role.DOCS, re.compile(_WANTED.format(words=r"\bdocs?|documentation|guides?|tutorials?", verbs="documented"))),
-    (Role.EXAMPLE, re.compile(_WANTED.format(words=r"\bexamples?|samples?|demos?", verbs="demonstrated"))),
+    (Role.TEST, re.compile(_REQUEST_PATTERN.format(words=r"\btests?|\bspecs?|test ?cases?", verbs="tested|covered"))),
+    (
+        Role.DOCS,
+        re.compile(_REQUEST_PATTERN.format(words=r"\bdocs?|documentation|guides?|tutorials?", verbs="documented")),
+    ),
+    (Role.EXAMPLE, re.compile(_REQUEST_PATTERN.format(words=r"\bexamples?|samples?|demos?", verbs="demonstrated"))),
 )
 # Somebody who wants to do something is answered by what is written for them.
 _HOW_TO = re.compile(r"(?i)\bhow (?:do|can|should|would|to)\b")
@@ -71,7 +74,7 @@ _TASK = re.compile(
 )
 _SYMBOL = re.compile(r"^[A-Za-z_$][\w$]*(?:(?:\.|::|#|->)[A-Za-z_$][\w$]*)*(?:\(\))?[!?]?$")
 _NAME_IN_TEXT = re.compile(r"[a-z\d][A-Z]|_|^[A-Z]+[a-z]|^[A-Z][A-Z\d]+$")
-_DOTTED = re.compile(r"\b[A-Za-z_]\w*(?:(?:\.|::|#)[A-Za-z_]\w*)+")
+_DOTTED_NAME = re.compile(r"\b[A-Za-z_]\w*(?:(?:\.|::|#)[A-Za-z_]\w*)+")
 _PATH = re.compile(
     r"(?<![\w.\-@+/])(?:[\w.\-@+]+(?:/[\w.\-@+]+)*\.[A-Za-z][A-Za-z0-9]{0,4}\b|[\w.\-@+]+(?:/[\w.\-@+]+)+)"
 )
@@ -98,7 +101,7 @@ def parse_query(text: str) -> CodeQuery:
     """Take `text` apart; a long text is read as a report of a problem."""
     text = text.strip()
     if is_report(text):
-        return _of_report(text, read_report(text))
+        return _parse_report_query(text, read_report(text))
     plain = text.strip("`'\"?! ")
     is_symbol = _SYMBOL.match(plain) is not None
     intent: Intent = (
@@ -108,21 +111,21 @@ def parse_query(text: str) -> CodeQuery:
         text=text,
         gist=text,
         intent=intent,
-        terms=dict.fromkeys(terms_of(text), 1.0),
-        words=_words(text),
-        symbols={plain.removesuffix("()"): 1.0} if is_symbol else dict.fromkeys(_symbols(text), 1.0),
+        terms=dict.fromkeys(extract_terms(text), 1.0),
+        words=_extract_words(text),
+        symbols={plain.removesuffix("()"): 1.0} if is_symbol else dict.fromkeys(_find_symbols(text), 1.0),
         paths=tuple(_PATH.findall(text)),
-        factors=role_factors(text),
+        factors=compute_role_factors(text),
         form="symbol" if is_symbol else "question",
     )
 
 
-def role_factors(text: str) -> dict[Role, float]:
+def compute_role_factors(text: str) -> dict[Role, float]:
     """Return how far a file of each role counts for a question."""
     factors = dict(ROLE_FACTORS)
     for role, pattern in _ROLE_WORDS:
         if pattern.search(text):
-            factors[role] = max(factors[role], NAMED)
+            factors[role] = max(factors[role], NAMED_ROLE_WEIGHT)
     if _HOW_TO.search(text):
         factors |= {role: max(factors[role], factor) for role, factor in HOW_TO_FACTORS.items()}
     if _TASK.search(text):
@@ -134,23 +137,23 @@ def role_factors(text: str) -> dict[Role, float]:
     return factors
 
 
-def _of_report(text: str, report: Report) -> CodeQuery:
-    terms = dict.fromkeys(terms_of(report.title), 1.0)
-    for weight, said in ((CODE_WEIGHT, report.code), (BODY_WEIGHT, report.prose)):
-        for term in terms_of(said):
+def _parse_report_query(text: str, report: Report) -> CodeQuery:
+    terms = dict.fromkeys(extract_terms(report.title), 1.0)
+    for weight, report_text in ((CODE_WEIGHT, report.code), (BODY_WEIGHT, report.prose)):
+        for term in extract_terms(report_text):
             if len(terms) < MOST_TERMS * 4:
                 terms.setdefault(term, weight)
-    symbols = dict.fromkeys(_symbols(report.title), 1.0)
-    for name in _symbols(report.code + "\n" + report.spans):
+    symbols = dict.fromkeys(_find_symbols(report.title), 1.0)
+    for name in _find_symbols(report.code + "\n" + report.spans):
         symbols.setdefault(name, CODE_WEIGHT)
-    for name in _symbols(report.prose):
+    for name in _find_symbols(report.prose):
         symbols.setdefault(name, BODY_WEIGHT)
     return CodeQuery(
         text=text,
         gist=report.title,
         intent="code",
         terms=terms,
-        words=_words(f"{report.title} {report.spans}"),
+        words=_extract_words(f"{report.title} {report.spans}"),
         symbols=symbols,
         paths=tuple(dict.fromkeys(_PATH.findall(f"{report.title}\n{report.spans}\n{report.prose}"))),
         frames=report.frames,
@@ -158,14 +161,16 @@ def _of_report(text: str, report: Report) -> CodeQuery:
     )
 
 
-def _symbols(text: str) -> list[str]:
+def _find_symbols(text: str) -> list[str]:
     """Names that are written like code: humps, underscores, dots, or a capital inside a sentence."""
-    begins = {found[1] for found in _BEGINS.finditer(text)}
-    names = [name for name in identifiers_of(text) if _NAME_IN_TEXT.search(name) and name not in begins]
-    return list(dict.fromkeys([*names, *_DOTTED.findall(text)]))
+    begins = {begin_match[1] for begin_match in _BEGINS.finditer(text)}
+    names = [name for name in find_identifiers(text) if _NAME_IN_TEXT.search(name) and name not in begins]
+    return list(dict.fromkeys([*names, *_DOTTED_NAME.findall(text)]))
 
 
-def _words(text: str) -> tuple[str, ...]:
+def _extract_words(text: str) -> tuple[str, ...]:
     return tuple(
-        dict.fromkeys(part for name in identifiers_of(text) if terms_of_identifier(name) for part in code_words(name))
+        dict.fromkeys(
+            part for name in find_identifiers(text) if extract_identifier_terms(name) for part in split_code_words(name)
+        )
     )

@@ -39,17 +39,17 @@ def pack(chunks: Sequence[Chunk]) -> bytes:
     return b"".join((head, texts, lines.tobytes(), counts.tobytes(), terms.tobytes(), weights.tobytes()))
 
 
-def unpack(packed: bytes) -> FileRecord:
+def unpack(packed_record: bytes) -> FileRecord:
     """Return what `pack` was given, as arrays over the same bytes."""
-    size, chunks, terms = _HEAD.unpack_from(packed)
+    size, chunks, terms = _HEAD.unpack_from(packed_record)
     at = _HEAD.size
-    texts = json.loads(packed[at : at + size].decode("utf-8", "surrogatepass"))
+    texts = json.loads(packed_record[at : at + size].decode("utf-8", "surrogatepass"))
     at += size
-    lines = np.frombuffer(packed, "<u4", chunks * 3, at).reshape(-1, 3)
+    lines = np.frombuffer(packed_record, "<u4", chunks * 3, at).reshape(-1, 3)
     at += lines.nbytes
-    counts = np.frombuffer(packed, "<u4", chunks, at)
+    counts = np.frombuffer(packed_record, "<u4", chunks, at)
     at += counts.nbytes
-    words = np.frombuffer(packed, "<u4", terms, at)
-    weights = np.frombuffer(packed, "<u1", terms, at + words.nbytes)
+    words = np.frombuffer(packed_record, "<u4", terms, at)
+    weights = np.frombuffer(packed_record, "<u1", terms, at + words.nbytes)
     begins = np.concatenate((np.zeros(1, "<u4"), np.cumsum(counts, dtype="<u4")))
     return FileRecord(texts, lines, begins, words, weights)

@@ -27,7 +27,7 @@ _TEMPLATE = re.compile(
 )
 _VERSIONS = re.compile(r"(?im)^[ \t]*[\w .\-]{1,40}[ \t]*(?:==|[:=])[ \t]*v?\d+(?:\.\d+)+.*$")
 _URL = re.compile(r"https?://\S+")
-_INDENTED = re.compile(r"(?m)^(?: {4,}|\t|>>> ).*$")
+_INDENTED_LINES = re.compile(r"(?m)^(?: {4,}|\t|>>> ).*$")
 
 
 class Frame(NamedTuple):
@@ -63,11 +63,11 @@ def read_report(text: str) -> Report:
         cut = end + 1 if end > 0 else title.rfind(" ", 0, LONGEST_TITLE)
         title, body = title[:cut], f"{title[cut:]}\n{body}"
     title = title.strip("# *")
-    frames = _frames(body)
-    code = "\n".join(found[2] for found in _FENCE.finditer(body))
+    frames = _parse_frames(body)
+    code = "\n".join(fence_match[2] for fence_match in _FENCE.finditer(body))
     prose = _FENCE.sub("\n", body)
-    code += "\n" + "\n".join(_INDENTED.findall(prose))
-    prose = _INDENTED.sub("", prose)
+    code += "\n" + "\n".join(_INDENTED_LINES.findall(prose))
+    prose = _INDENTED_LINES.sub("", prose)
     spans = "\n".join(_SPAN.findall(f"{title}\n{prose}"))
     for pattern in (_TEMPLATE, _VERSIONS, _URL):
         prose = pattern.sub(" ", prose)
@@ -75,13 +75,13 @@ def read_report(text: str) -> Report:
     return Report(title, code, spans, prose, frames)
 
 
-def _frames(text: str) -> tuple[Frame, ...]:
-    found = [
+def _parse_frames(text: str) -> tuple[Frame, ...]:
+    frames = [
         Frame(frame[1].replace("\\", "/"), frame[3] or "", int(frame[2])) for frame in _PYTHON_FRAME.finditer(text)
     ]
-    found.reverse()  # Python's newest call is last
+    frames.reverse()  # Python's newest call is last
     for frame in _OTHER_FRAME.finditer(text):
         path = frame["path"] or frame["plain"]
         line = int(frame["line"] or frame["at"])
-        found.append(Frame(path.replace("\\", "/"), (frame["function"] or "").rpartition(".")[2], line))
-    return tuple(dict.fromkeys(found))[:MOST_FRAMES]
+        frames.append(Frame(path.replace("\\", "/"), (frame["function"] or "").rpartition(".")[2], line))
+    return tuple(dict.fromkeys(frames))[:MOST_FRAMES]

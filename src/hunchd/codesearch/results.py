@@ -13,7 +13,7 @@ from hunchd.codesearch.query import CodeQuery
 from hunchd.codesearch.ranking import RankedFile
 from hunchd.codesearch.roles import Role
 from hunchd.codesearch.segment import Segment
-from hunchd.codesearch.terms import identifiers_of, term_of_name, terms_of_identifier
+from hunchd.codesearch.terms import find_identifiers, hash_name, extract_identifier_terms
 
 SNIPPET_LINES: Final = 4
 LONGEST_LINE: Final = 160  # characters
@@ -21,7 +21,7 @@ LONGEST_LOOK: Final = 400  # lines of a chunk that a snippet may come from
 MOST_WORDS: Final = 6  # named in a reason
 # A file that says less of what was asked, and for which nothing else speaks, is no answer.
 LEAST_COVERED: Final = 0.1
-RELATED: Final = 0.4  # cosine from which a file answers without a word of the question
+RELATED_COSINE: Final = 0.4  # cosine from which a file answers without a word of the question
 LOOKED_AT: Final = 8  # chunks of a file that may be shown
 DEFINING: Final = 0.7  # of the best chunk's score, from which a definition of what is asked for is shown instead
 NAMELESS: Final = 0.6  # imports and what else stands between definitions
@@ -55,54 +55,56 @@ class CodeResult:
     terms: frozenset[int]
 
 
-def results_of(
-    index: CodeIndex, query: CodeQuery, files: Sequence[RankedFile], matches: Matches, predicted: frozenset[str]
+def build_results(
+    index: CodeIndex, query: CodeQuery, files: Sequence[RankedFile], matches: Matches, predicted_paths: frozenset[str]
 ) -> list[CodeResult]:
     """Return a result for each file that answers, in their order. `predicted`: files that past work points at."""
-    return [_result(index, query, one, matches, predicted) for one in files if answers(one)]
+    return [_build_result(index, query, one, matches, predicted_paths) for one in files if is_answer(one)]
 
 
-def answers(file: RankedFile) -> bool:
+def is_answer(file: RankedFile) -> bool:
     """Return True if enough of what was asked is in the file, or it is named or near in meaning."""
-    if file.cosine >= RELATED:
+    if file.cosine >= RELATED_COSINE:
         return True
-    return file.covered >= LEAST_COVERED or bool(file.defines) or file.mentioned or file.traced
+    return file.coverage >= LEAST_COVERED or bool(file.defines) or file.is_mentioned or file.is_traced
 
 
-def _result(
-    index: CodeIndex, query: CodeQuery, file: RankedFile, matches: Matches, predicted: frozenset[str]
+def _build_result(
+    index: CodeIndex, query: CodeQuery, file: RankedFile, matches: Matches, predicted_paths: frozenset[str]
 ) -> CodeResult:
-    segment, chunk = _chunk_for(index, query, file, matches)
-    name, kind, title, container = segment.texts_of(chunk)
+    segment, chunk = _select_chunk(index, query, file, matches)
+    name, kind, title, container = segment.get_texts(chunk)
     start, end, line = (int(number) for number in segment.lines[chunk])
-    part, number = index.part_of(file.number)
-    held = frozenset(term for term in query.terms if _holds(segment, chunk, term))
+    part, number = index.find_part(file.number)
+    matching_terms = frozenset(term for term in query.terms if _chunk_has_term(segment, chunk, term))
     return CodeResult(
         path=file.path,
         start=line if name else start,
         end=max(end, line),
         line=line,
-        title=_title(title, kind, container) or file.path,
+        title=_render_title(title, kind, container) or file.path,
         name=name,
         role=file.role,
         language=part.segment.languages[number],
         score=file.score,
-        reasons=_reasons(query, file, held, predicted),
-        terms=held,
+        reasons=_list_chunk_reasons(query, file, matching_terms, predicted_paths),
+        terms=matching_terms,
     )
 
 
-def _chunk_for(index: CodeIndex, query: CodeQuery, file: RankedFile, matches: Matches) -> tuple[Segment, int]:
+def _select_chunk(index: CodeIndex, query: CodeQuery, file: RankedFile, matches: Matches) -> tuple[Segment, int]:
     """The definition of a name that is asked for, if the file has it and it says about as much as another; else the
     chunk that says most."""
-    part, number = index.part_of(file.number)
-    if file.traced and (traced := _traced_chunk(index, query, file)) is not None:
-        return part.segment, traced
-    found = index.best_chunks(file.number, matches, LOOKED_AT)
-    segment, best, score = max(found, key=lambda one: one[2] * _suits(query, one[0].texts_of(one[1])))
+    part, number = index.find_part(file.number)
+    if file.is_traced and (traced_chunk := _find_traced_chunk(index, query, file)) is not None:
+        return part.segment, traced_chunk
+    chunk_candidates = index.find_best_chunks(file.number, matches, LOOKED_AT)
+    segment, best, score = max(
+        chunk_candidates, key=lambda one: one[2] * _rate_suitability(query, one[0].get_texts(one[1]))
+    )
     scores = matches.scores[index.parts.index(part)]
     for symbol in file.defines:
-        chunks, weights = part.segment.postings(term_of_name(symbol))
+        chunks, weights = part.segment.get_postings(hash_name(symbol))
         own = part.segment.file_of[chunks] == number
         if own.any():
             defining = int(chunks[own][int(np.argmax(weights[own]))])
@@ -111,22 +113,24 @@ def _chunk_for(index: CodeIndex, query: CodeQuery, file: RankedFile, matches: Ma
     return segment, best
 
 
-def _traced_chunk(index: CodeIndex, query: CodeQuery, file: RankedFile) -> int | None:
+def _find_traced_chunk(index: CodeIndex, query: CodeQuery, file: RankedFile) -> int | None:
     """The chunk that the first frame in this file is in: the function of its name, or the innermost around its line."""
-    part, number = index.part_of(file.number)
+    part, number = index.find_part(file.number)
     begin, end = (int(at) for at in np.searchsorted(part.segment.file_of, (number, number + 1)))
     frame = next((one for one in query.frames if file.path.endswith(one.path.rpartition("/")[2])), None)
     if frame is None:
         return None
     lines = part.segment.lines[begin:end]
     inside = np.flatnonzero((lines[:, 0] <= frame.line) & (frame.line <= lines[:, 1]))
-    named = [at for at in range(begin, end) if frame.function and part.segment.texts_of(at)[0] == frame.function]
-    if named:
-        return next((at for at in named if at - begin in inside), named[0])
+    matching_chunks = [
+        at for at in range(begin, end) if frame.function and part.segment.get_texts(at)[0] == frame.function
+    ]
+    if matching_chunks:
+        return next((at for at in matching_chunks if at - begin in inside), matching_chunks[0])
     return begin + int(min(inside, key=lambda at: lines[at, 1] - lines[at, 0])) if len(inside) else None
 
 
-def _suits(query: CodeQuery, texts: tuple[str, str, str, str]) -> float:
+def _rate_suitability(query: CodeQuery, texts: tuple[str, str, str, str]) -> float:
     """How far a chunk suits as an answer by its kind: what does something, where something is done."""
     name, kind, _, _ = texts
     if not name:
@@ -134,13 +138,13 @@ def _suits(query: CodeQuery, texts: tuple[str, str, str, str]) -> float:
     return TYPE if query.intent == "code" and kind in _TYPES else 1.0
 
 
-def _holds(segment: Segment, chunk: int, term: int) -> bool:
-    chunks, _ = segment.postings(term)
+def _chunk_has_term(segment: Segment, chunk: int, term: int) -> bool:
+    chunks, _ = segment.get_postings(term)
     at = int(chunks.searchsorted(np.int32(chunk)))
     return at < len(chunks) and int(chunks[at]) == chunk
 
 
-def _title(title: str, kind: str, container: str) -> str:
+def _render_title(title: str, kind: str, container: str) -> str:
     """The signature with what contains it; a heading with the one above."""
     if kind == "heading":
         plain = title.lstrip("# ")
@@ -148,69 +152,71 @@ def _title(title: str, kind: str, container: str) -> str:
     return f"{container}: {title}" if container and container not in title else title
 
 
-def _reasons(query: CodeQuery, file: RankedFile, held: frozenset[int], predicted: frozenset[str]) -> tuple[str, ...]:
+def _list_chunk_reasons(
+    query: CodeQuery, file: RankedFile, matching_terms: frozenset[int], predicted_paths: frozenset[str]
+) -> tuple[str, ...]:
     reasons = []
-    if file.mentioned:
+    if file.is_mentioned:
         reasons.append("named in the question")
-    if file.traced:
+    if file.is_traced:
         reasons.append("in the traceback")
     if file.defines:
         reasons.append(f"defines {', '.join(file.defines[:3])}")
-    said = [word for word in identifiers_of(query.gist) if _says(word, held)]
-    if said:
-        reasons.append(f"says {', '.join(said[:MOST_WORDS])}")
-    if file.cosine >= RELATED:
+    matching_words = [word for word in find_identifiers(query.gist) if _matches_word(word, matching_terms)]
+    if matching_words:
+        reasons.append(f"says {', '.join(matching_words[:MOST_WORDS])}")
+    if file.cosine >= RELATED_COSINE:
         reasons.append("close in meaning")
-    if file.path in predicted:
+    if file.path in predicted_paths:
         reasons.append("past work described like this changed it")
     if file.role in _ROLES:
         reasons.append(_ROLES[file.role])
     return tuple(reasons)
 
 
-def reasons_of(file: RankedFile) -> tuple[str, ...]:
+def list_reasons(file: RankedFile) -> tuple[str, ...]:
     """Return why a file is ranked, where no chunk of it is shown."""
-    if file.mentioned:
+    if file.is_mentioned:
         return ("named in the question",)
     return (f"defines {', '.join(file.defines[:3])}",) if file.defines else ("says what was asked",)
 
 
-def _says(word: str, held: frozenset[int]) -> bool:
-    terms = terms_of_identifier(word)
-    return bool(terms) and terms[-1] in held
+def _matches_word(word: str, matching_terms: frozenset[int]) -> bool:
+    terms = extract_identifier_terms(word)
+    return bool(terms) and terms[-1] in matching_terms
 
 
-def snippet_of(result: CodeResult, text: str) -> str:
+def extract_snippet(result: CodeResult, text: str) -> str:
     """Return the lines of the result that say most of what was asked, from `text`, the file as it is now.
 
     Lines that the title repeats, and those that say nothing, are left out where there are others.
     """
     lines = text.splitlines()[result.start - 1 : min(result.end, result.start + LONGEST_LOOK)]
     title = "".join(result.title.split())
-    numbers = [at for at, line in enumerate(lines) if _tells(line, title)] or [
+    numbers = [at for at, line in enumerate(lines) if _is_informative(line, title)] or [
         at for at, line in enumerate(lines) if line.strip()
     ]
     if not numbers:
         return ""
-    said = [_said(lines[at], result.terms) for at in numbers]
-    values = [len(frozenset().union(*said[at : at + SNIPPET_LINES])) for at in range(len(numbers))]
-    best = max(range(len(numbers)), key=lambda at: (values[at], len(said[at]) > 0, -at))
-    shown = [lines[at] for at in numbers[best : best + SNIPPET_LINES]]
-    indent = min(len(line) - len(line.lstrip()) for line in shown)
-    return "\n".join(line[indent : indent + LONGEST_LINE].rstrip() for line in shown)
+    terms_by_line = [_terms_in_line(lines[at], result.terms) for at in numbers]
+    values = [len(frozenset().union(*terms_by_line[at : at + SNIPPET_LINES])) for at in range(len(numbers))]
+    best = max(range(len(numbers)), key=lambda at: (values[at], len(terms_by_line[at]) > 0, -at))
+    snippet_lines = [lines[at] for at in numbers[best : best + SNIPPET_LINES]]
+    indent = min(len(line) - len(line.lstrip()) for line in snippet_lines)
+    return "\n".join(line[indent : indent + LONGEST_LINE].rstrip() for line in snippet_lines)
 
 
-def _tells(line: str, title: str) -> bool:
+def _is_informative(line: str, title: str) -> bool:
     """Return True if a line says something that the title does not."""
     plain = "".join(line.split()).rstrip("{:,")
     return any(letter.isalnum() for letter in plain) and plain not in title
 
 
-def _said(line: str, terms: frozenset[int]) -> frozenset[int]:
-    return frozenset(term for name in identifiers_of(line[:500]) for term in terms_of_identifier(name)) & terms
+def _terms_in_line(line: str, terms: frozenset[int]) -> frozenset[int]:
+    return frozenset(term for name in find_identifiers(line[:500]) for term in extract_identifier_terms(name)) & terms
 
 
-def source_of(result: CodeResult) -> dict[str, Any]:
+def build_source(result: CodeResult) -> dict[str, Any]:
     """Return where a result lies, in the contract's shape."""
     return {
         "path": result.path,

@@ -19,10 +19,10 @@ class Role(IntEnum):
     CHANGELOG = 7
 
 
-_VENDORED = re.compile(
+_VENDORED_PATH = re.compile(
     r"(^|/)(vendor(ed)?|_vendor|third[_-]?party|3rd[_-]?party|node_modules|bower_components|external|extern)(/|$)", re.I
 )
-_GENERATED = re.compile(
+_GENERATED_PATH = re.compile(
     r"(^|/)(dist|__generated__|generated|snapshots?|__snapshots__)(/|$)|[._]pb2?\.|_pb2(_grpc)?\.py|\.(snap|map|lock)$"
     r"|\.min\.\w+$|(^|/)(package-lock\.json|pnpm-lock\.yaml|go\.sum)$|_generated\.\w+$|\.gen\.\w+$|\.g\.dart$",
     re.I,
@@ -49,7 +49,7 @@ _CONFIG = re.compile(
 )
 
 
-def role_of(path: str) -> Role:
+def classify_role(path: str) -> Role:
     """Return the role of a file, told by its path alone."""
     for pattern, role in _RULES:
         if pattern.search(path):
@@ -58,8 +58,8 @@ def role_of(path: str) -> Role:
 
 
 _RULES = (
-    (_VENDORED, Role.VENDORED),
-    (_GENERATED, Role.GENERATED),
+    (_VENDORED_PATH, Role.VENDORED),
+    (_GENERATED_PATH, Role.GENERATED),
     (_TEST, Role.TEST),
     (_CHANGELOG, Role.CHANGELOG),
     (_EXAMPLE, Role.EXAMPLE),

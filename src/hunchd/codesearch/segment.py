@@ -16,13 +16,13 @@ import numpy.typing as npt
 
 from hunchd.codesearch.chunks import TEST
 from hunchd.codesearch.records import FileRecord
-from hunchd.codesearch.roles import role_of
-from hunchd.codesearch.terms import short_parts, stem_terms
+from hunchd.codesearch.roles import classify_role
+from hunchd.codesearch.terms import hash_short_parts, stem_terms
 
 VERSION: Final = 2
 _MAGIC: Final = b"hunchcs1"
 _HEAD: Final = struct.Struct("<8sIQ")  # magic, version, bytes of the JSON that tells what lies where
-_ALIGNED: Final = 64
+_ALIGNMENT: Final = 64
 Array = npt.NDArray[Any]
 
 
@@ -50,7 +50,7 @@ class Segment:
     part_begins: Array
     mean_length: float
 
-    def postings(self, term: int) -> tuple[Array, Array]:
+    def get_postings(self, term: int) -> tuple[Array, Array]:
         """Return the chunks that hold `term` and its weight in each."""
         at = int(self.terms.searchsorted(np.uint32(term)))
         if at == len(self.terms) or self.terms[at] != term:
@@ -58,7 +58,7 @@ class Segment:
         span = slice(int(self.begins[at]), int(self.begins[at + 1]))
         return self.chunks[span], self.weights[span]
 
-    def texts_of(self, chunk: int) -> tuple[str, str, str, str]:
+    def get_texts(self, chunk: int) -> tuple[str, str, str, str]:
         """Return the name, kind, title and container of a chunk."""
         raw = self.texts[int(self.text_begins[chunk]) : int(self.text_begins[chunk + 1])].tobytes()
         name, kind, title, container = json.loads(raw)
@@ -83,23 +83,23 @@ def build(files: Iterable[tuple[str, str, int, FileRecord]]) -> Segment:
         serials.append(serial)
         records.append(record)
     sizes = [len(record.texts) for record in records]
-    counts = _joined([np.diff(record.begins) for record in records], "<u4")
-    terms = _joined([record.terms for record in records], "<u4")
-    weights = _joined([record.weights for record in records], "<u1")
+    counts = _join_arrays([np.diff(record.begins) for record in records], "<u4")
+    terms = _join_arrays([record.terms for record in records], "<u4")
+    weights = _join_arrays([record.weights for record in records], "<u1")
     owners = np.repeat(np.arange(len(counts), dtype="<i4"), counts)
     order = np.argsort(terms, kind="stable")
     keys, starts = np.unique(terms[order], return_index=True)
     lengths = np.bincount(owners, weights=weights, minlength=len(counts)).astype("<f4")
-    stems, stem_begins = _packed([stem_terms(path) for path in paths])
-    parts, part_begins = _packed([short_parts(path) for path in paths])
+    stems, stem_begins = _pack_lists([stem_terms(path) for path in paths])
+    parts, part_begins = _pack_lists([hash_short_parts(path) for path in paths])
     texts = [json.dumps(text, ensure_ascii=False).encode("utf-8", "replace") for one in records for text in one.texts]
     return Segment(
         paths=tuple(paths),
         languages=tuple(languages),
-        roles=np.array([role_of(path) for path in paths], "<u1"),
+        roles=np.array([classify_role(path) for path in paths], "<u1"),
         serials=np.array(serials, "<i8"),
         file_of=np.repeat(np.arange(len(paths), dtype="<i4"), sizes),
-        lines=_joined([record.lines for record in records], "<u4").reshape(-1, 3),
+        lines=_join_arrays([record.lines for record in records], "<u4").reshape(-1, 3),
         tests=np.array([text[1] == TEST for one in records for text in one.texts], "?"),
         lengths=lengths,
         texts=np.frombuffer(b"".join(texts), "<u1"),
@@ -116,10 +116,10 @@ def build(files: Iterable[tuple[str, str, int, FileRecord]]) -> Segment:
     )
 
 
-def write(segment: Segment, path: Path, told: Mapping[str, Any]) -> None:
+def write(segment: Segment, path: Path, header: Mapping[str, Any]) -> None:
     """Write `segment` to `path`, whole or not at all; `told` is kept with it. Raises OSError."""
     meta: dict[str, Any] = {
-        "told": dict(told),
+        "told": dict(header),
         "paths": segment.paths,
         "languages": segment.languages,
         "mean_length": segment.mean_length,
@@ -128,17 +128,17 @@ def write(segment: Segment, path: Path, told: Mapping[str, Any]) -> None:
     arrays = {name: np.ascontiguousarray(getattr(segment, name)) for name in _ARRAYS}
     for name, array in arrays.items():
         places[name] = [array.dtype.str, list(array.shape), at]
-        at += -(-array.nbytes // _ALIGNED) * _ALIGNED
+        at += -(-array.nbytes // _ALIGNMENT) * _ALIGNMENT
     head = json.dumps(meta | {"arrays": places}, ensure_ascii=False).encode("utf-8", "surrogatepass")
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
         file.write(_HEAD.pack(_MAGIC, VERSION, len(head)))
         file.write(head)
-        file.write(bytes(-file.tell() % _ALIGNED))
+        file.write(bytes(-file.tell() % _ALIGNMENT))
         for array in arrays.values():
             file.write(array.tobytes())
-            file.write(bytes(-file.tell() % _ALIGNED))
+            file.write(bytes(-file.tell() % _ALIGNMENT))
     draft.replace(path)
 
 
@@ -147,33 +147,33 @@ def read(path: Path) -> tuple[Segment, Mapping[str, Any]] | None:
     version."""
     try:
         with path.open("rb") as file:
-            mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            mapped_file = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     except (OSError, ValueError):
         return None
     try:
-        magic, version, size = _HEAD.unpack_from(mapped)
+        magic, version, size = _HEAD.unpack_from(mapped_file)
         if magic != _MAGIC or version != VERSION:
             return None
-        meta = json.loads(mapped[_HEAD.size : _HEAD.size + size].decode("utf-8", "surrogatepass"))
-        first = -(-(_HEAD.size + size) // _ALIGNED) * _ALIGNED
-        arrays = {name: _array(mapped, first, *place) for name, place in meta["arrays"].items()}
+        meta = json.loads(mapped_file[_HEAD.size : _HEAD.size + size].decode("utf-8", "surrogatepass"))
+        first = -(-(_HEAD.size + size) // _ALIGNMENT) * _ALIGNMENT
+        arrays = {name: _map_array(mapped_file, first, *place) for name, place in meta["arrays"].items()}
         segment = Segment(tuple(meta["paths"]), tuple(meta["languages"]), mean_length=meta["mean_length"], **arrays)
     except (struct.error, ValueError, KeyError, TypeError):
         return None
     return segment, meta["told"]
 
 
-def _packed(lists: Sequence[Sequence[int]]) -> tuple[Array, Array]:
+def _pack_lists(lists: Sequence[Sequence[int]]) -> tuple[Array, Array]:
     begins = np.concatenate((np.zeros(1, "<i4"), np.cumsum([len(one) for one in lists], dtype="<i4")))
     return np.array([term for one in lists for term in one], "<u4"), begins
 
 
-def _array(mapped: mmap.mmap, first: int, dtype: str, shape: list[int], at: int) -> Array:
+def _map_array(mapped_file: mmap.mmap, first: int, dtype: str, shape: list[int], at: int) -> Array:
     count = int(np.prod(shape))
     if not count:
         return np.empty(shape, dtype)
-    return np.frombuffer(mapped, dtype, count, first + at).reshape(shape)
+    return np.frombuffer(mapped_file, dtype, count, first + at).reshape(shape)
 
 
-def _joined(arrays: Sequence[Array], dtype: str) -> Array:
+def _join_arrays(arrays: Sequence[Array], dtype: str) -> Array:
     return np.concatenate([np.empty(0, dtype), *(array.ravel() for array in arrays)]).astype(dtype, copy=False)

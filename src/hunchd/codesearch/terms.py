@@ -10,85 +10,85 @@ from functools import lru_cache
 from typing import Final
 
 from hunchd.store.indexes.terms import term_of
-from hunchd.text.identifiers import code_words
+from hunchd.text.identifiers import split_code_words
 
 MASK: Final = 0xFFFF_FFFF
 LONGEST_RUN: Final = 64  # characters; longer runs are encoded data
 LEAST_ABBREVIATION: Final = 3  # characters
-_KNOWN: Final = 1 << 16  # identifiers whose terms are cached
+_MAX_CACHED_IDENTIFIERS: Final = 1 << 16  # identifiers whose terms are cached
 
 _QUALIFIER = re.compile(r".*(?:\.|::|#|->|/)(?=\w)")
 _RUN = re.compile(r"[^\W\d]\w*|\d[a-zA-Z]\w*")
 
 
-def counts_of(text: str) -> Counter[int]:
+def count_terms(text: str) -> Counter[int]:
     """Count the terms of `text`."""
     counts: Counter[int] = Counter()
     for run, times in Counter(_RUN.findall(text)).items():
-        for term in terms_of_identifier(run):
+        for term in extract_identifier_terms(run):
             counts[term] += times
     return counts
 
 
-def terms_of(text: str) -> list[int]:
+def extract_terms(text: str) -> list[int]:
     """Return the distinct terms of `text` in order."""
-    return list(dict.fromkeys(term for run in _RUN.findall(text) for term in terms_of_identifier(run)))
+    return list(dict.fromkeys(term for run in _RUN.findall(text) for term in extract_identifier_terms(run)))
 
 
-def identifiers_of(text: str) -> list[str]:
+def find_identifiers(text: str) -> list[str]:
     """Return the distinct identifiers of `text` as written."""
     return list(dict.fromkeys(_RUN.findall(text)))
 
 
-def term_of_name(name: str) -> int:
+def hash_name(name: str) -> int:
     """Return the term under which the definitions of `name` are found, as it is written and without its qualifiers."""
     return zlib.crc32(b"=" + _QUALIFIER.sub("", name).encode("utf-8", "replace"))
 
 
-def path_words(path: str) -> str:
+def split_path_words(path: str) -> str:
     """Return the words of a path without its suffix; the name counts twice, as `index` or `mod` its folder does."""
-    parts = _without_suffix(path).split("/")
+    parts = _remove_suffix(path).split("/")
     name = parts[-1] if parts[-1].lower() not in _FOLDER_NAMES or len(parts) == 1 else parts[-2]
     return " ".join([*parts[-4:], name])
 
 
 def stem_terms(path: str) -> list[int]:
     """Return the terms of what a file is named after."""
-    name = path_words(path).rsplit(" ", 1)[-1].partition(".")[0]
-    return list(dict.fromkeys(term for run in identifiers_of(name) for term in terms_of_identifier(run)))
+    name = split_path_words(path).rsplit(" ", 1)[-1].partition(".")[0]
+    return list(dict.fromkeys(term for run in find_identifiers(name) for term in extract_identifier_terms(run)))
 
 
-def short_parts(path: str) -> list[int]:
+def hash_short_parts(path: str) -> list[int]:
     """Return hashes of the last parts of a path of which a word may be the long form: `impls`, `auth`."""
-    names = _without_suffix(path).split("/")[-2:]
-    parts = [part.rstrip("s") for name in names for run in identifiers_of(name) for part in code_words(run)]
-    return [hash_of(part) for part in dict.fromkeys(parts[-3:]) if len(part) >= LEAST_ABBREVIATION]
+    names = _remove_suffix(path).split("/")[-2:]
+    parts = [part.rstrip("s") for name in names for run in find_identifiers(name) for part in split_code_words(run)]
+    return [compute_hash(part) for part in dict.fromkeys(parts[-3:]) if len(part) >= LEAST_ABBREVIATION]
 
 
-def beginnings_of(words: Iterable[str]) -> list[int]:
+def hash_beginnings(words: Iterable[str]) -> list[int]:
     """Return hashes of what may be short for one of `words`."""
-    return list({hash_of(word[:size]) for word in words for size in range(LEAST_ABBREVIATION, len(word) - 2)})
+    return list({compute_hash(word[:size]) for word in words for size in range(LEAST_ABBREVIATION, len(word) - 2)})
 
 
-def hash_of(word: str) -> int:
+def compute_hash(word: str) -> int:
     """Return 32 bits of a word as it is."""
     return zlib.crc32(word.encode("utf-8", "replace"))
 
 
-def _without_suffix(path: str) -> str:
+def _remove_suffix(path: str) -> str:
     return path.rsplit(".", 1)[0] if "." in path.rsplit("/", 1)[-1] else path
 
 
 _FOLDER_NAMES = frozenset({"index", "mod", "__init__", "lib", "main", "readme"})
 
 
-@lru_cache(maxsize=_KNOWN)
-def terms_of_identifier(identifier: str) -> tuple[int, ...]:
+@lru_cache(maxsize=_MAX_CACHED_IDENTIFIERS)
+def extract_identifier_terms(identifier: str) -> tuple[int, ...]:
     """Return the terms of the parts of an identifier and, if it has several, of the whole."""
     if len(identifier) > LONGEST_RUN:
         return ()
-    parts = code_words(identifier)
-    found = [term_of(part) & MASK for part in parts if len(part) > 1]
+    parts = split_code_words(identifier)
+    part_terms = [term_of(part) & MASK for part in parts if len(part) > 1]
     if len(parts) > 1:
-        found.append(term_of("".join(parts)) & MASK)
-    return tuple(term for term in found if term)
+        part_terms.append(term_of("".join(parts)) & MASK)
+    return tuple(term for term in part_terms if term)

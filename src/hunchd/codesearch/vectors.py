@@ -20,24 +20,24 @@ _AT_ONCE: Final = 4_096  # vectors that are compared at once
 Array = npt.NDArray[Any]
 
 
-class Seen(NamedTuple):
+class SeenState(NamedTuple):
     """Files of this code cache have a vector of their content, up to this serial."""
 
     cache: str
     serial: int
 
 
-NOTHING_SEEN: Final = Seen("", 0)
+NOTHING_SEEN: Final = SeenState("", 0)
 
 
-def key_of(path: str, card: str) -> int:
+def compute_key(path: str, card: str) -> int:
     """Return 64 bits of a file and what its vector was made of."""
     return int.from_bytes(blake2b(f"{path}\0{card}".encode("utf-8", "replace"), digest_size=8).digest(), "little")
 
 
-def path_key(path: str) -> int:
+def compute_path_key(path: str) -> int:
     """Return 64 bits of a path."""
-    return key_of(path, "")
+    return compute_key(path, "")
 
 
 def read(path: Path) -> tuple[Array, Array, Array]:
@@ -56,60 +56,64 @@ def read(path: Path) -> tuple[Array, Array, Array]:
     return paths, cards, vectors.reshape(count, dimensions)
 
 
-def write(path: Path, kept: Mapping[int, tuple[int, bytes]], seen: Seen = NOTHING_SEEN) -> None:
+def write(path: Path, vectors_by_key: Mapping[int, tuple[int, bytes]], seen_state: SeenState = NOTHING_SEEN) -> None:
     """Write vectors by the key of their path: the key of the card and the bytes. Raises OSError."""
-    dimensions = len(next(iter(kept.values()))[1]) if kept else 0
-    paths = np.array(list(kept), "<u8")
-    cards = np.array([card for card, _ in kept.values()], "<u8")
+    dimensions = len(next(iter(vectors_by_key.values()))[1]) if vectors_by_key else 0
+    paths = np.array(list(vectors_by_key), "<u8")
+    cards = np.array([card for card, _ in vectors_by_key.values()], "<u8")
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-        file.write(_HEAD.pack(_MAGIC, len(kept), dimensions, seen.cache.encode("ascii", "replace"), seen.serial))
+        file.write(
+            _HEAD.pack(
+                _MAGIC, len(vectors_by_key), dimensions, seen_state.cache.encode("ascii", "replace"), seen_state.serial
+            )
+        )
         file.write(paths.tobytes())
         file.write(cards.tobytes())
-        file.writelines(vector for _, vector in kept.values())
+        file.writelines(vector for _, vector in vectors_by_key.values())
     draft.replace(path)
 
 
-def seen_in(path: Path) -> Seen:
+def read_seen_state(path: Path) -> SeenState:
     """Return up to where the code cache was looked at; nothing where the file is missing or of another version."""
     try:
         with path.open("rb") as file:
             magic, _, _, cache, serial = _HEAD.unpack(file.read(_HEAD.size))
     except (OSError, struct.error):
         return NOTHING_SEEN
-    return Seen(cache.rstrip(b"\0").decode("ascii", "replace"), serial) if magic == _MAGIC else NOTHING_SEEN
+    return SeenState(cache.rstrip(b"\0").decode("ascii", "replace"), serial) if magic == _MAGIC else NOTHING_SEEN
 
 
-def kept_in(path: Path) -> dict[int, tuple[int, bytes]]:
+def read_vectors(path: Path) -> dict[int, tuple[int, bytes]]:
     """Return what `write` was given."""
     paths, cards, vectors = read(path)
     return {int(own): (int(card), vector.tobytes()) for own, card, vector in zip(paths, cards, vectors, strict=True)}
 
 
-def quantised(vector: bytes) -> bytes:
+def quantize_vector(vector: bytes) -> bytes:
     """Return a vector of little-endian float32 numbers in eight bits each."""
     return np.rint(np.frombuffer(vector, "<f4") * _SCALE).astype("<i1").tobytes()
 
 
-def aligned(path: Path, wanted: Sequence[str] | Iterable[str]) -> Array:
+def align_vectors(path: Path, wanted_paths: Sequence[str] | Iterable[str]) -> Array:
     """Return the vectors of the wanted paths in their order; zeros where there is none."""
     paths, _, vectors = read(path)
-    keys = np.array([path_key(one) for one in wanted], "<u8")
+    keys = np.array([compute_path_key(one) for one in wanted_paths], "<u8")
     if not len(paths):
         return np.zeros((len(keys), 0), "<i1")
     order = np.argsort(paths)
     at = np.minimum(np.searchsorted(paths[order], keys), len(paths) - 1)
     places = order[at]
-    found: Array = np.where((paths[places] == keys)[:, None], vectors[places], np.int8(0))
-    return found
+    aligned_vectors: Array = np.where((paths[places] == keys)[:, None], vectors[places], np.int8(0))
+    return aligned_vectors
 
 
-def cosines(vectors: Array, query: bytes) -> Array:
+def compute_cosines(vectors: Array, query: bytes) -> Array:
     """Return the cosine of each vector with a query's, given as float32 numbers."""
-    asked = np.frombuffer(query, "<f4") / np.float32(_SCALE)
-    if vectors.shape[1] != len(asked):
+    query_vector = np.frombuffer(query, "<f4") / np.float32(_SCALE)
+    if vectors.shape[1] != len(query_vector):
         return np.zeros(len(vectors), "<f4")
     near = np.empty(len(vectors), "<f4")
     for begin in range(0, len(vectors), _AT_ONCE):
-        near[begin : begin + _AT_ONCE] = vectors[begin : begin + _AT_ONCE].astype("<f4") @ asked
+        near[begin : begin + _AT_ONCE] = vectors[begin : begin + _AT_ONCE].astype("<f4") @ query_vector
     return near

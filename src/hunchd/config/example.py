@@ -54,8 +54,8 @@ def _iter_comments(node: ast.ClassDef, lines: list[str]) -> Iterator[tuple[str, 
 
 
 def _render_key(name: str, value: object, comment: str) -> str:
-    rendered = list(value) if isinstance(value, tuple) else value
-    return f"# {comment}\n{name} = {json.dumps(rendered)}"
+    rendered_value = list(value) if isinstance(value, tuple) else value
+    return f"# {comment}\n{name} = {json.dumps(rendered_value)}"
 
 
 if __name__ == "__main__":

@@ -128,12 +128,12 @@ def _build_section(section: type, name: str, content: Mapping[str, Any], file: s
     )
 
 
-def _reject_unknown_keys(entries: Mapping[str, Any], allowed: Mapping[str, Any], *, where: str, kind: str) -> None:
+def _reject_unknown_keys(entries: Mapping[str, Any], allowed_keys: Mapping[str, Any], *, where: str, kind: str) -> None:
     for key in entries:
-        if key not in allowed:
-            near = difflib.get_close_matches(key, allowed, 1)
+        if key not in allowed_keys:
+            near = difflib.get_close_matches(key, allowed_keys, 1)
             suggestion = f" Did you mean '{near[0]}'?" if near else ""
-            raise ConfigError(f"{where} '{key}'.{suggestion} {kind}: {', '.join(allowed)}.")
+            raise ConfigError(f"{where} '{key}'.{suggestion} {kind}: {', '.join(allowed_keys)}.")
 
 
 def _convert_value(hint: Any, key: str, value: Any, file: str) -> Any:

@@ -32,7 +32,7 @@ GLOSSARY: Final[Mapping[str, str]] = {
 }  # fmt: skip
 _EXPANSIONS: Final = {short: word for word, short in GLOSSARY.items()}
 # A stretch that must not change: code in backticks, quotations, and anything that looks like a name or a path.
-_PROTECTED = re.compile(r"`[^`\n]*`|\"[^\"\n]*\"|\S*[/\\_@#:.=<>(){}\[\]$&|~+*^%\d]\S*\w|\S*[a-z][A-Z]\S*")
+_PROTECTED_TEXT = re.compile(r"`[^`\n]*`|\"[^\"\n]*\"|\S*[/\\_@#:.=<>(){}\[\]$&|~+*^%\d]\S*\w|\S*[a-z][A-Z]\S*")
 _WORD = re.compile(r"(?<![\w'/-])[a-z]+(?![\w'/-])")
 _SHORT_FORM = re.compile(
     r"(?<![\w'/-])(?:" + "|".join(map(re.escape, sorted(_EXPANSIONS, key=len, reverse=True))) + r")(?![\w'/-])"
@@ -64,8 +64,8 @@ def find_abbreviations(shorter: str, text: str) -> dict[str, str]:
 
 def _map_prose(text: str, change: Callable[[str], str]) -> str:
     parts, at = list[str](), 0
-    for protected in _PROTECTED.finditer(text):
-        parts += [change(text[at : protected.start()]), protected[0]]
-        at = protected.end()
+    for protected_match in _PROTECTED_TEXT.finditer(text):
+        parts += [change(text[at : protected_match.start()]), protected_match[0]]
+        at = protected_match.end()
     parts.append(change(text[at:]))
     return "".join(parts)

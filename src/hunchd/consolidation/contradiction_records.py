@@ -134,8 +134,8 @@ def resolve_contradiction(
         "made": [one.id for one in effect.memories if one.id not in present],
         "left": {one.id: format_iso(one.updated) for one in effect.memories},
     } | ({"note": request.note} if request.note else {})
-    closed = replace(contradiction, status=Status.SUPERSEDED, valid_to=now, updated=now, source=source)
-    return closed, MemoryChange((*effect.memories, closed), effect.deletions, contradiction.project)
+    closed_record = replace(contradiction, status=Status.SUPERSEDED, valid_to=now, updated=now, source=source)
+    return closed_record, MemoryChange((*effect.memories, closed_record), effect.deletions, contradiction.project)
 
 
 def reopen_contradiction(
@@ -148,8 +148,8 @@ def reopen_contradiction(
     source = dict(contradiction.source)
     if contradiction.status is Status.ACTIVE or "before" not in source:
         raise Conflict(f"'{contradiction.id}' is not resolved; there is nothing to undo")
-    for identifier, updated in source["left"].items():
-        if identifier not in present or format_iso(present[identifier].updated) != updated:
+    for identifier, updated_memory in source["left"].items():
+        if identifier not in present or format_iso(present[identifier].updated) != updated_memory:
             raise Conflict(f"'{identifier}' was changed after the resolution; undo that change first")
     before = [replace(memory_from_json(data), updated=now) for data in source.pop("before")]
     created_ids = tuple(source.pop("made"))
@@ -192,20 +192,22 @@ def close_overtaken(
     if contradiction.status is not Status.ACTIVE or not is_about_one_key(contradiction):
         return ()
     outcome = {"resolved_at": format_iso(now), "note": OVERTAKEN}
-    closed = replace(
+    closed_record = replace(
         contradiction, status=Status.SUPERSEDED, valid_to=now, updated=now, source={**contradiction.source, **outcome}
     )
     a, b = parse_sides(contradiction)
     if withdrawn is not None and _is_same_claim(withdrawn, b) and is_same_value(new_claim, a):
-        return (closed,)
+        return (closed_record,)
     for side, other in ((a, b), (b, a)):
         if get_source_name(new_claim) == get_source_name(side):
             if is_same_value(new_claim, side):
                 return ()
             if is_same_value(new_claim, other):
-                return (closed,)
+                return (closed_record,)
             why = str(contradiction.source["reason"])
-            return closed, create_contradiction(other, new_claim, now, reason=why, confidence=contradiction.confidence)
+            return closed_record, create_contradiction(
+                other, new_claim, now, reason=why, confidence=contradiction.confidence
+            )
     return ()
 
 
@@ -227,11 +229,11 @@ def close_lapsed(contradiction: Memory, now: datetime) -> MemoryChange:
     A claim that was only kept for the contradiction is deleted with it.
     """
     outcome = {"resolution": "a_wins", "resolved_at": format_iso(now), "note": "the other side is said no more"}
-    closed = replace(
+    closed_record = replace(
         contradiction, status=Status.SUPERSEDED, valid_to=now, updated=now, source={**contradiction.source, **outcome}
     )
     claims = tuple(side.id for side in parse_sides(contradiction) if side.status is Status.ARCHIVED)
-    return MemoryChange((closed,), claims, contradiction.project)
+    return MemoryChange((closed_record,), claims, contradiction.project)
 
 
 def _resolve_key(
@@ -275,15 +277,17 @@ def _resolve_memories(
         case "merged":
             if not replacement:
                 raise InvalidInput("'value' is required to merge: the statement that replaces both", field="value")
-            merged = replace(b, title=replacement[:120], content=replacement, levels=Levels())
-            change = _set_value(b, replacement, b, now) if slot_of(b) is not None else revise_fact(b, merged, now)
+            merged_memory = replace(b, title=replacement[:120], content=replacement, levels=Levels())
+            change = (
+                _set_value(b, replacement, b, now) if slot_of(b) is not None else revise_fact(b, merged_memory, now)
+            )
             memories = (*change.memories, _supersede(a, b, now))
     return MemoryChange(tuple(one for one in memories if one.id in present or "." in one.id), project=b.project)
 
 
 def _set_value(head: Memory, value: str, source_memory: Memory, now: datetime) -> MemoryChange:
     line = f"{head.key}: {value}"
-    updated = replace(
+    updated_memory = replace(
         head,
         value=value,
         title=line,
@@ -293,7 +297,7 @@ def _set_value(head: Memory, value: str, source_memory: Memory, now: datetime) -
         trust=source_memory.trust,
         source=source_memory.source,
     )
-    return revise_fact(head, updated, now)
+    return revise_fact(head, updated_memory, now)
 
 
 def _supersede(loser: Memory, winner: Memory, now: datetime) -> Memory:

@@ -18,7 +18,7 @@ from hunchd.consolidation.abbreviations import abbreviate
 from hunchd.domain.memory import Levels
 from hunchd.ingestion.path_summary import summarize_file_names, summarize_paths
 from hunchd.ingestion.prose import join_sentences, shorten, split_sentences
-from hunchd.text.words import terms
+from hunchd.text.words import extract_terms
 
 MAX_SUMMARY_CHARACTERS: Final = 320  # characters: two or three sentences
 MAX_COMPRESSED_CHARACTERS: Final = 150  # characters: one line
@@ -59,7 +59,7 @@ class Vocabulary:
 
     def learn(self, text: str) -> None:
         self.text_count += 1
-        self.counts.update(set(terms(text)))
+        self.counts.update(set(extract_terms(text)))
 
     def weigh(self, word: str) -> float:
         """Return the weight of a word, from 0 to 1.
@@ -77,7 +77,7 @@ class Vocabulary:
 
     def pick_distinctive(self, text: str, limit: int) -> list[str]:
         """Return the `limit` most distinctive words of a text, in its own order."""
-        words = terms(text)
+        words = extract_terms(text)
         best = set(sorted(words, key=lambda word: (-self.weigh(word), -len(word), word))[:limit])
         return [word for word in words if word in best]
 
@@ -97,17 +97,17 @@ class ExtractedGist:
 
 def extract_gist(title: str, text: str, vocabulary: Vocabulary) -> ExtractedGist:
     """Select the subject, decision, reason and most distinctive sentences of a text."""
-    title_words = set(terms(title))
-    tokenized = [(one, terms(one)) for one in split_sentences(text) if _is_self_contained(one)]
-    candidates = [(one, words) for one, words in tokenized if not _repeats_title(words, title_words)]
-    scored = [(_score(one, words, at, vocabulary), -at, one) for at, (one, words) in enumerate(candidates)]
-    decisions = [one for one in scored if _DECISION.search(one[2])]
+    title_words = set(extract_terms(title))
+    tokenized_sentences = [(one, extract_terms(one)) for one in split_sentences(text) if _is_self_contained(one)]
+    candidates = [(one, words) for one, words in tokenized_sentences if not _repeats_title(words, title_words)]
+    scored_sentences = [(_score(one, words, at, vocabulary), -at, one) for at, (one, words) in enumerate(candidates)]
+    decisions = [one for one in scored_sentences if _DECISION.search(one[2])]
     decision = max(decisions)[2] if decisions else ""
-    reasons = [one for one in scored if _REASON.search(one[2]) and one[2] != decision]
+    reasons = [one for one in scored_sentences if _REASON.search(one[2]) and one[2] != decision]
     reason = "" if _REASON.search(decision) else max(reasons)[2] if reasons else ""
-    rest = (one[2] for one in sorted(scored, reverse=True))
-    ranked = dict.fromkeys(one for one in (decision, reason, *rest) if one)
-    return ExtractedGist(title, decision, reason, tuple(one for one, _ in candidates), tuple(ranked))
+    rest = (one[2] for one in sorted(scored_sentences, reverse=True))
+    ranked_sentences = dict.fromkeys(one for one in (decision, reason, *rest) if one)
+    return ExtractedGist(title, decision, reason, tuple(one for one, _ in candidates), tuple(ranked_sentences))
 
 
 def build_levels(title: str, text: str, vocabulary: Vocabulary, *, when: str = "", paths: Sequence[str] = ()) -> Levels:
@@ -117,14 +117,15 @@ def build_levels(title: str, text: str, vocabulary: Vocabulary, *, when: str = "
     """
     gist = extract_gist(title, text, vocabulary)
     room = MAX_SUMMARY_CHARACTERS - len(gist.subject)
-    selected = set(gist.ranked_sentences[:1])
+    selected_sentences = set(gist.ranked_sentences[:1])
     for sentence in gist.ranked_sentences:
         room -= len(sentence) + 2
         if room < 0:
             break
-        selected.add(sentence)
+        selected_sentences.add(sentence)
     body = shorten(
-        join_sentences([sentence for sentence in gist.sentences if sentence in selected]), MAX_SUMMARY_CHARACTERS
+        join_sentences([sentence for sentence in gist.sentences if sentence in selected_sentences]),
+        MAX_SUMMARY_CHARACTERS,
     )
     place = f"In {summarize_paths(paths)}" if paths else ""
     summary = join_sentences([part for part in (gist.subject, body, place) if part])
@@ -156,12 +157,12 @@ def _extract_clause(sentence: str, *, room: int) -> str:
 
     Returns "" if the reason does not fit or makes no sense alone.
     """
-    stripped = sentence.rstrip(".:; ")
-    if len(stripped) < room:
-        return stripped
-    match = _BECAUSE.search(stripped)
-    clause = stripped[match.start() :] if match else ""
-    return clause if len(clause) < room and len(terms(clause)) >= MIN_REASON_WORDS else ""
+    stripped_text = sentence.rstrip(".:; ")
+    if len(stripped_text) < room:
+        return stripped_text
+    match = _BECAUSE.search(stripped_text)
+    clause = stripped_text[match.start() :] if match else ""
+    return clause if len(clause) < room and len(extract_terms(clause)) >= MIN_REASON_WORDS else ""
 
 
 def _is_self_contained(sentence: str) -> bool:

@@ -37,7 +37,7 @@ _FIX_REFERENCE = re.compile(
     r"[Ff]ollow-?up (?:to|of)|[Cc]aused by)[:\s]+(?:commit )?`?([0-9a-f]{7,40})\b"
 )
 _ISSUE = re.compile(r"\b(?:fix(?:es|ed)?|close[sd]?|resolve[sd]?)\b[:\s]+(?:[\w./-]+)?#(\d+)\b", re.IGNORECASE)
-_QUOTED = re.compile(r"`([A-Za-z_]\w{2,}(?:(?:\.|::)\w+)*)(?:\(\))?`")
+_QUOTED_NAME = re.compile(r"`([A-Za-z_]\w{2,}(?:(?:\.|::)\w+)*)(?:\(\))?`")
 _IDENTIFIER = re.compile(r"\b([A-Za-z_]\w*_\w+|[a-z]+[A-Z]\w+|[A-Z][a-z]+[A-Z]\w+)\b")
 _PATH = re.compile(r"(?<![\w/.-])((?:[\w.-]+/)+[\w.-]+\.\w{1,8}|[\w-]+\.\w{1,5})(?![\w/])")
 
@@ -107,9 +107,9 @@ def _find_pairs(memories: Mapping[str, Memory]) -> Iterator[_LinkPair]:
 
 def _pair_all(ids: Sequence[str], why: str) -> Iterator[_LinkPair]:
     if len(ids) <= MAX_PEERS:
-        ordered = sorted(set(ids))
-        for at, one in enumerate(ordered):
-            for other in ordered[at + 1 :]:
+        ordered_ids = sorted(set(ids))
+        for at, one in enumerate(ordered_ids):
+            for other in ordered_ids[at + 1 :]:
                 yield _LinkPair(one, other, (SAME_WORK, SAME_WORK), why)
 
 
@@ -140,7 +140,7 @@ def _iter_files(memory: Memory, code: CodePresence) -> Iterator[tuple[str, str]]
 
 def _iter_symbols(memory: Memory, code: CodePresence) -> Iterator[tuple[str, str]]:
     text = f"{memory.title}\n{memory.content}"
-    names = [re.split(r"\.|::", name)[-1] for name in _QUOTED.findall(text)] + _IDENTIFIER.findall(text)
+    names = [re.split(r"\.|::", name)[-1] for name in _QUOTED_NAME.findall(text)] + _IDENTIFIER.findall(text)
     count = 0
     for name in dict.fromkeys(names):
         places = code.find_definitions(name)

@@ -28,13 +28,15 @@ def plan_merges(
         keeper = max(present, key=_keeper_sort_key)
         others = [one for one in present if one is not keeper]
         after = _absorb_duplicates(keeper, others)
-        superseded = tuple(
+        superseded_memories = tuple(
             replace(one, status=Status.SUPERSEDED, superseded_by=keeper.id, valid_to=one.valid_to or now)
             for one in others
         )
         why = f"{len(others)} more {'say' if len(others) > 1 else 'says'} the same"
         what = f"merge {', '.join(one.title[:60] for one in others[:3])} into {keeper.title[:60]!r}"
-        yield PlannedChange(ConsolidationStep.DUPLICATES, "deduped", what, why, (keeper, *others), (after, *superseded))
+        yield PlannedChange(
+            ConsolidationStep.DUPLICATES, "deduped", what, why, (keeper, *others), (after, *superseded_memories)
+        )
 
 
 def _keeper_sort_key(memory: Memory) -> tuple[object, ...]:

@@ -110,8 +110,8 @@ def find_module(memory: Memory) -> str:
     if not 0 < len(folders) <= MAX_FILES:
         return WHOLE_PROJECT
     for depth in range(MAX_DEPTH, 0, -1):
-        truncated = ("/".join(folder.split("/")[:depth]) for folder in folders)
-        folder, count = min(Counter(truncated).items(), key=lambda one: (-one[1], one[0]))
+        short_names = ("/".join(folder.split("/")[:depth]) for folder in folders)
+        folder, count = min(Counter(short_names).items(), key=lambda one: (-one[1], one[0]))
         if count * 2 >= len(folders):
             return folder
     return WHOLE_PROJECT
@@ -163,10 +163,12 @@ def _extend_module_history(
 ) -> Memory:
     """Return a module's history extended by the episodes `fresh`, oldest first."""
     lines = _limit_lines([*_parse_lines(history), *map(_format_line, fresh)])
-    extended = _build_history(project, module, f"history of {_format_module(module)}", lines, history, fresh, now)
-    count = extended.content.count("\n")
-    gist = f"{_format_module(module)}, {_format_span(extended)}, {count} changes: {_join_best_titles(summary_episodes, vocabulary)}"
-    return replace(extended, levels=_build_levels(extended, gist))
+    extended_history = _build_history(
+        project, module, f"history of {_format_module(module)}", lines, history, fresh, now
+    )
+    count = extended_history.content.count("\n")
+    gist = f"{_format_module(module)}, {_format_span(extended_history)}, {count} changes: {_join_best_titles(summary_episodes, vocabulary)}"
+    return replace(extended_history, levels=_build_levels(extended_history, gist))
 
 
 def _extend_update_history(
@@ -188,15 +190,15 @@ def _extend_update_history(
     for one in newest[MAX_LINES:]:
         year_counts[one.last_day[:4]] += one.count
     lines = [*(one.line for one in newest[:MAX_LINES]), *_format_year_counts(year_counts)]
-    extended = _build_history(project, UPDATES_MODULE, UPDATES_TITLE, lines, history, fresh, now)
+    extended_history = _build_history(project, UPDATES_MODULE, UPDATES_TITLE, lines, history, fresh, now)
     files = (one for memory in fresh for one in list_manifests(memory))
     most_frequent = sorted(newest, key=lambda one: (-one.count, one.key))[:SUMMARY_EPISODES]
-    gist = f"dependencies, {_format_span(extended)}, {len(newest)} of them; most often {', '.join(one.subject for one in most_frequent)}"
+    gist = f"dependencies, {_format_span(extended_history)}, {len(newest)} of them; most often {', '.join(one.subject for one in most_frequent)}"
     return replace(
-        extended,
+        extended_history,
         artifacts=tuple(dict.fromkeys((*(history.artifacts if history else ()), *files)))[:MAX_MANIFESTS],
         importance=history.importance if history is not None else UPDATES_IMPORTANCE,
-        levels=_build_levels(extended, gist),
+        levels=_build_levels(extended_history, gist),
     )
 
 

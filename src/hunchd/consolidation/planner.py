@@ -71,7 +71,7 @@ class Planner:
         self._code = code or UnknownCode()
         self._memories: dict[str, Memory] = {}
         self._vectors: dict[str, bytes] = {}
-        self._shared: dict[Any, Any] = {}
+        self._shared_values: dict[Any, Any] = {}
         self._previous: Memory | None = None  # the memory loaded last
         self._vocabulary = Vocabulary()
         self.compared_keys: frozenset[str] = frozenset()  # compared by earlier runs, see `iter_comparison_keys`
@@ -97,17 +97,19 @@ class Planner:
         This saves three quarters of its size. Files, numbers and provenance are shared. Times are only compared with
         those of the memory before: most differ.
         """
-        created = _share_moment(
+        creation_time = _share_moment(
             memory.created, memory.at, self._previous.created if self._previous is not None else None
         )
-        updated = _share_moment(memory.updated, created, self._previous.updated if self._previous is not None else None)
+        update_time = _share_moment(
+            memory.updated, creation_time, self._previous.updated if self._previous is not None else None
+        )
         self._previous = replace(
             memory,
             project=self._share(memory.project),
             artifacts=tuple(one if one.type == "commit" else self._share(one) for one in memory.artifacts),
             usage=self._share(memory.usage),
-            created=created,
-            updated=updated,
+            created=creation_time,
+            updated=update_time,
             importance=self._share(memory.importance),
             confidence=self._share(memory.confidence),
             levels=memory.levels if any(astuple(memory.levels)) else _NO_LEVELS,
@@ -121,8 +123,8 @@ class Planner:
         A source with common fields only is shared as a whole.
         """
         if source.keys() <= _COMMON_FIELDS:
-            shared: Mapping[str, Any] = self._shared.setdefault((dict, repr(source)), source)
-            return shared
+            shared_source: Mapping[str, Any] = self._shared_values.setdefault((dict, repr(source)), source)
+            return shared_source
         return {
             self._share(name): self._share(value)
             if isinstance(value, str) and len(value) < MAX_SHARED_CHARACTERS
@@ -135,8 +137,8 @@ class Planner:
 
         1 and 1.0 are equal but written differently.
         """
-        shared: SharedT = self._shared.setdefault((type(value), value), value)
-        return shared
+        shared_value: SharedT = self._shared_values.setdefault((type(value), value), value)
+        return shared_value
 
     @property
     def memories(self) -> Mapping[str, Memory]:

@@ -67,9 +67,9 @@ class RunTrace:
 
     def find_replacement(self, identifier: str) -> str:
         """Follow replacements from an id to the memory that says the same now."""
-        visited = {identifier}
-        while (following := self.replacements.get(identifier)) is not None and following not in visited:
-            visited.add(following)
+        visited_ids = {identifier}
+        while (following := self.replacements.get(identifier)) is not None and following not in visited_ids:
+            visited_ids.add(following)
             identifier = following
         return identifier
 
@@ -117,9 +117,9 @@ def draw_queries(
 
     Each comes with its memory's id.
     """
-    needed = [memory for memory in memories.values() if must_stay(memory, now)]
-    needed.sort(key=lambda memory: memory.id)
-    sample = random.Random(seed).sample(needed, min(limit, len(needed)))
+    needed_memories = [memory for memory in memories.values() if must_stay(memory, now)]
+    needed_memories.sort(key=lambda memory: memory.id)
+    sample = random.Random(seed).sample(needed_memories, min(limit, len(needed_memories)))
     queries = [(make_query(memory, vocabulary), memory.id) for memory in sample]
     return [(query, identifier) for query, identifier in queries if query]
 

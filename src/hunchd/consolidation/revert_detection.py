@@ -7,7 +7,7 @@ import shlex
 from typing import Final
 
 _REVERT_LINE: Final = re.compile(r"\b[Rr]everts? (?:commit )?([0-9a-f]{7,40})\b")
-_STAGED: Final = frozenset({"--staged", "-S"})
+_STAGED_FLAGS: Final = frozenset({"--staged", "-S"})
 _GIT_OPTIONS_WITH_VALUE: Final = frozenset({"-C", "-c", "--git-dir", "--work-tree"})
 WHOLE_TREE: Final = "."
 
@@ -29,7 +29,9 @@ def find_discarded_paths(command: str) -> tuple[str, ...]:
     words = _strip_git(words)
     match words[:1]:
         case ["restore"]:
-            return () if _STAGED.intersection(words) and "--worktree" not in words else _normalize_paths(words[1:])
+            return (
+                () if _STAGED_FLAGS.intersection(words) and "--worktree" not in words else _normalize_paths(words[1:])
+            )
         case ["checkout"]:
             return (
                 _normalize_paths(words[words.index("--") + 1 :])

@@ -61,16 +61,21 @@ def plan_usage(
         if memory is None or memory.status is Status.ARCHIVED or memory.kind is Kind.CONTRADICTION:
             continue
         after = replace(memory, usage=add_tally(memory.usage, tally))
-        updated = _move_importance(after, tally, settings)
+        updated_memory = _move_importance(after, tally, settings)
         counter = "counted"
-        if updated.importance > memory.importance:
+        if updated_memory.importance > memory.importance:
             counter = "promoted"
-        elif updated.importance < memory.importance:
+        elif updated_memory.importance < memory.importance:
             counter = "demoted"
-        if updated != memory:
+        if updated_memory != memory:
             verb = {"promoted": "promote", "demoted": "demote"}.get(counter, "count the use of")
             yield PlannedChange(
-                ConsolidationStep.USE, counter, f"{verb} {memory.title!r}", _format_tally(tally), (memory,), (updated,)
+                ConsolidationStep.USE,
+                counter,
+                f"{verb} {memory.title!r}",
+                _format_tally(tally),
+                (memory,),
+                (updated_memory,),
             )
 
 

@@ -84,12 +84,12 @@ class CostLedger:
         self._save(replace(today, usd=today.usd + worst, questions=today.questions + 1))
         return True
 
-    def settle(self, reserved: tuple[int, int], used_tokens: tuple[int, int], *, is_failure: bool) -> None:
+    def settle(self, reserved_tokens: tuple[int, int], used_tokens: tuple[int, int], *, is_failure: bool) -> None:
         """Replace a reservation by the actual cost.
 
         If a request broke off and its cost is unknown, all of the reservation is spent.
         """
-        worst, took = self._prices.compute_cost(*reserved), self._prices.compute_cost(*used_tokens)
+        worst, took = self._prices.compute_cost(*reserved_tokens), self._prices.compute_cost(*used_tokens)
         today = self.today
         self._save(
             replace(
@@ -112,7 +112,10 @@ class CostLedger:
     def _save(self, today: DailyCost) -> None:
         days = {**self._days, self._get_today_key(): today}
         kept_days = {day: days[day] for day in sorted(days)[-KEPT_DAYS:]}
-        content = {"since": self.since.isoformat(), "days": {day: asdict(spent) for day, spent in kept_days.items()}}
+        content = {
+            "since": self.since.isoformat(),
+            "days": {day: asdict(daily_cost) for day, daily_cost in kept_days.items()},
+        }
         try:
             replace_file(FileOperations(), self._path, json.dumps(content).encode())
         except OSError as error:
@@ -123,7 +126,7 @@ class CostLedger:
         try:
             content: Any = json.loads(self._path.read_bytes())
             self.since = datetime.fromisoformat(content["since"])
-            self._days = {str(day): _parse_daily_cost(spent) for day, spent in content["days"].items()}
+            self._days = {str(day): _parse_daily_cost(daily_cost) for day, daily_cost in content["days"].items()}
         except FileNotFoundError:
             pass
         except (OSError, ValueError, TypeError, KeyError, AttributeError):
@@ -133,10 +136,10 @@ class CostLedger:
 
 
 def _parse_daily_cost(raw: dict[str, Any]) -> DailyCost:
-    spent = DailyCost(**raw)
-    if not math.isfinite(spent.usd) or spent.usd < 0:
+    daily_cost = DailyCost(**raw)
+    if not math.isfinite(daily_cost.usd) or daily_cost.usd < 0:
         raise ValueError("not an amount of money")
-    return spent
+    return daily_cost
 
 
 def create_ledger(parts: Dependencies) -> CostLedger:

@@ -55,7 +55,7 @@ class Recovery:
     def _apply_record(self, sequence: int, record: JournalRecord) -> None:
         """Apply a journal record that is not stored yet."""
         if (change := change_from_record(record)) is not None:
-            self.memories.apply(sequence, change, replayed=True)
+            self.memories.apply(sequence, change, is_replay=True)
         elif record.type == "signal" and (project := self.projects.find_by_id(record.project)) is not None:
             signal = signal_from_json(record.data)
             self.intake.apply(sequence, record, signal, project, project.tree_of(signal.project))

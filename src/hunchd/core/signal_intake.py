@@ -48,17 +48,17 @@ class SignalIntake:
     async def accept(self, raw: Sequence[Any]) -> dict[str, Any]:
         """Accept valid signals and report invalid ones; return when they are durable."""
         self.activity.touch()
-        accepted: list[tuple[Signal, Project, WorkingTree]] = []
-        rejected = []
+        accepted_signals: list[tuple[Signal, Project, WorkingTree]] = []
+        rejections = []
         for index, one in enumerate(raw):
             if index % PARSE_SLICE == PARSE_SLICE - 1:
                 await asyncio.sleep(0)
             try:
-                accepted.append(self._parse(one, f"signals[{index}]."))
+                accepted_signals.append(self._parse(one, f"signals[{index}]."))
             except HunchError as error:
-                rejected.append(rejection_to_json(index, error))
-        await self._persist(accepted)
-        return {"accepted": len(accepted), "rejected": rejected}
+                rejections.append(rejection_to_json(index, error))
+        await self._persist(accepted_signals)
+        return {"accepted": len(accepted_signals), "rejected": rejections}
 
     def _parse(self, raw: Any, where: str) -> tuple[Signal, Project, WorkingTree]:
         signal = parse_signal(
@@ -69,15 +69,15 @@ class SignalIntake:
             prefix=where,
         )
         project, tree = self.projects.find(signal.project)
-        known = derive_event_id(signal) if signal.source == "hook" else signal.id
-        return replace(signal, id=known or signal.id or secrets.token_hex(8)), project, tree
+        event_id = derive_event_id(signal) if signal.source == "hook" else signal.id
+        return replace(signal, id=event_id or signal.id or secrets.token_hex(8)), project, tree
 
     def _relative_path(self, raw: str, project: str, /, *, field: str) -> str:
         return to_relative_path(raw, self.projects.find(project)[1].root, field=field)
 
     async def accept_observed(self, signals: Sequence[Signal]) -> None:
         """Accept signals of the watchers, on a par with those of clients."""
-        located = []
+        located_signals = []
         for signal in signals:
             try:
                 project, tree = self.projects.find(signal.project)
@@ -86,23 +86,25 @@ class SignalIntake:
             if tree.refresh_head():
                 project.bump_revision()
                 self.features.on_head_moved(project)
-            located.append(
+            located_signals.append(
                 (replace(redact_signal(signal), id=derive_event_id(signal) or secrets.token_hex(8)), project, tree)
             )
-        await self._persist(located)
+        await self._persist(located_signals)
 
-    async def _persist(self, located: Sequence[tuple[Signal, Project, WorkingTree]]) -> None:
-        accepted = [one for one in located if self.projects.find_by_id(one[1].id) is not None]  # removed a moment ago
-        if not accepted:
+    async def _persist(self, located_signals: Sequence[tuple[Signal, Project, WorkingTree]]) -> None:
+        accepted_signals = [
+            one for one in located_signals if self.projects.find_by_id(one[1].id) is not None
+        ]  # removed a moment ago
+        if not accepted_signals:
             return
         at = self.now().timestamp()
         records = [
             JournalRecord(id=signal.id, type="signal", project=project.id, data=signal_to_json(signal), at=at)
-            for signal, project, _ in accepted
+            for signal, project, _ in accepted_signals
         ]
 
         def queue(sequences: list[int]) -> None:
-            for sequence, record, (signal, project, tree) in zip(sequences, records, accepted, strict=True):
+            for sequence, record, (signal, project, tree) in zip(sequences, records, accepted_signals, strict=True):
                 if not self.writer.is_queued(sequence):
                     self.features.before_signal(signal, project, tree)
                 self.apply(sequence, record, signal, project, tree)

@@ -51,11 +51,13 @@ class StatusReporter:
         """Return the answer to GET /status."""
         projects = await self.list_projects()
         store = self._dependencies.store.last_stats
-        trouble = [*self.degraded(), *store.get("degraded", ())]
+        trouble = [*self.list_degradations(), *store.get("degraded", ())]
         return {
             "status": "degraded" if trouble else "ok",
             "degraded": trouble,
-            "projects": [shown | self._features.project_status(project) for project, shown in projects],
+            "projects": [
+                project_summary | self._features.project_status(project) for project, project_summary in projects
+            ],
             "queues": self.get_queue_lengths(),
             "store": {
                 "bytes": await self._measure_disk_size(),
@@ -91,7 +93,7 @@ class StatusReporter:
                 async with asyncio.timeout(STATS_TIMEOUT_SECONDS):
                     await self._dependencies.store.fetch_stats()
 
-    def degraded(self) -> tuple[str, ...]:
+    def list_degradations(self) -> tuple[str, ...]:
         """Return what is broken or still loading anywhere."""
         return (*self._health.list_problems(()), *self.list_problems(), *list_project_problems(self._projects))
 

@@ -13,8 +13,8 @@ from typing import Any, Final
 
 from hunchd.codesearch import records
 from hunchd.codesearch.building import update_index
-from hunchd.codesearch.chunks import chunks_of
-from hunchd.codesearch.roles import Role, role_of
+from hunchd.codesearch.chunks import build_chunks
+from hunchd.codesearch.roles import Role, classify_role
 from hunchd.daemon.models import IndexRequest, open_repository, save_model
 from hunchd.daemon.parse_crash_guard import ParseCrashGuard
 from hunchd.domain.code import FileOutline
@@ -122,13 +122,13 @@ def read_conventions(scope: IndexRequest) -> dict[str, Any]:
     These are facts, workflows, shared memories, topics and guide files.
     """
     with contextlib.closing(CodeCache(scope.code_cache)) as cache:
-        defined = cache.count_symbols_by_file()
+        symbol_counts = cache.count_symbols_by_file()
     rules = IgnoreRules.load(scope.root, scope.extra_ignore)
     files = [path for path, _ in rules.walk() if is_reportable_path(path)]
     facts = [
         memory_to_json(fact) for fact in extract_conventions(scope.root, files, project=scope.project, now=scope.now)
     ]
-    shared = [
+    shared_names = [
         memory_to_json(one) for one in read_shared_memories(scope.root, files, project=scope.project, now=scope.now)
     ]
     workflow_memories = [
@@ -137,9 +137,9 @@ def read_conventions(scope: IndexRequest) -> dict[str, Any]:
     guide_paths = sorted(collect_guides(scope.root, files).imported_paths)
     return {
         "facts": facts,
-        "shared": shared,
+        "shared": shared_names,
         "workflows": workflow_memories,
-        "topics": list(find_topics(defined)),
+        "topics": list(find_topics(symbol_counts)),
         "guides": guide_paths,
     }
 
@@ -209,7 +209,7 @@ def _is_operation_in_progress(root: Path) -> bool:
     return (
         repository is not None
         and layout.find_operation(repository) in ("rebase", "bisect")
-        and layout.read_head(repository).detached
+        and layout.read_head(repository).is_detached
     )
 
 
@@ -350,20 +350,20 @@ def _update_cache(scope: IndexRequest, cache: CodeCache, paths: Sequence[str] | 
     if paths is None:
         stamps = cache.load_stamps()
         stamps_by_path = {path: make_stamp(status) for path, status in rules.walk() if is_reportable_path(path)}
-        removed = [path for path in blobs if path not in stamps_by_path]
+        removed_paths = [path for path in blobs if path not in stamps_by_path]
         pending = [path for path, stamp in stamps_by_path.items() if not stamp or stamps.get(path) != stamp]
     else:
         stamps_by_path = {path: 0 for path in paths if not rules.get_reason(path) and is_reportable_path(path)}
-        removed = [path for path in paths if path not in stamps_by_path]
+        removed_paths = [path for path in paths if path not in stamps_by_path]
         pending = list(stamps_by_path)
     total, done_count = len(stamps_by_path), len(stamps_by_path) - len(pending)
-    cache.remove(removed)
-    yield _IndexStep([], removed, done_count, total)
+    cache.remove(removed_paths)
+    yield _IndexStep([], removed_paths, done_count, total)
     with ParseCrashGuard(cache.path) as attempts:
         for batch in _split_batches(pending):
-            outlines, unchanged, unreadable, chunks = _parse_batch(scope, batch, blobs, attempts)
+            outlines, unchanged_paths, unreadable, chunks = _parse_batch(scope, batch, blobs, attempts)
             cache.put(outlines, stamps_by_path, build_view, chunks)
-            cache.update_stamps({path: stamps_by_path[path] for path in unchanged})
+            cache.update_stamps({path: stamps_by_path[path] for path in unchanged_paths})
             cache.remove(unreadable)
             done_count += len(batch)
             yield _IndexStep(outlines, unreadable, done_count, total)
@@ -375,30 +375,30 @@ def _parse_batch(
     """Return outlines of changed files, paths of unchanged and unreadable ones, and packed chunks by path."""
     chunks: dict[str, bytes] = {}
     outlines: list[FileOutline] = []
-    unchanged: list[str] = []
+    unchanged_paths: list[str] = []
     unreadable: list[str] = []
     for path in paths:
         source = read_file(scope.root, path)
         if source is None:
             unreadable.append(path)
         elif blobs.get(path) == (blob := blob_id(source)):
-            unchanged.append(path)
+            unchanged_paths.append(path)
         elif blob in attempts.crashing_blobs or len(source) > scope.max_file_bytes:
             outlines.append(FileOutline(path, blob, "", len(source), 0))
         else:
             with attempts.guard_blob(blob):
                 outlines.append(parse_outline(path, source, blob))
-                if (packed := _chunks(outlines[-1], source)) is not None:
-                    chunks[path] = packed
-    return outlines, unchanged, unreadable, chunks
+                if (packed_chunks := _chunks(outlines[-1], source)) is not None:
+                    chunks[path] = packed_chunks
+    return outlines, unchanged_paths, unreadable, chunks
 
 
 def _chunks(outline: FileOutline, source: bytes) -> bytes | None:
     """The chunks of a file that a person wrote, packed; None for others, which stay out of search."""
-    if not outline.words or role_of(outline.path) is Role.GENERATED:
+    if not outline.words or classify_role(outline.path) is Role.GENERATED:
         return None
-    found = chunks_of(outline, redact_source(source.decode("utf-8", "replace")))
-    return records.pack(found) if found else None
+    chunks = build_chunks(outline, redact_source(source.decode("utf-8", "replace")))
+    return records.pack(chunks) if chunks else None
 
 
 def _split_batches(paths: list[str]) -> Iterable[list[str]]:

@@ -111,8 +111,8 @@ def _list_required_files(paths: AppPaths) -> list[Path]:
 
     These are its data, its log folder, and the files by which clients find it.
     """
-    published = read_rendezvous(paths.rendezvous_file)
-    socket = [Path(published.socket)] if published is not None and published.socket else []
+    rendezvous = read_rendezvous(paths.rendezvous_file)
+    socket = [Path(rendezvous.socket)] if rendezvous is not None and rendezvous.socket else []
     return [_get_lock_file(paths), paths.spool, paths.rendezvous_file, *socket]
 
 

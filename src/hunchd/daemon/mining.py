@@ -52,20 +52,20 @@ def mine_project(request: MiningRequest, paths: Sequence[str] | None = None) -> 
     """
     with ShapeCache(request.cache) as cache:
         changed_paths: set[str] = set()
-        for done_count, total, changed in _update_cache(request, cache, paths):
-            changed_paths.update(changed)
+        for done_count, total, changed_batch in _update_cache(request, cache, paths):
+            changed_paths.update(changed_batch)
             yield {"done": done_count, "total": total}
         git = open_repository(request.root)
         head = git.resolve("HEAD") if git is not None and git.exists() else ""
-        previous = [json_to_pattern(stored) for stored in cache.load_value("patterns") or ()]
+        previous = [json_to_pattern(stored_pattern) for stored_pattern in cache.load_value("patterns") or ()]
         has_new_head = cache.load_value("head") != head
         if not previous or has_new_head or (changed_paths and paths is None):
             patterns = _group_all_shapes(request, cache, previous, git, head)
         elif changed_paths:
             shapes = [
-                row_to_shape(cached.path, cached.language, row)
-                for cached in cache.load_entries(changed_paths)
-                for row in cached.rows
+                row_to_shape(cached_entry.path, cached_entry.language, row)
+                for cached_entry in cache.load_entries(changed_paths)
+                for row in cached_entry.rows
             ]
             patterns = update_changed_files(previous, changed_paths, shapes)
             cache.store_value("patterns", [pattern.to_json() for pattern in patterns])
@@ -79,7 +79,9 @@ def _group_all_shapes(
 ) -> Sequence[CodePattern]:
     """Group all shapes from scratch."""
     shapes = (
-        row_to_shape(cached.path, cached.language, row) for cached in cache.iterate_entries() for row in cached.rows
+        row_to_shape(cached_entry.path, cached_entry.language, row)
+        for cached_entry in cache.iterate_entries()
+        for row in cached_entry.rows
     )
     templates = {
         key: CachedTemplate(tuple(digests), Template(**template))
@@ -123,14 +125,14 @@ class InstanceHistory:
         self._git = git
         self._cache = cache
         self._head = head
-        stored = cache.load_value("past") or {"head": "", "added": [], "units": []}
-        self._previous_head = str(stored["head"])
-        self._changed_paths: list[list[str]] = stored.get("changed") or []
-        self._changed_until = self._previous_head if "changed" in stored else ""  # a commit
+        stored_history = cache.load_value("past") or {"head": "", "added": [], "units": []}
+        self._previous_head = str(stored_history["head"])
+        self._changed_paths: list[list[str]] = stored_history.get("changed") or []
+        self._changed_until = self._previous_head if "changed" in stored_history else ""  # a commit
         self._adding_units: dict[FirstLine, str] = {
-            (path, line): sha for path, line, sha in stored["added"]
+            (path, line): sha for path, line, sha in stored_history["added"]
         }  # "": unknown
-        self._units = {one["sha"]: unit_from_fields(one) for one in stored["units"]}
+        self._units = {one["sha"]: unit_from_fields(one) for one in stored_history["units"]}
 
     def find_adding_units(self, heads: set[FirstLine]) -> dict[FirstLine, str]:
         """Return the unit that added each line, where known."""
@@ -140,8 +142,8 @@ class InstanceHistory:
             self._adding_units |= find_adding_commits(
                 self._git, unknown_heads, since=self._previous_head if is_known else ""
             )
-        unresolved = heads - self._adding_units.keys()
-        self._adding_units |= dict.fromkeys(unresolved, "") | find_adding_commits(self._git, unresolved)
+        unresolved_heads = heads - self._adding_units.keys()
+        self._adding_units |= dict.fromkeys(unresolved_heads, "") | find_adding_commits(self._git, unresolved_heads)
         self._adding_units = {head: self._adding_units[head] for head in heads}
         return {head: sha for head, sha in self._adding_units.items() if sha}
 
@@ -198,16 +200,18 @@ def _update_cache(
         )
         stamps_by_path = {path: make_stamp(stat) for path, stat in candidates}
         stamps_by_path = dict(sorted(stamps_by_path.items())[:MAX_FILES])
-        removed = [path for path in blobs if path not in stamps_by_path]
+        removed_paths = [path for path in blobs if path not in stamps_by_path]
         pending = [path for path, stamp in stamps_by_path.items() if not stamp or stamps.get(path) != stamp]
     else:
-        supported = [path for path in paths if detect_language(path) in QUERIES]
-        stamps_by_path = {path: 0 for path in supported if not rules.get_reason(path) and is_reportable_path(path)}
-        removed = [path for path in supported if path not in stamps_by_path and path in blobs]
+        supported_paths = [path for path in paths if detect_language(path) in QUERIES]
+        stamps_by_path = {
+            path: 0 for path in supported_paths if not rules.get_reason(path) and is_reportable_path(path)
+        }
+        removed_paths = [path for path in supported_paths if path not in stamps_by_path and path in blobs]
         pending = list(stamps_by_path)
-    cache.remove(removed)
+    cache.remove(removed_paths)
     total, done_count = len(stamps_by_path), len(stamps_by_path) - len(pending)
-    yield done_count, total, removed
+    yield done_count, total, removed_paths
     with ParseCrashGuard(cache.path) as attempts:
         for start in range(0, len(pending), BATCH_SIZE):
             batch = pending[start : start + BATCH_SIZE]
@@ -227,24 +231,24 @@ def _shape_batch(
 
     Returns the paths that were new, changed or removed.
     """
-    shaped: list[ShapeEntry] = []
-    unchanged: dict[str, int] = {}
+    shape_entries: list[ShapeEntry] = []
+    unchanged_stamps: dict[str, int] = {}
     unreadable: list[str] = []
     for path in batch:
         source = read_file(root, path)
         if source is None:
             unreadable.append(path)
         elif blobs.get(path) == (blob := blob_id(source)):
-            unchanged[path] = stamps[path]
+            unchanged_stamps[path] = stamps[path]
         elif blob in attempts.crashing_blobs:
-            shaped.append(ShapeEntry(path, blob, "", []))
+            shape_entries.append(ShapeEntry(path, blob, "", []))
         else:
             with attempts.guard_blob(blob):
                 shapes = extract_shapes(path, source)
-            shaped.append(
+            shape_entries.append(
                 ShapeEntry(path, blob, shapes[0].language if shapes else "", [shape.to_row() for shape in shapes])
             )
-    cache.put(shaped, stamps)
-    cache.update_stamps(unchanged)
+    cache.put(shape_entries, stamps)
+    cache.update_stamps(unchanged_stamps)
     cache.remove(path for path in unreadable if path in blobs)
-    return [*(one.path for one in shaped), *(path for path in unreadable if path in blobs)]
+    return [*(one.path for one in shape_entries), *(path for path in unreadable if path in blobs)]

@@ -83,7 +83,7 @@ class PlannerService:
         ground: CodePresence = UnknownCode()
         if params.get("root") and params.get("code_cache"):
             ground = ProjectCode(
-                Path(params["root"]), CodeCache(Path(params["code_cache"])), known=bool(params["known"])
+                Path(params["root"]), CodeCache(Path(params["code_cache"])), is_known=bool(params["known"])
             )
         self._planner = Planner(params["project"], settings, now, ground)
         self._compared_file = Path(params["code_cache"]).with_name(COMPARED_FILE) if params.get("code_cache") else None
@@ -165,10 +165,10 @@ class PlannerService:
 class ProjectCode:
     """Ground of a project: its working tree and its parsed symbols."""
 
-    def __init__(self, root: Path, cache: CodeCache, *, known: bool) -> None:
+    def __init__(self, root: Path, cache: CodeCache, *, is_known: bool) -> None:
         self._root = root
         self._cache = cache
-        self.is_complete = known and root.is_dir() and bool(cache.load_blob_ids())
+        self.is_complete = is_known and root.is_dir() and bool(cache.load_blob_ids())
         self._cached_lookup = lru_cache(maxsize=20_000)(self._find_definitions)
 
     def has_file(self, path: str) -> bool:
@@ -232,9 +232,9 @@ def _write_lines(path: Path, lines: Iterable[str]) -> None:
         logger.warning("the list of compared memories could not be saved: %s", error)
 
 
-def parse_tally(stored: dict[str, Any]) -> UsageTally:
-    last = stored.get("last")
-    return UsageTally(**stored | {"last": datetime.fromisoformat(last) if last else None})
+def parse_tally(stored_counts: dict[str, Any]) -> UsageTally:
+    last = stored_counts.get("last")
+    return UsageTally(**stored_counts | {"last": datetime.fromisoformat(last) if last else None})
 
 
 def main() -> int:

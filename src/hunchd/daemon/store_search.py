@@ -51,7 +51,7 @@ class StoreSearch:
         the query is being embedded.
         """
         filters, readings = filters_from_json(request["filters"]), QuestionReader(request["query"])
-        hits_found, degraded = await self.search(request, readings.read)
+        hits_found, degradations = await self.search(request, readings.read)
         now = datetime.fromisoformat(request["now"])
         hits = drop_expired(readings.build_glimpses(hits_found), filters.as_of or now)
         at_hand = drop_expired([hit_from_dict(raw) for raw in request["at_hand"]], filters.as_of or now)
@@ -72,15 +72,15 @@ class StoreSearch:
             now=now,
             readings=readings,
         )
-        return results, degraded
+        return results, degradations
 
     async def vector(self, query: str, patience: float) -> tuple[bytes | None, list[str]]:
         """Return the vector of a question and what keeps it from being made; waits `patience` seconds at most."""
-        degraded: list[str] = []
-        vector = self._get_vector(query, "hybrid", patience, degraded)
+        degradations: list[str] = []
+        vector = self._get_vector(query, "hybrid", patience, degradations)
         if vector is None or isinstance(vector, bytes):
-            return vector, degraded
-        return (vector() if callable(vector) else await vector), degraded
+            return vector, degradations
+        return (vector() if callable(vector) else await vector), degradations
 
     async def search(
         self, request: dict[str, Any], on_lexical_hits: Callable[[Sequence[str]], object] | None = None
@@ -90,13 +90,13 @@ class StoreSearch:
         The second value lists what could not be used for the search.
         """
         filters, k = filters_from_json(request["filters"]), int(request["k"])
-        degraded: list[str] = []
+        degradations: list[str] = []
         if not self._collections.has_collection(filters.project):
-            return [], degraded
+            return [], degradations
         collection = await self._collections.get_collection(filters.project)
         # A name is searched by its words; no vector is close to it.
         mode = "lexical" if request["depth"] == "specific" else request["mode"]
-        vector = self._get_vector(request["query"], mode, float(request["patience"]), degraded)
+        vector = self._get_vector(request["query"], mode, float(request["patience"]), degradations)
         words = build_query_text(request["query"]) if mode != "dense" else ""
         exact_hits: list[SearchCandidate] = []
         if request["depth"] == "specific":
@@ -129,42 +129,42 @@ class StoreSearch:
         hits: list[tuple[SearchCandidate, Sequence[str]]] = [(one, ()) for one in unique.values()]
         if request["depth"] == "deep":
             hits += await self._find_linked(collection, filters, [one for one, _ in hits])
-        return hits, degraded
+        return hits, degradations
 
-    def _get_vector(self, query: str, mode: str, timeout: float, degraded: list[str]) -> QueryVector:
+    def _get_vector(self, query: str, mode: str, timeout: float, degradations: list[str]) -> QueryVector:
         """Return the query's vector, or a way to get it.
 
         Returns None if there will be none. The reason why it cannot be made is appended to `degraded`.
         """
         if self._model is None or mode == "lexical":
             return None
-        if (cached := self._model.get_cached(query)) is not None:
-            return cached if any(cached) else None
+        if (cached_vector := self._model.get_cached(query)) is not None:
+            return cached_vector if any(cached_vector) else None
         if self._model.is_loaded and len(query) <= MAX_INLINE_CHARACTERS:
-            return lambda: self._embed_query(query, degraded)
-        return asyncio.ensure_future(self._embed_in_thread(query, timeout, degraded))
+            return lambda: self._embed_query(query, degradations)
+        return asyncio.ensure_future(self._embed_in_thread(query, timeout, degradations))
 
-    def _embed_query(self, query: str, degraded: list[str]) -> bytes | None:
+    def _embed_query(self, query: str, degradations: list[str]) -> bytes | None:
         assert self._model is not None
         try:
             [vector] = self._model.embed([query])
         except HunchError as error:
-            degraded.append(f"searched by words only: {error.message}")
+            degradations.append(f"searched by words only: {error.message}")
             return None
         return vector if any(vector) else None
 
-    async def _embed_in_thread(self, query: str, timeout: float, degraded: list[str]) -> bytes | None:
+    async def _embed_in_thread(self, query: str, timeout: float, degradations: list[str]) -> bytes | None:
         """Embed the query in another thread, because loading the model takes a second."""
         assert self._model is not None
         if self._embedding_task is not None and not self._embedding_task.done() and not self._model.is_loaded:
-            degraded.append("the embedding model is still loading: searched by words only")
+            degradations.append("the embedding model is still loading: searched by words only")
             return None
-        self._embedding_task = asyncio.ensure_future(asyncio.to_thread(self._embed_query, query, degraded))
+        self._embedding_task = asyncio.ensure_future(asyncio.to_thread(self._embed_query, query, degradations))
         try:
             return await asyncio.wait_for(asyncio.shield(self._embedding_task), timeout)
         except TimeoutError:
             self._embedding_task.add_done_callback(_log_embedding_failure)
-            degraded.append("the embedding model is still loading: searched by words only")
+            degradations.append("the embedding model is still loading: searched by words only")
             return None
 
     async def _search_with_expansion(
@@ -203,8 +203,8 @@ class StoreSearch:
         hit_rows = [one.row for one in hits]
         hit_ids = {row["id"] for row in hit_rows}
         for memory in map(get_memory, hit_rows[:DEEP_SEEDS]):
-            linked = [link.get("ref") for link in memory.links] + [memory.supersedes, memory.superseded_by]
-            reasons.update({id_: f"linked to '{memory.title}'" for id_ in linked if id_ and id_ not in hit_ids})
+            linked_ids = [link.get("ref") for link in memory.links] + [memory.supersedes, memory.superseded_by]
+            reasons.update({id_: f"linked to '{memory.title}'" for id_ in linked_ids if id_ and id_ not in hit_ids})
         rows = await collection.get(list(reasons)[:MAX_LINKED])
         return [
             (SearchCandidate(row["body"], row["digest"]), (reasons[row["id"]],))

@@ -124,24 +124,24 @@ class StoreService:
 
     async def _search(self, params: dict[str, Any]) -> dict[str, Any] | SerializedJson:
         self.last_question = time.monotonic()
-        hits, degraded = await self._search_service.search(params)
-        return hits_to_json(hits, {"degraded": degraded, "stats": {"pending_embeddings": self.pending_embeddings}})
+        hits, degradations = await self._search_service.search(params)
+        return hits_to_json(hits, {"degraded": degradations, "stats": {"pending_embeddings": self.pending_embeddings}})
 
     async def _answer(self, params: dict[str, Any]) -> dict[str, Any]:
         self.last_question = time.monotonic()
-        results, degraded = await self._search_service.search_ranked(params)
-        return {"results": results, "degraded": degraded, "stats": {"pending_embeddings": self.pending_embeddings}}
+        results, degradations = await self._search_service.search_ranked(params)
+        return {"results": results, "degraded": degradations, "stats": {"pending_embeddings": self.pending_embeddings}}
 
-    async def _vector(self, asked: dict[str, Any]) -> dict[str, Any]:
+    async def _vector(self, params: dict[str, Any]) -> dict[str, Any]:
         """The vector of a question; null where none can be made in time."""
-        vector, degraded = await self._search_service.vector(asked["query"], float(asked["patience"]))
-        return {"vector": _text(vector) if vector is not None else None, "degraded": degraded}
+        vector, degradations = await self._search_service.vector(params["query"], float(params["patience"]))
+        return {"vector": _text(vector) if vector is not None else None, "degraded": degradations}
 
-    async def _embed(self, asked: dict[str, Any]) -> dict[str, Any]:
+    async def _embed(self, params: dict[str, Any]) -> dict[str, Any]:
         """Vectors of texts for which nobody waits; null where embedding is switched off or the model fails."""
         if self._model is None:
             return {"vectors": None}
-        model, texts = self._model, [str(text) for text in asked["texts"]]
+        model, texts = self._model, [str(text) for text in params["texts"]]
         try:
             vectors = await asyncio.get_running_loop().run_in_executor(
                 self._patient, lambda: model.get_model().embed(texts)
@@ -200,8 +200,8 @@ class StoreService:
             collection = await self.collections.get_collection(params["project"])
             async for rows in _collect_batches(collection.iterate_rows(), SCAN_BATCH_SIZE):
                 vectors = collection.queries.load_short_vectors([row["id"] for row in rows], self.model_name)
-                encoded = {one: base64.b85encode(vector).decode("ascii") for one, vector in vectors.items()}
-                yield {"memories": [get_plain(row) for row in rows], "vectors": encoded}
+                encoded_vectors = {one: base64.b85encode(vector).decode("ascii") for one, vector in vectors.items()}
+                yield {"memories": [get_plain(row) for row in rows], "vectors": encoded_vectors}
 
     async def _stats(self, _: dict[str, Any]) -> dict[str, Any]:
         states = await self.collections.map_collections(
@@ -242,7 +242,7 @@ class StoreService:
     def _track_requests(
         self, handler: Callable[[dict[str, Any]], Awaitable[dict[str, Any] | SerializedJson]]
     ) -> Handler:
-        async def tracked(params: dict[str, Any]) -> dict[str, Any] | SerializedJson:
+        async def track(params: dict[str, Any]) -> dict[str, Any] | SerializedJson:
             self.last_request = time.monotonic()
             self._active_requests += 1
             try:
@@ -251,7 +251,7 @@ class StoreService:
                 self._active_requests -= 1
                 self.last_request = time.monotonic()
 
-        return tracked
+        return track
 
     def _list_problems(self) -> list[str]:
         """Describe what is broken."""

@@ -44,56 +44,65 @@ class Supervisor:
         Replace a running task of that name.
         """
         self.end(name)
-        supervised = SupervisedTask(name)
-        supervised.task = asyncio.create_task(self._keep_running(supervised, work), name=name)
-        self._tasks[name] = supervised
-        supervised.task.add_done_callback(lambda _: self._forget(supervised))
+        supervised_task = SupervisedTask(name)
+        supervised_task.task = asyncio.create_task(self._keep_running(supervised_task, work), name=name)
+        self._tasks[name] = supervised_task
+        supervised_task.task.add_done_callback(lambda _: self._forget(supervised_task))
 
     def end(self, name: str) -> None:
         """Cancel the task of that name, if there is one."""
-        if (supervised := self._tasks.pop(name, None)) and supervised.task is not None:
-            supervised.task.cancel()
+        if (supervised_task := self._tasks.pop(name, None)) and supervised_task.task is not None:
+            supervised_task.task.cancel()
 
     def status(self) -> list[dict[str, object]]:
         """List the tasks: name, state, failures, last error."""
         return [
             {
-                "name": supervised.name,
-                "state": "restarting" if supervised.is_restarting else "running",
-                "failures": supervised.failures,
-                "last_error": supervised.last_error,
+                "name": supervised_task.name,
+                "state": "restarting" if supervised_task.is_restarting else "running",
+                "failures": supervised_task.failures,
+                "last_error": supervised_task.last_error,
             }
-            for supervised in self._tasks.values()
+            for supervised_task in self._tasks.values()
         ]
 
     async def close(self) -> None:
         """End all tasks, newest first, and wait for them."""
-        tasks = [supervised.task for supervised in reversed(self._tasks.values()) if supervised.task is not None]
+        tasks = [
+            supervised_task.task
+            for supervised_task in reversed(self._tasks.values())
+            if supervised_task.task is not None
+        ]
         for task in tasks:
             task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await asyncio.gather(*tasks, return_exceptions=True)
 
-    def _forget(self, supervised: SupervisedTask) -> None:
-        if self._tasks.get(supervised.name) is supervised:
-            del self._tasks[supervised.name]
+    def _forget(self, supervised_task: SupervisedTask) -> None:
+        if self._tasks.get(supervised_task.name) is supervised_task:
+            del self._tasks[supervised_task.name]
 
-    async def _keep_running(self, supervised: SupervisedTask, work: Work) -> None:
+    async def _keep_running(self, supervised_task: SupervisedTask, work: Work) -> None:
         delay = FIRST_RESTART_DELAY
         while True:
             started_at = time.monotonic()
             try:
                 return await work()
             except Exception as error:  # the one place that keeps a task's bug from stopping the daemon
-                supervised.failures += 1
-                previous_error, supervised.last_error = supervised.last_error, f"{type(error).__name__}: {error}"
+                supervised_task.failures += 1
+                previous_error, supervised_task.last_error = (
+                    supervised_task.last_error,
+                    f"{type(error).__name__}: {error}",
+                )
                 if time.monotonic() - started_at > HEALTHY_SECONDS:
                     delay = FIRST_RESTART_DELAY
-                if supervised.last_error == previous_error:  # the traceback is in the log already
-                    logger.warning("%s failed again: %s; retrying in %.1f s", supervised.name, previous_error, delay)
+                if supervised_task.last_error == previous_error:  # the traceback is in the log already
+                    logger.warning(
+                        "%s failed again: %s; retrying in %.1f s", supervised_task.name, previous_error, delay
+                    )
                 else:
-                    logger.exception("%s failed; retrying in %.1f s", supervised.name, delay)
-            supervised.is_restarting = True
+                    logger.exception("%s failed; retrying in %.1f s", supervised_task.name, delay)
+            supervised_task.is_restarting = True
             await asyncio.sleep(delay)
-            supervised.is_restarting = False
+            supervised_task.is_restarting = False
             delay = min(delay * 2, MAX_RESTART_DELAY)

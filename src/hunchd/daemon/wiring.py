@@ -136,11 +136,11 @@ async def serve_http(engine: Engine, places: AppPaths, settings: Settings, journ
         host=settings.serving.host,
         port=settings.serving.port,
         socket_path=choose_socket_path(places) if settings.serving.socket else None,
-        inherited=take_inherited_sockets(),
+        inherited_sockets=take_inherited_sockets(),
     )
     async with listeners as (url, socket):
-        published = Rendezvous(PROTOCOL, url, str(socket) if socket else None, token, os.getpid(), __version__)
-        publish_address(published, places.rendezvous_file, journal)
+        address = Rendezvous(PROTOCOL, url, str(socket) if socket else None, token, os.getpid(), __version__)
+        publish_address(address, places.rendezvous_file, journal)
         try:
             logger.info("hunchd %s is listening at %s (pid %d)", __version__, url, os.getpid())
             yield
@@ -163,18 +163,18 @@ def choose_socket_path(places: AppPaths) -> Path | None:
     return places.socket_file
 
 
-def publish_address(published: Rendezvous, file: Path, journal: Journal) -> None:
+def publish_address(address: Rendezvous, file: Path, journal: Journal) -> None:
     """Write the rendezvous file, even on a full disk.
 
     A daemon that cannot be found cannot report the problem.
     """
     try:
-        rendezvous.write_rendezvous(file, published)
+        rendezvous.write_rendezvous(file, address)
     except OSError as error:
         if error.errno not in DISK_FULL_ERRORS or not journal.release_reserve():
             raise
         logger.warning("the disk is full; releasing the reserve to continue")
-        rendezvous.write_rendezvous(file, published)
+        rendezvous.write_rendezvous(file, address)
 
 
 def load_secret(file: Path) -> bytes:

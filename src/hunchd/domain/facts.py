@@ -203,8 +203,8 @@ def resolve_claim(claim: Memory, head: Memory | None, earlier: Sequence[Memory],
     if head is None:
         return ClaimResolution(ClaimOutcome.NEW, claim, MemoryChange((claim,), project=claim.project))
     if head.status is Status.ARCHIVED:
-        archived = replace(head, id=version_id(head, "undone", now.isoformat()), ref=None)
-        return ClaimResolution(ClaimOutcome.NEW, claim, MemoryChange((archived, claim), project=claim.project))
+        archived_memory = replace(head, id=version_id(head, "undone", now.isoformat()), ref=None)
+        return ClaimResolution(ClaimOutcome.NEW, claim, MemoryChange((archived_memory, claim), project=claim.project))
     head = _clamp_future_start(head, claim, now)
     if get_valid_from(claim) < get_valid_from(head):
         return _resolve_inserted(claim, head, earlier, now)
@@ -318,10 +318,12 @@ def undo_last_step(head: Memory, before: Memory | None, now: datetime) -> tuple[
         nothing = replace(head, status=Status.ARCHIVED, valid_to=get_valid_from(head), updated=now)
         return nothing, MemoryChange((nothing,), project=head.project)
     if not _is_version(before, head):  # an independent memory with its own id
-        archived = replace(head, status=Status.ARCHIVED, supersedes=None, valid_to=get_valid_from(head), updated=now)
+        archived_memory = replace(
+            head, status=Status.ARCHIVED, supersedes=None, valid_to=get_valid_from(head), updated=now
+        )
         back = reactivate(before, now)
-        return back, MemoryChange((archived, back), project=head.project)
-    archived = replace(
+        return back, MemoryChange((archived_memory, back), project=head.project)
+    archived_memory = replace(
         head,
         id=version_id(head, "undone", now.isoformat()),
         ref=None,
@@ -337,7 +339,7 @@ def undo_last_step(head: Memory, before: Memory | None, now: datetime) -> tuple[
     result = replace(before, id=head.id, ref=head.ref, status=status, superseded_by=None, updated=now)
     if was_cut:
         result = _restore_validity(result)
-    return result, MemoryChange((archived, result), (before.id,), head.project)
+    return result, MemoryChange((archived_memory, result), (before.id,), head.project)
 
 
 def withdraw_fact(head: Memory, now: datetime) -> MemoryChange:
@@ -411,30 +413,30 @@ def remove_versions(
     if not remaining or len(remaining) == len(versions):
         return None
     newest, has_head_moved = versions[remaining[0]], remaining[0] > 0
-    relinked: list[Memory] = []
+    relinked_memories: list[Memory] = []
     for place in remaining:
-        one, newer = versions[place], relinked[-1] if relinked else None
+        one, newer = versions[place], relinked_memories[-1] if relinked_memories else None
         if place and versions[place - 1].id in removed_ids:
             one = _relink_follower(one, versions[place - 1], newer)
         if newer is None:
             one = replace(one, id=head.id, superseded_by=None if has_head_moved else one.superseded_by)
         else:
-            relinked[-1] = replace(newer, supersedes=one.id)
+            relinked_memories[-1] = replace(newer, supersedes=one.id)
             if one.superseded_by is None or one.superseded_by in removed_ids or one.superseded_by == newest.id:
                 one = replace(one, superseded_by=head.id)
-        relinked.append(one)
-    relinked[-1] = replace(relinked[-1], supersedes=None)
-    changed_memories = tuple(replace(one, updated=now) for one in relinked if one != family.get(one.id))
+        relinked_memories.append(one)
+    relinked_memories[-1] = replace(relinked_memories[-1], supersedes=None)
+    changed_memories = tuple(replace(one, updated=now) for one in relinked_memories if one != family.get(one.id))
     return MemoryChange(changed_memories, (newest.id,) if has_head_moved else (), head.project)
 
 
-def _relink_follower(memory: Memory, removed: Memory, newer: Memory | None) -> Memory:
+def _relink_follower(memory: Memory, removed_version: Memory, newer: Memory | None) -> Memory:
     """Return `memory` as if `newer` had followed it instead of `removed`.
 
     `newer` None means that nothing followed it.
     """
     is_withdrawn = bool(memory.source.get(_WITHDRAWN_FIELD))
-    if memory.valid_to == get_valid_from(removed) and not is_withdrawn:
+    if memory.valid_to == get_valid_from(removed_version) and not is_withdrawn:
         memory = _restore_validity(memory)
         if newer is not None and (memory.valid_to is None or memory.valid_to >= get_valid_from(newer)):
             memory = _cut_validity(memory, get_valid_from(newer))
@@ -461,7 +463,7 @@ def _resolve_confirmed(claim: Memory, head: Memory, now: datetime) -> ClaimResol
     surer = replace(head, confidence=claim.confidence, importance=max(head.importance, claim.importance), updated=now)
     if not says_more:
         return ClaimResolution(ClaimOutcome.CONFIRMED, surer, MemoryChange((surer,), project=head.project), head)
-    reworded = replace(
+    reworded_memory = replace(
         surer,
         content=claim.content,
         title=claim.title,
@@ -470,7 +472,7 @@ def _resolve_confirmed(claim: Memory, head: Memory, now: datetime) -> ClaimResol
         trust=claim.trust,
         artifacts=claim.artifacts,
     )
-    change = revise_fact(head, reworded, now)
+    change = revise_fact(head, reworded_memory, now)
     return ClaimResolution(ClaimOutcome.CONFIRMED, change.memories[-1], change, head)
 
 

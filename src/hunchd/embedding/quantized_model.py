@@ -33,13 +33,13 @@ _BIASES: Final = {
 }
 
 
-def build_integer_model(model: bytes, *, signed: bool) -> bytes:
+def build_integer_model(model: bytes, *, is_signed: bool) -> bytes:
     """Build an integer version of the shipped ONNX model.
 
     `signed` weights are faster, and wrong if the processor overflows when it multiplies them (see `fast`). Raises
     ValueError or KeyError for another model.
     """
-    bert = BertBuilder(read_tensors(model), signed=signed)
+    bert = BertBuilder(read_tensors(model), is_signed=is_signed)
     return bert.build_model(bert.add_encoder(), "last_hidden_state")
 
 
@@ -66,9 +66,9 @@ class BertBuilder:
     Call `add_encoder`, then `build_model` with the output computed from them in `graph`.
     """
 
-    def __init__(self, tensors: Mapping[str, Array], *, signed: bool) -> None:
+    def __init__(self, tensors: Mapping[str, Array], *, is_signed: bool) -> None:
         self._tensors = tensors
-        self._signed = signed
+        self._is_signed = is_signed
         self._matrices = list_matrices(tensors)
         self.graph = GraphBuilder()
 
@@ -97,10 +97,10 @@ class BertBuilder:
         graph, tensors, name = self.graph, self._tensors, EMBEDDINGS
         words = graph.add_constant("words", tensors[f"{name}.word_embeddings.weight_q"])
         scales = graph.add_constant("word_scales", tensors[f"{name}.word_embeddings.weight_scale"])
-        scaled = tensors[f"{name}.position_embeddings.weight_q"].astype(np.float32)
-        scaled = scaled * tensors[f"{name}.position_embeddings.weight_scale"]
+        scaled_positions = tensors[f"{name}.position_embeddings.weight_q"].astype(np.float32)
+        scaled_positions = scaled_positions * tensors[f"{name}.position_embeddings.weight_scale"]
         types = tensors[SENTENCES]
-        places = graph.add_constant("places", scaled if pairs else scaled + types[0])
+        places = graph.add_constant("places", scaled_positions if pairs else scaled_positions + types[0])
         [word] = graph.add_node("Gather", words, "input_ids")
         [word] = graph.add_node("Cast", word, to=1)
         [scale] = graph.add_node("Gather", scales, "input_ids")
@@ -137,9 +137,9 @@ class BertBuilder:
         weights = np.concatenate([self._tensors[f"{one}_q"] for one in names], axis=1)
         scales = np.concatenate([self._tensors[f"{one}_scale"].reshape(-1) for one in names])
         biases = np.concatenate([self._tensors[name_bias(layer, part)] for part in parts])
-        if not self._signed:
+        if not self._is_signed:
             weights = (weights.astype(np.int16) + _ZERO_POINT).astype(np.uint8)
-        zeros = np.full(len(scales), 0 if self._signed else _ZERO_POINT, weights.dtype)
+        zeros = np.full(len(scales), 0 if self._is_signed else _ZERO_POINT, weights.dtype)
         return graph.add_node(
             "DynamicQuantizeMatMul",
             x,

@@ -67,15 +67,15 @@ def verify_claims(raw: Mapping[str, Any], turns: Sequence[Turn]) -> Verification
     raw_claims = raw.get("facts")
     if not isinstance(raw_claims, list):
         return Verification((), {"no list of facts": 1})
-    refused: Counter[str] = Counter()
+    refusal_counts: Counter[str] = Counter()
     claims: dict[tuple[str, str], VerifiedClaim] = {}
     for raw_claim in raw_claims[:MAX_CLAIMS]:
         claim = _verify_claim(raw_claim, turns)
         if isinstance(claim, str):
-            refused[claim] += 1
+            refusal_counts[claim] += 1
         else:
             claims[claim.category, claim.key.casefold()] = claim  # the last statement counts
-    return Verification(tuple(claims.values()), dict(refused))
+    return Verification(tuple(claims.values()), dict(refusal_counts))
 
 
 def _verify_claim(raw: Any, turns: Sequence[Turn]) -> VerifiedClaim | str:

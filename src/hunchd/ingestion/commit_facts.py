@@ -30,7 +30,8 @@ def extract_commit_facts(unit: Unit, project: str, *, now: datetime) -> list[Mem
     at = datetime.fromtimestamp(clamp_author_time(unit.at), UTC)
     message = redact(f"{unit.subject}\n\n{unit.body}").text
     return [
-        _build_fact(stated, unit.sha, min(at, now), project, now) for stated in extract_statements(message, "commit")
+        _build_fact(statement, unit.sha, min(at, now), project, now)
+        for statement in extract_statements(message, "commit")
     ]
 
 
@@ -52,34 +53,34 @@ def _split_name(name: str) -> list[str]:
     return [part for part in _PARTS.split(name) if part] or [""]
 
 
-def build_levels(stated: ExtractedStatement) -> Levels:
+def build_levels(statement: ExtractedStatement) -> Levels:
     """Build the display levels: `tests: pytest, not unittest (because …)`, then shorter."""
-    short = stated.line.partition(" (because ")[0]
-    return Levels(summary=stated.line, compressed=short, index=stated.key[:MAX_INDEX])
+    short = statement.line.partition(" (because ")[0]
+    return Levels(summary=statement.line, compressed=short, index=statement.key[:MAX_INDEX])
 
 
-def _build_fact(stated: ExtractedStatement, sha: str, at: datetime, project: str, now: datetime) -> Memory:
-    details = {"instead_of": stated.instead_of, "reason": stated.reason}
+def _build_fact(statement: ExtractedStatement, sha: str, at: datetime, project: str, now: datetime) -> Memory:
+    details = {"instead_of": statement.instead_of, "reason": statement.reason}
     memory = Memory(
         id="",
         kind=Kind.FACT,
-        title=derive_title(stated.line),
-        content=stated.text,
+        title=derive_title(statement.line),
+        content=statement.text,
         at=at,
         created=now,
         updated=now,
         project=project,
-        levels=build_levels(stated),
-        category=stated.category,
-        key=stated.key,
-        value=stated.value,
+        levels=build_levels(statement),
+        category=statement.category,
+        key=statement.key,
+        value=statement.value,
         scope=Scope.PROJECT,
-        confidence=stated.confidence,
-        importance=stated.importance,
+        confidence=statement.confidence,
+        importance=statement.importance,
         valid_from=at,
         artifacts=(Artifact("commit", sha),),
         trust=Trust.UNTRUSTED,
-        source={"type": "commit", "sha": sha, "rule": stated.rule}
+        source={"type": "commit", "sha": sha, "rule": statement.rule}
         | {name: details[name] for name in details if details[name]},
     )
     return replace(memory, id=slot_of(memory) or "")

@@ -197,13 +197,15 @@ def _is_informative(statement: Statement, project_values: Mapping[str, str]) -> 
     )
 
 
-def _merge_ci_values(sourced: Sequence[_SourcedStatement]) -> _SourcedStatement:
+def _merge_ci_values(sourced_statements: Sequence[_SourcedStatement]) -> _SourcedStatement:
     """Merge the values that all workflows of one CI try.
 
     The source is the workflow that tries all of them, else the workflows folder.
     """
-    values = sorted({value for statement, _ in sourced for value in statement.value.split(", ")}, key=version_sort_key)
-    fullest, path = max(sourced, key=lambda one: one[0].value.count(","))
+    values = sorted(
+        {value for statement, _ in sourced_statements for value in statement.value.split(", ")}, key=version_sort_key
+    )
+    fullest, path = max(sourced_statements, key=lambda one: one[0].value.count(","))
     from_one = fullest.value.count(",") + 1 == len(values)
     return replace(fullest, value=", ".join(values[-MAX_VERSIONS:])), path if from_one else _WORKFLOWS_FOLDER.rstrip(
         "/"

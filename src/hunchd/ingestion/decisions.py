@@ -34,12 +34,12 @@ _STATUS = re.compile(
 )
 _NUMBER = re.compile(r"^#*\s*(?:ADR|RFC|decision)?[\s#-]*\d{1,5}\s*[:.–—-]\s*", re.IGNORECASE)
 _HEADING = re.compile(r"^(#{1,6}|={1,6})\s+(\S.*)$")
-_NUMBERED = re.compile(r"(?:^|/)(?:adr|rfc)?[-_]?\d[^/]*$", re.IGNORECASE)
+_NUMBERED_PATH = re.compile(r"(?:^|/)(?:adr|rfc)?[-_]?\d[^/]*$", re.IGNORECASE)
 _BACKGROUND_SECTION = re.compile(
     r"(?:status|date|context|metadata|background|problem|motivation|(?:considered )?options)\b", re.IGNORECASE
 )
 # A decision without a heading, and a line with metadata only.
-_LABELLED = re.compile(
+_LABELLED_LINE = re.compile(
     r"^\W{0,4}(?:the )?decision\W{0,3}:(.+?)(?:\n\s*\n|\Z)", re.IGNORECASE | re.MULTILINE | re.DOTALL
 )
 _METADATA_LINE = re.compile(r"[*_]*[A-Z][\w /-]{1,24}[*_]*:(?!.*[.!?]$)")
@@ -118,7 +118,7 @@ def parse_decision(path: str, text: str, files: frozenset[str]) -> Decision | No
     status = next((one.body for one in sections if one.name.lower().startswith("status")), "")
     status_match = _STATUS.search(status or _find_labelled_value(head, "status"))
     decision_text = _find_decision_text(sections, page)
-    if not decision_text and (status_match or _NUMBERED.search(path)):
+    if not decision_text and (status_match or _NUMBERED_PATH.search(path)):
         decision_text = next(
             filter(
                 None,
@@ -160,7 +160,7 @@ def _find_decision_text(sections: Sequence[_Section], page: str) -> str:
                 _strip_markup(_NUMBER.sub("", one.name)) for one in sections[at + 1 : end] if one.level == below
             ]:
                 return "; ".join(parts)
-    match = _LABELLED.search(page)
+    match = _LABELLED_LINE.search(page)
     return _extract_prose(match[1]) if match else ""
 
 
@@ -196,7 +196,7 @@ def _split_passages(text: str) -> Iterator[tuple[str, str]]:
 
     Wrapped lines are joined. Code, tables and links are skipped.
     """
-    fenced, passage, section, has_title = False, list[str](), "", False
+    in_fence, passage, section, has_title = False, list[str](), "", False
     for raw in [*text.splitlines(), ""]:
         line = raw.strip()
         item, ruler, fence = _ITEM.match(line), _UNDERLINE.fullmatch(line), line.startswith(_FENCES)
@@ -213,14 +213,14 @@ def _split_passages(text: str) -> Iterator[tuple[str, str]]:
             else:
                 yield section, " ".join(passage)
             passage = []
-        if not fenced and (heading := _HEADING.match(line)):
+        if not in_fence and (heading := _HEADING.match(line)):
             section, has_title = (
                 _section_name(strip_heading_marks(heading[2])) if has_title or line[1] == line[0] else "",
                 True,
             )
         if fence:
-            fenced = not fenced
-        elif not (is_break or fenced):
+            in_fence = not in_fence
+        elif not (is_break or in_fence):
             passage.append(line[item.end() :] if item else line)
 
 
@@ -254,21 +254,21 @@ def _split_sections(text: str) -> Iterator[_Section]:
     Code is never a heading.
     """
     name, level, body = "", 0, list[str]()
-    fenced, rulers = False, list[str]()  # in order of first use, which defines RST's levels
+    in_fence, rulers = False, list[str]()  # in order of first use, which defines RST's levels
     lines = text.splitlines()
     for at, line in enumerate(lines):
         if line.strip().startswith(_FENCES):
-            fenced = not fenced
-        heading = None if fenced else _HEADING.match(line)
-        below = lines[at + 1].rstrip() if at + 1 < len(lines) and line.strip() and not fenced else ""
-        underlined = _UNDERLINE.fullmatch(below) and not line.startswith(("-", "|", " "))
-        if heading or underlined:
+            in_fence = not in_fence
+        heading = None if in_fence else _HEADING.match(line)
+        below = lines[at + 1].rstrip() if at + 1 < len(lines) and line.strip() and not in_fence else ""
+        is_underlined = _UNDERLINE.fullmatch(below) and not line.startswith(("-", "|", " "))
+        if heading or is_underlined:
             yield _Section(name, level, "\n".join(body).strip())
             name, body = strip_heading_marks(heading[2]) if heading else line.strip(), []
             if not heading and below[0] not in rulers:
                 rulers.append(below[0])
             level = len(heading[1]) if heading else rulers.index(below[0]) + 1
-        elif fenced or not _UNDERLINE.fullmatch(line.rstrip()):
+        elif in_fence or not _UNDERLINE.fullmatch(line.rstrip()):
             body.append(line)
     yield _Section(name, level, "\n".join(body).strip())
 
@@ -278,14 +278,14 @@ def _extract_prose(body: str, *, skip_metadata: bool = False) -> str:
 
     With `skip_metadata`, lines such as "Deciders: …" are skipped as well.
     """
-    prose, fenced, after_blank = "", False, False
+    prose, in_fence, after_blank = "", False, False
     for line in map(str.strip, body.splitlines()):
         item = _ITEM.match(line)
         content = line[item.end() :] if item else line.lstrip("> ")
         if content.startswith(_FENCES):
-            fenced = not fenced
+            in_fence = not in_fence
         elif content and not (
-            fenced
+            in_fence
             or content.startswith(("|", "<!--", "---", "!["))
             or (skip_metadata and _METADATA_LINE.match(content))
         ):

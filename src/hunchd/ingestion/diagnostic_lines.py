@@ -37,7 +37,7 @@ FRAME = re.compile(
     r"^\s*(?:at [\w$.<(/]|#\d+ |\.\.\. \d+ more|\[C\]:|stack traceback|(?:File \")"
     r"|(?:from )?\S+:\d+(?::\d+)?:? ?in [`'\w<])"
 )
-TITLED = re.compile(rf"^[-━═─\s]*(?P<said>\w.*?) [-━═─]{{3,}} (?P<path>{_FILE})$")
+TITLED_RULE = re.compile(rf"^[-━═─\s]*(?P<said>\w.*?) [-━═─]{{3,}} (?P<path>{_FILE})$")
 _AT = re.compile(r"(?:\b(?:at|in|on|from|near)\b|[(\['\"])*[\s\W]*$")
 GUTTER = re.compile(r"^[\s|│┃╷╵┌╭├╰└┬=╎·]+")
 _RULER = re.compile(r"[-=_*━═─~#+. ]{4,}")
@@ -55,7 +55,7 @@ COMPLAINT = re.compile(
 )
 
 
-def shown_line(line: str, place: re.Match[str] | None) -> str:
+def format_line(line: str, place: re.Match[str] | None) -> str:
     """Return `line` for a reader: without rulers, and without the place where it begins or ends with it."""
     if place is not None and not line[: place.start()].strip(" \t\"'>-*`[(#@"):
         line = line[place.end() :]
@@ -64,11 +64,11 @@ def shown_line(line: str, place: re.Match[str] | None) -> str:
     return " ".join(_RULER.sub(" ", line).strip(" \t:;,|–—-│").split())
 
 
-def place_in(line: str) -> re.Match[str] | None:
+def find_place(line: str) -> re.Match[str] | None:
     return PLACE.search(line) or _LINE_IN_FILE.search(line)
 
 
-def label_in(line: str) -> re.Match[str] | None:
+def find_label(line: str) -> re.Match[str] | None:
     """Return the label of an error, where it stands at the beginning or behind a place."""
     for label in _LABEL.finditer(line):
         before = PLACE.sub("", line[: label.start()])
@@ -78,19 +78,19 @@ def label_in(line: str) -> re.Match[str] | None:
     return None
 
 
-def message_of(line: str, place: re.Match[str] | None, label: re.Match[str] | None) -> tuple[str, str]:
+def extract_message(line: str, place: re.Match[str] | None, label: re.Match[str] | None) -> tuple[str, str]:
     """Return what a line says without its place and label, and the code of its rule."""
     code = (label["code"] or "").strip(" []():") if label is not None else ""
-    said = line
+    message_text = line
     if place is not None:
-        said = f"{_AT.sub('', line[: place.start()])}: {line[place.end() :]}"
+        message_text = f"{_AT.sub('', line[: place.start()])}: {line[place.end() :]}"
     for _ in range(2):  # "✘ [ERROR] …"
-        if (again := label_in(said)) is None or not _ENDS_LABEL.match(said, again.end()):
+        if (again := find_label(message_text)) is None or not _ENDS_LABEL.match(message_text, again.end()):
             break
-        said = said[again.end() :]
-    said = _RULER.sub(" ", said)
-    while (cut := _TRAIL.sub("", said)) != said:
-        said = cut
-    if not code and (found := _CODE.search(said)) is not None:
-        code = found[0]
-    return said.strip(), code
+        message_text = message_text[again.end() :]
+    message_text = _RULER.sub(" ", message_text)
+    while (cut := _TRAIL.sub("", message_text)) != message_text:
+        message_text = cut
+    if not code and (code_match := _CODE.search(message_text)) is not None:
+        code = code_match[0]
+    return message_text.strip(), code

@@ -21,13 +21,13 @@ from hunchd.ingestion.diagnostic_lines import (
     GUTTER,
     HEADING,
     MARKER,
-    TITLED,
+    TITLED_RULE,
     WARNING,
     WORD,
-    label_in,
-    message_of,
-    place_in,
-    shown_line,
+    find_label,
+    extract_message,
+    find_place,
+    format_line,
 )
 from hunchd.ingestion.summaries import is_summary
 
@@ -43,8 +43,8 @@ _ENOUGH_WORDS: Final = 3  # of a message that needs no detail in its headline
 class Diagnostic:
     """One finding. `details` are what else it says: the marked line of the source, and what stands below."""
 
-    shown: str  # the line, for a reader
-    said: str  # without label and place, for comparison
+    display_line: str  # the line, for a reader
+    message_text: str  # without label and place, for comparison
     code: str
     path: str
     line: int
@@ -54,10 +54,16 @@ class Diagnostic:
     @property
     def headline(self) -> str:
         """Return the line; where it is a mere title, with the first of what stands below it."""
-        named = re.search(r"[`'\"“‘«]", self.said) is not None
-        if not self.details or (self.said and (named or len(WORD.findall(self.said)) > _ENOUGH_WORDS)):
-            return self.shown
-        return f"{self.shown.rstrip(':. ')}: {_prose(self.details)}" if self.shown else _prose(self.details)
+        has_quoted_name = re.search(r"[`'\"“‘«]", self.message_text) is not None
+        if not self.details or (
+            self.message_text and (has_quoted_name or len(WORD.findall(self.message_text)) > _ENOUGH_WORDS)
+        ):
+            return self.display_line
+        return (
+            f"{self.display_line.rstrip(':. ')}: {_extract_prose(self.details)}"
+            if self.display_line
+            else _extract_prose(self.details)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +72,8 @@ class _Anchor:
 
     number: int
     weight: int
-    shown: str
-    said: str
+    display_line: str
+    message_text: str
     code: str
     path: str = ""
     line: int = 0
@@ -77,19 +83,25 @@ class _Anchor:
 def find_diagnostic(text: str) -> Diagnostic | None:
     """Return the first of the gravest findings of `text`; None where no line looks like one."""
     lines = [line[:_LONGEST_LINE] for line in text.split("\n")[-_MOST_LINES:]]
-    anchors = list(_anchors(lines))
+    anchors = list(_find_anchors(lines))
     best = max(anchors, key=lambda anchor: (anchor.weight, -anchor.number), default=None)
     if best is None:
         return None
     others = frozenset(anchor.number for anchor in anchors)
-    details, below = _details(lines, best.number, others, has_message=bool(best.said))
+    details, below = _extract_details(lines, best.number, others, has_message=bool(best.message_text))
     if not best.path and below is None:
-        above, below = _above(lines, best.number)
+        above, below = _extract_source_above(lines, best.number)
         details = (*above, *details)
     place = best if best.path else below
     path, line, column = (place.path, place.line, place.column) if place is not None else ("", 0, 0)
     return Diagnostic(
-        best.shown, " ".join(best.said.split()), best.code, path.replace("\\", "/"), line, column, details
+        best.display_line,
+        " ".join(best.message_text.split()),
+        best.code,
+        path.replace("\\", "/"),
+        line,
+        column,
+        details,
     )
 
 
@@ -99,27 +111,27 @@ def find_complaint(text: str) -> str:
     return next((line for line in lines if COMPLAINT.search(line)), lines[-1] if lines else "")
 
 
-def details_below(text: str, start: int) -> tuple[str, ...]:
+def extract_details_below(text: str, start: int) -> tuple[str, ...]:
     """Return what a tool says below the line at position `start`: the marked line of the source, and its prose."""
     number = text.count("\n", 0, start)
     lines = text.split("\n")[number : number + _BLOCK_LINES + 1]
-    others = frozenset(n for n, line in enumerate(lines) if n and not line.startswith((" ", "\t")) and place_in(line))
-    return _details(lines, 0, others)[0]
+    others = frozenset(n for n, line in enumerate(lines) if n and not line.startswith((" ", "\t")) and find_place(line))
+    return _extract_details(lines, 0, others)[0]
 
 
-def _anchors(lines: Sequence[str]) -> Iterator[_Anchor]:
+def _find_anchors(lines: Sequence[str]) -> Iterator[_Anchor]:
     heading = ""
     for number, line in enumerate(lines):
         if not line.strip() or FRAME.match(line) or BARE_MARKER.match(line):
             continue
-        if (found := HEADING.match(line)) is not None and not is_path_list(lines, number):
-            heading = found["path"]
+        if (heading_match := HEADING.match(line)) is not None and not is_path_list(lines, number):
+            heading = heading_match["path"]
             continue
         if heading and (finding := FINDING.match(line)) is not None and not _is_excerpt(lines, number):
-            yield _finding(line, number, heading, finding)
-        elif (titled := TITLED.match(line)) is not None:
-            yield _Anchor(number, 5, titled["said"], titled["said"], "", titled["path"])
-        elif (anchor := _anchor(line, number)) is not None:
+            yield _parse_finding(line, number, heading, finding)
+        elif (title_match := TITLED_RULE.match(line)) is not None:
+            yield _Anchor(number, 5, title_match["said"], title_match["said"], "", title_match["path"])
+        elif (anchor := _parse_anchor(line, number)) is not None:
             yield anchor
 
 
@@ -129,52 +141,70 @@ def is_path_list(lines: Sequence[str], number: int) -> bool:
     return HEADING.match(following) is not None and FINDING.match(following) is None
 
 
-def _anchor(line: str, number: int) -> _Anchor | None:
-    place = place_in(line)
-    label = label_in(line)
+def _parse_anchor(line: str, number: int) -> _Anchor | None:
+    place = find_place(line)
+    label = find_label(line)
     if place is None and label is None:
         return None
     if EXCERPT.match(line) and label is None:
         return None
-    said, code = message_of(line, place, label)
-    said_nothing = is_summary(said) and not code
+    message_text, code = extract_message(line, place, label)
+    said_nothing = is_summary(message_text) and not code
     if place is None:
-        if said_nothing and not _heads_block(label, line):
+        if said_nothing and not _is_block_heading(label, line):
             return None
-        weight = _weight(line, place, label) - (2 if said_nothing else 0)
-        return _Anchor(number, weight, shown_line(line, None), "" if said_nothing else said, code)
+        weight = _compute_weight(line, place, label) - (2 if said_nothing else 0)
+        return _Anchor(number, weight, format_line(line, None), "" if said_nothing else message_text, code)
     if said_nothing and label is None:
         return None
-    path, at, column = _numbers(place)
-    weight = _weight(line, place, label) - (2 if said_nothing else 0)
-    return _Anchor(number, weight, shown_line(line, place), "" if is_summary(said) else said, code, path, at, column)
+    path, at, column = _parse_position(place)
+    weight = _compute_weight(line, place, label) - (2 if said_nothing else 0)
+    return _Anchor(
+        number,
+        weight,
+        format_line(line, place),
+        "" if is_summary(message_text) else message_text,
+        code,
+        path,
+        at,
+        column,
+    )
 
 
-def _heads_block(label: re.Match[str] | None, line: str) -> bool:
+def _is_block_heading(label: re.Match[str] | None, line: str) -> bool:
     """Return True for "Error:", "Error found:" and the like, below which the message stands."""
     return label is not None and line.rstrip().endswith((":", label["label"]))
 
 
-def _weight(line: str, place: re.Match[str] | None, label: re.Match[str] | None) -> int:
+def _compute_weight(line: str, place: re.Match[str] | None, label: re.Match[str] | None) -> int:
     begins = place is not None and not line[: place.start()].strip(" \t\"'>-*`[(#@")
-    warned = label is None and WARNING.search(line[: (place.end() if place else 0) + 40]) is not None
+    is_warning = label is None and WARNING.search(line[: (place.end() if place else 0) + 40]) is not None
     return (
-        (4 if label is not None else 2 if begins else 1) + (2 if begins else 1 if place else 0) - (3 if warned else 0)
+        (4 if label is not None else 2 if begins else 1)
+        + (2 if begins else 1 if place else 0)
+        - (3 if is_warning else 0)
     )
 
 
-def _finding(line: str, number: int, path: str, finding: re.Match[str]) -> _Anchor:
+def _parse_finding(line: str, number: int, path: str, finding: re.Match[str]) -> _Anchor:
     rest = line[finding.end() - 1 :]
-    label = label_in(rest)
-    said, code = message_of(rest, None, label)
-    warned = label is None and WARNING.search(rest) is not None
+    label = find_label(rest)
+    message_text, code = extract_message(rest, None, label)
+    is_warning = label is None and WARNING.search(rest) is not None
     column = int((finding["column"] or "0")[:9])
     return _Anchor(
-        number, 3 if warned else 6, shown_line(rest, None), said, code, path, int(finding["line"][:9]), column
+        number,
+        3 if is_warning else 6,
+        format_line(rest, None),
+        message_text,
+        code,
+        path,
+        int(finding["line"][:9]),
+        column,
     )
 
 
-def _numbers(place: re.Match[str]) -> tuple[str, int, int]:
+def _parse_position(place: re.Match[str]) -> tuple[str, int, int]:
     groups = place.groupdict()
     line = groups.get("line") or groups.get("line2") or groups.get("line3") or "0"
     column = groups.get("column") or groups.get("column2") or groups.get("column3") or "0"
@@ -184,16 +214,16 @@ def _numbers(place: re.Match[str]) -> tuple[str, int, int]:
 def _is_excerpt(lines: Sequence[str], number: int) -> bool:
     """Return True for a line of source with its number: what a severity stands beside is a finding."""
     below = lines[number + 1] if number + 1 < len(lines) else ""
-    ruled = re.match(r"^\s*>?\s*\d+\s*[|│](?!\s*(?:ERROR|WARNING)\b)", lines[number])
-    return BARE_MARKER.match(below) is not None or ruled is not None
+    gutter_match = re.match(r"^\s*>?\s*\d+\s*[|│](?!\s*(?:ERROR|WARNING)\b)", lines[number])
+    return BARE_MARKER.match(below) is not None or gutter_match is not None
 
 
-def _details(
+def _extract_details(
     lines: Sequence[str], number: int, others: frozenset[int], *, has_message: bool = True
 ) -> tuple[tuple[str, ...], _Anchor | None]:
     """Return the marked source line and the prose of the block below line `number`, and the place that it names."""
-    marked: list[str] = []
-    shown: list[str] = []
+    marked_lines: list[str] = []
+    shown_lines: list[str] = []
     prose: list[str] = []
     below: _Anchor | None = None
     blanks = 0
@@ -204,58 +234,58 @@ def _details(
             continue
         if (
             not BELOW.match(line)
-            and (has_message or prose or marked)
+            and (has_message or prose or marked_lines)
             and (index in others or blanks > 1 or is_summary(line))
         ):
             break
         if FRAME.match(line):
             break
-        place = place_in(line)
+        place = find_place(line)
         if place is not None and is_summary(GUTTER.sub("", line[: place.start()] + line[place.end() :])):
-            path, at, column = _numbers(place)
+            path, at, column = _parse_position(place)
             below = below or _Anchor(index, 0, "", "", "", path, at, column)
             continue
-        if index in others and (marked or prose or has_message):
+        if index in others and (marked_lines or prose or has_message):
             break
         following = lines[index + 1] if index + 1 < len(lines) else ""
         if (excerpt := EXCERPT.match(line)) is not None:
-            shown.append(GUTTER.sub("", excerpt["code"]))
+            shown_lines.append(GUTTER.sub("", excerpt["code"]))
             if excerpt["mark"] or MARKER.match(following):
-                marked.append(shown[-1])
+                marked_lines.append(shown_lines[-1])
             continue
         if MARKER.match(following) and not MARKER.match(line):
-            marked.append(GUTTER.sub("", line))
+            marked_lines.append(GUTTER.sub("", line))
         elif (marker := MARKER.match(line)) is not None:
             prose += [marker["said"]] if marker["said"].strip(" |│─") else []
         elif not is_summary(line):
             prose.append(re.sub(r"^[✖✘×✗●!ⓘi] (?=\S)", "", GUTTER.sub("", line)))
-    told = [*_source(marked, shown), *prose]
-    return tuple(" ".join(line.split()) for line in told if line.strip())[:_DETAILS], below
+    detail_lines = [*_select_source_lines(marked_lines, shown_lines), *prose]
+    return tuple(" ".join(line.split()) for line in detail_lines if line.strip())[:_DETAILS], below
 
 
-def _source(marked: Sequence[str], shown: Sequence[str]) -> Iterator[str]:
+def _select_source_lines(marked_lines: Sequence[str], shown_lines: Sequence[str]) -> Iterator[str]:
     """Yield the marked line of the source; the first lines shown where none is marked, or one that says nothing."""
-    telling = [line for line in marked if WORD.search(line)]
-    yield from (f"| {line}" for line in (telling[:1] or shown[: _DETAILS // 2] or marked[:1]))
+    telling = [line for line in marked_lines if WORD.search(line)]
+    yield from (f"| {line}" for line in (telling[:1] or shown_lines[: _DETAILS // 2] or marked_lines[:1]))
 
 
-def _above(lines: Sequence[str], number: int) -> tuple[tuple[str, ...], _Anchor | None]:
+def _extract_source_above(lines: Sequence[str], number: int) -> tuple[tuple[str, ...], _Anchor | None]:
     """Return the source and the place above line `number`, where a tool names the place first."""
     for index in range(number - 1, max(number - _BLOCK_ABOVE, -1), -1):
-        place = place_in(lines[index])
+        place = find_place(lines[index])
         if place is not None and not lines[index].startswith((" ", "\t", "|")):
             rest = lines[index][: place.start()] + lines[index][place.end() :]
             if not is_summary(rest):
                 break
-            path, at, column = _numbers(place)
-            told, _ = _details(lines[:number], index, frozenset(), has_message=False)
-            return tuple(line for line in told if line.startswith("| ")), _Anchor(
+            path, at, column = _parse_position(place)
+            detail_lines, _ = _extract_details(lines[:number], index, frozenset(), has_message=False)
+            return tuple(line for line in detail_lines if line.startswith("| ")), _Anchor(
                 index, 0, "", "", "", path, at, column
             )
     return (), None
 
 
-def _prose(details: Sequence[str]) -> str:
+def _extract_prose(details: Sequence[str]) -> str:
     """Return what of the details is best read beside a title."""
     prose = [line for line in details if not line.startswith("| ")]
     return next(filter(COMPLAINT.search, prose), (prose or details)[0])

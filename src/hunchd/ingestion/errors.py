@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from hunchd.domain.text_shortening import shorten_runs
-from hunchd.ingestion.diagnostics import details_below, find_complaint, find_diagnostic
+from hunchd.ingestion.diagnostics import extract_details_below, find_complaint, find_diagnostic
 from hunchd.ingestion.error_causes import find_root_cause
 from hunchd.ingestion.error_places import ErrorLocation, find_locations
 from hunchd.ingestion.summaries import is_summary
@@ -57,7 +57,7 @@ _NAME_ERRORS = frozenset(
 )
 _NAME_ERROR_LINE = re.compile(rf"\b(?:{'|'.join(sorted(_NAME_ERRORS))}): ")
 CONSEQUENCE_TYPES = frozenset({"AssertionError", "Failed", ""})
-_QUOTED = re.compile(
+_QUOTED_TEXT = re.compile(
     r"""\b[bruf]{0,2}'((?:[^'\\\n]|\\.)*)'|\b[bruf]{0,2}"((?:[^"\\\n]|\\.)*)"|'((?:[^'\\\n]|\\.)*)'|"((?:[^"\\\n]|\\.)*)\""""
 )
 _NAME = re.compile(r"[A-Za-z_][\w.]*(?:\(\))?")
@@ -113,32 +113,34 @@ def parse_error(text: str) -> ParsedError:
     Two texts with the same fingerprint differ only in values, addresses, times, paths and lines.
     """
     text = text if len(text) <= _MAX_TEXT else text[: _MAX_TEXT // 4] + "\n" + text[-_MAX_TEXT * 3 // 4 :]
-    normalized = _select_main_failure(normalize_output(shorten_runs(_MASKS[0][0].sub("", text))))
-    located_places = find_locations(normalized)
-    tool = None if _PYTHON_TRACE.search(normalized) else find_first_error(normalized)
-    kind, headline = (tool.code, tool.headline) if tool is not None else _find_headline(normalized)
-    generic = find_diagnostic(normalized) if tool is None and not kind else None
+    normalized_text = _select_main_failure(normalize_output(shorten_runs(_MASKS[0][0].sub("", text))))
+    located_places = find_locations(normalized_text)
+    tool = None if _PYTHON_TRACE.search(normalized_text) else find_first_error(normalized_text)
+    kind, headline = (tool.code, tool.headline) if tool is not None else _find_headline(normalized_text)
+    generic = find_diagnostic(normalized_text) if tool is None and not kind else None
     if generic is not None:
         kind, headline = generic.code, generic.headline
-        tool = ToolError(generic.code, generic.said or headline, generic.path, generic.line, generic.column)
+        tool = ToolError(generic.code, generic.message_text or headline, generic.path, generic.line, generic.column)
     elif tool is None and not kind:
-        headline = find_complaint(normalized) or headline
+        headline = find_complaint(normalized_text) or headline
     at = ErrorLocation(tool.path, tool.line) if tool is not None and tool.path else None
-    if at is None and (cause := find_root_cause(normalized)) is not None:
+    if at is None and (cause := find_root_cause(normalized_text)) is not None:
         kind, located_places, generic = cause.type, cause.order_places(located_places), None
         headline = f"{cause.headline} (which brought {headline})"
     places = tuple(place for _, place in located_places)
-    raised_last = bool(_PYTHON_OUTPUT.search(normalized))
+    raised_last = bool(_PYTHON_OUTPUT.search(normalized_text))
     frames = _select_frames(places, raised_last=raised_last)
     if not any(place.function for place in places) or headline.endswith(":"):
         below = (
-            generic.details if generic is not None else details_below(normalized, _end_of(normalized, tool, headline))
+            generic.details
+            if generic is not None
+            else extract_details_below(normalized_text, _end_of(normalized_text, tool, headline))
         )
         own = [_compiler_frame(tool)] if tool is not None and at is not None else frames
         frames = [*own, *map(mask_variable_parts, below)]  # what else is wrong is another error
     if at is not None and all(place.path != at.path for place in places):
         places = (*places, at)
-    if syntax_errors := _SYNTAX_ERROR.findall(normalized):
+    if syntax_errors := _SYNTAX_ERROR.findall(normalized_text):
         frames = [f"{syntax_errors[-1][0].rsplit('/', 1)[-1]}: {' '.join(syntax_errors[-1][1].split())}"]
     names_stay = (
         bool(_NAME_ERROR_LINE.search(f"{kind}: {headline}")) or not kind or not any(place.function for place in places)
@@ -151,7 +153,7 @@ def parse_error(text: str) -> ParsedError:
         message = mask_quotations(message, names_stay=names_stay)
     template = mask_variable_parts(message)[:_HEADLINE_LENGTH]
     if not frames and (_is_uninformative(template) or (tool is None and not kind)):
-        lines = [line for line in normalized.splitlines() if line.strip() and not is_summary(line)]
+        lines = [line for line in normalized_text.splitlines() if line.strip() and not is_summary(line)]
         first = next((number for number, line in enumerate(lines) if line.strip() == headline), 0)
         frames = [mask_variable_parts(line[:_HEADLINE_LENGTH]) for line in lines[first:][-_FALLBACK_LINES:]]
     identity = "\n".join([kind, template, *frames])
@@ -228,7 +230,7 @@ def mask_quotations(text: str, *, names_stay: bool) -> str:
         quotation = next((part for part in match.groups() if part is not None), "")
         return match[0] if names_stay and _NAME.fullmatch(quotation) else "<value>"
 
-    return _QUOTED.sub(mask, text)
+    return _QUOTED_TEXT.sub(mask, text)
 
 
 def mask_variable_parts(text: str) -> str:

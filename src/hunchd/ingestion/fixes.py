@@ -198,7 +198,7 @@ def is_fix(memory: Memory) -> bool:
     )
 
 
-def fix_to_memory(fix: Fix, project: str, now: datetime, stored: Memory | None = None) -> Memory:
+def fix_to_memory(fix: Fix, project: str, now: datetime, stored_memory: Memory | None = None) -> Memory:
     """Convert a fix to a memory.
 
     `stored` is the memory stored for it before.
@@ -211,7 +211,7 @@ def fix_to_memory(fix: Fix, project: str, now: datetime, stored: Memory | None =
         title=_make_title(fix),
         content=f"{fix.headline}\n{_content_prefix(fix)} {names}\n\n{fix.diff}",
         at=fix.at,
-        created=stored.created if stored is not None else now,
+        created=stored_memory.created if stored_memory is not None else now,
         updated=now,
         project=project,
         ref=f"fix:{fix.id}",
@@ -236,7 +236,7 @@ def fix_to_memory(fix: Fix, project: str, now: datetime, stored: Memory | None =
             "tried": fix.trial_count,
         },
     )
-    return memory if stored is None else replace(memory, usage=stored.usage)
+    return memory if stored_memory is None else replace(memory, usage=stored_memory.usage)
 
 
 def _make_title(fix: Fix) -> str:

@@ -22,8 +22,8 @@ def parse_settings(text: str) -> dict[str, list[str]] | None:
     settings: dict[str, list[str]] = {}
     values: list[str] | None = None
     for line in text.splitlines():
-        stripped = line.strip()
-        if not stripped or stripped.startswith("#"):
+        stripped_text = line.strip()
+        if not stripped_text or stripped_text.startswith("#"):
             continue
         item, key = _ITEM.match(line), _KEY.match(line)
         if item and values is not None:
@@ -31,8 +31,8 @@ def parse_settings(text: str) -> dict[str, list[str]] | None:
         elif key:
             values = settings.setdefault(key[1], [])
             values.append(_clean_value(key[2]))
-        elif values is not None and (line[0] in " \t" or stripped in _LIST_END):
-            values.append(_clean_value(stripped))
+        elif values is not None and (line[0] in " \t" or stripped_text in _LIST_END):
+            values.append(_clean_value(stripped_text))
         else:
             return None
     return {key: [value for value in items if value] for key, items in settings.items()}

@@ -44,16 +44,16 @@ def normalize_globs(globs: Iterable[str], *, names_anywhere: bool) -> tuple[str,
 
     Empty if they match every file. `names_anywhere`: a glob without a slash matches files of that name in all folders.
     """
-    normalized: dict[str, None] = {}
+    unique_globs: dict[str, None] = {}
     for glob in globs:
-        for expanded in _expand_braces(glob[:MAX_GLOB_LENGTH]):
-            normalized[_anchor(expanded, names_anywhere=names_anywhere)] = None
-            if len(normalized) >= MAX_GLOBS:
+        for expanded_glob in _expand_braces(glob[:MAX_GLOB_LENGTH]):
+            unique_globs[_anchor(expanded_glob, names_anywhere=names_anywhere)] = None
+            if len(unique_globs) >= MAX_GLOBS:
                 break
     return (
         ()
-        if _MATCH_ALL & normalized.keys() and not any(glob.startswith("!") for glob in normalized)
-        else tuple(normalized)[:MAX_GLOBS]
+        if _MATCH_ALL & unique_globs.keys() and not any(glob.startswith("!") for glob in unique_globs)
+        else tuple(unique_globs)[:MAX_GLOBS]
     )
 
 
@@ -83,18 +83,18 @@ def _expand_braces(glob: str) -> list[str]:
 
     Globs with more than MOST choices are left unexpanded and match nothing.
     """
-    expanded, pending = list[str](), [_ESCAPE.sub("", glob).replace("\\", "/")]
-    while pending and len(expanded) + len(pending) < MAX_GLOBS:
+    expanded_globs, pending = list[str](), [_ESCAPE.sub("", glob).replace("\\", "/")]
+    while pending and len(expanded_globs) + len(pending) < MAX_GLOBS:
         current = pending.pop()
         match = _BRACES.search(current)
         if match is None:
-            expanded.append(current)
+            expanded_globs.append(current)
         else:
             choices = match[1].split(",")[:MAX_GLOBS]
             pending += [
                 current[: match.start()] + choice.strip() + current[match.end() :] for choice in reversed(choices)
             ]
-    return (expanded + pending[::-1])[:MAX_GLOBS]
+    return (expanded_globs + pending[::-1])[:MAX_GLOBS]
 
 
 def _anchor(glob: str, *, names_anywhere: bool) -> str:

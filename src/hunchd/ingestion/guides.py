@@ -122,20 +122,20 @@ def find_guides(paths: Iterable[str], read: Callable[[str], str], links: Mapping
     others = {*links.values(), *(_read_aider_list(read(AIDER_SETTINGS)) if AIDER_SETTINGS in files else ())}
     queue = deque[tuple[str, GuideScope | None, int]]((path, None, 0) for path in sorted_paths if is_guide(path))
     queue += ((path, GuideScope(), 1) for path in sorted(others))
-    collected: list[Guide] = []
-    visited: set[tuple[str, GuideScope]] = set()
-    while queue and len(collected) < MAX_GUIDES:
+    guides: list[Guide] = []
+    visited_guides: set[tuple[str, GuideScope]] = set()
+    while queue and len(guides) < MAX_GUIDES:
         path, place, depth = queue.popleft()
-        if path not in files or (place is not None and (path, place) in visited):
+        if path not in files or (place is not None and (path, place) in visited_guides):
             continue
         guide = _parse_guide(path, read(path), place)
-        visited.add((path, guide.scope))
-        collected.append(guide)
+        visited_guides.add((path, guide.scope))
+        guides.append(guide)
         if depth < MAX_IMPORT_DEPTH and (depth or _IMPORTING_GUIDE.search(path)):
             imports = _find_imports(guide)
             others |= {*imports}
             queue.extendleft((one, guide.scope, depth + 1) for one in reversed(imports))
-    return GuideCollection(collected, frozenset(others))
+    return GuideCollection(guides, frozenset(others))
 
 
 def _parse_guide(path: str, text: str, place: GuideScope | None) -> Guide:
@@ -192,11 +192,11 @@ def _find_imports(guide: Guide) -> list[str]:
     Paths are relative to the guide's folder; those outside the project are dropped.
     """
     import_paths: dict[str, None] = {}
-    fenced = False
+    in_fence = False
     for line in guide.text.splitlines():
         if line.lstrip().startswith(("```", "~~~")):
-            fenced = not fenced
-        elif not fenced and "@" in line:
+            in_fence = not in_fence
+        elif not in_fence and "@" in line:
             for name in _IMPORT.findall(_CODE_SPAN.sub(" ", line)):
                 path = _resolve_inside(guide.path.rpartition("/")[0], name.rstrip(".,;:!?)"))
                 if path and _READABLE.search(path):

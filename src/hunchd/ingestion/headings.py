@@ -16,7 +16,7 @@ _MARKDOWN_UNDERLINE = re.compile(r"(=+|-{3,})\s*$")
 _RST_UNDERLINE = re.compile(r"([=\-~^\"'*+#`:.<>_])\1{2,}\s*$")
 _IMAGE = re.compile(r"!\[[^\]]*\](?:\([^()]*(?:\([^()]*\)[^()]*)*\)|\[[^\]]*\])")
 _LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
-_ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
+_ESCAPED_CHARACTER = re.compile(r"\\([!-/:-@\[-`{-~])")
 _TAG = re.compile(r"</?(?:a|img|br|b|i|em|strong|code|sub|sup|p|h\d|div|span|kbd|font|center|picture|source)\b[^<>]*>")
 _FRONT_MATTER = re.compile(r"---[ \t]*\n((?:[\w\"'-]+[ \t]*:|#).*?\n)(?:---|\.\.\.)[ \t]*(?:\n|$)", re.DOTALL)
 _TOP = re.compile(r"^# \S", re.MULTILINE)
@@ -167,10 +167,10 @@ def _read_markdown(text: str) -> Iterator[Symbol]:
             fence = "" if fence == fence_match[1] else fence or fence_match[1]
         elif not fence:
             atx = _ATX.match(line)
-            underlined = before and _MARKDOWN_UNDERLINE.match(line) and "|" not in before
+            is_underlined = before and _MARKDOWN_UNDERLINE.match(line) and "|" not in before
             if atx and (heading := _strip_markup(strip_heading_marks(atx[2]))):
                 yield _build_heading(heading, number, len(atx[1]), above)
-            elif underlined and (heading := _strip_markup(before)):
+            elif is_underlined and (heading := _strip_markup(before)):
                 yield _build_heading(heading, number - 1, 1 if line[0] == "=" else 2, above)
         before = "" if fence_match or fence or line.startswith(("#", " ", "-", "*", ">")) else line.strip()
 
@@ -217,7 +217,7 @@ def _read_definitions(text: str) -> Iterator[Symbol]:
 
 def _strip_markup(title: str) -> str:
     """Render a heading as text: links by their words, images removed."""
-    words = _ESCAPED.sub(r"\1", _TAG.sub("", _LINK.sub(r"\1", _IMAGE.sub("", title[:LONGEST_HEADING]))))
+    words = _ESCAPED_CHARACTER.sub(r"\1", _TAG.sub("", _LINK.sub(r"\1", _IMAGE.sub("", title[:LONGEST_HEADING]))))
     return " ".join(words.replace("`", "").split()).strip(" *#")[:120]
 
 

@@ -101,8 +101,8 @@ def _read_log(git: Git, selection: list[str]) -> Iterator[Unit]:
     Renames must then be exact. Renames by similarity and line counts need contents, which a partial clone may lack.
     """
     tags = map_tags_by_commit(git)
-    selected = [word for word in selection if word != _NUMSTAT]
-    writers = _find_merge_authors(git, selected)
+    selected_arguments = [word for word in selection if word != _NUMSTAT]
+    writers = _find_merge_authors(git, selected_arguments)
     unit_count = 0
     try:
         for unit in _parse_records(git.stream(*_LOG_COMMAND, SIMILAR_RENAMES, *selection), tags, writers):
@@ -111,7 +111,7 @@ def _read_log(git: Git, selection: list[str]) -> Iterator[Unit]:
     except RepositoryError as error:
         if not _MISSING_CONTENT.search(error.message):
             raise
-        units = _parse_records(git.stream(*_LOG_COMMAND, EXACT_RENAMES, *selected), tags, writers)
+        units = _parse_records(git.stream(*_LOG_COMMAND, EXACT_RENAMES, *selected_arguments), tags, writers)
         yield from islice(units, unit_count, None)
 
 
@@ -151,8 +151,8 @@ def map_tags_by_commit(git: Git) -> dict[str, tuple[str, ...]]:
     )
     for line in lines.splitlines():
         direct, _, rest = line.partition(" ")
-        peeled, _, name = rest.partition(" ")
-        commit = peeled or direct
+        commit_sha, _, name = rest.partition(" ")
+        commit = commit_sha or direct
         names[commit] = (*names.get(commit, ()), redact_name(name))
     return names
 

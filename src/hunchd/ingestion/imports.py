@@ -13,7 +13,7 @@ _COMMENT = re.compile(r"#[^\n]*")
 _PHP_USE = re.compile(r"use\s+(?:function\s+|const\s+)?([^;]+)")
 _JAVA = re.compile(r"import\s+(?:static\s+)?([\w.]+)")
 _CSHARP = re.compile(r"using\s+(?:static\s+)?(?:\w+\s*=\s*)?([\w.]+)")
-_QUOTED = re.compile(r"""['"]([^'"]+)['"]""")
+_QUOTED_PATH = re.compile(r"""['"]([^'"]+)['"]""")
 
 
 def parse_imports(language: str, text: str) -> Iterator[str]:
@@ -86,7 +86,7 @@ def _make_reader(pattern: re.Pattern[str]) -> Callable[[str], Iterator[str]]:
 
 
 def _read_ruby(text: str) -> Iterator[str]:
-    match = _QUOTED.search(text)
+    match = _QUOTED_PATH.search(text)
     if match:
         relative = text.startswith("require_relative") and not match[1].startswith(".")
         yield ("./" if relative else "") + match[1]

@@ -12,7 +12,7 @@ ZONE: Final = "time zone"
 _PART = r"[A-ZÀ-ÞА-ЯŁŚŻČŠŽ][\w'’-]+"
 _FULL = rf"{_PART}(?:[ ]{_PART}){{0,2}}"
 _WIDE = r"[\u3040-\u30ff\u4e00-\u9fff]"
-_NAMED: Final = (
+_NAME_PATTERNS: Final = (
     re.compile(
         r"(?i:\bmy name is|\bi am called|\bcall me|\bich heiße|\bmein name ist|\bme llamo|\bmi nombre es"
         r"|\bje m['’]appelle"
@@ -28,10 +28,10 @@ _ZONE = re.compile(
 )
 
 
-def introduced(text: str) -> Iterator[tuple[str, str, str]]:
+def iterate_introductions(text: str) -> Iterator[tuple[str, str, str]]:
     """Yield (key, value, clause) for the name and the time zone that a statement gives."""
-    named = next(filter(None, (pattern.search(text) for pattern in _NAMED)), None)
-    if named is not None:
-        yield NAME, named["value"], named[0]
+    name_match = next(filter(None, (pattern.search(text) for pattern in _NAME_PATTERNS)), None)
+    if name_match is not None:
+        yield NAME, name_match["value"], name_match[0]
     if (zone := _ZONE.search(text)) is not None:
         yield ZONE, zone["value"], zone[0]

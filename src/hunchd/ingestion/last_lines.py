@@ -14,7 +14,7 @@ from hunchd.ingestion.past_fixes import extract_error_names
 
 MAX_LINES: Final = 4  # a message may continue below its first line
 _MIN_WORDS: Final = 3  # few errors say "timed out waiting for the lock", many "list index out of range"
-_QUALIFIED = re.compile(r"^(?:\w+\.)+(?=[A-Z]\w*(?:: |$))")
+_QUALIFIED_PREFIX = re.compile(r"^(?:\w+\.)+(?=[A-Z]\w*(?:: |$))")
 _TYPE = re.compile(r"^[A-Z]\w*(?:: |:?$)")
 
 
@@ -32,7 +32,7 @@ def normalize_headline(headline: str) -> str:
 
     Names are kept: without frames they alone tell errors apart. "" if there is only a type.
     """
-    headline = _QUALIFIED.sub("", headline)
+    headline = _QUALIFIED_PREFIX.sub("", headline)
     return (
         "" if not _TYPE.sub("", headline).strip() else mask_variable_parts(mask_quotations(headline, names_stay=True))
     )

@@ -22,7 +22,7 @@ _CONTINUATION: Final = re.compile(
     r"|goroutine \d+ \[|\s*\.\.\. \d+ more|note: run with|created by |[\w./*()-]+\(.*\)$)"
 )
 _EXCEPTION_LINE: Final = re.compile(r"^(?:[\w$]+\.)*[A-Z]\w*(?:\(.*\))?(?:: |$)")  # the last line of a Python traceback
-_CHAINED: Final = re.compile(r"^(?:During handling of the above|The above exception was)")
+_CHAINED_EXCEPTION: Final = re.compile(r"^(?:During handling of the above|The above exception was)")
 
 
 def split_errors(lines: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -51,7 +51,7 @@ def _continues_block(line: str, block: Sequence[str]) -> bool:
     if _ERROR_LEVEL.match(line):
         return False
     if not line.strip():  # between the parts of a chain, and in Go's panics
-        return any(_CHAINED.match(one) or one.startswith(("Traceback", "panic: ")) for one in block)
+        return any(_CHAINED_EXCEPTION.match(one) or one.startswith(("Traceback", "panic: ")) for one in block)
     if _CONTINUATION.match(line):
         return True
     in_trace = any(one.startswith("Traceback") for one in block)

@@ -14,7 +14,7 @@ _BLOCK: Final = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 # The block in which a client wraps what the user typed.
-_TYPED: Final = re.compile(r"user[_-](?:query|message|prompt|input|request)", re.IGNORECASE)
+_TYPED_TAG: Final = re.compile(r"user[_-](?:query|message|prompt|input|request)", re.IGNORECASE)
 _HEADINGS_ONLY: Final = re.compile(r"(?:\s*#{1,6} [^\n]*)*\s*")
 _OF_HOOK: Final = re.compile(
     r"^\W*(?:[A-Z]\w*[ \t])?\[?(?:[A-Z]\w*[ \t])?hook[ \t](?:feedback|output|result|error|success"
@@ -30,15 +30,15 @@ _OF_CLIENT: Final = (
 )
 
 
-def own_words(text: str) -> str:
+def extract_user_text(text: str) -> str:
     """Return what the user said; "" if all of `text` is the client's."""
     text = text.strip()
     if text.startswith(_OF_CLIENT) or _OF_HOOK.match(text):
         return ""
     if "<" not in text or ">" not in text:
         return text
-    typed = [block["inside"].strip() for block in _BLOCK.finditer(text) if _TYPED.fullmatch(block["tag"])]
-    if typed:
-        return "\n\n".join(filter(None, typed))
+    typed_blocks = [block["inside"].strip() for block in _BLOCK.finditer(text) if _TYPED_TAG.fullmatch(block["tag"])]
+    if typed_blocks:
+        return "\n\n".join(filter(None, typed_blocks))
     rest = _BLOCK.sub("", text).strip()
     return "" if rest != text and _HEADINGS_ONLY.fullmatch(rest) else rest

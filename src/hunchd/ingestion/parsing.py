@@ -265,24 +265,24 @@ def _fill_from_code(outline: FileOutline, source: bytes, language: str, ranges: 
         logger.info("parsing %s takes too long; indexing only its words", outline.path)
         return replace(outline, words=select_informative_words(count_words(text)))
     symbols: list[Symbol] = []
-    embedded = _collect_definitions(tree.root_node, source, language, tongue.grammar, symbols)
+    embedded_ranges = _collect_definitions(tree.root_node, source, language, tongue.grammar, symbols)
     imports, code_text, quiet = _extract_imports_and_texts(tree, source, language, tongue.query)
     for _ in range(EMBEDDED_ROUNDS):
-        inner = _parse(tongue, source, embedded) if embedded else None
+        inner = _parse(tongue, source, embedded_ranges) if embedded_ranges else None
         if inner is None:
             break
-        embedded = _collect_definitions(inner.root_node, source, language, tongue.grammar, symbols)
+        embedded_ranges = _collect_definitions(inner.root_node, source, language, tongue.grammar, symbols)
         imports += _extract_imports_and_texts(inner, source, language, tongue.query)[0]
     symbols.sort(key=lambda symbol: symbol.line)
     if language == "yaml":
         symbols = list(extract_kubernetes_resources(text)) or symbols
     code = count_words(code_text)
-    defined = frozenset(symbol.name for symbol in symbols)
+    defined_names = frozenset(symbol.name for symbol in symbols)
     return replace(
         outline,
         symbols=tuple(symbols),
         imports=tuple(dict.fromkeys(imports))[:MAX_IMPORTS],
-        references=() if language in DATA_LANGUAGES else list_used_names(code, defined=defined),
+        references=() if language in DATA_LANGUAGES else list_used_names(code, defined_names=defined_names),
         words=select_informative_words(code + count_words(quiet)),
         doc=_extract_file_doc(tree.root_node, source, language),
     )
@@ -346,7 +346,7 @@ def _collect_definitions(
 
     Return the ranges of macros that may define more.
     """
-    embedded: list[Range] = []
+    embedded_ranges: list[Range] = []
     depth = DATA_DEPTH if language in DATA_LANGUAGES else CODE_DEPTH
     pending = list(_iter_children(_PendingNode(root, "", "", 0), grammar))
     pending.reverse()
@@ -355,7 +355,7 @@ def _collect_definitions(
         kind = grammar.kinds.get(place.node.type)
         if kind is None:
             if place.node.type == grammar.embedded_node:
-                embedded.extend(_iter_macro_ranges(place.node))
+                embedded_ranges.extend(_iter_macro_ranges(place.node))
             else:
                 pending.extend(reversed(list(_iter_children(place, grammar))))
             continue
@@ -372,7 +372,7 @@ def _collect_definitions(
         ):
             inner = _PendingNode(found_definition.body, found_definition.name, found_definition.kind, place.depth + 1)
             pending.extend(reversed(list(_iter_children(inner, grammar))))
-    return embedded
+    return embedded_ranges
 
 
 _WRAPPERS = frozenset(
@@ -469,7 +469,7 @@ def _extract_file_doc(root: SyntaxNode, source: bytes, language: str) -> str:
 def _extract_prose_doc(text: str) -> str:
     """Return the first line that is neither a heading nor decoration."""
     for line in split_front_matter(text)[1][:4000].splitlines():
-        stripped = line.strip()
-        if len(stripped) > 20 and stripped[0].isalnum():
-            return stripped[:160]
+        stripped_text = line.strip()
+        if len(stripped_text) > 20 and stripped_text[0].isalnum():
+            return stripped_text[:160]
     return ""

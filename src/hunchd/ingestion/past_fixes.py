@@ -45,7 +45,7 @@ _COSMETIC_CHANGE = re.compile(
     re.IGNORECASE,
 )
 _TOKEN = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
-_QUOTED = re.compile(r"""["'`‘“]([^"'`’”\n]{2,60})["'`’”]""")
+_QUOTED_TEXT = re.compile(r"""["'`‘“]([^"'`’”\n]{2,60})["'`’”]""")
 _FILE_NAME = re.compile(r"\.(?:py|pyi|go|rs|tsx?|jsx?|java|c|h|cpp|toml|json|ya?ml|md|rst|txt)$")
 _EXCEPTION = re.compile(r"^(?:[A-Z]\w*(?:Error|Exception|Warning|Exit|Interrupt|Iteration|Panic)|[A-Z]{1,6}\d{2,5})$")
 # Generic functions of tests, programs and Python itself, which identify nothing.
@@ -100,7 +100,7 @@ def extract_error_names(error: ParsedError, places: Sequence[ErrorLocation]) -> 
     """
     kind = error.type if _EXCEPTION.match(error.type) and error.type not in _GENERIC_TYPES else ""
     message = error.headline.removeprefix(error.type)
-    quoted_names = [part for text in _QUOTED.findall(message) for part in _TOKEN.findall(text)]
+    quoted_names = [part for text in _QUOTED_TEXT.findall(message) for part in _TOKEN.findall(text)]
     code = [token for token in _TOKEN.findall(message) if re.search(r"[a-z][A-Z]|\w_\w|\w\.\w|^_", token)]
     symbols = [
         one
@@ -176,7 +176,7 @@ def build_past_fix(
     error: str,
     headline: str,
     subject: str,
-    shared: Sequence[str],
+    shared_symbols: Sequence[str],
 ) -> Fix | None:
     """Build an untried fix from a commit.
 
@@ -199,12 +199,12 @@ def build_past_fix(
         subject=subject,
         success_count=0,
         trial_count=0,
-        symbols=tuple(_filter_symbols(shared)),
+        symbols=tuple(_filter_symbols(shared_symbols)),
     )
 
 
-def _filter_symbols(shared: Sequence[str]) -> Iterator[str]:
-    yield from (name for name in shared if _TOKEN.fullmatch(name) and re.search(r"[A-Z_.]", name))
+def _filter_symbols(shared_symbols: Sequence[str]) -> Iterator[str]:
+    yield from (name for name in shared_symbols if _TOKEN.fullmatch(name) and re.search(r"[A-Z_.]", name))
 
 
 def _collect_names(text: str) -> frozenset[str]:

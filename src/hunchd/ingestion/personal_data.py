@@ -17,7 +17,7 @@ _IBAN: Final = re.compile(r"(?<![A-Za-z0-9])[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(
 _PHONE: Final = re.compile(
     r"(?<![\w+])(?:\+|00)[1-9]\d{0,2}[ ./-]?(?:\(0?\d{1,4}\)[ ./-]?)?\d{2,5}(?:[ ./-]?\d{2,5}){1,4}(?!\w)"
 )
-_CALLED: Final = re.compile(
+_INTRODUCED_NAME: Final = re.compile(
     r"\b(?:phone|tel(?:efon|ephone|éfono)?|mobile|cell|handy|fax|whatsapp|called at|call (?:me|her|him|us"
     r"|them) (?:at|on)"
     r"|reached (?:at|on)|number is)\b\W{0,12}\(?\+?\d[\d ()./-]{5,18}\d",
@@ -56,17 +56,17 @@ def holds_personal_data(text: str) -> bool:
         any(_passes_luhn(match[0]) for match in _CARD.finditer(text))
         or any(_passes_mod97(match[0]) for match in _IBAN.finditer(text))
         or any(9 <= sum(map(str.isdigit, match[0])) <= 15 for match in _PHONE.finditer(text))
-        or any(pattern.search(text) for pattern in (_CALLED, _NORTH_AMERICAN, _SOCIAL_SECURITY))
+        or any(pattern.search(text) for pattern in (_INTRODUCED_NAME, _NORTH_AMERICAN, _SOCIAL_SECURITY))
     )
 
 
 def _passes_luhn(number: str) -> bool:
     digits = [int(one) for one in number if one.isdigit()][::-1]
-    doubled = (digit * 2 - 9 * (digit > 4) for digit in digits[1::2])
-    return 13 <= len(digits) <= 19 and (sum(digits[::2]) + sum(doubled)) % 10 == 0
+    doubled_digits = (digit * 2 - 9 * (digit > 4) for digit in digits[1::2])
+    return 13 <= len(digits) <= 19 and (sum(digits[::2]) + sum(doubled_digits)) % 10 == 0
 
 
 def _passes_mod97(account: str) -> bool:
     plain = account.replace(" ", "")
-    moved = plain[4:] + plain[:4]
-    return 15 <= len(plain) <= 34 and int("".join(str(int(one, 36)) for one in moved)) % 97 == 1
+    rotated_text = plain[4:] + plain[:4]
+    return 15 <= len(plain) <= 34 and int("".join(str(int(one, 36)) for one in rotated_text)) % 97 == 1

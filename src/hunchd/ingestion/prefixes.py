@@ -82,25 +82,30 @@ def strip_prefixes(text: str) -> str:
     trouble last is kept."""
     lines = text.split("\n")
     for _ in range(_MOST_ELEMENTS):
-        stripped = next((found for element in _ELEMENTS if (found := _strip(lines, element)) is not None), None)
-        if stripped is None:
+        stripped_lines = next(
+            (candidate_lines for element in _ELEMENTS if (candidate_lines := _strip(lines, element)) is not None), None
+        )
+        if stripped_lines is None:
             break
-        lines = stripped
+        lines = stripped_lines
     return _QUOTED_RUN.sub(lambda run: _QUOTED_MARK.sub("", run[0]), "\n".join(lines))
 
 
 def _strip(lines: Sequence[str], element: _Element) -> list[str] | None:
     """Return `lines` without `element`; None where it is not a prefix of nearly all of them."""
     matches = [element.pattern.match(line) for line in lines]
-    found = [match for match in matches if match is not None and match.end()]
-    filled = sum(1 for line in lines if line.strip())
-    if not found or len(found) < (_SHARE if element.is_weak or element.is_source else _SHARE_OF_STRONG) * filled:
+    prefix_matches = [match for match in matches if match is not None and match.end()]
+    filled_count = sum(1 for line in lines if line.strip())
+    if (
+        not prefix_matches
+        or len(prefix_matches) < (_SHARE if element.is_weak or element.is_source else _SHARE_OF_STRONG) * filled_count
+    ):
         return None
-    sources = Counter(_DIGITS.sub("0", match[0].strip()) for match in found)
-    if element.is_source and not _are_sources(sources, len(found)):
+    sources = Counter(_DIGITS.sub("0", match[0].strip()) for match in prefix_matches)
+    if element.is_source and not _are_sources(sources, len(prefix_matches)):
         return None
     rests = [line[match.end() :] if match is not None else line for line, match in zip(lines, matches, strict=True)]
-    if element.is_weak and not _is_foreign(lines, rests, len(found)):
+    if element.is_weak and not _is_foreign(lines, rests, len(prefix_matches)):
         return None
     if all(rest.startswith(" ") for rest in rests if rest.strip()):
         rests = [rest[1:] for rest in rests]
@@ -117,17 +122,17 @@ def _are_sources(sources: Counter[str], lines: int) -> bool:
 
 def _is_foreign(lines: Sequence[str], rests: Sequence[str], often: int) -> bool:
     """Return True if the rests of `lines` are what a report begins with, or what only its middle looks like."""
-    told = [rest for line, rest in zip(lines, rests, strict=True) if line.strip()]
-    inside = often >= _FEWEST_LINES and any(not rest.strip() or rest.startswith((" ", "\t")) for rest in told)
-    return inside or any(map(_BEGINS.match, told))
+    sourced_lines = [rest for line, rest in zip(lines, rests, strict=True) if line.strip()]
+    inside = often >= _FEWEST_LINES and any(not rest.strip() or rest.startswith((" ", "\t")) for rest in sourced_lines)
+    return inside or any(map(_BEGINS.match, sourced_lines))
 
 
-def _choose_source(told: Sequence[tuple[str, str]]) -> list[str]:
+def _choose_source(sourced_lines: Sequence[tuple[str, str]]) -> list[str]:
     """Return the lines of the source that tells of trouble last; of levels the gravest."""
-    names = dict.fromkeys(name for name, _ in told if name)
+    names = dict.fromkeys(name for name, _ in sourced_lines if name)
     if any(map(_LEVEL.fullmatch, names)):
-        chosen = next((name for name in ("[error]", "[warn]", "[info]") if name in names), "")
+        level_name = next((name for name in ("[error]", "[warn]", "[info]") if name in names), "")
     else:
-        keyed = [(_DIGITS.sub("0", name) if name not in names else name, rest) for name, rest in told]
-        chosen = next((name for name, rest in reversed(keyed) if name and _TROUBLE.search(rest)), "")
-    return [rest for name, rest in told if not chosen or name in ("", chosen)]
+        keyed_lines = [(_DIGITS.sub("0", name) if name not in names else name, rest) for name, rest in sourced_lines]
+        level_name = next((name for name, rest in reversed(keyed_lines) if name and _TROUBLE.search(rest)), "")
+    return [rest for name, rest in sourced_lines if not level_name or name in ("", level_name)]

@@ -18,7 +18,7 @@ MAX_WRAP_WIDTH: Final = 120  # characters; wider text has intended line breaks
 _HTML_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _FENCE = re.compile(r"\s*(?:```|~~~)")
 _ITEM = re.compile(r"\s*(?:[-*+•]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?(?=\S)")
-_QUOTED = re.compile(r"\s*>\s?")
+_QUOTE_MARK = re.compile(r"\s*>\s?")
 _TRAILER = re.compile(
     r"^[A-Z][\w-]+(?:-by|-on|-id|-to)?: \S+(?: \S+)*(?: <\S+@\S+>| \S+://\S+)\s*$|"
     r"^(?:[\w-]+-(?:by|on|to)|Change-Id|PiperOrigin[\w-]*|Cc|Bug|Test): \S|"
@@ -51,7 +51,7 @@ _CODE = re.compile(
     r"(?:pub|let|const|var|import) .*;$)|\{$|^[])}]+[;,]?$|[=(].*;$"
 )
 _URL_LINE = re.compile(r"\W*https?://\S+\s*")
-_UNFINISHED = re.compile(r"[^.!?]*[^.!?\s]$")  # continues with the URL on the next line, which is skipped
+_UNFINISHED_SENTENCE = re.compile(r"[^.!?]*[^.!?\s]$")  # continues with the URL on the next line, which is skipped
 _RULE = re.compile(r"=+|-{3,}|~{3,}")
 _LABEL = re.compile(r"^(?:[A-Z][\w -]{0,20}|\w+): ")
 
@@ -73,8 +73,8 @@ def split_sentences(text: str, *, limit: int = MAX_SENTENCES) -> list[str]:
 
 def join_sentences(parts: list[str]) -> str:
     """Join sentences on one line, adding missing full stops."""
-    terminated = [part if part[-1] in ".!?:;…" else f"{part}." for part in parts[:-1]]
-    return " ".join((*terminated, *parts[-1:]))
+    terminated_parts = [part if part[-1] in ".!?:;…" else f"{part}." for part in parts[:-1]]
+    return " ".join((*terminated_parts, *parts[-1:]))
 
 
 def shorten(text: str, limit: int) -> str:
@@ -82,37 +82,37 @@ def shorten(text: str, limit: int) -> str:
     text = " ".join(text.split())
     if len(text) <= limit:
         return text
-    shortened = text[: limit - 1].rsplit(" ", 1)[0] if " " in text[:limit] else text[: limit - 1]
-    if shortened.count("`") % 2:
-        shortened = shortened[: shortened.rindex("`")]
-    return shortened.rstrip(" ,.;:(") + "…"
+    shortened_text = text[: limit - 1].rsplit(" ", 1)[0] if " " in text[:limit] else text[: limit - 1]
+    if shortened_text.count("`") % 2:
+        shortened_text = shortened_text[: shortened_text.rindex("`")]
+    return shortened_text.rstrip(" ,.;:(") + "…"
 
 
 def _unwrap_passages(text: str) -> Iterator[str]:
     """Yield paragraphs and list items, each on one line."""
     lines = _HTML_COMMENT.sub("", text).splitlines()
     width = max((len(line) for line in lines if "://" not in line), default=0)
-    passage, last, item, fenced = "", "", False, False
+    passage, last, item, in_fence = "", "", False, False
     for line in lines:
         if _FENCE.match(line):
-            fenced = not fenced
-        if fenced or _is_not_prose(line, in_list_item=item and bool(passage)):
+            in_fence = not in_fence
+        if in_fence or _is_not_prose(line, in_list_item=item and bool(passage)):
             if _URL_LINE.fullmatch(line):
-                passage = _UNFINISHED.sub("", passage)
+                passage = _UNFINISHED_SENTENCE.sub("", passage)
             elif _RULE.fullmatch(line.strip()) and passage == last.strip():  # a heading, underlined
                 passage = ""
             if passage:
                 yield passage
             passage, item = "", item and not line.strip()
             continue
-        item_match = _ITEM.match(line) or _QUOTED.match(line)
-        stripped = " ".join((line[item_match.end() :] if item_match else line).split())
+        item_match = _ITEM.match(line) or _QUOTE_MARK.match(line)
+        stripped_text = " ".join((line[item_match.end() :] if item_match else line).split())
         if passage and not item_match and _continues_sentence(last, line, width):
-            passage = f"{passage} {stripped}"
+            passage = f"{passage} {stripped_text}"
         else:
             if passage:
                 yield passage
-            passage, item = stripped, bool(item_match) or (item and line.startswith(" "))
+            passage, item = stripped_text, bool(item_match) or (item and line.startswith(" "))
         last = line
     if passage:
         yield passage
@@ -123,11 +123,11 @@ def _is_not_prose(line: str, *, in_list_item: bool) -> bool:
 
     Inside a list item (`in_list_item`), indentation does not mark code.
     """
-    stripped = line.strip()
-    if not stripped or _FENCE.match(line):
+    stripped_text = line.strip()
+    if not stripped_text or _FENCE.match(line):
         return True
-    if _is_noise(stripped) or (
-        len(stripped) <= MAX_WRAP_WIDTH and (_TRAILER.match(stripped) or _CODE.search(stripped))
+    if _is_noise(stripped_text) or (
+        len(stripped_text) <= MAX_WRAP_WIDTH and (_TRAILER.match(stripped_text) or _CODE.search(stripped_text))
     ):
         return True
     return not in_list_item and line.startswith(("    ", "\t")) and not _ITEM.match(line)

@@ -23,7 +23,7 @@ from hunchd.ingestion.redaction_values import is_monotonous, is_placeholder, is_
 
 
 @dataclass(frozen=True, slots=True)
-class Redacted:
+class RedactedText:
     """Redacted text; `kinds` lists the kind of each removed secret, in order."""
 
     text: str
@@ -56,7 +56,7 @@ _MAX_PASSES = 4
 _MAX_DEPTH = 100  # levels of lists and objects in one value
 
 
-def redact(text: str) -> Redacted:
+def redact(text: str) -> RedactedText:
     """Remove the secrets from `text`.
 
     Idempotent; linear in the length of the text.
@@ -67,19 +67,19 @@ def redact(text: str) -> Redacted:
         if not redaction.kinds:
             break
         text, kinds = redaction.text, (*kinds, *redaction.kinds)
-    return Redacted(text, kinds)
+    return RedactedText(text, kinds)
 
 
-def _redact_once(text: str) -> Redacted:
+def _redact_once(text: str) -> RedactedText:
     spans = _merge_spans(list(_find_spans(text)))
     if not spans:
-        return Redacted(text, ())
+        return RedactedText(text, ())
     parts: list[str] = []
     end = 0
     for span in spans:
         parts += (text[end : span.start], f"{_MARK}{span.kind}]")
         end = span.end
-    return Redacted("".join((*parts, text[end:])), tuple(span.kind for span in spans))
+    return RedactedText("".join((*parts, text[end:])), tuple(span.kind for span in spans))
 
 
 def find_new_redactions(before: str, after: str) -> tuple[str, ...]:
@@ -126,7 +126,7 @@ def _redact_value(value: Any, key: str, kinds: list[str], depth: int) -> Any:
 
 
 def _redact_string(text: str, key: str, kinds: list[str]) -> str:
-    if key and "\n" not in text and (kind := _announced_kind(key)) and looks_secret(text, kind, quoted=True):
+    if key and "\n" not in text and (kind := _announced_kind(key)) and looks_secret(text, kind, is_quoted=True):
         kinds.append(_placeholder_kind(kind))
         return f"{_MARK}{_placeholder_kind(kind)}]"
     redaction = redact(text)
@@ -249,7 +249,7 @@ def _find_assigned(match: re.Match[str], kind: str) -> _Span | None:
         return None
     if group == "bare":
         return _find_unquoted(match, kind)
-    if not looks_secret(match.group(group), kind, quoted=True):
+    if not looks_secret(match.group(group), kind, is_quoted=True):
         return None
     return _Span(*match.span(group), _placeholder_kind(kind))
 
@@ -262,7 +262,7 @@ def _find_in_sentence(match: re.Match[str], kind: str) -> _Span | None:
 
 def _find_unquoted(match: re.Match[str], kind: str) -> _Span | None:
     value = match.group("bare").rstrip(".:" if kind == "password" else ".:!?")
-    if not looks_secret(value, kind, quoted=False):
+    if not looks_secret(value, kind, is_quoted=False):
         return None
     end = match.start("bare") + len(value)
     if end == match.end("bare") and (rest := rules.VALUE_END.match(match.string, end)):
@@ -279,16 +279,16 @@ def _find_in_base64(text: str) -> Iterator[_Span]:
             yield _Span(*match.span(), kind)
 
 
-def _find_encoded_kind(encoded: str) -> str:
+def _find_encoded_kind(encoded_text: str) -> str:
     """Return the kind of the first secret inside base64, "" for none."""
-    body = encoded.rstrip("=").translate({ord("-"): "+", ord("_"): "/"})
+    body = encoded_text.rstrip("=").translate({ord("-"): "+", ord("_"): "/"})
     try:
-        decoded = base64.b64decode(body + "=" * (-len(body) % 4), validate=True)
+        decoded_bytes = base64.b64decode(body + "=" * (-len(body) % 4), validate=True)
     except (binascii.Error, ValueError):
         return ""
-    if not decoded.isascii():
+    if not decoded_bytes.isascii():
         return ""
-    decoded_text = decoded.decode("ascii")
+    decoded_text = decoded_bytes.decode("ascii")
     if sum(character.isprintable() or character in "\t\r\n" for character in decoded_text) < len(decoded_text):
         return ""
     return next((span.kind for span in _find_spans(decoded_text, decode=False)), "")

@@ -14,7 +14,7 @@ from typing import Final
 
 from hunchd.ingestion.redaction_values import is_placeholder, is_random, is_words
 
-Found = tuple[int, int, str]  # start, end, kind
+SecretSpan = tuple[int, int, str]  # start, end, kind
 
 # One argument, perhaps in quotes; the group that matched is the value.
 _VALUE: Final = r"(?:'(?P<single>[^'\n]{1,200})'|\"(?P<double>[^\"\n]{1,200})\"|(?P<bare>[^\s'\"|;&<>()]{1,200}))"
@@ -52,7 +52,7 @@ _PAIRS: Final = (
     ("lftp ftp", "-u*", ","),
 )
 # Positional: the words that begin a call, and what follows them up to the secret.
-_POSITIONED: Final = (
+_POSITIONAL_COMMANDS: Final = (
     ("htpasswd", rf" (?:-\w+ )*-\w*b\w* (?:-\w+ )*\S+ (?:\S+ )?{_VALUE}(?=\s|$)"),
     ("rabbitmqctl", rf" (?:add_user|change_password|authenticate_user) \S+ {_VALUE}"),
     ("wpa_passphrase", rf" (?:'[^'\n]+'|\"[^\"\n]+\"|\S+) {_VALUE}"),
@@ -73,7 +73,7 @@ _POSITIONED: Final = (
     ("SET ALTER CREATE", rf" [^\n;]{{0,120}}?(?i:identified by|password) (?:= ?)?{_VALUE}"),
 )
 # Something printed into a program that reads a secret.
-_PIPED: Final = re.compile(
+_PIPED_SECRET: Final = re.compile(
     rf"\b(?:echo|printf)[ \t]+(?:-\w+[ \t]+)*(?:'%s(?:\\n)?'[ \t]+)?{_VALUE}[ \t]*\|[ \t]*(?:\w+=\S+[ \t]+)*"
     r"(?:sudo[ \t][^\n|;]{0,80}?-\w*S\b|(?:[^\n|;]{0,120}?[ \t])?(?:--(?:password|passphrase|token)-stdin"
     r"|--with-token|--stdin"
@@ -82,7 +82,7 @@ _PIPED: Final = re.compile(
     r"|(?:pass|gopass) insert|[^\n|;]{0,60}?\blogin\b[^\n|;]{0,80}?-(?:[ \t]|$))",
     re.MULTILINE,
 )
-_PRINTED: Final = re.compile(rf"\b(?:echo|printf|yes)[ \t]+(?:-\w+[ \t]+)*{_VALUE}[ \t]*\|")
+_PRINTED_SECRET: Final = re.compile(rf"\b(?:echo|printf|yes)[ \t]+(?:-\w+[ \t]+)*{_VALUE}[ \t]*\|")
 _HERE_STRING: Final = re.compile(
     r"\b(?:kinit|su|sudo|passwd|cryptsetup|[^\n|;]{0,80}?(?:login|secret|stdin|token))\b[^\n|;]{0,80}?<<<[ \t]*"
     rf"{_VALUE}"
@@ -133,28 +133,32 @@ _ALL_CAPITALS: Final = re.compile(r"[A-Z][A-Z_-]*")
 _PASS_WORD: Final = re.compile(r"(?i)^(?:your|my|the|some|a)?[-_ ]?(?:pass(?:word|wd|phrase)?|secret|token|pw|pwd)$")
 
 
-def find_in_commands(text: str, lower: str) -> Iterator[Found]:
+def find_in_commands(text: str, lower: str) -> Iterator[SecretSpan]:
     """Yield the secrets of `text` that stand where a command, a header or a URL has one."""
-    yield from _in_calls(text)
+    yield from _find_in_calls(text)
     if "|" in text:
-        for match in _PIPED.finditer(text):
-            yield from _after_mark(match, ":" if "chpasswd" in match[0] else "", "password")
-        yield from ((*_span(match), "secret") for match in _PRINTED.finditer(text) if is_random(_value(match)))
+        for match in _PIPED_SECRET.finditer(text):
+            yield from _find_after_mark(match, ":" if "chpasswd" in match[0] else "", "password")
+        yield from (
+            (*_get_value_span(match), "secret")
+            for match in _PRINTED_SECRET.finditer(text)
+            if is_random(_get_value(match))
+        )
     if "<<<" in text:
         for match in _HERE_STRING.finditer(text):
-            yield from _after_mark(match, "", "password")
+            yield from _find_after_mark(match, "", "password")
     if "=" in text:
-        yield from _in_assignments(text, lower)
+        yield from _find_in_assignments(text, lower)
     if "-" in text and any(name in lower for name in _OPTION_NAMES):
         for match in _LONG_OPTION.finditer(text):
-            value = _value(match)
+            value = _get_value(match)
             if _is_given(value) and (is_random(value, shortest=12) or ("pass" in match["name"] and _has_digit(value))):
-                yield (*_span(match), "secret")
+                yield (*_get_value_span(match), "secret")
 
 
-def _in_assignments(text: str, lower: str) -> Iterator[Found]:
+def _find_in_assignments(text: str, lower: str) -> Iterator[SecretSpan]:
     if "cookie" in lower or "-b " in text:
-        yield from _in_cookies(text)
+        yield from _find_in_cookies(text)
     if "?" in text or "&" in text:
         for match in _LINK.finditer(text):
             if is_random(match["value"]):
@@ -164,51 +168,51 @@ def _in_assignments(text: str, lower: str) -> Iterator[Found]:
                 yield (*match.span("value"), "url-parameter")
     if any(name in text for name in _VARIABLE_NAMES):
         for match in _VARIABLE.finditer(text):
-            if _is_assigned(match["name"], _value(match)):
-                yield (*_span(match), "secret")
+            if _is_assigned(match["name"], _get_value(match)):
+                yield (*_get_value_span(match), "secret")
 
 
-def _in_calls(text: str) -> Iterator[Found]:
+def _find_in_calls(text: str) -> Iterator[SecretSpan]:
     """Yield the secrets among the arguments of commands. Rows are chosen by the words of the text, in one pass."""
     words = _NAME.findall(text)
     for row in dict.fromkeys(row for word in words for row in _ROWS.get(word, ())):
         for call in row.command.finditer(text):
             for match in row.option.finditer(text, call.start("arguments"), call.end("arguments")):
-                mark = row.mark or ("pass:" if _value(match).startswith("pass:") else "")
-                if mark in _value(match):
-                    yield from _after_mark(match, mark, "basic-credentials" if row.mark else "password")
+                mark = row.mark or ("pass:" if _get_value(match).startswith("pass:") else "")
+                if mark in _get_value(match):
+                    yield from _find_after_mark(match, mark, "basic-credentials" if row.mark else "password")
     for pattern in dict.fromkeys(pattern for word in words for pattern in _POSITIONS.get(word, ())):
-        for match in _compiled(pattern).finditer(text):
-            yield from _after_mark(match, "", "password")
+        for match in _compile_pattern(pattern).finditer(text):
+            yield from _find_after_mark(match, "", "password")
 
 
-def _in_cookies(text: str) -> Iterator[Found]:
+def _find_in_cookies(text: str) -> Iterator[SecretSpan]:
     for cookie in _COOKIE.finditer(text):
         for pair in _COOKIE_PAIR.finditer(text, cookie.start("pairs"), cookie.end("pairs")):
             value = pair["value"]
-            named = _SESSION.search(pair["name"]) is not None and _has_digit(value) and not is_words(value)
-            if _is_given(value) and (named or is_random(value)):
+            is_session_cookie = _SESSION.search(pair["name"]) is not None and _has_digit(value) and not is_words(value)
+            if _is_given(value) and (is_session_cookie or is_random(value)):
                 yield (*pair.span("value"), "cookie")
 
 
-def _after_mark(match: re.Match[str], mark: str, kind: str) -> Iterator[Found]:
-    start, end = _span(match)
+def _find_after_mark(match: re.Match[str], mark: str, kind: str) -> Iterator[SecretSpan]:
+    start, end = _get_value_span(match)
     value = match.string[start:end]
     if mark:
-        before, found, value = value.partition(mark)
-        start += len(before) + len(found)
+        before, found_mark, value = value.partition(mark)
+        start += len(before) + len(found_mark)
     if _is_given(value):
         yield start, end, kind
 
 
-def _span(match: re.Match[str]) -> tuple[int, int]:
+def _get_value_span(match: re.Match[str]) -> tuple[int, int]:
     """Return where the value of a match of _VALUE lies."""
     name = next(name for name, value in reversed(match.groupdict().items()) if value is not None and name != "name")
     return match.span(name)
 
 
-def _value(match: re.Match[str]) -> str:
-    start, end = _span(match)
+def _get_value(match: re.Match[str]) -> str:
+    start, end = _get_value_span(match)
     return match.string[start:end]
 
 
@@ -250,7 +254,7 @@ def _is_assigned(name: str, value: str) -> bool:
 _SEPARATORS: Final = {"*": r"[ \t]*", "!": ""}
 
 
-def _pattern_of(options: str) -> str:
+def _build_pattern(options: str) -> str:
     names = []
     for option in options.split():
         names.append(re.escape(option.rstrip("*!")) + _SEPARATORS.get(option[-1], r"(?:[ \t]+|=)"))
@@ -258,47 +262,49 @@ def _pattern_of(options: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
+class _CommandRule:
     """How a command is recognised, its options that a secret follows, and the mark within the value before it."""
 
-    called: str
+    command_names: str
     options: str
     mark: str = ""
 
     @property
     def command(self) -> re.Pattern[str]:
-        return _compiled(self.called)
+        return _compile_pattern(self.command_names)
 
     @property
     def option(self) -> re.Pattern[str]:
-        return _compiled(self.options)
+        return _compile_pattern(self.options)
 
 
 @cache
-def _compiled(source: str) -> re.Pattern[str]:
+def _compile_pattern(source: str) -> re.Pattern[str]:
     """Compile what a text needs for the first time: all at once would cost every start."""
     return re.compile(source)
 
 
-def _rows_by_word() -> dict[str, tuple[_Row, ...]]:
+def _index_rows() -> dict[str, tuple[_CommandRule, ...]]:
     """Return the rows of both tables by the commands that they are about."""
     rows = [*_COMMANDS, *((words, "", options, mark) for words, options, mark in _PAIRS)]
-    found: dict[str, list[_Row]] = {}
+    rows_by_word: dict[str, list[_CommandRule]] = {}
     for words, subcommand, options, *mark in rows:
         names = "|".join(map(re.escape, words.split()))
-        called = rf"(?<![\w-])(?:{names})(?![\w-]){' ' * bool(subcommand)}{subcommand}(?P<arguments>{_ARGUMENTS})"
+        command_pattern = (
+            rf"(?<![\w-])(?:{names})(?![\w-]){' ' * bool(subcommand)}{subcommand}(?P<arguments>{_ARGUMENTS})"
+        )
         for word in words.split():
-            found.setdefault(word, []).append(_Row(called, _pattern_of(options), *mark))
-    return {word: tuple(each) for word, each in found.items()}
+            rows_by_word.setdefault(word, []).append(_CommandRule(command_pattern, _build_pattern(options), *mark))
+    return {word: tuple(each) for word, each in rows_by_word.items()}
 
 
-def _positions_by_word() -> dict[str, tuple[str, ...]]:
-    found: dict[str, list[str]] = {}
-    for words, pattern in _POSITIONED:
+def _index_positions() -> dict[str, tuple[str, ...]]:
+    patterns_by_word: dict[str, list[str]] = {}
+    for words, pattern in _POSITIONAL_COMMANDS:
         for word in words.split():
-            found.setdefault(word, []).append(rf"(?<![\w./-]){word}{pattern}")
-    return {word: tuple(patterns) for word, patterns in found.items()}
+            patterns_by_word.setdefault(word, []).append(rf"(?<![\w./-]){word}{pattern}")
+    return {word: tuple(patterns) for word, patterns in patterns_by_word.items()}
 
 
-_ROWS: Final = _rows_by_word()
-_POSITIONS: Final = _positions_by_word()
+_ROWS: Final = _index_rows()
+_POSITIONS: Final = _index_positions()

@@ -31,38 +31,40 @@ _HEX = re.compile(r"[0-9a-f]+|[0-9A-F]+")
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 
-def looks_secret(value: str, announced_as: str, *, quoted: bool) -> bool:
+def looks_secret(value: str, announced_as: str, *, is_quoted: bool) -> bool:
     """Whether a value is what its announcer promises, rather than a name, a path, a call or a stand-in."""
     if is_placeholder(value) or _DIGEST.match(value) or value.startswith(("/", "./", "../", "~/", "http:", "https:")):
         return False
     if announced_as == "password":
-        return _looks_like_password(value, quoted=quoted)
+        return _looks_like_password(value, is_quoted=is_quoted)
     if " " in value:
         return False
     if announced_as == "secret":
         return is_random(value, shortest=12) or _UUID.fullmatch(value) is not None
-    return len(value) >= 20 and _mixed(value) and not _HEX.fullmatch(value) and is_random(value)
+    return len(value) >= 20 and _mixes_characters(value) and not _HEX.fullmatch(value) and is_random(value)
 
 
-def _looks_like_password(value: str, *, quoted: bool) -> bool:
+def _looks_like_password(value: str, *, is_quoted: bool) -> bool:
     if len(value) < 5 or value.isdigit() or (" " in value and len(value.split()) > 4):
         return False
-    if _is_chosen(value):
+    if _is_decorated_word(value):
         return True
-    if is_words(value) and (not quoted or _FIXTURE.match(value) or not re.search(r"\d", value)):
+    if is_words(value) and (not is_quoted or _FIXTURE.match(value) or not re.search(r"\d", value)):
         return False
-    if _IDENTIFIER.fullmatch(value) and (_FIXTURE.match(value) or not quoted):
-        return len(value) >= 10 and (_mixed(value) or (not _FIXTURE.match(value) and _digits_inside(value)))
+    if _IDENTIFIER.fullmatch(value) and (_FIXTURE.match(value) or not is_quoted):
+        return len(value) >= 10 and (
+            _mixes_characters(value) or (not _FIXTURE.match(value) and _has_inner_digits(value))
+        )
     kinds = sum(re.search(kind, value) is not None for kind in (r"[a-z]", r"[A-Z]", r"\d", r"[^\w\s]"))
-    return kinds >= (2 if quoted else 3) and (quoted or re.search(r"\d", value) is not None)
+    return kinds >= (2 if is_quoted else 3) and (is_quoted or re.search(r"\d", value) is not None)
 
 
-def _is_chosen(value: str) -> bool:
+def _is_decorated_word(value: str) -> bool:
     """Return True for what a person makes of a word to please a rule: `Summer2024!`."""
     return len(value) >= 8 and re.fullmatch(r"[A-Za-z]{3,}\d+[!#%^&*?@+=~§€£]+", value) is not None
 
 
-def _digits_inside(value: str) -> bool:
+def _has_inner_digits(value: str) -> bool:
     """`hunter2secret`: of what is nothing but letters and digits a variable ends in its number."""
     return re.fullmatch(r"[A-Za-z]+\d[A-Za-z\d]*[A-Za-z]{2}[A-Za-z\d]*", value) is not None and not is_words(value)
 
@@ -72,8 +74,8 @@ def is_random(value: str, *, shortest: int = 16) -> bool:
     if len(value) < shortest or not re.search(r"\d", value) or not re.search(r"[A-Za-z]", value) or is_words(value):
         return False
     if _HEX.fullmatch(value):
-        return len(value) >= 24 and _entropy(value) >= 3.0
-    return _entropy(value) >= (3.0 if len(value) < 20 else 3.3) and _letters_and_digits_alternate(value)
+        return len(value) >= 24 and _compute_entropy(value) >= 3.0
+    return _compute_entropy(value) >= (3.0 if len(value) < 20 else 3.3) and _letters_and_digits_alternate(value)
 
 
 def _letters_and_digits_alternate(value: str) -> bool:
@@ -82,7 +84,7 @@ def _letters_and_digits_alternate(value: str) -> bool:
     return changes >= 3
 
 
-def _mixed(value: str) -> bool:
+def _mixes_characters(value: str) -> bool:
     return bool(re.search(r"[a-z]", value) and re.search(r"[A-Z]", value) and re.search(r"\d", value))
 
 
@@ -110,7 +112,7 @@ def _is_word(part: str) -> bool:
     )
 
 
-def _entropy(value: str) -> float:
+def _compute_entropy(value: str) -> float:
     """Bits a character, of at most its first 200."""
     counts = Counter(value[:200])
     size = sum(counts.values())

@@ -26,7 +26,7 @@ _WIDE_NUMERAL = re.compile(r"[零一二两三四五六七八九十百千年月�
 _NAME = re.compile(r"(?<![\w-])(?:[A-Z][\w+#.-]*[\w+#]|[a-z]+[A-Z0-9]\w*)")
 _START = re.compile(r"(?:^|[.!?:;]\s+)[\"'«„“]?([A-Z][a-z'’]+)(?![\w-])")
 _LATIN = re.compile(r"[A-Za-z][A-Za-z0-9+#.-]+")
-_DENIED = re.compile(r"(?:\bnot|\bnicht|\bno|\bpas|\bnão|\bне|不是)\s*([^\W_]+)", re.IGNORECASE)
+_DENIED_WORD = re.compile(r"(?:\bnot|\bnicht|\bno|\bpas|\bnão|\bне|不是)\s*([^\W_]+)", re.IGNORECASE)
 _APART: Final = 2  # words between a number and its unit, at most
 
 # Numbers in words and units of time, size and share: closed classes.
@@ -72,58 +72,60 @@ class _Subject:
 
     words: frozenset[str]  # stems
     names: frozenset[str]
-    said: frozenset[str]  # every word and pair of wide characters
+    all_words: frozenset[str]  # every word and pair of wide characters
     quantities: frozenset[tuple[str, str]]  # unit, number
-    denied: frozenset[str]  # numbers
+    denied_numbers: frozenset[str]  # numbers
 
 
-def revised_among(text: str, category: str, earlier: Sequence[tuple[str, str]], *, changes: bool) -> int | None:
+def find_revised(text: str, category: str, earlier: Sequence[tuple[str, str]], *, changes: bool) -> int | None:
     """Return the index of the newest statement in `earlier` that `text` ends, or None.
 
     `earlier` holds (category, text), oldest first. `changes` tells that the statement changes or withdraws something.
     """
     if category not in MUTABLE:
         return None
-    new = _subject(text)
+    new = _build_subject(text)
     for index in range(len(earlier) - 1, -1, -1):
         kind, old_text = earlier[index]
-        old = _subject(old_text)
-        if changes and _names(new, old):
+        old = _build_subject(old_text)
+        if changes and _mentions(new, old):
             return index
         both = {kind, category} == {"constraint"}
-        if kind in MUTABLE and (_measures_otherwise(new, old, both=both) or (changes and _chooses(new, old))):
+        if kind in MUTABLE and (_changes_measure(new, old, both=both) or (changes and _changes_choice(new, old))):
             return index
     return None
 
 
-def _names(new: _Subject, old: _Subject) -> bool:
+def _mentions(new: _Subject, old: _Subject) -> bool:
     """Return True if a statement names what the old one chose."""
-    return bool(old.names & new.said)
+    return bool(old.names & new.all_words)
 
 
-def _measures_otherwise(new: _Subject, old: _Subject, *, both: bool) -> bool:
+def _changes_measure(new: _Subject, old: _Subject, *, both: bool) -> bool:
     """Return True for another number of the same unit, said of the same subject.
 
     A version ("Android 11") needs no other subject between two constraints (`both`).
     """
-    shared = new.words & old.words
+    shared_words = new.words & old.words
     same = {unit for unit, _ in new.quantities & old.quantities}
     for unit, number in old.quantities:
         if unit in same or not any(name == unit for name, _ in new.quantities):
             continue
-        if shared - {unit[:STEM]} or number in new.denied or (both and unit in old.names):
+        if shared_words - {unit[:STEM]} or number in new.denied_numbers or (both and unit in old.names):
             return True
     return False
 
 
-def _chooses(new: _Subject, old: _Subject) -> bool:
+def _changes_choice(new: _Subject, old: _Subject) -> bool:
     """Return True for the same subject with another choice."""
-    shared = new.words & old.words
-    return len(shared) >= LEAST_SHARED or bool(shared and old.names and new.names and not new.names & old.names)
+    shared_words = new.words & old.words
+    return len(shared_words) >= LEAST_SHARED or bool(
+        shared_words and old.names and new.names and not new.names & old.names
+    )
 
 
 @lru_cache(maxsize=1 << 10)
-def _subject(text: str) -> _Subject:
+def _build_subject(text: str) -> _Subject:
     words = [word.casefold() for word in _WORD.findall(text)]
     pairs = [run[at : at + 2] for run in _WIDE.findall(text) for at in range(len(run) - 1)]
     pairs = [pair for pair in pairs if not _WIDE_NUMERAL.search(pair)]
@@ -135,13 +137,13 @@ def _subject(text: str) -> _Subject:
     return _Subject(
         words=frozenset([*(word[:STEM] for word in plain if word.isalpha()), *pairs]),
         names=frozenset(names),
-        said=frozenset([*words, *pairs, *(name.casefold() for name in _LATIN.findall(text))]),
-        quantities=frozenset(_quantities(text, words, names)),
-        denied=frozenset(_NUMBER_OF.get(word, word) for word in map(str.casefold, _DENIED.findall(text))),
+        all_words=frozenset([*words, *pairs, *(name.casefold() for name in _LATIN.findall(text))]),
+        quantities=frozenset(_find_quantities(text, words, names)),
+        denied_numbers=frozenset(_NUMBER_OF.get(word, word) for word in map(str.casefold, _DENIED_WORD.findall(text))),
     )
 
 
-def _quantities(text: str, words: Sequence[str], names: set[str]) -> Iterator[tuple[str, str]]:
+def _find_quantities(text: str, words: Sequence[str], names: set[str]) -> Iterator[tuple[str, str]]:
     """Yield (unit, number): "five years", "Android 11", "百分之八十"."""
     for at, word in enumerate(words):
         number = _NUMBER_OF.get(word, word if word[0].isdigit() else None)

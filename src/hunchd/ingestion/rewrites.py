@@ -46,48 +46,48 @@ class _Commit(NamedTuple):
 
 
 def map_rewritten_commits(
-    git: Git, reported: Sequence[RewrittenCommit], since: str | None, head: str = "HEAD"
+    git: Git, reported_rewrites: Sequence[RewrittenCommit], since: str | None, head: str = "HEAD"
 ) -> list[tuple[str, str]]:
     """Return (old id, new id) of each rewritten commit.
 
     Considered are the reported commits and those between `since` and `head` that nothing reaches any more. Commits
     that another branch still has were left, not rewritten.
     """
-    reported = _filter_valid(reported)
-    starts = [*dict.fromkeys(one.old for one in reported)]
-    earlier = _list_commits(git, starts, excluded=[head])
-    if since is not None and _list_commits(git, [since], excluded=[head]):
+    reported_rewrites = _filter_valid(reported_rewrites)
+    starts = [*dict.fromkeys(one.old for one in reported_rewrites)]
+    earlier = _list_commits(git, starts, excluded_shas=[head])
+    if since is not None and _list_commits(git, [since], excluded_shas=[head]):
         earlier |= _list_unreachable(git, [since], head)
         starts.append(since)
     if not earlier:
         return []
-    later = _list_commits(git, [head], excluded=starts)
-    new_by_old = {one.old: one.new for one in reported if one.exact and one.old in earlier}
+    later = _list_commits(git, [head], excluded_shas=starts)
+    new_by_old = {one.old: one.new for one in reported_rewrites if one.exact and one.old in earlier}
     for sameness in (lambda one: one[1:], lambda one: one[1:3]):
         earlier_by_key, later_by_key = _index_unique(earlier, sameness), _index_unique(later, sameness)
         new_by_old = {
             **{old: later_by_key[key] for key, old in earlier_by_key.items() if key in later_by_key},
             **new_by_old,
         }
-    for one in reported:
+    for one in reported_rewrites:
         if one.old in earlier and one.new in later and earlier[one.old].subject == later[one.new].subject:
             new_by_old.setdefault(one.old, one.new)
     return [(old, new) for old, new in new_by_old.items() if old != new]
 
 
 def list_unreachable_commits(
-    git: Git, reported: Sequence[RewrittenCommit], since: str | None, head: str = "HEAD"
+    git: Git, reported_rewrites: Sequence[RewrittenCommit], since: str | None, head: str = "HEAD"
 ) -> list[str]:
     """Return the earlier commits that nothing reaches any more.
 
     That is, no branch, tag or checkout.
     """
-    starts = [*dict.fromkeys(one.old for one in _filter_valid(reported)), *((since,) if since else ())]
+    starts = [*dict.fromkeys(one.old for one in _filter_valid(reported_rewrites)), *((since,) if since else ())]
     return list(_list_unreachable(git, starts, head)) if starts else []
 
 
-def _filter_valid(reported: Sequence[RewrittenCommit]) -> list[RewrittenCommit]:
-    return [one for one in reported[-MAX_COMMITS:] if _SHA.fullmatch(one.old) and _SHA.fullmatch(one.new)]
+def _filter_valid(reported_rewrites: Sequence[RewrittenCommit]) -> list[RewrittenCommit]:
+    return [one for one in reported_rewrites[-MAX_COMMITS:] if _SHA.fullmatch(one.old) and _SHA.fullmatch(one.new)]
 
 
 def _index_unique(
@@ -98,12 +98,12 @@ def _index_unique(
     return {sameness(one): one.sha for one in commits.values() if times[sameness(one)] == 1}
 
 
-def _list_commits(git: Git, starts: Iterable[str], *, excluded: Iterable[str]) -> dict[str, _Commit]:
+def _list_commits(git: Git, starts: Iterable[str], *, excluded_shas: Iterable[str]) -> dict[str, _Commit]:
     """Return the commits reachable from `starts` but not from `excluded`.
 
     Ids that no longer exist reach nothing.
     """
-    lines = [*starts, *(f"^{one}" for one in excluded)]
+    lines = [*starts, *(f"^{one}" for one in excluded_shas)]
     if not lines or lines[0].startswith("^"):
         return {}
     return _parse_log(git.run(*_LOG_COMMAND, "--ignore-missing", "--stdin", stdin="\n".join(lines).encode() + b"\n"))

@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 from typing import Any, Final
 
 from hunchd.domain.session import Digest, Message, MessageType, Point, PointKind, Turn
-from hunchd.ingestion.own_words import own_words
+from hunchd.ingestion.own_words import extract_user_text
 from hunchd.ingestion.personal_data import holds_contact_data
 from hunchd.text.sentences import split_message
 
@@ -83,7 +83,7 @@ _ACTION = re.compile(
     rf"|\b(?:i|we)(?:'ve| have) (?:now |also )?(?:{_PAST_ACTIONS})\b",
     re.IGNORECASE,
 )
-_FINISHED = re.compile(r"^(?:done|finished|completed|all set|ready)\s*[:,.!-]\s*(?=\S)", re.IGNORECASE)
+_FINISHED_LEAD = re.compile(r"^(?:done|finished|completed|all set|ready)\s*[:,.!-]\s*(?=\S)", re.IGNORECASE)
 _REQUEST = re.compile(
     r"^(?:please |now |next,? |then |also |can you |could you )*(?:add|fix|implement|write|create|remove|delete|rename|"
     r"move|update|change|refactor|extract|document|investigate|debug|make|support|bump|drop|replace|split|clean|deprecate|"
@@ -139,7 +139,7 @@ def digest_turns(turns: Sequence[Turn]) -> Digest:
 def extract_points(message: Message, turn: int) -> Iterator[Point]:
     """Yield the points of a message, one per sentence."""
     by_user = message.event is MessageType.USER
-    for sentence in split_sentences(own_words(message.text) if by_user else message.text):
+    for sentence in split_sentences(extract_user_text(message.text) if by_user else message.text):
         kind = classify_sentence(sentence, by_user=by_user)
         if kind is not None and not holds_contact_data(sentence):
             weight = _WEIGHT_BY_KIND[kind][0 if by_user else 1]
@@ -156,18 +156,18 @@ def classify_sentence(sentence: str, *, by_user: bool) -> PointKind | None:
     if _HEDGE.search(sentence):
         return "question" if by_user and sentence.rstrip().endswith("?") else None
     if by_user:
-        if _PREFERENCE.search(sentence) and not _SETTLED.search(sentence):
+        if _PREFERENCE.search(sentence) and not _SETTLED_WORDS.search(sentence):
             return "preference"
-        if _INSTRUCTION.search(sentence) and not _SETTLED.search(sentence):
+        if _INSTRUCTION.search(sentence) and not _SETTLED_WORDS.search(sentence):
             return "instruction"
     if _DECISION.search(sentence):
         return "decision"
-    if _ACTION.search(sentence) or _FINISHED.search(sentence) or (by_user and _REQUEST.search(sentence)):
+    if _ACTION.search(sentence) or _FINISHED_LEAD.search(sentence) or (by_user and _REQUEST.search(sentence)):
         return "action"
     return "insight" if _INSIGHT.search(sentence) else None
 
 
-_SETTLED = re.compile(r"\b(?:decided|decision|agreed|instead of|rather than|in favou?r of)\b", re.IGNORECASE)
+_SETTLED_WORDS = re.compile(r"\b(?:decided|decision|agreed|instead of|rather than|in favou?r of)\b", re.IGNORECASE)
 
 
 def split_sentences(text: str) -> list[str]:

@@ -13,18 +13,18 @@ from datetime import datetime
 from typing import Final
 
 from hunchd.domain.session import Message, MessageType, Turn
-from hunchd.ingestion.own_words import own_words
+from hunchd.ingestion.own_words import extract_user_text
 from hunchd.ingestion.personal_data import holds_contact_data
 from hunchd.ingestion.redaction_rules import ANNOUNCERS
 from hunchd.ingestion.statement_classifier import load_classifier
 
 NOTHING: Final = ("quoted", "hypothesis", "joke", "request", "chatter")
 # A sentence with one of these beside it is commented on, not continued: "A poster says …. Nonsense."
-COMMENTED: Final = ("quoted", "hypothesis", "joke")
+COMMENT_LABELS: Final = ("quoted", "hypothesis", "joke")
 MOST_NOTHING: Final = 0.4  # probability that a sentence states nothing, above which it is skipped
 MOST_NOTHING_OF_ASSISTANT: Final = 0.1  # an assistant's sentences are mostly reports
 OF_ASSISTANT: Final = ("decision", "change", "insight")
-CHANGED: Final = 0.25  # probability of a change or withdrawal from which an earlier statement may be over
+CHANGE_THRESHOLD: Final = 0.25  # probability of a change or withdrawal from which an earlier statement may be over
 # Sentences of one message that belong together: a decision and its reason.
 TOGETHER: Final = ("decision", "change", "withdrawal", "constraint", "instruction", "insight")
 LONGEST_TOGETHER: Final = 220  # characters
@@ -47,7 +47,7 @@ _CATEGORIES: Final = {"change": "decision", "withdrawal": "decision"}
 
 _CODE = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.DOTALL)
 _END = re.compile(r"(?<=[.!?…])[\"')\]»”“]*\s+|(?<=[。！？])[」』”]?\s*|\n+")
-_UNFINISHED = re.compile(
+_UNFINISHED_SENTENCE = re.compile(
     r"(?:^|\s)(?:\d{1,2}|[A-Z]|Dr|Prof|Mr|Mrs|Ms|St|Sr|Sra|Dra|Hr|Fr|Nr|No|Mme|z\.B|bzw|ca|vs|e\.g|i\.e|etc)\.$"
 )
 _LIST_MARK = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)]|#{1,6}|>)\s+")
@@ -69,31 +69,31 @@ class Statement:
     changes: bool  # it may end an earlier statement
 
 
-def statements_of(turns: Sequence[Turn]) -> list[Statement]:
+def extract_statements(turns: Sequence[Turn]) -> list[Statement]:
     """Return the statements of users and assistants, in order."""
     return [
         statement
         for turn in turns
         for message in turn.messages
         if message.event in (MessageType.USER, MessageType.ASSISTANT)
-        for statement in _stated(message, turn.number)
+        for statement in _extract_statements(message, turn.number)
     ]
 
 
 def split_sentences(text: str) -> list[str]:
     """Split prose in any of the languages into sentences of one line each, without code and list marks."""
-    found: list[str] = []
+    sentences: list[str] = []
     pending = ""
     for part in _END.split(_CODE.sub("\n", text)):
         plain = " ".join(f"{pending} {_LIST_MARK.sub('', part)}".split())
-        pending = plain if _UNFINISHED.search(plain) else ""
+        pending = plain if _UNFINISHED_SENTENCE.search(plain) else ""
         if plain and not pending:
-            found.append(plain)
-    return [*found, pending] if pending else found
+            sentences.append(plain)
+    return [*sentences, pending] if pending else sentences
 
 
 @dataclass(frozen=True, slots=True)
-class _Judged:
+class _JudgedSentence:
     label: str
     text: str
     nothing: float
@@ -105,22 +105,24 @@ class _Judged:
         return wide < FEWEST_WIDE if wide else len(_WORD.findall(self.text)) < FEWEST_WORDS
 
 
-def _stated(message: Message, turn: int) -> Iterator[Statement]:
+def _extract_statements(message: Message, turn: int) -> Iterator[Statement]:
     by_user = message.event is MessageType.USER
-    sentences = split_sentences(own_words(message.text) if by_user else message.text)
+    sentences = split_sentences(extract_user_text(message.text) if by_user else message.text)
     if len(sentences) > MOST_SENTENCES:
         return
-    judged = [_judge(sentence) for sentence in _before_personal_data(sentences)]
+    judged_sentences = [_judge(sentence) for sentence in _take_before_personal_data(sentences)]
     most = MOST_NOTHING if by_user else MOST_NOTHING_OF_ASSISTANT
-    commented = any(one.label in COMMENTED or _asks(one.text) for one in judged)
-    kept = [one for one in judged if one.nothing <= most and _states(one, commented=commented)]
-    for one in _together(kept):
+    is_commented = any(one.label in COMMENT_LABELS or _is_question(one.text) for one in judged_sentences)
+    statement_sentences = [
+        one for one in judged_sentences if one.nothing <= most and _is_statement(one, is_commented=is_commented)
+    ]
+    for one in _join_adjacent(statement_sentences):
         category = _CATEGORIES.get(one.label, one.label)
         if by_user or one.label in OF_ASSISTANT:
-            yield Statement(category, one.text, turn, message.id, message.at, by_user, one.changes >= CHANGED)
+            yield Statement(category, one.text, turn, message.id, message.at, by_user, one.changes >= CHANGE_THRESHOLD)
 
 
-def _before_personal_data(sentences: Sequence[str]) -> Iterator[str]:
+def _take_before_personal_data(sentences: Sequence[str]) -> Iterator[str]:
     """Yield the sentences up to one with somebody's address or numbers; what follows is about that person."""
     for sentence in sentences:
         if holds_contact_data(sentence):
@@ -128,20 +130,20 @@ def _before_personal_data(sentences: Sequence[str]) -> Iterator[str]:
         yield sentence
 
 
-def _judge(sentence: str) -> _Judged:
-    shares = load_classifier().probabilities(sentence)
+def _judge(sentence: str) -> _JudgedSentence:
+    shares = load_classifier().compute_probabilities(sentence)
     label = max(shares, key=lambda name: shares[name])
     nothing = sum(shares[name] for name in NOTHING)
     if label in NOTHING and nothing <= MOST_NOTHING:  # no single kind of statement is likelier, but one of them is
         label = max((name for name in shares if name not in NOTHING), key=lambda name: shares[name])
     changes = 1.0 if label in ("change", "withdrawal") else shares["change"] + shares["withdrawal"]
-    return _Judged(label, sentence, nothing, changes)
+    return _JudgedSentence(label, sentence, nothing, changes)
 
 
-def _states(one: _Judged, *, commented: bool) -> bool:
-    if _names_secret(one.text) or _asks(one.text) or len(one.text) > LONGEST or one.is_short:
+def _is_statement(one: _JudgedSentence, *, is_commented: bool) -> bool:
+    if _names_secret(one.text) or _is_question(one.text) or len(one.text) > LONGEST or one.is_short:
         return False
-    return not (commented and len(_WORD.findall(one.text)) < 2 * FEWEST_WORDS)
+    return not (is_commented and len(_WORD.findall(one.text)) < 2 * FEWEST_WORDS)
 
 
 def _names_secret(sentence: str) -> bool:
@@ -152,14 +154,14 @@ def _names_secret(sentence: str) -> bool:
     return word is not None and word.lastgroup != "key" and _CODE_WORD.search(sentence) is not None
 
 
-def _asks(sentence: str) -> bool:
+def _is_question(sentence: str) -> bool:
     return sentence.rstrip("\"')»”」 ").endswith(("?", "？"))
 
 
-def _together(kept: Sequence[_Judged]) -> Iterator[_Judged]:
+def _join_adjacent(sentences: Sequence[_JudgedSentence]) -> Iterator[_JudgedSentence]:
     """Join adjacent sentences that decide or demand something."""
-    pending: _Judged | None = None
-    for one in kept:
+    pending: _JudgedSentence | None = None
+    for one in sentences:
         if pending is not None and one.label in TOGETHER and pending.label in TOGETHER:
             text = f"{pending.text}{'' if _WIDE.match(one.text) else ' '}{one.text}"
             if len(text) <= LONGEST_TOGETHER:

@@ -20,7 +20,7 @@ _WEIGHTS = {
 }  # fmt: skip
 _TEST_HELPER_PENALTY = 2.5  # penalty for helpers in test files
 _PRIVATE_PENALTY = 2.5  # penalty for private symbols
-_EXPORTED = re.compile(r"^(?:export|pub(?:\s|\()|public|module\.exports|exports\.)")
+_EXPORT_PREFIX = re.compile(r"^(?:export|pub(?:\s|\()|public|module\.exports|exports\.)")
 _PRIVATE = re.compile(r"^(?:private\b|static\b(?=.*\()|internal\b|fileprivate\b)")
 _TEST = re.compile(r"^(?:test|Test|Benchmark|Fuzz)(?![a-z])|(?:Tests?|TestCase|Spec)$")
 _TEST_PATH = re.compile(r"(?:^|/)(?:tests?|testing|specs?|__tests__)/|(?:^|/)test_[^/]*$|[._-](?:test|spec)s?\.\w+$")
@@ -181,7 +181,7 @@ def rate_symbol(symbol: Symbol, language: str) -> float:
         return weight - 0.5 * symbol.signature.count("#", 0, 6)
     if _is_private(symbol, language):
         weight -= _PRIVATE_PENALTY
-    elif _EXPORTED.match(symbol.signature):
+    elif _EXPORT_PREFIX.match(symbol.signature):
         weight += 1.0
     if symbol.doc:
         weight += 0.4
@@ -199,7 +199,7 @@ def _is_private(symbol: Symbol, language: str) -> bool:
             symbol.kind == "function" and not symbol.signature.startswith("pub")
         )
     if language in ("javascript", "typescript") and symbol.kind == "function":
-        return not symbol.container and not _EXPORTED.match(symbol.signature)
+        return not symbol.container and not _EXPORT_PREFIX.match(symbol.signature)
     return name.startswith(("_", "#")) or bool(_PRIVATE.match(symbol.signature))
 
 

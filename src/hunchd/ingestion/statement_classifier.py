@@ -34,7 +34,7 @@ LABELS: Final = (
     "request",
     "chatter",
 )
-SHIPPED: Final = Path(__file__).with_name("statement_weights.bin")
+SHIPPED_WEIGHTS: Final = Path(__file__).with_name("statement_weights.bin")
 BUCKETS: Final = 1 << 15
 LONGEST: Final = 300  # characters read of a sentence
 _SHORTEST_GRAM: Final = 2
@@ -50,66 +50,68 @@ _NAME = re.compile(r"(?<=\w )[A-Z][\w'-]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Classifier:
+class StatementClassifier:
     """Weights as signed bytes, one row of labels per bucket, and a scale per label."""
 
     weights: memoryview
     scales: tuple[float, ...]
     biases: tuple[float, ...]
 
-    def probabilities(self, sentence: str) -> dict[str, float]:
+    def compute_probabilities(self, sentence: str) -> dict[str, float]:
         """Return the probability of each label."""
         size = len(LABELS)
         sums = [0.0] * size
-        for bucket, value in features(sentence).items():
+        for bucket, value in extract_features(sentence).items():
             row = self.weights[bucket * size : (bucket + 1) * size]
             for label in range(size):
                 sums[label] += row[label] * value
         logits = [total * scale + bias for total, scale, bias in zip(sums, self.scales, self.biases, strict=True)]
         highest = max(logits)
-        raised = [math.exp(logit - highest) for logit in logits]
-        whole = sum(raised)
-        return {label: one / whole for label, one in zip(LABELS, raised, strict=True)}
+        exponentials = [math.exp(logit - highest) for logit in logits]
+        whole = sum(exponentials)
+        return {label: one / whole for label, one in zip(LABELS, exponentials, strict=True)}
 
 
 @cache
-def load_classifier() -> Classifier:
+def load_classifier() -> StatementClassifier:
     """Load the shipped weights, once per process."""
-    raw = SHIPPED.read_bytes()
+    raw = SHIPPED_WEIGHTS.read_bytes()
     if not raw.startswith(_HEADER):
-        raise ValueError(f"{SHIPPED} has another format; train it again")
+        raise ValueError(f"{SHIPPED_WEIGHTS} has another format; train it again")
     content = memoryview(zlib.decompress(raw[len(_HEADER) :]))
     floats = content[: 8 * len(LABELS)].cast("f").tolist()
-    return Classifier(content[8 * len(LABELS) :].cast("b"), tuple(floats[: len(LABELS)]), tuple(floats[len(LABELS) :]))
+    return StatementClassifier(
+        content[8 * len(LABELS) :].cast("b"), tuple(floats[: len(LABELS)]), tuple(floats[len(LABELS) :])
+    )
 
 
-def packed(weights: bytes, scales: bytes, biases: bytes) -> bytes:
+def pack_weights(weights: bytes, scales: bytes, biases: bytes) -> bytes:
     """Return the content of the weights file: 32-bit floats, then signed bytes."""
     return _HEADER + zlib.compress(scales + biases + weights, 9)
 
 
-def features(sentence: str) -> dict[int, float]:
+def extract_features(sentence: str) -> dict[int, float]:
     """Return hashed features of a sentence, of length one."""
-    counts = Counter(_grams(sentence))
+    counts = Counter(_extract_ngrams(sentence))
     norm = math.sqrt(sum(counts.values()))
-    hashed: dict[int, float] = {}
+    feature_counts: dict[int, float] = {}
     for gram, times in counts.items():
         bucket = zlib.crc32(gram.encode()) % BUCKETS
-        hashed[bucket] = hashed.get(bucket, 0.0) + math.sqrt(times) / norm
-    return hashed
+        feature_counts[bucket] = feature_counts.get(bucket, 0.0) + math.sqrt(times) / norm
+    return feature_counts
 
 
-def _grams(sentence: str) -> list[str]:
+def _extract_ngrams(sentence: str) -> list[str]:
     """Return n-grams of characters, words, pairs of words, and marks of the sentence's shape."""
     text = unicodedata.normalize("NFKC", sentence[:LONGEST])
-    marks = _shape(text)
+    marks = _extract_shape_marks(text)
     text = _DIGITS.sub("0", _PATH.sub("§path", text)).casefold()
     pieces = _PIECE.findall(text)
-    spaced = f" {' '.join(pieces)} "
+    spaced_text = f" {' '.join(pieces)} "
     grams = [
-        spaced[at : at + size]
+        spaced_text[at : at + size]
         for size in range(_SHORTEST_GRAM, _LONGEST_GRAM + 1)
-        for at in range(len(spaced) - size + 1)
+        for at in range(len(spaced_text) - size + 1)
     ]
     grams += [f"w:{piece}" for piece in pieces]
     grams += [f"b:{one} {two}" for one, two in zip(["^", *pieces], [*pieces, "$"], strict=True)]
@@ -119,7 +121,7 @@ def _grams(sentence: str) -> list[str]:
     return grams + [f"s:{word}" for word in start] + marks * 2
 
 
-def _shape(text: str) -> list[str]:
+def _extract_shape_marks(text: str) -> list[str]:
     tests = {
         "§asks": text.rstrip(" )\"'").endswith("?"),
         "§quotes": _QUOTE.search(text) is not None,

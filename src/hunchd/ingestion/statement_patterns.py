@@ -43,7 +43,7 @@ INSTEAD: Final = _compile(
 INSTEAD_FIRST: Final = _compile(
     rf"^\W*instead of\s+(?:using\s+)?(?P<y>{_NAME}),?\s+(?:we\s+)?(?:now\s+)?use\s+(?P<x>{_NAME}){_CLAUSE_END}"
 )
-SWITCHED: Final = _compile(
+SWITCHED_FROM_TO: Final = _compile(
     r"\b(?:switch(?:ed|ing|es)?|migrat(?:e|ed|ing|es|ion)|mov(?:e|ed|ing)|convert(?:ed|ing)?|chang(?:e|ed|ing)|",
     rf"port(?:ed|ing)?)\s+(?:(?P<z>{_NAME})\s+)?(?:over\s+)?from\s+{_THE}(?P<y>{_NAME})\s+(?:over\s+)?to\s+{_THE}",
     rf"(?:use\s+|using\s+)?(?P<x>{_NAME}){_CLAUSE_END}",
@@ -52,14 +52,14 @@ SWITCHED_TO: Final = _compile(
     r"\b(?:switch(?:ed|ing)?|migrat(?:e|ed|ing)|mov(?:e|ed|ing))\s+(?:(?P<z>[\w ]{3,30}?)\s+)?(?:over\s+)?to\s+",
     rf"(?:using\s+|use\s+)?(?P<x>{_NAME})(?:\s+(?:from|instead of)\s+(?P<y>{_NAME}))?{_CLAUSE_END}",
 )
-REPLACED: Final = _compile(
+REPLACED_BY: Final = _compile(
     rf"\breplac(?:e|ed|es|ing)\s+{_THE}(?P<y>{_NAME})\s+(?:with|by)\s+{_THE}(?P<x>{_NAME}){_CLAUSE_END}"
 )
 IN_FAVOUR_OF: Final = _compile(
     r"\b(?:drop(?:ped|s|ping)?|remov(?:e|ed|es|ing)|deprecat(?:e|ed|es|ing)|abandon(?:ed)?|retire[ds]?|ditch(?:ed)?)\s+",
     rf"{_THE}(?P<y>{_NAME})\s+in favou?r of\s+{_THE}(?P<x>{_NAME}){_CLAUSE_END}",
 )
-RENAMED: Final = _compile(
+RENAMED_TO: Final = _compile(
     rf"\brenam(?:e|ed|es|ing)\s+{_THE}(?P<y>{_NAME})\s+(?:to|into|->|=>|→)\s+(?P<x>{_NAME}){_CLAUSE_END}"
 )
 
@@ -80,12 +80,12 @@ RULE: Final = _compile(
     r"make sure to|be sure to)\s+",
     rf"(?:ever\s+)?(?P<what>\S.{{3,110}}?){_STOP}",
 )
-DECIDED: Final = _compile(
+DECIDED_ON: Final = _compile(
     r"\b(?:we|i|they|team|it was)\s+(?:have\s+|has\s+|finally\s+)?(?:decided|agreed|resolved)\s+",
     rf"(?P<how>not to|against|to|that|on)\s+(?P<what>\S.{{3,140}}?){_STOP}",
 )
 # Object of a decision: the choice, its purpose, the alternative, and the reason.
-CHOSEN: Final = _compile(
+CHOSEN_OPTION: Final = _compile(
     r"^(?P<x>\S.{0,60}?)(?:\s+for\s+(?P<k>[^,:;]{2,60}?))?",
     r"(?:,?\s+(?:and\s+)?(?:not|rather than|instead of|over)\s+(?P<y>[^,:;]{2,60}?))?(?:\s*[:;]\s+(?P<why>\S.*))?$",
 )
@@ -111,7 +111,7 @@ MINIMUM_VERSION_REVERSED: Final = _compile(
     rf"^(?P<a>{_RUNTIME})\s*(?:version\s*)?(?P<x>v?\d+(?:\.\d+){{0,2}})\s+is\s+(?:the|our)\s+(?:oldest|lowest|minimum)",
     r"(?:\s+version)?(?:\s+(?:that\s+)?we\s+(?:support|need|require|run on)|\s+(?:supported|required))?(?=\s*$|[.,;!])",
 )
-DROPPED: Final = _compile(
+DROPPED_OPTION: Final = _compile(
     r"\b(?:drop(?:ped|s|ping)?|end(?:ed|s)?|remov(?:e|ed|es|ing))\s+(?:the\s+)?support\s+(?:for|of)\s+",
     rf"(?P<y>(?:{_RUNTIME})\s*v?(?:<=?\s*)?\d(?:[\w.]*\w)?)(?=\s*$|[\s.,;:!)(])",
 )

@@ -26,10 +26,10 @@ _CONFIDENCE: Final[dict[Voice, float]] = {"owner": 1.0, "turn": 0.8, "commit": 0
 _TWO_TOOLS_CONFIDENCE: Final = 0.7  # for a commit that chooses between two tools of the same purpose
 
 _CHANGES = (
-    ("renamed", patterns.RENAMED),
+    ("renamed", patterns.RENAMED_TO),
     ("in favour of", patterns.IN_FAVOUR_OF),
-    ("replaced", patterns.REPLACED),
-    ("switched", patterns.SWITCHED),
+    ("replaced", patterns.REPLACED_BY),
+    ("switched", patterns.SWITCHED_FROM_TO),
     ("instead of", patterns.INSTEAD),
     ("instead of", patterns.INSTEAD_FIRST),
     ("switched to", patterns.SWITCHED_TO),
@@ -156,7 +156,7 @@ def _read_rules(sentence: str, voice: Voice) -> Iterator[ExtractedStatement]:
         yield ExtractedStatement(
             "instruction", _make_key(match["what"]), value, sentence, "always or never", importance=0.6
         )
-    if match := patterns.DECIDED.search(sentence):
+    if match := patterns.DECIDED_ON.search(sentence):
         what, against = match["what"].strip(), match["how"].casefold() in ("not to", "against")
         if match["how"].casefold() == "on" and (one := _read_chosen(what, sentence)) is not None:
             yield one
@@ -184,7 +184,7 @@ def _read_chosen(what: str, sentence: str) -> ExtractedStatement | None:
 
     Returns None without a purpose or an alternative.
     """
-    match = patterns.CHOSEN.match(what)
+    match = patterns.CHOSEN_OPTION.match(what)
     if match is None or not (match["k"] or match["y"]):
         return None
     x, y = _clean_name(match["x"]), _clean_name(match["y"])
@@ -208,7 +208,7 @@ def _read_facts(sentence: str, voice: Voice) -> Iterator[ExtractedStatement]:
     """Yield statements about tools in use, supported versions and names."""
     if voice == "commit" and patterns.ABOUT_TEXT.search(sentence):
         return
-    if match := patterns.DROPPED.search(sentence):
+    if match := patterns.DROPPED_OPTION.search(sentence):
         yield ExtractedStatement(
             "constraint", f"support for {' '.join(match['y'].split())}", "dropped", sentence, "dropped"
         )
@@ -282,8 +282,8 @@ def _classify(sentence: str) -> str:
 
 def _clean_name(text: str | None) -> str:
     """Strip quotation marks and articles from a name."""
-    stripped = (text or "").strip().strip("`\"'").strip()
-    return re.sub(r"^(?:the|a|an|our|using|just|only)\s+", "", stripped, flags=re.I).strip().rstrip(".,:;")
+    stripped_text = (text or "").strip().strip("`\"'").strip()
+    return re.sub(r"^(?:the|a|an|our|using|just|only)\s+", "", stripped_text, flags=re.I).strip().rstrip(".,:;")
 
 
 def _make_key(text: str) -> str:
@@ -291,8 +291,12 @@ def _make_key(text: str) -> str:
 
     The first letter becomes lower case unless it begins a name.
     """
-    collapsed = " ".join(text.split()).rstrip(".,:;")
-    return collapsed[:1].lower() + collapsed[1:] if len(collapsed) > 1 and not collapsed[1].isupper() else collapsed
+    collapsed_text = " ".join(text.split()).rstrip(".,:;")
+    return (
+        collapsed_text[:1].lower() + collapsed_text[1:]
+        if len(collapsed_text) > 1 and not collapsed_text[1].isupper()
+        else collapsed_text
+    )
 
 
 def _is_hollow(name: str) -> bool:

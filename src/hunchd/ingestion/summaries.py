@@ -30,7 +30,7 @@ _STOCK: Final = frozenset(
     """.split()  # noqa: SIM905 - one word after the other reads best
 )
 # A name is no word of the stock: it tells what is meant, but not what is wrong with it.
-_NAMED = re.compile(
+_NAMED_THING = re.compile(
     r"`[^`\n]*`|'[^'\n]*'|\"[^\"\n]*\"|“[^”\n]*”|\([^()\n]*\)|\[[^\]\n]*\]"
     r"|(?:[A-Za-z]:)?[\w.@+~-]*[/\\][\w.@/\\+-]+|\b[\w-]+\.\w{1,5}\b"
     r"|--?[\w-]+=?|\b\w+(?:_\w+)+\b|\bE?LIFECYCLE\b|https?://\S+|:\w+(?::\w+)*"
@@ -46,7 +46,7 @@ _ADVICE = re.compile(
     r"|did you mean to run|full report at|randomized with seed|or to contribute)",
     re.IGNORECASE,
 )
-_MEASURED = re.compile(
+_MEASUREMENT = re.compile(
     r"^\W*(?:time|memory|duration|elapsed(?: time)?|finished in|ran|took|done in|started|completed)\b.*\d",
     re.IGNORECASE,
 )
@@ -54,7 +54,7 @@ _MEASURED = re.compile(
 
 def is_summary(line: str) -> bool:
     """Return True if `line` says that something failed, or how much, or what to do about it, but not what is wrong."""
-    if _ADVICE.match(line) or (_MEASURED.match(line) and len(line) < 120):
+    if _ADVICE.match(line) or (_MEASUREMENT.match(line) and len(line) < 120):
         return True
-    words = _WORD.findall(_NAMED.sub(" ", line))
+    words = _WORD.findall(_NAMED_THING.sub(" ", line))
     return all(word.lower() in _STOCK and not _CAMEL.search(word) for word in words)

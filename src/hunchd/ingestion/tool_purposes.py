@@ -87,8 +87,8 @@ def find_purpose(name: str) -> str:
 
     Returns "" if unknown.
     """
-    normalized = _ARTICLE.sub("", name.strip().strip("`'\"")).casefold()
-    return _PURPOSE_BY_NAME.get(normalized, "") or _PURPOSE_BY_NAME.get(normalized.removesuffix(".js"), "")
+    normalized_name = _ARTICLE.sub("", name.strip().strip("`'\"")).casefold()
+    return _PURPOSE_BY_NAME.get(normalized_name, "") or _PURPOSE_BY_NAME.get(normalized_name.removesuffix(".js"), "")
 
 
 def list_purposes() -> frozenset[str]:

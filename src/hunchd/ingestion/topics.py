@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 
-from hunchd.text.identifiers import title_words
+from hunchd.text.identifiers import split_title_words
 
 MAX_TOPICS = 24
 MAX_NAMESAKES = 8  # files of one name: names in every folder, such as `demo.vue` or `views.py`, are no topics
@@ -32,13 +32,13 @@ _VAGUE_NAMES = frozenset(
 )
 
 
-def find_topics(defined: Iterable[tuple[str, str, int]], limit: int = MAX_TOPICS) -> tuple[str, ...]:
+def find_topics(definitions: Iterable[tuple[str, str, int]], limit: int = MAX_TOPICS) -> tuple[str, ...]:
     """Return the names that cover most definitions.
 
     `defined` has path, language and number of symbols of each file.
     """
     weights: Counter[str] = Counter()
-    files = _select_main_files(defined)
+    files = _select_main_files(definitions)
     namesakes = Counter(_file_topic(path) for path, _ in files)
     for path, symbols in files:
         folders, name = path.rpartition("/")[0], _file_topic(path)
@@ -54,30 +54,30 @@ def _file_topic(path: str) -> str:
     return _split_name(path.rpartition("/")[2].partition(".")[0])
 
 
-def _select_main_files(defined: Iterable[tuple[str, str, int]]) -> list[tuple[str, int]]:
+def _select_main_files(definitions: Iterable[tuple[str, str, int]]) -> list[tuple[str, int]]:
     """Return the files that define the project, without examples and scripts.
 
     These stay if the project consists of them, as `org/samples/shop` does.
     """
-    files = [(path, count) for path, language, count in defined if count and language not in _NO_SOURCE]
+    files = [(path, count) for path, language, count in definitions if count and language not in _NO_SOURCE]
     files = [file for file in files if not _TEST_PATH.search(file[0])]
     ordinary = [file for file in files if not _AUXILIARY_PATH.search(file[0])]
     share = sum(count for _, count in ordinary) / max(sum(count for _, count in files), 1)
     return ordinary if share >= MIN_SHARE else files
 
 
-def find_topic_files(topic: str, defined: Iterable[tuple[str, str, int]], limit: int) -> list[str]:
+def find_topic_files(topic: str, definitions: Iterable[tuple[str, str, int]], limit: int) -> list[str]:
     """Return the files of a topic, code first.
 
     They have its name or are in a folder of that name.
     """
-    topic_name, ranked = _split_name(topic), []
-    for path, language, symbols in defined:
+    topic_name, ranked_files = _split_name(topic), []
+    for path, language, symbols in definitions:
         folders, is_namesake = path.rpartition("/")[0], _file_topic(path) == topic_name
         if is_namesake or _split_name(folders.rpartition("/")[2]) == topic_name:
             is_auxiliary = language in _NO_SOURCE or _AUXILIARY_PATH.search(path) is not None
-            ranked.append((is_auxiliary, not is_namesake, -symbols, path))
-    return [path for *_, path in sorted(ranked)[:limit]]
+            ranked_files.append((is_auxiliary, not is_namesake, -symbols, path))
+    return [path for *_, path in sorted(ranked_files)[:limit]]
 
 
 def _is_vague(name: str) -> bool:
@@ -93,7 +93,7 @@ def _split_name(stem: str) -> str:
 
     `ChromePHPHandler` → chrome php handler, `04_linear_models` → linear models.
     """
-    words = title_words(stem)
+    words = split_title_words(stem)
     while len(words) > 1 and words[0].isdigit():
         words = words[1:]
     return " ".join(words)

@@ -13,7 +13,7 @@ _WORD = re.compile(r"[^\W\d]\w*")
 _ASCII_WORD = re.compile(r"[A-Za-z_]\w*", re.ASCII)  # twice as fast, and most code is ASCII
 _HEX = re.compile(r"[0-9a-fA-F]{12,}")
 # Three runs of digits inside one long word are an encoded key, not a name: utf8_to_utf16 has two.
-_ENCODED = re.compile(r"(?=\w{16})\w*?[a-zA-Z]\d+[a-zA-Z]+\d+[a-zA-Z]+\d")
+_ENCODED_TEXT = re.compile(r"(?=\w{16})\w*?[a-zA-Z]\d+[a-zA-Z]+\d+[a-zA-Z]+\d")
 _KEYWORDS = frozenset(
     """and as assert async await break case catch class const continue default def defer del do elif else elsif end enum
     esac except export extends extern false False final finally fn for foreach from func function global go goto if impl
@@ -38,16 +38,16 @@ def select_informative_words(counts: Counter[str]) -> Mapping[str, int]:
     return informative
 
 
-def list_used_names(code: Counter[str], *, defined: frozenset[str], limit: int = 1500) -> tuple[str, ...]:
+def list_used_names(code: Counter[str], *, defined_names: frozenset[str], limit: int = 1500) -> tuple[str, ...]:
     """Return names that code uses but does not define.
 
     Keywords are skipped; the order is that of first use.
     """
-    names = [name for name in code if name not in defined and name not in _KEYWORDS and 2 < len(name) <= MAX_WORD]
+    names = [name for name in code if name not in defined_names and name not in _KEYWORDS and 2 < len(name) <= MAX_WORD]
     return tuple(names[:limit])
 
 
 def _is_informative(word: str) -> bool:
     if len(word) < 12:
         return len(word) > 1
-    return len(word) <= MAX_WORD and not _HEX.fullmatch(word) and not _ENCODED.match(word)
+    return len(word) <= MAX_WORD and not _HEX.fullmatch(word) and not _ENCODED_TEXT.match(word)

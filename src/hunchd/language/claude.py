@@ -140,12 +140,12 @@ def _parse_answer(message: Any, raw_json: str) -> ModelAnswer | ModelFailure:
     if message.stop_reason == "refusal":
         return ModelFailure("nonsense", "the model declined to answer", used=token_usage)
     try:
-        parsed = json.loads(raw_json)
+        parsed_answer = json.loads(raw_json)
     except ValueError:
-        parsed = None
-    if not isinstance(parsed, dict):
+        parsed_answer = None
+    if not isinstance(parsed_answer, dict):
         return ModelFailure("nonsense", "the answer does not match the requested schema", used=token_usage)
-    return ModelAnswer(parsed, token_usage)
+    return ModelAnswer(parsed_answer, token_usage)
 
 
 def _failure_from_status(error: Any, key: str, token_usage: TokenUsage) -> ModelFailure:

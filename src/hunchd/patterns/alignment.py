@@ -248,5 +248,5 @@ def _rate_likeness(one: TreePart, two: TreePart) -> float:
         return 0.6 if one.text == two.text else 0.3
     if not one.words or not two.words:
         return 0.3
-    shared = _word_overlap(one, two)
-    return 0.1 + shared if shared >= MIN_LIKENESS else 0.0
+    word_overlap = _word_overlap(one, two)
+    return 0.1 + word_overlap if word_overlap >= MIN_LIKENESS else 0.0

@@ -13,7 +13,7 @@ from hunchd.patterns.features import MIN_INFORMATIVE_WEIGHT, get_usage, load_com
 from hunchd.patterns.grouping import CORE_SHARE, ShapeGroup
 from hunchd.patterns.pattern import UsualLocation
 from hunchd.patterns.shapes import Shape
-from hunchd.text.identifiers import name_words
+from hunchd.text.identifiers import split_name_words
 
 MAX_STEPS: Final = 5
 MAX_TITLE: Final = 120  # characters
@@ -86,7 +86,7 @@ def choose_noun(group: ShapeGroup) -> str:
     if "fixture" in decorators:
         return "fixture"
     if testing and (
-        name_words(typical.name)[:1] == ["test"]
+        split_name_words(typical.name)[:1] == ["test"]
         or {"test", "Test", "ParameterizedTest"} & decorators
         or typical.name in ("test", "it")
     ):
@@ -99,7 +99,7 @@ def choose_noun(group: ShapeGroup) -> str:
         return "migration"
     if typical.language == "tsx" and typical.name[:1].isupper():
         return "component"
-    if any("handler" in name_words(shape.name) for shape in group.members[:1]):
+    if any("handler" in split_name_words(shape.name) for shape in group.members[:1]):
         return "handler"
     if group.kind == "function" and sum(shape.kind == "method" for shape in group.members) * 2 > len(group.members):
         owners = {shape.container for shape in group.members}
@@ -128,13 +128,13 @@ def describe_steps(group: ShapeGroup, excluded_name: str = "") -> str:
 
     Of a class, its members.
     """
-    shared = _shared_features(group)
+    shared_features = _shared_features(group)
     if group.kind == "class":
-        return ", ".join(strip_usage(feature) for feature in shared if feature.startswith("."))[:MAX_TITLE]
+        return ", ".join(strip_usage(feature) for feature in shared_features if feature.startswith("."))[:MAX_TITLE]
     common = load_common_names(group.language)
     steps: list[str] = []
     listed_names: set[str] = set()
-    for feature in sorted(shared, key=lambda feature: get_usage(feature) != "@"):
+    for feature in sorted(shared_features, key=lambda feature: get_usage(feature) != "@"):
         name, use = strip_usage(feature), get_usage(feature)
         if use not in ("@", "()", "!", "^") or (name in common and feature not in group.core) or name == excluded_name:
             continue
@@ -143,7 +143,7 @@ def describe_steps(group: ShapeGroup, excluded_name: str = "") -> str:
         listed_names.add(name)
     parameters = [
         strip_usage(feature)
-        for feature in shared
+        for feature in shared_features
         if get_usage(feature) == "~" and group.core.get(feature, 0.0) >= MIN_INFORMATIVE_WEIGHT
     ]
     parameter_step = [f"({', '.join(parameters)})"] if parameters and len(steps) < MAX_STEPS else []

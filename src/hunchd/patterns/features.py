@@ -51,7 +51,7 @@ COMMON_OWN_FACTOR: Final = 0.6  # defined by the project, and by many others
 COMMON_FACTOR: Final = 0.25
 MIN_INFORMATIVE_WEIGHT: Final = 0.45  # minimum weight of a seed feature
 MIN_NAME: Final = 2  # characters of an informative name
-_NUMBERED: Final = re.compile(r"[a-zA-Z]{1,2}\d+")
+_NUMBERED_NAME: Final = re.compile(r"[a-zA-Z]{1,2}\d+")
 # A feature of one shape in twenty or fewer has the full weight; one of all shapes has none.
 RARITY_BASE: Final = 20.0
 # Virtual shapes without the feature: in a small project everything is frequent.
@@ -81,7 +81,7 @@ def weigh_feature(feature: str, language: str, shape_count: int, total: int, own
     `shape_count` of `total` shapes of the same kind have the feature; `own_names` are the names that the project defines.
     """
     name, usage = strip_usage(feature), get_usage(feature)
-    if len(name) < MIN_NAME or _NUMBERED.fullmatch(name):
+    if len(name) < MIN_NAME or _NUMBERED_NAME.fullmatch(name):
         return 0.0
     is_own = name in own_names
     weight = _WEIGHT_BY_USAGE.get(usage, 0.0)

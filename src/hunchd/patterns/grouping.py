@@ -77,8 +77,8 @@ class _Bucket:
 
     def informative_features(self, shape: Shape) -> list[str]:
         """Return the informative features of a shape, the most informative first."""
-        weighted = [feature for feature in shape.features if feature in self.weights]
-        return sorted(weighted, key=lambda feature: (-self.weights[feature], feature))
+        weighted_features = [feature for feature in shape.features if feature in self.weights]
+        return sorted(weighted_features, key=lambda feature: (-self.weights[feature], feature))
 
 
 def group_shapes(shapes: Iterable[Shape], max_groups: int) -> list[ShapeGroup]:
@@ -268,8 +268,8 @@ def _is_covered_by_better(
     own_core = _merge_core_by_name(group)
     for other in chosen_groups:
         other_core = _merge_core_by_name(other)
-        shared = sum(min(weight, other_core[name]) for name, weight in own_core.items() if name in other_core)
-        if shared > MAX_SHARED_CORE * min(sum(own_core.values()), sum(other_core.values())):
+        shared_weight = sum(min(weight, other_core[name]) for name, weight in own_core.items() if name in other_core)
+        if shared_weight > MAX_SHARED_CORE * min(sum(own_core.values()), sum(other_core.values())):
             return True
     return False
 

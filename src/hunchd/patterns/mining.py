@@ -59,8 +59,12 @@ def mine_patterns(
         key = make_key(group)
         instances = _select_distinct(group.members)
         digests = tuple(shape.digest for shape in instances)
-        cached = cached_templates.get(key)
-        template = cached.template if cached and cached.digests == digests else _build_template(instances, source)
+        cached_template = cached_templates.get(key)
+        template = (
+            cached_template.template
+            if cached_template and cached_template.digests == digests
+            else _build_template(instances, source)
+        )
         if template is None:
             continue
         current_templates[key] = CachedTemplate(digests, template)

@@ -163,35 +163,43 @@ def memory_to_summary(memory: Memory) -> PatternSummary | None:
         return None
 
 
-def merge_mined(stored: Memory, new_memory: Memory) -> Memory:
+def merge_mined(stored_memory: Memory, new_memory: Memory) -> Memory:
     """Merge a newly mined pattern into the stored memory.
 
     Usage, links and the importance that consolidation assigned are kept, and so is text edited by the owner. A
     memory that was archived or merged for another reason than missing code stays unchanged.
     """
-    if stored.status is not Status.ACTIVE and GONE_FIELD not in stored.source:
-        return stored
-    source = {name: value for name, value in stored.source.items() if name != GONE_FIELD} | dict(new_memory.source)
-    same_strength = stored.source.get("strength") == new_memory.source["strength"]
-    merged = replace(
+    if stored_memory.status is not Status.ACTIVE and GONE_FIELD not in stored_memory.source:
+        return stored_memory
+    source = {name: value for name, value in stored_memory.source.items() if name != GONE_FIELD} | dict(
+        new_memory.source
+    )
+    same_strength = stored_memory.source.get("strength") == new_memory.source["strength"]
+    merged_memory = replace(
         new_memory,
-        at=stored.at,
-        created=stored.created,
-        updated=stored.updated,
-        usage=stored.usage,
-        links=stored.links,
-        importance=stored.importance if same_strength else new_memory.importance,
+        at=stored_memory.at,
+        created=stored_memory.created,
+        updated=stored_memory.updated,
+        usage=stored_memory.usage,
+        links=stored_memory.links,
+        importance=stored_memory.importance if same_strength else new_memory.importance,
         source=source,
     )
-    if stored.source.get(DIGEST_FIELD) != _hash_text(stored):
-        merged = replace(merged, title=stored.title, content=stored.content, levels=stored.levels, trust=stored.trust)
-    return stored if merged == stored else replace(merged, updated=new_memory.updated)
+    if stored_memory.source.get(DIGEST_FIELD) != _hash_text(stored_memory):
+        merged_memory = replace(
+            merged_memory,
+            title=stored_memory.title,
+            content=stored_memory.content,
+            levels=stored_memory.levels,
+            trust=stored_memory.trust,
+        )
+    return stored_memory if merged_memory == stored_memory else replace(merged_memory, updated=new_memory.updated)
 
 
-def archive(stored: Memory, now: datetime) -> Memory:
+def archive(stored_memory: Memory, now: datetime) -> Memory:
     """Archive the memory of a pattern that the code no longer has."""
-    source = {**stored.source, GONE_FIELD: now.isoformat()}
-    return replace(stored, status=Status.ARCHIVED, valid_to=now, source=source, updated=now)
+    source = {**stored_memory.source, GONE_FIELD: now.isoformat()}
+    return replace(stored_memory, status=Status.ARCHIVED, valid_to=now, source=source, updated=now)
 
 
 def _hash_text(memory: Memory) -> str:

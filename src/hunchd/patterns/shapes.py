@@ -12,7 +12,7 @@ from typing import Any, Final
 from hunchd.ingestion.definitions import SyntaxNode
 from hunchd.ingestion.parsing import Syntax, parse_syntax
 from hunchd.patterns.queries import FEATURE_PREFIXES, QUERIES, SHAPE_CAPTURES
-from hunchd.text.identifiers import name_words
+from hunchd.text.identifiers import split_name_words
 
 MAX_LINES: Final = 90  # lines; longer shapes are too specific
 MAX_FEATURES: Final = 48  # shapes with more features are too specific
@@ -108,11 +108,11 @@ class _ShapeDraft:
         self.features.setdefault(feature[:MAX_NAME])
 
 
-def _build_drafts(captured: Iterable[tuple[str, SyntaxNode]], syntax: Syntax) -> list[_ShapeDraft]:
+def _build_drafts(captures: Iterable[tuple[str, SyntaxNode]], syntax: Syntax) -> list[_ShapeDraft]:
     """Build the shapes of one tree with the captures inside them."""
     shapes: list[tuple[str, SyntaxNode]] = []
     features: list[tuple[str, SyntaxNode]] = []
-    for name, node in captured:
+    for name, node in captures:
         (shapes if name in SHAPE_CAPTURES else features).append((name, node))
     blocks = {(node.start_byte, node.end_byte) for kind, node in shapes if kind == "block"}
     drafts = [
@@ -254,7 +254,7 @@ def _get_owner(draft: _ShapeDraft) -> _ShapeDraft | None:
 
 def _make_name_features(name: str) -> Iterator[str]:
     """Yield the name and its first and last word."""
-    words = name_words(name)
+    words = split_name_words(name)
     if name:
         yield f"={name}"
     if len(words) > 1:

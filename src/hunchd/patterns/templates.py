@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from hunchd.patterns.alignment import LIST_TYPES, MIN_AGREEMENT, MIN_LIST_SHARE, Instance, TreePart, count_agreement
-from hunchd.text.identifiers import name_pieces
+from hunchd.text.identifiers import split_name_pieces
 
 GAP_MARK: Final = "…"
 MAX_TEMPLATE_LINES: Final = 28  # lines
@@ -177,7 +177,7 @@ def _trim_common_words(hole: _Hole) -> None:
     texts = [text for text in dict.fromkeys(hole.part.texts_by_instance.values()) if text]
     if hole.part.text is None or len(texts) < 2 or not all(_IDENTIFIER.fullmatch(text) for text in texts):
         return
-    pieces = [name_pieces(text) for text in texts]
+    pieces = [split_name_pieces(text) for text in texts]
     min_parts = min(map(len, pieces))
     min_count = MIN_AGREEMENT * len(pieces)
     prefix_length = 0

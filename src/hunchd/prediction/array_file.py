@@ -76,8 +76,8 @@ def read_arrays(path: Path) -> tuple[Arrays, dict[str, Any]]:
 
 
 def _read_array(content: bytearray, start: int, entry: list[Any]) -> np.ndarray[Any, Any]:
-    _, described, shape, at = entry
-    dtype = np.dtype(described if isinstance(described, str) else [tuple(column) for column in described])
+    _, dtype_name, shape, at = entry
+    dtype = np.dtype(dtype_name if isinstance(dtype_name, str) else [tuple(column) for column in dtype_name])
     if dtype.hasobject:
         raise ValueError("it contains Python objects")
     count = int(np.prod(shape, dtype=np.int64))

@@ -50,7 +50,7 @@ def gather_candidates(state: PredictorState, query: PredictionQuery, now: int) -
     Answers about a file, an author or a text are cached until something is learned: one open file is queried again
     and again, and a branch keeps its name.
     """
-    gathered = QueryEvidence(
+    query_evidence = QueryEvidence(
         query,
         now,
         np.empty(0, "<i4"),
@@ -64,42 +64,42 @@ def gather_candidates(state: PredictorState, query: PredictionQuery, now: int) -
     pools: list[Array] = [np.array(query.mentioned_files, "<i4")]
     if query.trace:
         pools.append(error_evidence.list_candidates(state, query.trace))
-    _gather_by_seeds(state, gathered, pools)
-    _gather_by_text(state, gathered, pools, usable)
-    _gather_by_habit(state, gathered, pools, now)
+    _gather_by_seeds(state, query_evidence, pools)
+    _gather_by_text(state, query_evidence, pools, usable)
+    _gather_by_habit(state, query_evidence, pools, now)
     is_named = np.zeros(len(usable), "?")
     is_named[np.concatenate(pools)] = True
     is_named &= usable
     if query.allows_revisits:  # hubs are not informative, but a file visited before may be revisited
-        visited = gathered.sparse["interest"][0]
-        is_named[visited] = state.files.alive.view[visited]
+        visited_files = query_evidence.sparse["interest"][0]
+        is_named[visited_files] = state.files.alive.view[visited_files]
     is_named[list(query.visible_files)] = False
-    gathered.files = is_named.nonzero()[0]
-    return gathered
+    query_evidence.files = is_named.nonzero()[0]
+    return query_evidence
 
 
-def _gather_by_seeds(state: PredictorState, gathered: QueryEvidence, pools: list[Array]) -> None:
-    for first in gathered.together:
+def _gather_by_seeds(state: PredictorState, query_evidence: QueryEvidence, pools: list[Array]) -> None:
+    for first in query_evidence.together:
         pools.append(select_best(first.row["file"], first.long, MAX_TOGETHER))
         pools.append(select_best(first.row["file"], first.short, MAX_TOGETHER_RECENTLY))
-    seeds = gathered.query.seeds
+    seeds = query_evidence.query.seeds
     if not seeds:
         return
-    newest, author = gathered.together[-1], gathered.query.author
+    newest, author = query_evidence.together[-1], query_evidence.query.author
     seed_links = [
         state.get_or_compute(("seed", seed, author), partial(_load_seed_links, state, seed, author))
         for seed in seeds[-3:]
     ]
-    gathered.seed_links = seed_links
+    query_evidence.seed_links = seed_links
     for name in _SEED_SOURCES:
-        gathered.sparse[name] = merge_scores([one.sparse[name] for one in seed_links])
-        pools.append(select_best(*gathered.sparse[name], MAX_LINKED))
+        query_evidence.sparse[name] = merge_scores([one.sparse[name] for one in seed_links])
+        pools.append(select_best(*query_evidence.sparse[name], MAX_LINKED))
     near = seed_links[-1].folder
-    gathered.sparse["second_step"], gathered.sparse["siblings"] = state.get_or_compute(
+    query_evidence.sparse["second_step"], query_evidence.sparse["siblings"] = state.get_or_compute(
         ("further", newest.seed), lambda: evidence.score_second_steps(state, newest, near[near != newest.seed])
     )
-    pools.append(select_best(*gathered.sparse["second_step"], MAX_SECOND_STEP))
-    pools.append(select_best(*gathered.sparse["siblings"], MAX_LINKED))
+    pools.append(select_best(*query_evidence.sparse["second_step"], MAX_SECOND_STEP))
+    pools.append(select_best(*query_evidence.sparse["siblings"], MAX_LINKED))
     for one in seed_links:
         pools += [one.folder, one.namesakes]
 
@@ -130,37 +130,38 @@ _LINKS = {
 _SEED_SOURCES = (*_LINKS, "lately", "lately_author", "beside")
 
 
-def _gather_by_text(state: PredictorState, gathered: QueryEvidence, pools: list[Array], usable: Array) -> None:
-    keys, seeds = gathered.query.keys, gathered.query.seeds
+def _gather_by_text(state: PredictorState, query_evidence: QueryEvidence, pools: list[Array], usable: Array) -> None:
+    keys, seeds = query_evidence.query.keys, query_evidence.query.seeds
     if not keys:
         return
     word_units = state.get_or_compute(("said", keys), partial(state.messages.find_units_by_words, keys))
-    gathered.nearest = state.get_or_compute(
+    query_evidence.nearest = state.get_or_compute(
         ("nearest", keys), partial(state.messages.find_similar_units, word_units, MAX_SOFT_VOTERS)
     )
-    gathered.sparse |= state.get_or_compute(
-        ("text", keys), partial(_score_text_sources, state, keys, word_units, gathered.nearest)
+    query_evidence.sparse |= state.get_or_compute(
+        ("text", keys), partial(_score_text_sources, state, keys, word_units, query_evidence.nearest)
     )
     if seeds:
         newest_seeds = seeds[-3:]
-        gathered.sparse["past_alike"] = state.get_or_compute(
+        query_evidence.sparse["past_alike"] = state.get_or_compute(
             ("alike", keys, newest_seeds), partial(score_similar_past, state, word_units, newest_seeds)
         )
-    gathered.sparse["voted_with_seeds"] = evidence.score_votes_with_seeds(gathered.nearest, seeds)
+    query_evidence.sparse["voted_with_seeds"] = evidence.score_votes_with_seeds(query_evidence.nearest, seeds)
     most = {"message_words": MAX_LINKED, "voted": MAX_VOTED, **dict.fromkeys(_FIELDS, MAX_BY_WORDS)}
-    pointed_at = [select_best(*gathered.sparse[name], most[name]) for name in most]
+    pointed_at = [select_best(*query_evidence.sparse[name], most[name]) for name in most]
     pools += pointed_at
-    gathered.topic = state.get_or_compute(
-        ("topic", keys, seeds), lambda: build_topic(state, gathered.sparse, np.concatenate(pointed_at), seeds, usable)
+    query_evidence.topic = state.get_or_compute(
+        ("topic", keys, seeds),
+        lambda: build_topic(state, query_evidence.sparse, np.concatenate(pointed_at), seeds, usable),
     )
 
 
 def _score_text_sources(
     state: PredictorState, keys: tuple[int, ...], word_units: WordUnits, nearest: SimilarUnits
 ) -> dict[str, Scores]:
-    voted, voted_softly = evidence.score_votes(nearest)
+    vote_scores, voted_softly = evidence.score_votes(nearest)
     return {
-        "voted": voted,
+        "voted": vote_scores,
         "voted_softly": voted_softly,
         "message_words": evidence.score_message_words(state, word_units),
         **{name: getattr(state.contents, name).search(keys) for name in _FIELDS},
@@ -170,8 +171,8 @@ def _score_text_sources(
 _FIELDS = ("paths", "words", "names")
 
 
-def _gather_by_habit(state: PredictorState, gathered: QueryEvidence, pools: list[Array], now: int) -> None:
-    author = gathered.query.author
+def _gather_by_habit(state: PredictorState, query_evidence: QueryEvidence, pools: list[Array], now: int) -> None:
+    author = query_evidence.query.author
     sources = {
         "author": (
             state.get_or_compute(("author", author), partial(evidence.score_author_files, state, author)),
@@ -179,10 +180,10 @@ def _gather_by_habit(state: PredictorState, gathered: QueryEvidence, pools: list
         ),
         "recent": (state.get_or_compute(("recent",), partial(evidence.score_recent_files, state)), MAX_RECENT),
         "interest": (evidence.score_session_interest(state), MAX_RECENT),
-        "opened_next": (evidence.score_opened_next(state, gathered.query, now), MAX_LINKED),
+        "opened_next": (evidence.score_opened_next(state, query_evidence.query, now), MAX_LINKED),
     }
     for name, (scores, most) in sources.items():
-        gathered.sparse[name] = scores
+        query_evidence.sparse[name] = scores
         pools.append(select_best(*scores, most))
 
 

@@ -81,9 +81,9 @@ class CoChange:
         at = (places >= 0).nonzero()[0]
         is_known = np.eye(len(numbers), dtype="?")
         is_known[which[at], places[at]] = True
-        elapsed = unit - joined_rows["last"][at]
-        joined_rows["long"][at] = joined_rows["long"][at] * np.exp2(-elapsed / LONG_HALF_LIFE) + weight
-        joined_rows["short"][at] = joined_rows["short"][at] * np.exp2(-elapsed / SHORT_HALF_LIFE) + weight
+        elapsed_units = unit - joined_rows["last"][at]
+        joined_rows["long"][at] = joined_rows["long"][at] * np.exp2(-elapsed_units / LONG_HALF_LIFE) + weight
+        joined_rows["short"][at] = joined_rows["short"][at] * np.exp2(-elapsed_units / SHORT_HALF_LIFE) + weight
         joined_rows["count"][at] = np.minimum(joined_rows["count"][at], 65_534) + 1
         joined_rows["last"][at] = unit
         return is_known
@@ -94,8 +94,12 @@ class CoChange:
         The result is (row, long, short) as of `unit`.
         """
         row = self.rows[number]
-        elapsed = np.maximum(unit - row["last"], 0)
-        return row, row["long"] * np.exp2(-elapsed / LONG_HALF_LIFE), row["short"] * np.exp2(-elapsed / SHORT_HALF_LIFE)
+        elapsed_units = np.maximum(unit - row["last"], 0)
+        return (
+            row,
+            row["long"] * np.exp2(-elapsed_units / LONG_HALF_LIFE),
+            row["short"] * np.exp2(-elapsed_units / SHORT_HALF_LIFE),
+        )
 
     def load_shares(self, numbers: Array, files: FileTable, unit: int, prior: float) -> tuple[Array, Array, Array]:
         """Return neighbours of several files with P(neighbour | file).
@@ -117,7 +121,9 @@ class CoChange:
 
 
 def _trim_row(row: Array, unit: int) -> Array:
-    elapsed = unit - row["last"]
-    worth = row["long"] * np.exp2(-elapsed / LONG_HALF_LIFE) + row["short"] * np.exp2(-elapsed / SHORT_HALF_LIFE)
+    elapsed_units = unit - row["last"]
+    worth = row["long"] * np.exp2(-elapsed_units / LONG_HALF_LIFE) + row["short"] * np.exp2(
+        -elapsed_units / SHORT_HALF_LIFE
+    )
     trimmed_row: Array = row[np.sort(np.argpartition(-worth, TRIMMED_ROW_LENGTH)[:TRIMMED_ROW_LENGTH])]
     return trimmed_row

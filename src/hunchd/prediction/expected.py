@@ -29,24 +29,24 @@ FEWEST = 3  # changes of the file at hand for its own counts to be told
 MOST = 6  # files
 
 
-def expected(state: PredictorState, query: PredictionQuery) -> tuple[ExpectedFile, ...]:
+def find_expected_files(state: PredictorState, query: PredictionQuery) -> tuple[ExpectedFile, ...]:
     """Return those of the hubs that are likely to change with the newest open file, the likeliest first."""
     if not query.seeds or not state.unit_count:
         return ()
     seed = query.seeds[-1]
-    found = state.get_or_compute(("expected", seed), partial(_expected, state, seed))
-    return tuple(one for one in found if state.files.numbers.get(one.path, -1) not in query.visible_files)
+    expected_files = state.get_or_compute(("expected", seed), partial(_compute_expected_files, state, seed))
+    return tuple(one for one in expected_files if state.files.numbers.get(one.path, -1) not in query.visible_files)
 
 
-def _expected(state: PredictorState, seed: int) -> tuple[ExpectedFile, ...]:
+def _compute_expected_files(state: PredictorState, seed: int) -> tuple[ExpectedFile, ...]:
     units = state.messages.list_units_of_file(seed, NEWEST)
     recent = np.arange(max(state.unit_count - LATELY, 0), state.unit_count)
-    found = [*_files(state, seed, units, recent), *_entries(state, units, recent)]
-    return tuple(sorted(found, key=lambda one: (-one.probability, one.path))[:MOST])
+    expected_files = [*_iterate_files(state, seed, units, recent), *_iterate_entries(state, units, recent)]
+    return tuple(sorted(expected_files, key=lambda one: (-one.probability, one.path))[:MOST])
 
 
-def _files(state: PredictorState, seed: int, units: Array, recent: Array) -> Iterator[ExpectedFile]:
-    with_it, of_all = _counted(state, units), _counted(state, recent)
+def _iterate_files(state: PredictorState, seed: int, units: Array, recent: Array) -> Iterator[ExpectedFile]:
+    with_it, of_all = _count_changes(state, units), _count_changes(state, recent)
     first = evidence.load_cochange(state, seed)
     places = {file: place for place, file in enumerate(first.row["file"].tolist())}
     hubs = state.mask_hubs() & state.files.alive.view
@@ -60,19 +60,21 @@ def _files(state: PredictorState, seed: int, units: Array, recent: Array) -> Ite
         readings = ((long, first.own_long), (short, first.own_short), (float(with_it[file]), float(len(units))))
         shares = [(value + SMOOTHING * base) / (own + SMOOTHING) for value, own in readings]
         path = state.files.paths[file]
-        yield from _told(path, CAME_TRUE * sum(shares) / len(shares), (with_it[file], units), (of_all[file], recent))
+        yield from _build_expected_files(
+            path, CAME_TRUE * sum(shares) / len(shares), (with_it[file], units), (of_all[file], recent)
+        )
 
 
-def _entries(state: PredictorState, units: Array, recent: Array) -> Iterator[ExpectedFile]:
+def _iterate_entries(state: PredictorState, units: Array, recent: Array) -> Iterator[ExpectedFile]:
     """Folders in which each change leaves an entry: its files are new each time, so that folders are counted."""
-    here, lately = _folders_of(state, units), _folders_of(state, recent)
-    for folder, path in _entry_folders(state, recent).items():
-        times, of_all = (sum(folder in touched for touched in part) for part in (here, lately))
+    here, lately = _list_folders(state, units), _list_folders(state, recent)
+    for folder, path in _map_entry_folders(state, recent).items():
+        times, of_all = (sum(folder in touched_folders for touched_folders in part) for part in (here, lately))
         share = (times + SMOOTHING * of_all / max(len(recent), 1)) / (len(units) + SMOOTHING)
-        yield from _told(f"{path}/", CAME_TRUE * share, (times, units), (of_all, recent))
+        yield from _build_expected_files(f"{path}/", CAME_TRUE * share, (times, units), (of_all, recent))
 
 
-def _told(
+def _build_expected_files(
     path: str, probability: float, of_file: tuple[int, Array], of_all: tuple[int, Array]
 ) -> Iterator[ExpectedFile]:
     """What is counted of the file at hand where it changed a few times, else of the whole project."""
@@ -83,20 +85,20 @@ def _told(
     yield ExpectedFile(path, round(min(probability, 1.0), 4), int(times), len(units), own)
 
 
-def _counted(state: PredictorState, units: Array) -> Array:
+def _count_changes(state: PredictorState, units: Array) -> Array:
     """By file, how many of these units touched it."""
     files, _ = state.messages.flatten_files(units)
     counts: Array = np.bincount(files, minlength=len(state.files))
     return counts
 
 
-def _folders_of(state: PredictorState, units: Array) -> list[set[int]]:
+def _list_folders(state: PredictorState, units: Array) -> list[set[int]]:
     """By unit, the keys of the folders that it touched."""
     folders = state.files.folder.view
     return [set(folders[state.messages.get_files(unit)].tolist()) for unit in units.tolist()]
 
 
-def _entry_folders(state: PredictorState, recent: Array) -> dict[int, str]:
+def _map_entry_folders(state: PredictorState, recent: Array) -> dict[int, str]:
     """The folders of entries that recent units touched, by their key."""
     files, _ = state.messages.flatten_files(recent)
     keys, paths = state.files.folder.view, state.files.paths

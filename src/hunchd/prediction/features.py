@@ -9,7 +9,7 @@ import numpy as np
 
 from hunchd.prediction.candidates import QueryEvidence
 from hunchd.prediction.evidence import SeedCoChange
-from hunchd.prediction.file_table import CODE, DOCUMENT, GENERATED, TEST
+from hunchd.prediction.file_table import CODE, DOCUMENT, GENERATED_FILE, TEST
 from hunchd.prediction.packed_arrays import Array, Scores, mask_members
 from hunchd.prediction.state import PredictorState
 
@@ -92,20 +92,20 @@ SPREAD_LIMIT = 4  # times as many scores as candidates: then a lookup by candida
 FEATURE_INDEX = {name: index for index, name in enumerate(FEATURES)}
 
 
-def compute_features(state: PredictorState, gathered: QueryEvidence) -> Array:
+def compute_features(state: PredictorState, query_evidence: QueryEvidence) -> Array:
     """Return the feature matrix of the candidates, float32."""
-    files = gathered.files
+    files = query_evidence.files
     by_feature = np.zeros((len(FEATURES), len(files)), "<f4")
     if not len(files):
         return by_feature.T
     lookup = _ScoreLookup(len(state.files), files)
     columns: dict[str, Array | float] = {}
-    if gathered.together:
-        columns.update(_compute_cochange(state, gathered, lookup))
-        columns.update(_compute_structure(state, gathered, lookup))
-    columns.update(_compute_text(state, gathered, lookup))
-    columns.update(_compute_habit(state, gathered, lookup))
-    columns.update(_compute_kind(state, gathered))
+    if query_evidence.together:
+        columns.update(_compute_cochange(state, query_evidence, lookup))
+        columns.update(_compute_structure(state, query_evidence, lookup))
+    columns.update(_compute_text(state, query_evidence, lookup))
+    columns.update(_compute_habit(state, query_evidence, lookup))
+    columns.update(_compute_kind(state, query_evidence))
     for name, values in columns.items():
         by_feature[FEATURE_INDEX[name]] = values
     return by_feature.T
@@ -130,10 +130,10 @@ class _ScoreLookup:
 
     def lookup_rows(self, files: Array, values: list[Array]) -> Array:
         """Return several values of the same files, one row for each value."""
-        padded = np.zeros((len(values), len(files) + 1), "<f4")
-        padded[:, 1:] = values
+        padded_rows = np.zeros((len(values), len(files) + 1), "<f4")
+        padded_rows[:, 1:] = values
         self._places[files] = np.arange(1, len(files) + 1)
-        rows: Array = padded[:, self._places[self._files]]
+        rows: Array = padded_rows[:, self._places[self._files]]
         self._places[files] = 0
         return rows
 
@@ -148,18 +148,20 @@ class _ScoreLookup:
         return found_values
 
 
-def _compute_cochange(state: PredictorState, gathered: QueryEvidence, lookup: _ScoreLookup) -> dict[str, Array | float]:
+def _compute_cochange(
+    state: PredictorState, query_evidence: QueryEvidence, lookup: _ScoreLookup
+) -> dict[str, Array | float]:
     by_seed = [
-        lookup.lookup_rows(first.row["file"], _compute_seed_features(state, first)) for first in gathered.together
+        lookup.lookup_rows(first.row["file"], _compute_seed_features(state, first)) for first in query_evidence.together
     ]
     total = sum(by_seed[1:], by_seed[0])
     columns: dict[str, Array | float] = dict(zip(_SEED_FEATURES, total / len(by_seed), strict=True))
     columns["together_rank"] = _compute_inverse_rank(total[0])
     columns["together_best"] = np.max([values[0] for values in by_seed], axis=0)
-    columns["second_step"] = lookup.lookup_scores(gathered.sparse.get("second_step"))
-    columns["folders_together"] = _compute_folder_cochange(state, gathered)
+    columns["second_step"] = lookup.lookup_scores(query_evidence.sparse.get("second_step"))
+    columns["folders_together"] = _compute_folder_cochange(state, query_evidence)
     for name in ("lately", "lately_author", "beside", "siblings"):
-        columns[name] = lookup.lookup_scores(gathered.sparse.get(name))
+        columns[name] = lookup.lookup_scores(query_evidence.sparse.get(name))
     return columns
 
 
@@ -190,35 +192,35 @@ def _compute_seed_features(state: PredictorState, first: SeedCoChange) -> list[A
     ]
 
 
-def _compute_folder_cochange(state: PredictorState, gathered: QueryEvidence) -> Array:
+def _compute_folder_cochange(state: PredictorState, query_evidence: QueryEvidence) -> Array:
     """Return the share of folder co-change in each candidate's folder."""
     numbers = state.folder_of.view
     scratch = np.zeros(len(state.folder_numbers), "<f4")
-    for seed in gathered.query.seeds:
+    for seed in query_evidence.query.seeds:
         row, long, _ = state.folders.load_neighbours(int(numbers[seed]), state.unit_count)
         if len(row):
             scratch[row["file"]] += long / (long.sum() + 1.0)
-    shares: Array = scratch[numbers[gathered.files]] / max(len(gathered.query.seeds), 1)
+    shares: Array = scratch[numbers[query_evidence.files]] / max(len(query_evidence.query.seeds), 1)
     return shares
 
 
 def _compute_structure(
-    state: PredictorState, gathered: QueryEvidence, lookup: _ScoreLookup
+    state: PredictorState, query_evidence: QueryEvidence, lookup: _ScoreLookup
 ) -> dict[str, Array | float]:
-    table, files, folder_of = state.files, gathered.files, state.folder_of.view
-    newest = gathered.query.seeds[-1]
+    table, files, folder_of = state.files, query_evidence.files, state.folder_of.view
+    newest = query_evidence.query.seeds[-1]
     columns: dict[str, Array | float] = {
         "same_folder": (table.folder.view[files] == table.folder.view[newest]).astype("<f4"),
         "same_suffix": (table.suffix.view[files] == table.suffix.view[newest]).astype("<f4"),
-        "same_stem": _mask_any_of(table.stem.view[files], table.stem.view[list(gathered.query.seeds)]),
+        "same_stem": _mask_any_of(table.stem.view[files], table.stem.view[list(query_evidence.query.seeds)]),
         "shared_prefix": state.folder_paths.compute_common_prefix(int(folder_of[newest]), folder_of[files]),
         "path_likeness": _compute_path_similarity(state, newest, files),
         "likeness": _mean_columns(
-            [state.contents.compute_similarity(seed, files) for seed in gathered.query.seeds[-3:]]
+            [state.contents.compute_similarity(seed, files) for seed in query_evidence.query.seeds[-3:]]
         ),
     }
     for name in ("imports", "importers", "defines", "uses"):
-        columns[name] = np.log1p(lookup.lookup_scores(gathered.sparse.get(name)))
+        columns[name] = np.log1p(lookup.lookup_scores(query_evidence.sparse.get(name)))
     return columns
 
 
@@ -245,53 +247,57 @@ def _compute_path_similarity(state: PredictorState, seed: int, files: Array) -> 
     return similarity
 
 
-def _compute_text(state: PredictorState, gathered: QueryEvidence, lookup: _ScoreLookup) -> dict[str, Array | float]:
-    query, files = gathered.query, gathered.files
+def _compute_text(
+    state: PredictorState, query_evidence: QueryEvidence, lookup: _ScoreLookup
+) -> dict[str, Array | float]:
+    query, files = query_evidence.query, query_evidence.files
     if not query.keys and not query.mentioned_files:
         return {}
     columns: dict[str, Array | float] = {"words": float(np.log1p(len(query.keys)))}
     columns["mentioned"] = _mask_any_of(files, np.array(query.mentioned_files, "<i4"))
     columns["stem_in_text"] = mask_members(state.files.stem.view[files], np.sort(np.array(query.keys, "<u4")))
     for name, source in (("path_words", "paths"), ("content_words", "words"), ("name_words", "names")):
-        raw = lookup.lookup_scores(gathered.sparse.get(source))
+        raw = lookup.lookup_scores(query_evidence.sparse.get(source))
         if isinstance(raw, np.ndarray):
             columns[name] = _normalise(raw)
             if f"{name}_raw" in FEATURE_INDEX:
                 columns[f"{name}_raw"] = raw / max(len(query.keys), 1)
-    voted = lookup.lookup_scores(gathered.sparse.get("voted"))
-    if isinstance(voted, np.ndarray):
-        columns["voted"], columns["voted_raw"] = _normalise(voted), voted
-        columns["voted_rank"] = _compute_inverse_rank(voted)
-        columns["nearest_similarity"] = float(gathered.nearest.similarity[0])
+    vote_scores = lookup.lookup_scores(query_evidence.sparse.get("voted"))
+    if isinstance(vote_scores, np.ndarray):
+        columns["voted"], columns["voted_raw"] = _normalise(vote_scores), vote_scores
+        columns["voted_rank"] = _compute_inverse_rank(vote_scores)
+        columns["nearest_similarity"] = float(query_evidence.nearest.similarity[0])
     for name in ("voted_softly", "message_words"):
-        scores = lookup.lookup_scores(gathered.sparse.get(name))
+        scores = lookup.lookup_scores(query_evidence.sparse.get(name))
         columns[name] = _normalise(scores) if isinstance(scores, np.ndarray) else scores
     for name in ("voted_with_seeds", "past_alike"):
-        columns[name] = lookup.lookup_scores(gathered.sparse.get(name))
-    if gathered.topic is not None:
-        columns["pointed_at"] = pointed_at = gathered.topic.compute_strength(files)
+        columns[name] = lookup.lookup_scores(query_evidence.sparse.get(name))
+    if query_evidence.topic is not None:
+        columns["pointed_at"] = pointed_at = query_evidence.topic.compute_strength(files)
         columns["pointed_at_rank"] = _compute_inverse_rank(pointed_at)
-        columns["with_leads"] = lookup.lookup_scores(gathered.topic.with_leads)
-        columns["with_lead"] = lookup.lookup_scores(gathered.topic.with_lead)
+        columns["with_leads"] = lookup.lookup_scores(query_evidence.topic.with_leads)
+        columns["with_lead"] = lookup.lookup_scores(query_evidence.topic.with_lead)
     return columns
 
 
-def _compute_habit(state: PredictorState, gathered: QueryEvidence, lookup: _ScoreLookup) -> dict[str, Array | float]:
-    table, files, now = state.files, gathered.files, state.unit_count
+def _compute_habit(
+    state: PredictorState, query_evidence: QueryEvidence, lookup: _ScoreLookup
+) -> dict[str, Array | float]:
+    table, files, now = state.files, query_evidence.files, state.unit_count
     long, short = table.decayed_weights(files, now)
     last = table.last.view[files]
-    author = lookup.lookup_scores(gathered.sparse.get("author"))
+    author = lookup.lookup_scores(query_evidence.sparse.get("author"))
     return {
         "recency": np.where(last >= 0, 1.0 / np.log2(2.0 + now - last), 0.0),
         "popularity_long": np.log1p(long),
         "popularity_short": np.log1p(short),
         "changes": np.log1p(table.count.view[files]),
-        "days": _compute_days(state, last, gathered.now),
+        "days": _compute_days(state, last, query_evidence.now),
         "author": author,
         "author_last": (author >= 1.0).astype("<f4") if isinstance(author, np.ndarray) else 0.0,
-        "interest": np.log1p(lookup.lookup_scores(gathered.sparse.get("interest"))),
-        "opened_next": lookup.lookup_scores(gathered.sparse.get("opened_next")),
-        "traced": _compute_traced(gathered),
+        "interest": np.log1p(lookup.lookup_scores(query_evidence.sparse.get("interest"))),
+        "opened_next": lookup.lookup_scores(query_evidence.sparse.get("opened_next")),
+        "traced": _compute_traced(query_evidence),
         "units_log": float(np.log1p(now)),
         "files_log": float(np.log1p(len(table))),
     }
@@ -305,28 +311,28 @@ def _compute_days(state: PredictorState, last: Array, now: int) -> Array:
     return np.where(last >= 0, 1.0 / np.log2(2.0 + days), 0.0)
 
 
-def _compute_traced(gathered: QueryEvidence) -> Array | float:
+def _compute_traced(query_evidence: QueryEvidence) -> Array | float:
     """Return 1 at the raise site, less for further frames."""
-    if not gathered.query.trace.files:
+    if not query_evidence.query.trace.files:
         return 0.0
-    places = {file: 1.0 / (1 + place) for place, file in enumerate(gathered.query.trace.files)}
-    return np.array([places.get(file, 0.0) for file in gathered.files.tolist()], "<f4")
+    places = {file: 1.0 / (1 + place) for place, file in enumerate(query_evidence.query.trace.files)}
+    return np.array([places.get(file, 0.0) for file in query_evidence.files.tolist()], "<f4")
 
 
-def _compute_kind(state: PredictorState, gathered: QueryEvidence) -> dict[str, Array | float]:
-    traits, files = state.files.traits.view, gathered.files
+def _compute_kind(state: PredictorState, query_evidence: QueryEvidence) -> dict[str, Array | float]:
+    traits, files = state.files.traits.view, query_evidence.files
     own = traits[files]
     columns: dict[str, Array | float] = {
         "is_test": (own & TEST) > 0,
         "is_document": (own & DOCUMENT) > 0,
-        "is_generated": (own & GENERATED) > 0,
+        "is_generated": (own & GENERATED_FILE) > 0,
         "is_code": (own & CODE) > 0,
         "depth": state.files.depth.view[files],
         "size": np.log1p(state.contents.words.get_lengths(files)),
-        "seeds": float(len(gathered.query.seeds)),
+        "seeds": float(len(query_evidence.query.seeds)),
     }
-    if gathered.query.seeds:
-        newest = gathered.query.seeds[-1]
+    if query_evidence.query.seeds:
+        newest = query_evidence.query.seeds[-1]
         columns["seed_is_test"] = float(bool(traits[newest] & TEST))
         columns["seed_is_code"] = float(bool(traits[newest] & CODE))
         columns["seed_changes"] = float(np.log1p(state.files.count.view[newest]))

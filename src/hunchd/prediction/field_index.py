@@ -20,7 +20,7 @@ from hunchd.prediction.packed_arrays import (
     sum_by_number,
 )
 from hunchd.prediction.postings import KeyPostings
-from hunchd.text.bm25 import LARGEST_GAIN, inverse_document_frequencies, length_norm
+from hunchd.text.bm25 import LARGEST_GAIN, compute_idfs, compute_length_norm
 
 MAX_COUNT = 65_535
 MAX_HOLDERS = 5_000  # files: a word in more of them is not informative, and costs time
@@ -141,11 +141,11 @@ class FieldIndex:
         query_keys, dead_count = np.array(keys, "<u4"), len(self._file_of) - self.documents
         files, counts, which = self.find_holders_of_keys(query_keys, MAX_HOLDERS + dead_count)
         holders = np.bincount(which, minlength=len(query_keys))
-        rarity = inverse_document_frequencies(self.documents, holders)
+        rarity = compute_idfs(self.documents, holders)
         if dead_count and (holders > MAX_HOLDERS).any():
             is_rare = (holders <= MAX_HOLDERS)[which]
             files, counts, which = files[is_rare], counts[is_rare], which[is_rare]
-        base, slope = length_norm(max(self._total_length / self.documents, 1.0))
+        base, slope = compute_length_norm(max(self._total_length / self.documents, 1.0))
         norm = base + slope * self._length.view.take(files)
         return sum_by_number(files, rarity[which] * (counts * LARGEST_GAIN) / (counts + norm))
 
@@ -160,14 +160,14 @@ class FieldIndex:
 
     def to_arrays(self) -> Arrays:
         """Return packed arrays without dead slots; the field itself is unchanged."""
-        renumbered = np.full(len(self._file_of), -1, "<i4")
+        new_numbers = np.full(len(self._file_of), -1, "<i4")
         alive = np.flatnonzero(self._file_of.view >= 0)
-        renumbered[alive] = np.arange(len(alive))
+        new_numbers[alive] = np.arange(len(alive))
         keys, offsets = self._keys.to_arrays()
         slot_of = self._slot_of.view.copy()
-        slot_of[slot_of >= 0] = renumbered[slot_of[slot_of >= 0]]
+        slot_of[slot_of >= 0] = new_numbers[slot_of[slot_of >= 0]]
         postings = {
-            f"postings.{name}": array for name, array in self._postings.build_packed(renumbered).to_arrays().items()
+            f"postings.{name}": array for name, array in self._postings.build_packed(new_numbers).to_arrays().items()
         }
         return {
             "keys": keys,

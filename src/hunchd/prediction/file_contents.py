@@ -56,11 +56,13 @@ class FileContents:
         counts = words.count_keys(outline.words).most_common(MAX_WORDS)
         self.words.set_keys(file, [key for key, _ in counts], [count for _, count in counts])
         self._update_sketch(file, counts)
-        defined = dict.fromkeys(words.hash_word(symbol.name) for symbol in outline.symbols if len(symbol.name) > 2)
+        defined_hashes = dict.fromkeys(
+            words.hash_word(symbol.name) for symbol in outline.symbols if len(symbol.name) > 2
+        )
         used_keys = dict.fromkeys(words.hash_word(name) for name in outline.references if len(name) > 2)
         names = words.hash_text_words(" ".join(symbol.name for symbol in outline.symbols))
         self.names.set_keys(file, names[:MAX_WORDS])
-        self.definitions.set_keys(file, list(defined)[:MAX_NAMES])
+        self.definitions.set_keys(file, list(defined_hashes)[:MAX_NAMES])
         self.uses.set_keys(file, list(used_keys)[:MAX_NAMES])
         self.imports.set_keys(file, list(dict.fromkeys(resolve_imports(outline.path, outline.imports))))
         return True
@@ -94,18 +96,18 @@ class FileContents:
         keys = self._sketch_keys[file]
         self._scratch[keys] = self._sketch_weights[file]
         indexed_files = others[is_indexed]
-        shared = self._scratch.take(self._sketch_keys.take(indexed_files, axis=0))
-        shared *= self._sketch_weights.take(indexed_files, axis=0)
-        similarity[is_indexed] = shared.sum(axis=1) / (SKETCH_SCALE * SKETCH_SCALE)
+        shared_keys = self._scratch.take(self._sketch_keys.take(indexed_files, axis=0))
+        shared_keys *= self._sketch_weights.take(indexed_files, axis=0)
+        similarity[is_indexed] = shared_keys.sum(axis=1) / (SKETCH_SCALE * SKETCH_SCALE)
         self._scratch[keys] = 0.0
         return similarity
 
     def _grow(self, size: int) -> None:
         self._blob_digests.grow_to(size)
         if size > len(self._sketch_keys):
-            grown = max(size, len(self._sketch_keys) * 3 // 2, 64) - len(self._sketch_keys)
-            self._sketch_keys = np.vstack((self._sketch_keys, np.zeros((grown, SKETCH_WORDS), "<u4")))
-            self._sketch_weights = np.vstack((self._sketch_weights, np.zeros((grown, SKETCH_WORDS), "<u2")))
+            added_size = max(size, len(self._sketch_keys) * 3 // 2, 64) - len(self._sketch_keys)
+            self._sketch_keys = np.vstack((self._sketch_keys, np.zeros((added_size, SKETCH_WORDS), "<u4")))
+            self._sketch_weights = np.vstack((self._sketch_weights, np.zeros((added_size, SKETCH_WORDS), "<u2")))
 
     def _update_sketch(self, file: int, counts: list[tuple[int, int]]) -> None:
         """Compute the tf-idf sketch of a file.

@@ -21,7 +21,7 @@ _TEST = re.compile(
     r"(?i:(^|/)(tests?|specs?|__tests__|testing|playground|e2e|fixtures)(/|$)|(^|[/_.\-])(tests?|spec)[_.\-])"
     r"|[A-Za-z\d]Tests?\.\w+$|[a-z\d]Spec\.(?:scala|groovy)$|\.Tests?/"
 )
-_GENERATED = re.compile(
+_GENERATED_PATH = re.compile(
     r"(^|/)(vendor|third_party|node_modules|dist|snapshots?|__snapshots__)(/|$)|\.(min\.\w+|snap|lock|map)$"
 )
 _DOCUMENT = re.compile(r"\.(md|rst|txt|adoc|mdx)$|(^|/)docs?/", re.IGNORECASE)
@@ -45,7 +45,7 @@ _ALWAYS_HUB = re.compile(
 
 _IS_ENTRY = re.compile(_ENTRY, re.IGNORECASE)
 
-TEST, DOCUMENT, GENERATED, CODE, ALWAYS_HUB = 1, 2, 4, 8, 16
+TEST, DOCUMENT, GENERATED_FILE, CODE, ALWAYS_HUB = 1, 2, 4, 8, 16
 
 
 def classify_path(path: str) -> int:
@@ -53,7 +53,7 @@ def classify_path(path: str) -> int:
     return (
         (TEST if _TEST.search(path) else 0)
         | (DOCUMENT if _DOCUMENT.search(path) else 0)
-        | (GENERATED if _GENERATED.search(path) else 0)
+        | (GENERATED_FILE if _GENERATED_PATH.search(path) else 0)
         | (CODE if _CODE.search(path) else 0)
         | (ALWAYS_HUB if _ALWAYS_HUB.search(path) and not _CODE.search(path) else 0)
     )
@@ -125,10 +125,10 @@ class FileTable:
         number = self.numbers.pop(old, None)
         if number is None:
             return self.assign_number(new)
-        replaced = self.numbers.pop(new, None)
-        if replaced is not None and replaced != number:
-            self.alive.view[replaced] = False
-            self.paths[replaced] = ""
+        replaced_number = self.numbers.pop(new, None)
+        if replaced_number is not None and replaced_number != number:
+            self.alive.view[replaced_number] = False
+            self.paths[replaced_number] = ""
         self.numbers[new] = number
         self.paths[number] = new
         self.alive.view[number] = True
@@ -147,10 +147,10 @@ class FileTable:
 
     def record_change(self, numbers: Array, unit: int, weight: float) -> None:
         """Record that these files changed in `unit`."""
-        elapsed = np.maximum(unit - self.last.view[numbers], 0)
+        elapsed_units = np.maximum(unit - self.last.view[numbers], 0)
         long, short = self.long.view, self.short.view
-        long[numbers] = long[numbers] * np.exp2(-elapsed / LONG_HALF_LIFE) + weight
-        short[numbers] = short[numbers] * np.exp2(-elapsed / SHORT_HALF_LIFE) + weight
+        long[numbers] = long[numbers] * np.exp2(-elapsed_units / LONG_HALF_LIFE) + weight
+        short[numbers] = short[numbers] * np.exp2(-elapsed_units / SHORT_HALF_LIFE) + weight
         self.count.view[numbers] += 1
         self.last.view[numbers] = unit
 
@@ -174,10 +174,10 @@ class FileTable:
 
     def decayed_weights_of_file(self, number: int, unit: int) -> tuple[float, float]:
         """Return the long-lived and short-lived weights of one file as of `unit`."""
-        elapsed = max(unit - int(self.last.view[number]), 0)
+        elapsed_units = max(unit - int(self.last.view[number]), 0)
         return (
-            float(self.long.view[number]) * 0.5 ** (elapsed / LONG_HALF_LIFE),
-            float(self.short.view[number]) * 0.5 ** (elapsed / SHORT_HALF_LIFE),
+            float(self.long.view[number]) * 0.5 ** (elapsed_units / LONG_HALF_LIFE),
+            float(self.short.view[number]) * 0.5 ** (elapsed_units / SHORT_HALF_LIFE),
         )
 
     def find_numbers(self, paths: Iterable[str]) -> list[int]:
@@ -246,9 +246,11 @@ class FolderTable:
     def _grow(self, folders: int, parts: int) -> None:
         size, width = self._parts.shape
         if folders > size or parts > width:
-            grown = np.full((max(folders, size * 3 // 2 if folders > size else size), max(parts, width)), -1, "<i4")
-            grown[:size, :width] = self._parts
-            self._parts = grown
+            grown_array = np.full(
+                (max(folders, size * 3 // 2 if folders > size else size), max(parts, width)), -1, "<i4"
+            )
+            grown_array[:size, :width] = self._parts
+            self._parts = grown_array
         self._depth.grow_to(folders)
 
 

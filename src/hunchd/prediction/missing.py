@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from hunchd.domain.context import ExpectedFile, Focus, MissingFile, PredictedFile
 from hunchd.prediction import evidence
-from hunchd.prediction.expected import expected
+from hunchd.prediction.expected import find_expected_files
 from hunchd.prediction.predictor import Predictor
 from hunchd.prediction.query import MAX_SEEDS, PredictionQuery, build_query
 from hunchd.prediction.state import PredictorState
@@ -24,51 +24,57 @@ LOOKED_AT = 12  # predicted files
 MOST = 5  # files that are told: a longer list is no review
 
 
-def missing_files(predictor: Predictor, changed: Sequence[str], focus: Focus, now: int) -> tuple[MissingFile, ...]:
+def find_missing_files(
+    predictor: Predictor, changed_paths: Sequence[str], focus: Focus, now: int
+) -> tuple[MissingFile, ...]:
     """Return the files that the change most likely still needs, the likeliest first; none where it looks complete.
 
     `changed`: paths of the change, the newest last. `focus` says whose change it is and on which branch.
     """
-    asked = replace(focus, file=None, open_files=tuple(changed[-MAX_SEEDS:]))
-    query = build_query(asked, predictor.state)
+    review_focus = replace(focus, file=None, open_files=tuple(changed_paths[-MAX_SEEDS:]))
+    query = build_query(review_focus, predictor.state)
     if not query.seeds:
         return ()
-    files = predictor.predict(asked, now=now, k=LOOKED_AT).files
-    found = [_predicted(predictor.state, query, one) for one in files if one.path not in changed]
-    likely = [one for one in found if one.probability >= LIKELY]
-    likely += _hubs(predictor.state, query, changed)
+    files = predictor.predict(review_focus, now=now, k=LOOKED_AT).files
+    missing_candidates = [
+        _build_predicted(predictor.state, query, one) for one in files if one.path not in changed_paths
+    ]
+    likely = [one for one in missing_candidates if one.probability >= LIKELY]
+    likely += _list_expected_hubs(predictor.state, query, changed_paths)
     return tuple(sorted(likely, key=lambda one: (-one.probability, one.path))[:MOST])
 
 
-def _predicted(state: PredictorState, query: PredictionQuery, one: PredictedFile) -> MissingFile:
+def _build_predicted(state: PredictorState, query: PredictionQuery, one: PredictedFile) -> MissingFile:
     likely = min(max(one.confidence, 1e-3), 1 - 1e-3)
     score = INTERCEPT + OF_PROBABILITY * math.log(likely / (1 - likely)) + OF_SIZE * math.log(len(query.seeds))
-    score += OF_SHARE * max(_share(state, seed, state.files.numbers[one.path]) for seed in query.seeds)
+    score += OF_SHARE * max(_compute_share(state, seed, state.files.numbers[one.path]) for seed in query.seeds)
     return MissingFile(one.path, 1 / (1 + math.exp(-score)), one.reasons)
 
 
-def _share(state: PredictorState, seed: int, file: int) -> float:
+def _compute_share(state: PredictorState, seed: int, file: int) -> float:
     """P(file | seed) of co-change."""
     first = evidence.load_cochange(state, seed)
     place = (first.row["file"] == file).nonzero()[0]
     return float(first.shares[place[0]]) if len(place) else 0.0
 
 
-def _hubs(state: PredictorState, query: PredictionQuery, changed: Sequence[str]) -> list[MissingFile]:
+def _list_expected_hubs(
+    state: PredictorState, query: PredictionQuery, changed_paths: Sequence[str]
+) -> list[MissingFile]:
     """Lock files, change logs and folders of entries, by the changed file that they go with most often."""
     best: dict[str, tuple[ExpectedFile, str]] = {}
     for seed in query.seeds:
-        for one in expected(state, replace(query, seeds=(seed,))):
+        for one in find_expected_files(state, replace(query, seeds=(seed,))):
             if one.path not in best or one.probability > best[one.path][0].probability:
                 best[one.path] = (one, state.files.paths[seed])
     likely = (pair for pair in best.values() if pair[0].probability >= LIKELY_HUB)
-    return [_expected(one, seed) for one, seed in likely if not _is_touched(one.path, changed)]
+    return [_build_expected(one, seed) for one, seed in likely if not _is_touched(one.path, changed_paths)]
 
 
-def _is_touched(path: str, changed: Iterable[str]) -> bool:
-    return any(one == path or (path.endswith("/") and one.startswith(path)) for one in changed)
+def _is_touched(path: str, changed_paths: Iterable[str]) -> bool:
+    return any(one == path or (path.endswith("/") and one.startswith(path)) for one in changed_paths)
 
 
-def _expected(one: ExpectedFile, seed: str) -> MissingFile:
+def _build_expected(one: ExpectedFile, seed: str) -> MissingFile:
     whose = f"of {seed}" if one.of_file else "of the project"
     return MissingFile(one.path, one.probability, (f"in {one.times} of the last {one.of} changes {whose}",))

@@ -115,7 +115,7 @@ class NextStepPredictor:
         """Clear the recent steps: something unrelated begins."""
         self._recent.clear()
 
-    def learn_step(self, step: str, *, failed: bool = False, step_context: StepContext | None = None) -> None:
+    def learn_step(self, step: str, *, has_failed: bool = False, step_context: StepContext | None = None) -> None:
         """Learn that a step was done."""
         step_context = step_context or StepContext()
         symbol = self._intern_step(step)
@@ -135,7 +135,7 @@ class NextStepPredictor:
             oldest = sorted(self._counts_by_context, key=lambda context: self._counts_by_context[context].last_step)
             for context in oldest[: MAX_CONTEXTS // 2]:
                 del self._counts_by_context[context]
-        self._recent.append((symbol, failed))
+        self._recent.append((symbol, has_failed))
 
     def predict_steps(self, k: int = 3, *, step_context: StepContext | None = None) -> list[PredictedStep]:
         """Return the `k` most probable next steps, best first."""
@@ -240,11 +240,13 @@ class NextStepPredictor:
             max(row.counts.get(symbol, 0.0) / (row.total + _compute_escape(row)), MIN_PROBABILITY)
             for _, row in known_views
         ]
-        mixed = sum(weight * probability for weight, probability in zip(weights, probabilities, strict=True))
+        mixed_probability = sum(
+            weight * probability for weight, probability in zip(weights, probabilities, strict=True)
+        )
         for (name, row), probability in zip(known_views, probabilities, strict=True):
             # Exponentiated gradient of the logarithmic score.
             step = self._get_weight(name, row) * math.exp(
-                LEARNING_RATE * (probability / mixed - 1.0) / len(known_views) ** 0.5
+                LEARNING_RATE * (probability / mixed_probability - 1.0) / len(known_views) ** 0.5
             )
             self._view_weights[name, _find_bucket(row.total)] = min(max(step, 0.01), 100.0)
 
@@ -262,8 +264,8 @@ class NextStepPredictor:
             return
         for symbol in range(len(self._names)):
             following = Counter[int]()
-            for failed in (False, True):
-                if (row := self._counts_by_context.get(("last", symbol, failed))) is not None:
+            for has_failed in (False, True):
+                if (row := self._counts_by_context.get(("last", symbol, has_failed))) is not None:
                     following.update(row.counts)
             following_count = sum(following.values())
             if following_count < 4:
@@ -320,7 +322,7 @@ def _compute_escape(row: _ContextCounts) -> float:
 
 
 def _find_bucket(total: float) -> int:
-    return sum(total > bound for bound in COUNT_BUCKETS)
+    return sum(total > upper_bound for upper_bound in COUNT_BUCKETS)
 
 
 def _find_last_index(symbols: Sequence[int], symbol: int) -> int:

@@ -30,7 +30,7 @@ class HeadCorrection:
     """
 
     weights: Array
-    squared: Array
+    squared_gradients: Array
     lessons: int = 0
     rank_with: float = 0.0  # rolling mean reciprocal rank with the correction
     rank_without: float = 0.0
@@ -54,8 +54,8 @@ class OnlineCorrection:
         correction = self.corrections[head]
         if not correction.is_trusted or len(matrix) < 2:
             return scores
-        adjusted: Array = scores + _standardise(matrix) @ correction.weights
-        return adjusted
+        adjusted_scores: Array = scores + _standardise(matrix) @ correction.weights
+        return adjusted_scores
 
     def learn_from_query(
         self, head: str, matrix: Array, scores: Array, used_mask: Array, *, weight: float = 1.0
@@ -69,16 +69,18 @@ class OnlineCorrection:
             return
         correction = self.corrections[head]
         standard = _standardise(matrix)
-        adjusted = scores + standard @ correction.weights
-        correction.rank_with = _update_rolling_rank(correction.rank_with, adjusted, used_mask, correction.lessons)
+        adjusted_scores = scores + standard @ correction.weights
+        correction.rank_with = _update_rolling_rank(
+            correction.rank_with, adjusted_scores, used_mask, correction.lessons
+        )
         correction.rank_without = _update_rolling_rank(correction.rank_without, scores, used_mask, correction.lessons)
-        likelihood = np.exp(adjusted - adjusted.max())
+        likelihood = np.exp(adjusted_scores - adjusted_scores.max())
         likelihood /= likelihood.sum()
         gradient = (
             weight * (standard.T @ (used_mask / used_mask.sum() - likelihood)) - WEIGHT_DECAY * correction.weights
         )
-        correction.squared += gradient**2
-        correction.weights += LEARNING_RATE * gradient / np.sqrt(correction.squared)
+        correction.squared_gradients += gradient**2
+        correction.weights += LEARNING_RATE * gradient / np.sqrt(correction.squared_gradients)
         np.clip(correction.weights, -MAX_WEIGHT, MAX_WEIGHT, out=correction.weights)
         correction.lessons += 1
 
@@ -86,7 +88,7 @@ class OnlineCorrection:
         arrays: Arrays = {}
         for head, correction in self.corrections.items():
             arrays[f"{head}.weights"] = correction.weights
-            arrays[f"{head}.squared"] = correction.squared
+            arrays[f"{head}.squared"] = correction.squared_gradients
             arrays[f"{head}.ranks"] = np.array(
                 [correction.lessons, correction.rank_with, correction.rank_without], "<f8"
             )
@@ -108,9 +110,9 @@ class OnlineCorrection:
 
 def _standardise(matrix: Array) -> Array:
     """Standardise features within the query: what all candidates share cannot separate them."""
-    centred = matrix - matrix.mean(axis=0)
-    deviation = centred.std(axis=0)
-    standard: Array = centred / np.where(deviation > 1e-6, deviation, 1.0)
+    centred_matrix = matrix - matrix.mean(axis=0)
+    deviation = centred_matrix.std(axis=0)
+    standard: Array = centred_matrix / np.where(deviation > 1e-6, deviation, 1.0)
     return standard
 
 

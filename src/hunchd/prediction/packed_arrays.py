@@ -217,9 +217,11 @@ class GrowingColumn:
         if size <= self.size:
             return
         if size > len(self._array):
-            grown = np.full(max(FIRST_CAPACITY, size, len(self._array) * 3 // 2), self._default, self._array.dtype)
-            grown[: self.size] = self._array[: self.size]
-            self._array = grown
+            grown_array = np.full(
+                max(FIRST_CAPACITY, size, len(self._array) * 3 // 2), self._default, self._array.dtype
+            )
+            grown_array[: self.size] = self._array[: self.size]
+            self._array = grown_array
         self.size = size
 
 

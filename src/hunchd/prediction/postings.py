@@ -191,14 +191,14 @@ class KeyPostings:
             cached_arrays = self._additions_as_arrays[key] = np.array(entry[0], "<i4"), np.array(entry[1], "<u2")
         return cached_arrays if newest is None else (cached_arrays[0][-newest:], cached_arrays[1][-newest:])
 
-    def build_packed(self, renumbered: Array | None = None) -> KeyPostings:
+    def build_packed(self, new_numbers: Array | None = None) -> KeyPostings:
         """Return the same postings without additions beside the base.
 
         `renumbered` maps documents to new numbers in the same order; negative ones are dropped.
         """
         keys, documents, counts = self._collect_pairs(self._snapshot_additions())
-        if renumbered is not None:
-            documents = renumbered[documents]
+        if new_numbers is not None:
+            documents = new_numbers[documents]
             is_kept = documents >= 0
             keys, documents, counts = keys[is_kept], documents[is_kept], counts[is_kept]
         return KeyPostings(*_group_by_key(keys, documents, counts))

@@ -11,7 +11,7 @@ import numpy as np
 from hunchd.domain.context import Focus, PredictedFile, Prediction
 from hunchd.prediction import array_file, error_evidence, related_units, session_reranker, weights
 from hunchd.prediction.candidates import QueryEvidence, gather_candidates
-from hunchd.prediction.expected import expected
+from hunchd.prediction.expected import find_expected_files
 from hunchd.prediction.features import compute_features
 from hunchd.prediction.learner import Learner
 from hunchd.prediction.online_correction import OnlineCorrection
@@ -100,10 +100,12 @@ class Predictor(Learner):
         file = self._state.files.numbers.get(path)
         if file is None or not was_used:
             return
-        for served in reversed(self._served_predictions):
-            hits = served.files == file
+        for served_prediction in reversed(self._served_predictions):
+            hits = served_prediction.files == file
             if hits.any():
-                self._online_correction.learn_from_query(served.head, served.matrix, served.scores, hits)
+                self._online_correction.learn_from_query(
+                    served_prediction.head, served_prediction.matrix, served_prediction.scores, hits
+                )
                 return
 
     def predict(self, focus: Focus, *, now: int, k: int = 20, explain: bool = True) -> Prediction:
@@ -151,23 +153,23 @@ class Predictor(Learner):
             files,
             related_units.recall_units(self._state, query, ranking.evidence, now) if explain else (),
             max((file.confidence for file in files), default=0.0),
-            expected(self._state, query) if explain else (),
+            find_expected_files(self._state, query) if explain else (),
         )
 
     def score_files(self, focus: Focus, *, now: int, k: int) -> dict[str, float]:
         """Return the scores of the `k` best files by path; what becomes of them teaches nothing."""
-        ranked = self.rank_candidates(build_query(focus, self._state), now)
-        best = ranked.order[:k]
+        ranked_candidates = self.rank_candidates(build_query(focus, self._state), now)
+        best = ranked_candidates.order[:k]
         paths = self._state.files.paths
-        files = ranked.evidence.files[best].tolist()
-        return {paths[file]: score for file, score in zip(files, ranked.scores[best].tolist(), strict=True)}
+        files = ranked_candidates.evidence.files[best].tolist()
+        return {paths[file]: score for file, score in zip(files, ranked_candidates.scores[best].tolist(), strict=True)}
 
     def rank_candidates(self, query: PredictionQuery, now: int) -> RankedCandidates:
         """Rank all candidates, with their features."""
-        gathered = gather_candidates(self._state, query, now)
-        matrix = compute_features(self._state, gathered)
-        selected = self._select_candidates(matrix, gathered)
-        gathered.files, matrix = gathered.files[selected], matrix[selected]
+        query_evidence = gather_candidates(self._state, query, now)
+        matrix = compute_features(self._state, query_evidence)
+        selected_rows = self._select_candidates(matrix, query_evidence)
+        query_evidence.files, matrix = query_evidence.files[selected_rows], matrix[selected_rows]
         uncorrected_scores = self._weights.heads[query.head].compute_scores(matrix)
         scores = self._online_correction.correct_scores(query.head, matrix, uncorrected_scores)
         calibration_scores = (
@@ -176,15 +178,15 @@ class Predictor(Learner):
         if not self._state.unit_count:
             calibration_scores = calibration_scores + UNLEARNED_CORRECTION[query.head]
         if query.trace:
-            swing = error_evidence.compute_swing(self._state, query.trace, gathered.files)
+            swing = error_evidence.compute_swing(self._state, query.trace, query_evidence.files)
             scores, calibration_scores = scores + swing, calibration_scores + swing
         chances = None
         if query.allows_revisits and not query.trace and len(steps := self.list_session_steps(query, now)) > 1:
-            signs = session_reranker.compute_signs(self._state, gathered, scores, steps, now)
+            signs = session_reranker.compute_signs(self._state, query_evidence, scores, steps, now)
             scores = self._session_reranker.compute_scores(signs, words=query.head != "seed")
             chances = self._session_reranker.compute_probabilities(scores)
         return RankedCandidates(
-            gathered,
+            query_evidence,
             np.argsort(-scores, kind="stable"),
             matrix,
             uncorrected_scores,
@@ -216,14 +218,14 @@ class Predictor(Learner):
             steps.append(FileVisit(query.seeds[-1], was_edited=False))
         return steps
 
-    def _select_candidates(self, matrix: Array, gathered: QueryEvidence) -> Array:
+    def _select_candidates(self, matrix: Array, query_evidence: QueryEvidence) -> Array:
         """Return the indexes of the candidates to rank, including revisitable ones."""
-        selected = preselect_rows(matrix, MAX_RANKED)
-        visited = gathered.sparse["interest"][0]
-        if not gathered.query.allows_revisits or not len(visited):
-            return selected
-        revisited = mask_members(gathered.files, np.sort(visited)).nonzero()[0]
-        return sort_distinct(np.concatenate((selected, revisited)))
+        selected_rows = preselect_rows(matrix, MAX_RANKED)
+        visited_files = query_evidence.sparse["interest"][0]
+        if not query_evidence.query.allows_revisits or not len(visited_files):
+            return selected_rows
+        revisited_rows = mask_members(query_evidence.files, np.sort(visited_files)).nonzero()[0]
+        return sort_distinct(np.concatenate((selected_rows, revisited_rows)))
 
     def to_arrays(self) -> Arrays:
         corrections = self._online_correction.to_arrays().items()

@@ -75,14 +75,14 @@ def build_query(focus: Focus, state: PredictorState) -> PredictionQuery:
         author=hash_author(focus.author, "") if focus.author else 0,
         trace=trace,
         mentioned_files=tuple(dict.fromkeys(mentioned_files)),
-        words_of=_source_of_words(focus, said=bool(trace.message)),
+        words_of=_source_of_words(focus, is_spoken=bool(trace.message)),
     )
 
 
-def _source_of_words(focus: Focus, *, said: bool) -> str:
+def _source_of_words(focus: Focus, *, is_spoken: bool) -> str:
     if focus.query.strip():
         return "question"
-    return "branch name" if extract_branch_words(focus.branch) else "error" if said else ""
+    return "branch name" if extract_branch_words(focus.branch) else "error" if is_spoken else ""
 
 
 def find_files_by_name(name: str, state: PredictorState) -> list[int]:

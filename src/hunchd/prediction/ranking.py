@@ -51,9 +51,9 @@ class Network:
     def compute_scores(self, matrix: Array) -> Array:
         """Score each row of a feature matrix."""
         inputs = (np.clip(matrix, self.low, self.high) - self.mean) / self.scale
-        hidden = np.maximum(inputs @ self.first + self.first_bias, 0.0)
-        hidden = np.maximum(hidden @ self.second + self.second_bias, 0.0)
-        result: Array = (hidden @ self.last).sum(axis=0)[:, 0] + inputs @ self.straight + self.bias
+        hidden_layer = np.maximum(inputs @ self.first + self.first_bias, 0.0)
+        hidden_layer = np.maximum(hidden_layer @ self.second + self.second_bias, 0.0)
+        result: Array = (hidden_layer @ self.last).sum(axis=0)[:, 0] + inputs @ self.straight + self.bias
         return result
 
 

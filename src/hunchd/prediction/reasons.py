@@ -43,26 +43,32 @@ class ReasonBuilder:
     """
 
     def __init__(
-        self, state: PredictorState, gathered: QueryEvidence, now: int, *, here: int | None, named_files: Sequence[int]
+        self,
+        state: PredictorState,
+        query_evidence: QueryEvidence,
+        now: int,
+        *,
+        here: int | None,
+        named_files: Sequence[int],
     ) -> None:
-        self._state, self._evidence, self._now, self._current_file = state, gathered, now, here
+        self._state, self._evidence, self._now, self._current_file = state, query_evidence, now, here
         self._rows = [
-            {file: place for place, file in enumerate(first.row["file"].tolist())} for first in gathered.together
+            {file: place for place, file in enumerate(first.row["file"].tolist())} for first in query_evidence.together
         ]
-        leads: list[int] = gathered.topic.leads.tolist() if gathered.topic is not None else []
+        leads: list[int] = query_evidence.topic.leads.tolist() if query_evidence.topic is not None else []
         self._name_by_path = disambiguate_names(
-            [state.files.paths[file] for file in (*gathered.query.seeds, *leads, *named_files)]
+            [state.files.paths[file] for file in (*query_evidence.query.seeds, *leads, *named_files)]
         )
         self._lead_rows: tuple[Array, Array] | None = None
 
     def build_reasons(self, file: int, row: list[float]) -> list[Reason]:
         """Return the strongest reasons for a file with these features, strongest first."""
         weighted_reasons: list[Reason] = []
-        if row[_TRACED]:
+        if row[_TRACED_COLUMN]:
             weighted_reasons.append(
-                Reason(9.0, "raised the error" if row[_TRACED] == 1.0 else "in the traceback", "in the error")
+                Reason(9.0, "raised the error" if row[_TRACED_COLUMN] == 1.0 else "in the traceback", "in the error")
             )
-        if row[_MENTIONED]:
+        if row[_MENTIONED_COLUMN]:
             weighted_reasons.append(Reason(8.0, "named in the question", "named in the question"))
         weighted_reasons.extend(self._build_cochange_reasons(file))
         if row[_SAME_STEM] and (kinship := self._describe_kinship(file)):
@@ -80,8 +86,8 @@ class ReasonBuilder:
             and row[_WITH_LEAD] >= MIN_LEAD_SHARE
             and (lead := self._find_lead(file))
         ):
-            told = f"changes together with {lead}, which the {whose} points to"
-            weighted_reasons.append(Reason(1.0 + row[_WITH_LEAD], told, _POINTED_AT))
+            reason_text = f"changes together with {lead}, which the {whose} points to"
+            weighted_reasons.append(Reason(1.0 + row[_WITH_LEAD], reason_text, _POINTED_AT))
         if not weighted_reasons:
             weighted_reasons.append(_build_fallback_reason(row))
         weighted_reasons.sort(key=_sort_key)
@@ -90,9 +96,9 @@ class ReasonBuilder:
     def _said_by_words(self, file: int, row: list[float]) -> Iterator[Reason]:
         """What the words of the question say for it; nothing where there is no question: a branch or an error has
         words as well, which the reader does not think of."""
-        if row[_VOTED] >= 0.3 and (unit := self._find_supporting_unit(file)) is not None:
+        if row[_VOTED_COLUMN] >= 0.3 and (unit := self._find_supporting_unit(file)) is not None:
             subject = _shorten_subject(self._state.messages.subjects[unit])
-            yield Reason(2.0 + row[_VOTED], f"past work on «{subject}» touched it", "touched by like work")
+            yield Reason(2.0 + row[_VOTED_COLUMN], f"past work on «{subject}» touched it", "touched by like work")
         whose = self._evidence.query.words_of
         if not whose:
             return
@@ -144,10 +150,10 @@ class ReasonBuilder:
                 seed = next(
                     (one.seed for one in seed_links if (one.sparse[source][0] == file).any()), self._current_file
                 )
-                told = (
+                reason_text = (
                     to_here if seed is None or seed == self._current_file else to_another.format(self._get_name(seed))
                 )
-                yield Reason(weight, told, relation)
+                yield Reason(weight, reason_text, relation)
 
     def _list_link_types(self, file: int) -> Iterator[tuple[str, float, str, str, str]]:
         """Yield the link types that apply.
@@ -163,7 +169,7 @@ class ReasonBuilder:
             if any(self._is_importable(seed) for seed in self._evidence.query.seeds):
                 yield _IMPORTS_IT
             if self._is_importable(file):
-                yield _IMPORTED
+                yield _IMPORT_REASON
         if seed_traits & CODE and file_traits & (CODE | DOCUMENT):
             yield _USES
         if file_traits & CODE and seed_traits & (CODE | DOCUMENT):
@@ -185,8 +191,8 @@ class ReasonBuilder:
             with_whom = "" if first.seed == self._current_file else f" with {self._get_name(first.seed)}"
             when = format_age(self._now - int(self._state.messages.at.view[last]))
             weight = 3.0 * float(first.long[place]) / (first.own_long + PRIOR) + 1.0
-            told = f"changed together{with_whom} {times} of {changes} times, last {when}"
-            strongest.append(Reason(weight, told, "changed together before"))
+            reason_text = f"changed together{with_whom} {times} of {changes} times, last {when}"
+            strongest.append(Reason(weight, reason_text, "changed together before"))
         return [max(strongest)] if strongest else []
 
     def _find_lead(self, file: int) -> str:
@@ -212,8 +218,12 @@ def _sort_key(reason: Reason) -> float:
     return -reason.weight
 
 
-_TRACED, _MENTIONED, _SAME_STEM = FEATURE_INDEX["traced"], FEATURE_INDEX["mentioned"], FEATURE_INDEX["same_stem"]
-_VOTED, _NAME_WORDS, _CONTENT_WORDS = (
+_TRACED_COLUMN, _MENTIONED_COLUMN, _SAME_STEM = (
+    FEATURE_INDEX["traced"],
+    FEATURE_INDEX["mentioned"],
+    FEATURE_INDEX["same_stem"],
+)
+_VOTED_COLUMN, _NAME_WORDS, _CONTENT_WORDS = (
     FEATURE_INDEX["voted"],
     FEATURE_INDEX["name_words"],
     FEATURE_INDEX["content_words"],
@@ -227,7 +237,7 @@ _PATH_WORDS, _OPENED_NEXT, _INTEREST = (
 _AUTHOR, _LIKENESS, _SAME_FOLDER = FEATURE_INDEX["author"], FEATURE_INDEX["likeness"], FEATURE_INDEX["same_folder"]
 # Feature, weight, and the phrase for the reader's own file and for another one.
 _IMPORTS_IT = ("importers", 1.4, "imports this file", "imports {}", "importing it")
-_IMPORTED = ("imports", 1.3, "imported by this file", "imported by {}", "imported by it")
+_IMPORT_REASON = ("imports", 1.3, "imported by this file", "imported by {}", "imported by it")
 _USES = ("uses", 1.1, "uses its names", "uses names of {}", "using its names")
 _DEFINES = ("defines", 1.1, "defines names it uses", "defines names that {} uses", "defining names it uses")
 

@@ -32,7 +32,7 @@ _DECAY = 0.5 ** (np.arange(MAX_UNITS_PER_FILE) / HALF_LIFE)
 
 
 def recall_units(
-    state: PredictorState, query: PredictionQuery, gathered: QueryEvidence, now: int, limit: int = MAX_UNITS
+    state: PredictorState, query: PredictionQuery, query_evidence: QueryEvidence, now: int, limit: int = MAX_UNITS
 ) -> tuple[PredictedUnit, ...]:
     """Return similar units, and units of the open files.
 
@@ -40,7 +40,7 @@ def recall_units(
     """
     focus_seeds = _exclude_hubs(state, query)
     shares = {seed: _load_shares(state, seed) for seed in query.seeds}
-    nearest, recent_scores = gathered.nearest, _score_recent_units(state, focus_seeds)
+    nearest, recent_scores = query_evidence.nearest, _score_recent_units(state, focus_seeds)
     word_authors = _find_word_authors(state, query, focus_seeds)
     in_lines = (word_authors[0], LINE_WEIGHT * np.sqrt(word_authors[1]))
     parts = [

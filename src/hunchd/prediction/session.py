@@ -121,10 +121,10 @@ class DeveloperSession:
 
     def _learn_transition(self, file: int, at: int) -> None:
         recent = [other for other in dict.fromkeys(reversed(self.files)) if other != file][:TRANSITION_REACH]
-        for skipped, other in enumerate(recent):
+        for skipped_count, other in enumerate(recent):
             row = self._transitions.setdefault(other, {})
             weight, last = row.get(file, (0.0, at))
-            row[file] = (weight * _compute_decay(at - last) + 1.0 / (1 + skipped), at)
+            row[file] = (weight * _compute_decay(at - last) + 1.0 / (1 + skipped_count), at)
             if len(row) > MAX_FOLLOWERS:
                 del row[min(row, key=lambda follower: row[follower][0] * _compute_decay(at - row[follower][1]))]
 

@@ -121,13 +121,13 @@ def save_weights(reranker: SessionReranker, path: Path) -> None:
 
 
 def compute_signs(
-    state: PredictorState, gathered: QueryEvidence, ranker_scores: Array, steps: Sequence[FileVisit], now: int
+    state: PredictorState, query_evidence: QueryEvidence, ranker_scores: Array, steps: Sequence[FileVisit], now: int
 ) -> Array:
     """Return the feature matrix: one row a candidate, one column a sign.
 
     `ranker_scores` are the ranker's scores; `steps` is the session, newest last.
     """
-    files, rows = gathered.files, np.zeros((len(gathered.files), len(SIGN_NAMES)), "<f4")
+    files, rows = query_evidence.files, np.zeros((len(query_evidence.files), len(SIGN_NAMES)), "<f4")
     if not len(files):
         return rows
     current_step, path = steps[-1], [step.file for step in steps]
@@ -137,7 +137,7 @@ def compute_signs(
     columns: dict[str, Array | float] = {
         "score": ranker_scores,
         "best": _compute_inverse_rank(ranker_scores),
-        "mentioned": _lookup_values(files, dict.fromkeys(gathered.query.mentioned_files, 1.0)),
+        "mentioned": _lookup_values(files, dict.fromkeys(query_evidence.query.mentioned_files, 1.0)),
         "new_in_folder": is_new * _score_folders(state, files, path),
         "new_namesake": is_new * (state.files.stem.view[files] == state.files.stem.view[current_step.file]),
         "seen": was_visited,

@@ -38,7 +38,7 @@ _TOOL_MESSAGE = re.compile(
     r"""^\s*(?:vet: )?[\w.\-@+/\\:]*\w\.[A-Za-z]{1,5}(?::\d+(?::\d+)?|\(\d+(?:,\d+)?\)):? +([A-Za-z'"`].*)$"""
 )
 _MODULE = re.compile(r"""(?:from|module|named|package) ['"`]([\w.]+(?:/[\w.\-]+)*)['"`]""")
-INSTALLED = re.compile(r"(?:^|/)(?:site-packages|dist-packages|node_modules)/")
+INSTALLED_FOLDER = re.compile(r"(?:^|/)(?:site-packages|dist-packages|node_modules)/")
 _THIRD_PARTY = re.compile(
     r"(?:^|/)lib/python[\d.]+/|^<|(?:^|/)(?:rustc|\.cargo/registry|go/pkg/mod|usr/local/go)/|^node:"
 )
@@ -105,16 +105,16 @@ def resolve_file(name: str, state: PredictorState) -> int | None:
     Third-party code is None. A project may be anywhere, so an absolute path is the project's if it ends in one of
     its whole paths, or in two parts of one that is then the only one.
     """
-    installed = INSTALLED.split(name)
-    if len(installed) == 1 and _THIRD_PARTY.search(name):
+    path_parts = INSTALLED_FOLDER.split(name)
+    if len(path_parts) == 1 and _THIRD_PARTY.search(name):
         return None
-    parts = [part for part in installed[-1].split("/") if part not in {"", ".", ".."}]
-    if not parts or (len(installed) > 1 and len(parts) < 2):
+    parts = [part for part in path_parts[-1].split("/") if part not in {"", ".", ".."}]
+    if not parts or (len(path_parts) > 1 and len(parts) < 2):
         return None
     exact = state.files.numbers.get("/".join(parts))
     if exact is not None and state.files.alive.view[exact]:
         return exact
-    fitting = list(_iterate_matches(parts, state, requires_all=len(installed) > 1, outside=name.startswith("/")))
+    fitting = list(_iterate_matches(parts, state, requires_all=len(path_parts) > 1, outside=name.startswith("/")))
     best = max((common for common, _ in fitting), default=0)
     winners = [file for common, file in fitting if common == best]
     return winners[0] if len(winners) == 1 else None
@@ -164,7 +164,7 @@ def _extract_message(text: str) -> tuple[list[str], list[str]]:
         frame = _FRAME.match(line)
         if frame:
             path = next(filter(None, frame.groups())).replace("\\", "/")
-            is_third_party = bool(_THIRD_PARTY.search(path) or INSTALLED.search(path))
+            is_third_party = bool(_THIRD_PARTY.search(path) or INSTALLED_FOLDER.search(path))
             if not is_third_party:
                 quoted_lines.extend(_FUNCTION.findall(line))
         elif line.startswith("E  ") or _MESSAGE.match(line):

@@ -122,8 +122,8 @@ def _is_unfinished(arguments: Mapping[str, Any], payload: Mapping[str, Any]) -> 
     It was interrupted, or still runs in the background.
     """
     response = payload.get("tool_response")
-    interrupted = payload.get("is_interrupt") or (isinstance(response, dict) and response.get("interrupted"))
-    return bool(arguments.get("run_in_background") or interrupted)
+    is_interrupted = payload.get("is_interrupt") or (isinstance(response, dict) and response.get("interrupted"))
+    return bool(arguments.get("run_in_background") or is_interrupted)
 
 
 def _extract_error(name: str, payload: Mapping[str, Any]) -> str | None:

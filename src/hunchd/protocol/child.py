@@ -229,13 +229,13 @@ class HelperProcess:
 
         Later calls would wait as well.
         """
-        unanswered, limit = 0, MAX_UNANSWERED_CHECKS_AT_START
-        while unanswered < limit:
+        unanswered_count, limit = 0, MAX_UNANSWERED_CHECKS_AT_START
+        while unanswered_count < limit:
             await asyncio.sleep(self._check_interval)
             if self._has_heard:
-                self._has_heard, unanswered, limit = False, 0, MAX_UNANSWERED_CHECKS
-            elif self._inboxes or unanswered:
-                unanswered += 1
+                self._has_heard, unanswered_count, limit = False, 0, MAX_UNANSWERED_CHECKS
+            elif self._inboxes or unanswered_count:
+                unanswered_count += 1
                 self._send({"q": 1})
         logger.error("%s is not responding; killing it", self.name)
         with contextlib.suppress(ProcessLookupError):

@@ -8,14 +8,14 @@ from msgspec import Meta
 
 from hunchd.protocol.fields import Fields
 from hunchd.protocol.steps import STEPS
-from hunchd.protocol.struct_decoding import ProjectRef, ReadBy, Request, decode, decode_query
+from hunchd.protocol.struct_decoding import ProjectRef, CustomReader, Request, decode, decode_query
 
 MAX_CHANGES_PER_PAGE: Final = 500
 
 
 def _steps(fields: Fields, name: str) -> tuple[str, ...]:
-    chosen = frozenset(fields.get_choices(name, STEPS)) or frozenset(STEPS)
-    return tuple(step for step in STEPS if step in chosen)
+    chosen_steps = frozenset(fields.get_choices(name, STEPS)) or frozenset(STEPS)
+    return tuple(step for step in STEPS if step in chosen_steps)
 
 
 class ConsolidateRequest(Request, frozen=True, kw_only=True):
@@ -25,7 +25,7 @@ class ConsolidateRequest(Request, frozen=True, kw_only=True):
     steps: Annotated[
         tuple[Annotated[str, Meta(extra_json_schema={"enum": list(STEPS)})], ...],
         Meta(description="all of them if omitted; always in this order"),
-        ReadBy(_steps),
+        CustomReader(_steps),
     ] = STEPS
     project: ProjectRef | None = None
     wait: Annotated[bool, Meta(description="false: respond at once; follow the run at GET /consolidate/{id}")] = True
@@ -56,5 +56,5 @@ def parse_undo_body(raw: Any) -> int | None:
 
 def parse_changes_query(query: str) -> tuple[int, int]:
     """Parse the number of the last change already read, and the page size."""
-    asked = decode_query(query, ChangesQuery)
-    return asked.after, asked.limit
+    parsed_request = decode_query(query, ChangesQuery)
+    return parsed_request.after, parsed_request.limit

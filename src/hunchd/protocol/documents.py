@@ -16,7 +16,7 @@ from hunchd.domain.memory import Memory
 from hunchd.protocol.fields import Fields
 from hunchd.protocol.requests import DEFAULT_PAGE_SIZE, ListSlice, PageSize
 from hunchd.protocol.responses import format_iso
-from hunchd.protocol.struct_decoding import Name, Names, ReadBy, Request, decode, decode_query
+from hunchd.protocol.struct_decoding import Name, Names, CustomReader, Request, decode, decode_query
 
 ROOTS: Final = ("profile", "projects", "reference", "insights", "conversations")
 MAX_DOCUMENT_BYTES: Final = 512 * 1024  # bytes of UTF-8; four copies fit a record of the journal
@@ -42,7 +42,9 @@ class NewDocument(Request, frozen=True, kw_only=True):
     """Document to store under a path."""
 
     content: Annotated[
-        str, Meta(min_length=1, max_length=MAX_DOCUMENT_BYTES, description="plain text or Markdown"), ReadBy(_content)
+        str,
+        Meta(min_length=1, max_length=MAX_DOCUMENT_BYTES, description="plain text or Markdown"),
+        CustomReader(_content),
     ]
     tags: Names = ()
     metadata: Mapping[str, Any] = {}
@@ -59,7 +61,7 @@ class DocumentDraft:
 class DocumentsRequest(ListSlice, frozen=True, kw_only=True):
     """Query of GET /documents; the cursor is an offset in path order."""
 
-    prefix: Annotated[Name, Meta(description="such as /profile/"), ReadBy(_prefix)] = "/"
+    prefix: Annotated[Name, Meta(description="such as /profile/"), CustomReader(_prefix)] = "/"
     limit: PageSize = DEFAULT_PAGE_SIZE
 
 
@@ -95,9 +97,12 @@ def normalize_lookup_path(raw: str) -> str:
 
 
 def parse_document_body(path: str, raw: Any) -> DocumentDraft:
-    asked = decode(raw, NewDocument)
+    parsed_request = decode(raw, NewDocument)
     return DocumentDraft(
-        path=normalize_document_path(path), content=asked.content, tags=asked.tags, metadata=asked.metadata
+        path=normalize_document_path(path),
+        content=parsed_request.content,
+        tags=parsed_request.tags,
+        metadata=parsed_request.metadata,
     )
 
 

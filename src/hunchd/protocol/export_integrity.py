@@ -60,7 +60,11 @@ class ExportIntegrity:
         problems = list(self._problems)
         if self._is_announced:
             problems.append(f"the export was cut off after {self._line_count} lines")
-        uncounted = bool(self._line_count) or not self._has_closed
+        has_uncounted_lines = bool(self._line_count) or not self._has_closed
         if problems:
             return {"complete": False, "warnings": problems}
-        return {"complete": None, "warnings": [_UNCOUNTED_WARNING]} if uncounted else {"complete": True, "warnings": []}
+        return (
+            {"complete": None, "warnings": [_UNCOUNTED_WARNING]}
+            if has_uncounted_lines
+            else {"complete": True, "warnings": []}
+        )

@@ -29,7 +29,7 @@ MAX_TIME: Final = datetime(2100, 1, 1, tzinfo=UTC)
 _MISSPELLING_CUTOFF: Final = 0.8
 
 
-Parsed = TypeVar("Parsed")
+ParsedT = TypeVar("ParsedT")
 ProjectLookup = Callable[[str], object]  # raises NotFound for an unknown project
 
 
@@ -95,8 +95,8 @@ class Fields:
         """Return the text, or None if omitted. Raises InvalidInput for an empty one."""
         value = self.get_text(name, limit=limit)
         if value is not None and not value.strip():
-            wanted = "name a project" if name == "project" else "give a text"
-            raise self.error(name, f"is empty; {wanted} or leave it out")
+            instruction = "name a project" if name == "project" else "give a text"
+            raise self.error(name, f"is empty; {instruction} or leave it out")
         return value
 
     def get_shortened_text(self, name: str, *, limit: int = MAX_TEXT_BYTES) -> str | None:
@@ -129,14 +129,14 @@ class Fields:
             raise self.error(name, f"must be a number from 0 to 1; got {format_rejected_value(value)}")
         return float(value)
 
-    def get_choice(self, name: str, allowed: Sequence[str], default: str | None = None) -> str:
+    def get_choice(self, name: str, choices: Sequence[str], default: str | None = None) -> str:
         value = self._values.get(name, default)
         if value is None:
-            raise self.error(name, f"is missing; allowed: {', '.join(allowed)}")
-        return self._check_choice(name, value, allowed)
+            raise self.error(name, f"is missing; allowed: {', '.join(choices)}")
+        return self._check_choice(name, value, choices)
 
-    def get_choices(self, name: str, allowed: Sequence[str]) -> tuple[str, ...]:
-        return tuple(self._check_choice(name, value, allowed) for value in self.get_texts(name))
+    def get_choices(self, name: str, choices: Sequence[str]) -> tuple[str, ...]:
+        return tuple(self._check_choice(name, value, choices) for value in self.get_texts(name))
 
     def get_texts(
         self, name: str, *, limit: int = MAX_NAME_CHARACTERS, max_entries: int = MAX_LIST_ENTRIES
@@ -212,13 +212,13 @@ class Fields:
         field = self.qualified_name(name)
         return self._error(f"'{field}' {reason}", field=field, hint=hint)
 
-    def _check_choice(self, name: str, value: Any, allowed: Sequence[str]) -> str:
-        if isinstance(value, str) and value in allowed:
+    def _check_choice(self, name: str, value: Any, choices: Sequence[str]) -> str:
+        if isinstance(value, str) and value in choices:
             return value
         raise self.error(
             name,
-            f"is {format_rejected_value(value)}; allowed: {', '.join(each or '(empty)' for each in allowed)}",
-            hint=suggest_similar(value, allowed),
+            f"is {format_rejected_value(value)}; allowed: {', '.join(each or '(empty)' for each in choices)}",
+            hint=suggest_similar(value, choices),
         )
 
     def _reject_misspellings(self, field_names: Sequence[str], *, strict: bool) -> None:
@@ -233,10 +233,10 @@ class Fields:
                 raise self.error(shown_name, f"is not a field here; known: {', '.join(field_names)}", hint=hint)
 
 
-def refuse_unknown_project(project: str, known: ProjectLookup, *, field: str) -> None:
+def refuse_unknown_project(project: str, known_projects: ProjectLookup, *, field: str) -> None:
     """Raise NotFound that names the field, unless the project is known."""
     try:
-        known(project)
+        known_projects(project)
     except NotFound as error:
         raise NotFound(error.message, field=field, hint=error.hint) from error
 
@@ -255,30 +255,30 @@ def get_batch(raw: Any, name: str, *, max_entries: int) -> list[Any]:
 
 
 def parse_each(
-    entries: Sequence[Any], parse: Callable[[Any, int], Parsed]
-) -> tuple[list[Parsed], list[dict[str, Any]]]:
+    entries: Sequence[Any], parse: Callable[[Any, int], ParsedT]
+) -> tuple[list[ParsedT], list[dict[str, Any]]]:
     """Parse a batch: return the parsed entries, and the rejected ones with their index.
 
     If all entries are rejected, raises the first error.
     """
-    parsed: list[Parsed] = []
+    parsed_values: list[ParsedT] = []
     rejections: list[dict[str, Any]] = []
     first: InvalidInput | NotFound | None = None
     for index, entry in enumerate(entries):
         try:
-            parsed.append(parse(entry, index))
+            parsed_values.append(parse(entry, index))
         except (InvalidInput, NotFound) as error:
             first = first or error
             rejections.append(rejection_to_json(index, error))
-    if first is not None and not parsed:
+    if first is not None and not parsed_values:
         raise first
-    return parsed, rejections
+    return parsed_values, rejections
 
 
-def suggest_similar(value: Any, allowed: Sequence[str]) -> str | None:
+def suggest_similar(value: Any, choices: Sequence[str]) -> str | None:
     """Return "did you mean …?" for a near miss."""
-    normalized = str(value)[:80].lower().replace("-", "_").replace(" ", "_")
-    matches = difflib.get_close_matches(normalized, allowed, n=1, cutoff=0.6)
+    normalized_text = str(value)[:80].lower().replace("-", "_").replace(" ", "_")
+    matches = difflib.get_close_matches(normalized_text, choices, n=1, cutoff=0.6)
     return f"did you mean '{matches[0]}'?" if matches else None
 
 

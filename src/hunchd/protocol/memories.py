@@ -28,13 +28,13 @@ from hunchd.protocol.struct_decoding import (
     Names,
     PathText,
     ProjectRef,
-    ReadBy,
+    CustomReader,
     Request,
     RequiredName,
     Time,
     decode,
     refuse_unknown_fields,
-    wire_names,
+    list_wire_names,
 )
 
 MAX_DRAFTS: Final = 1000  # memories a request
@@ -145,7 +145,7 @@ class MemoryBody(Request, frozen=True, kw_only=True):
     links: Annotated[
         tuple[Link, ...],
         Meta(max_length=MAX_LIST_ENTRIES),
-        ReadBy(_read_links),
+        CustomReader(_read_links),
     ] = ()
     artifacts: Annotated[tuple[ArtifactBody, ...], Meta(max_length=MAX_LIST_ENTRIES)] = ()
     trust: Trust = Trust.USER
@@ -190,7 +190,7 @@ class MemoryPatch(Request, frozen=True, kw_only=True):
     links: Annotated[
         tuple[Link, ...] | UnsetType,
         Meta(extra_json_schema={"maxItems": MAX_LIST_ENTRIES}),
-        ReadBy(_read_links),
+        CustomReader(_read_links),
     ] = UNSET
     artifacts: Annotated[tuple[ArtifactBody, ...], Meta(max_length=MAX_LIST_ENTRIES)] | UnsetType = UNSET
     trust: Trust | UnsetType = UNSET
@@ -222,10 +222,10 @@ class MemoryRecord(Struct, frozen=True, kw_only=True):
     valid_to: Time | None = None
     supersedes: Name | None = None
     superseded_by: Name | None = None
-    links: Annotated[tuple[Link, ...], ReadBy(_read_stored_links)] = ()
+    links: Annotated[tuple[Link, ...], CustomReader(_read_stored_links)] = ()
     artifacts: Annotated[tuple[ArtifactRecord, ...], Meta(max_length=STORED_LIST_LIMIT)] = ()
     trust: Trust = Trust.USER
-    source: Annotated[Mapping[str, Any], ReadBy(_read_stored_source)] = {}
+    source: Annotated[Mapping[str, Any], CustomReader(_read_stored_source)] = {}
     usage: UsageBody = UsageBody()
     status: Status = Status.ACTIVE
 
@@ -320,10 +320,10 @@ def parse_patch(raw: Any) -> dict[str, Any]:
 
     null clears a field that may be empty.
     """
-    changeable = wire_names(MemoryPatch)
-    given: Mapping[str, Any] = raw if isinstance(raw, dict) else {}
-    for name, value in given.items():
-        if name in wire_names(MemoryRecord) and name not in changeable:
+    changeable = list_wire_names(MemoryPatch)
+    fields: Mapping[str, Any] = raw if isinstance(raw, dict) else {}
+    for name, value in fields.items():
+        if name in list_wire_names(MemoryRecord) and name not in changeable:
             raise InvalidInput(f"'{name}' cannot be changed; can be: {', '.join(changeable)}", field=name)
         if value is None and name in changeable and name not in CLEARABLE_FIELDS:
             raise InvalidInput(
@@ -331,13 +331,13 @@ def parse_patch(raw: Any) -> dict[str, Any]:
                 field=name,
                 hint="leave it out to keep it",
             )
-    asked = decode(raw, MemoryPatch)
-    patch = {name: value for name in changeable if (value := getattr(asked, name)) is not UNSET}
-    if not isinstance(asked.levels, UnsetType):
-        patch["levels"] = _levels_of(asked.levels)
-    if not isinstance(asked.artifacts, UnsetType):
-        patch["artifacts"] = _artifacts_of(asked.artifacts)
-    patch |= {name: None for name in CLEARABLE_FIELDS if name in given and given[name] is None}
+    decoded_patch = decode(raw, MemoryPatch)
+    patch = {name: value for name in changeable if (value := getattr(decoded_patch, name)) is not UNSET}
+    if not isinstance(decoded_patch.levels, UnsetType):
+        patch["levels"] = _levels_of(decoded_patch.levels)
+    if not isinstance(decoded_patch.artifacts, UnsetType):
+        patch["artifacts"] = _artifacts_of(decoded_patch.artifacts)
+    patch |= {name: None for name in CLEARABLE_FIELDS if name in fields and fields[name] is None}
     if not patch:
         raise InvalidInput(f"nothing to change; can be: {', '.join(changeable)}")
     return patch

@@ -21,7 +21,7 @@ from hunchd.protocol.struct_decoding import (
     Names,
     PathText,
     ProjectRef,
-    ReadBy,
+    CustomReader,
     Request,
     RequiredName,
     Time,
@@ -111,7 +111,7 @@ class AssembleSignals(Request, frozen=True, kw_only=True):
     recent_errors: Annotated[
         tuple[Annotated[str, Meta(min_length=1)] | RecentError, ...],
         Meta(max_length=MAX_ERRORS, description="the newest first"),
-        ReadBy(_recent_errors),
+        CustomReader(_recent_errors),
     ] = ()
     branch: Name = ""
     activity: Activity = ""
@@ -158,7 +158,7 @@ class PredictRequest(Request, frozen=True, kw_only=True):
     query: Question = ""
     branch: Name = ""
     error: Annotated[
-        str, Meta(description="its middle is left out beyond 64 KiB"), ReadBy(Fields.get_shortened_text)
+        str, Meta(description="its middle is left out beyond 64 KiB"), CustomReader(Fields.get_shortened_text)
     ] = ""
     k: ResultCount = 10
 
@@ -296,7 +296,7 @@ class ListSlice(Request, frozen=True, kw_only=True):
     """Slice of a complete list: by default all of it. The cursor is an offset."""
 
     limit: PageSize = MAX_PAGE_SIZE
-    cursor: Annotated[Cursor, ReadBy(_offset)] = None
+    cursor: Annotated[Cursor, CustomReader(_offset)] = None
 
     @property
     def offset(self) -> int:
@@ -373,27 +373,27 @@ class MemoriesRequest:
 
 def parse_context_query(query: str) -> tuple[ContextRequest, Format]:
     """Parse the query of GET /context."""
-    asked = decode_query(query, ContextQuery)
+    parsed_request = decode_query(query, ContextQuery)
     request = ContextRequest(
-        project=asked.project,
-        file=asked.file,
-        budget=asked.budget,
-        activity=asked.activity,
-        branch=asked.branch,
-        query=asked.query,
+        project=parsed_request.project,
+        file=parsed_request.file,
+        budget=parsed_request.budget,
+        activity=parsed_request.activity,
+        branch=parsed_request.branch,
+        query=parsed_request.query,
     )
-    return request, asked.format
+    return request, parsed_request.format
 
 
 def parse_context_body(raw: Any) -> ContextRequest:
     """Parse the body of POST /context/assemble."""
-    asked = decode(raw, AssembleRequest)
-    signals = asked.signals
+    parsed_request = decode(raw, AssembleRequest)
+    signals = parsed_request.signals
     return ContextRequest(
-        project=asked.project,
+        project=parsed_request.project,
         file=signals.current_file,
         open_files=signals.open_files,
-        budget=asked.budget,
+        budget=parsed_request.budget,
         activity=signals.activity,
         branch=signals.branch,
         query=signals.query,
@@ -412,24 +412,24 @@ def review_of_body(raw: Any) -> ReviewRequest:
 
 
 def parse_search_body(raw: Any) -> SearchRequest:
-    asked = decode(raw, SearchBody)
-    kinds, category = _split_kinds(tuple(kind for kind in asked.kinds if kind != CODE))
-    of_memories = bool(asked.tags or asked.session or asked.as_of)
+    parsed_request = decode(raw, SearchBody)
+    kinds, category = _split_kinds(tuple(kind for kind in parsed_request.kinds if kind != CODE))
+    of_memories = bool(parsed_request.tags or parsed_request.session or parsed_request.as_of)
     return SearchRequest(
-        query=asked.query,
-        project=asked.project,
-        depth=asked.depth,
+        query=parsed_request.query,
+        project=parsed_request.project,
+        depth=parsed_request.depth,
         kinds=kinds,
         category=category,
-        path_prefix=asked.path_prefix,
-        roles=asked.roles,
-        languages=asked.languages,
-        tags=asked.tags,
-        session=asked.session,
-        as_of=asked.as_of,
-        k=asked.k,
-        code=CODE in asked.kinds or not (asked.kinds or of_memories),
-        memories=not (asked.roles or asked.languages) and (not asked.kinds or bool(kinds)),
+        path_prefix=parsed_request.path_prefix,
+        roles=parsed_request.roles,
+        languages=parsed_request.languages,
+        tags=parsed_request.tags,
+        session=parsed_request.session,
+        as_of=parsed_request.as_of,
+        k=parsed_request.k,
+        code=CODE in parsed_request.kinds or not (parsed_request.kinds or of_memories),
+        memories=not (parsed_request.roles or parsed_request.languages) and (not parsed_request.kinds or bool(kinds)),
     )
 
 
@@ -467,29 +467,30 @@ def parse_project_query(query: str) -> str | None:
 
 def parse_import_query(query: str) -> tuple[str | None, str | None]:
     """Parse the query of POST /import: the colleague and the project."""
-    asked = decode_query(query, ImportQuery)
-    return asked.colleague, asked.project
+    parsed_request = decode_query(query, ImportQuery)
+    return parsed_request.colleague, parsed_request.project
 
 
 def parse_memories_query(query: str) -> MemoriesRequest:
     """Parse the query of GET /memories."""
-    asked = decode_query(query, MemoriesQuery)
-    kinds, category = _split_kinds((*asked.kind, *asked.kinds))
+    parsed_request = decode_query(query, MemoriesQuery)
+    kinds, category = _split_kinds((*parsed_request.kind, *parsed_request.kinds))
     filters = Filters(
-        project=asked.project,
+        project=parsed_request.project,
         kinds=kinds,
-        scopes=asked.scope,
-        statuses=asked.status or ((Status.ACTIVE, Status.SUPERSEDED) if asked.as_of else (Status.ACTIVE,)),
-        branch=asked.branch,
-        tags=(*asked.tag, *asked.tags),
-        category=asked.category or category,
-        key=asked.key,
-        path_prefix=asked.path_prefix,
-        since=asked.since,
-        until=asked.until,
-        as_of=asked.as_of,
+        scopes=parsed_request.scope,
+        statuses=parsed_request.status
+        or ((Status.ACTIVE, Status.SUPERSEDED) if parsed_request.as_of else (Status.ACTIVE,)),
+        branch=parsed_request.branch,
+        tags=(*parsed_request.tag, *parsed_request.tags),
+        category=parsed_request.category or category,
+        key=parsed_request.key,
+        path_prefix=parsed_request.path_prefix,
+        since=parsed_request.since,
+        until=parsed_request.until,
+        as_of=parsed_request.as_of,
     )
-    return MemoriesRequest(filters=filters, limit=asked.limit, cursor=asked.cursor)
+    return MemoriesRequest(filters=filters, limit=parsed_request.limit, cursor=parsed_request.cursor)
 
 
 def parse_fact_query(query: str) -> FactRequest:
@@ -537,14 +538,14 @@ def _parse_error_text(signals: Fields, raw: Any) -> str:
     return shorten_middle(text)
 
 
-def _split_kinds(called: tuple[str, ...]) -> tuple[tuple[Kind, ...], str | None]:
+def _split_kinds(kind_names: tuple[str, ...]) -> tuple[tuple[Kind, ...], str | None]:
     """Return the kinds, and the category: it stands for facts of that category, as bundles name them."""
-    if called and called[0] in CATEGORIES:
-        return (Kind.FACT,), called[0]
-    return tuple(Kind(each) for each in dict.fromkeys(called)), None
+    if kind_names and kind_names[0] in CATEGORIES:
+        return (Kind.FACT,), kind_names[0]
+    return tuple(Kind(each) for each in dict.fromkeys(kind_names)), None
 
 
-def _refuse_mixed_kinds(called: tuple[str, ...], fields: Fields, name: str) -> None:
-    categories = [each for each in called if each in CATEGORIES]
-    if categories and len(set(called)) > 1:
+def _refuse_mixed_kinds(kind_names: tuple[str, ...], fields: Fields, name: str) -> None:
+    categories = [each for each in kind_names if each in CATEGORIES]
+    if categories and len(set(kind_names)) > 1:
         raise fields.error(name, f"may hold '{categories[0]}', a category of facts, but nothing beside it")

@@ -24,7 +24,7 @@ MAX_LISTED_REJECTIONS: Final = 100  # per import; further ones are only counted
 ProgressCount = tuple[int, int]  # done, total
 Count = Annotated[int, Meta(ge=0)]
 Fraction = Annotated[float, Meta(ge=0, le=1)]
-Listed = TypeVar("Listed")
+ListedT = TypeVar("ListedT")
 
 
 def format_iso(moment: datetime) -> str:
@@ -154,7 +154,7 @@ def _item_of(item: ContextItem) -> ItemAnswer:
     )
 
 
-def review_json(missing: Sequence[MissingFile], changed: Sequence[str]) -> dict[str, Any]:
+def review_json(missing: Sequence[MissingFile], changed_paths: Sequence[str]) -> dict[str, Any]:
     """Convert what a change lacks to JSON."""
     return _plain(
         ReviewAnswer(
@@ -162,7 +162,7 @@ def review_json(missing: Sequence[MissingFile], changed: Sequence[str]) -> dict[
                 MissingAnswer(path=one.path, probability=round(one.probability, 4), reasons=list(one.reasons))
                 for one in missing
             ],
-            changed=list(changed),
+            changed=list(changed_paths),
         )
     )
 
@@ -190,8 +190,8 @@ def prediction_to_json(
         }
         for unit in prediction.units
     ]
-    ranked = sorted([*units, *memories], key=lambda memory: -memory["confidence"])
-    ranked = list({memory["id"]: memory for memory in reversed(ranked)}.values())[::-1]
+    ranked_memories = sorted([*units, *memories], key=lambda memory: -memory["confidence"])
+    ranked_memories = list({memory["id"]: memory for memory in reversed(ranked_memories)}.values())[::-1]
     return {
         "predicted_files": [
             {
@@ -202,7 +202,7 @@ def prediction_to_json(
             }
             for file in prediction.files[:k]
         ],
-        "predicted_memories": [dict(memory) for memory in ranked[:k]],
+        "predicted_memories": [dict(memory) for memory in ranked_memories[:k]],
         "predicted_commands": [dict(command) for command in commands[:k]],
         "confidence": round(prediction.confidence, 4),
     }
@@ -220,7 +220,7 @@ def project_to_json(
     embeddings: ProgressCount = (0, 0),
 ) -> dict[str, Any]:
     stages = {"commits": commits, "files": files, "embeddings": embeddings}
-    progress = {stage: StageAnswer(done=done, total=total) for stage, (done, total) in stages.items()}
+    progress = {stage: StageAnswer(done=done_count, total=total) for stage, (done_count, total) in stages.items()}
     return _plain(
         ProjectAnswer(id=id, path=path, name=name, branch=branch, state=state, progress=ProgressAnswer(**progress))
     )
@@ -231,7 +231,7 @@ def page_to_json(items: Iterable[Mapping[str, Any]], *, next_cursor: str | None,
 
 
 def slice_to_json(
-    entries: Sequence[Listed], to_json: Callable[[Listed], Mapping[str, Any]], *, offset: int, limit: int
+    entries: Sequence[ListedT], to_json: Callable[[ListedT], Mapping[str, Any]], *, offset: int, limit: int
 ) -> dict[str, Any]:
     """Return one page of a complete list; its cursor is an offset."""
     end = min(offset + limit, len(entries))

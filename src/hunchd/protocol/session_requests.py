@@ -19,7 +19,7 @@ from hunchd.protocol.struct_decoding import (
     LongText,
     Name,
     ProjectRef,
-    ReadBy,
+    CustomReader,
     Request,
     Time,
     decode,
@@ -56,8 +56,8 @@ _ROLE_OF_EVENT: Final = {
 
 
 def _event(fields: Fields, name: str) -> MessageType | None:
-    named = fields.get_choice(name, ("", *EVENTS), "")
-    return MessageType(named) if named else None
+    event_name = fields.get_choice(name, ("", *EVENTS), "")
+    return MessageType(event_name) if event_name else None
 
 
 def validate_session_id(text: str) -> str:
@@ -99,16 +99,16 @@ class MessageBody(Request, frozen=True, kw_only=True):
     content: Annotated[
         str,
         Meta(max_length=MAX_MESSAGE_BYTES, description="a tool call may use event_data instead; a tool's text is cut"),
-        ReadBy(_content),
+        CustomReader(_content),
     ] = ""
     at: Time | None = None
-    event_type: Annotated[MessageType | None, Meta(description="if omitted, derived from the role"), ReadBy(_event)] = (
-        None
-    )
+    event_type: Annotated[
+        MessageType | None, Meta(description="if omitted, derived from the role"), CustomReader(_event)
+    ] = None
     event_data: Annotated[
         Mapping[str, Any],
         Meta(description="the arguments of a tool call, its status, …"),
-        ReadBy(_event_data),
+        CustomReader(_event_data),
     ] = {}
 
     @property
@@ -162,7 +162,7 @@ class AppendRequest:
 class CompileRequest(Request, frozen=True, kw_only=True):
     """Request for the prompt of a session's next turn."""
 
-    session: Annotated[str, Meta(min_length=1, max_length=MAX_SESSION_ID_CHARACTERS), ReadBy(_session_id)]
+    session: Annotated[str, Meta(min_length=1, max_length=MAX_SESSION_ID_CHARACTERS), CustomReader(_session_id)]
     message: Annotated[
         str, Meta(max_length=MAX_MESSAGE_BYTES, description="the user's new message; it is not added to the log")
     ] = ""
@@ -180,7 +180,7 @@ class CompileRequest(Request, frozen=True, kw_only=True):
     tools: Annotated[
         tuple[Mapping[str, Any], ...],
         Meta(max_length=MAX_TOOLS, description="tool definitions, sorted by name into the static prefix"),
-        ReadBy(_parse_tools),
+        CustomReader(_parse_tools),
     ] = ()
     task: Annotated[
         LongText, Meta(description="state of the task; the first section dropped when the budget is short")

@@ -117,11 +117,11 @@ def shared_path(memory: Memory) -> str:
         name = normalize_key(strip_invisible_line(memory.key))
         stem = _slugify(name)
         needs_suffix = stem.replace("-", " ") != name  # otherwise the key follows from the name alone
-        hashed = name
+        hashed_name = name
     else:
-        stem, needs_suffix, hashed = _slugify(strip_invisible_line(memory.title)), True, memory.id
+        stem, needs_suffix, hashed_name = _slugify(strip_invisible_line(memory.title)), True, memory.id
     if needs_suffix or _WINDOWS_DEVICE.fullmatch(stem):
-        stem = f"{stem}-{blake2b(hashed.encode('utf-8', 'surrogatepass'), digest_size=3).hexdigest()}"
+        stem = f"{stem}-{blake2b(hashed_name.encode('utf-8', 'surrogatepass'), digest_size=3).hexdigest()}"
     return f"{SHARED_FOLDER}/{folder}/{stem}.md"
 
 
@@ -190,10 +190,10 @@ def parse_shared_file(path: str, content: bytes) -> SharedFile:
 
 def strip_invisible(text: str) -> str:
     """Remove characters that hide or reorder text: escapes, controls, zero-width and directional ones."""
-    normalized = _LINE_END.sub("\n", text).replace("\t", "    ")
-    if normalized.isascii() and normalized.replace("\n", "").isprintable():
-        return normalized
-    return unicodedata.normalize("NFC", "".join(each for each in normalized if each == "\n" or _is_visible(each)))
+    normalized_text = _LINE_END.sub("\n", text).replace("\t", "    ")
+    if normalized_text.isascii() and normalized_text.replace("\n", "").isprintable():
+        return normalized_text
+    return unicodedata.normalize("NFC", "".join(each for each in normalized_text if each == "\n" or _is_visible(each)))
 
 
 def strip_invisible_line(text: str) -> str:

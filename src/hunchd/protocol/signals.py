@@ -49,7 +49,7 @@ from hunchd.protocol.fields import (
 )
 from hunchd.protocol.paths import normalize_project_path, to_relative_path
 from hunchd.protocol.responses import format_iso
-from hunchd.protocol.struct_decoding import Name, PathText, ReadBy, RequiredName, Time, decode
+from hunchd.protocol.struct_decoding import Name, PathText, CustomReader, RequiredName, Time, decode
 
 COMMAND_LIMIT: Final = 4096  # bytes
 MAX_SIGNALS: Final = 10_000  # a request; the largest burst a checkout of 10,000 files makes
@@ -133,8 +133,8 @@ def _parse_sha(fields: Fields, name: str) -> str:
 
 EventId = Annotated[str, Meta(max_length=200)]
 SourceName = Annotated[str, Meta(max_length=64)]
-Sha = Annotated[str, ReadBy(_parse_sha)]
-Command = Annotated[str, ReadBy(_command)]
+Sha = Annotated[str, CustomReader(_parse_sha)]
+Command = Annotated[str, CustomReader(_command)]
 ExitCode = Annotated[int, Meta(ge=-(2**31), le=2**32)]
 
 
@@ -178,7 +178,9 @@ class RewriteBody(SignalBody, frozen=True, kw_only=True):
 
 
 class ErrorBody(SignalBody, frozen=True, kw_only=True):
-    text: Annotated[str, Meta(description="of an error; its middle is left out beyond 64 KiB"), ReadBy(_required_text)]
+    text: Annotated[
+        str, Meta(description="of an error; its middle is left out beyond 64 KiB"), CustomReader(_required_text)
+    ]
     command: Command | None = None
     exit_code: ExitCode | None = None
     file: PathText | None = None
@@ -186,13 +188,13 @@ class ErrorBody(SignalBody, frozen=True, kw_only=True):
 
 
 class ErrorClearedBody(SignalBody, frozen=True, kw_only=True):
-    text: Annotated[str | None, ReadBy(Fields.get_shortened_text)] = None
+    text: Annotated[str | None, CustomReader(Fields.get_shortened_text)] = None
     command: Command | None = None
     file: PathText | None = None
 
 
 class CommandFinishedBody(SignalBody, frozen=True, kw_only=True):
-    command: Annotated[str, ReadBy(_required_command)]
+    command: Annotated[str, CustomReader(_required_command)]
     exit_code: ExitCode
     duration_ms: Annotated[int, Meta(ge=0, le=10**10)] = 0
 

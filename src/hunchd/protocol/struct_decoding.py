@@ -43,13 +43,13 @@ class Request(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 @dataclass(frozen=True, slots=True)
-class ReadBy:
+class CustomReader:
     """Annotation of a field that is read by a function of its own."""
 
     read: Read
 
 
-Decoded = TypeVar("Decoded", bound=Struct)
+DecodedT = TypeVar("DecodedT", bound=Struct)
 
 # Limits of texts count bytes of UTF-8 in the decoder, characters in the schema: the decoder is stricter.
 Name = Annotated[str, Meta(max_length=MAX_NAME_CHARACTERS)]
@@ -63,48 +63,48 @@ ProjectRef = Annotated[
 ]
 
 
-def decode(raw: Any, of: type[Decoded], *, where: str = "") -> Decoded:
+def decode(raw: Any, of: type[DecodedT], *, where: str = "") -> DecodedT:
     """Decode a JSON object.
 
     `where` prefixes the field names in errors. Raises InvalidInput that names the field and what is allowed.
     """
-    return _decode_fields(Fields(raw, wire_names(of), prefix=where, strict=_is_strict(of)), of)
+    return _decode_fields(Fields(raw, list_wire_names(of), prefix=where, strict=_is_strict(of)), of)
 
 
-def decode_query(query: str, of: type[Decoded]) -> Decoded:
+def decode_query(query: str, of: type[DecodedT]) -> DecodedT:
     """Decode a query string; lists are separated by commas."""
-    return _decode_fields(Fields.from_query(query, wire_names(of), strict=_is_strict(of)), of)
+    return _decode_fields(Fields.from_query(query, list_wire_names(of), strict=_is_strict(of)), of)
 
 
 def decode_batch(
-    raw: Any, of: type[Struct], name: str, entry: type[Decoded], known: ProjectLookup | None = None
-) -> tuple[list[Decoded], list[dict[str, Any]]]:
+    raw: Any, of: type[Struct], name: str, entry: type[DecodedT], known_projects: ProjectLookup | None = None
+) -> tuple[list[DecodedT], list[dict[str, Any]]]:
     """Decode the list `name` of `of`, each entry on its own.
 
     Returns the valid entries, and the rejected ones with their index. If none is valid, raises InvalidInput, or
     NotFound for a project that is not `known`.
     """
-    [listed] = [each.type for each in fields_of(of) if each.name == name]
-    entries = get_batch(raw, name, max_entries=_limit(_unwrapped(listed)[1], "max_length", MAX_LIST_ENTRIES))
+    [list_type] = [each.type for each in fields_of(of) if each.name == name]
+    entries = get_batch(raw, name, max_entries=_find_limit(_unwrap_hint(list_type)[1], "max_length", MAX_LIST_ENTRIES))
     refuse_unknown_fields(raw, of)
 
-    def read(each: Any, index: int) -> Decoded:
+    def read(each: Any, index: int) -> DecodedT:
         where = f"{name}[{index}]."
-        decoded = decode(each, entry, where=where)
-        if known is not None and (project := getattr(decoded, "project", None)) is not None:
-            refuse_unknown_project(project, known, field=f"{where}project")
-        return decoded
+        entry_value = decode(each, entry, where=where)
+        if known_projects is not None and (project := getattr(entry_value, "project", None)) is not None:
+            refuse_unknown_project(project, known_projects, field=f"{where}project")
+        return entry_value
 
     return parse_each(entries, read)
 
 
 def refuse_unknown_fields(raw: Mapping[str, Any], of: type[Struct]) -> None:
     """Raise InvalidInput for a field that `of` does not have; the values are not read."""
-    Fields(dict.fromkeys(raw, ""), wire_names(of), strict=_is_strict(of))
+    Fields(dict.fromkeys(raw, ""), list_wire_names(of), strict=_is_strict(of))
 
 
 @cache
-def wire_names(of: type[Struct]) -> tuple[str, ...]:
+def list_wire_names(of: type[Struct]) -> tuple[str, ...]:
     """Return the names of the fields as clients send them."""
     return tuple(each.encode_name for each in fields_of(of))
 
@@ -113,52 +113,58 @@ def _is_strict(of: type[Struct]) -> bool:
     return of.__struct_config__.forbid_unknown_fields
 
 
-def _decode_fields(fields: Fields, of: type[Decoded]) -> Decoded:
+def _decode_fields(fields: Fields, of: type[DecodedT]) -> DecodedT:
     values = {}
-    for field in _plan(of):
-        if not field.required and not fields.has(field.name):
+    for field in _plan_fields(of):
+        if not field.is_required and not fields.has(field.name):
             continue
         value = field.read(fields, field.name)
-        if value is None and field.required:
+        if value is None and field.is_required:
             raise fields.error(field.name, "is missing")
         if value is not None and not (value == "" and field.blank_is_none):
             values[field.attribute] = value
-    decoded = of(**values)
-    if isinstance(decoded, Request):
-        decoded.check(fields)
-    return decoded
+    struct = of(**values)
+    if isinstance(struct, Request):
+        struct.check(fields)
+    return struct
 
 
 class _PlannedField(NamedTuple):
     attribute: str
     name: str  # on the wire
     read: Read
-    required: bool
+    is_required: bool
     blank_is_none: bool
 
 
 @cache
-def _plan(of: type[Struct]) -> tuple[_PlannedField, ...]:
+def _plan_fields(of: type[Struct]) -> tuple[_PlannedField, ...]:
     return tuple(
         _PlannedField(
-            each.name, each.encode_name, _reader(each.type, required=each.required), each.required, each.default is None
+            each.name,
+            each.encode_name,
+            _build_reader(each.type, is_required=each.required),
+            each.required,
+            each.default is None,
         )
         for each in fields_of(of)
     )
 
 
-def _reader(hint: Any, *, required: bool) -> Read:
+def _build_reader(hint: Any, *, is_required: bool) -> Read:
     """Return the reader for a type; it is called for present and for required fields."""
-    of, metas, read = _unwrapped(hint)
+    of, metas, read = _unwrap_hint(hint)
     if read is not None:
         return read
-    if (allowed := _choices(of, metas)) is not None:
+    if (choices := _find_choices(of, metas)) is not None:
         cast = of if isinstance(of, type) else str
-        return lambda fields, name: cast(fields.get_choice(name, allowed))
+        return lambda fields, name: cast(fields.get_choice(name, choices))
     if of is str:
-        return _text_reader(_limit(metas, "max_length", MAX_NAME_CHARACTERS), _limit(metas, "min_length", 0), required)
+        return _build_text_reader(
+            _find_limit(metas, "max_length", MAX_NAME_CHARACTERS), _find_limit(metas, "min_length", 0), is_required
+        )
     if of is int:
-        low, high = _limit(metas, "ge", -(2**63)), _limit(metas, "le", 2**63 - 1)
+        low, high = _find_limit(metas, "ge", -(2**63)), _find_limit(metas, "le", 2**63 - 1)
         return lambda fields, name: fields.get_optional_integer(name, low=low, high=high)
     if of is float:
         return lambda fields, name: fields.get_fraction(name, 0.0)
@@ -167,27 +173,27 @@ def _reader(hint: Any, *, required: bool) -> Read:
     if of is datetime:
         return Fields.get_time
     if get_origin(of) is tuple:
-        return _list_reader(get_args(of)[0], _limit(metas, "max_length", MAX_LIST_ENTRIES))
+        return _build_list_reader(get_args(of)[0], _find_limit(metas, "max_length", MAX_LIST_ENTRIES))
     if isinstance(of, type) and issubclass(of, Struct):
         return lambda fields, name: decode(fields.value(name), of, where=f"{fields.qualified_name(name)}.")
     return Fields.get_mapping
 
 
-def _text_reader(limit: int, least: int, required: bool) -> Read:
-    if required:
+def _build_text_reader(limit: int, least: int, is_required: bool) -> Read:
+    if is_required:
         return lambda fields, name: fields.get_required_text(name, limit=limit)
     if not least:
         return lambda fields, name: fields.get_text(name, limit=limit)
     return lambda fields, name: fields.named_text(name, limit=limit)
 
 
-def _list_reader(entry: Any, most: int) -> Read:
-    of, metas, _ = _unwrapped(entry)
-    if (allowed := _choices(of, metas)) is not None:
+def _build_list_reader(entry: Any, most: int) -> Read:
+    of, metas, _ = _unwrap_hint(entry)
+    if (choices := _find_choices(of, metas)) is not None:
         cast = of if isinstance(of, type) else str
-        return lambda fields, name: tuple(cast(each) for each in fields.get_choices(name, allowed))
+        return lambda fields, name: tuple(cast(each) for each in fields.get_choices(name, choices))
     if of is str:
-        limit = _limit(metas, "max_length", MAX_NAME_CHARACTERS)
+        limit = _find_limit(metas, "max_length", MAX_NAME_CHARACTERS)
         return lambda fields, name: fields.get_texts(name, limit=limit, max_entries=most)
     return lambda fields, name: tuple(
         decode(each, of, where=f"{fields.qualified_name(name)}[{index}].")
@@ -195,7 +201,7 @@ def _list_reader(entry: Any, most: int) -> Read:
     )
 
 
-def _choices(of: Any, metas: tuple[Meta, ...]) -> tuple[str, ...] | None:
+def _find_choices(of: Any, metas: tuple[Meta, ...]) -> tuple[str, ...] | None:
     """Return the allowed texts of a Literal, of an enum, or as a schema keyword, which computed ones need."""
     if of is str:
         return next((tuple(each.extra_json_schema["enum"]) for each in metas if each.extra_json_schema), None)
@@ -204,7 +210,7 @@ def _choices(of: Any, metas: tuple[Meta, ...]) -> tuple[str, ...] | None:
     return tuple(each.value for each in of) if isinstance(of, type) and issubclass(of, StrEnum) else None
 
 
-def _unwrapped(hint: Any) -> tuple[Any, tuple[Meta, ...], Read | None]:
+def _unwrap_hint(hint: Any) -> tuple[Any, tuple[Meta, ...], Read | None]:
     """Return the type inside `Annotated` and `| None`, with its constraints, the outer ones first."""
     metas: tuple[Meta, ...] = ()
     read: Read | None = None
@@ -212,12 +218,12 @@ def _unwrapped(hint: Any) -> tuple[Any, tuple[Meta, ...], Read | None]:
         if get_origin(hint) is Annotated:
             hint, *notes = get_args(hint)
             metas = (*metas, *(each for each in notes if isinstance(each, Meta)))
-            read = next((each.read for each in notes if isinstance(each, ReadBy)), read)
+            read = next((each.read for each in notes if isinstance(each, CustomReader)), read)
         elif get_origin(hint) in (Union, UnionType):
             [hint] = [each for each in get_args(hint) if each not in (NoneType, UnsetType)]
         else:
             return hint, metas, read
 
 
-def _limit(metas: tuple[Meta, ...], keyword: str, default: int) -> int:
+def _find_limit(metas: tuple[Meta, ...], keyword: str, default: int) -> int:
     return next((value for each in metas if (value := getattr(each, keyword)) is not None), default)

@@ -15,7 +15,7 @@ REF: Final = "#/components/schemas/"
 Schema = dict[str, Any]
 
 
-def component_schemas(structs: Mapping[str, type[Struct]]) -> dict[str, Schema]:
+def build_component_schemas(structs: Mapping[str, type[Struct]]) -> dict[str, Schema]:
     """Return the schema of each Struct under its name in the document.
 
     Structs and enums without a name there are stated in place.
@@ -23,24 +23,24 @@ def component_schemas(structs: Mapping[str, type[Struct]]) -> dict[str, Schema]:
     _, raw = msgspec.json.schema_components(structs.values(), ref_template=REF + "{name}")
     names = {of.__name__: name for name, of in structs.items()}
     keywords = {of.__name__: dict(of.schema_keywords) for of in structs.values() if issubclass(of, Request)}
-    return {names[own]: _tidy(raw[own], raw, names) | keywords.get(own, {}) for own in names}
+    return {names[own]: _simplify_schema(raw[own], raw, names) | keywords.get(own, {}) for own in names}
 
 
-def query_parameters(of: type[Struct]) -> tuple[tuple[str, Schema, bool], ...]:
+def list_query_parameters(of: type[Struct]) -> tuple[tuple[str, Schema, bool], ...]:
     """Return name, schema and necessity of each parameter of a query."""
-    schema = component_schemas({of.__name__: of})[of.__name__]
-    required = schema.get("required", ())
-    return tuple((name, each, name in required) for name, each in schema["properties"].items())
+    schema = build_component_schemas({of.__name__: of})[of.__name__]
+    required_names = schema.get("required", ())
+    return tuple((name, each, name in required_names) for name, each in schema["properties"].items())
 
 
-def _tidy(schema: Schema, raw: Mapping[str, Schema], names: Mapping[str, str]) -> Schema:
+def _simplify_schema(schema: Schema, raw: Mapping[str, Schema], names: Mapping[str, str]) -> Schema:
     """Return the schema without titles and empty defaults: null, "", [] and {} equal omission."""
     if "$ref" in schema:
         own = schema["$ref"].removeprefix(REF)
         rest = {key: value for key, value in schema.items() if key != "$ref"}
         if own in names:
             return {"$ref": REF + names[own]} | rest
-        inner = _tidy(raw[own], raw, names)
+        inner = _simplify_schema(raw[own], raw, names)
         if "enum" in inner:  # the description of an enum is about its use in the code
             inner.pop("description", None)
         return inner | rest
@@ -48,34 +48,36 @@ def _tidy(schema: Schema, raw: Mapping[str, Schema], names: Mapping[str, str]) -
     if "description" in tidy:
         tidy["description"] = cleandoc(tidy["description"])
     if "properties" in tidy:
-        tidy["properties"] = {name: _property(each, raw, names) for name, each in tidy["properties"].items()}
+        tidy["properties"] = {
+            name: _build_property_schema(each, raw, names) for name, each in tidy["properties"].items()
+        }
     if "items" in tidy:
-        tidy["items"] = _tidy(tidy["items"], raw, names)
+        tidy["items"] = _simplify_schema(tidy["items"], raw, names)
     if "enum" in tidy and all(isinstance(each, str) for each in tidy["enum"]):
         tidy["type"] = "string"
     if "anyOf" in tidy:
-        return _alternatives(tidy, [_tidy(each, raw, names) for each in tidy.pop("anyOf")])
+        return _merge_alternatives(tidy, [_simplify_schema(each, raw, names) for each in tidy.pop("anyOf")])
     return tidy
 
 
-def _property(schema: Schema, raw: Mapping[str, Schema], names: Mapping[str, str]) -> Schema:
+def _build_property_schema(schema: Schema, raw: Mapping[str, Schema], names: Mapping[str, str]) -> Schema:
     """Return the schema of a field; null is no alternative where it is the default."""
     if "default" not in schema:
-        return _tidy(schema, raw, names)
+        return _simplify_schema(schema, raw, names)
     rest = {key: value for key, value in schema.items() if key != "default"}
     if schema["default"] is None and "anyOf" in rest:
         rest["anyOf"] = [each for each in rest["anyOf"] if each != {"type": "null"}]
     empty = schema["default"] in (None, "", [], ()) or isinstance(schema["default"], dict)
-    return _tidy(rest, raw, names) | ({} if empty else {"default": schema["default"]})
+    return _simplify_schema(rest, raw, names) | ({} if empty else {"default": schema["default"]})
 
 
-def _alternatives(outer: Schema, alternatives: list[Schema]) -> Schema:
+def _merge_alternatives(outer: Schema, alternatives: list[Schema]) -> Schema:
     """Merge a single alternative, or one beside null, into the schema around it."""
     null = {"type": "null"} in alternatives
     others = [each for each in alternatives if each != {"type": "null"}]
     if len(others) == 1 and isinstance(others[0].get("type"), str):
-        merged = others[0] | outer
-        return merged | ({"type": [merged["type"], "null"]} if null else {})
+        merged_schema = others[0] | outer
+        return merged_schema | ({"type": [merged_schema["type"], "null"]} if null else {})
     if len(others) == 1 and not null:
         return others[0] | outer
     return outer | {"oneOf": alternatives}

@@ -74,8 +74,8 @@ class FolderListing:
 
     files: tuple[tuple[str, os.stat_result], ...] = ()
     folders: tuple[str, ...] = ()
-    skipped: Counter[str] = field(default_factory=Counter)
-    truncated: bool = False
+    skip_counts: Counter[str] = field(default_factory=Counter)
+    is_truncated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,8 +154,8 @@ class _Patterns:
             logger.warning("skipping an ignore pattern with too many stars: %.80r", pattern)
             return
         try:
-            compiled = GitIgnoreSpec.from_lines([pattern]).patterns
-            regex = compiled[0].regex if compiled else None
+            compiled_patterns = GitIgnoreSpec.from_lines([pattern]).patterns
+            regex = compiled_patterns[0].regex if compiled_patterns else None
         except (ValueError, TypeError, re.error):
             return  # git does not match anything with an invalid line either
         if regex is not None:
@@ -261,24 +261,24 @@ class IgnoreRules:
         bounds = limits or WalkLimits()
         folder = self._get_folder(relpath)
         if folder.reason:
-            return FolderListing(skipped=Counter({folder.reason: 1}))
+            return FolderListing(skip_counts=Counter({folder.reason: 1}))
         prefix = f"{relpath}/" if relpath else ""
         files: list[tuple[str, os.stat_result]] = []
         folders: list[str] = []
-        skipped: Counter[str] = Counter()
-        truncated = False
+        skip_counts: Counter[str] = Counter()
+        is_truncated = False
         try:
             with os.scandir(f"{self._base}/{relpath}") as entries:
                 for count, entry in enumerate(entries):
                     if count >= bounds.entries_per_folder:
-                        truncated = True
+                        is_truncated = True
                         break
                     reason = self._sort_entry(folder, prefix, entry, bounds, files, folders)
                     if reason:
-                        skipped[reason] += 1
+                        skip_counts[reason] += 1
         except OSError:
-            skipped["unreadable"] += 1
-        return FolderListing(tuple(sorted(files, key=_get_path)), tuple(sorted(folders)), skipped, truncated)
+            skip_counts["unreadable"] += 1
+        return FolderListing(tuple(sorted(files, key=_get_path)), tuple(sorted(folders)), skip_counts, is_truncated)
 
     def walk(self, limits: WalkLimits | None = None) -> TreeWalk:
         """Walk every wanted file with its `lstat`.
@@ -323,9 +323,9 @@ class IgnoreRules:
         return ""
 
     def _get_folder(self, relpath: str) -> _Folder:
-        cached = self._folders.get(relpath)
-        if cached is not None:
-            return cached
+        cached_folder = self._folders.get(relpath)
+        if cached_folder is not None:
+            return cached_folder
         parent_path, _, name = relpath.rpartition("/")
         parent = self._get_folder(parent_path)
         reason = parent.reason or self._find_reason(parent, relpath, name, is_dir=True)
@@ -346,19 +346,21 @@ class IgnoreRules:
         for source in folder.hunchignore_sources:
             verdict = source.patterns.match(relpath[source.base :], name, is_dir)
             if verdict is not None:
-                return source.label if verdict else self._find_builtin_reason(relpath, name, is_dir, vendored=False)
+                return (
+                    source.label if verdict else self._find_builtin_reason(relpath, name, is_dir, is_in_vendored=False)
+                )
         for source in folder.gitignore_sources:
             verdict = source.patterns.match(relpath[source.base :], name, is_dir)
             if verdict:
                 return source.label
             if verdict is False:
                 break
-        return self._find_builtin_reason(relpath, name, is_dir, vendored=True)
+        return self._find_builtin_reason(relpath, name, is_dir, is_in_vendored=True)
 
-    def _find_builtin_reason(self, relpath: str, name: str, is_dir: bool, *, vendored: bool) -> str:
+    def _find_builtin_reason(self, relpath: str, name: str, is_dir: bool, *, is_in_vendored: bool) -> str:
         if not is_dir:
             return get_skip_reason(name)
-        if vendored and is_vendored(self.root, relpath, versioned=self._is_versioned):
+        if is_in_vendored and is_vendored(self.root, relpath, is_versioned=self._is_versioned):
             return "vendored"
         return "nested" if os.path.lexists(f"{self._base}/{relpath}/.git") else ""
 
@@ -384,11 +386,11 @@ class IgnoreRules:
         return _Patterns(_split_lines(content)) if content else None
 
     def _build_top_folder(self, common: Path | None) -> _Folder:
-        configured = (_Source(0, _Patterns(self._extra), "configured"),) if self._extra else ()
+        configured_sources = (_Source(0, _Patterns(self._extra), "configured"),) if self._extra else ()
         content = read_bounded(common / "info" / "exclude", limit=_IGNORE_FILE_BYTES) if common is not None else None
         gitignore = (_Source(0, _Patterns(_split_lines(content)), "gitignore"),) if content else ()
         top = self._open_folder(_Folder("", (), gitignore), "")
-        return _Folder("", configured + top.hunchignore_sources, top.gitignore_sources)
+        return _Folder("", configured_sources + top.hunchignore_sources, top.gitignore_sources)
 
 
 class TreeWalk(Iterator[tuple[str, os.stat_result]]):
@@ -398,10 +400,10 @@ class TreeWalk(Iterator[tuple[str, os.stat_result]]):
     """
 
     def __init__(self, rules: IgnoreRules, limits: WalkLimits) -> None:
-        self.skipped: Counter[str] = Counter()
+        self.skip_counts: Counter[str] = Counter()
         self.folders = 0
         self.files = 0
-        self.truncated = ""
+        self.truncation_reason = ""
         self._files_iterator = self._run(rules, limits)
 
     def __next__(self) -> tuple[str, os.stat_result]:
@@ -412,25 +414,25 @@ class TreeWalk(Iterator[tuple[str, os.stat_result]]):
         while pending:
             folder = pending.pop()
             if self.folders >= limits.folders:
-                self.truncated = f"more than {limits.folders:,} folders: skipped the rest"
+                self.truncation_reason = f"more than {limits.folders:,} folders: skipped the rest"
                 return
             self.folders += 1
             listing = rules.list_folder(folder, limits)
-            self.skipped.update(listing.skipped)
-            if listing.truncated:
-                self.truncated = (
+            self.skip_counts.update(listing.skip_counts)
+            if listing.is_truncated:
+                self.truncation_reason = (
                     f"{folder or '.'} has more than {limits.entries_per_folder:,} entries: skipped the rest"
                 )
             for file in listing.files:
                 if self.files >= limits.files:
-                    self.truncated = f"more than {limits.files:,} files: skipped the rest"
+                    self.truncation_reason = f"more than {limits.files:,} files: skipped the rest"
                     return
                 self.files += 1
                 yield file
             if folder.count("/") + 1 < limits.depth:
                 pending.extend(reversed(listing.folders))
             elif listing.folders:
-                self.skipped["depth"] += len(listing.folders)
+                self.skip_counts["depth"] += len(listing.folders)
 
 
 def walk_tree(root: Path, limits: WalkLimits | None = None) -> TreeWalk:

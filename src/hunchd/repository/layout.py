@@ -54,7 +54,7 @@ class HeadState(NamedTuple):
 
     branch: str | None = None
     sha: str | None = None
-    detached: bool = False
+    is_detached: bool = False
 
 
 def make_plain_layout(path: Path) -> RepositoryLayout:
@@ -91,7 +91,7 @@ def read_head(layout: RepositoryLayout) -> HeadState:
     target = _read_symbolic_target(layout.git_dir / "HEAD")
     if target is None:
         content = _read_line(layout.git_dir / "HEAD")
-        return HeadState(sha=content.decode(), detached=True) if content and _SHA.match(content) else HeadState()
+        return HeadState(sha=content.decode(), is_detached=True) if content and _SHA.match(content) else HeadState()
     branch = target.removeprefix("refs/heads/")
     return HeadState(branch=branch, sha=resolve_ref(layout, target))
 

@@ -11,7 +11,7 @@ def _word_set(text: str) -> frozenset[str]:
 
 
 # Folders of third-party code and tool output, whatever their surroundings.
-VENDORED = _word_set("""
+VENDORED_FOLDERS = _word_set("""
     node_modules bower_components jspm_packages .yarn .pnpm-store vendor _vendor third_party third-party Pods Carthage
     .bundle .venv venv virtualenv site-packages __pypackages__ .tox .nox .eggs __pycache__ .mypy_cache .pytest_cache
     .ruff_cache .hypothesis .ipynb_checkpoints .direnv .cache .gradle .terraform .serverless .next .nuxt .svelte-kit
@@ -21,7 +21,7 @@ VENDORED = _word_set("""
 
 # Folders of tool output whose names people use as well: (siblings, contents) of a generated one.
 # Under version control generated folders are ignored by git, so only the contents count there.
-_GENERATED = {
+_GENERATED_NAMES = {
     "build": (
         ("build.gradle", "build.gradle.kts", "setup.py", "pyproject.toml", "CMakeLists.txt", "package.json"),
         ("CMakeCache.txt", ".ninja_log", "CACHEDIR.TAG", "bdist.linux-x86_64", "tmp/compileJava"),
@@ -105,18 +105,18 @@ def is_lock_file(relpath: str) -> bool:
     return relpath.rpartition("/")[2].lower() in _LOCK_FILES
 
 
-def is_vendored(root: Path, relpath: str, *, versioned: bool) -> bool:
+def is_vendored(root: Path, relpath: str, *, is_versioned: bool) -> bool:
     """Return True if the folder `relpath` has third-party or generated code."""
     name = relpath.rpartition("/")[2]
-    if name in VENDORED or name.endswith((".egg-info", ".dist-info")) or name.startswith("bazel-"):
+    if name in VENDORED_FOLDERS or name.endswith((".egg-info", ".dist-info")) or name.startswith("bazel-"):
         return True
-    markers = _GENERATED.get(name)
+    markers = _GENERATED_NAMES.get(name)
     if markers is None:
         return False
     sibling_markers, content_markers = markers
     folder = root / relpath
     return any((folder / marker).exists() for marker in content_markers) or (
-        not versioned and any((folder.parent / marker).exists() for marker in sibling_markers)
+        not is_versioned and any((folder.parent / marker).exists() for marker in sibling_markers)
     )
 
 

@@ -89,11 +89,11 @@ def read_parents(layout: RepositoryLayout, sha: str) -> tuple[str, ...] | None:
     """
     if layout.common_dir is None or not re.fullmatch(r"[0-9a-f]{40,64}", sha):
         return None
-    compressed = read_bounded(layout.common_dir / "objects" / sha[:2] / sha[2:], limit=_OBJECT_BYTES)
-    if compressed is None:
+    compressed_bytes = read_bounded(layout.common_dir / "objects" / sha[:2] / sha[2:], limit=_OBJECT_BYTES)
+    if compressed_bytes is None:
         return None
     try:
-        content = zlib.decompressobj().decompress(compressed, _HEADER_BYTES)
+        content = zlib.decompressobj().decompress(compressed_bytes, _HEADER_BYTES)
     except zlib.error:
         return None
     kind, _, body = content.partition(b"\0")

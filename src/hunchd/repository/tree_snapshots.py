@@ -75,8 +75,8 @@ def compare_snapshots(
     Empty if there are more than MAX_FILES. Raises RepositoryError.
     """
     git, rules = Git(root), IgnoreRules.load(root, ignore_lines)
-    committed = {path for path in _list_changed_paths(git, before.sha, after.sha) if not rules.get_reason(path)}
-    paths = {*before.texts, *after.texts, *committed}
+    committed_paths = {path for path in _list_changed_paths(git, before.sha, after.sha) if not rules.get_reason(path)}
+    paths = {*before.texts, *after.texts, *committed_paths}
     if len(paths) > MAX_FILES:
         return []
     before_texts = _collect_texts(git, before, paths, clean)
@@ -85,24 +85,28 @@ def compare_snapshots(
     return [change for change in file_changes if change.before != change.after]
 
 
-def changed_paths(root: Path, base: str = "", ignored: tuple[str, ...] = ()) -> list[str]:
+def changed_paths(root: Path, base: str = "", ignore_patterns: tuple[str, ...] = ()) -> list[str]:
     """The paths that differ from HEAD, untracked ones included; with `base` those of base..HEAD as well. The one that
     was written last comes last; more than MAX_FILES are no work of a person, and none is told. Raises RepositoryError.
     """
     git = Git(root)
     if not git.exists():
         return []
-    rules = IgnoreRules.load(root, ignored)
+    rules = IgnoreRules.load(root, ignore_patterns)
     paths = set(_iter_dirty_paths(git))
     if base:
         paths.update(
             _list_changed_paths(git, git.run("merge-base", "--", base, "HEAD").decode().strip(), git.resolve())
         )
-    kept = [path for path in paths if not rules.get_reason(path)]
-    return sorted(kept, key=lambda path: (_written(root / path), path)) if len(kept) <= MAX_FILES else []
+    visible_paths = [path for path in paths if not rules.get_reason(path)]
+    return (
+        sorted(visible_paths, key=lambda path: (_get_modification_time(root / path), path))
+        if len(visible_paths) <= MAX_FILES
+        else []
+    )
 
 
-def _written(path: Path) -> int:
+def _get_modification_time(path: Path) -> int:
     """When a file was written, in nanoseconds; 0 where it is gone."""
     try:
         return path.lstat().st_mtime_ns

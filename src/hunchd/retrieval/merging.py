@@ -21,8 +21,8 @@ def merge_results(
 ) -> list[dict[str, Any]]:
     """Return the `k` best of both, best first, with scores that compare."""
     factors = _FACTORS[intent]
-    weighed = [
+    weighed_results = [
         {**result, "score": round(float(result["score"]) * factors.get(str(result["kind"]), 1.0), 4)}
         for result in (*code, *memories)
     ]
-    return sorted(weighed, key=lambda result: -float(result["score"]))[:k]
+    return sorted(weighed_results, key=lambda result: -float(result["score"]))[:k]

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from hunchd.text.bm25 import LARGEST_GAIN, length_norms
+from hunchd.text.bm25 import LARGEST_GAIN, compute_length_norms
 
 MAX_SESSION_WINDOWS: Final = 3  # windows
 _ROUNDS: Final = 8  # iterations after which the weights hardly change
@@ -195,7 +195,7 @@ def _score_sessions(passages: Sequence[Passage], own_scores: Table, windows: Tab
 
 
 def _compute_gains(counts: Table, lengths: Table, mean: float) -> Table:
-    gains: Table = counts * LARGEST_GAIN / (counts + length_norms(lengths, max(mean, 1.0))[:, None])
+    gains: Table = counts * LARGEST_GAIN / (counts + compute_length_norms(lengths, max(mean, 1.0))[:, None])
     return gains
 
 

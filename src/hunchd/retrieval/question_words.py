@@ -10,9 +10,9 @@ from itertools import accumulate
 from typing import Final
 
 from hunchd.text.identifiers import SUBWORD, starts_subword
-from hunchd.text.scripts import WORD, has_special_words, normalize
+from hunchd.text.scripts import WORD, has_special_words, normalize_letters
 from hunchd.text.stemming import stem_prefix
-from hunchd.text.words import QUESTION_STOP_WORDS, terms
+from hunchd.text.words import QUESTION_STOP_WORDS, extract_terms
 
 SNIPPET_LENGTH: Final = 200  # characters
 # Pasted material around a question.
@@ -26,7 +26,7 @@ def strip_pasted(question: str) -> str:
     Returns the question unchanged if little would be left.
     """
     own_text = " ".join(_PASTED_MATERIAL.sub(" ", _FENCED_BLOCK.sub(" ", question)).split())
-    return own_text if own_text == question or len(terms(own_text)) > 1 else question
+    return own_text if own_text == question or len(extract_terms(own_text)) > 1 else question
 
 
 def count_stems(stems: Collection[str], texts: Sequence[str]) -> list[tuple[dict[str, int], int]]:
@@ -43,11 +43,11 @@ def count_stems(stems: Collection[str], texts: Sequence[str]) -> list[tuple[dict
         length = len(words) - sum(map(QUESTION_STOP_WORDS.__contains__, words))
         count_by_stem: dict[str, int] = {}
         if text.isascii() or (
-            len(joined_lower) == len(text) and text == normalize(text) and not has_special_words(text)
+            len(joined_lower) == len(text) and text == normalize_letters(text) and not has_special_words(text)
         ):
             joined_indexes.append(at)
         else:
-            all_stems = [stem_prefix(word) for word in terms(text)]
+            all_stems = [stem_prefix(word) for word in extract_terms(text)]
             count_by_stem = {root: all_stems.count(root) for root in stems if root in all_stems}
             length = max(length, len(all_stems))
         results.append((count_by_stem, length))
@@ -96,7 +96,7 @@ def _check_place(root: str, text: str, lower: str, at: int) -> Sequence[int]:
 
 def filter_said(query_terms: Iterable[str], text: str) -> list[str]:
     """Return the terms that `text` says, in any form."""
-    text_stems = {stem_prefix(word) for word in terms(text)}
+    text_stems = {stem_prefix(word) for word in extract_terms(text)}
     return [word for word in query_terms if stem_prefix(word) in text_stems]
 
 
@@ -143,11 +143,11 @@ def find_expansion_terms(question: str, texts: Iterable[str], *, limit: int = 8)
 
     They are often the project's own name for the subject.
     """
-    question_stems = {stem_prefix(word) for word in terms(question)}
+    question_stems = {stem_prefix(word) for word in extract_terms(question)}
     document_counts: Counter[str] = Counter()
     for text in texts:
         document_counts.update(
-            {word for word in terms(text) if stem_prefix(word) not in question_stems and not word.isdigit()}
+            {word for word in extract_terms(text) if stem_prefix(word) not in question_stems and not word.isdigit()}
         )
-    shared = [(-times, word) for word, times in document_counts.items() if times > 1]
-    return [word for _, word in sorted(shared)[:limit]]
+    shared_terms = [(-times, word) for word, times in document_counts.items() if times > 1]
+    return [word for _, word in sorted(shared_terms)[:limit]]

@@ -32,7 +32,7 @@ from hunchd.retrieval.time_expressions import TimeExpression, matches_time, pars
 from hunchd.store.database.hits import Hit, RankingHit
 from hunchd.store.database.ranking_view import RankingView
 from hunchd.text.stemming import stem_prefix
-from hunchd.text.words import terms
+from hunchd.text.words import extract_terms
 
 Depth = Literal["specific", "shallow", "deep"]
 
@@ -132,7 +132,7 @@ def format_result(query: str, memory: Memory) -> dict[str, Any]:
 
     The output does not depend on its rank.
     """
-    return _format_result(memory, make_snippet(_quotable_text(memory), terms(query)))
+    return _format_result(memory, make_snippet(_quotable_text(memory), extract_terms(query)))
 
 
 def _quotable_text(memory: Memory | RankingView) -> str:
@@ -186,14 +186,14 @@ def rank_hits(
 
     `hits` includes the neighbours of found messages.
     """
-    query_terms = terms(query)
-    scored = _score_answers(query, [stem_prefix(word) for word in query_terms], hits, now, counts or {})
-    scored.sort(key=lambda one: (-one.score, one.hit.memory.id))
-    if depth == "specific" and any(one.is_exact_match for one in scored):
-        scored = [one for one in scored if one.is_exact_match]
+    query_terms = extract_terms(query)
+    scored_answers = _score_answers(query, [stem_prefix(word) for word in query_terms], hits, now, counts or {})
+    scored_answers.sort(key=lambda one: (-one.score, one.hit.memory.id))
+    if depth == "specific" and any(one.is_exact_match for one in scored_answers):
+        scored_answers = [one for one in scored_answers if one.is_exact_match]
     return [
         _build_ranked(query_terms, one, now)
-        for one in scored[: min(k, MAX_DEEP if depth == "deep" else max(k, MAX_SHALLOW))]
+        for one in scored_answers[: min(k, MAX_DEEP if depth == "deep" else max(k, MAX_SHALLOW))]
     ]
 
 
@@ -215,10 +215,12 @@ def _score_answers(
     if not hits:
         return []
     stems = list(dict.fromkeys(roots))
-    if uncounted := [hit.memory for hit in hits if hit.memory.id not in counts]:
+    if uncounted_memories := [hit.memory for hit in hits if hit.memory.id not in counts]:
         counts = {
             **counts,
-            **dict(zip([one.id for one in uncounted], count_memory_stems(uncounted, stems), strict=True)),
+            **dict(
+                zip([one.id for one in uncounted_memories], count_memory_stems(uncounted_memories, stems), strict=True)
+            ),
         }
     passages = [_build_passage(hit, counts[hit.memory.id]) for hit in hits]
     matrix = build_term_matrix(passages, stems)
@@ -260,7 +262,7 @@ def get_position_weight(place: int) -> float:
 
 def list_stems(query: str) -> list[str]:
     """Return the distinct word stems of a question, in order."""
-    return list(dict.fromkeys(map(stem_prefix, terms(query))))
+    return list(dict.fromkeys(map(stem_prefix, extract_terms(query))))
 
 
 def count_memory_stems(memories: Sequence[Memory | RankingView], roots: Sequence[str]) -> list[TermCounts]:
@@ -281,7 +283,7 @@ def _build_passage(hit: Hit | RankingHit, counts: TermCounts) -> Passage:
 def _find_named_speaker(stems: Sequence[str], hits: Sequence[Hit | RankingHit]) -> str | None:
     """Return the only speaker among the hits whom the question names."""
     names = {str(name) for hit in hits if hit.memory.kind is Kind.MESSAGE and (name := hit.memory.source.get("name"))}
-    named_speakers = [name for name in names if any(stem_prefix(word) in stems for word in terms(name))]
+    named_speakers = [name for name in names if any(stem_prefix(word) in stems for word in extract_terms(name))]
     return named_speakers[0] if len(named_speakers) == 1 else None
 
 
@@ -310,12 +312,15 @@ def _score_message(
     return score + LENGTH_FACTOR * math.log((1 + min(passage.length, MAX_LENGTH)) / (1 + MEAN_LENGTH))
 
 
-def _build_ranked(query_terms: Sequence[str], scored: _ScoredHit, now: datetime) -> RankedHit:
-    words = [word for word in query_terms if stem_prefix(word) in scored.stem_counts]
-    nearby_words = [word for word in query_terms if stem_prefix(word) in scored.nearby_stems and word not in words]
-    reasons = _build_reasons(scored.hit, words, nearby_words, scored.is_exact_match, now)
+def _build_ranked(query_terms: Sequence[str], scored_hit: _ScoredHit, now: datetime) -> RankedHit:
+    words = [word for word in query_terms if stem_prefix(word) in scored_hit.stem_counts]
+    nearby_words = [word for word in query_terms if stem_prefix(word) in scored_hit.nearby_stems and word not in words]
+    reasons = _build_reasons(scored_hit.hit, words, nearby_words, scored_hit.is_exact_match, now)
     return RankedHit(
-        scored.hit.memory, scored.score, make_snippet(_quotable_text(scored.hit.memory), words), tuple(reasons)
+        scored_hit.hit.memory,
+        scored_hit.score,
+        make_snippet(_quotable_text(scored_hit.hit.memory), words),
+        tuple(reasons),
     )
 
 

@@ -88,8 +88,8 @@ class AccessControl:
                 hint="the token is in the rendezvous file, daemon.json",
             )
         scheme, _, token = authorization.partition(" ")
-        received = f"{scheme.lower()} {token}".encode("utf-8", "surrogateescape")
-        if not hmac.compare_digest(received, self._expected_authorization):
+        received_token = f"{scheme.lower()} {token}".encode("utf-8", "surrogateescape")
+        if not hmac.compare_digest(received_token, self._expected_authorization):
             raise AccessDenied(
                 401,
                 "unauthorized",
@@ -129,7 +129,7 @@ def _check_content_type(request: web.Request) -> None:
         return
     media = (content_type or "").partition(";")[0].strip().lower()
     if media != JSON and not (request.path == IMPORT_PATH and media in JSON_LINES):
-        allowed = f"{JSON} or {JSON_LINES[0]}" if request.path == IMPORT_PATH else JSON
-        raise AccessDenied(415, "unsupported_media_type", f"the Content-Type must be {allowed}")
+        allowed_types = f"{JSON} or {JSON_LINES[0]}" if request.path == IMPORT_PATH else JSON
+        raise AccessDenied(415, "unsupported_media_type", f"the Content-Type must be {allowed_types}")
     if headers.get(hdrs.CONTENT_ENCODING, "identity").lower() != "identity":
         raise AccessDenied(415, "unsupported_media_type", "compressed bodies are not supported")

@@ -7,7 +7,7 @@ from typing import Any, Final
 from hunchd.consolidation.plan import COUNTERS
 from hunchd.protocol.consolidation_requests import ChangesQuery, ConsolidateRequest, UndoRequest
 from hunchd.protocol.steps import STEPS
-from hunchd.protocol.struct_schemas import Schema, component_schemas, query_parameters
+from hunchd.protocol.struct_schemas import Schema, build_component_schemas, list_query_parameters
 from hunchd.serving.schemas import (
     ANY_OBJECT,
     COUNT,
@@ -25,7 +25,7 @@ from hunchd.serving.schemas import (
 _JSON: Final = "application/json"
 _STATE: Final[Schema] = {"type": ["object", "null"], "description": "null: no such memory at that time"}
 
-CONSOLIDATION_SCHEMAS: Final[dict[str, Schema]] = component_schemas(
+CONSOLIDATION_SCHEMAS: Final[dict[str, Schema]] = build_component_schemas(
     {"ConsolidateRequest": ConsolidateRequest, "UndoRequest": UndoRequest}
 ) | {
     "Run": object_schema(
@@ -48,7 +48,7 @@ CONSOLIDATION_SCHEMAS: Final[dict[str, Schema]] = component_schemas(
             "gate": list_schema(ANY_OBJECT, "by project: the queries that were checked, and those that got worse"),
             "lost": list_schema(ANY_OBJECT, "of a run that was rolled back: which query lost what by which step"),
         },
-        required=("run", "status"),
+        required_fields=("run", "status"),
     ),
     "ConsolidationChange": object_schema(
         {
@@ -76,9 +76,11 @@ CONSOLIDATION_SCHEMAS: Final[dict[str, Schema]] = component_schemas(
                 )
             ),
         },
-        required=("usage", "events", "changes"),
+        required_fields=("usage", "events", "changes"),
     ),
-    "Undone": object_schema({"run": text_schema(), "undone": COUNT, "left": COUNT}, required=("run", "undone", "left")),
+    "Undone": object_schema(
+        {"run": text_schema(), "undone": COUNT, "left": COUNT}, required_fields=("run", "undone", "left")
+    ),
 }
 
 # (method, path) → the fields of an Operation
@@ -99,7 +101,7 @@ CONSOLIDATION_OPERATIONS: Final[dict[tuple[str, str], dict[str, Any]]] = {
     ("GET", "/consolidate/{id}"): {
         "id": "run",
         "summary": "Return one run with its changes, or its progress.",
-        "query": query_parameters(ChangesQuery),
+        "query": list_query_parameters(ChangesQuery),
         "answers": ((_JSON, schema_reference("Run")),),
         "errors": (404,),
     },

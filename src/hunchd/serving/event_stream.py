@@ -58,8 +58,8 @@ class EventListeners:
         upcoming: asyncio.Future[dict[str, Any]] = asyncio.ensure_future(anext(events))
         try:
             while True:
-                finished, _ = await asyncio.wait({upcoming}, timeout=self._limits.heartbeat_seconds)
-                if not finished:
+                finished_tasks, _ = await asyncio.wait({upcoming}, timeout=self._limits.heartbeat_seconds)
+                if not finished_tasks:
                     await self._write_in_time(response.write(b": still here\n\n"))
                     continue
                 await self._write_in_time(response.write(encode_event(upcoming.result())))

@@ -12,7 +12,7 @@ from hunchd.protocol.requests import (
     FactRequest,
     NearQuery,
 )
-from hunchd.protocol.struct_schemas import Schema, component_schemas, query_parameters
+from hunchd.protocol.struct_schemas import Schema, build_component_schemas, list_query_parameters
 from hunchd.serving.schemas import (
     ANY_OBJECT,
     COUNT,
@@ -29,7 +29,7 @@ from hunchd.serving.schemas import (
 
 _JSON: Final = "application/json"
 
-KNOWLEDGE_SCHEMAS: Final[dict[str, Schema]] = component_schemas({"NewDocument": NewDocument}) | {
+KNOWLEDGE_SCHEMAS: Final[dict[str, Schema]] = build_component_schemas({"NewDocument": NewDocument}) | {
     "Document": object_schema(
         {
             "path": text_schema(f"below one of: {', '.join('/' + root for root in ROOTS)}"),
@@ -43,7 +43,7 @@ KNOWLEDGE_SCHEMAS: Final[dict[str, Schema]] = component_schemas({"NewDocument": 
             "size": COUNT,
             "trust": text_schema(),
         },
-        required=("path", "id", "tags", "updated_at", "trust"),
+        required_fields=("path", "id", "tags", "updated_at", "trust"),
     ),
     "Fact": object_schema(
         {
@@ -57,13 +57,13 @@ KNOWLEDGE_SCHEMAS: Final[dict[str, Schema]] = component_schemas({"NewDocument": 
                         "source": ANY_OBJECT,
                         "id": text_schema(),
                     },
-                    required=("at", "from", "to"),
+                    required_fields=("at", "from", "to"),
                 ),
                 "the oldest first",
             ),
             "rejected": list_schema(schema_reference("Memory"), "claims that were less certain than the current value"),
         },
-        required=("fact", "changes", "rejected"),
+        required_fields=("fact", "changes", "rejected"),
     ),
     "Contradiction": object_schema(
         {
@@ -79,12 +79,12 @@ KNOWLEDGE_SCHEMAS: Final[dict[str, Schema]] = component_schemas({"NewDocument": 
             "note": text_schema(),
             "project": {"type": ["string", "null"]},
         },
-        required=("id", "status", "a", "b", "reason", "confidence", "detected_at"),
+        required_fields=("id", "status", "a", "b", "reason", "confidence", "detected_at"),
         description="two memories, the second newer, that cannot both be true",
     ),
     "NearMemories": object_schema(
         {"items": list_schema(schema_reference("Memory"), "the nearest first"), "degraded": TEXTS},
-        required=("items", "degraded"),
+        required_fields=("items", "degraded"),
     ),
     "SharedFiles": object_schema(
         {
@@ -97,14 +97,14 @@ KNOWLEDGE_SCHEMAS: Final[dict[str, Schema]] = component_schemas({"NewDocument": 
                         "content": text_schema("of the file"),
                         "trust": enum_schema(("user", "project", "derived"), "user: in the user's own words"),
                     },
-                    required=("id", "path", "title", "content", "trust"),
+                    required_fields=("id", "path", "title", "content", "trust"),
                 )
             ),
             "refused": list_schema(
-                object_schema({"name": text_schema(), "reason": text_schema()}, required=("name", "reason"))
+                object_schema({"name": text_schema(), "reason": text_schema()}, required_fields=("name", "reason"))
             ),
         },
-        required=("files", "refused"),
+        required_fields=("files", "refused"),
     ),
 }
 
@@ -113,7 +113,7 @@ KNOWLEDGE_OPERATIONS: Final[dict[tuple[str, str], dict[str, Any]]] = {
     ("GET", "/facts"): {
         "id": "fact",
         "summary": "Look up the value of one key exactly: its value, since when, and earlier values.",
-        "query": query_parameters(FactRequest),
+        "query": list_query_parameters(FactRequest),
         "answers": ((_JSON, schema_reference("Fact")),),
         "errors": (404,),
     },
@@ -126,7 +126,7 @@ KNOWLEDGE_OPERATIONS: Final[dict[tuple[str, str], dict[str, Any]]] = {
     ("GET", "/documents"): {
         "id": "listDocuments",
         "summary": "List the documents below a prefix, without their texts.",
-        "query": query_parameters(DocumentsRequest),
+        "query": list_query_parameters(DocumentsRequest),
         "answers": ((_JSON, page_schema(schema_reference("Document"))),),
     },
     ("PUT", "/documents/{path}"): {
@@ -139,7 +139,7 @@ KNOWLEDGE_OPERATIONS: Final[dict[tuple[str, str], dict[str, Any]]] = {
     ("GET", "/documents/{path}"): {
         "id": "document",
         "summary": "Return a document, current or as of a past time.",
-        "query": query_parameters(AsOfQuery),
+        "query": list_query_parameters(AsOfQuery),
         "answers": ((_JSON, schema_reference("Document")),),
         "errors": (404,),
     },
@@ -151,7 +151,7 @@ KNOWLEDGE_OPERATIONS: Final[dict[tuple[str, str], dict[str, Any]]] = {
     ("GET", "/contradictions"): {
         "id": "listContradictions",
         "summary": "List memories that contradict each other.",
-        "query": query_parameters(ContradictionsRequest),
+        "query": list_query_parameters(ContradictionsRequest),
         "answers": ((_JSON, page_schema(schema_reference("Contradiction"))),),
         "errors": (404,),
     },
@@ -166,7 +166,7 @@ KNOWLEDGE_OPERATIONS: Final[dict[tuple[str, str], dict[str, Any]]] = {
     ("GET", "/memories/{id}/near"): {
         "id": "nearMemories",
         "summary": "List statements on the same subject, so that the caller can judge whether all of them hold.",
-        "query": query_parameters(NearQuery),
+        "query": list_query_parameters(NearQuery),
         "answers": ((_JSON, schema_reference("NearMemories")),),
         "errors": (404,),
     },

@@ -36,7 +36,7 @@ async def serve_app(
     port: int = 0,
     socket_path: Path | None = None,
     uid: int | None = None,
-    inherited: Sequence[socket.socket] = (),
+    inherited_sockets: Sequence[socket.socket] = (),
 ) -> AsyncIterator[tuple[str, Path | None]]:
     """Serve `app`; yield its URL and its Unix socket, None if there is none.
 
@@ -48,7 +48,7 @@ async def serve_app(
     app[ACCESS].uid = os.getuid() if uid is None and hasattr(os, "getuid") else uid
     protocol_logger.addFilter(_is_loggable)
     async with AsyncExitStack() as stack:
-        inherited_by_family = {_classify_socket(each): stack.enter_context(each) for each in inherited}
+        inherited_by_family = {_classify_socket(each): stack.enter_context(each) for each in inherited_sockets}
         sockets = [inherited_by_family.get("tcp") or stack.enter_context(_bind_tcp(host, port))]
         if (unix := inherited_by_family.get("unix")) is not None:
             socket_path = Path(os.fsdecode(unix.getsockname()))

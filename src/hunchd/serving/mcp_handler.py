@@ -169,10 +169,10 @@ def _check_headers(headers: CIMultiDictProxy[str], message: Mapping[str, Any]) -
     if name_parameter is not None and isinstance(params.get(name_parameter), str):
         expected_headers[_NAME_HEADER] = params[name_parameter]
     for name, value in expected_headers.items():
-        received = headers.getall(name, [])
-        if len(received) != 1:
+        received_values = headers.getall(name, [])
+        if len(received_values) != 1:
             raise jsonrpc.JsonRpcError(jsonrpc.HEADER_MISMATCH, f"the header {name} must be present exactly once")
-        if received[0] != value and (name != _NAME_HEADER or _decode_header(received[0]) != value):
+        if received_values[0] != value and (name != _NAME_HEADER or _decode_header(received_values[0]) != value):
             raise jsonrpc.JsonRpcError(jsonrpc.HEADER_MISMATCH, f"the header {name} does not match the body")
 
 

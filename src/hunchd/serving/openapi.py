@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from hunchd import PROTOCOL, __version__
 from hunchd.protocol.requests import AsOfQuery, ContextQuery, ExportQuery, ImportQuery, MemoriesQuery
-from hunchd.protocol.struct_schemas import Schema, query_parameters
+from hunchd.protocol.struct_schemas import Schema, list_query_parameters
 from hunchd.serving.consolidation_openapi import CONSOLIDATION_OPERATIONS, CONSOLIDATION_SCHEMAS
 from hunchd.serving.knowledge_openapi import KNOWLEDGE_OPERATIONS, KNOWLEDGE_SCHEMAS
 from hunchd.serving.schemas import (
@@ -79,7 +79,7 @@ OPERATIONS: Final[dict[tuple[str, str], Operation]] = {
     ("GET", "/context"): Operation(
         id="context",
         summary="Return what a developer at this file needs next. Returns 304 if the ETag is current.",
-        query=query_parameters(ContextQuery),
+        query=list_query_parameters(ContextQuery),
         answers=((_JSON, schema_reference("Bundle")), ("text/markdown", text_schema())),
         errors=(304, 404),
     ),
@@ -115,14 +115,14 @@ OPERATIONS: Final[dict[tuple[str, str], Operation]] = {
     ("GET", "/memories"): Operation(
         id="listMemories",
         summary="List memories by their properties.",
-        query=query_parameters(MemoriesQuery),
+        query=list_query_parameters(MemoriesQuery),
         answers=((_JSON, page_schema(schema_reference("Memory"))),),
         errors=(404,),
     ),
     ("GET", "/memories/{id}"): Operation(
         id="memory",
         summary="Return one memory, current or as of a past time.",
-        query=query_parameters(AsOfQuery),
+        query=list_query_parameters(AsOfQuery),
         answers=_json_answer("Memory"),
         errors=(404,),
     ),
@@ -170,7 +170,7 @@ OPERATIONS: Final[dict[tuple[str, str], Operation]] = {
     ("GET", "/export"): Operation(
         id="export",
         summary="Export everything stored, one line each; the last line has the count.",
-        query=query_parameters(ExportQuery),
+        query=list_query_parameters(ExportQuery),
         answers=((_JSON_LINES, schema_reference("ExportLine")),),
         errors=(404,),
     ),
@@ -178,7 +178,7 @@ OPERATIONS: Final[dict[tuple[str, str], Operation]] = {
         id="import",
         summary="Import exported lines; a known line changes nothing. With `colleague` and `project`: as "
         "their statements, beside what is stored about that project; conflicts are reported as contradictions.",
-        query=query_parameters(ImportQuery),
+        query=list_query_parameters(ImportQuery),
         body=schema_reference("ExportLine"),
         takes=(_JSON_LINES, "application/jsonl", _JSON),
         answers=_json_answer("Imported"),
@@ -263,24 +263,26 @@ def build_document() -> dict[str, Any]:
 
 def _build_operation(path: str, operation: Operation) -> dict[str, Any]:
     success = {"description": "done", "content": {type_: {"schema": schema} for type_, schema in operation.answers}}
-    described: dict[str, Any] = {
+    operation_schema: dict[str, Any] = {
         "operationId": operation.id,
         "summary": operation.summary,
         "responses": {str(operation.status): success}
         | {str(status): _response_reference(status) for status in sorted(_error_statuses(path, operation))},
     }
-    parameters = [_build_parameter(name, schema, "query", required) for name, schema, required in operation.query]
+    parameters = [_build_parameter(name, schema, "query", is_required) for name, schema, is_required in operation.query]
     parameters += [
-        _build_parameter(name, text_schema(), "path", required=True) for name in ("id", "path") if f"{{{name}}}" in path
+        _build_parameter(name, text_schema(), "path", is_required=True)
+        for name in ("id", "path")
+        if f"{{{name}}}" in path
     ]
     if parameters:
-        described["parameters"] = parameters
+        operation_schema["parameters"] = parameters
     if operation.body is not None:
         content = {type_: {"schema": operation.body} for type_ in operation.takes}
-        described["requestBody"] = {"required": operation.needs_body, "content": content}
+        operation_schema["requestBody"] = {"required": operation.needs_body, "content": content}
     if operation.open:
-        described["security"] = []
-    return described
+        operation_schema["security"] = []
+    return operation_schema
 
 
 def _error_statuses(path: str, operation: Operation) -> set[int]:
@@ -303,6 +305,6 @@ def _error_schema(description: str) -> dict[str, Any]:
     return {"description": description, "content": {_JSON: {"schema": schema_reference("Error")}}}
 
 
-def _build_parameter(name: str, schema: Schema, location: str, required: bool) -> dict[str, Any]:
-    described = {"name": name, "in": location, "required": required, "schema": schema}
-    return described | ({"explode": False} if schema.get("type") == "array" else {})  # separated by commas
+def _build_parameter(name: str, schema: Schema, location: str, is_required: bool) -> dict[str, Any]:
+    parameter_schema = {"name": name, "in": location, "required": is_required, "schema": schema}
+    return parameter_schema | ({"explode": False} if schema.get("type") == "array" else {})  # separated by commas

@@ -93,11 +93,11 @@ class ImportLines:
 
         It contains the lines rejected here and by the engine, and whether the import was complete.
         """
-        listed = sorted([*self.rejections, *result.get("rejected", ())], key=lambda one: int(one["index"]))
+        listed_rejections = sorted([*self.rejections, *result.get("rejected", ())], key=lambda one: int(one["index"]))
         return {
             **result,
             "refused": self.rejected_count,
-            "rejected": listed[:MAX_LISTED_REJECTIONS],
+            "rejected": listed_rejections[:MAX_LISTED_REJECTIONS],
             **self._integrity.summarize(),
         }
 

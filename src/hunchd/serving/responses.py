@@ -159,9 +159,9 @@ class EncodedBundles:
     def _encode(self, bundle: Bundle, form: Format) -> bytes:
         # The etag identifies the content; the other fields may differ between two bundles with the same content.
         key = (bundle.etag, form, bundle.prefetched, bundle.status, bundle.degraded, bundle.budget)
-        if bundle.etag and (cached := self._encoded_bundles.get(key)) is not None:
+        if bundle.etag and (cached_body := self._encoded_bundles.get(key)) is not None:
             self._encoded_bundles.move_to_end(key)
-            return cached
+            return cached_body
         body = encode_json(bundle_to_json(bundle)) if form == "json" else bundle.context.encode("utf-8", "replace")
         if bundle.etag:
             self._encoded_bundles[key] = body

@@ -29,7 +29,7 @@ from hunchd.protocol.responses import (
     ReviewAnswer,
 )
 from hunchd.protocol.signals import BODY_OF_KIND, MAX_SIGNALS, SignalBody
-from hunchd.protocol.struct_schemas import Schema, component_schemas, query_parameters
+from hunchd.protocol.struct_schemas import Schema, build_component_schemas, list_query_parameters
 
 
 def text_schema(description: str = "", *, max_length: int | None = None) -> Schema:
@@ -38,9 +38,9 @@ def text_schema(description: str = "", *, max_length: int | None = None) -> Sche
     )
 
 
-def enum_schema(allowed: tuple[str, ...], description: str = "", *, default: str | None = None) -> Schema:
+def enum_schema(choices: tuple[str, ...], description: str = "", *, default: str | None = None) -> Schema:
     return _with_description(
-        description, {"type": "string", "enum": list(allowed)} | ({} if default is None else {"default": default})
+        description, {"type": "string", "enum": list(choices)} | ({} if default is None else {"default": default})
     )
 
 
@@ -55,9 +55,10 @@ def list_schema(entry: Schema, description: str = "", *, max_items: int | None =
     )
 
 
-def object_schema(fields: dict[str, Schema], *, required: tuple[str, ...] = (), description: str = "") -> Schema:
+def object_schema(fields: dict[str, Schema], *, required_fields: tuple[str, ...] = (), description: str = "") -> Schema:
     return _with_description(
-        description, {"type": "object", "properties": fields} | ({"required": list(required)} if required else {})
+        description,
+        {"type": "object", "properties": fields} | ({"required": list(required_fields)} if required_fields else {}),
     )
 
 
@@ -67,7 +68,7 @@ def schema_reference(name: str) -> Schema:
 
 def page_schema(entry: Schema) -> Schema:
     fields = {"items": list_schema(entry), "next": {"type": ["string", "null"]}, "total": COUNT}
-    return object_schema(fields, required=("items", "next", "total"))
+    return object_schema(fields, required_fields=("items", "next", "total"))
 
 
 def _with_description(description: str, schema: Schema) -> Schema:
@@ -81,7 +82,7 @@ ANY_OBJECT: Final[Schema] = {"type": "object"}
 TIME: Final[Schema] = text_schema("ISO 8601; without a zone it is UTC")
 TEXTS: Final[Schema] = list_schema({"type": "string"})
 # Parameters for a slice of a complete list.
-SLICE_PARAMETERS: Final = query_parameters(ListSlice)
+SLICE_PARAMETERS: Final = list_query_parameters(ListSlice)
 
 _REJECTED_ENTRIES: Final = list_schema(schema_reference("Rejection"))
 
@@ -89,8 +90,8 @@ _REJECTED_ENTRIES: Final = list_schema(schema_reference("Rejection"))
 def _signal_schema() -> Schema:
     """Return one schema for all kinds of signals: the fields of each, required only where all need them."""
     bodies = {each.__name__: each for each in BODY_OF_KIND.values()}
-    schemas = component_schemas(bodies).values()
-    common = component_schemas({"Signal": SignalBody})["Signal"]
+    schemas = build_component_schemas(bodies).values()
+    common = build_component_schemas({"Signal": SignalBody})["Signal"]
     properties = dict(common["properties"])
     for schema in schemas:
         for name, each in schema["properties"].items():
@@ -131,10 +132,10 @@ _PREDICTION_SCHEMA: Final = object_schema(
         "confidence": FRACTION,
         "degraded": TEXTS,
     },
-    required=("predicted_files", "predicted_memories", "confidence"),
+    required_fields=("predicted_files", "predicted_memories", "confidence"),
 )
 
-SCHEMAS: Final[dict[str, Schema]] = component_schemas(
+SCHEMAS: Final[dict[str, Schema]] = build_component_schemas(
     {
         "AssembleRequest": AssembleRequest,
         "Bundle": BundleAnswer,
@@ -157,17 +158,19 @@ SCHEMAS: Final[dict[str, Schema]] = component_schemas(
         "ShareRequest": ShareRequest,
     }
 ) | {
-    "Memory": component_schemas({"Memory": MemoryRecord})["Memory"]
+    "Memory": build_component_schemas({"Memory": MemoryRecord})["Memory"]
     | {"required": ["id", "kind", "title", "content", "scope", "at", "trust", "usage", "status"]},
     "Health": object_schema(
         {"status": text_schema(), "protocol": COUNT, "version": text_schema()},
-        required=("status", "protocol", "version"),
+        required_fields=("status", "protocol", "version"),
     ),
     "Signal": _SIGNAL_SCHEMA,
     "Signals": object_schema(
-        {"signals": list_schema(schema_reference("Signal"), max_items=MAX_SIGNALS)}, required=("signals",)
+        {"signals": list_schema(schema_reference("Signal"), max_items=MAX_SIGNALS)}, required_fields=("signals",)
     ),
-    "Accepted": object_schema({"accepted": COUNT, "rejected": _REJECTED_ENTRIES}, required=("accepted", "rejected")),
+    "Accepted": object_schema(
+        {"accepted": COUNT, "rejected": _REJECTED_ENTRIES}, required_fields=("accepted", "rejected")
+    ),
     "Prediction": _PREDICTION_SCHEMA,
     "Ids": object_schema(
         {
@@ -175,7 +178,7 @@ SCHEMAS: Final[dict[str, Schema]] = component_schemas(
             "understood": list_schema(schema_reference("Understood"), "how each was stored, in the same order"),
             "rejected": _REJECTED_ENTRIES,
         },
-        required=("ids",),
+        required_fields=("ids",),
     ),
     "Understood": object_schema(
         {
@@ -197,7 +200,7 @@ SCHEMAS: Final[dict[str, Schema]] = component_schemas(
             "contradiction": text_schema("id of the contradiction that this created"),
             "redacted": list_schema(text_schema(), "the kinds of secrets that were removed"),
         },
-        required=("id", "verdict"),
+        required_fields=("id", "verdict"),
     ),
     "SearchResults": object_schema(
         {
@@ -219,11 +222,11 @@ SCHEMAS: Final[dict[str, Schema]] = component_schemas(
             "status": text_schema(),
             "took_ms": NUMBER,
         },
-        required=("results", "status", "took_ms"),
+        required_fields=("results", "status", "took_ms"),
     ),
     "ExportLine": object_schema(
         {"type": enum_schema(EXPORT_TYPES), "version": {"const": EXPORT_VERSION}, "data": ANY_OBJECT},
-        required=("type", "version", "data"),
+        required_fields=("type", "version", "data"),
     ),
     "Imported": object_schema(
         {
@@ -232,7 +235,7 @@ SCHEMAS: Final[dict[str, Schema]] = component_schemas(
             "complete": {"type": ["boolean", "null"], "description": "null: the export did not count its lines"},
             "warnings": TEXTS,
         },
-        required=("refused", "rejected", "complete", "warnings"),
+        required_fields=("refused", "rejected", "complete", "warnings"),
     ),
     "Status": ANY_OBJECT,
     "Answer": ANY_OBJECT,

@@ -14,7 +14,7 @@ from hunchd.protocol.session_requests import (
     SessionEnd,
     SessionsRequest,
 )
-from hunchd.protocol.struct_schemas import Schema, component_schemas, query_parameters
+from hunchd.protocol.struct_schemas import Schema, build_component_schemas, list_query_parameters
 from hunchd.serving.schemas import (
     ANY_OBJECT,
     COUNT,
@@ -30,7 +30,7 @@ from hunchd.serving.schemas import (
 
 _OPTIONAL_TEXT: Final[Schema] = {"type": ["string", "null"]}
 
-SESSION_SCHEMAS: Final[dict[str, Schema]] = component_schemas(
+SESSION_SCHEMAS: Final[dict[str, Schema]] = build_component_schemas(
     {"CompileRequest": CompileRequest, "Message": MessageBody, "Messages": Messages, "SessionEnd": SessionEnd}
 ) | {
     "MessagesAccepted": object_schema(
@@ -40,7 +40,7 @@ SESSION_SCHEMAS: Final[dict[str, Schema]] = component_schemas(
             "ids": list_schema(text_schema(), "in the order sent, including known messages"),
             "rejected": list_schema(ANY_OBJECT),
         },
-        required=("session", "accepted", "ids"),
+        required_fields=("session", "accepted", "ids"),
     ),
     "LoggedMessage": object_schema(
         {
@@ -56,7 +56,7 @@ SESSION_SCHEMAS: Final[dict[str, Schema]] = component_schemas(
             "name": text_schema(),
             "event_data": ANY_OBJECT,
         },
-        required=("id", "session", "number", "role", "event_type", "content", "tokens", "at"),
+        required_fields=("id", "session", "number", "role", "event_type", "content", "tokens", "at"),
     ),
     "Session": object_schema(
         {
@@ -70,7 +70,7 @@ SESSION_SCHEMAS: Final[dict[str, Schema]] = component_schemas(
             "ended": _OPTIONAL_TEXT,
             "messages": COUNT,
         },
-        required=("id", "title", "state", "began", "messages"),
+        required_fields=("id", "title", "state", "began", "messages"),
     ),
     "Prompt": object_schema(
         {
@@ -86,7 +86,7 @@ SESSION_SCHEMAS: Final[dict[str, Schema]] = component_schemas(
             "retrieved": list_schema(ANY_OBJECT),
             "degraded": TEXTS,
         },
-        required=("messages", "token_count", "sections", "prefix_digest"),
+        required_fields=("messages", "token_count", "sections", "prefix_digest"),
     ),
 }
 
@@ -100,7 +100,7 @@ SESSION_OPERATIONS: Final[dict[tuple[str, str], dict[str, Any]]] = {
     ("GET", "/sessions"): {
         "id": "listSessions",
         "summary": "List all sessions, newest first.",
-        "query": query_parameters(SessionsRequest),
+        "query": list_query_parameters(SessionsRequest),
         "answers": (("application/json", page_schema(schema_reference("Session"))),),
         "errors": (404,),
     },
@@ -126,7 +126,7 @@ SESSION_OPERATIONS: Final[dict[tuple[str, str], dict[str, Any]]] = {
     ("GET", "/sessions/{id}/messages"): {
         "id": "listMessages",
         "summary": "List the log, oldest first.",
-        "query": query_parameters(PageRequest),
+        "query": list_query_parameters(PageRequest),
         "answers": (("application/json", page_schema(schema_reference("LoggedMessage"))),),
         "errors": (404,),
     },

@@ -79,10 +79,10 @@ class BurstCollector:
         self._scanned_paths: list[str] = []  # changed files found by a scan, already classified
         self._burst_started_at = 0.0
         self._removed_paths: set[str] = set()  # files of removed folders, known until they are classified
-        self._unclassified: deque[tuple[str, float]] = deque()
+        self._unclassified_paths: deque[tuple[str, float]] = deque()
         self._saved_paths: list[str] = []
         self._deleted_paths: list[str] = []
-        self._deferred: dict[str, float] = {}
+        self._deferred_paths: dict[str, float] = {}
         self._in_bulk = False
         self._opened_paths: dict[str, None] = {}
         self._last_event_at = 0.0
@@ -94,7 +94,7 @@ class BurstCollector:
     @property
     def pending_count(self) -> int:
         """Number of paths that are not reported yet."""
-        return len(self._changed_at) + len(self._unclassified) + len(self._scanned_paths)
+        return len(self._changed_at) + len(self._unclassified_paths) + len(self._scanned_paths)
 
     def record_change(self, path: str) -> None:
         """Record that the file may have changed."""
@@ -133,9 +133,9 @@ class BurstCollector:
         `layout` replaces the git layout.
         """
         self._changed_at.clear()
-        self._unclassified.clear()
+        self._unclassified_paths.clear()
         self._scanned_paths = []
-        self._saved_paths, self._deleted_paths, self._deferred = [], [], {}
+        self._saved_paths, self._deleted_paths, self._deferred_paths = [], [], {}
         self._removed_paths.clear()
         self._opened_paths.clear()
         self._layout = layout
@@ -149,7 +149,7 @@ class BurstCollector:
         self._timer = None
         if not (self._changed_at or self._scanned_paths) or self.rules is None:
             return
-        if self._unclassified:
+        if self._unclassified_paths:
             self._schedule(self._options.burst)
             return
         now = time.monotonic()
@@ -185,21 +185,21 @@ class BurstCollector:
 
         Other events are handled meanwhile.
         """
-        self._unclassified = deque(self._changed_at.items())
+        self._unclassified_paths = deque(self._changed_at.items())
         self._changed_at = {}
-        self._saved_paths, self._deleted_paths, self._deferred = self._scanned_paths, [], {}
+        self._saved_paths, self._deleted_paths, self._deferred_paths = self._scanned_paths, [], {}
         self._scanned_paths = []
         self._classify_slice()
 
     def _classify_slice(self) -> None:
         now = time.monotonic()
         rules = self.rules
-        while self._unclassified and rules is not None:
-            self._classify_path(*self._unclassified.popleft(), rules, now)
+        while self._unclassified_paths and rules is not None:
+            self._classify_path(*self._unclassified_paths.popleft(), rules, now)
             if time.monotonic() - now > SLICE_SECONDS:
                 self._thread.call_later(0.0, self._classify_slice)
                 return
-        for path, changed_at in self._deferred.items():
+        for path, changed_at in self._deferred_paths.items():
             self._changed_at.setdefault(path, changed_at)
         if self._changed_at and self._timer is None:
             self._burst_started_at = now
@@ -212,7 +212,9 @@ class BurstCollector:
         is_bulk = (
             self._in_bulk or before != self._head or len(saved_paths) + len(deleted_paths) >= self._options.bulk_files
         )
-        self._in_bulk = is_bulk and bool(self._deferred)  # files that may still return belong to the same bulk change
+        self._in_bulk = is_bulk and bool(
+            self._deferred_paths
+        )  # files that may still return belong to the same bulk change
         self._emit_changes(saved_paths, deleted_paths, is_bulk=is_bulk)
 
     def _classify_path(self, path: str, changed_at: float, rules: IgnoreRules, now: float) -> None:
@@ -225,7 +227,7 @@ class BurstCollector:
                 self._snapshot.set_stamp(path, stamp)
         elif known_stamp is not None or path in self._removed_paths:
             if now - changed_at < DELETE_DELAY:
-                self._deferred[path] = changed_at
+                self._deferred_paths[path] = changed_at
             else:
                 self._deleted_paths.append(path)
                 self._snapshot.remove_file(path)

@@ -71,7 +71,7 @@ class FileWatcher:
         )
         self._state = "starting"
         self._reason = ""
-        self._truncated = ""
+        self._truncation_reason = ""
         self._identity: tuple[int, int] | None = None
         self._ready_event = threading.Event()
         self._is_stopped = False
@@ -116,7 +116,7 @@ class FileWatcher:
             "watched": len(self._watched_folders),
             "polled": len(self._polled_folders),
             "files": self._snapshot.file_count,
-            "truncated": self._truncated,
+            "truncated": self._truncation_reason,
             "overflows": self.overflows,
             "rescans": self.rescans,
             "waiting": self._bursts.pending_count,
@@ -221,12 +221,12 @@ class FileWatcher:
 
         Reschedules itself until none is left.
         """
-        began, spent = time.monotonic(), time.thread_time()
+        began, cpu_start = time.monotonic(), time.thread_time()
         while self._scan_queue and not self._is_stopped:
             self._scan_folder(self._scan_queue.popleft())
             if time.monotonic() - began > SLICE_SECONDS:
                 break
-        self._scan_cpu_seconds += time.thread_time() - spent
+        self._scan_cpu_seconds += time.thread_time() - cpu_start
         if self._scan_queue and not self._is_stopped:
             self._thread.call_later(0.0, self._scan_slice)
             return
@@ -245,7 +245,7 @@ class FileWatcher:
         """Watch one folder and compare its content with the snapshot."""
         limits = self._options.limits
         if not self._snapshot.has_folder(folder) and self._snapshot.folder_count >= limits.folders:
-            self._truncated = f"more than {limits.folders:,} folders: the rest is not watched"
+            self._truncation_reason = f"more than {limits.folders:,} folders: the rest is not watched"
             return
         place = f"{self._base}/{folder}" if folder else self._base
         if not _is_folder(place) or self._rules.get_reason(folder, is_dir=True):
@@ -254,10 +254,12 @@ class FileWatcher:
         is_new = self._snapshot.add_folder(folder) or self._is_first_scan
         self._watch_folder(folder, place)  # before it is listed: a change in between is seen twice rather than never
         listing = self._rules.list_folder(folder, limits)
-        if folder and listing.skipped["git"]:
+        if folder and listing.skip_counts["git"]:
             self._schedule_rescan(rules=True)  # it became a repository of its own after it was listed
-        if listing.truncated:
-            self._truncated = f"{folder or '.'} has more than {limits.entries_per_folder:,} entries: not all are known"
+        if listing.is_truncated:
+            self._truncation_reason = (
+                f"{folder or '.'} has more than {limits.entries_per_folder:,} entries: not all are known"
+            )
         self._compare_files(folder, listing.files)
         known_folders = set(self._snapshot.list_subfolders(folder))
         for removed_folder in known_folders.difference(listing.folders):

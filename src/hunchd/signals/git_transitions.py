@@ -75,19 +75,21 @@ def compute_transition(
         )
     if before.operation:
         origin = pending.origin or before.head
-        ended = event.create_ended(before.operation, before.branch or after.head.branch, origin.sha, after.head.sha)
+        ended_event = event.create_ended(
+            before.operation, before.branch or after.head.branch, origin.sha, after.head.sha
+        )
         all_steps = (*pending.steps, *steps)
         if before.operation == "bisect":
-            return Transition((ended, *_interpret_switch(origin, after.head, all_steps, event)))
+            return Transition((ended_event, *_interpret_switch(origin, after.head, all_steps, event)))
         if before.operation == "rebase":
             return Transition(
                 (
-                    ended,
+                    ended_event,
                     *_interpret_switch(origin, after.head, all_steps, event),
                     *_interpret_rebase(origin, after.head, all_steps, event),
                 )
             )
-        return Transition((ended, *_interpret_moves(origin, after.head, all_steps, event, parents)))
+        return Transition((ended_event, *_interpret_moves(origin, after.head, all_steps, event, parents)))
     return Transition(tuple(_interpret_moves(before.head, after.head, steps, event, parents)))
 
 
@@ -142,8 +144,8 @@ def _interpret_moves(
 ) -> list[Signal]:
     checkout_signals = _interpret_switch(before, after, steps, event)
     if any("(finish)" in step.message for step in steps):  # a rebase that ended before it was noticed
-        ended = event.create_ended("rebase", after.branch, before.sha, after.sha)
-        return [ended, *checkout_signals, *_interpret_rebase(before, after, steps, event)]
+        ended_event = event.create_ended("rebase", after.branch, before.sha, after.sha)
+        return [ended_event, *checkout_signals, *_interpret_rebase(before, after, steps, event)]
     moving_steps = [step for step in steps if step.old != step.new]
     if not moving_steps:
         is_unlogged_move = after.sha is not None and after.sha != before.sha and not checkout_signals

@@ -104,11 +104,11 @@ class GitWatcher:
         emit: Callable[[Signal], None],
         *,
         thread: WatcherThread,
-        linked: bool = False,
+        is_linked: bool = False,
     ) -> None:
         self._layout = layout
         self._emit = emit
-        self._linked = linked
+        self._is_linked = is_linked
         self._thread = thread
         self._tree_by_root: dict[Path, _WorkingTree] = {}
         self._watched_folders: set[str] = set()
@@ -227,7 +227,7 @@ class GitWatcher:
                 return
             self._layout = layout = layout_found
         layout_by_root = {layout.root: layout}
-        if self._linked:
+        if self._is_linked:
             for root in _list_roots(layout)[:MAX_WORKTREES]:
                 other = layouts.find_repository(root)
                 if other is not None and other.common_dir == layout.common_dir:

@@ -148,13 +148,17 @@ class StoreClient:
         Raises Malformed for a cursor that was not issued by this store.
         """
         pages = [await self.list(replace(filters, project=owner), limit, cursor) for owner in owners]
-        found = sorted(
+        sorted_memories = sorted(
             (one for page in pages for one in page.items), key=lambda one: (-to_microseconds(one.at), one.id)
         )
-        is_last = len(found) <= limit and not any(page.next for page in pages)
-        shown = found[:limit]
-        following = None if is_last or not shown else json.dumps([to_microseconds(shown[-1].at), shown[-1].id])
-        return MemoryPage(tuple(shown), following, sum(page.total for page in pages))
+        is_last = len(sorted_memories) <= limit and not any(page.next for page in pages)
+        shown_memories = sorted_memories[:limit]
+        following = (
+            None
+            if is_last or not shown_memories
+            else json.dumps([to_microseconds(shown_memories[-1].at), shown_memories[-1].id])
+        )
+        return MemoryPage(tuple(shown_memories), following, sum(page.total for page in pages))
 
     async def search(
         self,

@@ -203,8 +203,8 @@ class CodeCache:
                     ],
                 )
                 if chunks is not None and (packed_chunks := chunks.get(outline.path)) is not None:
-                    kept = (outline.path, outline.language, packed_chunks)
-                    connection.execute("INSERT INTO chunks (path, language, packed) VALUES (?, ?, ?)", kept)
+                    stored_values = (outline.path, outline.language, packed_chunks)
+                    connection.execute("INSERT INTO chunks (path, language, packed) VALUES (?, ?, ?)", stored_values)
                 if view is not None:
                     file_view = view(outline)
                     lines = [(line.text, line.name, line.weight, line.outer) for line in file_view.lines]

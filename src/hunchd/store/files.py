@@ -109,9 +109,9 @@ def replace_file(files: FileOperations, path: Path, content: bytes | Iterable[by
 
     The new content may come in parts.
     """
-    unfinished = temporary_path(path)
-    files.remove(unfinished)
-    descriptor = files.create(unfinished)
+    temporary_file = temporary_path(path)
+    files.remove(temporary_file)
+    descriptor = files.create(temporary_file)
     try:
         try:
             for part in (content,) if isinstance(content, bytes) else content:
@@ -119,10 +119,10 @@ def replace_file(files: FileOperations, path: Path, content: bytes | Iterable[by
             files.sync(descriptor)
         finally:
             files.close(descriptor)
-        files.rename(unfinished, path)
+        files.rename(temporary_file, path)
     except OSError:
         with suppress(OSError):
-            files.remove(unfinished)
+            files.remove(temporary_file)
         raise
     files.sync_folder(path.parent)
 

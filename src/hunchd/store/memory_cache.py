@@ -55,7 +55,7 @@ class MemoryCache:
         self._owners: dict[str, str | None] = {}  # memory id → project
         self._sizes: dict[str, int] = {}
         self._committed_ids: dict[str, None] = {}  # oldest first
-        self._uncommitted: set[str] = set()  # not committed: the store does not have them yet
+        self._uncommitted_ids: set[str] = set()  # not committed: the store does not have them yet
         self._tombstones: dict[str, None] = {}  # oldest first
         self.bytes = 0  # estimated
 
@@ -65,18 +65,18 @@ class MemoryCache:
     @property
     def uncommitted_count(self) -> int:
         """Number of memories that the store does not have yet."""
-        return len(self._uncommitted)
+        return len(self._uncommitted_ids)
 
     def is_uncommitted(self, identifier: str) -> bool:
         """Return True if the store lacks this version of the memory."""
-        return identifier in self._uncommitted
+        return identifier in self._uncommitted_ids
 
     def list_uncommitted_facts(self, project: str | None, branch: str) -> list[str]:
         """Return the uncommitted facts of a branch, as ids."""
         project_cache = self._projects.get(project)
         if project_cache is None:
             return []
-        memories = (project_cache.memories.get(identifier) for identifier in self._uncommitted)
+        memories = (project_cache.memories.get(identifier) for identifier in self._uncommitted_ids)
         return [one.id for one in memories if one is not None and one.kind is Kind.FACT and one.branch == branch]
 
     def upsert(self, memory: Memory) -> None:
@@ -89,7 +89,7 @@ class MemoryCache:
             project_cache.refs[memory.ref] = memory.id
         words = project_cache.index.add(memory.id, _weighted_texts(memory))
         self._owners[memory.id] = memory.project
-        self._uncommitted.add(memory.id)
+        self._uncommitted_ids.add(memory.id)
         self._sizes[memory.id] = size = _estimate_size(memory) + words * _BYTES_PER_WORD
         self.bytes += size
         self._evict()
@@ -108,15 +108,15 @@ class MemoryCache:
     def is_tombstoned(self, identifier: str) -> bool:
         return identifier in self._tombstones
 
-    def mark_committed(self, committed: Iterable[str | Memory]) -> None:
+    def mark_committed(self, committed_entries: Iterable[str | Memory]) -> None:
         """Mark memories as stored, unless they changed since they were handed over."""
-        for item in committed:
+        for item in committed_entries:
             identifier = item if isinstance(item, str) else item.id
             if identifier not in self._owners or (isinstance(item, Memory) and self.get(identifier) != item):
                 continue
             self._committed_ids.pop(identifier, None)
             self._committed_ids[identifier] = None
-            self._uncommitted.discard(identifier)
+            self._uncommitted_ids.discard(identifier)
         self._evict()
 
     def drop_committed(self, identifiers: Iterable[str]) -> None:
@@ -148,7 +148,7 @@ class MemoryCache:
         project_cache = self._projects.get(filters.project)
         if project_cache is None or (uncommitted_only and not self.uncommitted_count):
             return ()
-        matches_by_score = project_cache.index.search(query, self._uncommitted if uncommitted_only else None)
+        matches_by_score = project_cache.index.search(query, self._uncommitted_ids if uncommitted_only else None)
         passing = (match for match in matches_by_score if matches(project_cache.memories[match.id], filters))
         return tuple(
             CacheHit(match.id, match.score, (f"words: {', '.join(match.words)}",), match.share)
@@ -173,7 +173,7 @@ class MemoryCache:
         if not project_cache.memories:
             del self._projects[project]
         self._committed_ids.pop(identifier, None)
-        self._uncommitted.discard(identifier)
+        self._uncommitted_ids.discard(identifier)
         self.bytes -= self._sizes.pop(identifier)
 
     def _evict(self) -> None:

@@ -102,7 +102,7 @@ class ProjectRegistry:
         path: Path,
         *,
         common_dir: Path | None = None,
-        created: datetime | None = None,
+        creation_time: datetime | None = None,
         identifier: str | None = None,
     ) -> RegisteredProject:
         """Return the project of `path`, adding it if it is new. Idempotent.
@@ -125,7 +125,7 @@ class ProjectRegistry:
                 born=_fingerprint_git_folder(common_dir) or existing.born,
             )
         else:
-            when = (created or datetime.now(UTC)).astimezone(UTC)
+            when = (creation_time or datetime.now(UTC)).astimezone(UTC)
             real_path = _resolve_path(path) or str(path)
             if identifier is None or not _ID.fullmatch(identifier) or identifier in self._projects:
                 identifier = _create_id()
@@ -206,9 +206,11 @@ class ProjectRegistry:
 
 
 def _parse_project(entry: Mapping[str, Any]) -> RegisteredProject:
-    common_dir, born = entry.get("common_dir"), entry.get("born")
-    project = RegisteredProject(entry["id"], entry["path"], entry["name"], entry["created"], common_dir, born)
-    texts = (project.id, project.path, project.name, project.created, common_dir or "", born or "")
+    common_dir, birth_fingerprint = entry.get("common_dir"), entry.get("born")
+    project = RegisteredProject(
+        entry["id"], entry["path"], entry["name"], entry["created"], common_dir, birth_fingerprint
+    )
+    texts = (project.id, project.path, project.name, project.created, common_dir or "", birth_fingerprint or "")
     if not all(isinstance(value, str) for value in texts):
         raise TypeError("every field of a project must be a string")
     return project

@@ -35,11 +35,11 @@ class SpillFile:
 
     def append(self, line: Any) -> None:
         """Append a JSON value. Raises StorageFull."""
-        encoded = zlib.compress(
+        compressed_block = zlib.compress(
             json.dumps(line, ensure_ascii=False).encode("utf-8", "surrogatepass"), _COMPRESSION_LEVEL
         )
         try:
-            self._file.write(len(encoded).to_bytes(_LENGTH_BYTES, "big") + encoded)
+            self._file.write(len(compressed_block).to_bytes(_LENGTH_BYTES, "big") + compressed_block)
         except OSError as error:
             raise _translate_error(error) from error
 

@@ -18,23 +18,23 @@ LENGTH_WEIGHT: Final = 0.75  # b: the usual value; code files differ widely in l
 LARGEST_GAIN: Final = SATURATION + 1.0  # limit of a word's gain for many occurrences
 
 
-def inverse_document_frequency(documents: int, containing: int) -> float:
+def compute_idf(documents: int, containing: int) -> float:
     """Return the weight of a word that `containing` of the documents contain."""
     return math.log(1 + (documents - containing + 0.5) / (containing + 0.5))
 
 
-def inverse_document_frequencies(documents: int, containing: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+def compute_idfs(documents: int, containing: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
     """Return the weights of many words."""
-    found: npt.NDArray[np.float64] = np.log1p((documents - containing + 0.5) / (containing + 0.5))
-    return found
+    frequencies: npt.NDArray[np.float64] = np.log1p((documents - containing + 0.5) / (containing + 0.5))
+    return frequencies
 
 
-def length_norm(mean: float) -> tuple[float, float]:
+def compute_length_norm(mean: float) -> tuple[float, float]:
     """Return base and slope of the norm, `base + slope * length`, for this mean length (> 0)."""
     return SATURATION * (1 - LENGTH_WEIGHT), SATURATION * LENGTH_WEIGHT / mean
 
 
-def length_norms(lengths: npt.NDArray[Any], mean: float, *, saturation: float = SATURATION) -> npt.NDArray[Any]:
+def compute_length_norms(lengths: npt.NDArray[Any], mean: float, *, saturation: float = SATURATION) -> npt.NDArray[Any]:
     """Return the norms of many lengths, in their precision."""
     norms: npt.NDArray[Any] = saturation * (1 - LENGTH_WEIGHT + LENGTH_WEIGHT * lengths / mean)
     return norms

@@ -32,7 +32,7 @@ def split_letters(identifier: str) -> list[str]:
     return _LETTERS.findall(identifier)
 
 
-def subwords(word: str) -> list[str]:
+def split_subwords(word: str) -> list[str]:
     """Return the lowercase parts of a compound; none for a simple word.
 
     `getUserName` has get, user and name. Single characters are dropped. A word of another
@@ -46,13 +46,13 @@ def subwords(word: str) -> list[str]:
     return [piece.lower() for piece in pieces if len(piece) > 1] if len(pieces) > 1 else []
 
 
-def subwords_in(text: str) -> list[str]:
+def find_subwords(text: str) -> list[str]:
     """Return the distinct subwords that a word index of the normalized text misses, in order."""
-    found: dict[str, None] = {}
+    distinct_subwords: dict[str, None] = {}
     for word in find_words(text):
-        if not (word[1:].islower() and word.isalpha() and word.isascii()) and (parts := subwords(word)):
-            found.update(dict.fromkeys(parts))
-    return list(found)
+        if not (word[1:].islower() and word.isalpha() and word.isascii()) and (parts := split_subwords(word)):
+            distinct_subwords.update(dict.fromkeys(parts))
+    return list(distinct_subwords)
 
 
 def starts_subword(text: str, at: int) -> bool:
@@ -63,22 +63,22 @@ def starts_subword(text: str, at: int) -> bool:
     ) is not None
 
 
-def name_pieces(name: str) -> list[str]:
+def split_name_pieces(name: str) -> list[str]:
     """Return the words and separators of a name; joined, they are the name."""
     return _NAME_PIECE.findall(name)
 
 
-def name_words(name: str) -> list[str]:
+def split_name_words(name: str) -> list[str]:
     """Return the lowercase words of a name: `makePyFile2` and `make_py_file2` have the same."""
     return [word.lower() for word in _NAME_WORD.findall(name)]
 
 
-def code_words(identifier: str) -> list[str]:
+def split_code_words(identifier: str) -> list[str]:
     """Return the lowercase words of an identifier in any script; digits end a word: `py2file` → py2, file."""
     return [word.lower() for word in _CODE_WORD.findall(identifier)]
 
 
-def title_words(name: str) -> list[str]:
+def split_title_words(name: str) -> list[str]:
     """Return the lowercase words of a name for display.
 
     `ChromePHPHandler` → chrome, php, handler. A single leading capital stays with its word: `GObject` → gobject.

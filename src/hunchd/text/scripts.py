@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Final
 
 # Written without spaces: kana, Han, Hangul; Thai, Lao; Burmese; Khmer; Han beyond the first plane.
-_UNSPACED: Final = (
+_UNSPACED_SCRIPTS: Final = (
     r"\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
     r"\U00020000-\U000323af"
 )
@@ -25,8 +25,8 @@ _SIGNS: Final = (
 _EMOJI: Final = r"\U0001f000-\U0001faff\u2600-\u2712\u2719-\u27bf\u2b00-\u2b5f\u2300-\u23ff"
 
 WORD: Final = re.compile(r"[^\W_]+")  # underscores separate words
-_WORD: Final = re.compile(rf"[{_UNSPACED}]+|[{_EMOJI}]|(?:(?![{_UNSPACED}])(?:[^\W_]|[{_SIGNS}]))+")
-_RUN: Final = re.compile(rf"[{_UNSPACED}]+")
+_WORD: Final = re.compile(rf"[{_UNSPACED_SCRIPTS}]+|[{_EMOJI}]|(?:(?![{_UNSPACED_SCRIPTS}])(?:[^\W_]|[{_SIGNS}]))+")
+_RUN: Final = re.compile(rf"[{_UNSPACED_SCRIPTS}]+")
 # All that is neither Latin nor punctuation.
 _SPECIAL: Final = re.compile(
     r"[\u0300-\u1dff\u1f00-\u1fff\u2300-\u27bf\u2b00-\u2b5f\u2c00-\u2c5f\u2c80-\u2fdf\u3005-\ud7ff\uf900-\ufdff"
@@ -36,7 +36,7 @@ _FEWEST_LETTERS: Final = 5  # of a word that is also known by its middle
 _NGRAM: Final = 4  # letters of it
 
 
-def normalize(text: str) -> str:
+def normalize_letters(text: str) -> str:
     """Return `text` with one form for each letter: composed, and of normal width."""
     if text.isascii() or unicodedata.is_normalized("NFKC", text):
         return text

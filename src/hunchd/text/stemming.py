@@ -17,7 +17,7 @@ _STATEMENT_ENDINGS: Final = (
     ("ingly", ""), ("edly", ""), ("ings", ""), ("ing", ""), ("ies", "y"), ("ied", "y"), ("sses", "ss"), ("shes", "sh"),
     ("ches", "ch"), ("xes", "x"), ("ed", ""), ("es", ""), ("ly", ""), ("s", ""),
 )  # fmt: skip
-_UNCHANGED: Final = frozenset(
+_UNCHANGED_WORDS: Final = frozenset(
     """
     is was has this his us as yes thus always news less bus gas class process access address pass redis
     kubernetes postgres https css js dns aws ios macos tls os canvas axios gpus alias status cors ses keys rails
@@ -29,12 +29,12 @@ _UNCHANGED: Final = frozenset(
 
 def stem_english(word: str) -> str:
     """Return the Snowball stem, that of the database's own full-text index."""
-    stem: str = _snowball().stem_word(word)
+    stem: str = _load_snowball().stem_word(word)
     return stem
 
 
 @lru_cache(maxsize=1)
-def _snowball() -> Any:
+def _load_snowball() -> Any:
     from py_rust_stemmers import SnowballStemmer  # here: 0.4 MB that planning and mining do not need
 
     return SnowballStemmer("english")
@@ -49,7 +49,7 @@ def stem_statement(word: str) -> str:
     if "-" in word and word.replace("-", "").isalpha():
         before, _, last = word.rpartition("-")
         return f"{before}-{stem_statement(last)}"
-    if word in _UNCHANGED or len(word) < 4 or not word.isalpha():
+    if word in _UNCHANGED_WORDS or len(word) < 4 or not word.isalpha():
         return word
     for ending, instead in _STATEMENT_ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) + len(instead) >= 3:

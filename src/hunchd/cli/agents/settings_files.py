@@ -131,9 +131,9 @@ class SettingsBackup:
             self.folder.rmdir()
 
     def _load_records(self) -> dict[str, dict[str, Any]]:
-        stored = read_content(self._record)
+        stored_content = read_content(self._record)
         try:
-            records = json.loads(stored or b"{}")
+            records = json.loads(stored_content or b"{}")
         except ValueError:
             return {}  # then uninstalling removes hunchd's entries one by one
         return records if isinstance(records, dict) else {}

@@ -61,8 +61,8 @@ def _config_folder(variable: str, default: str) -> Path:
 
     The agent's own variable names it; the default is below the home folder.
     """
-    configured = os.environ.get(variable)
-    return Path(configured).expanduser() if configured else Path.home() / default
+    configured_path = os.environ.get(variable)
+    return Path(configured_path).expanduser() if configured_path else Path.home() / default
 
 
 def _json_settings(path: Path, *edits: tuple[Callable[[str], str], Callable[[str], str]]) -> SettingsFile:

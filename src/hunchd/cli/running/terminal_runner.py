@@ -155,10 +155,10 @@ class _TerminalSession:
             tty.setraw(self._keyboard, termios.TCSADRAIN)
 
     def _restore_terminal(self) -> None:
-        saved, self._saved_settings = self._saved_settings, None
-        if saved is not None and self._keyboard is not None:
+        settings, self._saved_settings = self._saved_settings, None
+        if settings is not None and self._keyboard is not None:
             with suppress(termios.error):
-                termios.tcsetattr(self._keyboard, termios.TCSADRAIN, saved)
+                termios.tcsetattr(self._keyboard, termios.TCSADRAIN, settings)
 
     def _is_termination_key(self, keys: bytes) -> bool:
         """Return True if these keys tell the command to end.

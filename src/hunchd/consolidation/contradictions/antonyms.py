@@ -185,20 +185,20 @@ _NOT_NEGATIVE: Final = frozenset(
 )
 
 
-def find_denied(stemmed: str, word: str) -> str | None:
+def find_denied(word_stem: str, word: str) -> str | None:
     """Return the stem that this word denies by itself, or None.
 
     "forbidden" denies "allow" wherever it stands.
     """
-    return _DENYING_FORMS.get(word) or DENIALS.get(stemmed)
+    return _DENYING_FORMS.get(word) or DENIALS.get(word_stem)
 
 
-def find_antonym(stemmed: str, word: str) -> str | None:
+def find_antonym(word_stem: str, word: str) -> str | None:
     """Return the stem of the antonym, or None.
 
     It is `enabl` for `disabled`.
     """
-    if (antonym := find_denied(stemmed, word) or ANTONYMS.get(stemmed)) is not None:
+    if (antonym := find_denied(word_stem, word) or ANTONYMS.get(word_stem)) is not None:
         return antonym
     match = _NEGATIVE_PREFIX.match(word)
     if match is None or any(word.startswith(one) for one in _NOT_NEGATIVE):

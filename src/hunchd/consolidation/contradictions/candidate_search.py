@@ -90,7 +90,7 @@ class PairComparison:
     """
 
     contradicting: tuple[ContradictingPair, ...]
-    unsettled: tuple[tuple[Memory, Memory], ...]
+    unsettled_pairs: tuple[tuple[Memory, Memory], ...]
     doubtful: tuple[ContradictingPair, ...] = ()
     explicit: tuple[tuple[Memory, Memory], ...] = ()
 
@@ -100,7 +100,7 @@ class PairComparison:
 
         A language model decides about them.
         """
-        return frozenset((a.id, b.id) for a, b in (*self.unsettled, *self.explicit))
+        return frozenset((a.id, b.id) for a, b in (*self.unsettled_pairs, *self.explicit))
 
     def apply_probabilities(self, probabilities: Mapping[tuple[str, str], float]) -> list[ContradictingPair]:
         """Return the contradictions given the probabilities, most probable first.
@@ -108,7 +108,7 @@ class PairComparison:
         `probabilities` maps the ids of both sides to what the entailment model has read.
         """
         by_rules = [one for one in self.contradicting if one.ids not in probabilities]
-        pairs = [(a, b) for a, b in self.unsettled if (a.id, b.id) in probabilities]
+        pairs = [(a, b) for a, b in self.unsettled_pairs if (a.id, b.id) in probabilities]
         by_model = (one for a, b in pairs if (one := judge_with_model(a, b, probabilities[a.id, b.id])) is not None)
         return sorted([*by_rules, *by_model], key=_probability_sort_key)
 
@@ -127,11 +127,11 @@ class PairComparison:
 
     def exclude_denied(self, is_denied: Callable[[Memory, Memory], bool]) -> PairComparison:
         """Return a copy without freely worded pairs that are denied."""
-        excluded = {(a.id, b.id) for a, b in (*self.unsettled, *self.explicit) if is_denied(a, b)}
+        excluded_ids = {(a.id, b.id) for a, b in (*self.unsettled_pairs, *self.explicit) if is_denied(a, b)}
         return replace(
             self,
-            contradicting=tuple(one for one in self.contradicting if one.ids not in excluded),
-            unsettled=tuple((a, b) for a, b in self.unsettled if (a.id, b.id) not in excluded),
+            contradicting=tuple(one for one in self.contradicting if one.ids not in excluded_ids),
+            unsettled_pairs=tuple((a, b) for a, b in self.unsettled_pairs if (a.id, b.id) not in excluded_ids),
         )
 
 
@@ -249,7 +249,7 @@ def score_relatedness(one: Memory, other: Memory, similarity: float | None) -> f
 def compare_with_candidates(memory: Memory, candidates: Iterable[Memory]) -> PairComparison:
     """Compare a memory with each of `candidates` by the rules."""
     contradicting: list[ContradictingPair] = []
-    unsettled: list[_UnsettledPair] = []
+    unsettled_pairs: list[_UnsettledPair] = []
     explicit: list[tuple[Memory, Memory]] = []
     words = extract_index_terms(memory)
     for other in candidates:
@@ -267,9 +267,9 @@ def compare_with_candidates(memory: Memory, candidates: Iterable[Memory]) -> Pai
                 explicit.append((a, b))
         if judgement.is_open:
             others = extract_index_terms(other)
-            unsettled.append(_UnsettledPair(a, b, judgement, len(words & others) / max(len(words | others), 1)))
-    freely_worded = sorted((one for one in unsettled if one.is_freely_worded), key=_UnsettledPair.sort_key)
-    doubtful = sorted((one for one in unsettled if one.is_doubtful), key=lambda one: not one.common_share)
+            unsettled_pairs.append(_UnsettledPair(a, b, judgement, len(words & others) / max(len(words | others), 1)))
+    freely_worded = sorted((one for one in unsettled_pairs if one.is_freely_worded), key=_UnsettledPair.sort_key)
+    doubtful = sorted((one for one in unsettled_pairs if one.is_doubtful), key=lambda one: not one.common_share)
     return PairComparison(
         tuple(contradicting),
         tuple((one.a, one.b) for one in freely_worded),
@@ -359,8 +359,8 @@ def apply_verdicts(
     are dropped.
     """
     verdicts = {one.ids: verdict(one.a, one.b) for one in freely_worded}
-    undecided = [one for one in contradicting if verdicts.get(one.ids) is None]
-    return [*select_most_probable(undecided), *(_confirm(one) for one in freely_worded if verdicts[one.ids])]
+    undecided_pairs = [one for one in contradicting if verdicts.get(one.ids) is None]
+    return [*select_most_probable(undecided_pairs), *(_confirm(one) for one in freely_worded if verdicts[one.ids])]
 
 
 def _confirm(one: ContradictingPair) -> ContradictingPair:
@@ -436,15 +436,15 @@ def plan_contradictions(
     reading. Freely worded pairs for which `is_denied` is true are skipped.
     """
     for record in [memory for memory in memories.values() if memory.kind is Kind.CONTRADICTION]:
-        if (closed := close_if_inactive(record, dict(memories), now)) is not None:
-            why = str(closed.source["note"])
+        if (closed_record := close_if_inactive(record, dict(memories), now)) is not None:
+            why = str(closed_record.source["note"])
             what = f"close a contradiction: {record.content[:160]}"
             yield PlannedChange(
-                ConsolidationStep.CONTRADICTIONS, "contradictions_closed", what, why, (record,), (closed,)
+                ConsolidationStep.CONTRADICTIONS, "contradictions_closed", what, why, (record,), (closed_record,)
             )
     statements = [memory for memory in memories.values() if is_statement(memory)]
     index = StatementIndex(statements)
-    recorded = {memory.id for memory in memories.values() if memory.kind is Kind.CONTRADICTION}
+    recorded_contradictions = {memory.id for memory in memories.values() if memory.kind is Kind.CONTRADICTION}
     for memory in statements:
         if since_run is not None and memory.updated <= since_run:
             continue
@@ -458,8 +458,8 @@ def plan_contradictions(
         )
         for one in contradicting:
             record = one.make_record(now)
-            if record.id not in recorded and one.ids not in unread:
-                recorded.add(record.id)
+            if record.id not in recorded_contradictions and one.ids not in unread:
+                recorded_contradictions.add(record.id)
                 yield plan_opening(record)
 
 
@@ -470,7 +470,7 @@ def _look_up_probabilities(comparison: PairComparison, cache: EntailmentCache) -
     """
     return {
         (a.id, b.id): cache.get(a, b, extract_statement(a), extract_statement(b))
-        for a, b in comparison.unsettled[:MAX_READ_PAIRS]
+        for a, b in comparison.unsettled_pairs[:MAX_READ_PAIRS]
     }
 
 

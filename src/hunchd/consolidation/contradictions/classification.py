@@ -122,8 +122,8 @@ def combine_with_model(rules: Judgement, probability: float | None) -> Judgement
 
 
 def _logit(probability: float) -> float:
-    clamped = min(max(probability, 1e-9), 1.0 - 1e-9)
-    return math.log(clamped / (1.0 - clamped))
+    clamped_probability = min(max(probability, 1e-9), 1.0 - 1e-9)
+    return math.log(clamped_probability / (1.0 - clamped_probability))
 
 
 def compare_statements(a: str, b: str) -> list[ClauseComparison]:

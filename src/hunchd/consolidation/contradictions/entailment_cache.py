@@ -26,7 +26,7 @@ class EntailmentCache:
     """
 
     def __init__(self, earlier_lines: Iterable[str] = ()) -> None:
-        self._earlier = dict(parsed for line in earlier_lines if (parsed := _parse_line(line)) is not None)
+        self._earlier = dict(entry for line in earlier_lines if (entry := _parse_line(line)) is not None)
         self._used: dict[str, float] = {}  # earlier results that are still asked for
         self._unread: dict[str, tuple[Memory, Memory]] = {}
 

@@ -95,17 +95,17 @@ def compare_clauses(a: Clause, b: Clause) -> ClauseComparison:
         or (a.files and b.files and not _share_file(a.files, b.files))
     ):
         return OTHER_TIME
-    shared = _Overlap.compute(a, b)
-    reasons = _Reasons.compute(shared)
-    is_alike = not (shared.only_in_a or shared.only_in_b) and not any(reasons.strengths)
+    overlap = _Overlap.compute(a, b)
+    reasons = _Reasons.compute(overlap)
+    is_alike = not (overlap.only_in_a or overlap.only_in_b) and not any(reasons.strengths)
     likely_compatible = is_alike or bool(reasons.same_number or reasons.refinement)
     kind = reasons.select_kind(a)  # without a reason there is nothing to weigh
     return ClauseComparison(
-        _build_feature_vector(shared, reasons) if kind else NO_FEATURES,
+        _build_feature_vector(overlap, reasons) if kind else NO_FEATURES,
         kind,
-        shared.are_pins,
+        overlap.are_pins,
         likely_compatible,
-        shared.are_pins,
+        overlap.are_pins,
     )
 
 
@@ -129,8 +129,8 @@ class _Overlap:
         choice, same_choice, differing_choices, class_words = _compare_choices(a, b)
         pins = a.is_pin and b.is_pin
         matched_a, matched_b = (a.stems & b.stems,) * 2 if pins else _match_stems(a.stems, b.stems)
-        explained = class_words | differing_choices | (frozenset() if pins else LOW_INFORMATION_STEMS)
-        only_in_a, only_in_b = a.stems - matched_a - explained, b.stems - matched_b - explained
+        explained_stems = class_words | differing_choices | (frozenset() if pins else LOW_INFORMATION_STEMS)
+        only_in_a, only_in_b = a.stems - matched_a - explained_stems, b.stems - matched_b - explained_stems
         return cls(a, b, matched_a, matched_b, only_in_a, only_in_b, differing_choices, choice, same_choice)
 
     @property
@@ -178,26 +178,26 @@ class _Reasons:
     has_antonyms: bool
 
     @classmethod
-    def compute(cls, shared: _Overlap) -> _Reasons:
-        a, b = shared.a, shared.b
-        number, same_number, refinement = _compare_numbers(a.values, b.values, pins=shared.are_pins)
+    def compute(cls, overlap: _Overlap) -> _Reasons:
+        a, b = overlap.a, overlap.b
+        number, same_number, refinement = _compare_numbers(a.values, b.values, pins=overlap.are_pins)
         antonym_count = _count_antonyms(a, b) + _count_antonyms(b, a)
         opposition = (a.is_denied != b.is_denied) != (antonym_count % 2 == 1)
         is_settled = (
             number
-            or shared.has_other_choice
+            or overlap.has_other_choice
             or opposition
             or same_number
-            or (shared.has_same_choice and not shared.leaves_only_names)
+            or (overlap.has_same_choice and not overlap.leaves_only_names)
         )
-        difference, choice = not is_settled and _say_different_things(shared), shared.has_other_choice
+        difference, choice = not is_settled and _say_different_things(overlap), overlap.has_other_choice
         if a.is_addition or b.is_addition:  # an addition ("also") revokes nothing
             number, choice, difference = 0.0, 0.0, False
         if a.is_open and b.is_open and not (a.is_strict or b.is_strict):  # one of several
             choice, difference = 0.0, False
             number = number * any(value.form != "exact" for value in (*a.values, *b.values))
         rejection = _rejects(a, b) or _rejects(b, a)
-        restriction = _is_restriction(shared)
+        restriction = _is_restriction(overlap)
         strengths = (number, choice, float(opposition), float(difference), float(rejection), float(restriction))
         return cls(*strengths, same_number, refinement, antonym_count > 0)
 
@@ -214,19 +214,19 @@ class _Reasons:
         return next((kind for kind, holds in kinds if holds), "")
 
 
-def _build_feature_vector(shared: _Overlap, reasons: _Reasons) -> tuple[float, ...]:
-    a, b, only_in_a, only_in_b = shared.a, shared.b, shared.only_in_a, shared.only_in_b
+def _build_feature_vector(overlap: _Overlap, reasons: _Reasons) -> tuple[float, ...]:
+    a, b, only_in_a, only_in_b = overlap.a, overlap.b, overlap.only_in_a, overlap.only_in_b
     min_left = min(len(only_in_a), len(only_in_b))
     contexts = (
         1.0,
-        min(shared.measure_containment(), 1.0),
+        min(overlap.measure_containment(), 1.0),
         float(min_left >= 1),
         float(min_left >= MANY_LEFT),
         min(abs(len(only_in_a) - len(only_in_b)), MAX_LEFT),
         float(bool(only_in_a & a.subject) and bool(only_in_b & b.subject)),
         float(bool(only_in_a & a.qualifiers) and bool(only_in_b & b.qualifiers)),
         float((a.is_open or b.is_open) and not (a.is_strict and b.is_strict)),
-        shared.measure_topic_overlap(),
+        overlap.measure_topic_overlap(),
         float(
             bool(a.low_information_predicate - b.low_information_predicate)
             and bool(b.low_information_predicate - a.low_information_predicate)
@@ -235,116 +235,118 @@ def _build_feature_vector(shared: _Overlap, reasons: _Reasons) -> tuple[float, .
         float(a.is_strict or b.is_strict),
         float(a.is_only or b.is_only),
     )
-    same_subject = _share_only_subject(shared)
+    same_subject = _share_only_subject(overlap)
     return (
         *(reason * factor for reason in reasons.strengths for factor in contexts),
-        reasons.number * shared.are_pins,
-        reasons.number * shared.are_pins * (len(only_in_a) + len(only_in_b)),
+        reasons.number * overlap.are_pins,
+        reasons.number * overlap.are_pins * (len(only_in_a) + len(only_in_b)),
         reasons.same_number,
-        shared.has_same_choice,
-        shared.measure_similarity(),
+        overlap.has_same_choice,
+        overlap.measure_similarity(),
         sum(reasons.strengths),
-        float(shared.leaves_only_names),
+        float(overlap.leaves_only_names),
         reasons.difference * same_subject,
-        reasons.difference * _differ_in_last_object(shared),
-        reasons.difference * shared.leaves_only_names,
+        reasons.difference * _differ_in_last_object(overlap),
+        reasons.difference * overlap.leaves_only_names,
         float(reasons.difference and (bool(a.stems & b.stems & SINGLE_VALUED_STEMS) or (a.is_pair and b.is_pair))),
         float(
             reasons.difference
             and bool(a.prepositions & b.prepositions)
-            and bool(shared.matched_a & (a.predicate | a.low_information_predicate) - a.subject)
+            and bool(overlap.matched_a & (a.predicate | a.low_information_predicate) - a.subject)
         ),
         float(reasons.opposition and reasons.has_antonyms),
-        *_count_denial_surplus(shared, reasons),
+        *_count_denial_surplus(overlap, reasons),
         float(a.is_strict and b.is_strict),
         reasons.refinement,
     )
 
 
-def _say_different_things(shared: _Overlap) -> bool:
+def _say_different_things(overlap: _Overlap) -> bool:
     """Return True if both say something different about a common subject."""
-    a, b = shared.a, shared.b
+    a, b = overlap.a, overlap.b
     if (
         a.has_inherited_subject
         or b.has_inherited_subject
-        or not (_adds_information(a, shared.matched_a) and _adds_information(b, shared.matched_b))
+        or not (_adds_information(a, overlap.matched_a) and _adds_information(b, overlap.matched_b))
     ):
         return False
-    common = shared.matched_a - LOW_INFORMATION_STEMS
+    common = overlap.matched_a - LOW_INFORMATION_STEMS
     return bool(common & (a.subject or a.predicate)) and bool(
-        (shared.matched_b - LOW_INFORMATION_STEMS) & (b.subject or b.predicate)
+        (overlap.matched_b - LOW_INFORMATION_STEMS) & (b.subject or b.predicate)
     )
 
 
-def _adds_information(clause: Clause, matched: frozenset[str]) -> bool:
+def _adds_information(clause: Clause, matched_stems: frozenset[str]) -> bool:
     """Return True if a clause adds information to the matched stems.
 
     A different low-information verb alone adds none.
     """
-    unmatched = (clause.predicate | clause.low_information_predicate) - matched
-    return bool(unmatched - LOW_INFORMATION_STEMS) or len(unmatched) > 1
+    unmatched_stems = (clause.predicate | clause.low_information_predicate) - matched_stems
+    return bool(unmatched_stems - LOW_INFORMATION_STEMS) or len(unmatched_stems) > 1
 
 
-def _share_only_subject(shared: _Overlap) -> bool:
+def _share_only_subject(overlap: _Overlap) -> bool:
     """Return True if only the subjects of both clauses agree."""
-    a, b = shared.a, shared.b
+    a, b = overlap.a, overlap.b
     if (
         a.low_information_predicate - b.low_information_predicate
         and b.low_information_predicate - a.low_information_predicate
     ):  # written in, started by
         return False
-    same_head = bool(a.subject) and bool(b.subject) and a.subject <= shared.matched_a and b.subject <= shared.matched_b
-    return same_head and not shared.matched_a & (a.predicate - a.subject)
+    same_head = (
+        bool(a.subject) and bool(b.subject) and a.subject <= overlap.matched_a and b.subject <= overlap.matched_b
+    )
+    return same_head and not overlap.matched_a & (a.predicate - a.subject)
 
 
-def _differ_in_last_object(shared: _Overlap) -> bool:
+def _differ_in_last_object(overlap: _Overlap) -> bool:
     """Return True if only the last object differs.
 
     Example: "sent to X", "sent to Y".
     """
-    a, b = shared.a, shared.b
-    few_left = 1 <= len(shared.only_in_a) <= MANY_LEFT and 1 <= len(shared.only_in_b) <= MANY_LEFT
+    a, b = overlap.a, overlap.b
+    few_left = 1 <= len(overlap.only_in_a) <= MANY_LEFT and 1 <= len(overlap.only_in_b) <= MANY_LEFT
     return (
         few_left
-        and shared.only_in_a <= a.predicate
-        and shared.only_in_b <= b.predicate
+        and overlap.only_in_a <= a.predicate
+        and overlap.only_in_b <= b.predicate
         and bool(a.subject)
         and a.subject == b.subject
     )
 
 
-def _count_denial_surplus(shared: _Overlap, reasons: _Reasons) -> tuple[float, float]:
+def _count_denial_surplus(overlap: _Overlap, reasons: _Reasons) -> tuple[float, float]:
     """Count the words that only the denial has, and the reverse."""
-    if not reasons.opposition or shared.a.is_denied == shared.b.is_denied:
+    if not reasons.opposition or overlap.a.is_denied == overlap.b.is_denied:
         return 0.0, 0.0
     denied_only, affirmed_only = (
-        (shared.only_in_a, shared.only_in_b) if shared.a.is_denied else (shared.only_in_b, shared.only_in_a)
+        (overlap.only_in_a, overlap.only_in_b) if overlap.a.is_denied else (overlap.only_in_b, overlap.only_in_a)
     )
     return min(len(denied_only), MAX_LEFT), min(len(affirmed_only), MAX_LEFT)
 
 
-def _is_restriction(shared: _Overlap) -> bool:
+def _is_restriction(overlap: _Overlap) -> bool:
     """Return True if "only" in one clause excludes what the other clause states.
 
     Either only X does what the other clause says of Y, or only some do what the other clause says of all.
     """
-    a, b = shared.a, shared.b
+    a, b = overlap.a, overlap.b
     if a.is_denied or b.is_denied or not (a.subject and b.subject):
         return False
     if (a.is_only and b.is_universal and not b.is_only) or (b.is_only and a.is_universal and not a.is_only):
-        return shared.measure_topic_overlap() >= MIN_COMMON_TOPIC
+        return overlap.measure_topic_overlap() >= MIN_COMMON_TOPIC
     if not (a.restricts_subject or b.restricts_subject):
         return False
     other_subjects = (
-        not (a.subject - LOW_INFORMATION_STEMS) & shared.matched_a
-        and not (b.subject - LOW_INFORMATION_STEMS) & shared.matched_b
+        not (a.subject - LOW_INFORMATION_STEMS) & overlap.matched_a
+        and not (b.subject - LOW_INFORMATION_STEMS) & overlap.matched_b
     )
-    return other_subjects and bool((shared.matched_a & a.predicate) - LOW_INFORMATION_STEMS)
+    return other_subjects and bool((overlap.matched_a & a.predicate) - LOW_INFORMATION_STEMS)
 
 
-def _measure_topic_share(clause: Clause, matched: frozenset[str]) -> float:
+def _measure_topic_share(clause: Clause, matched_stems: frozenset[str]) -> float:
     topic = clause.subject or clause.stems
-    return _sum_weights(topic & matched) / max(_sum_weights(topic), 0.1)
+    return _sum_weights(topic & matched_stems) / max(_sum_weights(topic), 0.1)
 
 
 def _sum_weights(stems: Iterable[str]) -> float:

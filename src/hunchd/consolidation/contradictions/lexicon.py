@@ -134,9 +134,9 @@ _SYNONYMS: Final[Mapping[str, str]] = {
 }
 
 
-def resolve_synonym(stemmed: str) -> str:
+def resolve_synonym(word_stem: str) -> str:
     """Return the one stem that stands for all synonyms of a stem."""
-    return _SYNONYMS.get(stemmed, stemmed)
+    return _SYNONYMS.get(word_stem, word_stem)
 
 
 def canonical_stem(word: str) -> str:

@@ -23,7 +23,7 @@ _IMPLIED_NAMES: Final = {
     "minsdk": "api", "minsdkversion": "api", "level": "api", "jdk": "java", "nodejs": "node", "node.js": "node",
     "postgresql": "postgres", "client": "client", "version": "", "protocol": "protocol",
 }  # fmt: skip
-_NAMED: Final = re.compile(
+_NAMED_VERSION: Final = re.compile(
     rf"(?P<name>[A-Za-z][\w.+#-]*?)(?:[\"']?\s*(?P<op>>=|≥|==?|:|\^|~)?\s*[\"']?(?P<op2>>=|≥|\^|~)?\s*|"
     rf"[ ](?:version|level|release|SDK|is|is at|is on|to|from|from version|older than|newer than|below|before)[ ])"
     rf"{_NUMBER}(?P<plus>\+)?",
@@ -49,11 +49,11 @@ _LOWEST_AFTER: Final = re.compile(
 _REJECTED_BELOW: Final = re.compile(
     r"\b(?:older than|below|before|under|everything before|anything before)\b[^,;.]{0,20}$", re.I
 )
-_REJECTED: Final = re.compile(
+_REJECTED_VERSION: Final = re.compile(
     r"\b(?:refus\w+|reject\w*|lock\w*|drop\w*|not|cannot|won't|no longer|ended|fail\w*|nothing|no|n't)\b",
     re.I,
 )
-_SUPPORTED: Final = re.compile(
+_SUPPORTED_VERSION: Final = re.compile(
     r"\b(?:support(?:s|ed)?|still|works?|working|runs? on|running|stays?|stay on|staying|keep|can't leave|cannot leave|"
     r"stuck|accepts?|among|compiles?|builds?|matrix|can|are on|is on|we use|we are on|installs?|has to|have to|must)\b",
     re.IGNORECASE,
@@ -120,20 +120,24 @@ def disagree_on_minimum(a: str, b: str) -> bool:
 
 @lru_cache(maxsize=2_048)
 def _parse_versions(text: str) -> _Versions | None:
-    normalized = normalize_text(text)
-    if _NOT_STATED.search(normalized) or patterns.PAST.search(normalized) or patterns.FUTURE.search(normalized):
+    normalized_text = normalize_text(text)
+    if (
+        _NOT_STATED.search(normalized_text)
+        or patterns.PAST.search(normalized_text)
+        or patterns.FUTURE.search(normalized_text)
+    ):
         return None
     minimums: dict[str, tuple[int, ...]] = {}
     working: dict[str, tuple[int, ...]] = {}
-    for match in _NAMED.finditer(normalized):
-        name = _resolve_name(match["name"], normalized[: match.start()])
-        if not name or _has_unit(normalized[match.end() :]):
+    for match in _NAMED_VERSION.finditer(normalized_text):
+        name = _resolve_name(match["name"], normalized_text[: match.start()])
+        if not name or _has_unit(normalized_text[match.end() :]):
             continue
         at = match.start("version")
-        before, after = normalized[:at], normalized[match.end("version") :]
+        before, after = normalized_text[:at], normalized_text[match.end("version") :]
         version = tuple(int(one) for one in match["version"].split("."))
         if _REJECTED_BELOW.search(before):
-            if _REJECTED.search(normalized):
+            if _REJECTED_VERSION.search(normalized_text):
                 minimums[name] = version
         elif (
             match["plus"]
@@ -142,7 +146,7 @@ def _parse_versions(text: str) -> _Versions | None:
             or _LOWEST_BEFORE.search(before)
         ):
             minimums[name] = version
-        elif _SUPPORTED.search(normalized) and not _REJECTED.search(normalized):
+        elif _SUPPORTED_VERSION.search(normalized_text) and not _REJECTED_VERSION.search(normalized_text):
             working[name] = min(version, working.get(name, version))
     return _Versions(minimums, working)
 

@@ -175,8 +175,8 @@ def _parse_verb_clause(clause: str) -> _VerbClause | None:
 
 def _are_reversed(mine: _Order, others: _Order) -> bool:
     (first, later), (their_first, their_later) = mine, others
-    crossed = _are_similar(first, their_later) and _are_similar(later, their_first)
-    return crossed and not (first & their_first or later & their_later)
+    is_crosswise_similar = _are_similar(first, their_later) and _are_similar(later, their_first)
+    return is_crosswise_similar and not (first & their_first or later & their_later)
 
 
 def _have_reversed_order(a: str, b: str) -> bool:

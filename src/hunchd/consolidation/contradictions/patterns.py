@@ -54,13 +54,15 @@ ALTERNATIVE: Final = re.compile(
     r"on)\b|[.,;]|$))|in favou?r of)\s+",
     re.IGNORECASE,
 )
-CHANGED: Final = re.compile(
+CHANGED_VALUE: Final = re.compile(
     r"\b(?:switch(?:ed)?|mov(?:e|ed)|migrat(?:e|ed)|chang(?:e|ed)|upgrad(?:e|ed)|convert(?:ed)?|replac(?:e|"
     r"ed)|went)\s+(?:\w+\s+){0,3}?"
     r"from\s+(?P<old>[^,;]+?)\s+to\s+(?P<new>[^,;]+)",
     re.IGNORECASE,
 )
-REPLACED: Final = re.compile(r"\breplac(?:e|ed|ing)\s+(?P<old>[^,;]+?)\s+(?:with|by)\s+(?P<new>[^,;]+)", re.IGNORECASE)
+REPLACED_VALUE: Final = re.compile(
+    r"\breplac(?:e|ed|ing)\s+(?P<old>[^,;]+?)\s+(?:with|by)\s+(?P<new>[^,;]+)", re.IGNORECASE
+)
 PAST: Final = re.compile(
     r"\b(?:used to|until|till|formerly|previously|originally|in the past|back (?:when|then|in)|before (?:the|"
     r"we|v?\d|version|20\d\d|19\d\d)|"

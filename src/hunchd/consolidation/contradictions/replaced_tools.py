@@ -94,17 +94,17 @@ def uses_replaced_tool(a: str, b: str) -> bool:
 
 def _mentions_replaced_tool(text: str, replacing_text: str) -> bool:
     """Return True if `text` uses a tool that `replacing_text` says was replaced."""
-    replaced = _find_replaced(replacing_text)
-    if not replaced.names:
+    replaced_names = _find_replaced(replacing_text)
+    if not replaced_names.names:
         return False
     plain = normalize_text(text)
     mentions = {
-        lower: match for match in _NAME.finditer(plain) if (lower := _normalize_name(match[0])) in replaced.names
+        lower: match for match in _NAME.finditer(plain) if (lower := _normalize_name(match[0])) in replaced_names.names
     }
     if not mentions or _find_replaced(text).names or any(pattern.search(plain) for pattern in _NOT_CURRENT):
         return False
     is_named = any(
-        lower in replaced.named_alone
+        lower in replaced_names.named_alone
         or _is_name(lower, plain, match)
         or _contains_name(lower, normalize_text(replacing_text))
         for lower, match in mentions.items()
@@ -117,7 +117,7 @@ def _find_replaced(text: str) -> _ReplacedNames:
     """Return the names that `text` says were replaced or removed."""
     if len(text) > MAX_SINGLE_TOPIC_CHARACTERS or _TRIGGER.search(text) is None:
         return _ReplacedNames()
-    replaced: set[str] = set()
+    replaced_names: set[str] = set()
     named_alone: set[str] = set()
     for words in _iter_replaced_phrases(normalize_text(text)):
         if _PART.search(" ".join(words)):
@@ -127,10 +127,10 @@ def _find_replaced(text: str) -> _ReplacedNames:
             for word in words
             if (name := _NAME.match(word)) and name[0].lower() not in STATEMENT_STOP_WORDS
         ]
-        replaced.update(names)
+        replaced_names.update(names)
         if len(words) == 1 and not words[0].endswith("s"):
             named_alone.update(names)
-    return _ReplacedNames(frozenset(replaced), frozenset(named_alone))
+    return _ReplacedNames(frozenset(replaced_names), frozenset(named_alone))
 
 
 def _iter_replaced_phrases(text: str) -> Iterator[list[str]]:

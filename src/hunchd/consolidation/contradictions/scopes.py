@@ -37,7 +37,7 @@ _NOT_WITHOUT: Final = re.compile(
     re.IGNORECASE,
 )
 _DEMAND: Final = re.compile(r"\b(?:must|has to|have to|needs?|requires?|every|all|each|mandatory|always|only)\b", re.I)
-_NEGATED: Final = re.compile(
+_NEGATED_SCOPE: Final = re.compile(
     r"\b(?:no|not|never|nobody|none|nothing|without|optional|cannot|needn't)\b|n't\b", re.IGNORECASE
 )
 _RANK: Final = re.compile(r"\b(severity|priority|tier|phase|stage|sev)[ -]?(\d)\b", re.IGNORECASE)
@@ -101,10 +101,10 @@ def _demands_the_same(a: str, b: str) -> bool:
     Example: "no PR without an issue", "every PR has an issue".
     """
     match = _NOT_WITHOUT.search(a)
-    if match is None or _DEMAND.search(b) is None or _NEGATED.search(b) is not None:
+    if match is None or _DEMAND.search(b) is None or _NEGATED_SCOPE.search(b) is not None:
         return False
-    needed = [one for one in _extract_stems(match["what"]) if one not in _FILLER_STEMS]
-    return bool(needed) and needed[-1] in _extract_stems(b)
+    needed_stems = [one for one in _extract_stems(match["what"]) if one not in _FILLER_STEMS]
+    return bool(needed_stems) and needed_stems[-1] in _extract_stems(b)
 
 
 def _have_other_ranks(a: str, b: str) -> bool:
@@ -118,10 +118,10 @@ def _have_other_ranks(a: str, b: str) -> bool:
 
 def _excludes(a: str, b: str) -> bool:
     for match in _EXCEPTION.finditer(a):
-        excluded = set(_extract_stems(match["what"])) - _FILLER_STEMS
+        excluded_stems = set(_extract_stems(match["what"])) - _FILLER_STEMS
         if (
-            excluded
-            and len(excluded & set(_extract_stems(b))) * _MIN_SHARE_DIVISOR >= len(excluded)
+            excluded_stems
+            and len(excluded_stems & set(_extract_stems(b))) * _MIN_SHARE_DIVISOR >= len(excluded_stems)
             and _EXCEPTION.search(b) is None
         ):
             return True

@@ -93,9 +93,9 @@ class _WordRoles:
 @lru_cache(maxsize=CACHE_SIZE)
 def parse_clauses(text: str) -> tuple[Clause, ...]:
     """Parse `text` into clauses; reasons ("because …") are left out."""
-    normalized = normalize_text(text[:MAX_CHARACTERS])
+    normalized_text = normalize_text(text[:MAX_CHARACTERS])
     clauses: list[Clause] = []
-    for sentence in split_statements(normalized):
+    for sentence in split_statements(normalized_text):
         time = _TimeReference.parse(sentence)
         for part in _split_clauses(sentence):
             clause = _parse_clause(part, clauses[0].subject if clauses else frozenset(), time)
@@ -165,20 +165,20 @@ class _TimeReference:
         return cls(past_match is not None, patterns.FUTURE.search(sentence) is not None, frozenset(time_marks))
 
 
-def _parse_clause(text: str, inherited: frozenset[str], time: _TimeReference) -> Clause:
-    asserted, rejected = _split_alternative(text)
-    values = parse_values(asserted)
-    masked = _mask_values(asserted, values)
-    subject_text, predicate_text = _split_subject(masked)
-    is_pin = patterns.TEMPLATE.search(asserted) is not None
+def _parse_clause(text: str, inherited_subject: frozenset[str], time: _TimeReference) -> Clause:
+    asserted_text, rejected_text = _split_alternative(text)
+    values = parse_values(asserted_text)
+    masked_text = _mask_values(asserted_text, values)
+    subject_text, predicate_text = _split_subject(masked_text)
+    is_pin = patterns.TEMPLATE.search(asserted_text) is not None
     subject = _collect_words(subject_text, is_pin=is_pin, first=True)
     predicate = _collect_words(predicate_text, is_pin=is_pin, first=text.startswith(predicate_text[:20]))
     if is_pin:
         _mark_repetitions(subject, predicate)
     else:
         _promote_scope_words(subject)
-    stems = frozenset(subject.stems) or inherited
-    denials = len(patterns.DENIAL.findall(patterns.NOT_A_DENIAL.sub(" ", asserted)))
+    stems = frozenset(subject.stems) or inherited_subject
+    denials = len(patterns.DENIAL.findall(patterns.NOT_A_DENIAL.sub(" ", asserted_text)))
     subject_words = subject.stems or subject.low_information
     only_denied = subject_words == subject.denials or not (
         predicate.stems or predicate.denials or predicate.low_information
@@ -197,21 +197,21 @@ def _parse_clause(text: str, inherited: frozenset[str], time: _TimeReference) ->
         subject_antonyms=frozenset((*subject.antonyms, *subject.denials)),
         subject_choices=frozenset(name for _, name in subject.choices),
         prepositions=frozenset(patterns.LINK.findall(f" {predicate_text} ".lower())),
-        rejected_stems=frozenset(_collect_words(rejected).stems),
+        rejected_stems=frozenset(_collect_words(rejected_text).stems),
         scopes=frozenset(one for one in all_stems if one in SCOPE_GROUPS),
         files=frozenset((*subject.files, *predicate.files)),
-        is_pair=patterns.PAIR.match(asserted) is not None,
-        has_inherited_subject=not subject.stems and bool(inherited),
-        is_open=patterns.OPEN.search(asserted) is not None,
-        is_strict=patterns.MODAL.search(asserted) is not None,
-        is_addition=patterns.ADDITION.search(asserted) is not None,
-        is_universal=patterns.ALL.search(asserted) is not None,
-        is_only=patterns.ONLY.search(asserted) is not None,
-        restricts_subject=bool(subject.stems) and patterns.ONLY.match(asserted) is not None,
+        is_pair=patterns.PAIR.match(asserted_text) is not None,
+        has_inherited_subject=not subject.stems and bool(inherited_subject),
+        is_open=patterns.OPEN.search(asserted_text) is not None,
+        is_strict=patterns.MODAL.search(asserted_text) is not None,
+        is_addition=patterns.ADDITION.search(asserted_text) is not None,
+        is_universal=patterns.ALL.search(asserted_text) is not None,
+        is_only=patterns.ONLY.search(asserted_text) is not None,
+        restricts_subject=bool(subject.stems) and patterns.ONLY.match(asserted_text) is not None,
         is_pin=is_pin,
-        qualifiers=frozenset(_iter_qualifiers(masked)),
+        qualifiers=frozenset(_iter_qualifiers(masked_text)),
         proper_names=frozenset((*subject.proper_names, *predicate.proper_names)),
-        is_past=time.is_past and not patterns.NOW.search(asserted),
+        is_past=time.is_past and not patterns.NOW.search(asserted_text),
         is_future=time.is_future,
         time_marks=time.time_marks,
     )
@@ -223,17 +223,17 @@ def _split_alternative(text: str) -> tuple[str, str]:
     Examples: "use X instead of Y", "replaced Y by X", "prefer X over Y". Returns the asserted text and the rejected
     one.
     """
-    for pattern in (patterns.CHANGED, patterns.REPLACED):
+    for pattern in (patterns.CHANGED_VALUE, patterns.REPLACED_VALUE):
         if match := pattern.search(text):
             return f"{text[: match.start()]} {match['new']} {text[match.end() :]}", match["old"]
     match = patterns.ALTERNATIVE.search(text)
     if match is None or not text[: match.start()].strip():
         return text, ""
     tail = re.split(r"\s+(?=(?:in|for|on|when|at)\b)|[,;]", text[match.end() :], maxsplit=1)
-    asserted = f"{text[: match.start()]} {tail[1] if len(tail) > 1 else ''}"
+    asserted_text = f"{text[: match.start()]} {tail[1] if len(tail) > 1 else ''}"
     if "favo" in match[0].lower():  # "dropped Y in favour of X"
         return tail[0], text[: match.start()]
-    return asserted, tail[0]
+    return asserted_text, tail[0]
 
 
 def _mask_values(text: str, values: list[Value]) -> str:
@@ -282,16 +282,16 @@ def _collect_words(text: str, *, is_pin: bool = False, first: bool = True) -> _W
 def _add_word(word: str, roles: _WordRoles, before: str, *, is_pin: bool, is_name: bool) -> None:
     """Record the class, antonym and stem of one word."""
     lower = word.lower()
-    stemmed = canonical_stem(lower)
+    word_stem = canonical_stem(lower)
     choice = find_class(lower) or find_series(lower)
     if choice or (choice := find_purpose(lower) if is_name or patterns.OBJECT.search(before) else ""):
-        roles.choices.append((choice, stemmed))
-    elif not is_pin and (antonym := find_antonym(stemmed, lower)) is not None:
-        (roles.denials if find_denied(stemmed, lower) else roles.antonyms).append(antonym)
-        stemmed = antonym
+        roles.choices.append((choice, word_stem))
+    elif not is_pin and (antonym := find_antonym(word_stem, lower)) is not None:
+        (roles.denials if find_denied(word_stem, lower) else roles.antonyms).append(antonym)
+        word_stem = antonym
     if is_name:
-        roles.proper_names.append(stemmed)
-    (roles.low_information if stemmed in LOW_INFORMATION_STEMS else roles.stems).append(stemmed)
+        roles.proper_names.append(word_stem)
+    (roles.low_information if word_stem in LOW_INFORMATION_STEMS else roles.stems).append(word_stem)
 
 
 def _split_compound(word: str) -> tuple[str, ...]:
@@ -309,11 +309,11 @@ def _iter_choices(subject: _WordRoles, predicate: _WordRoles, values: list[Value
 
     A language or runtime with a version is left out: the version says what is required of it.
     """
-    versioned = any(value.is_version for value in values)
+    has_version = any(value.is_version for value in values)
     return (
         (kind, name)
         for kind, name in (*subject.choices, *predicate.choices)
-        if not (versioned and kind in ("language", "runtime"))
+        if not (has_version and kind in ("language", "runtime"))
     )
 
 

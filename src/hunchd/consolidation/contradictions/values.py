@@ -144,9 +144,9 @@ def is_refinement(one: Value, other: Value) -> bool:
 
 def _stands_alone(text: str, match: re.Match[str]) -> bool:
     after, following = text[match.end() : match.end() + 1], text[match.end() + 1 : match.end() + 2]
-    tagged = text[: match.start()].endswith(":")  # python:3.11-slim
+    is_tag = text[: match.start()].endswith(":")  # python:3.11-slim
     if after == "-" and following.isalpha():
-        return bool(match["op"]) or tagged
+        return bool(match["op"]) or is_tag
     return not (after.isalnum() or after in ("_", "/"))
 
 
@@ -164,8 +164,8 @@ def _parse_value(text: str, match: re.Match[str]) -> Value:
         quantity = _name_counted_unit(unit)  # "3 projects" measures projects
     before, after = text[max(0, match.start() - 60) : match.start()], text[end : end + 40]
     form, low, high = _parse_bounds(match["op"] or "", bool(match["plus"]), number, before, after, match["version"])
-    written = " ".join(text[match.start() : end].split())
-    return Value(low, high, form, quantity, written, match.start(), end)
+    written_form = " ".join(text[match.start() : end].split())
+    return Value(low, high, form, quantity, written_form, match.start(), end)
 
 
 def _parse_bounds(
@@ -212,12 +212,12 @@ def _make_upper_bound(number: Number, last_fixed: int) -> Number:
 
 def _parse_version(version: str) -> Number:
     """Parse a version into comparable numbers; pre-releases compare below the release."""
-    normalized = re.sub(r"[.\-+]?(?:\*|x)(?=\.|$)", "", version.lstrip("vV"), flags=re.I)
-    head = re.match(r"\d+(?:\.\d+)*", normalized)
+    normalized_text = re.sub(r"[.\-+]?(?:\*|x)(?=\.|$)", "", version.lstrip("vV"), flags=re.I)
+    head = re.match(r"\d+(?:\.\d+)*", normalized_text)
     numbers = [float(one) for one in (head[0] if head else "0").split(".")]
     while len(numbers) > 1 and numbers[-1] == 0:
         numbers.pop()
-    rest = normalized[head.end() :] if head else ""
+    rest = normalized_text[head.end() :] if head else ""
     if rest:
         order = -0.5 if not rest.lstrip(".-+").lower().startswith("post") else 0.5
         digits = [float(one) for one in re.findall(r"\d+", rest)]

@@ -172,15 +172,15 @@ def _iter_candidates(
             :MAX_BLOCKING_WORDS
         ]
         rare = rare or [" ".join(words[:COMBINED_WORDS])]
-        needed = max(2 if len(rare) > 2 else 1, math.ceil(0.3 * len(rare)))
+        minimum_shared = max(2 if len(rare) > 2 else 1, math.ceil(0.3 * len(rare)))
         commits = _list_events(texts[identifier].memory)
         if identifier not in settled_ids:
-            shared: Counter[str] = Counter()
+            shared_counts: Counter[str] = Counter()
             for word in rare:
-                shared.update(unbound_ids.get(word, ()))
+                shared_counts.update(unbound_ids.get(word, ()))
                 if not commits:
-                    shared.update(bound_ids.get(word, ()))
-            frequent = [(other, times) for other, times in shared.items() if times >= needed]
+                    shared_counts.update(bound_ids.get(word, ()))
+            frequent = [(other, times) for other, times in shared_counts.items() if times >= minimum_shared]
             near = [other for other, _ in sorted(frequent, key=lambda one: -one[1])[:MAX_COMPARED]]
             peers = {other for commit in commits for other in ids_by_commit.get(commit, ())[:MAX_COMPARED]}
             for other in (*near, *sorted(peers.difference(near))):
@@ -313,10 +313,10 @@ class _PairComparer:
             self._last_words = (other.memory.id, frozenset(other.words))
         other_words = self._last_words[1]
         weights = self._rarity.measure_text(one)[1] + self._rarity.measure_text(other)[1]
-        shared = sum(self._rarity.weigh(word) for word in one.words if word in other_words)
-        repeated = max(0, min(one.length - len(one.words), other.length - len(other.words)))  # repeated words
-        total = weights + 2 * repeated
-        return 2 * (shared + repeated) / total if total else 0.0  # a text of punctuation has no words
+        shared_weight = sum(self._rarity.weigh(word) for word in one.words if word in other_words)
+        repeated_count = max(0, min(one.length - len(one.words), other.length - len(other.words)))  # repeated words
+        total = weights + 2 * repeated_count
+        return 2 * (shared_weight + repeated_count) / total if total else 0.0  # a text of punctuation has no words
 
     def _get_sentences(self, text: _Text) -> tuple[Sentence, ...]:
         sentences = self._sentence_cache.get(text.memory.id)
@@ -348,10 +348,12 @@ def _detect_tense(memory: Memory) -> tuple[bool, bool]:
 
 def _measure_coverage(shorter: Sequence[Sentence], longer: Sequence[Sentence], rarity: _WordInformation) -> float:
     """Return how well the longer text covers each sentence of the shorter one."""
-    uncovered, lowest, covered = list(longer), 1.0, 0
+    uncovered_words, lowest, covered_count = list(longer), 1.0, 0
     for sentence in shorter:
         best = max(
-            uncovered, key=lambda candidate: _measure_sentence_similarity(sentence, candidate, rarity), default=None
+            uncovered_words,
+            key=lambda candidate: _measure_sentence_similarity(sentence, candidate, rarity),
+            default=None,
         )
         if best is None:
             return 0.0
@@ -360,35 +362,35 @@ def _measure_coverage(shorter: Sequence[Sentence], longer: Sequence[Sentence], r
         lowest = min(lowest, _measure_sentence_similarity(sentence, best, rarity))
         if lowest < MIN_WORD_SIMILARITY:
             return 0.0
-        uncovered.remove(best)
-        covered += best.length
+        uncovered_words.remove(best)
+        covered_count += best.length
     if any(
-        one.is_continuation and not DISTINGUISHING_WORDS.issuperset(one.words) for one in uncovered
+        one.is_continuation and not DISTINGUISHING_WORDS.issuperset(one.words) for one in uncovered_words
     ):  # more than "fixes #4133"
         return 0.0
     max_added = (
         MAX_ADDED_SHARE
-        if all(one.distinguishing <= DISTINGUISHING_WORDS for one in uncovered)
+        if all(one.distinguishing <= DISTINGUISHING_WORDS for one in uncovered_words)
         else MAX_ADDED_NAMED_SHARE
     )
-    return lowest if covered >= (1 - max_added) * sum(one.length for one in longer) else 0.0
+    return lowest if covered_count >= (1 - max_added) * sum(one.length for one in longer) else 0.0
 
 
 def _measure_sentence_similarity(one: Sentence, other: Sentence, rarity: _WordInformation) -> float:
     if one.distinguishing != other.distinguishing:
         return 0.0
-    shared = unmatched = 0.0
+    shared_weight = unmatched_weight = 0.0
     mine, others = [], []  # words that one of them contains more often
     for word, times in one.words.items():
         other_times = other.words.get(word, 0)
-        shared += rarity.weigh(word) * min(times, other_times)
+        shared_weight += rarity.weigh(word) * min(times, other_times)
         if times > other_times:
-            unmatched += rarity.weigh(word) * (times - other_times)
+            unmatched_weight += rarity.weigh(word) * (times - other_times)
             mine.append(word)
     for word, times in other.words.items():
         own_times = one.words.get(word, 0)
         if times > own_times:
-            unmatched += rarity.weigh(word) * (times - own_times)
+            unmatched_weight += rarity.weigh(word) * (times - own_times)
             others.append(word)
     if any(ANTONYMS.get(word) in others for word in mine) or any(ANTONYMS.get(word) in mine for word in others):
         return 0.0
@@ -397,8 +399,8 @@ def _measure_sentence_similarity(one: Sentence, other: Sentence, rarity: _WordIn
     ):
         return 0.0  # in a short sentence one different word means another thing
     if FILLER_WORDS.issuperset(mine) or FILLER_WORDS.issuperset(others):  # no word replaces another
-        shared += sum(rarity.weigh(word) for word in one.distinguishing if word not in one.words)
-    return 2 * shared / (2 * shared + unmatched) if shared else 0.0
+        shared_weight += sum(rarity.weigh(word) for word in one.distinguishing if word not in one.words)
+    return 2 * shared_weight / (2 * shared_weight + unmatched_weight) if shared_weight else 0.0
 
 
 def _make_text(memory: Memory) -> _Text:

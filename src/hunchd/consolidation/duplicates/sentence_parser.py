@@ -84,12 +84,12 @@ def join_sentences(sentences: Sequence[Sentence]) -> Sentence:
 
 
 def parse_sentences(memory: Memory) -> tuple[Sentence, ...]:
-    parsed = (
+    parsed_sentences = (
         _parse_sentence(piece, is_continuation=place > 0)
         for pieces in _split_pieces(memory)
         for place, piece in enumerate(pieces)
     )
-    return tuple(one for one in parsed if one is not None)
+    return tuple(one for one in parsed_sentences if one is not None)
 
 
 def _split_pieces(memory: Memory) -> Iterator[list[str]]:

@@ -289,13 +289,15 @@ _IRREGULAR: Final[Mapping[str, str]] = {
 }
 _AMERICAN: Final = re.compile(r"(?<=[a-z]{2}[iy])z(?=(?:e|ed|es|er|ers|ing|ation|ations)$)")
 _BRITISH: Final = re.compile(r"^(behavi|col|fav|hon|neighb|flav|lab|endeav)our")
-_DOUBLED: Final = re.compile(r"^(cancel|channel|label|level|marshal|model|signal|total|travel|tunnel)l(?=ed|ing|er)")
+_DOUBLED_CONSONANT: Final = re.compile(
+    r"^(cancel|channel|label|level|marshal|model|signal|total|travel|tunnel)l(?=ed|ing|er)"
+)
 
 
 def _stem_word(word: str) -> str:
     """Return the one stem of all forms of a word."""
-    stemmed = stem_statement(_BRITISH.sub(r"\1or", _DOUBLED.sub(r"\1", _IRREGULAR.get(word, word))))
-    return stem_statement(stemmed) if stemmed.endswith("ment") else stemmed  # stems "implement" once more
+    word_stem = stem_statement(_BRITISH.sub(r"\1or", _DOUBLED_CONSONANT.sub(r"\1", _IRREGULAR.get(word, word))))
+    return stem_statement(word_stem) if word_stem.endswith("ment") else word_stem  # stems "implement" once more
 
 
 def _parse_synonyms(lines: str) -> dict[str, str]:

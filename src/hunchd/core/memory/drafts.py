@@ -57,8 +57,8 @@ def redact_memory(memory: Memory) -> Memory:
 
     The id stays: it is generated, or a hash of a ref that cannot be reversed.
     """
-    redacted, _ = redact_values({memory.key or "": memory.value})  # a value is checked together with its key
-    [(key, value)] = redacted.items()
+    redacted_fields, _ = redact_values({memory.key or "": memory.value})  # a value is checked together with its key
+    [(key, value)] = redacted_fields.items()
 
     def redact_text(text: str) -> str:
         """Redact text, including a value that is secret by its key."""

@@ -15,7 +15,7 @@ from hunchd.ingestion.redaction import redact, redact_values
 from hunchd.ingestion.statements import ExtractedStatement, Voice, extract_statements
 from hunchd.protocol.memories import MemoryDraft, derive_title
 
-_DECIDED = re.compile(r"\b(?:decid|decision|agree)", re.IGNORECASE)
+_DECISION_WORDS = re.compile(r"\b(?:decid|decision|agree)", re.IGNORECASE)
 _VOICE_BY_TRUST: dict[Trust, Voice] = {Trust.USER: "owner", Trust.PROJECT: "turn", Trust.DERIVED: "turn"}
 
 
@@ -69,21 +69,21 @@ def complete_patch(memory: Memory, patch: dict[str, Any]) -> dict[str, Any]:
     if "content" in patch and not patch.keys() & {"key", "value"}:
         content = redact(patch["content"]).text
         value = _extract_value(content, memory.key)
-        completed = {
+        completed_fields = {
             "value": value,
             "title": derive_title(content),
             "levels": _build_levels(Levels(), memory.key, value),
         }
-        return completed | patch
+        return completed_fields | patch
     if patch.keys() & {"key", "value"}:
         key, new_value = _redact_pair(patch.get("key", memory.key) or "", patch.get("value", memory.value) or "")
         line = f"{key}: {new_value}"
-        completed = {
+        completed_fields = {
             "title": derive_title(line),
             "content": line,
             "levels": _build_levels(Levels(), key or "", new_value),
         }
-        return (completed if key and new_value else {}) | patch
+        return (completed_fields if key and new_value else {}) | patch
     return patch
 
 
@@ -102,9 +102,9 @@ def _select_statement(statements: list[ExtractedStatement], category: str | None
     return next((one for one in statements if one.category == category), statements[0] if statements else None)
 
 
-def _category_of(draft: MemoryDraft, stated: ExtractedStatement) -> str:
+def _category_of(draft: MemoryDraft, statement: ExtractedStatement) -> str:
     """Return the category of a statement: what "was decided" shares its slot with a decision in a session."""
-    return draft.category or ("decision" if _DECIDED.search(draft.content) else stated.category)
+    return draft.category or ("decision" if _DECISION_WORDS.search(draft.content) else statement.category)
 
 
 def _extract_value(content: str, key: str) -> str:

@@ -37,7 +37,7 @@ class FactResolver:
         """Resolve `claims` in order; nothing is written."""
         heads = await self._load_heads(claims)
         statements = self._index_statements(claims)
-        written: dict[str, Memory] = {}  # by the resolutions so far
+        written_by_id: dict[str, Memory] = {}  # by the resolutions so far
         rulings = []
         for claim in claims:
             again = (
@@ -48,15 +48,15 @@ class FactResolver:
             if again is not claim:
                 rulings.append(ClaimResolution(ClaimOutcome.SAME, again, MemoryChange((), project=again.project)))
                 continue
-            ruling = await self._resolve_by_slot(claim, heads.get(claim.id), written, now)
-            ruling = await self._supersede_replaced(claim, ruling, written, now)
-            written.update({memory.id: memory for memory in ruling.change.memories})
+            ruling = await self._resolve_by_slot(claim, heads.get(claim.id), written_by_id, now)
+            ruling = await self._supersede_replaced(claim, ruling, written_by_id, now)
+            written_by_id.update({memory.id: memory for memory in ruling.change.memories})
             heads.update({memory.id: memory for memory in ruling.change.memories})
             rulings.append(ruling)
         return rulings
 
     async def _resolve_by_slot(
-        self, claim: Memory, head: Memory | None, written: dict[str, Memory], now: datetime
+        self, claim: Memory, head: Memory | None, written_by_id: dict[str, Memory], now: datetime
     ) -> ClaimResolution:
         if slot_of(claim) is None:
             memory = claim if head is None else _merge_resent(head, claim)
@@ -70,7 +70,7 @@ class FactResolver:
             return ClaimResolution(ClaimOutcome.NEW, memory, MemoryChange((memory,), project=claim.project))
         earlier: Iterable[Memory] = ()
         if head is not None and get_valid_from(claim) < get_valid_from(head) and head.supersedes is not None:
-            family = {one.id: one for one in await self._reader.list_family(claim.id, claim.project)} | written
+            family = {one.id: one for one in await self._reader.list_family(claim.id, claim.project)} | written_by_id
             earlier = family.values()
         ruling = resolve_claim(claim, head, tuple(earlier), now)
         is_agreeing = ruling.verdict in (ClaimOutcome.CONFIRMED, ClaimOutcome.SAME)
@@ -96,7 +96,7 @@ class FactResolver:
         )
 
     async def _supersede_replaced(
-        self, claim: Memory, ruling: ClaimResolution, written: dict[str, Memory], now: datetime
+        self, claim: Memory, ruling: ClaimResolution, written_by_id: dict[str, Memory], now: datetime
     ) -> ClaimResolution:
         """Supersede the memory that `claim` is said to replace, at once.
 
@@ -106,17 +106,17 @@ class FactResolver:
         replaced_id = slot_of(other_way) if other_way is not None else claim.supersedes
         if replaced_id is None or "." in replaced_id or ruling.verdict not in (ClaimOutcome.NEW, ClaimOutcome.REPLACED):
             return ruling
-        old = written.get(replaced_id) or (await self._reader.find([replaced_id], claim.project)).get(replaced_id)
+        old = written_by_id.get(replaced_id) or (await self._reader.find([replaced_id], claim.project)).get(replaced_id)
         if old is None or old.id == ruling.memory.id or old.status not in (Status.ACTIVE, Status.SUSPECT):
             return ruling
         if other_way is not None and not (is_same_value(old, other_way) and old.confidence <= claim.confidence):
             return ruling
         if other_way is not None and get_valid_from(claim) < get_valid_from(old):  # an older statement, taken in late
-            ended = replace(
+            ended_claim = replace(
                 ruling.memory, status=Status.SUPERSEDED, superseded_by=old.id, valid_to=get_valid_from(old), updated=now
             )
-            memories = tuple(ended if one.id == ended.id else one for one in ruling.change.memories)
-            return replace(ruling, memory=ended, change=replace(ruling.change, memories=memories))
+            memories = tuple(ended_claim if one.id == ended_claim.id else one for one in ruling.change.memories)
+            return replace(ruling, memory=ended_claim, change=replace(ruling.change, memories=memories))
         ends = min(old.valid_to or now, now)
         ended_memory = replace(
             old, status=Status.SUPERSEDED, superseded_by=ruling.memory.id, valid_to=ends, updated=now
@@ -199,13 +199,13 @@ def _merge_resent(stored_memory: Memory, memory: Memory) -> Memory:
 
     Unchanged it stays as it is, changed it keeps its past.
     """
-    merged = replace(
+    merged_memory = replace(
         memory, created=stored_memory.created, at=memory.at if memory.at != memory.created else stored_memory.at
     )
     says_more = (
         memory.content != stored_memory.content and stored_memory.superseded_by is not None
     )  # it is not a duplicate any more
     status = memory.status if says_more else stored_memory.status
-    merged = replace(merged, usage=stored_memory.usage, updated=stored_memory.updated, status=status)
-    merged = replace(merged, supersedes=memory.supersedes or stored_memory.supersedes)
-    return stored_memory if merged == stored_memory else replace(merged, updated=memory.updated)
+    merged_memory = replace(merged_memory, usage=stored_memory.usage, updated=stored_memory.updated, status=status)
+    merged_memory = replace(merged_memory, supersedes=memory.supersedes or stored_memory.supersedes)
+    return stored_memory if merged_memory == stored_memory else replace(merged_memory, updated=memory.updated)

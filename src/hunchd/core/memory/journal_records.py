@@ -16,10 +16,10 @@ from hunchd.store.journal.journal import JournalRecord
 
 def change_to_record(change: MemoryChange) -> JournalRecord:
     """Serialize a change as one record, so that it is atomic."""
-    identifier, serialized = secrets.token_hex(8), [memory_to_json(memory) for memory in change.memories]
-    if len(serialized) == 1 and not change.deletions:
-        return JournalRecord(id=identifier, type="memory", project=change.project, data=serialized[0], at=0.0)
-    data = {"memories": serialized, "deletions": list(change.deletions)}
+    identifier, memory_records = secrets.token_hex(8), [memory_to_json(memory) for memory in change.memories]
+    if len(memory_records) == 1 and not change.deletions:
+        return JournalRecord(id=identifier, type="memory", project=change.project, data=memory_records[0], at=0.0)
+    data = {"memories": memory_records, "deletions": list(change.deletions)}
     return JournalRecord(id=identifier, type="change", project=change.project, data=data, at=0.0)
 
 

@@ -55,7 +55,7 @@ class MemoryService(MemoryReader):
         writer: StoreWriter,
         *,
         now: Callable[[], datetime],
-        unfinished: PendingErasures,
+        pending_erasures: PendingErasures,
         on_changed: Callable[[MemoryChange], None] = lambda _: None,
     ) -> None:
         super().__init__(memory_cache, store, writer)
@@ -65,7 +65,7 @@ class MemoryService(MemoryReader):
         self._on_changed = on_changed
         self.change_lock = asyncio.Lock()  # one change of a memory at a time: read, change, write
         self.purges = PurgeScheduler(store)
-        self.pending_erasures = unfinished
+        self.pending_erasures = pending_erasures
         self._written_ids: set[str] = set()  # ids written since the start, while the journal is still being replayed
 
     # Storing
@@ -117,7 +117,7 @@ class MemoryService(MemoryReader):
 
         await self._writer.accept(records, queue)
 
-    def apply(self, sequence: int, change: MemoryChange, *, replayed: bool = False) -> None:
+    def apply(self, sequence: int, change: MemoryChange, *, is_replay: bool = False) -> None:
         """Make an accepted change visible and queue it for the store.
 
         Replayed changes (`replayed`) come in the order of acceptance, whatever the clock said then; they never
@@ -125,12 +125,12 @@ class MemoryService(MemoryReader):
         was accepted since the start.
         """
         for identifier in change.deletions:
-            if not replayed or identifier not in self._written_ids:
+            if not is_replay or identifier not in self._written_ids:
                 self._memory_cache.tombstone(identifier)
         for memory in change.memories:
-            if not replayed or memory.id not in self._written_ids:
+            if not is_replay or memory.id not in self._written_ids:
                 self._memory_cache.upsert(memory)
-        if not replayed and not self._writer.has_started:
+        if not is_replay and not self._writer.has_started:
             self._written_ids.update((*change.deletions, *(memory.id for memory in change.memories)))
         deletions = tuple((change.project, identifier) for identifier in change.deletions)
         self._writer.add(PendingWrite(sequence, memories=change.memories, deletions=deletions))
@@ -152,16 +152,16 @@ class MemoryService(MemoryReader):
             _reject_invalid_memory(memory, patch)
             if patch.get("status") is Status.ACTIVE and is_over(memory, now):
                 patch = {"valid_to": None, **patch}  # valid again
-            edited = redact_memory(replace(memory, **patch, updated=now))
-            if edited.valid_to is not None and edited.valid_to < get_valid_from(edited):
+            edited_memory = redact_memory(replace(memory, **patch, updated=now))
+            if edited_memory.valid_to is not None and edited_memory.valid_to < get_valid_from(edited_memory):
                 raise InvalidInput("'valid_to' lies before 'valid_from'", field="valid_to")
-            place = slot_of(edited)
+            place = slot_of(edited_memory)
             if place is None or place == slot_of(memory):  # an imported memory may have an id other than its slot's
-                change = revise_fact(memory, edited, now)
+                change = revise_fact(memory, edited_memory, now)
                 result = next(one for one in change.memories if one.id == memory.id)
             else:
                 head = (await self.find([place], memory.project)).get(place)
-                result, change = move_fact(memory, replace(edited, id=place), head, now)
+                result, change = move_fact(memory, replace(edited_memory, id=place), head, now)
             conflicts = await self._resolver.update_conflicts(result, now)
             await self.commit([replace(change, memories=(*change.memories, *conflicts))])
             return result
@@ -327,16 +327,16 @@ class MemoryService(MemoryReader):
             await self.purges.purge(project)
         return erased_ids
 
-    async def relink(self, removed: Sequence[Memory], project: str | None) -> frozenset[str]:
+    async def relink(self, removed_memories: Sequence[Memory], project: str | None) -> frozenset[str]:
         """Close the gaps in version histories that forgetting `removed` will leave.
 
         The value that one of them replaced becomes valid again. Returns the ids among them that now hold another
         value. The
         caller holds `change_lock`.
         """
-        removed_ids = frozenset(one.id for one in removed)
+        removed_ids = frozenset(one.id for one in removed_memories)
         changes = []
-        for place in dict.fromkeys(one.id.partition(".")[0] for one in removed):
+        for place in dict.fromkeys(one.id.partition(".")[0] for one in removed_memories):
             family = {one.id: one for one in await self.list_family(place, project)}
             head = family.get(place)
             if head is not None and (change := remove_versions(head, family, removed_ids, self.now())) is not None:

@@ -48,8 +48,8 @@ class PendingErasures:
         pending: list[tuple[Path, str | None, list[str]]] = []
         for note in sorted(self._folder.iterdir()) if self._folder.is_dir() else ():
             try:
-                noted = json.loads(note.read_bytes())
-                pending.append((note, noted["project"], [str(one) for one in noted["ids"]]))
+                note_content = json.loads(note.read_bytes())
+                pending.append((note, note_content["project"], [str(one) for one in note_content["ids"]]))
             except (OSError, ValueError, TypeError, KeyError):
                 logger.warning("%s is not readable: erased memories may still be on disk", note)
                 note.unlink(missing_ok=True)

@@ -71,8 +71,8 @@ class StoreWriter:
         self._accept_tasks: set[asyncio.Task[None]] = set()
         self._removed_projects: set[str] = set()  # removed projects; their ids are never reused
         self._wake = asyncio.Event()
-        self._started = asyncio.Event()
-        self._progressed = asyncio.Event()
+        self._start_event = asyncio.Event()
+        self._progress_event = asyncio.Event()
         self._drain_waiters = 0  # callers that wait for the queue to drain
         self._hurry = asyncio.Event()
         self.trouble = ""
@@ -142,14 +142,14 @@ class StoreWriter:
     @property
     def has_started(self) -> bool:
         """True once the records of an earlier process are loaded."""
-        return self._started.is_set()
+        return self._start_event.is_set()
 
     async def wait_until_started(self) -> None:
         """Wait until the records of an earlier process are loaded.
 
         Questions about a memory have no correct answer before.
         """
-        await self._started.wait()
+        await self._start_event.wait()
 
     async def drain(self, *, allowed_pending: int = 0) -> None:
         """Wait until everything accepted so far is stored, except `allowed_pending` records.
@@ -160,10 +160,10 @@ class StoreWriter:
         self._hurry.set()
         try:
             async with asyncio.timeout(DRAIN_TIMEOUT_SECONDS):
-                await self._started.wait()
+                await self._start_event.wait()
                 last = self._queue[-1].sequence if self._queue else 0
                 while len(self._queue) > allowed_pending and self._queue[0].sequence <= last:
-                    await self._progressed.wait()
+                    await self._progress_event.wait()
         except TimeoutError:
             raise Unavailable(self.trouble or "the store has not caught up yet") from None
         finally:
@@ -173,7 +173,7 @@ class StoreWriter:
         """Write batches forever."""
         # Records accepted since the start are queued before those read from the journal: restore the order.
         self._queue = deque(sorted(self._queue, key=lambda write: write.sequence))
-        self._started.set()
+        self._start_event.set()
         self._wake.set()  # a failed run may have left records
         while True:
             await self._wake.wait()
@@ -216,8 +216,8 @@ class StoreWriter:
             self._queue.popleft()
         self._memory_cache.mark_committed([memory for write in batch for memory in write.memories])
         await self._checkpoint()
-        self._progressed.set()
-        self._progressed.clear()
+        self._progress_event.set()
+        self._progress_event.clear()
 
     async def _commit(self, batch: Sequence[PendingWrite]) -> None:
         """Store one batch; the last write or deletion of a memory wins."""
@@ -241,10 +241,10 @@ class StoreWriter:
         ]
         if signals:
             await self._store.put_signals(signals)
-        deleted: dict[str | None, list[str]] = {}
+        deleted_ids: dict[str | None, list[str]] = {}
         for identifier in (identifier for identifier, memory in latest.items() if memory is None):
-            deleted.setdefault(owners[identifier], []).append(identifier)
-        for project, identifiers in deleted.items():
+            deleted_ids.setdefault(owners[identifier], []).append(identifier)
+        for project, identifiers in deleted_ids.items():
             await self._store.delete(identifiers, project)
 
     async def _checkpoint(self) -> None:

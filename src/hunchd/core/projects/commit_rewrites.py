@@ -76,8 +76,8 @@ async def move_fixes(memories: MemoryService, project: Project, moved_commits: S
         for (fix, sha), episode in zip(stale, episodes, strict=True):
             if fix.id in memories_by_id:
                 subject = memories_by_id[episode].title if episode in memories_by_id else fix.subject
-                renamed = replace(fix, commit=sha, subject=subject)
-                updated_fixes.append(fix_to_memory(renamed, project.id, memories.now(), memories_by_id[fix.id]))
+                moved_fix = replace(fix, commit=sha, subject=subject)
+                updated_fixes.append(fix_to_memory(moved_fix, project.id, memories.now(), memories_by_id[fix.id]))
         if updated_fixes:
             await memories.commit([MemoryChange(tuple(updated_fixes), project=project.id)])
 

@@ -36,8 +36,8 @@ class ModelUpdater(Feature):
     def start(self, tasks: TaskSupervisor) -> None:
         tasks.start("upkeep", self.run)
 
-    def on_signal(self, applied: AppliedSignal) -> None:
-        self.enqueue(applied.project, applied.effect)
+    def on_signal(self, applied_signal: AppliedSignal) -> None:
+        self.enqueue(applied_signal.project, applied_signal.effect)
 
     def on_head_moved(self, project: Project) -> None:
         self.enqueue(project, SignalEffect(catch_up=True))

@@ -64,9 +64,9 @@ class OpenProjects(Feature):
             for each in self:
                 each.bump_revision()
 
-    def id_of(self, named: str) -> str:
+    def resolve_id(self, name: str) -> str:
         """Return the id of the project that an id or a path names. Raises NotFound."""
-        return self.find(named)[0].id
+        return self.find(name)[0].id
 
     def list_roots(self) -> list[Path]:
         """Return the root folders of the projects that are not missing."""
@@ -140,7 +140,7 @@ class OpenProjects(Feature):
         except KeyError:
             raise NotFound(f"there is no project '{identifier}'", hint="GET /projects lists them") from None
 
-    def standing(self, identifier: str | None) -> list[Memory]:
+    def list_standing_facts(self, identifier: str | None) -> list[Memory]:
         """Return the facts and profile pages held of a project, or of the user for None.
 
         Unlike a cache they are complete, however many there are.

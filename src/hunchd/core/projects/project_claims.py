@@ -105,16 +105,16 @@ class ProjectClaims:
             await self._memories.store([fact for fact in ahead if fact.source != heads[fact.id].source])
             await self._move_to_main_line([fact for fact in facts if proofs[fact.id] in merged_shas], project)
 
-    async def _move_to_main_line(self, merged: Sequence[Memory], project: Project) -> None:
+    async def _move_to_main_line(self, merged_memories: Sequence[Memory], project: Project) -> None:
         """Move facts of branches to the main line; the caller holds `change_lock`."""
         now = self._memories.now()
-        claims = claims_from_merged(merged, now, sha=find_default_branch(project.main.layout) or "")
+        claims = claims_from_merged(merged_memories, now, sha=find_default_branch(project.main.layout) or "")
         rulings = await self._memories.claim_locked(claims)
-        done = [
+        moved_memories = [
             replace(fact, status=Status.SUPERSEDED, superseded_by=ruling.memory.id, valid_to=now, updated=now)
-            for fact, ruling in zip(merged, rulings, strict=True)
+            for fact, ruling in zip(merged_memories, rulings, strict=True)
         ]
-        await self._memories.store(done)
+        await self._memories.store(moved_memories)
 
     async def _withdraw_missing(self, project: Project, stated_ids: set[str], line: str | None) -> list[MemoryChange]:
         """Return changes that end facts which no file of this line states any more."""
@@ -125,8 +125,10 @@ class ProjectClaims:
         ]
         heads = await self._memories.find(before, project.id) if before else {}
         now = self._memories.now()
-        unstated = (head for head in heads.values() if _is_active(head) and head.source.get("type") == FILE_SOURCE)
-        return [withdraw_fact(head, now) for head in unstated]
+        unstated_heads = (
+            head for head in heads.values() if _is_active(head) and head.source.get("type") == FILE_SOURCE
+        )
+        return [withdraw_fact(head, now) for head in unstated_heads]
 
     async def _claim_in_batches(self, claims: Sequence[Memory]) -> None:
         for begin in range(0, len(claims), CLAIM_BATCH_SIZE):
@@ -172,8 +174,8 @@ def restrict_to_branch(fact: Memory, line: str | None) -> Memory:
     """Return the fact restricted to a branch."""
     if line is None:
         return fact
-    restricted = replace(fact, branch=line, ref=None)
-    return replace(restricted, id=slot_of(restricted) or restricted.id)
+    branch_fact = replace(fact, branch=line, ref=None)
+    return replace(branch_fact, id=slot_of(branch_fact) or branch_fact.id)
 
 
 def _get_proof_commit(fact: Memory) -> str:
@@ -230,5 +232,7 @@ def _withdraw_decision(fact: Memory, head: Memory | None) -> list[MemoryChange]:
     if head.status is not Status.ACTIVE:
         return []
     withdrawn_memory = withdraw_fact(head, fact.created).memories[0]
-    reworded = replace(withdrawn_memory, title=fact.title, content=fact.content, levels=fact.levels, tags=fact.tags)
-    return [MemoryChange((reworded,), project=fact.project)]
+    reworded_memory = replace(
+        withdrawn_memory, title=fact.title, content=fact.content, levels=fact.levels, tags=fact.tags
+    )
+    return [MemoryChange((reworded_memory,), project=fact.project)]

@@ -188,9 +188,9 @@ class ProjectIndexer:
 
         Delete those of lost commits.
         """
-        removed = await move_episodes(self._memories, project.id, moved_commits)
-        removed += await drop_episodes(self._memories, project.id, lost_shas)
-        self._removed_episodes.update(removed)
+        removed_ids = await move_episodes(self._memories, project.id, moved_commits)
+        removed_ids += await drop_episodes(self._memories, project.id, lost_shas)
+        self._removed_episodes.update(removed_ids)
         await move_fixes(self._memories, project, moved_commits)
 
     async def refresh(self, project: Project, paths: Sequence[str] | None = None) -> None:

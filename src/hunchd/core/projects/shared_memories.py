@@ -149,7 +149,7 @@ def _update_wording(current: Memory, file_memory: Memory, now: datetime) -> list
     """
     if not is_shared(current):
         return []
-    updated = replace(
+    updated_memory = replace(
         current,
         title=file_memory.title,
         content=file_memory.content,
@@ -160,8 +160,14 @@ def _update_wording(current: Memory, file_memory: Memory, now: datetime) -> list
         artifacts=file_memory.artifacts,
         source={**current.source, "by": None, **file_memory.source},
     )
-    updated = replace(updated, source={name: value for name, value in updated.source.items() if value is not None})
-    return [] if updated == current else [MemoryChange((replace(updated, updated=now),), project=current.project)]
+    updated_memory = replace(
+        updated_memory, source={name: value for name, value in updated_memory.source.items() if value is not None}
+    )
+    return (
+        []
+        if updated_memory == current
+        else [MemoryChange((replace(updated_memory, updated=now),), project=current.project)]
+    )
 
 
 def _merge_known(file_memory: Memory, stored_memory: Memory | None) -> Memory | None:
@@ -171,19 +177,19 @@ def _merge_known(file_memory: Memory, stored_memory: Memory | None) -> Memory | 
     """
     if stored_memory is None:
         return file_memory
-    merged = replace(
+    merged_memory = replace(
         file_memory,
         created=stored_memory.created,
         usage=stored_memory.usage,
         updated=stored_memory.updated,
         valid_from=stored_memory.valid_from,
     )
-    merged = (
-        replace(merged, at=stored_memory.at)
+    merged_memory = (
+        replace(merged_memory, at=stored_memory.at)
         if file_memory.at > stored_memory.at and _is_active(stored_memory)
-        else merged
+        else merged_memory
     )
-    return None if merged == stored_memory else replace(merged, updated=file_memory.updated)
+    return None if merged_memory == stored_memory else replace(merged_memory, updated=file_memory.updated)
 
 
 def _build_contradiction(claim: Memory, current: Memory, now: datetime) -> MemoryChange:

@@ -14,7 +14,13 @@ from hunchd.ingestion.workflows.workflow_memories import SCRIPT_SOURCE, compare_
 
 
 async def update_workflows(
-    memories: MemoryService, project: Project, found: Sequence[Memory], voice: str, now: datetime, *, since: float = 0.0
+    memories: MemoryService,
+    project: Project,
+    mined_workflows: Sequence[Memory],
+    voice: str,
+    now: datetime,
+    *,
+    since: float = 0.0,
 ) -> None:
     """Update the workflows of one source.
 
@@ -22,34 +28,42 @@ async def update_workflows(
     after
     `since`) end.
     """
-    wanted = [memory for memory in found if memory.id not in project.command_history.forgotten_ids]
+    wanted_workflows = [memory for memory in mined_workflows if memory.id not in project.command_history.forgotten_ids]
     async with memories.change_lock:
-        stored = await memories.find([memory.id for memory in wanted], project.id)
-        shown = {memory.id: memory for memory in project.workflows.values() if memory.source.get("type") == voice}
-        known = {memory.id: memory for memory in (shown | stored).values() if memory.status is Status.ACTIVE}
+        stored_workflows = await memories.find([memory.id for memory in wanted_workflows], project.id)
+        shown_workflows = {
+            memory.id: memory for memory in project.workflows.values() if memory.source.get("type") == voice
+        }
+        known_workflows = {
+            memory.id: memory
+            for memory in (shown_workflows | stored_workflows).values()
+            if memory.status is Status.ACTIVE
+        }
         # Workflows that the user edited keep the user's wording.
-        own = {memory.id for memory in known.values() if is_edited(memory)}
-        changed, gone = compare_memories(list(known.values()), [memory for memory in wanted if memory.id not in own])
-        changes = [_to_change(known.get(memory.id), memory, now) for memory in changed]
+        own = {memory.id for memory in known_workflows.values() if is_edited(memory)}
+        changed_workflows, gone_workflows = compare_memories(
+            list(known_workflows.values()), [memory for memory in wanted_workflows if memory.id not in own]
+        )
+        changes = [_to_change(known_workflows.get(memory.id), memory, now) for memory in changed_workflows]
         changes += [
             MemoryChange((_carry_over(before, memory),), project=project.id)
-            for memory in wanted
-            if (before := known.get(memory.id)) is not None
-            and memory not in changed
+            for memory in wanted_workflows
+            if (before := known_workflows.get(memory.id)) is not None
+            and memory not in changed_workflows
             and memory.id not in own
             and _has_more_runs(before, memory)
         ]
         changes += [
             withdraw_fact(memory, now)
-            for memory in gone
+            for memory in gone_workflows
             if memory.id not in own and float(memory.source.get("last") or since) >= since
         ]
         await memories.commit(changes)
 
 
-async def update_file_workflows(memories: MemoryService, project: Project, found: Sequence[Memory]) -> None:
+async def update_file_workflows(memories: MemoryService, project: Project, file_workflows: Sequence[Memory]) -> None:
     """Update the workflows that the project's files define."""
-    await update_workflows(memories, project, found, SCRIPT_SOURCE, memories.now())
+    await update_workflows(memories, project, file_workflows, SCRIPT_SOURCE, memories.now())
 
 
 def _to_change(before: Memory | None, memory: Memory, now: datetime) -> MemoryChange:
@@ -65,5 +79,5 @@ def _carry_over(before: Memory, memory: Memory) -> Memory:
 
 def _has_more_runs(before: Memory, after: Memory) -> bool:
     """Return True if the count of runs changed enough to be worth writing."""
-    seen, now = int(before.source.get("runs") or 0), int(after.source.get("runs") or 0)
-    return now >= seen * 1.2 + 1 or now < seen * 0.8
+    earlier_runs, now = int(before.source.get("runs") or 0), int(after.source.get("runs") or 0)
+    return now >= earlier_runs * 1.2 + 1 or now < earlier_runs * 0.8

@@ -25,7 +25,7 @@ from hunchd.ingestion.fixes import FIXED_BY_LINK, is_fix
 from hunchd.ingestion.redaction import redact_name, redact_values
 from hunchd.ingestion.terminal_output import strip_output_prefixes
 from hunchd.prediction.session import SessionEvent
-from hunchd.prediction.traces import INSTALLED, count_common_tail
+from hunchd.prediction.traces import INSTALLED_FOLDER, count_common_tail
 from hunchd.protocol.signals import signal_from_json, signal_to_json
 
 # Signals with a path only: by far the most frequent; the secret scan is half of their cost.
@@ -137,8 +137,8 @@ def derive_event_id(signal: Signal) -> str | None:
 
 def redact_signal(signal: Signal) -> Signal:
     """Redact secrets in a signal, including those in branch names."""
-    redacted, secret_count = redact_values(signal_to_json(signal))
-    return signal_from_json(redacted) if secret_count else signal
+    redacted_fields, secret_count = redact_values(signal_to_json(signal))
+    return signal_from_json(redacted_fields) if secret_count else signal
 
 
 def to_session_event(signal: Signal) -> SessionEvent | None:
@@ -193,8 +193,8 @@ def load_errors(project: Project, memories: Sequence[Memory]) -> None:
 
 def is_open_error(memory: Memory) -> bool:
     """Return True if an error was not cleared since it was last seen."""
-    cleared = memory.source.get("cleared")
-    return not isinstance(cleared, str) or datetime.fromisoformat(cleared) < memory.at
+    cleared_at = memory.source.get("cleared")
+    return not isinstance(cleared_at, str) or datetime.fromisoformat(cleared_at) < memory.at
 
 
 def get_reported_error_id(raw: Mapping[str, Any], project: str) -> str | None:
@@ -313,7 +313,7 @@ def _find_common_path(path: str, known_paths: Sequence[str]) -> str | None:
     ends = {one: count_common_tail(PurePosixPath(one).parts, path_parts) for one in known_paths}
     matching = [one for one, common in ends.items() if common == len(PurePosixPath(one).parts) or common > 1]
     longest = [one for one in matching if ends[one] == max(ends.values())]
-    return longest[0] if len(longest) == 1 and not INSTALLED.search(path) else None
+    return longest[0] if len(longest) == 1 and not INSTALLED_FOLDER.search(path) else None
 
 
 def get_path_inside(path: str, root: str) -> str | None:

@@ -92,7 +92,7 @@ class CommandHistory:
         if self.log and ran.at - self.log[-1].at > IDLE_SECONDS:
             self.model.clear_recent()
         self.model.learn_step(
-            ran.template, failed=ran.failed, step_context=build_moment(ran.at, ran.branch, ran.touched)
+            ran.template, has_failed=ran.failed, step_context=build_moment(ran.at, ran.branch, ran.touched)
         )
         self.examples[ran.template] = ran.command
 

@@ -49,7 +49,7 @@ class Feature:
     def before_signal(self, signal: Signal, project: Project, tree: WorkingTree) -> None:
         """Look at a new signal before it changes anything; not called for replayed signals."""
 
-    def on_signal(self, applied: AppliedSignal) -> None:
+    def on_signal(self, applied_signal: AppliedSignal) -> None:
         """React to a signal, whether new or replayed from the journal."""
 
     def on_memory_changed(self, change: MemoryChange, project: Project | None) -> None:
@@ -136,9 +136,9 @@ class Features(Feature):
         for feature in self._features:
             feature.before_signal(signal, project, tree)
 
-    def on_signal(self, applied: AppliedSignal) -> None:
+    def on_signal(self, applied_signal: AppliedSignal) -> None:
         for feature in self._features:
-            feature.on_signal(applied)
+            feature.on_signal(applied_signal)
 
     def on_memory_changed(self, change: MemoryChange, project: Project | None) -> None:
         for feature in self._features:

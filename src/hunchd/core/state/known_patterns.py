@@ -70,7 +70,7 @@ class KnownPatterns:
         ][:MAX_PATTERNS]
 
     def _rank_for_path(self, path: str) -> list[tuple[PatternSummary, float]]:
-        ranked = []
+        ranked_patterns = []
         for pattern in self._patterns.values():
             lives = path in pattern.paths
             holds = pattern.place.contains(path)
@@ -79,10 +79,10 @@ class KnownPatterns:
             value = INSTANCE_VALUE if lives and holds else PLACE_VALUE
             share = pattern.place.share if not pattern.place.file else 1.0
             narrow = 1.0 if lives or pattern.place.prefix or pattern.place.folder else 0.6
-            ranked.append(
+            ranked_patterns.append(
                 (pattern, value * narrow * share * (MIN_STRENGTH_FACTOR + (1 - MIN_STRENGTH_FACTOR) * pattern.strength))
             )
-        return sorted(ranked, key=lambda one: (-one[1], one[0].id))
+        return sorted(ranked_patterns, key=lambda one: (-one[1], one[0].id))
 
     def build_candidates(self, focus: Focus) -> list[ContextCandidate]:
         """Build candidates for the current file."""

@@ -10,15 +10,15 @@ def format_age(on_durable: datetime, now: datetime) -> str:
 
     Such as "just now", "20 min ago", "5 h ago", "yesterday", "3 days ago" or "2025-05".
     """
-    elapsed = max(now - on_durable, timedelta())
-    if elapsed < timedelta(minutes=10):
+    elapsed_units = max(now - on_durable, timedelta())
+    if elapsed_units < timedelta(minutes=10):
         return "just now"
-    if elapsed < timedelta(hours=1):
-        return f"{int(elapsed.total_seconds() // 600) * 10} min ago"
-    if elapsed < timedelta(days=1):
-        return f"{int(elapsed.total_seconds() // 3600)} h ago"
-    if elapsed < timedelta(days=2):
+    if elapsed_units < timedelta(hours=1):
+        return f"{int(elapsed_units.total_seconds() // 600) * 10} min ago"
+    if elapsed_units < timedelta(days=1):
+        return f"{int(elapsed_units.total_seconds() // 3600)} h ago"
+    if elapsed_units < timedelta(days=2):
         return "yesterday"
-    if elapsed < timedelta(days=60):
-        return f"{elapsed.days} days ago"
+    if elapsed_units < timedelta(days=60):
+        return f"{elapsed_units.days} days ago"
     return f"{on_durable:%Y-%m}"

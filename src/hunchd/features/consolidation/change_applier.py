@@ -88,11 +88,11 @@ class ChangeApplier:
         while entries := await asyncio.to_thread(next, batches, nothing):
             back = [entry.inverse for entry in entries if not of_owner or entry.project == owner]
             memories = await self._load_memories(back)
-            applicable, done, in_part = (
+            applicable, done_count, in_part = (
                 _select_remaining(back, memories) if only is None else (*_select_applicable(back, memories), 0)
             )
             applied_entries = await self._apply_batches(applicable, memories)
-            as_it_was = len(applied_entries) + done - in_part
+            as_it_was = len(applied_entries) + done_count - in_part
             undone_count, left_count = undone_count + as_it_was, left_count + len(back) - as_it_was
             await self.wait_for_store(allowed_pending=max(len(applied_entries), MIN_PENDING_CHANGES))
         await self.wait_for_store(allowed_pending=0)
@@ -175,14 +175,17 @@ class ChangeApplier:
                 applicable, _ = _select_applicable(some, present)
                 changes: list[MemoryChange] = []
                 for entry in applicable:
-                    written, deleted = compute_outcome(entry, present)
+                    written_memories, deleted_ids = compute_outcome(entry, present)
                     changes.append(
                         MemoryChange(
-                            written, deleted, entry.project, silent=not deleted and all(map(_is_search_only, written))
+                            written_memories,
+                            deleted_ids,
+                            entry.project,
+                            silent=not deleted_ids and all(map(_is_search_only, written_memories)),
                         )
                     )
-                    _update_present(present, written, deleted)
-                    _update_present(memories, written, deleted)
+                    _update_present(present, written_memories, deleted_ids)
+                    _update_present(memories, written_memories, deleted_ids)
                 applied_entries += applicable
                 await self._commit(changes)
             await asyncio.sleep(0)
@@ -202,14 +205,14 @@ def _select_applicable(entries: Sequence[ChangeEntry], memories: Mapping[str, Me
     """Return the changes applicable in sequence, and how many others are applied already."""
     present = dict(memories)
     applicable: list[ChangeEntry] = []
-    done = 0
+    done_count = 0
     for entry in entries:
         if is_applicable(entry, present):
             _update_present(present, *compute_outcome(entry, present))
             applicable.append(entry)
         else:
-            done += is_applied(entry, present)
-    return applicable, done
+            done_count += is_applied(entry, present)
+    return applicable, done_count
 
 
 def _select_remaining(
@@ -221,7 +224,7 @@ def _select_remaining(
     """
     present = dict(memories)
     applicable: list[ChangeEntry] = []
-    done = in_part = 0
+    done_count = in_part = 0
     for entry in entries:
         rest, whole = find_remaining(entry, present)
         if rest.edits:
@@ -229,8 +232,8 @@ def _select_remaining(
             applicable.append(rest)
             in_part += not whole
         else:
-            done += whole
-    return applicable, done, in_part
+            done_count += whole
+    return applicable, done_count, in_part
 
 
 def _is_search_only(memory: Memory) -> bool:
@@ -241,7 +244,7 @@ def _is_search_only(memory: Memory) -> bool:
     return memory.kind is Kind.EPISODE and HEAD_TAG not in memory.tags
 
 
-def _update_present(present: dict[str, Memory], written: Sequence[Memory], deleted: Sequence[str]) -> None:
-    present.update({memory.id: memory for memory in written})
-    for identifier in deleted:
+def _update_present(present: dict[str, Memory], written_memories: Sequence[Memory], deleted_ids: Sequence[str]) -> None:
+    present.update({memory.id: memory for memory in written_memories})
+    for identifier in deleted_ids:
         present.pop(identifier, None)

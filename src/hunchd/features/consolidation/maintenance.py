@@ -173,10 +173,10 @@ class Maintenance(Feature):
 
     async def save_usage(self) -> None:
         """Write the usage data to its file."""
-        serialized = self.usage.dump()
-        if serialized is not None:
+        payload = self.usage.dump()
+        if payload is not None:
             try:
-                await asyncio.to_thread(save_usage, self._usage_file, serialized)
+                await asyncio.to_thread(save_usage, self._usage_file, payload)
             except (OSError, HunchError) as error:
                 logger.warning("usage could not be saved: %s", error)
 
@@ -209,10 +209,12 @@ class Maintenance(Feature):
 
     async def consolidate_when_idle(self) -> None:
         """Wait until the daemon is idle, then consolidate."""
-        waited = 0.0
-        while self._activity.idle_seconds < self._settings.idle_minutes * 60 and waited < MAX_IDLE_WAIT_SECONDS:
+        waiting_seconds = 0.0
+        while (
+            self._activity.idle_seconds < self._settings.idle_minutes * 60 and waiting_seconds < MAX_IDLE_WAIT_SECONDS
+        ):
             await asyncio.sleep(IDLE_POLL_SECONDS)
-            waited += IDLE_POLL_SECONDS
+            waiting_seconds += IDLE_POLL_SECONDS
         try:
             await self.runs.run_nightly()
         except HunchError as error:  # retried automatically, at the latest the next night
@@ -241,13 +243,13 @@ class Maintenance(Feature):
 
 
 def project_to_owner(project: Project) -> MemoryOwner:
-    settled = project.state == "ready" and not project.index_error and get_side_branch(project) is None
+    is_settled = project.state == "ready" and not project.index_error and get_side_branch(project) is None
     return MemoryOwner(
         project.id,
         project.name,
         str(project.root) if not project.is_missing else "",
         str(project.cache / CODE_FILE) if project.code is not None else "",
-        settled,
+        is_settled,
     )
 
 

@@ -211,9 +211,9 @@ class PlanExecutor:
             if stop_event.is_set():
                 raise RunStopped
             async with self._keep_owner(owner):
-                done = await self._applier.apply(run, entries, stop_event)
-            on_changed(done)
-            change_count += len(done)
+                done_entries = await self._applier.apply(run, entries, stop_event)
+            on_changed(done_entries)
+            change_count += len(done_entries)
         if stop_event.is_set():
             raise RunStopped
         await self._append_to_log(run, {"type": "step", "owner": owner.id, "step": str(step)})
@@ -352,12 +352,12 @@ class PlanExecutor:
             set_step(str(ConsolidationStep.COMPACT))
             await self._store.optimise()
 
-    async def _erase(self, record: RunRecord, owner: MemoryOwner, planned: Sequence[str]) -> None:
+    async def _erase(self, record: RunRecord, owner: MemoryOwner, planned_ids: Sequence[str]) -> None:
         """Erase memories archived long ago from disk, logs and copies, irreversibly.
 
         Those that were restored since the plan was made stay.
         """
-        erasable_ids = [memory.id for memory in await self.list_erasable(planned, owner)]
+        erasable_ids = [memory.id for memory in await self.list_erasable(planned_ids, owner)]
         if not erasable_ids:
             return
         async with self._memories.pending_erasures.record(erasable_ids, owner.id):

@@ -80,9 +80,9 @@ class PlannerSession:
         self._tallies = tallies
         self._uses_model = uses_model
 
-    def select_steps(self, requested: Sequence[ConsolidationStep]) -> list[ConsolidationStep]:
+    def select_steps(self, requested_steps: Sequence[ConsolidationStep]) -> list[ConsolidationStep]:
         """Return the wanted steps that need planning, in order."""
-        return [step for step in PLANNED_STEPS if step in requested]
+        return [step for step in PLANNED_STEPS if step in requested_steps]
 
     async def plan(self, step: ConsolidationStep) -> AsyncIterator[list[ChangeEntry]]:
         """Yield the changes of one step in batches.
@@ -119,8 +119,8 @@ class PlannerSession:
                 await asyncio.to_thread(spill_file.append, [str(step), entries])
                 if stop_event.is_set():
                     return SpilledPlan(spill_file, (), None)
-        compared = (await self._planner.call("compared", timeout=TIMEOUT_SECONDS)).get("draft")
-        return SpilledPlan(spill_file, await self.list_erasable(), Path(compared) if compared else None)
+        draft_file = (await self._planner.call("compared", timeout=TIMEOUT_SECONDS)).get("draft")
+        return SpilledPlan(spill_file, await self.list_erasable(), Path(draft_file) if draft_file else None)
 
     async def list_erasable(self) -> list[str]:
         """Return the ids of memories that may be erased."""
@@ -160,10 +160,10 @@ class PlannerSession:
 class SpilledPlan:
     """Complete plan, read from disk in the order of the steps."""
 
-    def __init__(self, spill_file: SpillFile, erasable: Sequence[str], compared: Path | None) -> None:
+    def __init__(self, spill_file: SpillFile, erasable: Sequence[str], draft_file: Path | None) -> None:
         self._lines: Iterator[Any] = spill_file.read_lines()
         self._next_line: Any = None
-        self._compared_file = compared
+        self._compared_file = draft_file
         self.erasable = erasable
 
     async def iter_step(self, step: ConsolidationStep) -> AsyncIterator[list[ChangeEntry]]:

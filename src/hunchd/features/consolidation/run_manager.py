@@ -59,10 +59,10 @@ class _CurrentRun:
     is_dry_run: bool
     began: datetime
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
-    finished: asyncio.Event = field(default_factory=asyncio.Event)
+    finish_event: asyncio.Event = field(default_factory=asyncio.Event)
     owner: str = ""
     step: str = ""
-    done: int = 0
+    done_count: int = 0
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(COUNTERS, 0))
 
     def to_json(self) -> dict[str, Any]:
@@ -71,7 +71,7 @@ class _CurrentRun:
             "step": self.step,
             "project": self.owner or None,
             "changes": [],  # available when it has ended
-            "total": self.done,
+            "total": self.done_count,
             "began": format_iso(self.began),
         }
 
@@ -99,7 +99,7 @@ class RunManager:
         self._now = now
         self._current: _CurrentRun | None = None
         self._run_tasks: set[asyncio.Task[dict[str, Any]]] = set()
-        self._unfinished = asyncio.Event()
+        self._unfinished_event = asyncio.Event()
         self._last_record: RunRecord | None = None
         self._is_closing = False
 
@@ -223,13 +223,15 @@ class RunManager:
                 )
             await self.consolidate(request, trigger="nightly")
 
-    async def is_due(self, installed: datetime) -> bool:
+    async def is_due(self, installation_time: datetime) -> bool:
         """Return True if a nightly run was missed.
 
         That is, no run within DUE_AFTER, and not `installed` within it.
         """
         run_ids = await asyncio.to_thread(self._log.list_runs)
-        return not await self._has_run_within(DUE_AFTER) and (bool(run_ids) or self._now() - installed > DUE_AFTER)
+        return not await self._has_run_within(DUE_AFTER) and (
+            bool(run_ids) or self._now() - installation_time > DUE_AFTER
+        )
 
     async def _has_run_within(self, time: timedelta) -> bool:
         """Return True if a run began within `time`.
@@ -253,15 +255,15 @@ class RunManager:
         await self._find_unfinished()
         failure_count = 0
         while True:
-            await self._unfinished.wait()
-            self._unfinished.clear()
+            await self._unfinished_event.wait()
+            self._unfinished_event.clear()
             while self._current is not None:  # a requested run goes first
-                await self._current.finished.wait()
+                await self._current.finish_event.wait()
                 await asyncio.sleep(0)
             if await self._resume():
                 failure_count = 0
                 continue
-            self._unfinished.set()
+            self._unfinished_event.set()
             await asyncio.sleep(RETRY_DELAYS_SECONDS[min(failure_count, len(RETRY_DELAYS_SECONDS) - 1)])
             failure_count += 1
 
@@ -278,11 +280,11 @@ class RunManager:
         """Wait for a stopping run to end; cancel it after STOP_TIMEOUT_SECONDS."""
         try:
             async with asyncio.timeout(STOP_TIMEOUT_SECONDS):
-                await current.finished.wait()
+                await current.finish_event.wait()
         except TimeoutError:
             for task in self._run_tasks:
                 task.cancel()
-            await current.finished.wait()
+            await current.finish_event.wait()
 
     def _reject_second_run(self) -> None:
         if self._current is not None:
@@ -301,7 +303,7 @@ class RunManager:
             return answer
         except HunchError as error:
             logger.warning("run %s was interrupted: %s", current.run if current else "", error.message)
-            self._unfinished.set()
+            self._unfinished_event.set()
             if isinstance(error, StorageFull) and current is not None and await self._record_disk_wait(current.run):
                 raise StorageFull(
                     f"the disk is full: run '{current.run}' is paused",
@@ -310,12 +312,12 @@ class RunManager:
             raise
         except Exception:
             logger.exception("run %s was interrupted", current.run if current else "")
-            self._unfinished.set()
+            self._unfinished_event.set()
             raise
         finally:
             self._current = None
             if current is not None:
-                current.finished.set()
+                current.finish_event.set()
 
     async def _record_disk_wait(self, run: str) -> bool:
         """Record that a run waits for disk space.
@@ -346,7 +348,7 @@ class RunManager:
         shown_counts = Counter[str]()
 
         def show(entries: Sequence[ChangeEntry]) -> None:
-            for number, entry in enumerate(entries, start=current.done):
+            for number, entry in enumerate(entries, start=current.done_count):
                 if shown_counts[entry.step] < MAX_STEP_CHANGES:
                     changes.append(_entry_to_json(entry, number))
                 shown_counts[entry.step] += 1
@@ -369,7 +371,7 @@ class RunManager:
                         ]
                     )
         result = {"run": current.run, "status": "dry_run", "dry_run": True, **current.counts}
-        return result | {"changes": changes, "more": current.done - len(changes)}
+        return result | {"changes": changes, "more": current.done_count - len(changes)}
 
     async def _run(
         self, current: _CurrentRun, owners: Sequence[MemoryOwner], steps: Sequence[ConsolidationStep], trigger: str
@@ -424,7 +426,7 @@ class RunManager:
     async def _undo(self, current: _CurrentRun, record: RunRecord, change: int | None) -> dict[str, Any]:
         await self._append_event(record.run, "undoing", change)
         try:
-            done, left_count = await self._applier.undo(record.run, only=change)
+            done_count, left_count = await self._applier.undo(record.run, only=change)
         except asyncio.CancelledError:
             if not self._is_closing:  # it was stopped; otherwise the next start continues
                 await self._append_event(record.run, "left half done", change)
@@ -436,7 +438,7 @@ class RunManager:
         await asyncio.to_thread(self._log.append, record.run, [line])
         self._last_record = await asyncio.to_thread(load_run_record, self._log, record.run)
         self._events.publish("consolidation", run=current.run, status="undone")
-        return {"run": record.run, "undone": done, "left": left_count}
+        return {"run": record.run, "undone": done_count, "left": left_count}
 
     async def _append_event(self, run: str, what: str, change: int | None) -> None:
         await asyncio.to_thread(
@@ -449,7 +451,7 @@ class RunManager:
             if self._last_record is None:
                 self._last_record = await asyncio.to_thread(load_run_record, self._log, run)
             if not await asyncio.to_thread(_has_ended, self._log, run):
-                self._unfinished.set()
+                self._unfinished_event.set()
                 return
 
     async def _resume(self) -> bool:
@@ -494,7 +496,7 @@ class RunManager:
         self._events.publish("consolidation", **current.to_json(), status="running")
 
     def _count_changes(self, current: _CurrentRun, entries: Sequence[ChangeEntry]) -> None:
-        current.done += len(entries)
+        current.done_count += len(entries)
         for entry in entries:
             current.counts[entry.counter] += 1
 
@@ -551,6 +553,6 @@ def _erasure_to_entry(memory: Memory) -> ChangeEntry:
 
 def _entry_to_json(entry: ChangeEntry, number: int) -> dict[str, Any]:
     """Serialize a change with old and new values of each memory, field by field."""
-    serialized = entry.to_json()
-    serialized["edits"] = [{"id": edit["id"], "was": edit["was"], "now": edit["now"]} for edit in serialized["edits"]]
-    return {"change": number, **serialized}
+    payload = entry.to_json()
+    payload["edits"] = [{"id": edit["id"], "was": edit["was"], "now": edit["now"]} for edit in payload["edits"]]
+    return {"change": number, **payload}

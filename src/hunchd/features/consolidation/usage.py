@@ -175,7 +175,7 @@ class UsageTracker:
     def record_commit(self, sha: str, at: datetime) -> None:
         """Attribute what was acted on since the last commit to this one."""
         used_ids = tuple(
-            one for one, (acted, _) in self._used_items.items() if timedelta() <= at - acted <= APPLY_WINDOW
+            one for one, (action_time, _) in self._used_items.items() if timedelta() <= at - action_time <= APPLY_WINDOW
         )
         self._used_items.clear()
         if used_ids:
@@ -197,9 +197,11 @@ class UsageTracker:
 
     def record_discard(self, paths: Sequence[str], at: datetime) -> None:
         """Record that uncommitted changes to these paths were discarded."""
-        for identifier, (acted, about) in list(self._used_items.items()):
-            within = WHOLE_TREE in paths or any(_matches_path(discarded, one) for discarded in paths for one in about)
-            if within and timedelta() <= at - acted <= APPLY_WINDOW:
+        for identifier, (action_time, about) in list(self._used_items.items()):
+            within = WHOLE_TREE in paths or any(
+                _matches_path(discarded_path, one) for discarded_path in paths for one in about
+            )
+            if within and timedelta() <= at - action_time <= APPLY_WINDOW:
                 del self._used_items[identifier]
                 self._record_evidence(identifier, "reverted", at, 1.0, "was acted on, and the changes were thrown away")
 

@@ -26,22 +26,22 @@ class BlameReader(Feature):
     """Background reader of line authorship."""
 
     def __init__(self) -> None:
-        self._requested: tuple[Project, WorkingTree] | None = None
+        self._request: tuple[Project, WorkingTree] | None = None
         self._work = asyncio.Event()
 
     def start(self, tasks: TaskSupervisor) -> None:
         tasks.start("line reading", self.run)
 
-    def on_signal(self, applied: AppliedSignal) -> None:
-        if applied.effect.prefetch:
-            self.request(applied.project, applied.tree)
+    def on_signal(self, applied_signal: AppliedSignal) -> None:
+        if applied_signal.effect.prefetch:
+            self.request(applied_signal.project, applied_signal.tree)
 
     def on_model_loaded(self, project: Project) -> None:
         self.request(project, project.main)
 
     def request(self, project: Project, tree: WorkingTree) -> None:
         """Request a reading of the open files; the newest request wins."""
-        self._requested = project, tree
+        self._request = project, tree
         self._work.set()
 
     async def run(self) -> None:
@@ -50,9 +50,9 @@ class BlameReader(Feature):
             await self._work.wait()
             await asyncio.sleep(DEBOUNCE_SECONDS)
             self._work.clear()
-            requested, self._requested = self._requested, None
-            if requested is not None:
-                await self._read_open_files(*requested)
+            current_request, self._request = self._request, None
+            if current_request is not None:
+                await self._read_open_files(*current_request)
 
     async def _read_open_files(self, project: Project, tree: WorkingTree) -> None:
         for path in reversed(tuple(tree.open_files)):

@@ -17,11 +17,11 @@ from hunchd.domain.commit_subjects import is_descriptive
 from hunchd.domain.context import ContextCandidate, Focus, Level, PredictedUnit, Prediction
 from hunchd.domain.memory import Kind, Memory, Trust
 from hunchd.features.context.fact_candidates import build_fact_candidates
-from hunchd.features.context.file_candidates import file_pieces
+from hunchd.features.context.file_candidates import iterate_file_candidates
 from hunchd.ingestion.episodes import make_episode_id
 from hunchd.ingestion.errors import parse_error
 from hunchd.ingestion.fixes import Fix, render_excerpt
-from hunchd.prediction.file_table import ALWAYS_HUB, CODE, GENERATED, classify_path, disambiguate_names
+from hunchd.prediction.file_table import ALWAYS_HUB, CODE, GENERATED_FILE, classify_path, disambiguate_names
 from hunchd.protocol.responses import format_iso
 
 # Value of each kind, relative to a file that will certainly be needed (1.0).
@@ -54,7 +54,7 @@ class CandidateInput:
     matches: Sequence[tuple[Memory, float]]  # memories found by query, with relevance 0..1
     now: datetime
     past_units: int  # episodes shown at most
-    outlined: int = 10  # predicted files shown with their signatures at most; the others are named
+    outline_count: int = 10  # predicted files shown with their signatures at most; the others are named
     conflicts: Sequence[Memory] = ()  # open contradictions
     profile: Sequence[Memory] = ()  # pages about the user
     fixes: Mapping[str, Fix] = field(default_factory=dict)  # best fix by error memory id
@@ -68,12 +68,12 @@ def build_candidates(candidate_input: CandidateInput) -> list[ContextCandidate]:
             _build_error_candidate(error, since, candidate_input)
             for since, error in enumerate(_sort_newest_first(candidate_input.errors))
         ),
-        *file_pieces(
+        *iterate_file_candidates(
             candidate_input.prediction,
             candidate_input.views,
             file=candidate_input.focus.file,
             used=candidate_input.used_names,
-            outlined=candidate_input.outlined,
+            outline_count=candidate_input.outline_count,
         ),
         *(
             _build_episode_candidate(unit, candidate_input)
@@ -200,8 +200,8 @@ def _get_trace_end(text: str) -> str:
 def _build_episode_candidate(unit: PredictedUnit, candidate_input: CandidateInput) -> ContextCandidate:
     when = datetime.fromtimestamp(unit.at, UTC)
     others = sorted((path for path in unit.paths if path != candidate_input.focus.file), key=_get_path_order)
-    called = disambiguate_names([*others[:MAX_EPISODE_FILES], *filter(None, (candidate_input.focus.file,))])
-    file_list = ", ".join(called[path] for path in others[:3])
+    display_names = disambiguate_names([*others[:MAX_EPISODE_FILES], *filter(None, (candidate_input.focus.file,))])
+    file_list = ", ".join(display_names[path] for path in others[:3])
     files = f" ({file_list}{f' and {len(others) - 3} more' if len(others) > 3 else ''})" if others else ""
     short = f"{when:%Y-%m}: {unit.subject}"
     return ContextCandidate(
@@ -219,7 +219,7 @@ def _build_episode_candidate(unit: PredictedUnit, candidate_input: CandidateInpu
 def _get_path_order(path: str) -> int:
     """Return a sort key: code first, then other files, then generated ones."""
     traits = classify_path(path)
-    return 2 if traits & (GENERATED | ALWAYS_HUB) else 0 if traits & CODE else 1
+    return 2 if traits & (GENERATED_FILE | ALWAYS_HUB) else 0 if traits & CODE else 1
 
 
 def _build_memory_candidate(memory: Memory, relevance: float, candidate_input: CandidateInput) -> ContextCandidate:
@@ -234,7 +234,7 @@ def _build_memory_candidate(memory: Memory, relevance: float, candidate_input: C
     else:
         forms.append(("compressed", memory.levels.compressed))
     forms.append(("index", memory.title))
-    dated = memory.kind in (Kind.DOCUMENT, Kind.EPISODE)  # others are as old as their last indexing
+    has_date = memory.kind in (Kind.DOCUMENT, Kind.EPISODE)  # others are as old as their last indexing
     return ContextCandidate(
         id=memory.id,
         kind=str(memory.kind),
@@ -243,7 +243,7 @@ def _build_memory_candidate(memory: Memory, relevance: float, candidate_input: C
         forms=tuple(form for form in forms if form[1]),
         reasons=(
             f"matches what you asked, {format_age(memory.at, candidate_input.now)}"
-            if dated
+            if has_date
             else "matches what you asked",
             *((f"hunch show {memory.id}",) if is_hint else ()),
         ),

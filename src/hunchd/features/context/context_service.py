@@ -34,7 +34,7 @@ from hunchd.features.context.fact_index import FactIndex
 from hunchd.features.context.near_topics import nearest_topics
 from hunchd.features.context.predicted_errors import asked_errors, predict_errors
 from hunchd.features.context.prefetch_figures import build_prefetch_status, render_prefetch_metrics
-from hunchd.features.context.review import missing_pieces
+from hunchd.features.context.review import iterate_missing_candidates
 from hunchd.features.context.workflow_candidates import build_workflow_candidates, predict_commands, predict_workflows
 from hunchd.ingestion.episodes import make_episode_id
 from hunchd.ingestion.redaction import redact_name
@@ -44,7 +44,7 @@ from hunchd.protocol.requests import ContextRequest, PredictRequest
 from hunchd.protocol.responses import prediction_to_json
 from hunchd.retrieval.question_words import filter_said
 from hunchd.store.memory_cache import CacheHit, MemoryCache
-from hunchd.text.words import terms
+from hunchd.text.words import extract_terms
 
 logger = logging.getLogger(__name__)
 
@@ -58,7 +58,7 @@ MAX_QUERY_MATCHES = 4  # memories that a query may add
 MAX_QUERY_HITS = 24  # … out of this many best matches
 MIN_TITLE_WORDS = {Kind.PATTERN: 2, Kind.WORKFLOW: 1}  # minimum title words that a query must contain
 LONGEST_ERROR = 4_000  # characters at the end of an error whose words lead to facts
-NAMED = 40  # predicted files listed by name only, below those with signatures
+MAX_NAMED_FILES = 40  # predicted files listed by name only, below those with signatures
 MIN_CONFIDENT = 0.5  # confidence from which a predicted file is not replaced
 FULL_MATCH_SCORE = 6.0  # BM25 score of a full match; relevance is the fraction of it
 # Share of the query's terms from which the score counts fully, and below which a match is ignored.
@@ -198,10 +198,10 @@ class ContextService(Feature):
 
     async def save_metrics(self) -> None:
         """Write the prefetch metrics to their file."""
-        serialized = self.scoreboard.dump(self._now().timestamp())
-        if serialized is not None:
+        payload = self.scoreboard.dump(self._now().timestamp())
+        if payload is not None:
             try:
-                await asyncio.to_thread(prefetch_metrics.save_metrics, self._metrics_file, serialized)
+                await asyncio.to_thread(prefetch_metrics.save_metrics, self._metrics_file, payload)
             except (OSError, HunchError) as error:
                 logger.warning("prefetch metrics could not be saved: %s", error)
 
@@ -210,8 +210,8 @@ class ContextService(Feature):
         if isinstance(signal, FileOpened) and signal.path not in tree.open_files:
             self.scoreboard.record_open(project.id, signal.path, self._now().timestamp())
 
-    def on_signal(self, applied: AppliedSignal) -> None:
-        self.request_prefetch(applied.project, applied.tree, applied.effect.prefetch)
+    def on_signal(self, applied_signal: AppliedSignal) -> None:
+        self.request_prefetch(applied_signal.project, applied_signal.tree, applied_signal.effect.prefetch)
 
     def on_model_updated(self, project: Project) -> None:
         self.request_prefetch(project, project.main, next(reversed(project.main.open_files), ""))
@@ -290,7 +290,7 @@ class ContextService(Feature):
 
     def _build_bundle(self, key: BundleKey, project: Project) -> Bundle:
         focus, now = key.focus, self._now()
-        prediction = self._predict(focus, project, self._settings.likely_files + NAMED)
+        prediction = self._predict(focus, project, self._settings.likely_files + MAX_NAMED_FILES)
         errors = (*asked_errors(project, focus.errors, now), *project.list_fresh_errors(now))
         candidate_input = CandidateInput(
             project=project.id,
@@ -309,21 +309,21 @@ class ContextService(Feature):
             matches=self._search_cached(focus),
             now=now,
             past_units=self._settings.past_units,
-            outlined=self._settings.likely_files,
+            outline_count=self._settings.likely_files,
         )
-        offered = [
+        offered_candidates = [
             *build_candidates(candidate_input),
-            *missing_pieces(project, focus, now),
+            *iterate_missing_candidates(project, focus, now),
             *project.patterns.build_candidates(focus),
             *collaborators.build_collaborator_candidates(project, now),
             *build_workflow_candidates(project, focus, now),
         ]
         return assemble(
             _render_header(focus, project),
-            [piece for piece in offered if not _is_already_shown(piece, key.shown_items)],
+            [piece for piece in offered_candidates if not _is_already_shown(piece, key.shown_items)],
             key.budget,
             focus.activity,
-            degraded=key.degraded,
+            degradations=key.degraded,
             # They were in the first bundle.
             topics=() if key.shown_items else nearest_topics(project.topics, focus, prediction),
             secret=self._secret,
@@ -332,13 +332,13 @@ class ContextService(Feature):
     def _relevant_facts(self, project: Project, focus: Focus) -> list[Memory]:
         """Return the facts that may concern the focus; the cost does not grow with those that do not."""
         words = words_at_hand(focus) | extract_words(" ".join(error[-LONGEST_ERROR:] for error in focus.errors))
-        found: list[Memory] = []
+        relevant_facts: list[Memory] = []
         for key, facts in ((project.id, project.facts), ("", self._user_state.facts)):
             index = self._fact_indexes.setdefault(key, FactIndex(extract_words))
             index.sync(facts)
-            relevant = index.relevant(words)
-            found += relevant if key else filter(holds_in_every_project, relevant)
-        return found
+            relevant = index.select_relevant(words)
+            relevant_facts += relevant if key else filter(holds_in_every_project, relevant)
+        return relevant_facts
 
     def _predict(self, focus: Focus, project: Project, k: int) -> Prediction:
         if project.predictor is None:
@@ -353,7 +353,7 @@ class ContextService(Feature):
         if not focus.query:
             return ()
         filters = Filters(project=focus.project, kinds=(Kind.DOCUMENT, Kind.PATTERN, Kind.WORKFLOW, Kind.EPISODE))
-        query_terms, matches, now = terms(focus.query), [], self._now()
+        query_terms, matches, now = extract_terms(focus.query), [], self._now()
         for hit in self._memory_cache.search(focus.query, filters, MAX_QUERY_HITS):
             memory = self._memory_cache.get(hit.memory_id)
             if (
@@ -404,15 +404,19 @@ def _score_relevance(hit: CacheHit, memory: Memory, query_terms: Sequence[str]) 
     Patterns and workflows are about what their title says: the rest of their text may contain any word.
     """
     share = hit.share
-    if (needed := MIN_TITLE_WORDS.get(memory.kind)) is not None:
-        called = len(filter_said(query_terms, memory.title))
-        share = min(share, called / len(query_terms)) if called >= min(needed, len(query_terms)) > 0 else 0.0
+    if (minimum_words := MIN_TITLE_WORDS.get(memory.kind)) is not None:
+        title_word_count = len(filter_said(query_terms, memory.title))
+        share = (
+            min(share, title_word_count / len(query_terms))
+            if title_word_count >= min(minimum_words, len(query_terms)) > 0
+            else 0.0
+        )
     return 0.0 if share < MIN_TERM_SHARE else min(1.0, hit.score / FULL_MATCH_SCORE) * min(1.0, share / FULL_TERM_SHARE)
 
 
 def _render_header(focus: Focus, project: Project) -> str:
     place = redact_name(focus.file or project.name)
     if focus.is_change:
-        changed = len(focus.open_files)
-        place = f"{place} · uncommitted change of {changed} file{'s' if changed > 1 else ''}"
+        open_file_count = len(focus.open_files)
+        place = f"{place} · uncommitted change of {open_file_count} file{'s' if open_file_count > 1 else ''}"
     return f"{place} · branch {focus.branch}" if focus.branch else place

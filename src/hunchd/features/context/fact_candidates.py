@@ -82,9 +82,9 @@ def build_fact_candidates(
         [fact for fact in others if not (_is_shown_on_match(fact) or fact.id in quoting_ids)], at_hand
     )
     match_only_facts = [fact for fact in others if _is_shown_on_match(fact) or fact.id in quoting_ids]
-    spoken = " ".join((focus.branch, focus.query, *focus.errors)).casefold()
+    spoken_text = " ".join((focus.branch, focus.query, *focus.errors)).casefold()
     decisions = [
-        fact for fact in match_only_facts if not (_is_outdated(fact, now) or _is_old_renaming(fact, spoken, now))
+        fact for fact in match_only_facts if not (_is_outdated(fact, now) or _is_old_renaming(fact, spoken_text, now))
     ]
     specific_words = at_hand - _find_common_words(decisions)
     query_words = specific_words & extract_words(focus.query)
@@ -96,10 +96,10 @@ def build_fact_candidates(
     matching_decisions = sorted(
         (fact for fact in decisions if shared_counts[fact.id]), key=lambda fact: (-shared_counts[fact.id], fact.id)
     )
-    user_candidates = _stated(user_facts, focus, quoting_ids, at_hand, now)
+    user_candidates = _build_stated_candidates(user_facts, focus, quoting_ids, at_hand, now)
     open_now = [
-        _build_contradiction_candidate(*selected, user_candidates, now)
-        for selected in _select_contradictions(conflicts, focus, at_hand)
+        _build_contradiction_candidate(*contradiction, user_candidates, now)
+        for contradiction in _select_contradictions(conflicts, focus, at_hand)
     ]
     return [
         *(piece for piece in user_candidates.values() if not any(_contains_fact_text(one, piece) for one in open_now)),
@@ -116,16 +116,16 @@ def words_at_hand(focus: Focus) -> frozenset[str]:
     return extract_words(" ".join((*near, focus.branch, focus.query)))
 
 
-def _stated(
-    told: Sequence[Memory], focus: Focus, quoting: Collection[str], at_hand: frozenset[str], now: datetime
+def _build_stated_candidates(
+    facts: Sequence[Memory], focus: Focus, quoting: Collection[str], at_hand: frozenset[str], now: datetime
 ) -> dict[str, ContextCandidate]:
     """Build pieces of what the user stated, by id: first what quotes an error or names the work, then the rest.
 
     Both are limited, so that facts about other things never push aside what concerns this file.
     """
-    here = [fact for fact in told if fact.id in quoting or _mentions_focus(fact, focus)]
+    here = [fact for fact in facts if fact.id in quoting or _mentions_focus(fact, focus)]
     here.sort(key=lambda fact: (fact.id not in quoting, -len(at_hand & extract_words(f"{fact.title} {fact.content}"))))
-    elsewhere = [fact for fact in told if fact not in here and _is_relevant_user_fact(fact, at_hand)]
+    elsewhere = [fact for fact in facts if fact not in here and _is_relevant_user_fact(fact, at_hand)]
     elsewhere.sort(key=lambda fact: (-fact.importance, -fact.at.timestamp()))
     return {
         **{fact.id: _build_fact_candidate(fact, now, here=True) for fact in here[:MOST_STATED_HERE]},
@@ -153,8 +153,10 @@ def _find_quoting_facts(errors: Iterable[str], facts: Sequence[Memory]) -> froze
 
 
 def _contains_run(text: str, runs: frozenset[tuple[str, ...]]) -> bool:
-    folded = text.casefold()
-    near = {run for run in runs if all(word in folded for word in run)}  # usually none, which saves scanning the text
+    folded_text = text.casefold()
+    near = {
+        run for run in runs if all(word in folded_text for word in run)
+    }  # usually none, which saves scanning the text
     return bool(near) and not near.isdisjoint(_extract_word_runs(text))
 
 
@@ -218,7 +220,7 @@ def _is_outdated(fact: Memory, now: datetime) -> bool:
     )
 
 
-def _is_old_renaming(fact: Memory, spoken: str, now: datetime) -> bool:
+def _is_old_renaming(fact: Memory, spoken_text: str, now: datetime) -> bool:
     """Return True for an old renaming that `spoken` does not mention.
 
     After OUTDATED_AFTER only people who use one of the names see it: the code has only the new one.
@@ -226,8 +228,8 @@ def _is_old_renaming(fact: Memory, spoken: str, now: datetime) -> bool:
     if fact.source.get("rule") != "renamed" or now - fact.at <= OUTDATED_AFTER:
         return False
     names = ((fact.value or "").casefold(), (fact.key or "").removeprefix("name of ").casefold())
-    near = [name for name in names if name and name in spoken]  # usually none, which saves compiling a pattern
-    return not any(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", spoken) for name in near)
+    near = [name for name in names if name and name in spoken_text]  # usually none, which saves compiling a pattern
+    return not any(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", spoken_text) for name in near)
 
 
 def _is_relevant_user_fact(fact: Memory, at_hand: frozenset[str]) -> bool:
@@ -330,8 +332,8 @@ def _select_conventions(facts: Sequence[Memory], at_hand: frozenset[str]) -> lis
     shared_facts = sorted(
         filter(is_shared, best), key=lambda fact: -len(at_hand & extract_words(f"{fact.title} {fact.content}"))
     )
-    enforced = [fact for fact in best if not (_is_sentence(fact) or is_shared(fact))]
-    selected_ids = {fact.id for fact in (*enforced, *guide_sentences, *shared_facts[:MAX_SHARED])}
+    enforced_conventions = [fact for fact in best if not (_is_sentence(fact) or is_shared(fact))]
+    selected_ids = {fact.id for fact in (*enforced_conventions, *guide_sentences, *shared_facts[:MAX_SHARED])}
     return [fact for fact in best if fact.id in selected_ids][:MAX_CONVENTIONS]
 
 

@@ -24,22 +24,22 @@ class FactIndex:
 
     def __init__(self, words_of: Callable[[str], frozenset[str]]) -> None:
         self._words_of = words_of
-        self._known: dict[str, Memory] = {}
+        self._known_facts: dict[str, Memory] = {}
         self._always: dict[str, Memory] = {}
         self._holders: dict[str, set[str]] = defaultdict(set)
         self._ranks: list[Rank] = []
 
     def sync(self, facts: Mapping[str, Memory]) -> None:
         """Take over what changed since the last call; compares identities, about 1 ms for 10,000 facts."""
-        known = self._known
-        for identifier in [one for one in known if one not in facts]:
+        known_facts = self._known_facts
+        for identifier in [one for one in known_facts if one not in facts]:
             self._drop(identifier)
         for identifier, fact in facts.items():
-            if known.get(identifier) is not fact:
+            if known_facts.get(identifier) is not fact:
                 self._drop(identifier)
                 self._add(identifier, fact)
 
-    def relevant(self, words: Iterable[str]) -> list[Memory]:
+    def select_relevant(self, words: Iterable[str]) -> list[Memory]:
         """Return the facts that may concern work that is described by `words`."""
         scores: dict[str, float] = defaultdict(float)
         for word in words:
@@ -49,28 +49,28 @@ class FactIndex:
                     scores[identifier] += 1.0 / len(holders)
         near = sorted(scores, key=lambda one: (-scores[one], one))[:MOST_NEAR]
         general = [identifier for *_, identifier in self._ranks[:MOST_GENERAL]]
-        return [*self._always.values(), *(self._known[one] for one in dict.fromkeys((*near, *general)))]
+        return [*self._always.values(), *(self._known_facts[one] for one in dict.fromkeys((*near, *general)))]
 
     def _add(self, identifier: str, fact: Memory) -> None:
-        self._known[identifier] = fact
+        self._known_facts[identifier] = fact
         if fact.trust is not Trust.USER or fact.branch is not None:
             self._always[identifier] = fact
             return
         insort(self._ranks, _rank(fact))
-        for word in self._words(fact):
+        for word in self._extract_words(fact):
             self._holders[word].add(identifier)
 
     def _drop(self, identifier: str) -> None:
-        fact = self._known.pop(identifier, None)
+        fact = self._known_facts.pop(identifier, None)
         if fact is None or self._always.pop(identifier, None) is not None:
             return
         self._ranks.remove(_rank(fact))
-        for word in self._words(fact):
+        for word in self._extract_words(fact):
             self._holders[word].discard(identifier)
             if not self._holders[word]:
                 del self._holders[word]
 
-    def _words(self, fact: Memory) -> frozenset[str]:
+    def _extract_words(self, fact: Memory) -> frozenset[str]:
         return self._words_of(f"{fact.title} {fact.content}")
 
 

@@ -24,7 +24,7 @@ SHARE_OF_LIST: Mapping[Level, float] = {"full": 1.0, "summary": 0.6, "compressed
 OF_NAME = 4.0
 FEWEST_IN_LIST = 2  # files that make a list of their own; others stand together
 OTHERS = "other candidates"
-EXPECTED = "also expected"
+EXPECTED_HEADING = "also expected"
 
 # A file without an outline begins with a sentence that says what it is, or with the first of its entries.
 _PLAIN_WORD = re.compile(r"(?<!\S)[A-Za-z]{2,}(?=[\s.,:;!?]|$)")
@@ -35,13 +35,13 @@ FEWEST_WORDS = 3
 LINES: Mapping[Level, int] = {"full": 40, "summary": 14, "compressed": 5}
 
 
-def file_pieces(
+def iterate_file_candidates(
     prediction: Prediction,
     views: Mapping[str, FileView],
     *,
     file: str | None,
     used: Collection[str],
-    outlined: int,
+    outline_count: int,
 ) -> Iterator[ContextCandidate]:
     """The first `outlined` of the predicted files with what they define, then lists of the others.
 
@@ -50,21 +50,21 @@ def file_pieces(
     """
     likely = [one for one in prediction.files if one.reasons != (FALLBACK_REASON,)] or list(prediction.files)
     shown_before: set[tuple[str, ...]] = set()
-    first = [one for one in likely[:outlined] if one.confidence >= MINIMUM_VALUE]
+    first = [one for one in likely[:outline_count] if one.confidence >= MINIMUM_VALUE]
     for rank, one in enumerate(first):
         view = views.get(one.path)
         lines = tuple(line.text for line in view.lines) if view is not None else ()
         repeats = bool(lines) and lines in shown_before
-        yield _outlined(one, rank, None if repeats else view, file=file, used=used)
+        yield _build_outline_candidates(one, rank, None if repeats else view, file=file, used=used)
         shown_before.add(lines)
-    expected = [one for one in prediction.expected if one.probability >= LEAST_EXPECTED]
-    if expected:
-        yield _expected(expected)
+    expected_files = [one for one in prediction.expected if one.probability >= LEAST_EXPECTED]
+    if expected_files:
+        yield _build_expected_candidate(expected_files)
     others = [one for one in prediction.files if one not in first]
-    yield from _lists(others, [one for one in prediction.expected if one not in expected])
+    yield from _iterate_lists(others, [one for one in prediction.expected if one not in expected_files])
 
 
-def _outlined(
+def _build_outline_candidates(
     one: PredictedFile, rank: int, view: FileView | None, *, file: str | None, used: Collection[str]
 ) -> ContextCandidate:
     forms: list[tuple[Level, str]] = []
@@ -91,22 +91,22 @@ def _outlined(
     )
 
 
-def _expected(files: Sequence[ExpectedFile]) -> ContextCandidate:
+def _build_expected_candidate(files: Sequence[ExpectedFile]) -> ContextCandidate:
     """What goes along with most changes, on one line, each with what was counted."""
-    told = ", ".join(f"{_called(one)} ({_counted(one)})" for one in files)
+    file_list = ", ".join(f"{_format_expected_name(one)} ({_format_occurrences(one)})" for one in files)
     paths = {one.path: one.probability for one in files}
-    return _list(EXPECTED, (("full", f"{EXPECTED}: {told}"),), paths, rank=0)
+    return _build_list(EXPECTED_HEADING, (("full", f"{EXPECTED_HEADING}: {file_list}"),), paths, rank=0)
 
 
-def _called(one: ExpectedFile) -> str:
+def _format_expected_name(one: ExpectedFile) -> str:
     return f"an entry in {one.path}" if one.path.endswith("/") else one.path
 
 
-def _counted(one: ExpectedFile) -> str:
+def _format_occurrences(one: ExpectedFile) -> str:
     return f"{one.times} of the last {one.of} changes{' of this file' if one.of_file else ''}"
 
 
-def _lists(files: Sequence[PredictedFile], hubs: Sequence[ExpectedFile]) -> Iterator[ContextCandidate]:
+def _iterate_lists(files: Sequence[PredictedFile], hubs: Sequence[ExpectedFile]) -> Iterator[ContextCandidate]:
     """The files by what speaks for them, the likeliest first in each list and the likeliest list first."""
     by_relation: dict[str, dict[str, float]] = {}
     for one in files:
@@ -118,16 +118,16 @@ def _lists(files: Sequence[PredictedFile], hubs: Sequence[ExpectedFile]) -> Iter
     single = [relation for relation, paths in by_relation.items() if len(paths) < FEWEST_IN_LIST]
     if len(single) > 1:
         by_relation[OTHERS] = {path: value for name in single for path, value in by_relation.pop(name).items()}
-    ordered = sorted(by_relation.items(), key=lambda pair: (-sum(pair[1].values()), pair[0]))
-    for rank, (relation, found) in enumerate(ordered, 1):
-        paths = dict(sorted(found.items(), key=lambda pair: -pair[1]))
+    ordered_relations = sorted(by_relation.items(), key=lambda pair: (-sum(pair[1].values()), pair[0]))
+    for rank, (relation, names) in enumerate(ordered_relations, 1):
+        paths = dict(sorted(names.items(), key=lambda pair: -pair[1]))
         name = relation if relation == OTHERS else f"also {relation}"
         lengths = {level: max(1, round(share * len(paths))) for level, share in SHARE_OF_LIST.items()}
-        forms = tuple((level, _wrapped(name, list(paths)[:length])) for level, length in lengths.items())
-        yield _list(name, forms, paths, rank)
+        forms = tuple((level, _wrap_paths(name, list(paths)[:length])) for level, length in lengths.items())
+        yield _build_list(name, forms, paths, rank)
 
 
-def _wrapped(name: str, paths: Sequence[str]) -> str:
+def _wrap_paths(name: str, paths: Sequence[str]) -> str:
     """A heading, and below it the paths, as many on a line as fit."""
     lines, line = [f"{name}:"], ""
     for path in paths:
@@ -139,7 +139,9 @@ def _wrapped(name: str, paths: Sequence[str]) -> str:
     return "\n".join([*lines, line])
 
 
-def _list(name: str, forms: tuple[tuple[Level, str], ...], paths: Mapping[str, float], rank: int) -> ContextCandidate:
+def _build_list(
+    name: str, forms: tuple[tuple[Level, str], ...], paths: Mapping[str, float], rank: int
+) -> ContextCandidate:
     return ContextCandidate(
         id=f"{LIST}:{name}",
         kind=LIST,

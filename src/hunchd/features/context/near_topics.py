@@ -27,8 +27,8 @@ def nearest_topics(topics: Sequence[str], focus: Focus, prediction: Prediction) 
     times = Counter(word for topic in topics for word in extract_words(topic))
     for word in [word for word in weights if times[word] > max(LEAST_COMMON, COMMON * len(topics))]:
         del weights[word]  # the project's own name, in most of its topics
-    scored = [(sum(weights.get(word, 0.0) for word in extract_words(topic)), topic) for topic in topics]
-    near = [topic for score, topic in sorted(scored, key=lambda pair: -pair[0]) if score > 0][:MOST]
+    scored_topics = [(sum(weights.get(word, 0.0) for word in extract_words(topic)), topic) for topic in topics]
+    near = [topic for score, topic in sorted(scored_topics, key=lambda pair: -pair[0]) if score > 0][:MOST]
     rest = [topic for topic in topics if topic not in near] if len(near) < FEWEST else []
     return tuple([*near, *rest][:MOST])
 

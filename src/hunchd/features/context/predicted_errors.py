@@ -23,16 +23,16 @@ MAX_ERRORS: Final = 4
 def asked_errors(project: Project, texts: Sequence[str], now: datetime) -> tuple[KnownError, ...]:
     """Return the errors of `texts` that are known from before, though no signal told that they are back."""
     fresh = project.list_fresh_errors(now)
-    told = {error.text for error in fresh} | {error.headline for error in fresh}
-    found: dict[str, KnownError] = {}
+    known_texts = {error.text for error in fresh} | {error.headline for error in fresh}
+    errors_by_id: dict[str, KnownError] = {}
     for text in texts[:MAX_ERRORS]:
-        if text in told:
+        if text in known_texts:
             continue
-        printed = strip_output_prefixes(text)
-        error = project.find_error(find_error_id(printed, parse_error(printed), project))
+        error_text = strip_output_prefixes(text)
+        error = project.find_error(find_error_id(error_text, parse_error(error_text), project))
         if error is not None and error not in fresh:
-            found[error.memory] = error
-    return tuple(found.values())
+            errors_by_id[error.memory] = error
+    return tuple(errors_by_id.values())
 
 
 def predict_errors(project: Project, focus: Focus, error_text: str | None, now: datetime) -> list[dict[str, Any]]:

@@ -57,10 +57,10 @@ def render_prefetch_metrics(bundles: BundleCache, scoreboard: PrefetchMetrics, n
 
 def quantiles(seconds: Iterable[float]) -> dict[str, float]:
     """Return median and 95th percentile in milliseconds; empty if there are no values."""
-    ordered = sorted(seconds)
-    if not ordered:
+    sorted_seconds = sorted(seconds)
+    if not sorted_seconds:
         return {}
     return {
-        name: round(ordered[min(len(ordered) - 1, int(len(ordered) * share))] * 1_000, 3)
+        name: round(sorted_seconds[min(len(sorted_seconds) - 1, int(len(sorted_seconds) * share))] * 1_000, 3)
         for name, share in (("p50", 0.5), ("p95", 0.95))
     }

@@ -202,10 +202,10 @@ class PrefetchMetrics:
     def load(cls, path: Path) -> PrefetchMetrics:
         """Load saved metrics; start empty if the file is missing or invalid."""
         try:
-            saved = json.loads(path.read_text())
-            hours = {int(hour): PrefetchCounts(**counts) for hour, counts in saved["hours"].items()}
-            ranks = [float(value) for value in saved["ranks"]]
-            return cls(hours, ranks if len(ranks) == MAX_RANKS else (), float(saved["seen"]))
+            saved_metrics = json.loads(path.read_text())
+            hours = {int(hour): PrefetchCounts(**counts) for hour, counts in saved_metrics["hours"].items()}
+            ranks = [float(value) for value in saved_metrics["ranks"]]
+            return cls(hours, ranks if len(ranks) == MAX_RANKS else (), float(saved_metrics["seen"]))
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return cls()
 
@@ -214,10 +214,10 @@ def _ratio(part: int, whole: int) -> float | None:
     return round(part / whole, 3) if whole else None
 
 
-def save_metrics(path: Path, serialized: str) -> None:
+def save_metrics(path: Path, payload: str) -> None:
     """Write serialized metrics to `path`. Raises OSError when the disk is full."""
     ensure_private_folder(path.parent)
     draft = path.with_name(f".{path.name}")
     draft.touch(mode=0o600)
-    draft.write_text(serialized)
+    draft.write_text(payload)
     draft.replace(path)

@@ -11,7 +11,7 @@ from typing import Any
 from hunchd.core.state.project import Project, WorkingTree
 from hunchd.domain.context import ContextCandidate, Focus
 from hunchd.domain.errors import InvalidInput, RepositoryError
-from hunchd.prediction.missing import missing_files
+from hunchd.prediction.missing import find_missing_files
 from hunchd.protocol.requests import ReviewRequest
 from hunchd.protocol.responses import review_json
 from hunchd.repository.tree_snapshots import changed_paths
@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 PATIENCE = 0.5  # seconds that a context waits for git: a huge tree is answered for without its change
 
 
-async def changed_files(tree: WorkingTree, *, within: float | None = None) -> tuple[str, ...]:
+async def list_changed_files(tree: WorkingTree, *, within: float | None = None) -> tuple[str, ...]:
     """Return the paths of the uncommitted change, read by git in a thread.
 
     None in a plain folder, if git fails, or if it takes longer than `within` seconds.
@@ -41,20 +41,22 @@ async def changed_files(tree: WorkingTree, *, within: float | None = None) -> tu
 async def review(request: ReviewRequest, project: Project, tree: WorkingTree, now: datetime) -> dict[str, Any]:
     """Return what the uncommitted change, or base..HEAD with it, lacks. Raises InvalidInput for an unknown base."""
     if request.base:
-        changed = await _since(tree, request.base)
+        uncommitted_paths = await _list_changes_since(tree, request.base)
     else:
-        changed = await changed_files(tree)
-    if project.predictor is None or not changed:
-        return review_json((), changed)
+        uncommitted_paths = await list_changed_files(tree)
+    if project.predictor is None or not uncommitted_paths:
+        return review_json((), uncommitted_paths)
     focus = Focus(project=project.id, branch="" if tree.branch == tree.trunk else tree.branch, author=tree.user_email)
-    return review_json(missing_files(project.predictor, changed, focus, int(now.timestamp())), changed)
+    return review_json(
+        find_missing_files(project.predictor, uncommitted_paths, focus, int(now.timestamp())), uncommitted_paths
+    )
 
 
-def missing_pieces(project: Project, focus: Focus, now: datetime) -> Iterator[ContextCandidate]:
+def iterate_missing_candidates(project: Project, focus: Focus, now: datetime) -> Iterator[ContextCandidate]:
     """Yield what the uncommitted change lacks, for a context that is asked for while reviewing it."""
     if project.predictor is None or not focus.is_change or focus.activity != "reviewing":
         return
-    for rank, one in enumerate(missing_files(project.predictor, focus.open_files, focus, int(now.timestamp()))):
+    for rank, one in enumerate(find_missing_files(project.predictor, focus.open_files, focus, int(now.timestamp()))):
         yield ContextCandidate(
             id=f"missing:{one.path}",
             kind="missing",
@@ -67,7 +69,7 @@ def missing_pieces(project: Project, focus: Focus, now: datetime) -> Iterator[Co
         )
 
 
-async def _since(tree: WorkingTree, base: str) -> tuple[str, ...]:
+async def _list_changes_since(tree: WorkingTree, base: str) -> tuple[str, ...]:
     if tree.layout.git_dir is None:
         raise InvalidInput("a plain folder has no revisions", field="base")
     try:

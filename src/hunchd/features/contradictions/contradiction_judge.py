@@ -66,9 +66,11 @@ class ContradictionJudge:
         verdict stays as told.
         """
         free = look.select_for_language_model(oppositions)
-        unasked = [one.get_other(memory) for one in free[:MAX_PAIRS] if self._verdicts.get(one.a, one.b) is None]
-        if unasked:
-            await self._request_verdicts(memory, unasked)
+        unjudged_memories = [
+            one.get_other(memory) for one in free[:MAX_PAIRS] if self._verdicts.get(one.a, one.b) is None
+        ]
+        if unjudged_memories:
+            await self._request_verdicts(memory, unjudged_memories)
         return apply_verdicts(oppositions, free, self._verdicts.get)
 
     async def _request_verdicts(self, memory: Memory, others: Sequence[Memory]) -> None:

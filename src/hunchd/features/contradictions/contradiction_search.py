@@ -190,7 +190,7 @@ class ContradictionSearch(Feature):
             return {}
         pairs = {
             make_pair_key(extract_statement(a), extract_statement(b)): (a, b)
-            for a, b in look.unsettled[:MAX_READ_PAIRS]
+            for a, b in look.unsettled_pairs[:MAX_READ_PAIRS]
         }
         new = {
             name: (extract_statement(a), extract_statement(b))

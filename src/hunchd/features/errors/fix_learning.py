@@ -75,8 +75,8 @@ class FixLearner(Feature):
         tasks.start("fixes", self.run)
         tasks.start("past fixes", self.history_search.run)
 
-    def on_signal(self, applied: AppliedSignal) -> None:
-        self.enqueue(applied.project, applied.effect.fix_event)
+    def on_signal(self, applied_signal: AppliedSignal) -> None:
+        self.enqueue(applied_signal.project, applied_signal.effect.fix_event)
 
     def on_memory_changed(self, change: MemoryChange, project: Project | None) -> None:
         if project is not None:
@@ -146,7 +146,7 @@ class FixLearner(Feature):
         for one in fixed_errors:
             if one.error in errors and now is not None:
                 fixes += await self._learn_fix(project, errors[one.error], one, now, event)
-        await self._store(project, fixes, cleared_ids, cleared=event.at)
+        await self._store(project, fixes, cleared_ids, cleared_at=event.at)
 
     async def _learn_fix(
         self, project: Project, error: Memory, fixed_error: FixedError, now: TreeSnapshot, event: PassEvent
@@ -205,7 +205,7 @@ class FixLearner(Feature):
         fixes: Sequence[Fix],
         cleared_ids: Sequence[str] = (),
         *,
-        cleared: datetime | None = None,
+        cleared_at: datetime | None = None,
     ) -> None:
         """Store fixes and mark errors as cleared, atomically.
 
@@ -215,9 +215,9 @@ class FixLearner(Feature):
             now = self._now()
             memories = await self._memories.find([*cleared_ids, *(fix.id for fix in fixes)], project.id)
             errors = {
-                one: _mark_cleared(memories[one], cleared, now)
+                one: _mark_cleared(memories[one], cleared_at, now)
                 for one in cleared_ids
-                if cleared is not None and one in memories
+                if cleared_at is not None and one in memories
             }
             fixes = [fix for fix in fixes if fix.id in memories or (fix.trial_count == 1 and fix.error in errors)]
             for fix in fixes:

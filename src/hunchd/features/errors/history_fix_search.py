@@ -57,7 +57,7 @@ class HistoryFixSearch:
         self._tombstones = Tombstones(dependencies.paths.data / TOMBSTONES_FOLDER)
         self._queue: deque[tuple[str, ErrorEvent]] = deque(maxlen=MAX_QUEUE)
         self._work = asyncio.Event()
-        self._searched: OrderedDict[str, str] = OrderedDict()  # error → commit at which history was searched
+        self._searched_commits: OrderedDict[str, str] = OrderedDict()  # error → commit at which history was searched
 
     def enqueue(self, project: Project, event: FixEvent | None) -> None:
         """Queue an error that has no fix."""
@@ -67,9 +67,9 @@ class HistoryFixSearch:
 
     def remember_deleted(self, project: Project, change: MemoryChange) -> None:
         """Record deleted fixes as tombstones; call before the project forgets them."""
-        known = {fix.id for fix in project.fixes.iter_all() if fix.is_past}
-        if gone := known.intersection(change.deletions):
-            self._tombstones.add(project.id, gone)
+        past_fix_ids = {fix.id for fix in project.fixes.iter_all() if fix.is_past}
+        if gone_ids := past_fix_ids.intersection(change.deletions):
+            self._tombstones.add(project.id, gone_ids)
 
     def forget_project(self, identifier: str) -> None:
         self._tombstones.delete(identifier)
@@ -91,11 +91,11 @@ class HistoryFixSearch:
 
     async def _search(self, project: Project, event: ErrorEvent) -> None:
         head = project.tree_of(event.root).sha or ""
-        if self._searched.get(event.error) == head:
+        if self._searched_commits.get(event.error) == head:
             return
-        self._searched[event.error] = head
-        while len(self._searched) > MAX_SEARCHED:
-            self._searched.popitem(last=False)
+        self._searched_commits[event.error] = head
+        while len(self._searched_commits) > MAX_SEARCHED:
+            self._searched_commits.popitem(last=False)
         error = (await self._memories.find([event.error], project.id)).get(event.error)
         if error is None:
             return
@@ -112,7 +112,7 @@ class HistoryFixSearch:
             await self._memories.commit([MemoryChange((linked_error, fix_memory), project=project.id)])
 
 
-def find_history_fix(root: Path, error: Memory, ignored: tuple[str, ...], *, until: str = "HEAD") -> Fix | None:
+def find_history_fix(root: Path, error: Memory, ignored_paths: tuple[str, ...], *, until: str = "HEAD") -> Fix | None:
     """Return the commit before `until` that most probably fixed a similar error.
 
     Calls git. Raises RepositoryError.
@@ -130,11 +130,16 @@ def find_history_fix(root: Path, error: Memory, ignored: tuple[str, ...], *, unt
         return None
     commit, shared_words = best
     changes = tree_snapshots.compare_snapshots(
-        root, TreeSnapshot(commit.parent), TreeSnapshot(commit.sha), _redact_text, ignored
+        root, TreeSnapshot(commit.parent), TreeSnapshot(commit.sha), _redact_text, ignored_paths
     )
     headline = error.levels.summary or error.title
     return build_past_fix(
-        changes, commit, error=error.id, headline=headline, subject=_redact_text(commit.subject), shared=shared_words
+        changes,
+        commit,
+        error=error.id,
+        headline=headline,
+        subject=_redact_text(commit.subject),
+        shared_symbols=shared_words,
     )
 
 

@@ -29,15 +29,15 @@ class ColleagueImporter:
         duplicates are skipped. Returns counts.
         """
         counts = {"memories": 0, "known": 0, "contradictions": 0, "skipped": 0}
-        imported: list[Memory] = []
+        imported_memories: list[Memory] = []
         for memory in memories:
             if explain_not_shared(memory, project=memory.project or "", branch=None, now=self._memories.now()):
                 counts["skipped"] += 1
                 continue
-            attributed = _attribute_to_colleague(memory, name)
-            counts[await self._import_memory(attributed)] += 1
-            imported.append(attributed)
-        await self._close_outdated_conflicts(imported)
+            attributed_memory = _attribute_to_colleague(memory, name)
+            counts[await self._import_memory(attributed_memory)] += 1
+            imported_memories.append(attributed_memory)
+        await self._close_outdated_conflicts(imported_memories)
         return counts
 
     async def _import_memory(self, memory: Memory) -> str:
@@ -62,12 +62,12 @@ class ColleagueImporter:
         await self._memories.claim([memory])
         return "memories"
 
-    async def _close_outdated_conflicts(self, imported: Sequence[Memory]) -> None:
+    async def _close_outdated_conflicts(self, imported_memories: Sequence[Memory]) -> None:
         """Close contradictions whose side the colleague no longer states."""
-        statements = {place: memory for memory in imported if (place := slot_of(memory)) is not None}
+        statements = {place: memory for memory in imported_memories if (place := slot_of(memory)) is not None}
         if not statements:
             return
-        project = imported[0].project
+        project = imported_memories[0].project
         filters = Filters(project=project, kinds=(Kind.CONTRADICTION,), statuses=(Status.ACTIVE,))
         async with self._memories.change_lock:
             now = self._memories.now()

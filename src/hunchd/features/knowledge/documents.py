@@ -115,9 +115,9 @@ class DocumentService:
         """
         async with self._memories.change_lock:
             page, now = await self._memories.get(page.id, self._projects.ids), self._now()
-            edited = redact_memory(replace(page, **patch, updated=now))
-            await self._check_profile_size(edited)
-            change = revise_fact(page, edited, now)
+            edited_page = redact_memory(replace(page, **patch, updated=now))
+            await self._check_profile_size(edited_page)
+            change = revise_fact(page, edited_page, now)
             await self._memories.commit([await self._add_chunks(change.memories[-1], change)])
             return change.memories[-1]
 

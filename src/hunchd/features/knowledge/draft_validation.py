@@ -42,12 +42,12 @@ class DraftValidator:
             try:
                 if draft.supersedes is not None and not (holder and holder.supersedes == draft.supersedes):
                     await self._check_replaceable(draft, draft.supersedes, owner)
-                parsed = parse_draft(draft)
+                parsed_draft = parse_draft(draft)
                 if draft.ref is not None:
-                    memory = draft_to_memory(parsed, owner, self._memories.now())
-                    parsed = _resolve_ref_holder(draft, parsed, memory, holder)
+                    memory = draft_to_memory(parsed_draft, owner, self._memories.now())
+                    parsed_draft = _resolve_ref_holder(draft, parsed_draft, memory, holder)
                     holders[owner, draft.ref] = memory
-                valid_drafts.append((parsed, owner))
+                valid_drafts.append((parsed_draft, owner))
             except (NotFound, Conflict) as error:
                 rejections.append((place if draft.number is None else draft.number, error))
         return valid_drafts, rejections
@@ -87,16 +87,18 @@ class DraftValidator:
             raise Conflict(f"'{replaced_id}' {why}", field=field)
 
 
-def _resolve_ref_holder(draft: MemoryDraft, parsed: MemoryDraft, memory: Memory, holder: Memory | None) -> MemoryDraft:
+def _resolve_ref_holder(
+    draft: MemoryDraft, parsed_draft: MemoryDraft, memory: Memory, holder: Memory | None
+) -> MemoryDraft:
     """Resolve a ref that `holder` has already.
 
     Raises Conflict if the caller named another key. If only the rules read another key, the ref decides: the holder is
     superseded.
     """
     if holder is None or holder.id == memory.id or holder.status not in _VALID_STATUSES:
-        return parsed
+        return parsed_draft
     if draft.key is None:
-        return parsed if parsed.supersedes is not None else replace(parsed, supersedes=holder.id)
+        return parsed_draft if parsed_draft.supersedes is not None else replace(parsed_draft, supersedes=holder.id)
     has = f"the fact with the key {holder.key!a}" if slot_of(holder) else "another memory"
     raise Conflict(
         f"the ref {draft.ref!a} belongs to {has}, not to one with the key {draft.key!a}",

@@ -35,7 +35,7 @@ from hunchd.ingestion.redaction import find_new_redactions
 from hunchd.protocol.memories import MemoryDraft, memory_to_json
 from hunchd.protocol.requests import FactRequest, SearchRequest, ShareRequest
 from hunchd.protocol.responses import format_iso, rejection_to_json
-from hunchd.text.words import terms
+from hunchd.text.words import extract_terms
 
 MAX_MATCHING_FACTS: Final = 3  # facts whose history answers a question about a change
 _WHEN_PATTERN: Final = re.compile(
@@ -204,10 +204,10 @@ def find_matching_facts(query: str, facts: Iterable[Memory]) -> list[Memory]:
 
     Compares the words of key and value.
     """
-    query_terms = set(terms(query))
+    query_terms = set(extract_terms(query))
     scored_facts = []
     for fact in facts:
-        fact_terms = set(terms(f"{fact.key} {fact.value} {fact.source.get('instead_of', '')}"))
+        fact_terms = set(extract_terms(f"{fact.key} {fact.value} {fact.source.get('instead_of', '')}"))
         if fact.key and (shared_count := len(query_terms & fact_terms)):
             scored_facts.append((-shared_count / len(fact_terms) ** 0.5, fact.id, fact))
     return [fact for *_, fact in sorted(scored_facts, key=lambda one: one[:2])[:MAX_MATCHING_FACTS]]
@@ -280,7 +280,7 @@ def _resolution_to_json(ruling: ClaimResolution, draft: MemoryDraft) -> dict[str
     if ruling.conflicting:
         conflicts = (one for one in ruling.change.memories if one.kind is Kind.CONTRADICTION)
         result["contradiction"] = next(one.id for one in conflicts if one.status is Status.ACTIVE)
-    sent, stored_text = (f"{one.title}\n{one.content}\n{one.value or ''}" for one in (draft, memory))
-    if secrets := find_new_redactions(sent, stored_text):
+    sent_text, stored_text = (f"{one.title}\n{one.content}\n{one.value or ''}" for one in (draft, memory))
+    if secrets := find_new_redactions(sent_text, stored_text):
         result["redacted"] = list(secrets)
     return result

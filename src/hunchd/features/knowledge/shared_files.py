@@ -88,12 +88,12 @@ def _explain_refusal(memory: Memory, project: Project, tree: WorkingTree, now: d
 
 
 def _build_file(memory: Memory, root: Path, by: str) -> dict[str, Any]:
-    shared = build_shared_file(redact_memory(_remove_local_paths(memory, root)), by=by)
+    shared_file = build_shared_file(redact_memory(_remove_local_paths(memory, root)), by=by)
     return {
         "id": memory.id,
-        "path": shared.path,
-        "title": shared.title,
-        "content": render_shared_file(shared),
+        "path": shared_file.path,
+        "title": shared_file.title,
+        "content": render_shared_file(shared_file),
         "trust": str(memory.trust),
     }
 

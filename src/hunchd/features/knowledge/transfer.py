@@ -122,8 +122,10 @@ class MemoryTransfer:
         theirs = {memory.project for memory in memories if memory.project is not None}
         if len(theirs) > 1:
             raise InvalidInput("the export contains several projects", hint="hunch export --project . writes one")
-        attributed = [replace(memory, project=owner) if memory.project is not None else memory for memory in memories]
-        return {**await self._colleague_importer.import_memories(attributed, name)}
+        attributed_memories = [
+            replace(memory, project=owner) if memory.project is not None else memory for memory in memories
+        ]
+        return {**await self._colleague_importer.import_memories(attributed_memories, name)}
 
     def _sort_line(self, line: dict[str, Any], state: _ImportState) -> None:
         match line["type"]:
@@ -167,10 +169,10 @@ class MemoryTransfer:
             await self._memories.commit(changes)
         self._load_errors(changes)
         signals = [signal for signal in state.signals if not self._is_removed(signal["project"])]
-        added = await self._store.put_signals(signals) if signals else 0
+        added_count = await self._store.put_signals(signals) if signals else 0
         state.counts["memories"] += len(changes)
-        state.counts["known"] += sum(map(len, memories_by_owner.values())) - len(news) + len(signals) - added
-        state.counts["signals"] += added
+        state.counts["known"] += sum(map(len, memories_by_owner.values())) - len(news) + len(signals) - added_count
+        state.counts["signals"] += added_count
         state.counts["skipped"] += len(news) - len(changes) + len(state.signals) - len(signals)
         state.memories, state.signals = [], []
 
@@ -206,16 +208,16 @@ class MemoryTransfer:
                 state.skip_line(line, _build_id_conflict(memory, self._projects.find_by_id(owner)))
         return memories_by_owner
 
-    async def _find_changes(self, imported: Sequence[Memory], owner: str | None) -> list[MemoryChange]:
+    async def _find_changes(self, imported_memories: Sequence[Memory], owner: str | None) -> list[MemoryChange]:
         """Return the changes that imported memories of one project cause.
 
         Nothing where the local memory is as new. A value that is replaced is kept as a version.
         """
-        ids = [name for memory in imported for name in (memory.id, memory.id.partition(".")[0])]
+        ids = [name for memory in imported_memories for name in (memory.id, memory.id.partition(".")[0])]
         existing = await self._memories.find(list(dict.fromkeys(ids)), owner)
         here = {name: one for name, one in existing.items() if one.project == owner}
         changes: dict[str, MemoryChange] = {}
-        for memory in sorted(imported, key=lambda one: one.updated):
+        for memory in sorted(imported_memories, key=lambda one: one.updated):
             local_memory = here.get(memory.id)
             page = here.get(memory.id.partition(".")[0]) if memory.category == CHUNK else None
             if (page is not None and page.updated > memory.updated) or memory == local_memory:

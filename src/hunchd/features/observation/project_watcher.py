@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 RETRY_SECONDS = 1.0  # seconds before a rejected batch is retried: watchers cannot be told to come back
 SPOOL_BATCH_SIZE = 200  # messages passed on at once, so that requests are served in between
 
-Kept = TypeVar("Kept")
+ResultT = TypeVar("ResultT")
 
 
 class ProjectWatcher(Feature):
@@ -71,7 +71,7 @@ class ProjectWatcher(Feature):
             files = FileWatcher(project.root, rules, self._feed.put, options=self._options, thread=self._thread)
             files.start()
         if project.main.layout.git_dir is not None:
-            git = GitWatcher(project.main.layout, self._feed.put, thread=self._thread, linked=True)
+            git = GitWatcher(project.main.layout, self._feed.put, thread=self._thread, is_linked=True)
             git.start()
         self._watchers[project.id] = (files, git)
         self._projects[project.id] = project
@@ -130,7 +130,7 @@ class ProjectWatcher(Feature):
                     )
             await asyncio.to_thread(drain.acknowledge)
 
-    async def _retry_until_accepted(self, accept: Callable[[], Awaitable[Kept]]) -> Kept:
+    async def _retry_until_accepted(self, accept: Callable[[], Awaitable[ResultT]]) -> ResultT:
         """Call `accept` until the journal accepts it.
 
         A full disk or queue is waited for.

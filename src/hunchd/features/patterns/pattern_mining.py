@@ -62,8 +62,8 @@ class PatternMiner(Feature):
     def start(self, tasks: TaskSupervisor) -> None:
         tasks.start("patterns", self.run)
 
-    def on_signal(self, applied: AppliedSignal) -> None:
-        self.enqueue(applied.project, applied.effect)
+    def on_signal(self, applied_signal: AppliedSignal) -> None:
+        self.enqueue(applied_signal.project, applied_signal.effect)
 
     def on_model_loaded(self, project: Project) -> None:
         self.enqueue(project)
@@ -72,9 +72,9 @@ class PatternMiner(Feature):
         """Remember for good which patterns their owner deleted; called before the project drops them."""
         if project is None:
             return
-        deleted = [identifier for identifier in change.deletions if identifier in project.patterns]
-        if deleted:
-            self._tombstones.add(project.id, deleted)
+        deleted_ids = [identifier for identifier in change.deletions if identifier in project.patterns]
+        if deleted_ids:
+            self._tombstones.add(project.id, deleted_ids)
 
     async def forget_project(self, project_id: str) -> None:
         self._queue.pop(project_id, None)
@@ -184,9 +184,9 @@ class PatternMiner(Feature):
             memories = await self._memories.find([*ids, *lost_ids], project.id)
             fresh = [_merge_known(memories.get(memory.id), memory) for memory in mined_memories]
             changed_memories = [memory for memory in fresh if memories.get(memory.id) != memory]
-            archived = [archive(memories[name], now) for name in lost_ids if name in memories]
-            await self._memories.store([*changed_memories, *archived])
-        return len(changed_memories) + len(archived)
+            archived_memories = [archive(memories[name], now) for name in lost_ids if name in memories]
+            await self._memories.store([*changed_memories, *archived_memories])
+        return len(changed_memories) + len(archived_memories)
 
 
 def _merge_known(stored_memory: Memory | None, memory: Memory) -> Memory:

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from hunchd.codesearch import vectors
-from hunchd.codesearch.cards import card_of
-from hunchd.codesearch.roles import Role, role_of
+from hunchd.codesearch.cards import build_card
+from hunchd.codesearch.roles import Role, classify_role
 from hunchd.core.state.dependencies import TaskSupervisor
 from hunchd.core.state.feature import Feature
 from hunchd.core.state.project import Project
@@ -28,7 +28,7 @@ PAUSE: Final = 2.0  # seconds until a project is looked at: saves come in groups
 _LAST: Final = frozenset({Role.TEST, Role.GENERATED, Role.VENDORED, Role.CONFIG, Role.CHANGELOG})
 
 
-class CodeCards(Feature):
+class CardEmbedder(Feature):
     """Background task that embeds files whose code changed."""
 
     def __init__(self, store: StoreClient, find: Callable[[str | None], Project | None]) -> None:
@@ -48,8 +48,8 @@ class CodeCards(Feature):
         self.note(project)
 
     def project_status(self, project: Project) -> dict[str, Any]:
-        done, total = self._progress.get(project.id, (0, 0))
-        return {"cards": {"done": done, "total": total}}
+        done_count, total = self._progress.get(project.id, (0, 0))
+        return {"cards": {"done": done_count, "total": total}}
 
     def note(self, project: Project) -> None:
         """Queue a project."""
@@ -71,33 +71,36 @@ class CodeCards(Feature):
                 project = self._find(identifier)
                 if project is not None and not project.is_missing:
                     with suppress(HunchError):  # the store process ended: the next change tries again
-                        await self._renew(project)
+                        await self._update_vectors(project)
 
-    async def _renew(self, project: Project) -> None:
+    async def _update_vectors(self, project: Project) -> None:
         if project.code is None:
             return
         file = project.cache / vectors.NAME
-        kept, missing, seen = await asyncio.to_thread(_lacking, file, project.code)
-        total = len(kept) + len(missing)
-        self._progress[project.id] = (len(kept), total)
+        current_vectors, missing, seen_state = await asyncio.to_thread(_find_missing_vectors, file, project.code)
+        total = len(current_vectors) + len(missing)
+        self._progress[project.id] = (len(current_vectors), total)
         for begin in range(0, len(missing), AT_ONCE):
             some = missing[begin : begin + AT_ONCE]
-            made = await self._store.embed([card for _, _, card in some])
-            if made is None or self._find(project.id) is not project:  # no model, or the project was removed
+            new_vectors = await self._store.embed([card for _, _, card in some])
+            if new_vectors is None or self._find(project.id) is not project:  # no model, or the project was removed
                 return
-            for (own, card, _), vector in zip(some, made, strict=True):
-                kept[own] = (card, vectors.quantised(vector))
-            self._progress[project.id] = (len(kept), total)
+            for (own, card, _), vector in zip(some, new_vectors, strict=True):
+                current_vectors[own] = (card, vectors.quantize_vector(vector))
+            self._progress[project.id] = (len(current_vectors), total)
             if begin // KEPT_EVERY != (begin + AT_ONCE) // KEPT_EVERY:
-                await self._keep(file, kept)
-        if seen != vectors.seen_in(file):
-            await self._keep(file, kept, seen)
+                await self._write_vectors(file, current_vectors)
+        if seen_state != vectors.read_seen_state(file):
+            await self._write_vectors(file, current_vectors, seen_state)
 
-    async def _keep(
-        self, file: Path, kept: dict[int, tuple[int, bytes]], seen: vectors.Seen = vectors.NOTHING_SEEN
+    async def _write_vectors(
+        self,
+        file: Path,
+        vectors_by_chunk: dict[int, tuple[int, bytes]],
+        seen_state: vectors.SeenState = vectors.NOTHING_SEEN,
     ) -> None:
         try:
-            await asyncio.to_thread(vectors.write, file, dict(kept), seen)
+            await asyncio.to_thread(vectors.write, file, dict(vectors_by_chunk), seen_state)
         except OSError as error:
             logger.warning("the vectors %s could not be kept: %s", file, error)
 
@@ -105,28 +108,30 @@ class CodeCards(Feature):
 Missing = list[tuple[int, int, str]]  # keys of path and card, and the card
 
 
-def _lacking(file: Path, code: CodeCache) -> tuple[dict[int, tuple[int, bytes]], Missing, vectors.Seen]:
+def _find_missing_vectors(
+    file: Path, code: CodeCache
+) -> tuple[dict[int, tuple[int, bytes]], Missing, vectors.SeenState]:
     """The vectors that hold, what has none, sources first, and how far was looked.
 
     Only files that changed since the last time are read.
     """
-    serials, cache, seen = code.chunk_serials(), code.chunk_cache_id(), vectors.seen_in(file)
-    newest = seen.serial if seen.cache == cache else 0
-    known: dict[int, tuple[int, bytes]] = vectors.kept_in(file)
-    kept: dict[int, tuple[int, bytes]] = {}
-    changed: list[tuple[str, int]] = []
+    serials, cache, seen_state = code.chunk_serials(), code.chunk_cache_id(), vectors.read_seen_state(file)
+    newest = seen_state.serial if seen_state.cache == cache else 0
+    stored_vectors: dict[int, tuple[int, bytes]] = vectors.read_vectors(file)
+    current_vectors: dict[int, tuple[int, bytes]] = {}
+    changed_chunks: list[tuple[str, int]] = []
     for path, serial in list(serials.items())[:MOST]:
-        own = vectors.path_key(path)
-        if own in known and serial <= newest:
-            kept[own] = known[own]
+        own = vectors.compute_path_key(path)
+        if own in stored_vectors and serial <= newest:
+            current_vectors[own] = stored_vectors[own]
         else:
-            changed.append((path, own))
+            changed_chunks.append((path, own))
     missing: Missing = []
-    for path, own in sorted(changed, key=lambda one: (role_of(one[0]) in _LAST, one[0])):
+    for path, own in sorted(changed_chunks, key=lambda one: (classify_role(one[0]) in _LAST, one[0])):
         if (outline := code.get(path)) is not None:
-            made_of = vectors.key_of(path, card := card_of(outline))
-            if own in known and known[own][0] == made_of:
-                kept[own] = known[own]
+            made_of = vectors.compute_key(path, card := build_card(outline))
+            if own in stored_vectors and stored_vectors[own][0] == made_of:
+                current_vectors[own] = stored_vectors[own]
             else:
                 missing.append((own, made_of, card))
-    return kept, missing, vectors.Seen(cache, max(serials.values(), default=0))
+    return current_vectors, missing, vectors.SeenState(cache, max(serials.values(), default=0))

@@ -15,8 +15,8 @@ import numpy as np
 from hunchd.codesearch import vectors
 from hunchd.codesearch.index import Array, CodeIndex
 from hunchd.codesearch.query import CodeQuery, parse_query
-from hunchd.codesearch.ranking import Predicted, RankedFile, rank
-from hunchd.codesearch.results import CodeResult, answers, reasons_of, results_of, snippet_of, source_of
+from hunchd.codesearch.ranking import PredictionScores, RankedFile, rank
+from hunchd.codesearch.results import CodeResult, is_answer, list_reasons, build_results, extract_snippet, build_source
 from hunchd.codesearch.roles import Role
 from hunchd.core.state.dependencies import TaskSupervisor
 from hunchd.core.state.feature import Feature
@@ -46,7 +46,7 @@ class CodeAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenIndex:
     """An index with the vectors of its files, in their order; without columns where there are none."""
 
     index: CodeIndex
@@ -54,18 +54,18 @@ class Opened:
     stamp: int  # of the file of the vectors
 
 
-class CodeSearching(Feature):
+class CodeSearchService(Feature):
     """Feature that searches code; holds the open indexes, one per project."""
 
     def __init__(self, store: StoreClient, *, now: Callable[[], datetime]) -> None:
         self._store = store
         self._now = now
-        self._opened: dict[str, Opened] = {}
-        self._noted: dict[str, Project] = {}
+        self._open_indexes: dict[str, OpenIndex] = {}
+        self._noted_projects: dict[str, Project] = {}
         self._work = asyncio.Event()
 
     def start(self, tasks: TaskSupervisor) -> None:
-        tasks.start("code index", self.keep_open)
+        tasks.start("code index", self.refresh_indexes)
 
     def on_model_loaded(self, project: Project) -> None:
         self.note(project)
@@ -74,118 +74,140 @@ class CodeSearching(Feature):
         self.note(project)
 
     async def forget_project(self, project_id: str) -> None:
-        self._opened.pop(project_id, None)
-        self._noted.pop(project_id, None)
+        self._open_indexes.pop(project_id, None)
+        self._noted_projects.pop(project_id, None)
 
     def note(self, project: Project) -> None:
         """Queue a project whose index may have changed."""
-        self._noted[project.id] = project
+        self._noted_projects[project.id] = project
         self._work.set()
 
-    async def keep_open(self) -> None:
+    async def refresh_indexes(self) -> None:
         """Open the indexes of queued projects, forever; hot paths use only what is open."""
         while True:
             await self._work.wait()
             self._work.clear()
-            noted, self._noted = self._noted, {}
-            for project in noted.values():
-                await self._current(project)
+            noted_projects, self._noted_projects = self._noted_projects, {}
+            for project in noted_projects.values():
+                await self._get_current_index(project)
 
     def reorder(self, prediction: Prediction, focus: Focus, project: Project, k: int) -> Prediction:
         """Return the prediction for a question without a file in the order of search, as far as the index is open.
         Probabilities keep their places: those of a list are calibrated by rank."""
-        opened = self._opened.get(project.id)
-        if opened is None or not focus.query or focus.file or focus.errors:
+        open_index = self._open_indexes.get(project.id)
+        if open_index is None or not focus.query or focus.file or focus.errors:
             return prediction
         query = parse_query(focus.query)
         query = replace(query, factors={role: math.sqrt(factor) for role, factor in query.factors.items()})
-        index = opened.index
-        hidden = [index.numbers[path] for path in focus.open_files if path in index.numbers]
-        kept = np.ones(len(index.paths), "?")
-        kept[hidden] = False
-        predicted = self._predict(focus, query, project)
-        ranking = rank(index, query, predicted, most=max(k, len(prediction.files)), kept=kept)
-        return _in_order(prediction, [file for file in ranking.files if answers(file)])
+        index = open_index.index
+        hidden_files = [index.numbers[path] for path in focus.open_files if path in index.numbers]
+        eligible_files = np.ones(len(index.paths), "?")
+        eligible_files[hidden_files] = False
+        prediction_scores = self._score_predictions(focus, query, project)
+        ranking = rank(
+            index, query, prediction_scores, most=max(k, len(prediction.files)), eligible_files=eligible_files
+        )
+        return _reorder_files(prediction, [file for file in ranking.files if is_answer(file)])
 
     async def search(self, request: SearchRequest, query: CodeQuery, project: Project, tree: WorkingTree) -> CodeAnswer:
         """Return what code answers `query`; nothing where code is not asked for."""
         if not request.code:
             return CodeAnswer()
-        opened = await self._current(project)
-        index = opened.index
+        open_index = await self._get_current_index(project)
+        index = open_index.index
         if not len(index):
             return CodeAnswer(degraded=(f"{project.name}: its files are still being read",) if project.indexing else ())
-        vector, degraded = await self._vector(query, opened)
-        predicted = self._predict(Focus(project=project.id), query, project)
-        shown = await asyncio.to_thread(_find, opened, query, predicted, vector, request, tree.root)
-        return CodeAnswer(tuple(shown), (*degraded, *_missing(project)))
+        vector, degradations = await self._embed_query(query, open_index)
+        prediction = self._score_predictions(Focus(project=project.id), query, project)
+        snippets = await asyncio.to_thread(_find, open_index, query, prediction, vector, request, tree.root)
+        return CodeAnswer(tuple(snippets), (*degradations, *_list_degradations(project)))
 
-    async def _current(self, project: Project) -> Opened:
+    async def _get_current_index(self, project: Project) -> OpenIndex:
         """The index of a project, opened again where the indexer has left a newer one."""
-        opened = self._opened.get(project.id)
-        if opened is None or opened.index.is_stale() or opened.stamp != _stamp(project.cache / vectors.NAME):
-            opened = await asyncio.to_thread(_open, project.cache)
-            self._opened[project.id] = opened
-        return opened
+        open_index = self._open_indexes.get(project.id)
+        if (
+            open_index is None
+            or open_index.index.is_stale()
+            or open_index.stamp != _read_stamp(project.cache / vectors.NAME)
+        ):
+            open_index = await asyncio.to_thread(_open_index, project.cache)
+            self._open_indexes[project.id] = open_index
+        return open_index
 
-    async def _vector(self, query: CodeQuery, opened: Opened) -> tuple[bytes | None, tuple[str, ...]]:
+    async def _embed_query(self, query: CodeQuery, open_index: OpenIndex) -> tuple[bytes | None, tuple[str, ...]]:
         """The vector of the question, where files have some, and what keeps it from being made."""
-        if not opened.vectors.shape[1]:
+        if not open_index.vectors.shape[1]:
             return None, ()
         try:
             return await self._store.vector(query.gist, PATIENCE)
         except HunchError as error:
             return None, (f"code was searched by words only: {error.message}",)
 
-    def _predict(self, focus: Focus, query: CodeQuery, project: Project) -> Predicted:
+    def _score_predictions(self, focus: Focus, query: CodeQuery, project: Project) -> PredictionScores:
         """What history expects for the gist of a question, and for all of a report."""
         predictor, now = project.predictor, int(self._now().timestamp())
         if predictor is None:
-            return Predicted()
+            return PredictionScores()
         gist = predictor.score_files(replace(focus, query=query.gist), now=now, k=CANDIDATES)
         if query.form != "report":
-            return Predicted(gist)
-        return Predicted(gist, predictor.score_files(replace(focus, query=query.text[:READ]), now=now, k=CANDIDATES))
+            return PredictionScores(gist)
+        return PredictionScores(
+            gist, predictor.score_files(replace(focus, query=query.text[:READ]), now=now, k=CANDIDATES)
+        )
 
 
 def _find(
-    opened: Opened, query: CodeQuery, predicted: Predicted, vector: bytes | None, request: SearchRequest, root: Path
+    open_index: OpenIndex,
+    query: CodeQuery,
+    prediction: PredictionScores,
+    vector: bytes | None,
+    request: SearchRequest,
+    root: Path,
 ) -> list[dict[str, Any]]:
     """Rank and show; takes some milliseconds, in a thread."""
-    index = opened.index
-    meaning = vectors.cosines(opened.vectors, vector) if vector is not None else None
-    ranking = rank(index, query, predicted, meaning, most=request.k + SPARE, kept=_kept(index, request))
-    likely = frozenset(sorted(predicted.gist, key=lambda path: -predicted.gist[path])[:LIKELY])
-    return _shown(root, results_of(index, query, ranking.files, ranking.matches, likely)[: request.k])
+    index = open_index.index
+    meaning = vectors.compute_cosines(open_index.vectors, vector) if vector is not None else None
+    ranking = rank(
+        index, query, prediction, meaning, most=request.k + SPARE, eligible_files=_select_files(index, request)
+    )
+    likely = frozenset(sorted(prediction.gist, key=lambda path: -prediction.gist[path])[:LIKELY])
+    return _render_results(root, build_results(index, query, ranking.files, ranking.matches, likely)[: request.k])
 
 
-def _in_order(prediction: Prediction, ranked: Sequence[RankedFile]) -> Prediction:
+def _reorder_files(prediction: Prediction, ranked_files: Sequence[RankedFile]) -> Prediction:
     """The ranked files, and behind them those that only history expects."""
-    known = {file.path: file for file in prediction.files}
-    found = [known.get(one.path) or PredictedFile(one.path, one.score, 0.0, reasons_of(one)) for one in ranked]
-    rest = known.keys() - {file.path for file in found}
-    files = [*found, *(file for file in prediction.files if file.path in rest)][: len(prediction.files) or len(found)]
+    files_by_path = {file.path: file for file in prediction.files}
+    ordered_files = [
+        files_by_path.get(one.path) or PredictedFile(one.path, one.score, 0.0, list_reasons(one))
+        for one in ranked_files
+    ]
+    rest = files_by_path.keys() - {file.path for file in ordered_files}
+    files = [*ordered_files, *(file for file in prediction.files if file.path in rest)][
+        : len(prediction.files) or len(ordered_files)
+    ]
     likely = sorted((file.confidence for file in prediction.files), reverse=True)
     least = likely[-1] if likely else 0.0
-    placed = [replace(file, confidence=likely[at] if at < len(likely) else least) for at, file in enumerate(files)]
-    return replace(prediction, files=tuple(placed))
+    placed_files = [
+        replace(file, confidence=likely[at] if at < len(likely) else least) for at, file in enumerate(files)
+    ]
+    return replace(prediction, files=tuple(placed_files))
 
 
-def _open(folder: Path) -> Opened:
-    stamp = _stamp(folder / vectors.NAME)
+def _open_index(folder: Path) -> OpenIndex:
+    stamp = _read_stamp(folder / vectors.NAME)
     index = CodeIndex(folder)
     index.refresh()
-    return Opened(index, vectors.aligned(folder / vectors.NAME, index.paths), stamp)
+    return OpenIndex(index, vectors.align_vectors(folder / vectors.NAME, index.paths), stamp)
 
 
-def _stamp(file: Path) -> int:
+def _read_stamp(file: Path) -> int:
     try:
         return file.stat().st_mtime_ns
     except OSError:
         return 0
 
 
-def _kept(index: CodeIndex, request: SearchRequest) -> Array | None:
+def _select_files(index: CodeIndex, request: SearchRequest) -> Array | None:
     """By file whether the filters let it through; None where there are none."""
     if not (request.path_prefix or request.roles or request.languages):
         return None
@@ -195,46 +217,46 @@ def _kept(index: CodeIndex, request: SearchRequest) -> Array | None:
             path.startswith(request.path_prefix or "")
             and (not roles or role in roles)
             and (not request.languages or language in request.languages)
-            for path, role, language in zip(index.paths, index.roles.tolist(), index.languages(), strict=True)
+            for path, role, language in zip(index.paths, index.roles.tolist(), index.iterate_languages(), strict=True)
         ],
         "?",
     )
 
 
-def _missing(project: Project) -> tuple[str, ...]:
+def _list_degradations(project: Project) -> tuple[str, ...]:
     """What the index lacks, in words."""
-    done, total = project.files.pair
-    if project.indexing and done < total:
-        return (f"{project.name}: {done:,} of {total:,} files can be searched so far",)
+    done_count, total = project.files.pair
+    if project.indexing and done_count < total:
+        return (f"{project.name}: {done_count:,} of {total:,} files can be searched so far",)
     return ()
 
 
-def _shown(root: Path, found: Sequence[CodeResult]) -> list[dict[str, Any]]:
+def _render_results(root: Path, results: Sequence[CodeResult]) -> list[dict[str, Any]]:
     """Results with their lines as they are in the working tree; a file that is gone is left out."""
-    shown = []
-    for result in found:
+    rendered_results = []
+    for result in results:
         source = read_file(root, result.path)
         if source is None:
             continue
-        snippet = redact_source(snippet_of(result, source.decode("utf-8", "replace")))
-        shown.append(
+        snippet = redact_source(extract_snippet(result, source.decode("utf-8", "replace")))
+        rendered_results.append(
             {
                 "id": f"file:{result.path}",
                 "ref": None,
                 "kind": "code",
                 "title": result.title,
                 "snippet": snippet,
-                "source": source_of(result),
+                "source": build_source(result),
                 "score": round(result.score, 4),
                 "reasons": list(result.reasons),
             }
         )
-    return shown
+    return rendered_results
 
 
-def with_code(found: dict[str, Any], code: CodeAnswer, intent: str, k: int) -> dict[str, Any]:
+def add_code_results(answer: dict[str, Any], code: CodeAnswer, intent: str, k: int) -> dict[str, Any]:
     """Return an answer of memories with the code that was found among them."""
-    results = merge_results(code.results, found["results"], intent, k)
-    degraded = list(dict.fromkeys([*found["degraded"], *code.degraded]))
-    status = "degraded" if degraded else "ok" if results else "empty"
-    return {**found, "results": results, "degraded": degraded, "status": status}
+    results = merge_results(code.results, answer["results"], intent, k)
+    degradations = list(dict.fromkeys([*answer["degraded"], *code.degraded]))
+    status = "degraded" if degradations else "ok" if results else "empty"
+    return {**answer, "results": results, "degraded": degradations, "status": status}

@@ -35,7 +35,7 @@ EXTRA_RESULTS = 5  # extra results, in case some were deleted meanwhile
 MODEL_TIMEOUT_SECONDS = 4.0  # seconds to wait for the embedding model; then the search is lexical only
 
 
-def own_request(request: SearchRequest) -> SearchRequest | None:
+def build_own_request(request: SearchRequest) -> SearchRequest | None:
     """Return the search among the user's own memories that belongs to a search in a project, if one does."""
     kinds = tuple(kind for kind in OWN_KINDS if not request.kinds or kind in request.kinds)
     prefix = request.path_prefix or ""
@@ -45,12 +45,12 @@ def own_request(request: SearchRequest) -> SearchRequest | None:
     return replace(request, project=None, kinds=kinds)
 
 
-def joined(found: dict[str, Any], own: dict[str, Any], k: int) -> dict[str, Any]:
+def join_answers(answer: dict[str, Any], own: dict[str, Any], k: int) -> dict[str, Any]:
     """Merge results of a project with the user's own, best first."""
-    results = sorted([*found["results"], *own["results"]], key=lambda one: -float(one["score"]))[:k]
-    degraded = list(dict.fromkeys([*found["degraded"], *own["degraded"]]))
-    status = "degraded" if degraded else "ok" if results else "empty"
-    return {**found, "results": results, "degraded": degraded, "status": status}
+    results = sorted([*answer["results"], *own["results"]], key=lambda one: -float(one["score"]))[:k]
+    degradations = list(dict.fromkeys([*answer["degraded"], *own["degraded"]]))
+    status = "degraded" if degradations else "ok" if results else "empty"
+    return {**answer, "results": results, "degraded": degradations, "status": status}
 
 
 class SearchService:
@@ -93,21 +93,21 @@ class SearchService:
                     now=now,
                     embedding_wait=MODEL_TIMEOUT_SECONDS,
                 )
-            results, degraded = (
+            results, degradations = (
                 self._apply_pending_changes(query, filters, answer.results, pending_hits),
                 list(answer.degraded),
             )
         except TimeoutError:
-            degraded = ["the store is still starting: only recent memories were searched"]
+            degradations = ["the store is still starting: only recent memories were searched"]
             results = self._search_cache_only(query, filters, request, now)
         except HunchError as error:
-            degraded = [f"only recent memories were searched: {error.message}"]
+            degradations = [f"only recent memories were searched: {error.message}"]
             results = self._search_cache_only(query, filters, request, now)
         results = merge_chunks(results)[: request.k]
         return {
             "results": results,
-            "status": "degraded" if degraded else "ok" if results else "empty",
-            "degraded": degraded,
+            "status": "degraded" if degradations else "ok" if results else "empty",
+            "degraded": degradations,
             "took_ms": round((time.perf_counter() - began) * 1_000, 2),
         }
 

@@ -19,11 +19,11 @@ from hunchd.core.memory.session_log import SessionHead, session_head_id, session
 from hunchd.domain.facts import ABOUT_USER
 from hunchd.domain.memory import Kind, Levels, Memory, Scope, Trust
 from hunchd.domain.session import Digest, Outcome, Turn
-from hunchd.ingestion.introductions import introduced
-from hunchd.ingestion.revisions import revised_among
+from hunchd.ingestion.introductions import iterate_introductions
+from hunchd.ingestion.revisions import find_revised
 from hunchd.ingestion.session_digest import digest_turns
 from hunchd.ingestion.session_segments import SessionSegment, judge_outcome, segment_session
-from hunchd.ingestion.session_statements import IMPORTANCE, Statement, statements_of
+from hunchd.ingestion.session_statements import IMPORTANCE, Statement, extract_statements
 from hunchd.protocol.memories import MemoryDraft, derive_title
 
 MOST_FACTS_A_HUNDRED = 60  # facts in a hundred turns; dense sessions state nearly one in two turns
@@ -77,7 +77,7 @@ def _build_episode(head: SessionHead, number: int, chapter: SessionSegment, dige
     first, last = chapter.turns[0].messages[0], chapter.turns[-1].messages[-1]
     summary = render_digest(digest, budget=_get_summary_budget(digest.tokens))
     best = max(digest.points, key=lambda point: point.weight, default=None)
-    compressed = f"{title}: {best.text}" if best is not None and best.text != title else title
+    compressed_text = f"{title}: {best.text}" if best is not None and best.text != title else title
     return redact_memory(
         Memory(
             id=episode_id(head.session, head.project, number),
@@ -89,7 +89,7 @@ def _build_episode(head: SessionHead, number: int, chapter: SessionSegment, dige
             updated=now,
             project=head.project,
             ref=_episode_ref(head.session, number),
-            levels=Levels(summary, to_single_line(compressed, MAX_COMPRESSED_LENGTH), title),
+            levels=Levels(summary, to_single_line(compressed_text, MAX_COMPRESSED_LENGTH), title),
             category=chapter.outcome,
             scope=Scope.USER,
             importance=0.5,
@@ -112,25 +112,29 @@ def _get_summary_budget(tokens: int) -> int:
     return max(MIN_SUMMARY_TOKENS, min(MAX_SUMMARY_TOKENS, tokens // COMPRESSION_RATIO))
 
 
-def extract_facts(head: SessionHead, stretch: Sequence[Turn], known: Sequence[Memory] = ()) -> tuple[MemoryDraft, ...]:
+def extract_facts(
+    head: SessionHead, stretch: Sequence[Turn], known_facts: Sequence[Memory] = ()
+) -> tuple[MemoryDraft, ...]:
     """Return the facts stated in turns that were not processed yet.
 
     One that changes or withdraws a fact of `known`, or an earlier one of these turns, supersedes it. A session states
     about MOST_FACTS_A_HUNDRED facts in a hundred turns; beyond that the least important are left out.
     """
     most = max(MIN_FACTS, math.ceil(MOST_FACTS_A_HUNDRED * stretch[-1].number / 100)) - head.facts
-    stated = statements_of(stretch)
-    ranked = sorted(range(len(stated)), key=lambda at: (-IMPORTANCE[stated[at].category], -at))
-    selected = [stated[at] for at in sorted(ranked[: max(0, most)])]
-    earlier = [(fact.id, fact.at, fact.category or "", fact.content) for fact in sorted(known, key=lambda one: one.at)]
+    statements = extract_statements(stretch)
+    ranked_indexes = sorted(range(len(statements)), key=lambda at: (-IMPORTANCE[statements[at].category], -at))
+    selected_statements = [statements[at] for at in sorted(ranked_indexes[: max(0, most)])]
+    earlier = [
+        (fact.id, fact.at, fact.category or "", fact.content) for fact in sorted(known_facts, key=lambda one: one.at)
+    ]
     drafts = []
-    for one in selected:
+    for one in selected_statements:
         draft = parse_draft(_build_fact(head, one))
         older = [fact for fact in earlier if fact[1] <= one.at]  # a message may arrive late
-        said = [(category, text) for _, _, category, text in older]
-        if (ended := revised_among(one.text, one.category, said, changes=one.changes)) is not None:
-            draft = replace(draft, supersedes=older[ended][0])
-            earlier.remove(older[ended])
+        earlier_statements = [(category, text) for _, _, category, text in older]
+        if (ended_index := find_revised(one.text, one.category, earlier_statements, changes=one.changes)) is not None:
+            draft = replace(draft, supersedes=older[ended_index][0])
+            earlier.remove(older[ended_index])
         drafts.append(draft)
         if one.category == "identity" and one.by_user:
             drafts += _introductions(draft)
@@ -142,35 +146,37 @@ def _introductions(draft: MemoryDraft) -> list[MemoryDraft]:
     """Return facts of their own for the name and time zone in a statement about the user."""
     return [
         replace(draft, ref=f"{draft.ref}:{key}", key=key, value=value, content=clause, title=derive_title(clause))
-        for key, value, clause in introduced(draft.content)
+        for key, value, clause in iterate_introductions(draft.content)
     ]
 
 
-def _build_fact(head: SessionHead, said: Statement) -> MemoryDraft:
+def _build_fact(head: SessionHead, statement: Statement) -> MemoryDraft:
     """Convert a statement to a fact draft.
 
     What is about the user is theirs in every project; everything else is the project's.
     """
-    digest = hashlib.blake2b(" ".join(said.text.lower().split()).encode(), digest_size=6).hexdigest()
-    own = said.category in ABOUT_USER and said.by_user
+    digest = hashlib.blake2b(" ".join(statement.text.lower().split()).encode(), digest_size=6).hexdigest()
+    own = statement.category in ABOUT_USER and statement.by_user
     return MemoryDraft(
         kind=Kind.FACT,
-        title=derive_title(said.text),
-        content=said.text,
-        at=said.at,
+        title=derive_title(statement.text),
+        content=statement.text,
+        at=statement.at,
         project=None if own else head.project,
         ref=f"session:{head.session}:fact:{digest}",
-        category=said.category,
+        category=statement.category,
         scope=Scope.USER if own or head.project is None else Scope.PROJECT,
-        confidence=USER_CONFIDENCE if said.by_user else ASSISTANT_CONFIDENCE,
-        importance=IMPORTANCE[said.category] if said.by_user else min(ASSISTANT_CONFIDENCE, IMPORTANCE[said.category]),
+        confidence=USER_CONFIDENCE if statement.by_user else ASSISTANT_CONFIDENCE,
+        importance=IMPORTANCE[statement.category]
+        if statement.by_user
+        else min(ASSISTANT_CONFIDENCE, IMPORTANCE[statement.category]),
         tags=(session_tag(head.session),),
         links=(
-            {"type": "said_in", "ref": said.message},
+            {"type": "said_in", "ref": statement.message},
             {"type": "part_of", "ref": session_head_id(head.session, head.project)},
         ),
-        trust=Trust.USER if said.by_user else Trust.DERIVED,
-        source={"type": "session", "session": head.session, "turn": said.turn, "message": said.message},
+        trust=Trust.USER if statement.by_user else Trust.DERIVED,
+        source={"type": "session", "session": head.session, "turn": statement.turn, "message": statement.message},
     )
 
 

@@ -41,8 +41,10 @@ def is_about_past(message: str) -> bool:
 
 def asks_nothing(message: str) -> bool:
     """Return True for "ok", "danke" or "继续": a short remark for which no memory is searched."""
-    said = message.strip()
-    return not said or (len(said) <= SHORT and load_classifier().probabilities(said)["chatter"] >= REMARK)
+    message_text = message.strip()
+    return not message_text or (
+        len(message_text) <= SHORT and load_classifier().compute_probabilities(message_text)["chatter"] >= REMARK
+    )
 
 
 def render_profile(memories: Iterable[Memory]) -> tuple[str, ...]:
@@ -111,7 +113,7 @@ def render_search_result(memory: Memory, snippet: str, *, now: datetime, secret:
             text = f"{memory.title}: {text}"
     if memory.trust is Trust.UNTRUSTED:
         return fence(text, provenance=provenance, nonce=make_nonce(secret, memory.id))
-    rendered = (
+    rendered_result = (
         to_single_line(text, 4 * MAX_SNIPPET_LENGTH)
         if memory.trust in (Trust.USER, Trust.DERIVED)
         else quote(text, 4 * MAX_SNIPPET_LENGTH)
@@ -119,11 +121,11 @@ def render_search_result(memory: Memory, snippet: str, *, now: datetime, secret:
     speaker, _, begins = memory.title.partition(": ") if memory.kind is Kind.MESSAGE else ("", "", memory.title)
     speaker_or_title = speaker if text.startswith(begins[:40]) else memory.title
     title = f"{to_single_line(speaker_or_title, 100)}: " if speaker_or_title else ""
-    return f"- {title}{rendered} ({provenance})"
+    return f"- {title}{rendered_result} ({provenance})"
 
 
 def render_volatile_lines(
-    now: datetime, name: str | None, last: SessionHead | None, degraded: Sequence[str] = ()
+    now: datetime, name: str | None, last: SessionHead | None, degradations: Sequence[str] = ()
 ) -> tuple[str, ...]:
     """Render what changes with every prompt.
 
@@ -136,7 +138,7 @@ def render_volatile_lines(
     if last is not None and last.last_message_at is not None:
         how = f", {last.outcome}" if last.outcome else ""
         lines.append(f"Last session: {format_age(last.last_message_at, now)}, “{to_single_line(last.title, 100)}”{how}")
-    return (*lines, *(f"Memory is incomplete: {to_single_line(why, 120)}" for why in degraded))
+    return (*lines, *(f"Memory is incomplete: {to_single_line(why, 120)}" for why in degradations))
 
 
 def find_user_name(memories: Iterable[Memory]) -> str | None:

@@ -191,13 +191,13 @@ class SessionReader(Feature):
         return False
 
     async def _store_claims(self, answer: ModelAnswer, stretch: _TurnRange) -> None:
-        verified = verify_claims(answer.content, stretch.turns)
-        if verified.rejections:
-            logger.info("rejected claims of the language model: %s", dict(verified.rejections))
+        verified_claims = verify_claims(answer.content, stretch.turns)
+        if verified_claims.rejections:
+            logger.info("rejected claims of the language model: %s", dict(verified_claims.rejections))
         head = self._sessions.heads.get(stretch.session)
         if head is None:
             return
-        fit = [claim for claim in verified.claims if not holds_personal_data(claim.sentence)]
+        fit = [claim for claim in verified_claims.claims if not holds_personal_data(claim.sentence)]
         drafts = [claim_to_draft(claim, head, self._settings.model) for claim in fit]
         await self._memories.remember(drafts, [draft.project for draft in drafts])
 

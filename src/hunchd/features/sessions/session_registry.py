@@ -336,11 +336,11 @@ class SessionRegistry:
         Includes the project's and the user's own.
         """
         head = self.heads.get(session)
-        derived = []
+        derived_memories = []
         for owner in dict.fromkeys((head.project if head is not None else None, None)):
             filters = Filters(project=owner, kinds=(kind,), tags=(session_tag(session),))
-            derived += [memory async for memory in self._iter_memories(filters)]
-        return sorted(derived, key=lambda memory: (memory.source.get("turn", 0), memory.id))
+            derived_memories += [memory async for memory in self._iter_memories(filters)]
+        return sorted(derived_memories, key=lambda memory: (memory.source.get("turn", 0), memory.id))
 
     async def write_head(self, log: SessionLog, head: SessionHead) -> None:
         """Store a changed head; the caller holds the log."""

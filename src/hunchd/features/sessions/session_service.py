@@ -62,23 +62,23 @@ class _FoldedHistory:
 
     log: SessionLog
     history: SessionHistory
-    consumed: int = 0
+    consumed_count: int = 0
     lock: Lock = field(default_factory=Lock)
 
     @property
     def is_nearly_folded(self) -> bool:
         """True if folding the rest is fast enough for the event loop."""
-        return not self.lock.locked() and len(self.log.messages) - self.consumed <= MAX_INLINE_MESSAGES
+        return not self.lock.locked() and len(self.log.messages) - self.consumed_count <= MAX_INLINE_MESSAGES
 
     def fold(self) -> HistoryView:
         """Fold the rest of the log and return the history."""
         with self.lock:
-            forced, until = frozenset(self.log.head.compactions), len(self.log.messages)
-            for message in self.log.messages[self.consumed : until]:
+            forced_compactions, until = frozenset(self.log.head.compactions), len(self.log.messages)
+            for message in self.log.messages[self.consumed_count : until]:
                 self.history.add(message)
-                if message.number in forced:
+                if message.number in forced_compactions:
                     self.history.compact()
-            self.consumed = until
+            self.consumed_count = until
             return self.history.build_view()
 
 
@@ -201,24 +201,24 @@ class SessionService(Feature):
 
     async def erase(self, session: str) -> dict[str, Any]:
         """Erase the session; no byte of it is left when this returns."""
-        erased = await self._registry.erase(session)
+        erased_memories = await self._registry.erase(session)
         name = redact_name(session)
         for key in [key for key in self._histories if key[0] == name]:
             del self._histories[key]
         self._project_facts.clear()  # other sessions' prompts may contain its facts
-        return erased
+        return erased_memories
 
     def start(self, tasks: TaskSupervisor) -> None:
         tasks.start("condensing", self.run_condensing)
 
-    def on_signal(self, applied: AppliedSignal) -> None:
-        if isinstance(applied.signal, SessionEnded) and applied.signal.session:
-            self.request_end(applied.signal.session)
+    def on_signal(self, applied_signal: AppliedSignal) -> None:
+        if isinstance(applied_signal.signal, SessionEnded) and applied_signal.signal.session:
+            self.request_end(applied_signal.signal.session)
 
     def on_memory_changed(self, change: MemoryChange, project: Project | None) -> None:
         self._registry.on_memory_changed(change)
-        for session, known in list(self._project_facts.items()):  # a prompt shows nothing that was deleted
-            if not known.facts.isdisjoint(change.deletions):
+        for session, known_facts in list(self._project_facts.items()):  # a prompt shows nothing that was deleted
+            if not known_facts.facts.isdisjoint(change.deletions):
                 del self._project_facts[session]
 
     async def forget_project(self, project_id: str) -> None:
@@ -256,20 +256,22 @@ class SessionService(Feature):
             project, whole = self._resolve_owner(request.project), 0
             log = SessionLog(SessionHead(session=session, project=project, started_at=self._now()))
             view = SessionHistory(whole, digest_turns).build_view()
-        folded = {budget: one for (name, budget), one in self._histories.items() if name == session and one.log is log}
+        histories_by_budget = {
+            budget: one for (name, budget), one in self._histories.items() if name == session and one.log is log
+        }
 
         def history(tokens: int) -> HistoryView:
             if tokens == whole:
                 return view
-            if tokens not in folded:
-                folded[tokens] = _FoldedHistory(log, SessionHistory(tokens, digest_turns))
-            return folded[tokens].fold()
+            if tokens not in histories_by_budget:
+                histories_by_budget[tokens] = _FoldedHistory(log, SessionHistory(tokens, digest_turns))
+            return histories_by_budget[tokens].fold()
 
         now = self._now()
         own = [one for one in self._standing(None) if is_presentable(one, now)]
         if project is not None:
             own = [one for one in own if holds_in_every_project(one)]
-        results, degraded = await self._search_memories(request.message, project, view)
+        results, degradations = await self._search_memories(request.message, project, view)
         compiling = partial(
             compile_prompt,
             PromptInputs(
@@ -285,31 +287,35 @@ class SessionService(Feature):
                     now.astimezone(zone_of(own)),
                     find_user_name(own),
                     self._find_previous_session(session, project),
-                    degraded,
+                    degradations,
                 ),
                 task=request.task,
             ),
         )
         # A history that does not fit is folded again with a smaller budget.
         prompt = compiling() if len(log.messages) <= MAX_INLINE_MESSAGES else await asyncio.to_thread(compiling)
-        if whole in folded and self._histories.get((session, whole)) is folded[whole]:  # neither compacted nor erased
-            for tokens, one in folded.items():
+        if (
+            whole in histories_by_budget and self._histories.get((session, whole)) is histories_by_budget[whole]
+        ):  # neither compacted nor erased
+            for tokens, one in histories_by_budget.items():
                 self._cache_history((session, tokens), one)
-        return _prompt_to_json(prompt, results, degraded)
+        return _prompt_to_json(prompt, results, degradations)
 
     # Prompt sections
 
     async def _fold_history(self, log: SessionLog, budget: int) -> HistoryView:
         """Fold the history of a held log up to its end."""
         key = (log.head.session, budget)
-        folded = self._histories.get(key)
-        if folded is None or folded.log is not log:
-            folded = _FoldedHistory(log, SessionHistory(budget, digest_turns))
-        self._cache_history(key, folded)
-        return folded.fold() if folded.is_nearly_folded else await asyncio.to_thread(folded.fold)
+        folded_history = self._histories.get(key)
+        if folded_history is None or folded_history.log is not log:
+            folded_history = _FoldedHistory(log, SessionHistory(budget, digest_turns))
+        self._cache_history(key, folded_history)
+        return (
+            folded_history.fold() if folded_history.is_nearly_folded else await asyncio.to_thread(folded_history.fold)
+        )
 
-    def _cache_history(self, key: tuple[str, int], folded: _FoldedHistory) -> None:
-        self._histories[key] = folded
+    def _cache_history(self, key: tuple[str, int], folded_history: _FoldedHistory) -> None:
+        self._histories[key] = folded_history
         self._histories.move_to_end(key)
         while len(self._histories) > MAX_HISTORIES:
             self._histories.popitem(last=False)
@@ -347,7 +353,7 @@ class SessionService(Feature):
         depth: Depth = "deep" if is_about_past(message) else "shallow"
         owners = (project, None) if project is not None else (None,)
         matches: list[tuple[dict[str, Any], str]] = []
-        degraded: list[str] = []
+        degradations: list[str] = []
         shown_ids = {entry.message for entry in view.entries if entry.message}
         heads = {session_head_id(head.session, head.project) for head in self._registry.heads.values()}
         search_request = SearchRequest(query=message[:2_000], depth=depth, k=MAX_RESULTS)
@@ -356,7 +362,7 @@ class SessionService(Feature):
             *(self._search_in_time(search_request if owner is not None else of_user, owner) for owner in owners)
         )
         for owner, answer in zip(owners, answers, strict=True):
-            degraded += answer["degraded"]
+            degradations += answer["degraded"]
             results = filter_new_results(answer["results"], shown_ids, heads)
             memories = await self._registry.get_memories([str(result["id"]) for result in results], owner)
             for result in results:
@@ -365,12 +371,12 @@ class SessionService(Feature):
                     text = render_search_result(memory, str(result["snippet"]), now=self._now(), secret=self._secret)
                     matches.append((dict(result), text))
         matches.sort(key=lambda one: -float(one[0]["score"]))
-        return matches, list(dict.fromkeys(degraded))
+        return matches, list(dict.fromkeys(degradations))
 
-    async def _search_in_time(self, asked: SearchRequest, owner: str | None) -> dict[str, Any]:
+    async def _search_in_time(self, search_request: SearchRequest, owner: str | None) -> dict[str, Any]:
         try:
             async with asyncio.timeout(SEARCH_TIMEOUT_SECONDS):
-                return await self._search(asked, owner)
+                return await self._search(search_request, owner)
         except TimeoutError:
             return {"results": [], "degraded": ["the memory search did not finish in time"]}
 
@@ -453,8 +459,8 @@ class SessionService(Feature):
         """Store the facts that the newest turns state; return the updated head."""
         if not (stretch := turns[head.facts_until_turn :]):
             return head
-        said = [fact for fact in self._standing(head.project) if fact.source.get("type") == "session"]
-        drafts = await asyncio.to_thread(extract_facts, head, stretch, said)
+        session_facts = [fact for fact in self._standing(head.project) if fact.source.get("type") == "session"]
+        drafts = await asyncio.to_thread(extract_facts, head, stretch, session_facts)
         facts = await self._memories.remember(drafts, [draft.project for draft in drafts])
         if self._reader is not None:
             self._reader.enqueue(head.session)
@@ -473,7 +479,7 @@ class SessionService(Feature):
 
 
 def _prompt_to_json(
-    prompt: CompiledPrompt, results: Sequence[tuple[dict[str, Any], str]], degraded: Sequence[str]
+    prompt: CompiledPrompt, results: Sequence[tuple[dict[str, Any], str]], degradations: Sequence[str]
 ) -> dict[str, Any]:
     answer: dict[str, Any] = {
         "messages": list(prompt.messages),
@@ -491,6 +497,6 @@ def _prompt_to_json(
             for result, text in results
             if text in prompt.retrieved
         ],
-        "degraded": list(degraded),
+        "degraded": list(degradations),
     }
     return answer | ({"tools": list(prompt.tools)} if prompt.tools else {})

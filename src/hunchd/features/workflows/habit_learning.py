@@ -65,8 +65,8 @@ class HabitLearner(Feature):
     def start(self, tasks: TaskSupervisor) -> None:
         tasks.start("habits", self.run)
 
-    def on_signal(self, applied: AppliedSignal) -> None:
-        self.note(applied.project, applied.tree, applied.signal)
+    def on_signal(self, applied_signal: AppliedSignal) -> None:
+        self.note(applied_signal.project, applied_signal.tree, applied_signal.signal)
 
     def on_memory_changed(self, change: MemoryChange, project: Project | None) -> None:
         if project is not None and project.command_history.is_forgotten_changed:  # a workflow was deleted
@@ -155,7 +155,7 @@ class HabitLearner(Feature):
 
     async def _mine(self, project: Project) -> None:
         routine = project.command_history
-        unmined = routine.unmined
+        unmined_count = routine.unmined
         if len(routine.log) >= logs.MAX_COMMANDS:  # the file is append-only
             await asyncio.to_thread(logs.replace_log, project.cache, list(routine.log), sorted(routine.forgotten_ids))
         zone = self._now().astimezone().utcoffset()
@@ -167,7 +167,7 @@ class HabitLearner(Feature):
             "zone": zone.total_seconds() if zone is not None else 0.0,
         }
         answer = await self._indexer.call("habits", params, timeout=MINING_TIMEOUT_SECONDS)
-        routine.unmined -= unmined
+        routine.unmined -= unmined_count
         workflows = [memory_from_json(memory) for memory in answer["workflows"]]
         await update_workflows(
             self._memories, project, workflows, HABIT_SOURCE, self._now(), since=float(answer["since"])

@@ -102,8 +102,8 @@ def make_target_reader(program: str, pattern: str) -> Callable[[str], Iterator[S
     """Return a parser of the well-known targets of a build file."""
 
     def read(text: str) -> Iterator[Statement]:
-        defined = set(re.findall(pattern, text, re.MULTILINE))
-        targets = [name for name in _TARGETS if name in defined]
+        defined_targets = set(re.findall(pattern, text, re.MULTILINE))
+        targets = [name for name in _TARGETS if name in defined_targets]
         if targets:
             yield Statement("commands", ", ".join(f"`{program} {name}`" for name in targets[:8]))
 

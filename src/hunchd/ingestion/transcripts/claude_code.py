@@ -44,7 +44,7 @@ def read(file: Path) -> Iterator[Transcript]:
     is_known = False
     for event in iter_json_objects(file):
         is_known = is_known or isinstance(event.get("type"), str)
-        if (prompt := _queued(event)) is not None:
+        if (prompt := _parse_queued_message(event)) is not None:
             waiting.setdefault(prompt["content"], prompt)
             continue
         if event.get("type") not in ("user", "assistant") or any(map(event.get, _PUT)) or _is_copy(event, file):
@@ -52,13 +52,13 @@ def read(file: Path) -> Iterator[Transcript]:
         project = project or event.get("cwd")
         started_at = started_at or parse_timestamp(event.get("timestamp"))
         messages += _iter_messages(event, names)
-    said = {message.get("content") for message in messages}
-    messages += [prompt for text, prompt in waiting.items() if text not in said]
+    message_contents = {message.get("content") for message in messages}
+    messages += [prompt for text, prompt in waiting.items() if text not in message_contents]
     if messages or is_known:
         yield Transcript(AGENT, file.stem, file, project, started_at, tuple(messages))
 
 
-def _queued(event: Mapping[str, Any]) -> dict[str, Any] | None:
+def _parse_queued_message(event: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return a prompt that the user typed while the agent was at work."""
     attachment = event.get("attachment")
     if event.get("type") == "queue-operation" and event.get("operation") == "enqueue":

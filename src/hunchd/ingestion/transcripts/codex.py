@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from hunchd.ingestion.own_words import own_words
+from hunchd.ingestion.own_words import extract_user_text
 from hunchd.ingestion.transcripts.transcript import (
     Transcript,
     extract_text,
@@ -53,7 +53,7 @@ def _build_message(item: Mapping[str, Any], names: dict[str, str], ref: str, sta
     at = parse_timestamp(stamp)
     match item.get("type"):
         case "message" if item.get("role") in ("user", "assistant"):
-            return make_text_message(str(item["role"]), _said(item), ref, at)
+            return make_text_message(str(item["role"]), _extract_text(item), ref, at)
         case "function_call" | "custom_tool_call":
             name = names[str(item.get("call_id"))] = str(item.get("name") or "tool")
             return make_call_message(name, _parse_inputs(item.get("arguments", item.get("input"))), ref, at)
@@ -67,12 +67,12 @@ def _build_message(item: Mapping[str, Any], names: dict[str, str], ref: str, sta
             return None
 
 
-def _said(item: Mapping[str, Any]) -> str:
+def _extract_text(item: Mapping[str, Any]) -> str:
     """Return the text of a message. Each part of a user's is judged by itself: the client adds parts of its own."""
     parts = item.get("content")
     if item.get("role") != "user" or not isinstance(parts, list):
         return extract_text(parts)
-    return "\n".join(filter(None, (own_words(extract_text(part)) for part in parts)))
+    return "\n".join(filter(None, (extract_user_text(extract_text(part)) for part in parts)))
 
 
 def _parse_inputs(arguments: Any) -> Any:

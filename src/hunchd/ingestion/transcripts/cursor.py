@@ -66,22 +66,22 @@ def folder_name(folder: str) -> str:
 
 def _read_log(file: Path) -> Iterator[Transcript]:
     """Read a log of lines. It tells no times: all that is known is when it was written last."""
-    written = parse_timestamp(file.stat().st_mtime)
+    modification_time = parse_timestamp(file.stat().st_mtime)
     messages = [
         message
         for number, line in enumerate(iter_json_objects(file))
         if line.get("role") in ("user", "assistant")
-        for message in _logged(line, str(number), written)
+        for message in _parse_log_line(line, str(number), modification_time)
     ]
     place = next((parent for parent in file.parents if parent.parent.name == "projects"), None)
     if messages:
         project = folder_name(place.name) if place is not None else None
-        yield Transcript(AGENT, file.stem, file, project, written, tuple(messages))
+        yield Transcript(AGENT, file.stem, file, project, modification_time, tuple(messages))
 
 
-def _logged(line: Mapping[str, Any], ref: str, at: datetime | None) -> Iterator[dict[str, Any]]:
-    told = line.get("message")
-    content = told.get("content") if isinstance(told, dict) else None
+def _parse_log_line(line: Mapping[str, Any], ref: str, at: datetime | None) -> Iterator[dict[str, Any]]:
+    message_body = line.get("message")
+    content = message_body.get("content") if isinstance(message_body, dict) else None
     for index, part in enumerate(content if isinstance(content, list) else [{"type": "text", "text": content}]):
         match part.get("type") if isinstance(part, dict) else None:
             case "text":

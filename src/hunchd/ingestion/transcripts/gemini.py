@@ -58,16 +58,16 @@ def _of_document(file: Path) -> Any:
 
 def _of_lines(file: Path) -> dict[str, Any]:
     """Read a log of lines: a head, messages, of which a later one with the same id replaces an earlier one, changes."""
-    told: dict[str, Any] = {}
+    session: dict[str, Any] = {}
     messages: dict[str, dict[str, Any]] = {}
     for number, line in enumerate(iter_json_objects(file)):
-        if isinstance(changed := line.get("$set"), dict):
-            told |= {name: value for name, value in changed.items() if name != "messages"}
+        if isinstance(changed_fields := line.get("$set"), dict):
+            session |= {name: value for name, value in changed_fields.items() if name != "messages"}
         elif line.get("type") is None:
-            told |= line
+            session |= line
         else:
             messages[str(line.get("id") or number)] = line
-    return {**told, "messages": list(messages.values())}
+    return {**session, "messages": list(messages.values())}
 
 
 def hash_folder(folder: str) -> str:

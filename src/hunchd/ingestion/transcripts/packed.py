@@ -13,5 +13,5 @@ def open_transcript(file: Path) -> BinaryIO:
         return file.open("rb")
     import pyarrow as pa  # loads for a tenth of a second, and only few files need it
 
-    compressed = pa.OSFile(str(file), "rb")
-    return io.BufferedReader(pa.CompressedInputStream(compressed, "zstd"))
+    compressed_file = pa.OSFile(str(file), "rb")
+    return io.BufferedReader(pa.CompressedInputStream(compressed_file, "zstd"))

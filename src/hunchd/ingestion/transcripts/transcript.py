@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from hunchd.ingestion.own_words import own_words
+from hunchd.ingestion.own_words import extract_user_text
 from hunchd.ingestion.transcripts.packed import open_transcript
 from hunchd.protocol.decoding import without_lone_surrogates
 
@@ -39,10 +39,10 @@ def make_text_message(role: str, text: str, ref: str, at: datetime | None = None
 
     Returns None for empty text and for what the client alone says.
     """
-    stripped = own_words(text) if role == "user" else text.strip()
-    if not stripped:
+    stripped_text = extract_user_text(text) if role == "user" else text.strip()
+    if not stripped_text:
         return None
-    return _add_time({"ref": ref, "role": role, "content": stripped}, at)
+    return _add_time({"ref": ref, "role": role, "content": stripped_text}, at)
 
 
 def make_call_message(name: str, inputs: Any, ref: str, at: datetime | None = None) -> dict[str, Any]:

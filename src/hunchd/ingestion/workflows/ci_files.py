@@ -14,7 +14,7 @@ from hunchd.ingestion.workflows.shell_files import is_only_bookkeeping, make_ste
 MAX_EVENTS: Final = 6
 MAX_BRANCHES: Final = 4
 _SETUP = re.compile(r"actions/(?:checkout|setup-|cache)|/setup-|^codecov/|step-security/")
-_RESERVED: Final = frozenset(
+_RESERVED_KEYS: Final = frozenset(
     {"stages", "variables", "default", "include", "image", "services", "before_script", "after_script", "cache",
      "workflow", "pages:deploy"}
 )  # fmt: skip
@@ -108,7 +108,7 @@ def read_gitlab(path: str, text: str) -> Iterator[Workflow]:
         for name, job in document.items()
         if isinstance(name, str)
         and not name.startswith(".")
-        and name not in _RESERVED
+        and name not in _RESERVED_KEYS
         and _as_mapping(job).get("script")
     }
     order = {name: _stage_index(job, stages) for name, job in jobs.items()}

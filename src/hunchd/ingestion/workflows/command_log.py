@@ -49,9 +49,9 @@ def append_commands(folder: Path, ran: Sequence[CommandRun]) -> None:
         log.write("".join(map(_format_line, ran)))
 
 
-def replace_log(folder: Path, ran: Sequence[CommandRun], forgotten: Sequence[str]) -> None:
+def replace_log(folder: Path, ran: Sequence[CommandRun], forgotten_ids: Sequence[str]) -> None:
     """Replace the contents of both files, each atomically."""
-    for name, text in ((LOG_FILE, "".join(map(_format_line, ran))), (FORGOTTEN_FILE, json.dumps(list(forgotten)))):
+    for name, text in ((LOG_FILE, "".join(map(_format_line, ran))), (FORGOTTEN_FILE, json.dumps(list(forgotten_ids)))):
         draft = folder / f".{name}"
         draft.unlink(missing_ok=True)
         draft.touch(mode=0o600)
@@ -64,5 +64,7 @@ def _format_line(ran: CommandRun) -> str:
 
 
 def _parse_row(row: Any) -> CommandRun:
-    at, template, command, failed, branch, touched_kinds = row
-    return CommandRun(float(at), str(template), str(command), bool(failed), str(branch), tuple(map(str, touched_kinds)))
+    at, template, command, has_failed, branch, touched_kinds = row
+    return CommandRun(
+        float(at), str(template), str(command), bool(has_failed), str(branch), tuple(map(str, touched_kinds))
+    )

@@ -40,9 +40,12 @@ def find_habits(log: Sequence[CommandRun], *, zone: tzinfo = UTC, limit: int = M
     """Return the recurring sequences of the log (oldest first), best first."""
     sessions = split_sessions(log)
     numbers: dict[str, int] = {}
-    coded = [[numbers.setdefault(ran.template, len(numbers)) for ran in session] for session in sessions]
+    coded_sessions = [[numbers.setdefault(ran.template, len(numbers)) for ran in session] for session in sessions]
     templates = list(numbers)
-    return [_build_habit(pattern, templates, sessions, zone) for pattern in mine_patterns(coded, max_patterns=limit)]
+    return [
+        _build_habit(pattern, templates, sessions, zone)
+        for pattern in mine_patterns(coded_sessions, max_patterns=limit)
+    ]
 
 
 def _build_habit(

@@ -115,14 +115,14 @@ def _grow_patterns(sessions: Sequence[Sequence[int]], base_rates: _BaseRates, mi
     pending = [
         _Candidate((symbol,), tuple(places)) for symbol, places in sorted(starts.items()) if len(places) >= min_support
     ]
-    accepted: list[_Candidate] = []
-    while pending and len(accepted) < MAX_CANDIDATES and time.monotonic() < deadline:
+    accepted_candidates: list[_Candidate] = []
+    while pending and len(accepted_candidates) < MAX_CANDIDATES and time.monotonic() < deadline:
         candidate = pending.pop(0)
         if len(candidate.symbols) > 1:
-            accepted.append(candidate)
+            accepted_candidates.append(candidate)
         if len(candidate.symbols) < MAX_LENGTH:
             pending += _extend(candidate, sessions, base_rates, min_support)
-    return accepted
+    return accepted_candidates
 
 
 def _extend(
@@ -190,9 +190,9 @@ def _choose_patterns(
     while bounds and len(chosen_patterns) < max_patterns:
         best: tuple[float, int, list[Occurrence]] | None = None
         updated_bounds: list[tuple[float, int]] = []
-        for bound, index in bounds:
-            if best is not None and bound <= best[0]:
-                updated_bounds.append((bound, index))
+        for upper_bound, index in bounds:
+            if best is not None and upper_bound <= best[0]:
+                updated_bounds.append((upper_bound, index))
                 continue
             places = _free_occurrences(eligible[index], used_positions)
             current_worth = (

@@ -45,7 +45,7 @@ def read_workflows(root: Path, files: Iterable[str]) -> list[Workflow]:
     """Collect the workflows of the files below `root`, top-level files first."""
     paths = list(files)
     locks = {folder: program for path in paths for folder, program in _read_lock(path)}
-    collected: list[Workflow] = []
+    workflows: list[Workflow] = []
     for path in sorted(filter(is_script, paths), key=lambda path: (not path.startswith("."), path.count("/"), path))[
         :MAX_FILES
     ]:
@@ -57,10 +57,10 @@ def read_workflows(root: Path, files: Iterable[str]) -> list[Workflow]:
                 if manager_match := _MANAGER.search(text):
                     locks[path.rpartition("/")[0]] = manager_match[1]
                 file_workflows = _rename_runner(_find_program(locks, path), file_workflows)
-            collected += file_workflows
-        if len(collected) >= MAX_WORKFLOWS:
+            workflows += file_workflows
+        if len(workflows) >= MAX_WORKFLOWS:
             break
-    return collected[:MAX_WORKFLOWS]
+    return workflows[:MAX_WORKFLOWS]
 
 
 def _read_lock(path: str) -> Iterator[tuple[str, str]]:
@@ -94,13 +94,13 @@ def parse_workflows(path: str, text: str) -> list[Workflow]:
     if script_format is None:
         return []
     try:
-        parsed = list(_limit(_READERS[script_format](path, _GAP.sub(" ", redact_source(text)))))
+        parsed_workflows = list(_limit(_READERS[script_format](path, _GAP.sub(" ", redact_source(text)))))
     except (ValueError, TypeError, AttributeError, KeyError, RecursionError, configparser.Error):
         logger.debug("skipping %s: its content does not match its name", path, exc_info=True)
         return []
     return [
         redact_workflow(replace(workflow, purpose=workflow.purpose or classify_purpose(workflow)))
-        for workflow in parsed
+        for workflow in parsed_workflows
     ]
 
 

@@ -131,8 +131,8 @@ def split_commands(text: str, *, include_bookkeeping: bool = False) -> tuple[Wor
     if not text.strip():
         return ()
     # CI expressions become one word of the same byte length, so that offsets stay valid.
-    masked = _EXPRESSION.sub(lambda steps: "_" * len(steps[0].encode()), text)
-    source = masked.encode()[:MAX_TEXT_BYTES]
+    masked_text = _EXPRESSION.sub(lambda steps: "_" * len(steps[0].encode()), text)
+    source = masked_text.encode()[:MAX_TEXT_BYTES]
     syntax = parse_syntax("step.sh", source, _BASH)
     if syntax is None:
         return ()
@@ -174,10 +174,10 @@ def _iter_command_nodes(root: SyntaxNode) -> Iterator[SyntaxNode]:
     pending = [root]
     while pending:
         node = pending.pop()
-        redirected = node.type == "redirected_statement" and any(
+        is_redirected = node.type == "redirected_statement" and any(
             child.type in _COMMAND_NODES for child in node.children
         )
-        if node.type in _COMMAND_NODES or redirected:
+        if node.type in _COMMAND_NODES or is_redirected:
             yield node
         elif node.type in _TRANSPARENT_NODES:
             pending += reversed(_nodes_after(_CONDITION_END.get(node.type, ""), node.children))
@@ -206,9 +206,9 @@ def _head_comments(text: str) -> Iterator[list[str]]:
     """Yield the paragraphs of comment before the first command."""
     paragraph: list[str] = []
     for line in text.splitlines()[:_HEAD_LINES]:
-        said = line.lstrip("# ").strip() if line.startswith("#") and not line.startswith("#!") else ""
-        if said:
-            paragraph.append(said)
+        comment_text = line.lstrip("# ").strip() if line.startswith("#") and not line.startswith("#!") else ""
+        if comment_text:
+            paragraph.append(comment_text)
             continue
         yield paragraph
         paragraph = []

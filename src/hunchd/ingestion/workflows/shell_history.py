@@ -20,7 +20,7 @@ MAX_COMMAND: Final = 4_000  # characters of one command
 _BASH_TIME = re.compile(r"#(\d{9,11})$")
 _ZSH = re.compile(r": (\d{9,11}):\d+;(.*)", re.DOTALL)
 _HERE = re.compile(r"(?<!<)<<-?\s*(['\"]?)(?:(?<=['\"])(\w+)(?=\1)|([A-Za-z_]\w*))")
-_QUOTED = re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"", re.DOTALL)
+_QUOTED_TEXT = re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"", re.DOTALL)
 _COMMENT = re.compile(r"(?:^|(?<=\s))#.*$", re.MULTILINE)
 # What opens and closes a compound command, where a command may begin.
 _KEYWORD = re.compile(r"(?:^|(?<=[;\n&|(]))\s*(for|while|until|select|if|case|done|fi|esac)\b", re.MULTILINE)
@@ -111,19 +111,20 @@ def is_whole(lines: Sequence[str]) -> bool:
         code.append(line)
         if not _is_quoting("\n".join(code)):
             ends += [
-                found[2] or found[3] for found in _HERE.finditer(_QUOTED.sub("", line) if "'" not in line else line)
+                heredoc_match[2] or heredoc_match[3]
+                for heredoc_match in _HERE.finditer(_QUOTED_TEXT.sub("", line) if "'" not in line else line)
             ]
     text = "\n".join(code)
     if ends or _is_quoting(text) or (len(text) - len(text.rstrip("\\"))) % 2:
         return False
-    plain = _COMMENT.sub("", _QUOTED.sub("''", text))
+    plain = _COMMENT.sub("", _QUOTED_TEXT.sub("''", text))
     words = _KEYWORD.findall(plain)
     return sum(_DEPTH[word] for word in words) <= 0 and plain.count("{ ") <= len(re.findall(r"(?:^|[;\n]) *\}", plain))
 
 
 def _is_quoting(text: str) -> bool:
     """Return True if a quotation is open at the end."""
-    rest = _QUOTED.sub("", _COMMENT.sub("", re.sub(r"\\.", "", text)))
+    rest = _QUOTED_TEXT.sub("", _COMMENT.sub("", re.sub(r"\\.", "", text)))
     return "'" in rest or '"' in rest
 
 

@@ -99,11 +99,11 @@ def _main_command(pipeline: Sequence[list[str]]) -> Iterator[list[str]]:
     Commands that only feed the others are skipped.
     """
     for words in pipeline:
-        stripped = _strip_keywords(words)
-        if stripped and (len(pipeline) == 1 or stripped[0] not in tools.FEEDERS):
-            yield stripped
+        stripped_words = _strip_keywords(words)
+        if stripped_words and (len(pipeline) == 1 or stripped_words[0] not in tools.FEEDERS):
+            yield stripped_words
             return
-    yield from (stripped for words in pipeline[-1:] if (stripped := _strip_keywords(words)))
+    yield from (stripped_words for words in pipeline[-1:] if (stripped_words := _strip_keywords(words)))
 
 
 def _strip_keywords(words: list[str]) -> list[str]:

@@ -240,14 +240,14 @@ def _shorten(text: str, limit: int) -> str:
     return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
 
 
-def compare_memories(stored: Sequence[Memory], current: Sequence[Memory]) -> tuple[list[Memory], list[Memory]]:
+def compare_memories(stored_memories: Sequence[Memory], current: Sequence[Memory]) -> tuple[list[Memory], list[Memory]]:
     """Return new or changed memories, and known ones that disappeared."""
-    stored_by_id = {memory.id: memory for memory in stored}
+    stored_by_id = {memory.id: memory for memory in stored_memories}
     changed_memories = [
         one for one in current if one.id not in stored_by_id or not is_same_workflow(stored_by_id[one.id], one)
     ]
     current_ids = {one.id for one in current}
-    return changed_memories, [memory for memory in stored if memory.id not in current_ids]
+    return changed_memories, [memory for memory in stored_memories if memory.id not in current_ids]
 
 
 def is_edited(memory: Memory) -> bool:

@@ -183,9 +183,9 @@ def _dispatch(
 
 
 def _initialize(params: Mapping[str, Any]) -> dict[str, Any]:
-    requested = params.get("protocolVersion")
+    requested_version = params.get("protocolVersion")
     return {
-        "protocolVersion": requested if requested in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[-1],
+        "protocolVersion": requested_version if requested_version in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[-1],
         "capabilities": _CAPABILITIES,
         "serverInfo": _SERVER,
         "instructions": INSTRUCTIONS,
@@ -222,9 +222,9 @@ def _read_resource(
     return {"contents": [{"uri": uri, "mimeType": MARKDOWN_TYPE, "text": text}]}
 
 
-def _get_known_name(params: Mapping[str, Any], offered: tuple[dict[str, Any], ...], kind: str) -> str:
+def _get_known_name(params: Mapping[str, Any], offered_entries: tuple[dict[str, Any], ...], kind: str) -> str:
     name = params.get("name")
-    names = [each["name"] for each in offered]
+    names = [each["name"] for each in offered_entries]
     if not isinstance(name, str) or name not in names:
         raise JsonRpcError(INVALID_PARAMS, f"there is no {kind} {ascii(name)[:60]}; there are: {', '.join(names)}")
     return name

@@ -70,13 +70,13 @@ class ProjectResolver:
         """
         if os.path.isabs(project):  # noqa: PTH117
             return (yield from self._resolve_path(project))
-        registered = yield from self.list_projects()
-        for each in registered:
+        project_records = yield from self.list_projects()
+        for each in project_records:
             if project in (each["id"], each["name"]):
                 return str(each["path"])
-        names = ", ".join(str(each["path"]) for each in registered[:10])
+        names = ", ".join(str(each["path"]) for each in project_records[:10])
         raise RequestFailed(
-            f"unknown project '{project}'", hint=f"known projects: {names}" if registered else None, status=404
+            f"unknown project '{project}'", hint=f"known projects: {names}" if project_records else None, status=404
         )
 
     def _resolve_path(self, path: str) -> Conversation[str]:

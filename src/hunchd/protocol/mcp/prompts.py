@@ -32,14 +32,16 @@ _START_FEATURE = """Plan this feature before you write it.
 def get_prompt(name: str, arguments: Mapping[str, Any], focus: ProjectResolver) -> Conversation[dict[str, Any]]:
     """Build the prompt's messages. Raises Trouble 422 for missing or unknown arguments."""
     prompt = next(each for each in PROMPTS if each["name"] == name)
-    allowed = [argument["name"] for argument in prompt["arguments"]]
+    argument_names = [argument["name"] for argument in prompt["arguments"]]
     for name_given, value in arguments.items():
-        if name_given not in allowed or not isinstance(value, str):
-            raise RequestFailed(f"{name} takes these texts: {', '.join(allowed)}; not '{name_given}'", status=422)
-    required = allowed[0]
-    if not arguments.get(required, "").strip():
-        raise RequestFailed(f"'{required}' is missing", hint=f"{name} needs it", status=422)
-    subject, file = arguments[required], arguments.get("file") or None
+        if name_given not in argument_names or not isinstance(value, str):
+            raise RequestFailed(
+                f"{name} takes these texts: {', '.join(argument_names)}; not '{name_given}'", status=422
+            )
+    required_name = argument_names[0]
+    if not arguments.get(required_name, "").strip():
+        raise RequestFailed(f"'{required_name}' is missing", hint=f"{name} needs it", status=422)
+    subject, file = arguments[required_name], arguments.get("file") or None
     signals = (
         {"error": subject, "activity": "debugging"}
         if name == "debug"

@@ -20,8 +20,8 @@ def list_resources(focus: ProjectResolver) -> Conversation[list[dict[str, Any]]]
 
     The project is the server's home; without a home, every known project is listed.
     """
-    registered = [] if focus.home is not None else (yield from focus.list_projects())
-    roots = [focus.home] if focus.home is not None else [str(each["path"]) for each in registered]
+    project_records = [] if focus.home is not None else (yield from focus.list_projects())
+    roots = [focus.home] if focus.home is not None else [str(each["path"]) for each in project_records]
     entries: list[dict[str, Any]] = [
         {
             "uri": BUNDLE_URI_PREFIX + quote(root),

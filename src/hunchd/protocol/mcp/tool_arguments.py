@@ -13,7 +13,7 @@ from msgspec import Meta, Struct
 
 from hunchd.domain.facts import CATEGORIES
 from hunchd.protocol.requests import ACTIVITIES, OUTCOMES
-from hunchd.protocol.struct_schemas import Schema, component_schemas
+from hunchd.protocol.struct_schemas import Schema, build_component_schemas
 
 _READS: Final = {"readOnlyHint": True}
 _ADDS: Final = {"destructiveHint": False}
@@ -108,7 +108,7 @@ TOOLS: Final[tuple[type[Arguments], ...]] = (
 
 def tool_definitions() -> list[Schema]:
     """Return the definitions of all tools, as `tools/list` answers them."""
-    schemas = component_schemas({each.tool: each for each in TOOLS})
+    schemas = build_component_schemas({each.tool: each for each in TOOLS})
     return [_definition(each, schemas[each.tool]) for each in TOOLS]
 
 

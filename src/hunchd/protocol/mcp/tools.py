@@ -48,24 +48,24 @@ def validate_arguments(name: str, arguments: Mapping[str, Any]) -> dict[str, Any
     Raises Trouble that names the mistake and what is allowed.
     """
     schema = _SCHEMAS[name]
-    allowed: dict[str, dict[str, Any]] = schema["properties"]
+    properties: dict[str, dict[str, Any]] = schema["properties"]
     for argument in arguments:
-        if argument not in allowed:
+        if argument not in properties:
             raise RequestFailed(
-                f"the tool {name} has no argument '{argument}'", hint=f"it takes: {', '.join(allowed)}", status=422
+                f"the tool {name} has no argument '{argument}'", hint=f"it takes: {', '.join(properties)}", status=422
             )
     values = {key: value for key, value in arguments.items() if value is not None}
-    for required in schema.get("required", ()):
-        if values.get(required) in (None, ""):
+    for required_name in schema.get("required", ()):
+        if values.get(required_name) in (None, ""):
             raise RequestFailed(
-                f"'{required}' is missing", hint=f"{name} needs: {', '.join(schema['required'])}", status=422
+                f"'{required_name}' is missing", hint=f"{name} needs: {', '.join(schema['required'])}", status=422
             )
     for key, value in values.items():
-        if (choices := allowed[key].get("enum")) is not None:
+        if (choices := properties[key].get("enum")) is not None:
             if value not in choices:
                 raise RequestFailed(f"'{key}' must be one of: {', '.join(choices)}", status=422)
             continue
-        kind, word = _TYPES[allowed[key]["type"]]
+        kind, word = _TYPES[properties[key]["type"]]
         if not isinstance(value, kind) or isinstance(value, bool):
             raise RequestFailed(f"'{key}' must be {word}", status=422)
     return values
@@ -178,18 +178,18 @@ def _list_similar(identifier: str) -> Conversation[str]:
     )
 
 
-def _describe_redactions(understood: Mapping[str, Any]) -> str:
-    secrets = ", ".join(understood.get("redacted", ()))
+def _describe_redactions(result: Mapping[str, Any]) -> str:
+    secrets = ", ".join(result.get("redacted", ()))
     return f" Left out as secret: {secrets}." if secrets else ""
 
 
-def _describe_outcome(understood: Mapping[str, Any]) -> str:
+def _describe_outcome(result: Mapping[str, Any]) -> str:
     """Describe what storing a statement led to, unless it is just new."""
-    if (old := understood.get("replaced")) is not None:
+    if (old := result.get("replaced")) is not None:
         return f" It replaces {quote(old.get('value'))}."
-    if (stronger := understood.get("rejected_for")) is not None:
+    if (stronger := result.get("rejected_for")) is not None:
         return f" But {quote(stronger.get('value'))} is better founded and stays valid: ask the user which is right."
-    if understood.get("contradiction"):
+    if result.get("contradiction"):
         return " It contradicts something that is known: ask the user which is right (`hunch contradictions`)."
     return ""
 
@@ -220,8 +220,10 @@ def _call_predict(arguments: Mapping[str, Any], focus: ProjectResolver) -> Conve
     if not arguments.get("file") and not arguments.get("query"):
         raise RequestFailed("'file' or 'query' is needed", status=422)
     root = yield from focus.resolve_root(arguments.get("project"), arguments.get("file"))
-    named = {name: arguments[key] for name, key in (("file_opened", "file"), ("query", "query")) if arguments.get(key)}
-    body = {"project": root, **named, "k": arguments.get("k", 10)}
+    query_fields = {
+        name: arguments[key] for name, key in (("file_opened", "file"), ("query", "query")) if arguments.get(key)
+    }
+    body = {"project": root, **query_fields, "k": arguments.get("k", 10)}
     answer = yield from request_in_project(root, DaemonRequest("/context/predict", body))
     lines = [
         f"{prediction['confidence']:.0%} {strip_invisible(prediction['path'])}: {flatten_to_line(', '.join(prediction['reasons']), 160)}"
@@ -234,12 +236,12 @@ def _call_predict(arguments: Mapping[str, Any], focus: ProjectResolver) -> Conve
     return "\n".join(lines)
 
 
-def _review(given: Mapping[str, Any], focus: ProjectResolver) -> Conversation[str]:
-    root = yield from focus.resolve_root(given.get("project"))
+def _review(arguments: Mapping[str, Any], focus: ProjectResolver) -> Conversation[str]:
+    root = yield from focus.resolve_root(arguments.get("project"))
     answer = yield from request_in_project(root, DaemonRequest("/context/review", {"project": root}))
     lines = [
-        f"{found['probability']:.0%} {strip_invisible(found['path'])}: {flatten_to_line(', '.join(found['reasons']), 160)}"
-        for found in answer["missing"]
+        f"{missing_file['probability']:.0%} {strip_invisible(missing_file['path'])}: {flatten_to_line(', '.join(missing_file['reasons']), 160)}"
+        for missing_file in answer["missing"]
     ]
     if answer.get("degraded"):
         lines.append(f"Not complete yet: {'; '.join(answer['degraded'])}.")

@@ -64,7 +64,7 @@ class Collection:
         create_private_folder(folder)
         rescue.finish_rebuild(folder)
         repairs = [repair_table(folder / f"{name}.lance") for name in (MEMORIES, SIGNALS)]
-        crashed = (folder / _IN_USE_MARKER).exists()
+        has_crashed = (folder / _IN_USE_MARKER).exists()
         (folder / _IN_USE_MARKER).touch(mode=0o600)
         files = FileOperations()
         tables = await MirroredTables.open(folder, session, files)
@@ -82,7 +82,7 @@ class Collection:
             self.counters.since_optimise = 1
         if self.writable:
             await tables.memories.drop_vector_index()
-            await tables.clean_up_after_crash() if crashed else await tables.sync_tables()
+            await tables.clean_up_after_crash() if has_crashed else await tables.sync_tables()
             if self.is_erasure_pending:
                 await self.purge()
         return self
@@ -258,10 +258,10 @@ class Collection:
 
         Unless `quiet`, only if they slow them down considerably.
         """
-        scattered = self._tables.mirror.unindexed_count
-        unindexed = len(self._tables.mirror.fresh_slots) + scattered
+        scattered_rows = self._tables.mirror.unindexed_count
+        unindexed_rows = len(self._tables.mirror.fresh_slots) + scattered_rows
         return is_compaction_due(
-            self.counters.since_optimise, self._tables.mirror.row_count, unindexed, scattered, idle=quiet
+            self.counters.since_optimise, self._tables.mirror.row_count, unindexed_rows, scattered_rows, idle=quiet
         )
 
     async def load_state(self, model: str) -> dict[str, Any]:
@@ -357,11 +357,11 @@ class Collection:
         self._files.sync_folder(self.folder)
 
     async def _set_vectors(self, vectors: Mapping[str, tuple[bytes, bytes]], model: str) -> int:
-        updated = await apply_vectors(self._tables.memories, vectors, model)
-        if updated:
-            await self._tables.memories.replace(updated)
-            await self._tables.record_written(self._tables.memories, updated)
-        return len(updated)
+        updated_count = await apply_vectors(self._tables.memories, vectors, model)
+        if updated_count:
+            await self._tables.memories.replace(updated_count)
+            await self._tables.record_written(self._tables.memories, updated_count)
+        return len(updated_count)
 
     async def _has_old_versions(self) -> bool:
         return not all([await table.has_one_version() for table in self._tables])

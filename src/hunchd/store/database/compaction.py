@@ -16,7 +16,7 @@ MAX_UNINDEXED: Final = 4_000  # unindexed rows, queries or not: the mirror holds
 MAX_SCATTERED: Final = 250
 
 
-def is_compaction_due(commits: int, rows: int, unindexed: int, scattered: int, *, idle: bool) -> bool:
+def is_compaction_due(commits: int, rows: int, unindexed_rows: int, scattered_rows: int, *, idle: bool) -> bool:
     """Return True if a table is worth compacting.
 
     Args are the commits since the last compaction, the rows, the `unindexed` ones of them, and the new ones that no index
@@ -24,6 +24,10 @@ def is_compaction_due(commits: int, rows: int, unindexed: int, scattered: int, *
     """
     if commits == 0:
         return False
-    if commits >= MAX_COMMITS + rows // ROWS_PER_COMMIT or unindexed > MAX_UNINDEXED or scattered > MAX_SCATTERED:
+    if (
+        commits >= MAX_COMMITS + rows // ROWS_PER_COMMIT
+        or unindexed_rows > MAX_UNINDEXED
+        or scattered_rows > MAX_SCATTERED
+    ):
         return True
-    return idle and unindexed > MAX_UNINDEXED_IDLE + rows // ROWS_PER_UNINDEXED
+    return idle and unindexed_rows > MAX_UNINDEXED_IDLE + rows // ROWS_PER_UNINDEXED

@@ -102,7 +102,7 @@ def build_schema(columns: Sequence[ColumnSpec], version: int) -> pa.Schema:
 
     The metadata of the first column carries the schema version.
     """
-    fields = [pa.field(column.name, _TYPES[column.type], nullable=not column.required) for column in columns]
+    fields = [pa.field(column.name, _TYPES[column.type], nullable=not column.is_required) for column in columns]
     fields[0] = fields[0].with_metadata({VERSION_KEY: str(version).encode()})
     return pa.schema(fields)
 
@@ -248,10 +248,12 @@ class Table:
         Returns True if any was created.
         """
         segment_counts = {index.name: index.num_segments or 1 for index in await self._run(self._inner.list_indices())}
-        desired = await self._list_desired_indexes()
-        missing = [name for name in desired if segment_counts.get(name, MAX_INDEX_SEGMENTS + 1) > MAX_INDEX_SEGMENTS]
+        desired_indexes = await self._list_desired_indexes()
+        missing = [
+            name for name in desired_indexes if segment_counts.get(name, MAX_INDEX_SEGMENTS + 1) > MAX_INDEX_SEGMENTS
+        ]
         for name in missing:
-            column, config = desired[name]
+            column, config = desired_indexes[name]
             await self._run(self._inner.create_index(column, config=config, name=name, replace=True))
         return bool(missing)
 
@@ -337,7 +339,7 @@ class Table:
 
 def _to_arrow_table(rows: Sequence[Row], columns: Sequence[ColumnSpec]) -> pa.Table:
     arrays = [_to_arrow_array(column, [row.get(column.name) for row in rows]) for column in columns]
-    fields = [pa.field(one.name, _TYPES[one.type], nullable=not one.required) for one in columns]
+    fields = [pa.field(one.name, _TYPES[one.type], nullable=not one.is_required) for one in columns]
     return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
 
 

@@ -23,25 +23,28 @@ ARROW_DATASETS: Final = "pyarrow.dataset"
 
 
 def import_without(
-    name: str, *, excluded: Sequence[str] = (REST_CLIENT, ARROW_DATASETS), keep: Sequence[str] = ("lancedb._lancedb",)
+    name: str,
+    *,
+    excluded_modules: Sequence[str] = (REST_CLIENT, ARROW_DATASETS),
+    keep: Sequence[str] = ("lancedb._lancedb",),
 ) -> ModuleType:
     """Import `name` with empty placeholder classes for the modules in `excluded`.
 
     The real modules can still be imported afterwards. If a new release needs them while it is imported, it gets them.
     """
-    if name in sys.modules or not sys.modules.keys().isdisjoint(excluded):
+    if name in sys.modules or not sys.modules.keys().isdisjoint(excluded_modules):
         return importlib.import_module(name)
-    finder = _PlaceholderFinder(excluded)
+    finder = _PlaceholderFinder(excluded_modules)
     sys.meta_path.insert(0, finder)
     try:
         return importlib.import_module(name)
     except Exception:
-        logger.exception("%s cannot be imported without %s; importing all of it", name, ", ".join(excluded))
+        logger.exception("%s cannot be imported without %s; importing all of it", name, ", ".join(excluded_modules))
     finally:
         sys.meta_path.remove(finder)
-        for module in excluded:
+        for module in excluded_modules:
             _unload_modules(module)
-    for family in (name, *(module.partition("_urllib3")[0] for module in excluded)):
+    for family in (name, *(module.partition("_urllib3")[0] for module in excluded_modules)):
         _unload_modules(family, keep)
     return importlib.import_module(name)
 

@@ -89,7 +89,7 @@ class TableMirror:
         self._vector_changes = 0  # number of changes of vectors
         self._count = 0
         self._columns = {name: np.zeros(0, kind) for name, kind in _COLUMN_TYPES.items()}
-        self._interned, self._sessions = _Interner(), _Interner()
+        self._interner, self._sessions = _Interner(), _Interner()
         self._ids, self._refs, self._keys, self._tags, self._families = (HashIndex() for _ in range(5))
         self._nearness = VectorIndex(DIMENSIONS)
         self._slots_by_address: npt.NDArray[np.intp] = np.zeros(0, np.intp)  # slots by address
@@ -175,7 +175,7 @@ class TableMirror:
                 self.fresh_slots[row["id"]] = slot
                 self.cache_bodies({slot: get_packed_body(row)})
                 self.words.add(slot, _row_key(row["digest"]), get_term_counts(row))
-            self._columns["model"][slot] = self._interned.intern_text(row["model"])
+            self._columns["model"][slot] = self._interner.intern_text(row["model"])
             self._store_vector(slot, row["vector"])
 
     def delete(self, ids: Iterable[str]) -> None:
@@ -264,14 +264,16 @@ class TableMirror:
 
         It is -1 if the row was replaced or deleted.
         """
-        queried = np.asarray(addresses, np.uint64)
-        if not len(self._sorted_addresses) or not len(queried):
-            return np.full(len(queried), -1, np.intp)
-        at = np.minimum(np.searchsorted(self._sorted_addresses, queried), len(self._sorted_addresses) - 1)
+        queried_addresses = np.asarray(addresses, np.uint64)
+        if not len(self._sorted_addresses) or not len(queried_addresses):
+            return np.full(len(queried_addresses), -1, np.intp)
+        at = np.minimum(np.searchsorted(self._sorted_addresses, queried_addresses), len(self._sorted_addresses) - 1)
         slots = self._slots_by_address[at]
         columns = self._columns
         is_current = (
-            (self._sorted_addresses[at] == queried) & columns["alive"][slots] & (columns["address"][slots] == queried)
+            (self._sorted_addresses[at] == queried_addresses)
+            & columns["alive"][slots]
+            & (columns["address"][slots] == queried_addresses)
         )
         return np.where(is_current, slots, -1)
 
@@ -422,7 +424,7 @@ class TableMirror:
     def _mask_values(self, name: str, values: Iterable[str | None]) -> Mask:
         column = self._columns[name][: self._count]
         mask = np.zeros(self._count, np.bool_)
-        for number in self._interned.find_numbers(values):
+        for number in self._interner.find_numbers(values):
             mask |= column == number
         return mask
 
@@ -444,7 +446,7 @@ class TableMirror:
         columns["valid_from"][slot] = _NEVER if row["valid_from"] is None else row["valid_from"]
         columns["valid_to"][slot] = _NEVER if row["valid_to"] is None else row["valid_to"]
         for name in _INTERNED_COLUMNS:
-            columns[name][slot] = self._interned.intern_text(row[name])
+            columns[name][slot] = self._interner.intern_text(row[name])
         self._index_row(slot, row["id"], row["ref"], row["key"], row["tags"])
         return slot
 
@@ -480,7 +482,7 @@ class TableMirror:
         for name in ("valid_from", "valid_to"):
             columns[name][batch_slots] = [_NEVER if value is None else value for value in batch[name]]
         for name in _INTERNED_COLUMNS:
-            columns[name][batch_slots] = [self._interned.intern_text(value) for value in batch[name]]
+            columns[name][batch_slots] = [self._interner.intern_text(value) for value in batch[name]]
         for slot, fields in enumerate(zip(*(batch[name] for name in ("id", "ref", "key", "tags")), strict=True), begin):
             self._index_row(slot, *fields)
         there = np.flatnonzero(batch["embedded"])
@@ -500,9 +502,9 @@ class TableMirror:
             return
         size = slots + slots // 4
         for name, column in self._columns.items():
-            grown = np.zeros(size, column.dtype)
-            grown[: len(column)] = column
-            self._columns[name] = grown
+            grown_array = np.zeros(size, column.dtype)
+            grown_array[: len(column)] = column
+            self._columns[name] = grown_array
         self._nearness.reserve(size)
 
 

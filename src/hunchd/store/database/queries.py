@@ -151,17 +151,17 @@ class CollectionQueries:
         candidates = [
             (slot, lexical.get(slot, default_score), similarity.get(slot)) for slot in {**lexical, **similarity}
         ]
-        selected = np.array(select(candidates), np.intp)
-        if k_without_messages is not None and not mirror.mask_messages(selected[:k_without_messages]).any():
-            selected = selected[:k_without_messages]
+        result_slots = np.array(select(candidates), np.intp)
+        if k_without_messages is not None and not mirror.mask_messages(result_slots[:k_without_messages]).any():
+            result_slots = result_slots[:k_without_messages]
         # Words alone do not tell which of two neighbours answers. All are read at once: a call costs more than rows.
-        neighbours = mirror.find_neighbours(selected[:MAX_HITS_WITH_NEIGHBOURS], NEIGHBOUR_REACH)
+        neighbours = mirror.find_neighbours(result_slots[:MAX_HITS_WITH_NEIGHBOURS], NEIGHBOUR_REACH)
         neighbours = neighbours[neighbours < len(passing)]
         bodies = await self._load_bodies(
-            mirror, np.concatenate([selected, neighbours[passing[neighbours]]]), loaded_bodies
+            mirror, np.concatenate([result_slots, neighbours[passing[neighbours]]]), loaded_bodies
         )
         nearness = _compute_similarities(mirror, list(bodies), query_vector, comparable)
-        selected_slots = set(selected.tolist())
+        selected_slots = set(result_slots.tolist())
         hits = [
             SearchCandidate(
                 body, mirror.get_digest(slot), lexical.get(slot) if slot in selected_slots else None, nearness.get(slot)
@@ -212,20 +212,20 @@ class CollectionQueries:
         return {slot: parse_row(body, mirror.get_digest(slot)) for slot, body in bodies.items()}
 
     async def _load_bodies(
-        self, mirror: TableMirror, slots: Slots, loaded: Mapping[int, str] | None = None
+        self, mirror: TableMirror, slots: Slots, preloaded_bodies: Mapping[int, str] | None = None
     ) -> dict[int, str]:
         """Return the intact bodies in these slots, in their order.
 
         `loaded` are bodies that are already loaded. Bodies that were read ahead were verified then.
         """
-        loaded_bodies = loaded or {}
-        cached = {slot: loaded_bodies[slot] for slot in slots.tolist() if slot in loaded_bodies}
-        cached |= _get_cached_bodies(mirror, [slot for slot in slots.tolist() if slot not in loaded_bodies])
-        slots_by_address = {mirror.get_address(slot): slot for slot in slots.tolist() if slot not in cached}
+        loaded_bodies = preloaded_bodies or {}
+        cached_bodies = {slot: loaded_bodies[slot] for slot in slots.tolist() if slot in loaded_bodies}
+        cached_bodies |= _get_cached_bodies(mirror, [slot for slot in slots.tolist() if slot not in loaded_bodies])
+        slots_by_address = {mirror.get_address(slot): slot for slot in slots.tolist() if slot not in cached_bodies}
         slots_by_address.pop(NO_ADDRESS, None)
         reader = mirror.reader
         disk_rows = await reader.load_rows(list(slots_by_address), ("body",)) if slots_by_address else []
-        fresh_bodies = {slot: body for slot, body in cached.items() if mirror.get_address(slot) == NO_ADDRESS}
+        fresh_bodies = {slot: body for slot, body in cached_bodies.items() if mirror.get_address(slot) == NO_ADDRESS}
         bodies = fresh_bodies | {slots_by_address[row["_rowid"]]: row["body"] for row in disk_rows}
         intact_bodies = _filter_intact(mirror, bodies)
         if len(intact_bodies) < len(bodies):
@@ -237,8 +237,10 @@ class CollectionQueries:
             ]
             damaged_addresses = [address for address, slot in slots_by_address.items() if slot not in intact_bodies]
             self._quarantine.filter_intact([*damaged_rows, *await reader.load_rows(damaged_addresses, SERVED_COLUMNS)])
-        verified = {slot: body for slot, body in cached.items() if slot not in fresh_bodies} | intact_bodies
-        return {slot: verified[slot] for slot in slots.tolist() if slot in verified}
+        verified_bodies = {
+            slot: body for slot, body in cached_bodies.items() if slot not in fresh_bodies
+        } | intact_bodies
+        return {slot: verified_bodies[slot] for slot in slots.tolist() if slot in verified_bodies}
 
 
 def _search_words_with_bodies(

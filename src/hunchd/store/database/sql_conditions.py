@@ -70,8 +70,8 @@ def join_conditions(*conditions: str) -> str:
 
 def quote_text(text: str) -> str:
     """Quote `text` as a literal; only the single quote needs escaping."""
-    sanitized = text.encode("utf-8", "replace").decode("utf-8")
-    return "'" + sanitized.replace("'", "''") + "'"
+    sanitized_text = text.encode("utf-8", "replace").decode("utf-8")
+    return "'" + sanitized_text.replace("'", "''") + "'"
 
 
 def _match_one_of(column: str, values: Iterable[str]) -> str:

@@ -41,12 +41,12 @@ class ColumnSpec:
 
     name: str
     type: ColumnType
-    required: bool = False
+    is_required: bool = False
 
 
 MEMORIES: Final = "memories"
 MEMORY_COLUMNS: Final = (
-    ColumnSpec("id", "text", required=True),
+    ColumnSpec("id", "text", is_required=True),
     ColumnSpec("kind", "text"),
     ColumnSpec("project", "text"),
     ColumnSpec("ref", "text"),
@@ -89,7 +89,7 @@ MEMORY_KEY: Final = "_memory"
 
 SIGNALS: Final = "signals"
 SIGNAL_COLUMNS: Final = (
-    ColumnSpec("id", "text", required=True),
+    ColumnSpec("id", "text", is_required=True),
     ColumnSpec("kind", "text"),
     ColumnSpec("project", "text"),
     ColumnSpec("at", "integer"),
@@ -193,8 +193,8 @@ def get_memory(row: Mapping[str, Any]) -> Memory:
 
 def memory_from_plain(memory_data: Mapping[str, Any]) -> Memory:
     """Decode what `memory_data` returned."""
-    created, updated = memory_data["created"], memory_data["updated"]
-    created_at = from_microseconds(created)
+    creation_time, update_time = memory_data["created"], memory_data["updated"]
+    created_at = from_microseconds(creation_time)
     return Memory(
         id=memory_data["id"],
         kind=_KINDS.get(memory_data["kind"]) or Kind(memory_data["kind"]),
@@ -213,7 +213,7 @@ def memory_from_plain(memory_data: Mapping[str, Any]) -> Memory:
         tags=tuple(memory_data["tags"]),
         at=from_microseconds(memory_data["at"]),
         created=created_at,
-        updated=created_at if updated == created else from_microseconds(updated),
+        updated=created_at if update_time == creation_time else from_microseconds(update_time),
         valid_from=None if memory_data["valid_from"] is None else from_microseconds(memory_data["valid_from"]),
         valid_to=None if memory_data["valid_to"] is None else from_microseconds(memory_data["valid_to"]),
         supersedes=memory_data["supersedes"],
@@ -228,9 +228,9 @@ def memory_from_plain(memory_data: Mapping[str, Any]) -> Memory:
 
 
 def _build_usage(memory_data: Mapping[str, Any]) -> Usage:
-    wrong, missed = memory_data.get("judged", _NO_JUDGEMENTS)
+    wrong, missed_count = memory_data.get("judged", _NO_JUDGEMENTS)
     last = from_microseconds(memory_data["last_used"]) if "last_used" in memory_data else None
-    return Usage(memory_data["retrieved"], memory_data["cited"], memory_data["ignored"], wrong, missed, last)
+    return Usage(memory_data["retrieved"], memory_data["cited"], memory_data["ignored"], wrong, missed_count, last)
 
 
 def signal_to_row(signal: Mapping[str, Any]) -> Row:
@@ -301,8 +301,8 @@ def compute_digest(values: Iterable[Any]) -> bytes:
     for value in values:
         if isinstance(value, Mapping):
             vector = value.get("vector")
-            hashed = {name: part for name, part in value.items() if name != "vector"}
-            digest.update(json.dumps(hashed, sort_keys=True, default=bytes.hex).encode())
+            hashed_fields = {name: part for name, part in value.items() if name != "vector"}
+            digest.update(json.dumps(hashed_fields, sort_keys=True, default=bytes.hex).encode())
             digest.update(vector or b"")
         else:
             digest.update(json.dumps(value, default=bytes.hex).encode())

@@ -38,7 +38,7 @@ class WordIndexMaintainer:
     def __init__(self, folder: Path, files: FileOperations) -> None:
         self._path = folder / INDEX_FILE
         self._files = files
-        self._failed = False
+        self._has_failed = False
 
     async def open(self, mirror: TableMirror) -> None:
         """Load the index into the mirror.
@@ -54,7 +54,7 @@ class WordIndexMaintainer:
         """Index up to BATCH_ROWS missing rows; return True if more remain."""
         words = mirror.words
         slots = words.list_unindexed(BATCH_ROWS)
-        if not slots or self._failed:
+        if not slots or self._has_failed:
             return False
         living = mirror.mask_living()
         slots_by_address = {mirror.get_address(slot): slot for slot in slots if living[slot]}
@@ -78,9 +78,9 @@ class WordIndexMaintainer:
             return
         try:
             mirror.words = await asyncio.to_thread(self._write_merged, mirror.words, mirror, living)
-            self._failed = False
+            self._has_failed = False
         except (OSError, ValueError):
-            self._failed = True
+            self._has_failed = True
             logger.exception("the word index %s cannot be written; keeping it in memory", self._path)
 
     async def erase(self, mirror: TableMirror) -> None:
@@ -90,7 +90,7 @@ class WordIndexMaintainer:
         """
         self._files.remove(temporary_path(self._path))
         await self.write(mirror)
-        if self._failed:
+        if self._has_failed:
             mirror.words = WordPostings(None, mirror.get_row_keys(), mirror.mask_living())
             self._files.remove(self._path)
             self._files.sync_folder(self._path.parent)

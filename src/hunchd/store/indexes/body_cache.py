@@ -38,7 +38,7 @@ class BodyCache:
     """Bodies by slot, a number from 0 up that the owner assigns."""
 
     def __init__(self) -> None:
-        self._compressed: list[bytes | None] = []
+        self._compressed_bodies: list[bytes | None] = []
         self._bytes = 0
 
     @property
@@ -47,20 +47,20 @@ class BodyCache:
 
     def get(self, slot: int) -> str | None:
         """Return the body in this slot, or None."""
-        data = self._compressed[slot] if slot < len(self._compressed) else None
+        data = self._compressed_bodies[slot] if slot < len(self._compressed_bodies) else None
         return None if data is None else _DECOMPRESSOR.copy().decompress(data).decode("utf-8", "surrogatepass")
 
     def put(self, slot: int, data: bytes) -> None:
         """Store a body compressed by `data`, even if the cache is full."""
-        if slot >= len(self._compressed):
-            self._compressed += [None] * (slot + slot // 4 + 1 - len(self._compressed))
+        if slot >= len(self._compressed_bodies):
+            self._compressed_bodies += [None] * (slot + slot // 4 + 1 - len(self._compressed_bodies))
         self.drop(slot)
-        self._compressed[slot] = data
+        self._compressed_bodies[slot] = data
         self._bytes += len(data)
 
     def drop(self, slot: int) -> None:
-        if slot < len(self._compressed) and (data := self._compressed[slot]) is not None:
-            self._compressed[slot] = None
+        if slot < len(self._compressed_bodies) and (data := self._compressed_bodies[slot]) is not None:
+            self._compressed_bodies[slot] = None
             self._bytes -= len(data)
 
 

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hunchd.store.indexes.vector_scan import Mask, Slots
-from hunchd.text.bm25 import LARGEST_GAIN, inverse_document_frequency, length_norm
+from hunchd.text.bm25 import LARGEST_GAIN, compute_idf, compute_length_norm
 
 # Cap of the length normalisation, in mean lengths: such a text is really many texts, the history of a module or a log,
 # and a line of it that answers a query does not count less for the others.
@@ -80,7 +80,7 @@ class _NormCache:
     def get_norms(self, lengths: NumberArray, mean: float) -> NormArray:
         if len(lengths) != len(self._norms) or mean != self._mean:
             clipped_mean = max(mean, 1.0)
-            base, slope = length_norm(clipped_mean)
+            base, slope = compute_length_norm(clipped_mean)
             clipped_lengths = np.minimum(lengths, MAX_RELATIVE_LENGTH * clipped_mean).astype(np.float32)
             self._norms = clipped_lengths * np.float32(slope) + np.float32(base)
             self._mean = mean
@@ -109,9 +109,9 @@ class WordPostings:
         self._living_cache: tuple[Mask, Mask] | None = None
         self._tail: dict[int, array[int]] = {}  # term → postings
         self._tail_keys, self._tail_lengths, self._tail_slots = array("Q"), array("I"), array("q")
-        covered = np.zeros(len(living), np.bool_)
-        covered[self._slots[self._slots >= 0]] = True
-        self._unindexed_slots: list[int] = np.flatnonzero(living & ~covered)[::-1].tolist()
+        is_covered = np.zeros(len(living), np.bool_)
+        is_covered[self._slots[self._slots >= 0]] = True
+        self._unindexed_slots: list[int] = np.flatnonzero(living & ~is_covered)[::-1].tolist()
 
     def __len__(self) -> int:
         """Return the number of indexed texts, including deleted ones."""
@@ -174,11 +174,7 @@ class WordPostings:
                 self.block.postings[self.block.begins[place] : self.block.begins[place + 1]] if is_known else _NONE
             )
             tail_part = np.array(self._tail.get(term, ()), np.uint32)
-            weight = (
-                query_terms[term]
-                * inverse_document_frequency(len(self), len(block_part) + len(tail_part))
-                * LARGEST_GAIN
-            )
+            weight = query_terms[term] * compute_idf(len(self), len(block_part) + len(tail_part)) * LARGEST_GAIN
             block_postings += [(weight, block_part)] if len(block_part) else []
             tail_postings += [(weight, tail_part)] if len(tail_part) else []
         mean = self._total_length / max(len(self), 1)
@@ -230,8 +226,8 @@ class WordPostings:
         ends = np.cumsum(counts)
         begin = 0
         while begin < len(terms):
-            done = ends[begin - 1] if begin else 0
-            end = max(begin + 1, int(np.searchsorted(ends, done + _MERGE_BATCH, "right")))
+            begin_offset = ends[begin - 1] if begin else 0
+            end = max(begin + 1, int(np.searchsorted(ends, begin_offset + _MERGE_BATCH, "right")))
             first, last = (int(at) for at in np.searchsorted(places, (begin, end)))
             first_added, last_added = (int(at) for at in np.searchsorted(tail_places, (begin, end)))
             block_part = block.postings[block.begins[first] : block.begins[last]]

@@ -84,20 +84,20 @@ def _map_block(file: Any, path: Path) -> PostingsBlock:
     magic, rules, checksum, posting_count, terms, texts = _FOOTER.unpack(file.read(_FOOTER.size))
     if magic != _MAGIC or rules != RULES_VERSION:
         raise ValueError("it has another format")
-    padded = 4 * posting_count + -4 * posting_count % 8
-    if size != padded + 8 * (terms + texts) + 4 * (terms + 1 + texts) + _FOOTER.size:
+    padded_size = 4 * posting_count + -4 * posting_count % 8
+    if size != padded_size + 8 * (terms + texts) + 4 * (terms + 1 + texts) + _FOOTER.size:
         raise ValueError("its length does not match its footer")
     if _compute_checksum(file, size - _FOOTER.size) != checksum:
         raise ValueError("its checksum is wrong")
     # A mapped file cannot be replaced on Windows.
     content: Any = path.read_bytes() if sys.platform == "win32" else mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
-    begins = padded + 8 * (terms + texts)
+    begins = padded_size + 8 * (terms + texts)
     return PostingsBlock(
-        terms=np.frombuffer(content, "<u8", terms, padded),
+        terms=np.frombuffer(content, "<u8", terms, padded_size),
         begins=np.frombuffer(content, "<u4", terms + 1, begins),
         postings=np.frombuffer(content, "<u4", posting_count, 0),
         lengths=np.frombuffer(content, "<u4", texts, begins + 4 * (terms + 1)),
-        keys=np.frombuffer(content, "<u8", texts, padded + 8 * terms),
+        keys=np.frombuffer(content, "<u8", texts, padded_size + 8 * terms),
     )
 
 

@@ -11,7 +11,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import Final
 
-from hunchd.text.scripts import find_words, normalize
+from hunchd.text.scripts import find_words, normalize_letters
 from hunchd.text.stemming import stem_english
 from hunchd.text.words import INDEX_STOP_WORDS, fold_diacritics
 
@@ -26,7 +26,7 @@ _STOP_STEMS: Final = frozenset(word for word in INDEX_STOP_WORDS if stem_english
 def count_terms(text: str) -> dict[int, int]:
     """Return the terms of `text` with their counts."""
     counts: dict[int, int] = {}
-    for word, times in Counter(find_words(normalize(text).lower())).items():
+    for word, times in Counter(find_words(normalize_letters(text).lower())).items():
         if term := term_of(word):
             counts[term] = counts.get(term, 0) + times
     return counts

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from hunchd.text.identifiers import subwords_in
-from hunchd.text.scripts import find_words, normalize
+from hunchd.text.identifiers import find_subwords
+from hunchd.text.scripts import find_words, normalize_letters
 
 # Only the beginning of longer texts is indexed: entries for every word of a megabyte cost more than they find.
 MAX_INDEXED_CHARACTERS: Final = 200_000  # characters
@@ -15,12 +15,12 @@ MAX_QUERY_WORDS: Final = 32  # words
 
 def build_index_text(*texts: str | None) -> str:
     """Return the content of the full-text index for these texts."""
-    whole = normalize("\n".join(text for text in texts if text)[:MAX_INDEXED_CHARACTERS])
-    return "\n".join(filter(None, (whole, " ".join(subwords_in(whole)))))
+    whole = normalize_letters("\n".join(text for text in texts if text)[:MAX_INDEXED_CHARACTERS])
+    return "\n".join(filter(None, (whole, " ".join(find_subwords(whole)))))
 
 
 def build_query_text(text: str) -> str:
     """Return the full-text query for `text`: distinct words with their subwords, truncated."""
-    words = dict.fromkeys(find_words(normalize(text)))
+    words = dict.fromkeys(find_words(normalize_letters(text)))
     query_words = list(words)[:MAX_QUERY_WORDS]
-    return " ".join(dict.fromkeys([*query_words, *subwords_in(" ".join(query_words))]))
+    return " ".join(dict.fromkeys([*query_words, *find_subwords(" ".join(query_words))]))

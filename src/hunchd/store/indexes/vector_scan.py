@@ -32,13 +32,13 @@ class VectorIndex:
         self._signs: npt.NDArray[np.uint64] = np.zeros((dimensions // _WORD_BITS, 0), np.uint64)
         self._bytes: npt.NDArray[np.int8] = np.zeros((0, dimensions), np.int8)
         self._scales: npt.NDArray[np.float32] = np.zeros(0, np.float32)  # 0: no vector in this slot
-        self._reserved = 0  # slots to allocate as soon as one has a vector
+        self._reserved_slots = 0  # slots to allocate as soon as one has a vector
 
     def reserve(self, slots: int) -> None:
         """Announce the number of slots; memory is allocated with the first vector."""
-        self._reserved = max(self._reserved, slots)
+        self._reserved_slots = max(self._reserved_slots, slots)
         if len(self._scales):
-            self._grow(self._reserved)
+            self._grow(self._reserved_slots)
 
     def _grow(self, size: int) -> None:
         if size > len(self._scales):
@@ -51,9 +51,9 @@ class VectorIndex:
         if not len(slots):
             return
         last = int(np.max(slots)) + 1
-        if last > self._reserved:  # a quarter more, so that growing one by one seldom copies
-            self._reserved = last + last // 4
-        self._grow(self._reserved)
+        if last > self._reserved_slots:  # a quarter more, so that growing one by one seldom copies
+            self._reserved_slots = last + last // 4
+        self._grow(self._reserved_slots)
         largest = np.abs(vectors).max(axis=1)
         scales = np.where(largest > 0, largest / _MAX_BYTE, 1.0).astype(np.float32)
         self._bytes[slots] = np.rint(vectors / scales[:, None]).astype(np.int8)
@@ -120,6 +120,6 @@ def _pack_signs(vectors: npt.NDArray[np.float32]) -> npt.NDArray[np.uint64]:
 
 
 def _grow_array(array: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:
-    grown = np.zeros((size, *array.shape[1:]), array.dtype)
-    grown[: len(array)] = array
-    return grown
+    grown_array = np.zeros((size, *array.shape[1:]), array.dtype)
+    grown_array[: len(array)] = array
+    return grown_array

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from heapq import heapify, heappop
 from typing import NamedTuple
 
-from hunchd.text.bm25 import LARGEST_GAIN, inverse_document_frequency, length_norm
-from hunchd.text.identifiers import subwords
-from hunchd.text.scripts import find_words, has_special_words, normalize
+from hunchd.text.bm25 import LARGEST_GAIN, compute_idf, compute_length_norm
+from hunchd.text.identifiers import split_subwords
+from hunchd.text.scripts import find_words, has_special_words, normalize_letters
 from hunchd.text.words import INDEX_STOP_WORDS
 
 # Only the beginning of a longer text is indexed here; the store indexes all of it.
@@ -42,8 +42,8 @@ def count_words(text: str) -> Counter[str]:
     `getUserName` and `get_user_name` also count as get, user and name.
     """
     counts: Counter[str] = Counter()
-    for word, times in Counter(_find_words(normalize(text))).items():
-        for part in {word.lower(), *subwords(word)}:
+    for word, times in Counter(_find_words(normalize_letters(text))).items():
+        for part in {word.lower(), *split_subwords(word)}:
             counts[part] += times
     return counts
 
@@ -125,20 +125,20 @@ class WordIndex:
             (min(indexed_forms.values()), word, tuple(indexed_forms)) for word, indexed_forms in forms_by_word.items()
         )[:_MAX_QUERY_WORDS]
         missing = sum(
-            forms_by_word.keys().isdisjoint({word.lower(), *subwords(word)})
-            for word in set(_find_words(normalize(question)))
+            forms_by_word.keys().isdisjoint({word.lower(), *split_subwords(word)})
+            for word in set(_find_words(normalize_letters(question)))
             if word.lower() not in INDEX_STOP_WORDS
         )
         scores: dict[str, float] = {}
-        base, slope = length_norm(max(self._total_length, 1) / max(len(self._words_by_id), 1))
+        base, slope = compute_length_norm(max(self._total_length, 1) / max(len(self._words_by_id), 1))
         lengths = self._lengths
         for form in (form for _, _, forms in query_words for form in forms):
             postings = self._postings[form]
             # A common word only ranks what rarer words have found; by itself it would match nearly everything.
             ranks_only = scores and len(postings) > max(_COMMON_COUNT, _COMMON_SHARE * len(self._words_by_id))
             weight = self._compute_idf(len(postings)) * LARGEST_GAIN
-            visited = postings.keys() if among is None else among & postings.keys()
-            for identifier in scores.keys() & visited if ranks_only else visited:
+            visited_words = postings.keys() if among is None else among & postings.keys()
+            for identifier in scores.keys() & visited_words if ranks_only else visited_words:
                 count = postings[identifier]
                 gain = weight * count / (count + base + slope * lengths[identifier])
                 scores[identifier] = scores.get(identifier, 0.0) + gain
@@ -158,12 +158,14 @@ class WordIndex:
         total_weight = sum(weights.values()) + missing * self._compute_idf(1)
         while heap:
             score, identifier = heappop(heap)
-            shared = tuple(
+            shared_postings = tuple(
                 word
                 for _, word, forms in query_words
                 if any(identifier in self._postings.get(form, ()) for form in forms)
             )
-            yield WordMatch(identifier, -score, shared, sum(map(weights.__getitem__, shared)) / total_weight)
+            yield WordMatch(
+                identifier, -score, shared_postings, sum(map(weights.__getitem__, shared_postings)) / total_weight
+            )
 
     def _compute_idf(self, frequency: int) -> float:
-        return inverse_document_frequency(len(self._words_by_id), frequency)
+        return compute_idf(len(self._words_by_id), frequency)

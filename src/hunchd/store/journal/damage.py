@@ -24,7 +24,7 @@ class DamageRecorder:
     def __init__(self, files: FileOperations, folder: Path) -> None:
         self._files = files
         self._folder = folder
-        self._reported: set[tuple[str, int]] = set()
+        self._reported_damage: set[tuple[str, int]] = set()
         self.count = 0
 
     def record_range(self, path: Path, content: bytes, damage: DamagedRange, *, base_offset: int = 0) -> None:
@@ -33,9 +33,9 @@ class DamageRecorder:
         `content` begins `base_offset` bytes into the file. A torn end was never acknowledged, so it is not counted as loss.
         """
         begin = base_offset + damage.offset
-        if (path.name, begin) in self._reported:
+        if (path.name, begin) in self._reported_damage:
             return
-        self._reported.add((path.name, begin))
+        self._reported_damage.add((path.name, begin))
         if damage.is_torn:
             logger.info(
                 "%s ended with %d bytes of an unfinished write; they were cut off",
@@ -52,15 +52,15 @@ class DamageRecorder:
 
     def record_gap(self, path: Path, first: int, last: int) -> None:
         """Count a gap between segments: a file was removed or emptied."""
-        if (path.name, -1) not in self._reported:
-            self._reported.add((path.name, -1))
+        if (path.name, -1) not in self._reported_damage:
+            self._reported_damage.add((path.name, -1))
             self.count += 1
             logger.warning("records %d to %d are missing before %s", first, last, path)
 
     def record_unreadable(self, path: Path, error: OSError) -> None:
         """Count a file that cannot be read."""
-        if (path.name, -2) not in self._reported:
-            self._reported.add((path.name, -2))
+        if (path.name, -2) not in self._reported_damage:
+            self._reported_damage.add((path.name, -2))
             self.count += 1
             logger.warning("%s cannot be read: %s", path, error)
 

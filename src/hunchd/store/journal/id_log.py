@@ -74,14 +74,14 @@ class IdLog:
         """Highest sequence number in the log; 0 if it is empty."""
         return self._newest_sequence
 
-    def load_into(self, remembered: IdIndex) -> None:
+    def load_into(self, id_index: IdIndex) -> None:
         """Load the ids of all generations, oldest file first."""
         self._counts = {}
         for path in sorted(self._folder.glob("ids-*.log")):
             newest, entries = self._read_generation(path)
             self._counts[path] = entries.shape[1]
             self._newest_sequence = max(self._newest_sequence, newest)
-            remembered.add_many(entries[1], entries[0])
+            id_index.add_many(entries[1], entries[0])
 
     def add(self, entries: IdEntries) -> None:
         """Append entries and sync.

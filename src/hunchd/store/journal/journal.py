@@ -377,10 +377,10 @@ class Journal:
 
         Nothing is accepted until it is allocated again.
         """
-        released = self._log.release_reserve()
-        if released:
+        has_released = self._log.release_reserve()
+        if has_released:
             self.failure = "the disk is full; the reserve had to be released"
-        return released
+        return has_released
 
     async def close(self) -> None:
         """Wait for the active write, then close the files. Idempotent."""

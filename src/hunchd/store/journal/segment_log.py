@@ -124,8 +124,8 @@ class SegmentLog:
         create_private_folder(self._folder)
         self._lock.acquire()
         try:
-            for unfinished in self._folder.glob("*.tmp"):
-                self._files.remove(unfinished)
+            for temporary_file in self._folder.glob("*.tmp"):
+                self._files.remove(temporary_file)
             paths = sorted(self._folder.glob("*.segment"))
             self._segments = [
                 Segment(path, int(path.stem), path.lstat().st_size) for path in paths if path.stem.isdigit()
