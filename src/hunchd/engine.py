@@ -50,7 +50,7 @@ from hunchd.features.patterns.pattern_mining import PatternMiner
 from hunchd.features.search.code_cards import CardEmbedder
 from hunchd.features.search.code_search import CodeSearchService, add_code_results
 from hunchd.features.search.expansion import expand, expand_memory
-from hunchd.features.search.search_service import SearchService, join_answers, build_own_request
+from hunchd.features.search.search_service import SearchService, build_own_request, join_answers
 from hunchd.features.sessions.session_reader import create_session_reader
 from hunchd.features.sessions.session_registry import SessionRegistry
 from hunchd.features.sessions.session_service import SessionService

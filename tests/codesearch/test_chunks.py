@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hunchd.codesearch import records
 from hunchd.codesearch.chunks import TEST, Chunk, build_chunks
-from hunchd.codesearch.terms import hash_name, extract_identifier_terms
+from hunchd.codesearch.terms import extract_identifier_terms, hash_name
 from hunchd.ingestion.parsing import parse_outline
 
 PYTHON = '''"""Signs cookies."""

@@ -8,7 +8,7 @@ import pytest
 
 from hunchd.domain.session import Message, MessageType, Turn
 from hunchd.ingestion.revisions import find_revised
-from hunchd.ingestion.session_statements import Statement, split_sentences, extract_statements
+from hunchd.ingestion.session_statements import Statement, extract_statements, split_sentences
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 

@@ -8,8 +8,8 @@ import pytest
 from hunchd.text.bm25 import (
     LENGTH_WEIGHT,
     SATURATION,
-    compute_idfs,
     compute_idf,
+    compute_idfs,
     compute_length_norm,
 )
 

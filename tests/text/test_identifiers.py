@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from hunchd.text.identifiers import (
-    split_name_pieces,
-    split_name_words,
+    find_subwords,
     split_ascii_letters,
     split_letters,
+    split_name_pieces,
+    split_name_words,
     split_subwords,
-    find_subwords,
     split_title_words,
 )
 

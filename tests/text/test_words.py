@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hunchd.text.words import fold_diacritics, extract_terms, tokenize
+from hunchd.text.words import extract_terms, fold_diacritics, tokenize
 
 
 def test_tokenize_lowers_and_splits_at_underscores() -> None:

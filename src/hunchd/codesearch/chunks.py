@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from hunchd.codesearch.terms import count_terms, split_path_words, hash_name
+from hunchd.codesearch.terms import count_terms, hash_name, split_path_words
 from hunchd.domain.code import FileOutline, Symbol
 
 # Weights of the fields of BM25F (Robertson et al., 2004), as whole numbers.

@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 from hunchd.codesearch.report import Frame, Report, is_report, read_report
 from hunchd.codesearch.roles import Role
-from hunchd.codesearch.terms import find_identifiers, extract_terms, extract_identifier_terms
+from hunchd.codesearch.terms import extract_identifier_terms, extract_terms, find_identifiers
 from hunchd.text.identifiers import split_code_words
 
 Intent = Literal["code", "history", "symbol", "task"]

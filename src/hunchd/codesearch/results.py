@@ -13,7 +13,7 @@ from hunchd.codesearch.query import CodeQuery
 from hunchd.codesearch.ranking import RankedFile
 from hunchd.codesearch.roles import Role
 from hunchd.codesearch.segment import Segment
-from hunchd.codesearch.terms import find_identifiers, hash_name, extract_identifier_terms
+from hunchd.codesearch.terms import extract_identifier_terms, find_identifiers, hash_name
 
 SNIPPET_LINES: Final = 4
 LONGEST_LINE: Final = 160  # characters

@@ -24,8 +24,8 @@ from hunchd.ingestion.diagnostic_lines import (
     TITLED_RULE,
     WARNING,
     WORD,
-    find_label,
     extract_message,
+    find_label,
     find_place,
     format_line,
 )

@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from hunchd.protocol.fields import Fields
 from hunchd.protocol.steps import STEPS
-from hunchd.protocol.struct_decoding import ProjectRef, CustomReader, Request, decode, decode_query
+from hunchd.protocol.struct_decoding import CustomReader, ProjectRef, Request, decode, decode_query
 
 MAX_CHANGES_PER_PAGE: Final = 500
 

@@ -16,7 +16,7 @@ from hunchd.domain.memory import Memory
 from hunchd.protocol.fields import Fields
 from hunchd.protocol.requests import DEFAULT_PAGE_SIZE, ListSlice, PageSize
 from hunchd.protocol.responses import format_iso
-from hunchd.protocol.struct_decoding import Name, Names, CustomReader, Request, decode, decode_query
+from hunchd.protocol.struct_decoding import CustomReader, Name, Names, Request, decode, decode_query
 
 ROOTS: Final = ("profile", "projects", "reference", "insights", "conversations")
 MAX_DOCUMENT_BYTES: Final = 512 * 1024  # bytes of UTF-8; four copies fit a record of the journal

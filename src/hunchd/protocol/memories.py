@@ -23,18 +23,18 @@ from hunchd.protocol.fields import (
 from hunchd.protocol.requests import KINDS
 from hunchd.protocol.responses import Count, Fraction, format_iso
 from hunchd.protocol.struct_decoding import (
+    CustomReader,
     LongText,
     Name,
     Names,
     PathText,
     ProjectRef,
-    CustomReader,
     Request,
     RequiredName,
     Time,
     decode,
-    refuse_unknown_fields,
     list_wire_names,
+    refuse_unknown_fields,
 )
 
 MAX_DRAFTS: Final = 1000  # memories a request

@@ -16,12 +16,12 @@ from hunchd.domain.memory import Kind, Scope, Status
 from hunchd.protocol.fields import MAX_TEXT_BYTES, Fields, ProjectLookup, get_batch, shorten_middle
 from hunchd.protocol.signals import MAX_SIGNALS
 from hunchd.protocol.struct_decoding import (
+    CustomReader,
     LongText,
     Name,
     Names,
     PathText,
     ProjectRef,
-    CustomReader,
     Request,
     RequiredName,
     Time,

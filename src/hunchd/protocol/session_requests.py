@@ -16,10 +16,10 @@ from hunchd.protocol.fields import Fields, shorten_middle
 from hunchd.protocol.requests import DEFAULT_PAGE_SIZE, MAX_BUDGET, Cursor, PageSize
 from hunchd.protocol.responses import format_iso
 from hunchd.protocol.struct_decoding import (
+    CustomReader,
     LongText,
     Name,
     ProjectRef,
-    CustomReader,
     Request,
     Time,
     decode,

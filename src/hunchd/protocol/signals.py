@@ -49,7 +49,7 @@ from hunchd.protocol.fields import (
 )
 from hunchd.protocol.paths import normalize_project_path, to_relative_path
 from hunchd.protocol.responses import format_iso
-from hunchd.protocol.struct_decoding import Name, PathText, CustomReader, RequiredName, Time, decode
+from hunchd.protocol.struct_decoding import CustomReader, Name, PathText, RequiredName, Time, decode
 
 COMMAND_LIMIT: Final = 4096  # bytes
 MAX_SIGNALS: Final = 10_000  # a request; the largest burst a checkout of 10,000 files makes

@@ -16,7 +16,7 @@ from hunchd.codesearch import vectors
 from hunchd.codesearch.index import Array, CodeIndex
 from hunchd.codesearch.query import CodeQuery, parse_query
 from hunchd.codesearch.ranking import PredictionScores, RankedFile, rank
-from hunchd.codesearch.results import CodeResult, is_answer, list_reasons, build_results, extract_snippet, build_source
+from hunchd.codesearch.results import CodeResult, build_results, build_source, extract_snippet, is_answer, list_reasons
 from hunchd.codesearch.roles import Role
 from hunchd.core.state.dependencies import TaskSupervisor
 from hunchd.core.state.feature import Feature
