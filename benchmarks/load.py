@@ -64,7 +64,7 @@ def main() -> int:
         environment = os.environ | {"HUNCHD_HOME": str(home)}
         daemon = subprocess.Popen([sys.executable, "-m", "hunchd.daemon.main"], env=environment)
         try:
-            return asyncio.run(measure_daemon(options, read_rendezvous(home), daemon.pid, shop))
+            return asyncio.run(measure_daemon(options, wait_for_rendezvous(home), daemon.pid, shop))
         finally:
             daemon.send_signal(signal.SIGTERM)
             daemon.wait(10)
@@ -78,7 +78,7 @@ def make_repository(folder: Path) -> None:
         subprocess.run(["git", *command], cwd=folder, check=True)
 
 
-def read_rendezvous(home: Path) -> Rendezvous:
+def wait_for_rendezvous(home: Path) -> Rendezvous:
     file = resolve_app_paths({"HUNCHD_HOME": str(home)}).rendezvous_file
     deadline = time.monotonic() + 30
     while (rendezvous := read_rendezvous(file)) is None:

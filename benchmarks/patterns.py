@@ -164,8 +164,8 @@ def as_pattern(group) -> CodePattern:  # type: ignore[no-untyped-def]
 
 
 def measure_match(
-    pattern: CodePattern, newest: InstanceLocation, hidden: set[InstanceLocation], rest: Sequence[InstanceLocation], found: CodePattern | None,
-    shapes: Sequence[Shape], score: Score,
+    pattern: CodePattern, newest: InstanceLocation, hidden: set[InstanceLocation], rest: Sequence[InstanceLocation],
+    found: CodePattern | None, shapes: Sequence[Shape], score: Score,
 ) -> None:  # fmt: skip
     kinds = {"function", "method"} if pattern.kind == "function" else {pattern.kind}
     family = [shape for shape in shapes if shape.kind in kinds]
@@ -190,8 +190,8 @@ def measure_match(
 
 
 def measure_companions(
-    pattern: CodePattern, newest: InstanceLocation, hidden: set[InstanceLocation], future: Unit, units: Mapping[InstanceLocation, Unit],
-    past: Mapping[str, Unit], score: Score,
+    pattern: CodePattern, newest: InstanceLocation, hidden: set[InstanceLocation], future: Unit,
+    units: Mapping[InstanceLocation, Unit], past: Mapping[str, Unit], score: Score,
 ) -> None:  # fmt: skip
     own = {spot.path for spot in hidden}
     gold = {change.path for change in future.changes if change.status not in "AD"} - own

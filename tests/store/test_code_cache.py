@@ -143,8 +143,8 @@ def test_cache_of_other_version_is_recreated(
         assert reader.get("a.py") is None
     with CodeCache(path, writable=True) as cache:
         assert cache.load_blob_ids() == {}
-    said = f"{path} was written by {which} version of hunchd (format {version}, expected {code_cache.VERSION}); recreating it"
-    assert caplog.messages == [said]
+    formats = f"format {version}, expected {code_cache.VERSION}"
+    assert caplog.messages == [f"{path} was written by {which} version of hunchd ({formats}); recreating it"]
 
 
 def test_cache_files_have_mode_0600(tmp_path: Path) -> None:

@@ -111,7 +111,8 @@ def compile_prompt(inputs: PromptInputs) -> CompiledPrompt:
     remaining = inputs.budget - sum(fixed_tokens.values())
     if remaining < 0:
         raise InvalidInput(
-            f"the static prefix and the message take {sum(fixed_tokens.values()):,} tokens; 'budget' is {inputs.budget:,}",
+            f"the static prefix and the message take {sum(fixed_tokens.values()):,} tokens; "
+            f"'budget' is {inputs.budget:,}",
             field="budget",
             hint="raise the budget, or shorten 'system', 'tools' or 'message'",
         )

@@ -157,8 +157,9 @@ def render_report(rows_by_repository: Mapping[str, Sequence[QuestionOutcome]]) -
         if measures["changes"]:
             budget = max(rows[0].answers)
             lines.append(
-                f"{name:<{WIDTH}}{measures['changes']:>9.0f}{measures[f'named at {budget}']:>8.2f}{measures['predicted@30']:>9.2f}"
-                f"{measures['together@20']:>8.2f}{measures[f'tokens at {budget}']:>8.0f}{measures['calibration error']:>7.3f}"
+                f"{name:<{WIDTH}}{measures['changes']:>9.0f}{measures[f'named at {budget}']:>8.2f}"
+                f"{measures['predicted@30']:>9.2f}{measures['together@20']:>8.2f}"
+                f"{measures[f'tokens at {budget}']:>8.0f}{measures['calibration error']:>7.3f}"
             )
     lines += [
         "",

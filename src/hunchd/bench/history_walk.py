@@ -60,8 +60,8 @@ def walk_history(
 ) -> Iterator[ReplayPoint]:
     """Learn everything before `start`, then yield before each unit.
 
-    The files of that time are read too. `learned_units` replaces what is learned of each unit, for controls; the queries
-    stay.
+    The files of that time are read too. `learned_units` replaces what is learned of each unit, for controls; the
+    queries stay.
     """
     lessons = units if learned_units is None else learned_units
     seen_titles: set[str] = set()

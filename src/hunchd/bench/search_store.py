@@ -36,8 +36,8 @@ class SearchStore:
     ) -> None:
         """Add missing memories and wait for their vectors.
 
-        `also_cached` also puts them into the cache, as just after they were recorded. `on_pending` is called from time to
-        time with the number of memories without a vector.
+        `also_cached` also puts them into the cache, as just after they were recorded. `on_pending` is called from time
+        to time with the number of memories without a vector.
         """
         stored_count = (await self.store.list(Filters(project=project, statuses=()), 1)).total
         if stored_count != len(memories):

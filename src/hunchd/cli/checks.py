@@ -139,11 +139,8 @@ def check_daemon(paths: AppPaths) -> Iterator[Check]:
         yield Check("daemon", "bad", f"{file} is readable by others ({mode:o})", advice, lambda: file.chmod(0o600))
     if is_answering(rendezvous):
         if rendezvous.protocol == PROTOCOL:
-            yield Check(
-                "daemon",
-                "ok",
-                f"hunchd {rendezvous.version} is running (pid {rendezvous.pid}) at {rendezvous.socket or rendezvous.url}",
-            )
+            address = rendezvous.socket or rendezvous.url
+            yield Check("daemon", "ok", f"hunchd {rendezvous.version} is running (pid {rendezvous.pid}) at {address}")
         else:
             age = "older" if rendezvous.protocol < PROTOCOL else "newer"
             finding = f"hunchd {rendezvous.version} is {age} than this command (protocol {rendezvous.protocol})"

@@ -112,9 +112,8 @@ def _print_run(answer: dict[str, Any], arguments: Namespace) -> int:
         print(format_table(("no", "step", "what", "why"), rows, right=(0,)))
     total = answer.get("total") or len(answer.get("changes", ())) + answer.get("more", 0)
     if total > len(rows):
-        print_note(
-            f"and {format_number(total - len(rows))} more; --json prints the first {'100 of each step' if dry else '500'}."
-        )
+        json_limit = "100 of each step" if dry else "500"
+        print_note(f"and {format_number(total - len(rows))} more; --json prints the first {json_limit}.")
     if answer["status"] == "done" and total:
         run = strip_controls(answer["run"])
         exception = " except erasures" if answer.get("erased") else ""

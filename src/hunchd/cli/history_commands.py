@@ -50,9 +50,8 @@ def history(arguments: Namespace) -> int:
         return 0
     for change in fact["changes"]:
         before, after = change["from"] or "–", change["to"] or "–"
-        print(
-            f"{strip_controls(change['at'][:10])}  {strip_controls(before)} → {colourize(strip_controls(after), BOLD)}  {_format_origin(change['source'])}"
-        )
+        day, origin = strip_controls(change["at"][:10]), _format_origin(change["source"])
+        print(f"{day}  {strip_controls(before)} → {colourize(strip_controls(after), BOLD)}  {origin}")
     for claim in fact["rejected"]:
         print(colourize(f"rejected: {format_line(claim['value'])}  {_format_origin(claim['source'])}", DIM))
     return 0
@@ -70,9 +69,8 @@ def _print_versions(client: Client, arguments: Namespace) -> int:
         print_json(versions)
         return 0
     for version in versions:
-        print(
-            f"{format_age(version.get('valid_from') or version['at'])}: {format_line(version.get('value') or version['content'])}"
-        )
+        age = format_age(version.get("valid_from") or version["at"])
+        print(f"{age}: {format_line(version.get('value') or version['content'])}")
     return 0
 
 
@@ -94,17 +92,12 @@ def contradictions(arguments: Namespace) -> int:
         owner = projects.get(contradiction["a"].get("project"))
         project_note = f" · {strip_controls(owner)}" if owner and len(projects) > 1 else ""
         resolution = f" · {contradiction['resolution']}" if contradiction.get("resolution") else ""
-        print(
-            colourize(
-                f"{strip_controls(contradiction['id'])}  {format_line(contradiction['reason'])}{project_note}{resolution}",
-                BOLD,
-            )
-        )
+        reason = format_line(contradiction["reason"])
+        print(colourize(f"{strip_controls(contradiction['id'])}  {reason}{project_note}{resolution}", BOLD))
         for name in ("a", "b"):
             side = contradiction[name]
-            print(
-                f"    {name}: {format_line(side.get('title'))}  {_format_origin(side.get('source', {}))}, {format_age(side.get('at'))}"
-            )
+            origin = _format_origin(side.get("source", {}))
+            print(f"    {name}: {format_line(side.get('title'))}  {origin}, {format_age(side.get('at'))}")
     if not answer["items"]:
         print_note("no open contradictions." if status == "open" else "no contradictions.")
     return 0
@@ -135,9 +128,8 @@ def _report_contradiction(client: Client, arguments: Namespace) -> int:
     if arguments.json:
         print_json(contradiction)
     elif contradiction["status"] == "open":
-        print(
-            f"{strip_controls(contradiction['id'])}: open. hunch contradictions resolve {strip_controls(contradiction['id'])} a|b|both|merged resolves it."
-        )
+        identifier = strip_controls(contradiction["id"])
+        print(f"{identifier}: open. hunch contradictions resolve {identifier} a|b|both|merged resolves it.")
     else:
         print(
             f"{strip_controls(contradiction['id'])}: already resolved ({strip_controls(contradiction['resolution'])})."

@@ -38,8 +38,8 @@ _EXCLUDE_END: Final = b"# <<< hunch <<<\n"
 class HooksFolder(NamedTuple):
     """Hooks folder of one repository.
 
-    `folder` is where git looks, `is_in_worktree` True if it is part of the working tree, `is_shared` True if it serves other
-    repositories too.
+    `folder` is where git looks, `is_in_worktree` True if it is part of the working tree, `is_shared` True if it serves
+    other repositories too.
     """
 
     root: Path

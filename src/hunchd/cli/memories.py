@@ -92,9 +92,8 @@ def _print_similar(client: Client, understanding: Mapping[str, Any]) -> None:
     with suppress(RequestRejected):  # the statement is stored all the same
         similar = client.get(f"{_memory_path(identifier)}/near", limit=_MAX_SIMILAR)["items"]
     for memory in similar:
-        print_note(
-            f"already known: {format_line(memory['content'], 120)} ({format_age(memory['at'])}, {strip_controls(memory['id'])})"
-        )
+        age = format_age(memory["at"])
+        print_note(f"already known: {format_line(memory['content'], 120)} ({age}, {strip_controls(memory['id'])})")
     if similar:
         identifier_shown = strip_controls(similar[0]["id"]) if len(similar) == 1 else "ID"
         print_note(
@@ -125,8 +124,10 @@ def _describe_understanding(understanding: dict[str, Any]) -> str:
         case "rejected":
             sentence += f"; rejected: {strip_controls(understanding['rejected_for']['value'])} is more certain"
     if "contradiction" in understanding:
-        sentence += f"; contradicts another source (hunch contradictions resolve {strip_controls(understanding['contradiction'])})"
-    return f"{sentence}. Wrong? hunch edit {strip_controls(understanding['id'])} --key … --value …, or hunch undo {strip_controls(understanding['id'])}"
+        contradiction = strip_controls(understanding["contradiction"])
+        sentence += f"; contradicts another source (hunch contradictions resolve {contradiction})"
+    identifier = strip_controls(understanding["id"])
+    return f"{sentence}. Wrong? hunch edit {identifier} --key … --value …, or hunch undo {identifier}"
 
 
 def search(arguments: Namespace) -> int:
@@ -275,13 +276,11 @@ def why(arguments: Namespace) -> int:
     for change in usage_report["changes"]:
         why = format_line(change["why"], 60)
         undone_note = ", undone" if change.get("undone") else ""
-        print(
-            f"{strip_controls(change['step'])} in run {strip_controls(change['run'])}{undone_note}: {format_line(change['what'], 70)} ({why})"
-        )
+        step, run = strip_controls(change["step"]), strip_controls(change["run"])
+        print(f"{step} in run {run}{undone_note}: {format_line(change['what'], 70)} ({why})")
     for version in history:
-        print(
-            f"{format_age(version.get('valid_from') or version.get('at'))}: {format_line(version.get('value') or version['content'])}"
-        )
+        age = format_age(version.get("valid_from") or version.get("at"))
+        print(f"{age}: {format_line(version.get('value') or version['content'])}")
     return 0
 
 

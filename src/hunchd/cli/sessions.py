@@ -110,7 +110,8 @@ def _end_session(client: Client, arguments: Namespace) -> int:
 def _delete_session(client: Client, arguments: Namespace) -> int:
     path = f"/sessions/{quote_segment(arguments.id)}"
     head = client.get(path)
-    question = f"Erase {format_number(head['messages'])} messages of “{format_line(head['title'], 60)}” and everything derived from them?"
+    title = format_line(head["title"], 60)
+    question = f"Erase {format_number(head['messages'])} messages of “{title}” and everything derived from them?"
     require_confirmation(question, is_confirmed=arguments.yes, otherwise="nothing was erased.")
     answer = client.delete(path)
     if arguments.json:

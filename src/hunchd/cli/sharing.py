@@ -224,7 +224,8 @@ def _print_written(
         print_note("nothing to share: hunch share --list shows what could be.")
     if changed_files and not is_dry_run:
         print_note(
-            f"git add {SHARED_FOLDER} && git commit shares it; review it first: everybody with the repository can read it."
+            f"git add {SHARED_FOLDER} && git commit shares it; review it first: "
+            "everybody with the repository can read it."
         )
     rules = IgnoreRules.load(root)
     if any(rules.get_reason(one["path"]) for one in changed_files):
@@ -255,9 +256,8 @@ def _print_list(root: Path, candidates: list[dict[str, Any]], *, as_json: bool) 
     for one in shared_lines:
         author = f" · {strip_controls(one['by'])}" if one["by"] else ""
         state = {"same": "", "differs": " · differs from yours", "theirs": ""}[one["state"]]
-        print(
-            f"{colourize(format_line(one['title'], 80), BOLD)}  {colourize(strip_controls(one['path']) + author + state, DIM)}"
-        )
+        details = strip_controls(one["path"]) + author + state
+        print(f"{colourize(format_line(one['title'], 80), BOLD)}  {colourize(details, DIM)}")
     if shareable:
         print(colourize("could be shared:", DIM))
     for one in shareable:

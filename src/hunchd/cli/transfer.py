@@ -108,10 +108,11 @@ def _summarize_rejections(entries: Iterable[Mapping[str, Any]]) -> list[str]:
     lines = defaultdict[str, list[int]](list)
     for one in entries:
         lines[strip_controls(one["error"]["message"])].append(one["index"] + 1)
-    return [
-        f"line {format_number(line_numbers[0])}{f' and {format_number(len(line_numbers) - 1)} more' if len(line_numbers) > 1 else ''}: {reason}"
-        for reason, line_numbers in lines.items()
-    ]
+    summaries = []
+    for reason, line_numbers in lines.items():
+        others = f" and {format_number(len(line_numbers) - 1)} more" if len(line_numbers) > 1 else ""
+        summaries.append(f"line {format_number(line_numbers[0])}{others}: {reason}")
+    return summaries
 
 
 def _open_input(name: str) -> BinaryIO:

@@ -167,7 +167,8 @@ def _extend_module_history(
         project, module, f"history of {_format_module(module)}", lines, history, fresh, now
     )
     count = extended_history.content.count("\n")
-    gist = f"{_format_module(module)}, {_format_span(extended_history)}, {count} changes: {_join_best_titles(summary_episodes, vocabulary)}"
+    titles = _join_best_titles(summary_episodes, vocabulary)
+    gist = f"{_format_module(module)}, {_format_span(extended_history)}, {count} changes: {titles}"
     return replace(extended_history, levels=_build_levels(extended_history, gist))
 
 
@@ -193,7 +194,8 @@ def _extend_update_history(
     extended_history = _build_history(project, UPDATES_MODULE, UPDATES_TITLE, lines, history, fresh, now)
     files = (one for memory in fresh for one in list_manifests(memory))
     most_frequent = sorted(newest, key=lambda one: (-one.count, one.key))[:SUMMARY_EPISODES]
-    gist = f"dependencies, {_format_span(extended_history)}, {len(newest)} of them; most often {', '.join(one.subject for one in most_frequent)}"
+    subjects = ", ".join(one.subject for one in most_frequent)
+    gist = f"dependencies, {_format_span(extended_history)}, {len(newest)} of them; most often {subjects}"
     return replace(
         extended_history,
         artifacts=tuple(dict.fromkeys((*(history.artifacts if history else ()), *files)))[:MAX_MANIFESTS],

@@ -15,8 +15,8 @@ from hunchd.consolidation.plan import ConsolidationStep, PlannedChange
 from hunchd.domain.memory import Kind, Memory, Status, Usage
 
 INITIAL_IMPORTANCE: Final = "importance_began_at"  # source field: the importance before any use
-# From this importance on, a bundle shows user facts without a request (features/context/fact_candidates.py); usage alone
-# never raises a memory that far.
+# From this importance on, a bundle shows user facts without a request (features/context/fact_candidates.py); usage
+# alone never raises a memory that far.
 MIN_UNREQUESTED_IMPORTANCE: Final = 0.5
 # Minimum evidence that moves importance: a single click may be a slip.
 MIN_EVIDENCE: Final = 2.0

@@ -175,9 +175,8 @@ def get_units_since(
 ) -> dict[str, Any]:
     """Return the commits since `since`, and earlier commits that were moved or dropped.
 
-    `known_moves` lists moves that are already known. During a rebase or bisection the result is only `waits`: HEAD passes
-    through
-    commits that are not yet, or no longer, anybody's work.
+    `known_moves` lists moves that are already known. During a rebase or bisection the result is only `waits`: HEAD
+    passes through commits that are not yet, or no longer, anybody's work.
     """
     git = open_repository(scope.root)
     empty: dict[str, Any] = {"units": [], "episodes": [], "facts": [], "moved": [], "gone": [], "rewritten": False}

@@ -27,7 +27,8 @@ FIRST_MODEL_UNITS: Final = 150  # units in the first model, built in 0.2 s
 class IndexRequest:
     """Index request for one project, as the front sends it.
 
-    `newest_units` units are read first, `max_units` in all; files with more than `max_file_bytes` bytes are listed but not parsed.
+    `newest_units` units are read first, `max_units` in all; files with more than `max_file_bytes` bytes are listed but
+    not parsed.
     """
 
     root: Path

@@ -58,7 +58,8 @@ class SyntaxNode(Protocol):
 class Definition:
     """Definition found in a syntax tree.
 
-    `body` contains the members and marks the end of the signature. With `is_silent` set it has members but is no symbol.
+    `body` contains the members and marks the end of the signature. With `is_silent` set it has members but is no
+    symbol.
     """
 
     name: str

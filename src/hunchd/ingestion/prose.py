@@ -41,7 +41,8 @@ _COSMETIC_TARGETS = r"(?:typos?|lint(?:s|er|ing)?|clippy|ci|build|fmt|rustfmt|fo
 _INTERMEDIATE_STEP = re.compile(
     r"^(?:\w+(?:\([^)]*\))?!?: )?(?:wip|tmp|nits?|cargo fmt|cleanup|update \S+\.\w{1,5}|"
     r"merge (?:branch|remote|pull) .*|"
-    rf"(?:(?:fix|run|apply|make) (?:the |some |more )?)?{_COSMETIC_TARGETS}(?: happy| errors?| warnings?| issues?| failures?)?|"
+    rf"(?:(?:fix|run|apply|make) (?:the |some |more )?)?{_COSMETIC_TARGETS}"
+    r"(?: happy| errors?| warnings?| issues?| failures?)?|"
     r"(?:(?:address|apply|incorporate|resolve)\w*|updates? (?:per|from|after|based on)) .{0,20}"
     r"(?:review|suggestions?|feedback|comments?).{0,40})\W*$",
     re.IGNORECASE,

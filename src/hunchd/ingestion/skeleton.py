@@ -72,8 +72,8 @@ def render_views(
 ) -> list[str]:
     """Render the view once per line limit in `lengths`.
 
-    The most important lines are chosen first. Lines that define a name in `wanted_names`, or have the word `topic` in their
-    name, as its tests do, are preferred. If lines had to be omitted, the last line lists the best of their names.
+    The most important lines are chosen first. Lines that define a name in `wanted_names`, or have the word `topic` in
+    their name, as its tests do, are preferred. If lines had to be omitted, the last line lists the best of their names.
     """
     lines, word = view.lines, topic.casefold().strip("_").removesuffix("s")
     word = word if _is_distinctive(word) else "\0"

@@ -78,7 +78,8 @@ def get_usage(feature: str) -> str:
 def weigh_feature(feature: str, language: str, shape_count: int, total: int, own_names: Collection[str]) -> float:
     """Return how much a feature says about a shape, 0..1.
 
-    `shape_count` of `total` shapes of the same kind have the feature; `own_names` are the names that the project defines.
+    `shape_count` of `total` shapes of the same kind have the feature; `own_names` are the names that the project
+    defines.
     """
     name, usage = strip_usage(feature), get_usage(feature)
     if len(name) < MIN_NAME or _NUMBERED_NAME.fullmatch(name):

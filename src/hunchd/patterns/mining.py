@@ -91,8 +91,9 @@ def add_history(
 ) -> list[CodePattern]:
     """Add to each pattern the commits of its instances and its companions.
 
-    `find_adding_units` maps first lines to the unit that added them, `find_units` maps unit ids to units as far as known, `exists`
-    tells if a file or folder still exists, `changed_paths` has the paths that each unit of work changed.
+    `find_adding_units` maps first lines to the unit that added them, `find_units` maps unit ids to units as far as
+    known, `exists` tells if a file or folder still exists, `changed_paths` has the paths that each unit of work
+    changed.
     """
     lines = FirstLines(read)
     heads = {spot: head for pattern in patterns for spot in pattern.spots if (head := lines.get(spot)) is not None}

@@ -23,8 +23,8 @@ MAX_LINE_CHARACTERS = 400  # characters; longer ones are data
 class BlameResult:
     """Result of blame for a file.
 
-    `commit_ids` are the commits that wrote it, `line_shares` the share of lines of each, `keys` the words of the lines in
-    ascending order, and `commit_indexes` the index of the commit that wrote each word's line.
+    `commit_ids` are the commits that wrote it, `line_shares` the share of lines of each, `keys` the words of the lines
+    in ascending order, and `commit_indexes` the index of the commit that wrote each word's line.
     """
 
     commit_ids: tuple[str, ...]

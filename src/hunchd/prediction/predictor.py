@@ -49,8 +49,8 @@ class ServedPrediction:
 class RankedCandidates:
     """Ranking of candidates, best first, with features and scores.
 
-    `uncorrected_scores` are uncorrected scores, `calibration_scores` those that are calibrated to probabilities. `visit_probabilities` are the
-    probabilities of a visit soon, if the query asks for the next file of a session.
+    `uncorrected_scores` are uncorrected scores, `calibration_scores` those that are calibrated to probabilities.
+    `visit_probabilities` are the probabilities of a visit soon, if the query asks for the next file of a session.
     """
 
     evidence: QueryEvidence

@@ -31,8 +31,8 @@ _MENTION = re.compile(r"[\w.\-@+]+(?:/[\w.\-@+]+)*\.[A-Za-z][A-Za-z0-9]{0,4}\b")
 class PredictionQuery:
     """Query for a prediction.
 
-    `trace` is the parsed error, `mentioned_files` are files that the text names. `visible_files` are files that the developer is
-    looking at, which are never suggested; `allows_revisits` allows files visited before.
+    `trace` is the parsed error, `mentioned_files` are files that the text names. `visible_files` are files that the
+    developer is looking at, which are never suggested; `allows_revisits` allows files visited before.
     """
 
     seeds: tuple[int, ...] = ()

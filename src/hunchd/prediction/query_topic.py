@@ -62,7 +62,8 @@ def build_topic(
 ) -> QueryTopic | None:
     """Combine the scores of all sources of words.
 
-    Open and unusable files are left out. `likely_files` are files that contain the strongest few: the best of each source.
+    Open and unusable files are left out. `likely_files` are files that contain the strongest few: the best of each
+    source.
     """
     strength = np.zeros(len(usable), "<f4")
     for files, values in (scores_by_source[name] for name in SOURCES):

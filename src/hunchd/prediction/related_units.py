@@ -159,8 +159,8 @@ def _build_unit(
 ) -> PredictedUnit:
     """Build the predicted unit with its reasons.
 
-    `confidence_scale` is the confidence in a unit of full similarity. `is_exact` tells that `owned_share` was read line by line; an
-    estimate may be far off where a file was rewritten often.
+    `confidence_scale` is the confidence in a unit of full similarity. `is_exact` tells that `owned_share` was read line
+    by line; an estimate may be far off where a file was rewritten often.
     """
     messages = state.messages
     at = int(messages.at.view[unit])

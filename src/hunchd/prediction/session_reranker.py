@@ -56,8 +56,8 @@ SIGN_INDEX = {name: place for place, name in enumerate(SIGN_NAMES)}
 class SessionReranker:
     """Weights of the reranker, and the calibration of its scores.
 
-    There are weights for queries without words (`seed_weights`) and with words (`text_weights`). `provenance` describes the
-    training data.
+    There are weights for queries without words (`seed_weights`) and with words (`text_weights`). `provenance` describes
+    the training data.
     """
 
     seed_weights: Array

@@ -50,9 +50,9 @@ class ErrorTrace:
     """Parsed traceback.
 
     `files` and `tests` are project files, the nearest to the raise site first. Names are keys as in definitions:
-    `message_names` are names in the message, `quoted_names` those in the project's own lines that the trace quotes. `blamed_files` are
-    the files of modules that the message complains about. `message` is the message with the names of the failing
-    tests.
+    `message_names` are names in the message, `quoted_names` those in the project's own lines that the trace quotes.
+    `blamed_files` are the files of modules that the message complains about. `message` is the message with the names of
+    the failing tests.
     """
 
     files: tuple[int, ...] = ()

@@ -32,7 +32,8 @@ MAX_IMPORTANCE: Final = 0.6
 _MAX_STEM_CHARACTERS: Final = 60  # characters of a file's name without what makes it unique
 
 _PATH: Final = re.compile(
-    rf"{re.escape(SHARED_FOLDER)}/(?P<folder>{'|'.join((*CATEGORY_FOLDERS, WORKFLOWS_FOLDER))})/(?P<stem>[a-z0-9][a-z0-9-]{{0,79}})\.md"
+    rf"{re.escape(SHARED_FOLDER)}/(?P<folder>{'|'.join((*CATEGORY_FOLDERS, WORKFLOWS_FOLDER))})/"
+    r"(?P<stem>[a-z0-9][a-z0-9-]{0,79})\.md"
 )
 _FIELD: Final = re.compile(r"([a-z]+):(?:[ ]+(.*))?")
 _ENTRY: Final = re.compile(r"[ ]*-[ ]+(.*)")

@@ -114,8 +114,8 @@ def rank_results(
 ) -> list[dict[str, Any]]:
     """Return at most `k` results for `query`, best first.
 
-    They are in the API's format. Empty if nothing answers it. `counts` has the results of `count_memory_stems` by id, for
-    memories that were counted before.
+    They are in the API's format. Empty if nothing answers it. `counts` has the results of `count_memory_stems` by id,
+    for memories that were counted before.
     """
     return [
         {

@@ -173,8 +173,8 @@ class StoreClient:
     ) -> SearchHits:
         """Search by words and by embedding among the memories that pass `filters`.
 
-        Returns `k` hits, or `k_without_messages` if no message is among them. Waits `embedding_wait` seconds for the embedding of the
-        query.
+        Returns `k` hits, or `k_without_messages` if no message is among them. Waits `embedding_wait` seconds for the
+        embedding of the query.
         """
         params = {
             "query": query,

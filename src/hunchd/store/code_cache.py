@@ -113,8 +113,8 @@ class CodeCache:
         Definitions outside of containers come first.
         """
         rows = self._query(
-            f"SELECT files.path, {_SYMBOL_COLUMNS} FROM symbols JOIN files ON files.id = symbols.file WHERE symbols.name = ? "
-            "ORDER BY symbols.container != '', files.path, symbols.line LIMIT ?",
+            f"SELECT files.path, {_SYMBOL_COLUMNS} FROM symbols JOIN files ON files.id = symbols.file "
+            "WHERE symbols.name = ? ORDER BY symbols.container != '', files.path, symbols.line LIMIT ?",
             name,
             limit,
         )

@@ -143,7 +143,8 @@ class MemoryCache:
     def search(self, query: str, filters: Filters, k: int, *, uncommitted_only: bool = False) -> tuple[CacheHit, ...]:
         """Return the `k` best memories for `query` that pass `filters`.
 
-        Each shares a word with it. `uncommitted_only` restricts the search to memories that the store does not have yet.
+        Each shares a word with it. `uncommitted_only` restricts the search to memories that the store does not have
+        yet.
         """
         project_cache = self._projects.get(filters.project)
         if project_cache is None or (uncommitted_only and not self.uncommitted_count):

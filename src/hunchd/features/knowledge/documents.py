@@ -169,7 +169,8 @@ class DocumentService:
         total = count_tokens(page.content) + sum(count_tokens(one.content) for one in others)
         if total > MAX_PROFILE_TOKENS:
             raise TooLarge(
-                f"the profile would have {total:,} tokens; the limit is {MAX_PROFILE_TOKENS:,}, as it goes into prompts",
+                f"the profile would have {total:,} tokens; "
+                f"the limit is {MAX_PROFILE_TOKENS:,}, as it goes into prompts",
                 field="content",
                 hint="shorten it, or move the rest below /reference",
             )

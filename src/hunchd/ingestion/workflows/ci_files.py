@@ -225,7 +225,8 @@ def read_taskfile(path: str, text: str) -> Iterator[Workflow]:
         if steps:
             yield Workflow(
                 name=f"task {name}", steps=tuple(steps), origin="script", path=path,
-                line=_find_line(text, rf"^  {re.escape(str(name))}\s*:"), about=_clean_name(_as_text(task_settings.get("desc"))),
+                line=_find_line(text, rf"^  {re.escape(str(name))}\s*:"),
+                about=_clean_name(_as_text(task_settings.get("desc"))),
             )  # fmt: skip
 
 

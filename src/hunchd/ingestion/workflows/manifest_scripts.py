@@ -134,8 +134,8 @@ def read_nox(path: str, text: str) -> Iterator[Workflow]:
         about = (ast.get_docstring(node) or "").partition("\n")[0]
         if steps:
             yield Workflow(
-                name=f"nox -s {_get_session_name(node)}", steps=tuple(steps), origin="script", path=path, line=node.lineno,
-                about=about[:160],
+                name=f"nox -s {_get_session_name(node)}", steps=tuple(steps), origin="script", path=path,
+                line=node.lineno, about=about[:160],
             )  # fmt: skip
 
 

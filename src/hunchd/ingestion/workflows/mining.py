@@ -46,8 +46,8 @@ Occurrence = tuple[int, tuple[int, ...]]  # session and positions in it
 class SequencePattern:
     """Recurring sequence of symbols with its occurrences.
 
-    `occurrences` do not overlap; a symbol may be `MISSING` in some of them. `cohesion` is the share of the pattern's own
-    symbols in the stretches that it covers.
+    `occurrences` do not overlap; a symbol may be `MISSING` in some of them. `cohesion` is the share of the pattern's
+    own symbols in the stretches that it covers.
     """
 
     symbols: tuple[int, ...]

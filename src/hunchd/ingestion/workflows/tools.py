@@ -12,7 +12,8 @@ from typing import Final
 class ToolConventions:
     """Command-line conventions of a tool.
 
-    `subcommand_words`: number of words after the program that name the action; `placeholder`: stands for other bare words.
+    `subcommand_words`: number of words after the program that name the action; `placeholder`: stands for other bare
+    words.
     """
 
     subcommand_words: int = 1

@@ -226,7 +226,7 @@ def _call_predict(arguments: Mapping[str, Any], focus: ProjectResolver) -> Conve
     body = {"project": root, **query_fields, "k": arguments.get("k", 10)}
     answer = yield from request_in_project(root, DaemonRequest("/context/predict", body))
     lines = [
-        f"{prediction['confidence']:.0%} {strip_invisible(prediction['path'])}: {flatten_to_line(', '.join(prediction['reasons']), 160)}"
+        f"{prediction['confidence']:.0%} {strip_invisible(prediction['path'])}: {_join_reasons(prediction)}"
         for prediction in answer["predicted_files"]
     ]
     if not lines:
@@ -240,7 +240,7 @@ def _review(arguments: Mapping[str, Any], focus: ProjectResolver) -> Conversatio
     root = yield from focus.resolve_root(arguments.get("project"))
     answer = yield from request_in_project(root, DaemonRequest("/context/review", {"project": root}))
     lines = [
-        f"{missing_file['probability']:.0%} {strip_invisible(missing_file['path'])}: {flatten_to_line(', '.join(missing_file['reasons']), 160)}"
+        f"{missing_file['probability']:.0%} {strip_invisible(missing_file['path'])}: {_join_reasons(missing_file)}"
         for missing_file in answer["missing"]
     ]
     if answer.get("degraded"):
@@ -286,3 +286,7 @@ def strip_invisible(text: str) -> str:
         for each in text
         if each in "\n\t" or (each.isprintable() and not 0xE0000 <= ord(each) <= 0xE0FFF) or each == " "
     )
+
+
+def _join_reasons(file: Mapping[str, Any]) -> str:
+    return flatten_to_line(", ".join(file["reasons"]), 160)

@@ -212,9 +212,9 @@ class Collection:
     ) -> list[SearchCandidate]:
         """Search by words and by vector within the filters.
 
-        `select` selects from the candidates; of rows that have no neighbours only the first `k_without_messages` are returned. The
-        word search does not wait for the vector; meanwhile `on_bodies` is called in another thread with the bodies that
-        will probably be found.
+        `select` selects from the candidates; of rows that have no neighbours only the first `k_without_messages` are
+        returned. The word search does not wait for the vector; meanwhile `on_bodies` is called in another thread with
+        the bodies that will probably be found.
         """
         query_vector = asyncio.ensure_future(vector) if isinstance(vector, Awaitable) else vector
         return await self._lock.run_read(

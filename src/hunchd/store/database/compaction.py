@@ -19,8 +19,8 @@ MAX_SCATTERED: Final = 250
 def is_compaction_due(commits: int, rows: int, unindexed_rows: int, scattered_rows: int, *, idle: bool) -> bool:
     """Return True if a table is worth compacting.
 
-    Args are the commits since the last compaction, the rows, the `unindexed` ones of them, and the new ones that no index
-    knows (`scattered`). `idle` means that there are no queries at the moment.
+    Args are the commits since the last compaction, the rows, the `unindexed` ones of them, and the new ones that no
+    index knows (`scattered`). `idle` means that there are no queries at the moment.
     """
     if commits == 0:
         return False

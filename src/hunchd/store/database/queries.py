@@ -119,9 +119,9 @@ class CollectionQueries:
     ) -> list[SearchCandidate]:
         """Search by words and, once the query has a vector, by vector.
 
-        `select` selects from the candidates: only the first `k_without_messages` if no message is among those. They are followed
-        by the messages next to the best messages chosen. While the vector is computed, `on_bodies` is called in another
-        thread with the bodies that will probably be found.
+        `select` selects from the candidates: only the first `k_without_messages` if no message is among those. They are
+        followed by the messages next to the best messages chosen. While the vector is computed, `on_bodies` is called
+        in another thread with the bodies that will probably be found.
         """
         mirror, self.was_searched = self._mirror(), True
         candidate_count = min(max(k * OVERSAMPLING, MIN_CANDIDATES), MAX_CANDIDATES)

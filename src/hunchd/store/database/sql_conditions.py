@@ -90,7 +90,8 @@ def _match_family(identifier: str | None) -> str:
     """
     if identifier is None:
         return ""
-    return f"(id = {quote_text(identifier)} OR (id >= {quote_text(identifier + '.')} AND id < {quote_text(identifier + '/')}))"
+    first, end = quote_text(identifier + "."), quote_text(identifier + "/")
+    return f"(id = {quote_text(identifier)} OR (id >= {first} AND id < {end}))"
 
 
 def _match_path_prefix(prefix: str | None) -> str:

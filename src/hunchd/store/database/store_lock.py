@@ -42,8 +42,8 @@ class StoreLock:
     async def run_write(self, work: Callable[[], Awaitable[Result]], *, retry_after_repair: bool = False) -> Result:
         """Run `work` with the write lock.
 
-        It runs to its end even if the caller is cancelled. `retry_after_repair` allows to repeat the work from its beginning
-        after the store was repaired.
+        It runs to its end even if the caller is cancelled. `retry_after_repair` allows to repeat the work from its
+        beginning after the store was repaired.
         """
         if not self._writable:
             raise StoreError("this store was written by a newer hunchd and is read-only")

@@ -30,7 +30,8 @@ class DamageRecorder:
     def record_range(self, path: Path, content: bytes, damage: DamagedRange, *, base_offset: int = 0) -> None:
         """Count, log and copy a damaged range once.
 
-        `content` begins `base_offset` bytes into the file. A torn end was never acknowledged, so it is not counted as loss.
+        `content` begins `base_offset` bytes into the file. A torn end was never acknowledged, so it is not counted as
+        loss.
         """
         begin = base_offset + damage.offset
         if (path.name, begin) in self._reported_damage:

@@ -34,8 +34,8 @@ def erase_records(
 ) -> SegmentRemainder | None:
     """Return the segment without some records; None if unchanged.
 
-    Records for which `should_erase` is true are left out. Only records up to number `up_to` are erased. Unreadable bytes
-    are dropped too: they may hold what is to be erased, and nobody can tell.
+    Records for which `should_erase` is true are left out. Only records up to number `up_to` are erased. Unreadable
+    bytes are dropped too: they may hold what is to be erased, and nobody can tell.
     """
     has_header = read_header(content) is not None
     pieces = [content[:HEADER_BYTES] if has_header else encode_header(first, 0)]

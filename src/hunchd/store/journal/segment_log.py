@@ -90,7 +90,8 @@ class Segment:
 class SegmentLog:
     """Blocking log of segments.
 
-    One thread may `prepare`, `append_block`, `close_active` and `erase_records`, one other may `write_checkpoint`, any may read.
+    One thread may `prepare`, `append_block`, `close_active` and `erase_records`, one other may `write_checkpoint`, any
+    may read.
     """
 
     def __init__(self, folder: Path, limits: JournalLimits, files: FileOperations) -> None:
