@@ -81,8 +81,8 @@ def assemble(
     """Assemble the most useful bundle of at most `budget` tokens.
 
     The status is `empty` if nothing is worth saying or nothing fits. `secret` is the installation's own key: it
-    determines the marks around untrusted text, so that they are the same in all answers but cannot be guessed by
-    the text's author.
+    determines the marks around untrusted text, so that they are the same in all answers but cannot be guessed by the
+    text's author.
     """
 
     def render(piece: ContextCandidate, level: Level, text: str) -> str:

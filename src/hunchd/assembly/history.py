@@ -1,9 +1,9 @@
 """Session history for prompts: append-only between compactions, within its budget, lossless.
 
-The view is a fold over the log: the same messages in the same order give the same bytes, in this process or the
-next. Between two compactions it only grows at its end, so a provider's prompt cache keeps serving what was sent
-before. A compaction first replaces large stale tool results with pointers; if that is not enough, it condenses
-older turns. The first two turns stay, the last ones stay verbatim, and what is left out can be read back by its id.
+The view is a fold over the log: the same messages in the same order give the same bytes, in this process or the next.
+Between two compactions it only grows at its end, so a provider's prompt cache keeps serving what was sent before. A
+compaction first replaces large stale tool results with pointers; if that is not enough, it condenses older turns. The
+first two turns stay, the last ones stay verbatim, and what is left out can be read back by its id.
 """
 
 from __future__ import annotations

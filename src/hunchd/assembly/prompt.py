@@ -1,9 +1,9 @@
 """Prompt compiler that puts stable sections first.
 
-A provider's cache can then serve most of the prompt. The order is: static prefix, profile, background, history,
-then, in the last message, what changes with every request: date and time, state of the task, retrieved texts, and
-the message itself. Over budget, sections are pruned in this order: the task's state, history down to its first two
-and last three turns, retrieved texts, background, profile. The static prefix and the message are never pruned.
+A provider's cache can then serve most of the prompt. The order is: static prefix, profile, background, history, then,
+in the last message, what changes with every request: date and time, state of the task, retrieved texts, and the message
+itself. Over budget, sections are pruned in this order: the task's state, history down to its first two and last three
+turns, retrieved texts, background, profile. The static prefix and the message are never pruned.
 """
 
 from __future__ import annotations

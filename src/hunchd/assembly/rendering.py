@@ -1,8 +1,8 @@
 """Rendering of pieces as Markdown.
 
-Every block begins with a newline and ends in a visible character. That makes the counts exact: a tokenizer never
-joins characters across such a seam, so the tokens of a bundle are the tokens of its blocks, and nothing has to be
-counted twice.
+Every block begins with a newline and ends in a visible character. That makes the counts exact: a tokenizer never joins
+characters across such a seam, so the tokens of a bundle are the tokens of its blocks, and nothing has to be counted
+twice.
 """
 
 from __future__ import annotations
@@ -99,8 +99,8 @@ def render_degraded(degradations: Sequence[str]) -> str:
 def render_headings(header: str, tokens: int, budget: int) -> tuple[str, ...]:
     """Return equivalent first lines, the preferred one first.
 
-    A heading that names the size of its text changes that size; where no number makes one spelling true, another
-    one is.
+    A heading that names the size of its text changes that size; where no number makes one spelling true, another one
+    is.
     """
     place = to_single_line(header, MAX_HEADER) or "context"
     return (

@@ -1,7 +1,7 @@
 """Local token counter: no network, no model.
 
-The count is that of the vocabulary that Anthropic has published for Claude, raised where another mainstream
-tokenizer takes more, so that a budget holds for whichever model reads the bundle. The errors are in
+The count is that of the vocabulary that Anthropic has published for Claude, raised where another mainstream tokenizer
+takes more, so that a budget holds for whichever model reads the bundle. The errors are in
 docs/decisions/0009-token-counts.md.
 """
 

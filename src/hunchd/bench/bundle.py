@@ -2,8 +2,8 @@
 
 A change is a past unit of 2 to 8 files. Just before it, one of its files is opened and the daemon's own answer path is
 asked at several budgets. Needed are the other files of the change that were there already, lock files and change logs
-included. Named is what a reader can see: the whole path stands in the answer. Code patterns and episodes found by
-words are not part of it, as they come from other processes.
+included. Named is what a reader can see: the whole path stands in the answer. Code patterns and episodes found by words
+are not part of it, as they come from other processes.
 """
 
 from __future__ import annotations

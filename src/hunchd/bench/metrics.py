@@ -49,8 +49,8 @@ def compute_average_precision(gold: Set[str], ranking: Sequence[str]) -> float:
 def compute_next_in_ten(ranking: Sequence[str], rest: Sequence[str], target: str) -> tuple[float, ...]:
     """Return one value for each of `NEXT_METRIC_NAMES`.
 
-    They are two readings of "the next file is in the top ten", and a bound. All files of `rest` are still to come,
-    and history does not tell their order. Either each of them may be the next, or one is drawn; as that says
+    They are two readings of "the next file is in the top ten", and a bound. All files of `rest` are still to come, and
+    history does not tell their order. Either each of them may be the next, or one is drawn; as that says
     nothing about the others, even a predictor that knows all of them names it by chance if there are more than ten:
     the third value is that chance.
     """

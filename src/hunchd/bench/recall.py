@@ -1,11 +1,11 @@
 """`hunch bench recall`: measures how search finds referenced past work.
 
-The data is derived from public histories by rule. Many a commit names earlier work: "fixes a regression of #5075",
-"as in 3f2a91c", "re-applies #4377". The query is that commit's message without the references (numbers, hashes,
-addresses, trailers), the gold what they refer to, the corpus every episode of the repository from before that
-commit, as the product creates episodes from a history. Left out: bots, reverts and back-ports (they repeat the text
-they name), change logs and releases (they name everything), messages that name more than three, or that have fewer
-than five words of their own.
+The data is derived from public histories by rule. Many a commit names earlier work: "fixes a regression of #5075", "as
+in 3f2a91c", "re-applies #4377". The query is that commit's message without the references (numbers, hashes, addresses,
+trailers), the gold what they refer to, the corpus every episode of the repository from before that commit, as the
+product creates episodes from a history. Left out: bots, reverts and back-ports (they repeat the text they name), change
+logs and releases (they name everything), messages that name more than three, or that have fewer than five words of
+their own.
 
 Compared: the product's search, shallow and deep, as of that commit's time; in the same run BM25 alone over the same
 texts, the store's full-text index alone, and the embedding model alone.

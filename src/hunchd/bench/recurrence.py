@@ -1,10 +1,9 @@
 """Recurrence task: are stored errors recognised again?
 
 Their lines, paths, addresses and values may differ. Each case is stored under its fingerprint, as the daemon stores
-errors. Then its variants are looked up (recall: how many find it), and each case is looked up in a store without
-the errors of its own test (any answer is a mistake). Precision is the share of all answers that are right. A test
-that fails again at the same assertion counts as the same error: a text cannot tell whether the cause is another
-one.
+errors. Then its variants are looked up (recall: how many find it), and each case is looked up in a store without the
+errors of its own test (any answer is a mistake). Precision is the share of all answers that are right. A test that
+fails again at the same assertion counts as the same error: a text cannot tell whether the cause is another one.
 """
 
 from __future__ import annotations

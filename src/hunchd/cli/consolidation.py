@@ -126,9 +126,8 @@ def _print_run(answer: dict[str, Any], arguments: Namespace) -> int:
 def _select_changes(changes: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """Select the changes to print.
 
-    All of a short run, and the first of each step of a long one. Otherwise the last steps, such as archiving, would
-    not be
-    shown.
+    All of a short run, and the first of each step of a long one. Otherwise the last steps, such as archiving, would not
+    be shown.
     """
     steps = Counter(change["step"] for change in changes)
     max_per_step = MAX_ROWS if len(changes) <= MAX_ROWS else max(MIN_ROWS_PER_STEP, MAX_ROWS // len(steps))

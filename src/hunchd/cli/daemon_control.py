@@ -159,8 +159,7 @@ def find_lock_holder(paths: AppPaths | None = None) -> int | None:
     """Return the process that holds the daemon's lock.
 
     It is certainly a live daemon, even if it does not answer. The kernel keeps the lock, so neither a crash nor a
-    reused
-    process id can mislead us.
+    reused process id can mislead us.
     """
     if os.name != "posix":
         daemon = read_rendezvous((paths or resolve_app_paths()).rendezvous_file)

@@ -1,7 +1,6 @@
 """Minimal HTTP/1.1 client for one local daemon.
 
-One connection per request, bodies by length or in chunks. `http.client` would do, but it imports the libraries for
-mail
+One connection per request, bodies by length or in chunks. `http.client` would do, but it imports the libraries for mail
 and TLS first, a third of the run time of a short command.
 """
 

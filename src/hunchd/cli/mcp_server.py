@@ -1,8 +1,8 @@
 """`hunch mcp`: the Model Context Protocol over standard input and output.
 
 It is for agents that start their servers. It answers static requests at once and forwards the others to the daemon,
-which is started if there is none and may be restarted meanwhile. The official SDK would take a second to import and
-55 MB in each agent's session: docs/decisions/0011-mcp-without-its-sdk.md.
+which is started if there is none and may be restarted meanwhile. The official SDK would take a second to import and 55
+MB in each agent's session: docs/decisions/0011-mcp-without-its-sdk.md.
 """
 
 from __future__ import annotations

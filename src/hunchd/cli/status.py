@@ -69,9 +69,8 @@ def status(arguments: Namespace) -> int:
 def format_prefetch_metrics(prefetch: Mapping[str, Any]) -> str:
     """Format the prefetch metrics.
 
-    Of the opened files: how many were expected, and how long before. Of the files expected with confidence: how
-    many were
-    opened. Of the requested bundles: how many were ready.
+    Of the opened files: how many were expected, and how long before. Of the files expected with confidence: how many
+    were opened. Of the requested bundles: how many were ready.
     """
     rows = []
     for name, label in PERIODS.items():

@@ -37,8 +37,7 @@ class Recovery:
     async def replay(self) -> None:
         """Replay the journal in slices, so that requests are answered meanwhile.
 
-        The writer must start afterwards: if a newer record were stored first, the checkpoint would pass the older
-        ones.
+        The writer must start afterwards: if a newer record were stored first, the checkpoint would pass the older ones.
         """
         last = self.journal.last_sequence
         for number, (sequence, record) in enumerate(self.journal.iterate_records()):

@@ -62,10 +62,8 @@ async def handle_units(params: dict[str, Any]) -> dict[str, Any]:
     """Return the units since `since_sha`, with their episodes.
 
     The result also has the commits that only changed their id (`moved`; the parameter of that name passes rewrites
-    already
-    reported), the commits that are `gone`, `rewritten` if `since_sha` is gone itself, and `waits` while git is in
-    the middle
-    of an operation.
+    already reported), the commits that are `gone`, `rewritten` if `since_sha` is gone itself, and `waits` while git is
+    in the middle of an operation.
     """
     from hunchd.daemon.indexing import get_units_since
 
@@ -150,12 +148,10 @@ def _lower_priority_after_model(steps: Iterator[dict[str, Any]]) -> Iterator[dic
 def _lower_priority() -> None:
     """Lower the priority, so that the machine's user comes first.
 
-    Called once the first answer is available. This cannot be undone, but the thread is short-lived: on Linux it
-    applies to
-    the calling thread and to what it starts; elsewhere to the process. I/O priority follows the niceness. The idle I/O
-    class must not be used: on a busy disk each of our syncs waited ten seconds, and so did every other process that
-    synced
-    on the same file system.
+    Called once the first answer is available. This cannot be undone, but the thread is short-lived: on Linux it applies
+    to the calling thread and to what it starts; elsewhere to the process. I/O priority follows the niceness. The idle
+    I/O class must not be used: on a busy disk each of our syncs waited ten seconds, and so did every other process that
+    synced on the same file system.
     """
     if hasattr(os, "nice"):
         os.nice(max(0, NICENESS - os.nice(0)))

@@ -268,8 +268,7 @@ def _learn_history(
     """Teach `learner` the newest units, oldest first.
 
     `packs` collects them for the episodes, about 300 bytes each. With `lines` it also learns how much of a file
-    each author
-    wrote; git then takes several times longer.
+    each author wrote; git then takes several times longer.
     """
     if git is None or not newest:
         return

@@ -120,8 +120,7 @@ def _handle_lost_files(paths: AppPaths, lost_files: list[Path]) -> None:
     """Handle the loss of own files.
 
     No client finds this daemon, and any command starts another. If the data folder is gone, exit at once: further
-    writes
-    would get in the way of whoever deleted it, or of the next daemon.
+    writes would get in the way of whoever deleted it, or of the next daemon.
     """
     logger.warning("%s was deleted or replaced; stopping, any command starts a new daemon", lost_files[0])
     if _get_lock_file(paths) in lost_files:

@@ -1,7 +1,6 @@
 """First prediction model of a project's history.
 
-The indexer builds it first, because a user waits for it. The rest of the indexer imports as much code again, which
-must
+The indexer builds it first, because a user waits for it. The rest of the indexer imports as much code again, which must
 not delay the first answer: nothing here imports it.
 """
 

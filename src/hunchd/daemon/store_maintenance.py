@@ -80,8 +80,8 @@ class StoreMaintenance:
     async def run(self) -> None:
         """Run until cancelled.
 
-        Log a failure and retry later. Closes the store at the end. Raises SystemExit if it ends otherwise, so that
-        the next request starts a new process instead of meeting a closed store.
+        Log a failure and retry later. Closes the store at the end. Raises SystemExit if it ends otherwise, so that the
+        next request starts a new process instead of meeting a closed store.
         """
         read_ahead = asyncio.create_task(self._read_ahead(), name="reading ahead")
         try:

@@ -46,9 +46,8 @@ class StoreSearch:
     async def search_ranked(self, request: dict[str, Any]) -> tuple[list[dict[str, Any]], list[str]]:
         """Return ranked results, and what could not be used for the search.
 
-        Ranked here because five results are transferred faster than forty memories, and because the lexical hits
-        are read while
-        the query is being embedded.
+        Ranked here because five results are transferred faster than forty memories, and because the lexical hits are
+        read while the query is being embedded.
         """
         filters, readings = filters_from_json(request["filters"]), QuestionReader(request["query"])
         hits_found, degradations = await self.search(request, readings.read)

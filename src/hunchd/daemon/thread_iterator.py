@@ -18,8 +18,7 @@ Item = TypeVar("Item")
 async def iterate_in_thread(create: Callable[[], Iterator[Item]]) -> AsyncIterator[Item]:
     """Yield the items of a blocking iterator from its own thread.
 
-    Other calls are served in between, and a lower priority, which Linux assigns per thread, applies to this work
-    alone.
+    Other calls are served in between, and a lower priority, which Linux assigns per thread, applies to this work alone.
     """
     items = create()
     loop, thread = asyncio.get_running_loop(), ThreadPoolExecutor(1, "steps")

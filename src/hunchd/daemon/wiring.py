@@ -151,8 +151,8 @@ async def serve_http(engine: Engine, places: AppPaths, settings: Settings, journ
 def choose_socket_path(places: AppPaths) -> Path | None:
     """Return the path to listen on, or None.
 
-    None if its short folder belongs to somebody else, which must not keep this daemon from starting; it serves
-    loopback only.
+    None if its short folder belongs to somebody else, which must not keep this daemon from starting; it serves loopback
+    only.
     """
     if places.socket_file.parent != places.runtime:
         try:

@@ -1,17 +1,12 @@
 """Error classes raised deliberately.
 
-HunchError
-├── InvalidInput       the caller sent something that cannot be accepted; names the field and what is allowed
-├── NotFound           unknown project, memory or route
-├── Conflict           the request contradicts the current state
-├── TooLarge           a body, a file or a batch exceeds its limit
-├── Overloaded         a bounded queue is full: retry after `retry_after` seconds
-├── StorageFull        the disk is full; nothing was accepted
-├── Unavailable        a component is starting, stopping or broken; the rest goes on
-├── ConfigError        a setting in the user's file is not usable
-├── StoreError         the database cannot be opened, read or written
-│   └── StoreClosed    a project's data is being erased, or the store is shutting down
-└── RepositoryError    git or the working tree cannot be read
+HunchError ├── InvalidInput       the caller sent something that cannot be accepted; names the field and what is allowed
+├── NotFound           unknown project, memory or route ├── Conflict           the request contradicts the current state
+├── TooLarge           a body, a file or a batch exceeds its limit ├── Overloaded         a bounded queue is full: retry
+after `retry_after` seconds ├── StorageFull        the disk is full; nothing was accepted ├── Unavailable        a
+component is starting, stopping or broken; the rest goes on ├── ConfigError        a setting in the user's file is not
+usable ├── StoreError         the database cannot be opened, read or written │   └── StoreClosed    a project's data is
+being erased, or the store is shutting down └── RepositoryError    git or the working tree cannot be read
 """
 
 

@@ -1,9 +1,8 @@
 """Fact resolution: one value for each key, with its version history.
 
-No I/O. A fact has a slot: scope, project, category, key and branch. The current value is stored under the id
-of the slot, so there can be only one. Earlier values are stored beside it, each with its validity period,
-linked to the one before. Every modification of a slot is a `MemoryChange`, which is applied as a whole or not at
-all.
+No I/O. A fact has a slot: scope, project, category, key and branch. The current value is stored under the id of the
+slot, so there can be only one. Earlier values are stored beside it, each with its validity period, linked to the one
+before. Every modification of a slot is a `MemoryChange`, which is applied as a whole or not at all.
 """
 
 from __future__ import annotations
@@ -176,9 +175,8 @@ def is_shown_in_projects(memory: Memory) -> bool:
 def is_presentable(memory: Memory, now: datetime) -> bool:
     """Return True if the memory may be presented as valid at `now`.
 
-    It must not be over, and must not have been stated for a future time. A statement recorded while a clock ran
-    ahead (a
-    committer's or ours) counts from the time that clock showed.
+    It must not be over, and must not have been stated for a future time. A statement recorded while a clock ran ahead
+    (a committer's or ours) counts from the time that clock showed.
     """
     return not is_over(memory, now) and get_valid_from(memory) <= max(now, memory.at, memory.updated)
 
@@ -192,8 +190,7 @@ def find_valid_version(family: Iterable[Memory], moment: datetime) -> Memory | N
 def resolve_claim(claim: Memory, head: Memory | None, earlier: Sequence[Memory], now: datetime) -> ClaimResolution:
     """Resolve `claim` against `head`, the current value of its slot.
 
-    The id of `claim` is that of its slot. `earlier` are the values before the head, in any order; they matter only
-    to a
+    The id of `claim` is that of its slot. `earlier` are the values before the head, in any order; they matter only to a
     claim about the time before it.
     """
     begins = (
@@ -242,8 +239,7 @@ def _clamp_future_start(head: Memory, claim: Memory, now: datetime) -> Memory:
 def move_fact(memory: Memory, replacement: Memory, head: Memory | None, now: datetime) -> tuple[Memory, MemoryChange]:
     """Move `memory` to the slot of `replacement`, where `head` is stored.
 
-    The owner stated where it belongs, so it holds there however confident `head` is. It is a step of its own even
-    where
+    The owner stated where it belongs, so it holds there however confident `head` is. It is a step of its own even where
     `head` says the same, so that it can be undone. Returns the new value and the change.
     """
     ends = now if memory.valid_to is None else min(now, memory.valid_to)
@@ -404,8 +400,7 @@ def remove_versions(
 ) -> MemoryChange | None:
     """Remove the versions with ids in `removed_ids` from the history of `head`.
 
-    The result is as if nobody had stated them: each remaining version follows the one before it, and the newest
-    becomes
+    The result is as if nobody had stated them: each remaining version follows the one before it, and the newest becomes
     current if the current one goes. Returns None if that changes nothing.
     """
     versions = list_versions(head, family)

@@ -74,8 +74,7 @@ class Artifact:
 class Usage:
     """Usage counters of a memory.
 
-    What is observed counts once a day. Explicit feedback counts each time it is given, and moves importance once a
-    day.
+    What is observed counts once a day. Explicit feedback counts each time it is given, and moves importance once a day.
     """
 
     retrieved: int = 0

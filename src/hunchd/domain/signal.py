@@ -48,8 +48,7 @@ class FileDeleted(SignalBase):
 class FilesChanged(SignalBase):
     """Change of many files at once: a checkout, a generator, a rescan.
 
-    Sent by the watcher only. `complete` is False when there were too many to list: consumers must rescan the
-    tree.
+    Sent by the watcher only. `complete` is False when there were too many to list: consumers must rescan the tree.
     """
 
     saved: tuple[str, ...] = ()

@@ -1,9 +1,9 @@
 """Integer version of the shipped model, which multiplies its byte weights directly.
 
-The file holds its weights as bytes, and its own graph converts them to 32-bit floats before it computes: every
-query then reads 42 MB of weights, and the process holds 160 MB more. The graph that is written here multiplies
-bytes with bytes; activations are quantised for each multiplication. Its vectors have a cosine of about 0.99 with
-those of the file's own graph, and are comparable with them.
+The file holds its weights as bytes, and its own graph converts them to 32-bit floats before it computes: every query
+then reads 42 MB of weights, and the process holds 160 MB more. The graph that is written here multiplies bytes with
+bytes; activations are quantised for each multiplication. Its vectors have a cosine of about 0.99 with those of the
+file's own graph, and are comparable with them.
 """
 
 from __future__ import annotations

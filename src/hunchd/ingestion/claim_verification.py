@@ -1,7 +1,7 @@
 """Verification of a language model's claims against the session that they cite.
 
-Pure. A model may invent facts, mix two sentences or be manipulated. Its own words are never stored: only the
-sentence that it cites, if somebody said that sentence, settled something in it, and the value is in it.
+Pure. A model may invent facts, mix two sentences or be manipulated. Its own words are never stored: only the sentence
+that it cites, if somebody said that sentence, settled something in it, and the value is in it.
 """
 
 from __future__ import annotations

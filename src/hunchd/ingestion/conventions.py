@@ -144,8 +144,8 @@ def _extract_convention_facts(root: Path, paths: list[str], project: str, now: d
 def _add_statement(statement: Statement, path: str, best: dict[_ConventionKey, _SourcedStatement]) -> None:
     """Store a statement if it outranks the known one.
 
-    A statement about another language is stored beside the known one. The most certain statement of all languages
-    is stored without a language name.
+    A statement about another language is stored beside the known one. The most certain statement of all languages is
+    stored without a language name.
     """
     part = _find_part(path)
     place: _ConventionKey = (part, statement.key, "")
@@ -236,8 +236,8 @@ def is_on_demand(fact: Memory) -> bool:
 def applies_to_whole_project(fact: Memory) -> bool:
     """Return True unless the fact is a limited instruction.
 
-    Such an instruction applies to some files only, or is shown only on request. Limited instructions are not listed
-    for the project.
+    Such an instruction applies to some files only, or is shown only on request. Limited instructions are not listed for
+    the project.
     """
     return fact.category != "instruction" or not (get_part(fact) or get_globs(fact) or is_on_demand(fact))
 

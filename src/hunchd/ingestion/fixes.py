@@ -124,8 +124,8 @@ def render_diff(changes: Sequence[FileChange]) -> str:
 def is_same_fix(one: Fix, other: Fix) -> bool:
     """Return True if two changes are the same fix.
 
-    They have the same files and mostly the same added lines. Removed lines are ignored, since the code may be
-    broken in a different way each time.
+    They have the same files and mostly the same added lines. Removed lines are ignored, since the code may be broken in
+    a different way each time.
     """
     one_paths, other_paths = set(one.paths), set(other.paths)
     if len(one_paths & other_paths) < MIN_OVERLAP * len(one_paths | other_paths):
@@ -164,8 +164,8 @@ def record_success(known_fixes: Sequence[Fix], new_fix: Fix) -> list[Fix]:
 def record_failures(known_fixes: Sequence[Fix], paths: Collection[str]) -> list[Fix]:
     """Count a failed trial for fixes that were applied again without success.
 
-    The error came back after `paths` were changed. Past commits are not counted: editing their files does not
-    repeat the commit.
+    The error came back after `paths` were changed. Past commits are not counted: editing their files does not repeat
+    the commit.
     """
     return [
         replace(fix, trial_count=fix.trial_count + 1)

@@ -1,7 +1,7 @@
 """Glob matching as coding agents use it in rules: `src/**/*.{ts,tsx}`, `docs/`, `!**/*.test.ts`.
 
-Globs are normalized once, when read, and matched often: no expression is compiled, and matching takes at most as
-many steps as the glob has parts times the path has.
+Globs are normalized once, when read, and matched often: no expression is compiled, and matching takes at most as many
+steps as the glob has parts times the path has.
 """
 
 from __future__ import annotations

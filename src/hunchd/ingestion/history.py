@@ -118,9 +118,8 @@ def _read_log(git: Git, selection: list[str]) -> Iterator[Unit]:
 def _find_merge_authors(git: Git, selection: list[str]) -> dict[str, Author]:
     """Map merges to the author of the last merged commit.
 
-    Whoever merged wrote none of it. Merges of one long-lived branch into another are left out: they have many
-    authors, and whoever merged is as good as any of them. Unreadable merges are skipped; reading the units reports
-    the error.
+    Whoever merged wrote none of it. Merges of one long-lived branch into another are left out: they have many authors,
+    and whoever merged is as good as any of them. Unreadable merges are skipped; reading the units reports the error.
     """
     tips: dict[str, str] = {}
     with suppress(RepositoryError):

@@ -1,7 +1,7 @@
 """Parser of source files to outlines: definitions, imports and words.
 
-The only user of tree-sitter. Nothing here raises, recurses or runs long, whatever the bytes are: a file that cannot
-be read as code has only words, and one that is no text has only a size.
+The only user of tree-sitter. Nothing here raises, recurses or runs long, whatever the bytes are: a file that cannot be
+read as code has only words, and one that is no text has only a size.
 """
 
 from __future__ import annotations
@@ -320,8 +320,8 @@ def _estimate_query_steps(tree: Tree) -> int:
     """Estimate the steps of a query over the tree.
 
     At each node the query looks for the next named sibling. Among thousands of brackets in a row, as in hostile and
-    broken files, that is a walk to the end each time. The estimate uses a few sampled nodes. (The cursor's own
-    progress callback would be the way to stop it, but it crashes in tree-sitter 0.26.1.)
+    broken files, that is a walk to the end each time. The estimate uses a few sampled nodes. (The cursor's own progress
+    callback would be the way to stop it, but it crashes in tree-sitter 0.26.1.)
     """
     cursor = tree.walk()
     count = tree.root_node.descendant_count

@@ -4,8 +4,8 @@ Provenance: prefixes, alphabets and lengths follow the issuers' documentation, c
 sets of gitleaks (config/gitleaks.toml, MIT) and detect-secrets (Apache-2.0) as of 2026-11; every pattern is written
 here. To add a format: a row below, a row in tests/security/secret_formats.py.
 
-A row is tried only if one of its literals occurs in the text: a literal costs some nanoseconds per line, a pattern
-a thousand times that. Patterns are bounded and have no nested repetition, so their time is linear in the text.
+A row is tried only if one of its literals occurs in the text: a literal costs some nanoseconds per line, a pattern a
+thousand times that. Patterns are bounded and have no nested repetition, so their time is linear in the text.
 """
 
 from __future__ import annotations

@@ -50,8 +50,8 @@ def map_rewritten_commits(
 ) -> list[tuple[str, str]]:
     """Return (old id, new id) of each rewritten commit.
 
-    Considered are the reported commits and those between `since` and `head` that nothing reaches any more. Commits
-    that another branch still has were left, not rewritten.
+    Considered are the reported commits and those between `since` and `head` that nothing reaches any more. Commits that
+    another branch still has were left, not rewritten.
     """
     reported_rewrites = _filter_valid(reported_rewrites)
     starts = [*dict.fromkeys(one.old for one in reported_rewrites)]

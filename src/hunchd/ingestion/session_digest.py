@@ -228,8 +228,8 @@ def _summarize_call(message: Message, turn: int) -> Point | None:
 def _extract_failure(message: Message, turn: int) -> Iterator[Point]:
     """Yield the last line of a tool's result that reports failure.
 
-    A summary of a test run counts as well. Results of tools that read files are skipped: code mentions failures
-    without failing.
+    A summary of a test run counts as well. Results of tools that read files are skipped: code mentions failures without
+    failing.
     """
     if message.name and not _RUN_TOOL.search(message.name):
         return

@@ -95,8 +95,8 @@ def render_views(
 def _find_bare_lines(lines: Sequence[ViewLine], weights: Sequence[float]) -> set[int]:
     """Return the indexes of lines that show only a name.
 
-    They cost as much as a full signature. Empty for files that consist of values, whose longest lines are the
-    important ones.
+    They cost as much as a full signature. Empty for files that consist of values, whose longest lines are the important
+    ones.
     """
     bare_indexes = {
         at for at, line in enumerate(lines) if line.text.endswith(_BARE_NAME_END) and weights[at] < WANTED_NAME_BONUS

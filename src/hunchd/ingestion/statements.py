@@ -1,8 +1,8 @@
 """Rule-based extraction of facts from sentences.
 
 Such as "use X instead of Y", "never …" or "renamed A to B". Pure. Precision comes before recall: questions,
-suppositions, quotations and experiments state nothing. Commit messages are read more strictly than what a person
-says directly, since most of them are about one place.
+suppositions, quotations and experiments state nothing. Commit messages are read more strictly than what a person says
+directly, since most of them are about one place.
 """
 
 from __future__ import annotations
@@ -198,8 +198,8 @@ def _read_chosen(what: str, sentence: str) -> ExtractedStatement | None:
 def _outlives_commit(what: str, sentence: str) -> bool:
     """Return True if a decision holds beyond its commit.
 
-    Most decisions there concern the commit itself ("decided to split it up"). One that states its reason and does
-    not use pronouns may hold longer.
+    Most decisions there concern the commit itself ("decided to split it up"). One that states its reason and does not
+    use pronouns may hold longer.
     """
     return patterns.REASON.search(sentence) is not None and not _BACK_REFERENCE.search(what)
 

@@ -1,8 +1,8 @@
 """Client of Anthropic's Messages API.
 
-The only module that imports `anthropic`, and only when a request is made. Any server that speaks the same API will
-do. Answers are streamed, so that one that stops in the middle is noticed, and returned as the input of a tool, so that
-they follow a schema.
+The only module that imports `anthropic`, and only when a request is made. Any server that speaks the same API will do.
+Answers are streamed, so that one that stops in the middle is noticed, and returned as the input of a tool, so that they
+follow a schema.
 """
 
 from __future__ import annotations

@@ -50,8 +50,8 @@ FirstLine = tuple[str, str]  # path of an instance, and the line it begins with
 def find_adding_commits(git: Git, heads: Iterable[FirstLine], *, since: str = "") -> dict[FirstLine, str]:
     """Find the commit that added each instance.
 
-    Searched are the newest units, or those after `since`. It is the last commit that added the instance's first
-    line without removing it elsewhere; that would be a move.
+    Searched are the newest units, or those after `since`. It is the last commit that added the instance's first line
+    without removing it elsewhere; that would be a move.
     """
     lines_by_path: dict[str, set[bytes]] = defaultdict(set)
     for path, line in heads:

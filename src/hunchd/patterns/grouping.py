@@ -1,8 +1,8 @@
 """Grouping of shapes by shared distinctive features.
 
 Each group has a core of features. Deterministic and linear in the number of shapes: pairs of features that several
-shapes have are the seeds; a seed grows to all features that most of its shapes share, and to all shapes that have
-most of these features.
+shapes have are the seeds; a seed grows to all features that most of its shapes share, and to all shapes that have most
+of these features.
 """
 
 from __future__ import annotations

@@ -166,8 +166,8 @@ def memory_to_summary(memory: Memory) -> PatternSummary | None:
 def merge_mined(stored_memory: Memory, new_memory: Memory) -> Memory:
     """Merge a newly mined pattern into the stored memory.
 
-    Usage, links and the importance that consolidation assigned are kept, and so is text edited by the owner. A
-    memory that was archived or merged for another reason than missing code stays unchanged.
+    Usage, links and the importance that consolidation assigned are kept, and so is text edited by the owner. A memory
+    that was archived or merged for another reason than missing code stays unchanged.
     """
     if stored_memory.status is not Status.ACTIVE and GONE_FIELD not in stored_memory.source:
         return stored_memory

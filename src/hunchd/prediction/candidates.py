@@ -47,8 +47,8 @@ class QueryEvidence:
 def gather_candidates(state: PredictorState, query: PredictionQuery, now: int) -> QueryEvidence:
     """Query every source and take the best files of each as candidates.
 
-    Answers about a file, an author or a text are cached until something is learned: one open file is queried again
-    and again, and a branch keeps its name.
+    Answers about a file, an author or a text are cached until something is learned: one open file is queried again and
+    again, and a branch keeps its name.
     """
     query_evidence = QueryEvidence(
         query,

@@ -71,9 +71,8 @@ def load_cochange(state: PredictorState, seed: int) -> SeedCoChange:
 def score_second_steps(state: PredictorState, first: SeedCoChange, siblings: Array) -> tuple[Scores, Scores]:
     """Return scores of files that change together with others than the seed.
 
-    First, neighbours of the strongest neighbours: the sum over them of P(neighbour | seed) P(file | neighbour).
-    Second, files that change together with the seed's neighbours in the folder, which is all the evidence for a new
-    file.
+    First, neighbours of the strongest neighbours: the sum over them of P(neighbour | seed) P(file | neighbour). Second,
+    files that change together with the seed's neighbours in the folder, which is all the evidence for a new file.
     """
     shares = first.shares
     strongest = (-shares).argsort(kind="stable")[:MAX_STEPS]
@@ -145,9 +144,9 @@ def _sum_weights(field: FieldIndex, keys: Array, weights: Array) -> Scores:
 def score_recent_units(state: PredictorState, seed: int, author: int) -> tuple[Scores, Scores, Scores]:
     """Return three scores from the seed's newest units.
 
-    The files touched with it lately, decayed by the seed's own units rather than the project's; the same in units
-    of this author; and files of the units just before and after by the same author: the next step of a piece of
-    work is often a commit of its own.
+    The files touched with it lately, decayed by the seed's own units rather than the project's; the same in units of
+    this author; and files of the units just before and after by the same author: the next step of a piece of work is
+    often a commit of its own.
     """
     units = state.messages.list_units_of_file(seed, MAX_SEED_UNITS)
     if not len(units):

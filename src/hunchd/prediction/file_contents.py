@@ -112,8 +112,7 @@ class FileContents:
     def _update_sketch(self, file: int, counts: list[tuple[int, int]]) -> None:
         """Compute the tf-idf sketch of a file.
 
-        The document frequencies are those of now; they drift as the project grows, and the next save renews the
-        sketch.
+        The document frequencies are those of now; they drift as the project grows, and the next save renews the sketch.
         """
         keys = np.array([key for key, _ in counts], "<u4")
         tf = 1.0 + np.log(np.array([count for _, count in counts], "<f4"))

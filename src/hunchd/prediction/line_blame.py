@@ -1,7 +1,7 @@
 """Line authorship and words of recently read files.
 
-A change goes where its words are. Kept in memory only, for the files read last: git computes it again faster than
-it could be kept up to date for all files.
+A change goes where its words are. Kept in memory only, for the files read last: git computes it again faster than it
+could be kept up to date for all files.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
 """Prediction of the next step from a mixture of contexts.
 
 A view is a context to condition on: the last step, the last two, the last three, the last informative ones, the
-position in a known workflow, the branch, the hour, what failed. Each yields a distribution; its weight depends on
-how often the context was seen before and on how well the view did, which is learned with every step (a mixture of
-experts with multiplicative weights, as in context mixing). So a workflow with noise in it is followed where a chain
-that only knows the last step is lost, and where nothing is known, common steps are predicted with little
-confidence.
+position in a known workflow, the branch, the hour, what failed. Each yields a distribution; its weight depends on how
+often the context was seen before and on how well the view did, which is learned with every step (a mixture of experts
+with multiplicative weights, as in context mixing). So a workflow with noise in it is followed where a chain that only
+knows the last step is lost, and where nothing is known, common steps are predicted with little confidence.
 """
 
 from __future__ import annotations

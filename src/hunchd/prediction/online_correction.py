@@ -1,7 +1,7 @@
 """Online linear correction of the ranker for one project.
 
-It is used only while it does better than without. Replayed on a project's own past it does not beat the shipped
-ranker (docs/measurements/prediction.md), so it has to prove itself on what this very user opens.
+It is used only while it does better than without. Replayed on a project's own past it does not beat the shipped ranker
+(docs/measurements/prediction.md), so it has to prove itself on what this very user opens.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Ownership of lines by units, estimated without blame.
 
-The estimate uses line counts. A unit that adds lines owns them; one that deletes lines takes them from all owners
-in proportion. What a change is about to touch was mostly written by the largest owners: on blame-derived truth this
-finds far more than the newest units do.
+The estimate uses line counts. A unit that adds lines owns them; one that deletes lines takes them from all owners in
+proportion. What a change is about to touch was mostly written by the largest owners: on blame-derived truth this finds
+far more than the newest units do.
 """
 
 from __future__ import annotations

@@ -152,8 +152,8 @@ def select_highest(values: Array, limit: int) -> Array:
     """Return the indexes of the `limit` highest values.
 
     There are more values than that; the order is not defined. Of many values only those are compared that reach the
-    best of each stretch of them. If a tie has to be decided, all are partitioned, which takes longer than sorting
-    them without their indexes.
+    best of each stretch of them. If a tie has to be decided, all are partitioned, which takes longer than sorting them
+    without their indexes.
     """
     stretch = len(values) // (2 * limit)
     candidates = values

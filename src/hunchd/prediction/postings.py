@@ -129,8 +129,8 @@ class KeyPostings:
     ) -> tuple[Array, Array, Array]:
         """Return documents and counts of several keys.
 
-        The third array is the number for each key. At most the `newest` of each key, and none of a key with more
-        than `max_postings`.
+        The third array is the number for each key. At most the `newest` of each key, and none of a key with more than
+        `max_postings`.
         """
         ends, sizes = self._locate_in_base(keys)
         key_list = keys.tolist()

@@ -94,8 +94,8 @@ class Predictor(Learner):
     def record_outcome(self, path: str, *, was_used: bool) -> None:
         """Learn from the use of a suggested file.
 
-        The newest prediction that contained it is the lesson. An ignored suggestion teaches nothing by itself: its
-        rank may be the reason.
+        The newest prediction that contained it is the lesson. An ignored suggestion teaches nothing by itself: its rank
+        may be the reason.
         """
         file = self._state.files.numbers.get(path)
         if file is None or not was_used:

@@ -158,8 +158,8 @@ class ReasonBuilder:
     def _list_link_types(self, file: int) -> Iterator[tuple[str, float, str, str, str]]:
         """Yield the link types that apply.
 
-        Only code imports, and only code defines names that others use: the keys of a configuration file are called
-        like variables everywhere.
+        Only code imports, and only code defines names that others use: the keys of a configuration file are called like
+        variables everywhere.
         """
         traits = self._state.files.traits.view
         file_traits, seed_traits = int(traits[file]), 0

@@ -1,8 +1,8 @@
 """Reranking by recent steps of the session.
 
-It combines them with the scores from history and contents. A history consists of sets of files; only a session has
-an order. Half of the files that an agent touches next it has touched before: history cannot rank those. The weights
-are learned from sessions of real agents (`benchmarks/next_file.py`), apart from the ranker, which never saw one.
+It combines them with the scores from history and contents. A history consists of sets of files; only a session has an
+order. Half of the files that an agent touches next it has touched before: history cannot rank those. The weights are
+learned from sessions of real agents (`benchmarks/next_file.py`), apart from the ranker, which never saw one.
 """
 
 from __future__ import annotations
@@ -163,8 +163,8 @@ def compute_signs(
 class _SessionVisits:
     """Visits of the session by file.
 
-    They are the steps since the last, and the decayed number. `exploring` is the share of the session that led to
-    new files, 0..1.
+    They are the steps since the last, and the decayed number. `exploring` is the share of the session that led to new
+    files, 0..1.
     """
 
     age: dict[int, int]

@@ -102,8 +102,8 @@ def list_files(text: str, state: PredictorState) -> list[int]:
 def resolve_file(name: str, state: PredictorState) -> int | None:
     """Return the project file that a trace names, or None.
 
-    Third-party code is None. A project may be anywhere, so an absolute path is the project's if it ends in one of
-    its whole paths, or in two parts of one that is then the only one.
+    Third-party code is None. A project may be anywhere, so an absolute path is the project's if it ends in one of its
+    whole paths, or in two parts of one that is then the only one.
     """
     path_parts = INSTALLED_FOLDER.split(name)
     if len(path_parts) == 1 and _THIRD_PARTY.search(name):
@@ -150,8 +150,8 @@ def count_common_tail(one: Sequence[str], other: Sequence[str]) -> int:
 def _extract_message(text: str) -> tuple[list[str], list[str]]:
     """Return the message lines, and other non-library lines.
 
-    Both are ordered from the end of the text, except for what tools list: there the first line is the error, and
-    the others may follow from it.
+    Both are ordered from the end of the text, except for what tools list: there the first line is the error, and the
+    others may follow from it.
     """
     message, quoted_lines = [], []
     is_third_party = False

@@ -94,8 +94,7 @@ class HelperProcess:
         Raises the error that the method raised, or Unavailable if the process fails or takes longer than `timeout`
         seconds.
         `retry`: for methods that change nothing. If the process ends meanwhile, the call is retried once in a new
-        process,
-        within what is left of `timeout`.
+        process, within what is left of `timeout`.
         """
         deadline = asyncio.get_running_loop().time() + timeout
         try:

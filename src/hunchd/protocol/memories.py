@@ -269,8 +269,8 @@ class MemoryDraft:
 def parse_drafts_body(raw: Any, lookup: ProjectLookup | None = None) -> tuple[list[MemoryDraft], list[dict[str, Any]]]:
     """Parse one memory or {"memories": […]}.
 
-    Returns valid drafts and rejected entries with their index. If none is valid, raises InvalidInput, or NotFound
-    for a project that is not `lookup`.
+    Returns valid drafts and rejected entries with their index. If none is valid, raises InvalidInput, or NotFound for a
+    project that is not `lookup`.
     """
     if not isinstance(raw, dict) or "memories" not in raw:
         return [parse_draft(raw, lookup=lookup)], []

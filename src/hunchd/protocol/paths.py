@@ -18,11 +18,9 @@ _ALLOWED_PATHS: Final = "a path inside the project, absolute or relative to its 
 def to_relative_path(raw: str, root: str | os.PathLike[str], *, field: str = "path") -> str:
     """Return `raw` relative to `root`.
 
-    Symlinks are resolved, so that two names of a file become one. Raises InvalidInput if it leads outside: by "..",
-    by a
-    symlink, or as another absolute path. The file need not exist and is never opened. `field` is its name in the
-    client's
-    request.
+    Symlinks are resolved, so that two names of a file become one. Raises InvalidInput if it leads outside: by "..", by
+    a symlink, or as another absolute path. The file need not exist and is never opened. `field` is its name in the
+    client's request.
     """
     if not raw.strip() or len(raw) > MAX_PATH_CHARACTERS or "\0" in raw:
         raise InvalidInput(f"the path is empty, too long or holds NUL; allowed: {_ALLOWED_PATHS}", field=field)
@@ -45,8 +43,8 @@ def to_relative_path(raw: str, root: str | os.PathLike[str], *, field: str = "pa
 def to_relative_prefix(raw: str | None, root: str | os.PathLike[str]) -> str | None:
     """Convert a client's path prefix to one relative to `root`.
 
-    Returns None for the root itself. A prefix outside the root stays as it is: the paths of documents begin with
-    "/" too.
+    Returns None for the root itself. A prefix outside the root stays as it is: the paths of documents begin with "/"
+    too.
     """
     if raw is None:
         return None
@@ -60,8 +58,7 @@ def _relative_without_links(raw: str, real_root: str) -> str | None:
     """Return `raw` relative to `real_root` without resolving links.
 
     None if it is not spelled plainly or contains a symlink. Nearly every path qualifies. This costs one `lstat` per
-    part
-    below the root; `realpath` would check every part above it too.
+    part below the root; `realpath` would check every part above it too.
     """
     below = raw.removeprefix(real_root + os.sep) if raw.startswith(os.sep) else raw
     parts = below.split("/")

@@ -4,8 +4,7 @@ JSON lines, numbered responses, streams with credit. A frame is one line of JSON
 `{"i": n, "m": method, "p": params}` is a call, `{"a": n}` grants one more item of stream n, `{"c": n}` cancels n,
 `{"q": 1}` is a ping, answered by the same frame. From the helper: `{"i": n, "r": result}`, `{"i": n, "s": item}`,
 `{"i": n, "end": 1}`, `{"i": n, "e": {"code", "message"}}`, and `{"bye": 1}` when it has been idle long enough: it
-still
-serves whatever arrives until the parent, which alone knows what is in flight, closes the pipe.
+still serves whatever arrives until the parent, which alone knows what is in flight, closes the pipe.
 """
 
 from __future__ import annotations

@@ -442,8 +442,8 @@ def parse_feedback_body(
 ) -> tuple[list[FeedbackItem], list[dict[str, Any]]]:
     """Parse the items.
 
-    Returns the valid ones, and the rejected ones with their index. If none is valid, raises InvalidInput, or
-    NotFound for a project that is not `lookup`.
+    Returns the valid ones, and the rejected ones with their index. If none is valid, raises InvalidInput, or NotFound
+    for a project that is not `lookup`.
     """
     return decode_batch(raw, Feedback, "items", FeedbackItem, lookup)
 

@@ -1,8 +1,8 @@
 """Memories as Markdown files that people review, with a few `name: value` lines in front.
 
 Parsed as untrusted input. The folder gives the category (`.hunch/decisions/…`), the front matter holds key, value,
-files, tags, since when and by whom, in this order; the text below is the memory in its own words. All of it is
-valid YAML front matter, so that code hosts show it as a table; only this subset of YAML is parsed.
+files, tags, since when and by whom, in this order; the text below is the memory in its own words. All of it is valid
+YAML front matter, so that code hosts show it as a table; only this subset of YAML is parsed.
 """
 
 from __future__ import annotations

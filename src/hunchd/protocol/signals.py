@@ -244,8 +244,7 @@ def parse_signal(
     `at` defaults to `now` and is never later; `resolve_path` resolves a path inside the project. The event's own id is
     `event_id`
     on the wire (`id` too, except in `used`, where that is a memory). `prefix` prefixes the field names in errors.
-    Raises
-    NotFound for a project that is not `lookup`.
+    Raises NotFound for a project that is not `lookup`.
     """
     kind = _parse_kind(raw, prefix)
     body = decode(raw, BODY_OF_KIND[kind], where=prefix)

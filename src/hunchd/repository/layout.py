@@ -1,7 +1,7 @@
 """Layout and checked-out state of a repository.
 
-Read from its files: no git process, no writes. The files may be hostile: every read is bounded, references are
-checked before they become paths, and only branch names and object ids are returned.
+Read from its files: no git process, no writes. The files may be hostile: every read is bounded, references are checked
+before they become paths, and only branch names and object ids are returned.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ _REFTABLE = re.compile(r"^\s*refstorage\s*=\s*\"?reftable", re.IGNORECASE | re.M
 class RepositoryLayout(NamedTuple):  # every command creates one; loads faster than a dataclass
     """Paths of one working tree.
 
-    A plain folder has no `git_dir`; `problem` says why a repository is not usable. `git_dir` has HEAD and the state
-    of operations; `common_dir` has references and objects. They differ only in a linked worktree.
+    A plain folder has no `git_dir`; `problem` says why a repository is not usable. `git_dir` has HEAD and the state of
+    operations; `common_dir` has references and objects. They differ only in a linked worktree.
     """
 
     root: Path

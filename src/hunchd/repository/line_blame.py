@@ -13,8 +13,8 @@ _HEADER: Final = re.compile(rb"([0-9a-f]{40,64}) \d+ \d+")
 def blame_lines(git: Git, path: str, rev: str | None = None) -> list[tuple[str, str]]:
     """Return (commit id, text) for each line of a file.
 
-    As in the working tree, or at `rev`. Uncommitted lines have the zero id. Empty for files larger than
-    MAX_BLOB_BYTES. Raises RepositoryError or OSError.
+    As in the working tree, or at `rev`. Uncommitted lines have the zero id. Empty for files larger than MAX_BLOB_BYTES.
+    Raises RepositoryError or OSError.
     """
     if rev is None and (git.path / path).stat().st_size > MAX_BLOB_BYTES:
         return []

@@ -35,8 +35,8 @@ def read_bounded(path: str | Path, *, limit: int, follow: bool = True) -> bytes 
 def read_file(root: Path, relpath: str, *, limit: int = MAX_FILE_BYTES) -> bytes | None:
     """Read `relpath` below `root`.
 
-    Returns None if any component is a symbolic link or leads upwards. Checked while opening, component by
-    component, so a link that appears meanwhile is not followed either.
+    Returns None if any component is a symbolic link or leads upwards. Checked while opening, component by component, so
+    a link that appears meanwhile is not followed either.
     """
     parts = relpath.split("/")
     if any(part in ("", ".", "..") or "\0" in part for part in parts):

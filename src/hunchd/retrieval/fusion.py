@@ -22,8 +22,8 @@ DENSE_WEIGHT: Final = 0.6
 def fuse_scores(candidates: Collection[Candidate[Key]]) -> list[tuple[Key, float]]:
     """Return (key, score) pairs, best first.
 
-    A score is the weighted sum of both standard scores. A missing score counts as the lowest one: the candidate is
-    at least as far away as the last that was found.
+    A score is the weighted sum of both standard scores. A missing score counts as the lowest one: the candidate is at
+    least as far away as the last that was found.
     """
     if not candidates:
         return []

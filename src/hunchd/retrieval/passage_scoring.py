@@ -1,8 +1,8 @@
 """Passage scoring by itself, with neighbours and by session. Pure.
 
-A turn of a conversation seldom answers alone: the word in question is often in the turn before. So a passage is
-scored by BM25 alone, with one neighbour on either side and with two, and a session by its best three windows. A
-passage without neighbours has the same score at every level.
+A turn of a conversation seldom answers alone: the word in question is often in the turn before. So a passage is scored
+by BM25 alone, with one neighbour on either side and with two, and a session by its best three windows. A passage
+without neighbours has the same score at every level.
 """
 
 from __future__ import annotations

@@ -32,8 +32,8 @@ def strip_pasted(question: str) -> str:
 def count_stems(stems: Collection[str], texts: Sequence[str]) -> list[tuple[dict[str, int], int]]:
     """Count stems and content words of each text.
 
-    A stem counts in any form. Some forty texts are searched while a caller waits: each stem is searched for in all
-    of them together, instead of splitting every text into words.
+    A stem counts in any form. Some forty texts are searched while a caller waits: each stem is searched for in all of
+    them together, instead of splitting every text into words.
     """
     lower_texts = [text.lower() for text in texts]
     results: list[tuple[dict[str, int], int]] = []

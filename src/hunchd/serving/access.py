@@ -51,8 +51,8 @@ class AccessControl:
     def check(self, request: web.Request) -> None:
         """Raise Refusal if the request is not allowed.
 
-        The first reason wins. The token is checked after Host and Origin, so that a page of another site learns
-        nothing from it.
+        The first reason wins. The token is checked after Host and Origin, so that a page of another site learns nothing
+        from it.
         """
         headers = request.headers
         hosts = headers.getall(hdrs.HOST, ())

@@ -1,7 +1,7 @@
 """POST /agents/{id}/events: takes the payload of an agent's hook.
 
-The response is what the hook prints. The hook waits less than a tenth of a second, and a little longer at the start
-of a session. So the response is sent first, and the event is processed afterwards.
+The response is what the hook prints. The hook waits less than a tenth of a second, and a little longer at the start of
+a session. So the response is sent first, and the event is processed afterwards.
 """
 
 from __future__ import annotations

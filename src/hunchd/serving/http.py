@@ -300,8 +300,7 @@ class Handlers:
 async def _stream_json_lines(request: web.Request, lines: AsyncIterator[dict[str, Any]]) -> web.StreamResponse:
     """Stream one line of JSON per item.
 
-    Waits for the first item, so that an early error still gets its status. A later failure cuts the response off,
-    which
+    Waits for the first item, so that an early error still gets its status. A later failure cuts the response off, which
     the client notices because the last chunk is missing.
     """
     first = await anext(lines, None)

@@ -32,9 +32,8 @@ class ServerLimits:
 class ConnectionPool:
     """Open connections, bounded in number.
 
-    When there are too many, the one that has waited longest is closed. A client that opens hundreds and sends
-    nothing, or
-    one byte at a time, so loses its own first: a connection whose request is being answered is never closed.
+    When there are too many, the one that has waited longest is closed. A client that opens hundreds and sends nothing,
+    or one byte at a time, so loses its own first: a connection whose request is being answered is never closed.
     """
 
     def __init__(self, max_connections: int) -> None:

@@ -42,8 +42,7 @@ async def serve_app(
 
     `port` 0 lets the system choose. Only processes of `uid`, by default this process's user, may use the Unix socket.
     `inherited` sockets are listening already, replace our own, and are left for the next daemon. Raises ConfigError
-    for an
-    address that is not loopback.
+    for an address that is not loopback.
     """
     app[ACCESS].uid = os.getuid() if uid is None and hasattr(os, "getuid") else uid
     protocol_logger.addFilter(_is_loggable)

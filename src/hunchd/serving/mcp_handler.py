@@ -1,8 +1,7 @@
 """POST /mcp: the Model Context Protocol over streamable HTTP.
 
 Supports both eras of the protocol, without sessions. The server's own checks (Host, Origin, token) come first, as for
-every route. `protocol/mcp` implements the protocol; this module handles its headers and statuses, and calls the
-engine.
+every route. `protocol/mcp` implements the protocol; this module handles its headers and statuses, and calls the engine.
 """
 
 from __future__ import annotations

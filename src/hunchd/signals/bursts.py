@@ -53,8 +53,8 @@ class WatchOptions:
 class BurstCollector:
     """Collector of changed paths that emits signals when the burst ends.
 
-    A path is classified by its state at that time, so that a temporary file, a backup or a rename in between is
-    never reported.
+    A path is classified by its state at that time, so that a temporary file, a backup or a rename in between is never
+    reported.
     """
 
     def __init__(

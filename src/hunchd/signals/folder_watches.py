@@ -1,8 +1,8 @@
 """Folder watches of the operating system. The only module that imports watchdog.
 
-Watchdog's observers use a thread for each folder that is watched without its subfolders, and do not report
-overflows of the kernel's queue. So on Linux its inotify binding is used directly: one descriptor for any number of
-folders, a mask without opens, overflows reported. On other systems a watchdog observer watches the whole tree.
+Watchdog's observers use a thread for each folder that is watched without its subfolders, and do not report overflows of
+the kernel's queue. So on Linux its inotify binding is used directly: one descriptor for any number of folders, a mask
+without opens, overflows reported. On other systems a watchdog observer watches the whole tree.
 """
 
 from __future__ import annotations

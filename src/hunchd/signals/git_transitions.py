@@ -53,8 +53,8 @@ def compute_transition(
 ) -> Transition:
     """Return the signals between two states, in order.
 
-    While an operation runs, only its beginning is reported. `steps` are the new reflog steps; `parents` are those
-    of the new commit, for repositories without a reflog.
+    While an operation runs, only its beginning is reported. `steps` are the new reflog steps; `parents` are those of
+    the new commit, for repositories without a reflog.
     """
     event = _SignalFactory(project, at)
     if after.operation and before.operation:

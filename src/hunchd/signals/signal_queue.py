@@ -25,8 +25,8 @@ class SignalQueue:
     """Queue of signals, read in batches.
 
     A batch stays in the queue until it is `mark_done`. A signal about a file replaces the last waiting one of the same
-    kind and file, so that the order of events of one file is preserved. A signal that carries an id was
-    acknowledged to a client and is never merged.
+    kind and file, so that the order of events of one file is preserved. A signal that carries an id was acknowledged to
+    a client and is never merged.
     """
 
     def __init__(self, capacity: int = 20_000) -> None:

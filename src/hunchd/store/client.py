@@ -206,8 +206,8 @@ class StoreClient:
     ) -> RankedResults:
         """Search and rank together with the hits `cached_hits`; return API results.
 
-        Returns `results` results, some more if parts of documents are among them. Facts of the main line are left
-        out if the branch of the filters overrides them, in the store or in one of the facts named in
+        Returns `results` results, some more if parts of documents are among them. Facts of the main line are left out
+        if the branch of the filters overrides them, in the store or in one of the facts named in
         `branch_fact_ids`.
         """
         params = {

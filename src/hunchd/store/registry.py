@@ -48,8 +48,8 @@ class RegisteredProject:
 class ProjectRegistry:
     """Registry of projects.
 
-    It reads the file once; every change is on disk when it returns. `warning` describes a problem while reading, or
-    is None.
+    It reads the file once; every change is on disk when it returns. `warning` describes a problem while reading, or is
+    None.
     """
 
     def __init__(self, path: Path, *, files: FileOperations | None = None) -> None:
@@ -78,8 +78,8 @@ class ProjectRegistry:
     def find(self, path: Path, *, common_dir: Path | None = None) -> RegisteredProject | None:
         """Return the project of a folder, or None.
 
-        A match has the same real path, is another worktree of the same repository, or is the repository moved here
-        from a folder that no longer exists.
+        A match has the same real path, is another worktree of the same repository, or is the repository moved here from
+        a folder that no longer exists.
         """
         real_path, git_folder, fingerprint = (
             _resolve_path(path),
@@ -220,8 +220,8 @@ def _fingerprint_git_folder(common_dir: Path | None) -> str | None:
     """Return a fingerprint of a git folder that survives moves.
 
     It is None without a `description` file. It consists of the inode numbers of the folder and of a file that git
-    writes once, and of that file's time. They stay when the folder is moved within a disk, and a clone in its place
-    has others.
+    writes once, and of that file's time. They stay when the folder is moved within a disk, and a clone in its place has
+    others.
     """
     if common_dir is None:
         return None

@@ -1,7 +1,7 @@
 """Log of the changes of consolidation runs.
 
-It is written ahead so that a run can be resumed or undone. There is one file for each run, with one JSON object a
-line. A torn last line, from a crash while it was written, was never acted upon and is not read.
+It is written ahead so that a run can be resumed or undone. There is one file for each run, with one JSON object a line.
+A torn last line, from a crash while it was written, was never acted upon and is not read.
 """
 
 from __future__ import annotations

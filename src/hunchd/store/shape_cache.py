@@ -1,7 +1,7 @@
 """Cache of the code shapes of files, in SQLite.
 
-Mining keeps them between two runs. It may be deleted at any time. Only the mining process opens it; the meaning of
-the rows is not known here.
+Mining keeps them between two runs. It may be deleted at any time. Only the mining process opens it; the meaning of the
+rows is not known here.
 """
 
 from __future__ import annotations

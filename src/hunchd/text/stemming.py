@@ -1,8 +1,8 @@
 """Stemmers of English words, from the strictest to the lightest.
 
-They differ in what is done with a stem, so that one cannot replace another: the full-text index follows Snowball;
-the ranking searches stems in texts, so that a stem must be a prefix of its forms; the weights of the predictor were
-trained on its stems and its snapshots hold their hashes; the stems of statements are compared with tables of synonyms.
+They differ in what is done with a stem, so that one cannot replace another: the full-text index follows Snowball; the
+ranking searches stems in texts, so that a stem must be a prefix of its forms; the weights of the predictor were trained
+on its stems and its snapshots hold their hashes; the stems of statements are compared with tables of synonyms.
 """
 
 from __future__ import annotations

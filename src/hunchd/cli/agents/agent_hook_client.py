@@ -1,7 +1,6 @@
 """`hunch agent-hook AGENT`: sends a hook's payload to the daemon and prints its response.
 
-If curl is available, `cli/shell/agent-hook` does the same without starting Python. Neither waits for a daemon to
-start,
+If curl is available, `cli/shell/agent-hook` does the same without starting Python. Neither waits for a daemon to start,
 fails, or delays an agent: a response that takes longer than a tenth of a second, or half a second at the start of a
 session, is dropped.
 """

@@ -63,9 +63,8 @@ class SettingsBackup:
     def plan_uninstall(self, settings: SettingsFile) -> SettingsChange:
         """Compute the change that uninstalls hunchd.
 
-        An unmodified file is restored byte for byte; one that its owner has changed since keeps the changes and
-        loses only
-        hunchd's entries.
+        An unmodified file is restored byte for byte; one that its owner has changed since keeps the changes and loses
+        only hunchd's entries.
         """
         before = read_content(settings.path)
         record = self._load_records().get(str(settings.path))

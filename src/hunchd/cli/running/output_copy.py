@@ -20,9 +20,9 @@ PIECE_BYTES: Final = 64 * 1024  # bytes read at once: the capacity of a pipe
 def copy_output(source: int, target: int, on_piece: Callable[[bytes], None], end_marker: int) -> bool:
     """Copy until the source ends.
 
-    Returns False if somebody else keeps the source open after the command. The command has ended once the other
-    side of `end_marker` is closed; then copies what is left. If the target has no reader, returns True, and the caller
-    closes the source so that the writer notices.
+    Returns False if somebody else keeps the source open after the command. The command has ended once the other side of
+    `end_marker` is closed; then copies what is left. If the target has no reader, returns True, and the caller closes
+    the source so that the writer notices.
     """
     while True:
         if source not in select.select([source, end_marker], [], [])[0]:

@@ -207,8 +207,7 @@ def _lead_session(
     """Lead the command's session.
 
     Starts it in the foreground, and reports its stops and its end. WATCHED stay blocked here: a Ctrl-C before the
-    command
-    runs is not for the leader, and the terminal lets the leader choose its foreground job.
+    command runs is not for the leader, and the terminal lets the leader choose its foreground job.
     """
     parent_pid = os.getppid()
     try:

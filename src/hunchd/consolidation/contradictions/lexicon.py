@@ -1,7 +1,7 @@
 """Word tables for comparing statements.
 
-The tables are synonyms, phrases and units. All tables are of everyday developer language.
-They are given in plain words and stemmed once, when the module loads.
+The tables are synonyms, phrases and units. All tables are of everyday developer language. They are given in plain words
+and stemmed once, when the module loads.
 """
 
 from __future__ import annotations

@@ -111,8 +111,7 @@ def _extract_value(content: str, key: str) -> str:
     """Extract the value of `key` from a text.
 
     What follows "key:", what a rule extracts, or else the first line. Secrets are redacted in the whole text first:
-    a part
-    of it may no longer look like one.
+    a part of it may no longer look like one.
     """
     content = redact(content).text
     name, _, value = content.partition(":")

@@ -187,8 +187,7 @@ def _is_changed_by_user(stored_memory: Memory, memory: Memory) -> bool:
     """Return True if the user changed the text under their own ref.
 
     The old text is then kept as a version, as when it is edited. What is read again from files and commits has its
-    history
-    there, and session messages never change.
+    history there, and session messages never change.
     """
     is_user_statement = stored_memory.status is Status.ACTIVE and stored_memory.trust is memory.trust is Trust.USER
     return is_user_statement and memory.kind is not Kind.MESSAGE and stored_memory.content != memory.content

@@ -67,8 +67,8 @@ class MemoryReader:
     async def iter_all(self, filters: Filters) -> AsyncIterator[Memory]:
         """Yield every memory that matches, each once.
 
-        Cached ones come first, so that those that move to the store meanwhile are not missed; a newer cached
-        version wins.
+        Cached ones come first, so that those that move to the store meanwhile are not missed; a newer cached version
+        wins.
         """
         seen_ids = set()
         for memory in self._memory_cache.list_memories(filters):
@@ -106,8 +106,8 @@ class MemoryReader:
     async def load_into_cache(self, project: str | None) -> list[Memory]:
         """Load the memories that answers need at once into the cache.
 
-        Returns them. These are the newest MAX_WARM_MEMORIES errors, documents, patterns, workflows and
-        contradictions, and without a limit what every prompt may need: facts and profile pages.
+        Returns them. These are the newest MAX_WARM_MEMORIES errors, documents, patterns, workflows and contradictions,
+        and without a limit what every prompt may need: facts and profile pages.
         """
         memories: dict[str, Memory] = {}
         for standing in (

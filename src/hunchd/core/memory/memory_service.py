@@ -120,9 +120,8 @@ class MemoryService(MemoryReader):
     def apply(self, sequence: int, change: MemoryChange, *, is_replay: bool = False) -> None:
         """Make an accepted change visible and queue it for the store.
 
-        Replayed changes (`replayed`) come in the order of acceptance, whatever the clock said then; they never
-        override what
-        was accepted since the start.
+        Replayed changes (`replayed`) come in the order of acceptance, whatever the clock said then; they never override
+        what was accepted since the start.
         """
         for identifier in change.deletions:
             if not is_replay or identifier not in self._written_ids:
@@ -142,9 +141,8 @@ class MemoryService(MemoryReader):
     async def edit(self, identifier: str, patch: dict[str, Any], projects: Sequence[str]) -> Memory:
         """Change the given fields; the text is redacted like a new one.
 
-        A fact that gets another key, category, scope or branch moves to that slot, and gets another id. Raises
-        Conflict if
-        the memory is a version, a contradiction, or no longer valid.
+        A fact that gets another key, category, scope or branch moves to that slot, and gets another id. Raises Conflict
+        if the memory is a version, a contradiction, or no longer valid.
         """
         async with self.change_lock:
             memory, now = await self.get(identifier, projects), self.now()
@@ -233,8 +231,7 @@ class MemoryService(MemoryReader):
     async def forget(self, identifier: str, projects: Sequence[str]) -> tuple[Memory, int]:
         """Remove a memory and everything stored under it from all answers.
 
-        Its bytes leave the disk as soon as the store has purged them. Returns the memory and the sequence number of
-        the
+        Its bytes leave the disk as soon as the store has purged them. Returns the memory and the sequence number of the
         deletion in the journal.
         """
         async with self.change_lock:
@@ -273,9 +270,8 @@ class MemoryService(MemoryReader):
     async def erase(self, identifier: str, projects: Sequence[str]) -> None:
         """Forget a memory and wait until no file contains it.
 
-        A memory that is accepted under the same id meanwhile is another one, and stays. Callers must have recorded
-        the erasure
-        with `PendingErasures.record`, including everything removed with it.
+        A memory that is accepted under the same id meanwhile is another one, and stays. Callers must have recorded the
+        erasure with `PendingErasures.record`, including everything removed with it.
         """
         with self.purges.announce_deletion():
             memory, sequence = await self.forget(identifier, projects)
@@ -310,9 +306,8 @@ class MemoryService(MemoryReader):
     async def finish_erasing(self, ids: Sequence[str], project: str | None) -> list[str]:
         """Complete an erasure that an earlier process began; return the ids erased.
 
-        An id that exists was not forgotten, or is another memory by now. Of the others no file contains anything
-        when this
-        returns.
+        An id that exists was not forgotten, or is another memory by now. Of the others no file contains anything when
+        this returns.
         """
         there = await self.find(ids, project)
         erased_ids = [one for one in ids if one not in there]
@@ -330,9 +325,8 @@ class MemoryService(MemoryReader):
     async def relink(self, removed_memories: Sequence[Memory], project: str | None) -> frozenset[str]:
         """Close the gaps in version histories that forgetting `removed` will leave.
 
-        The value that one of them replaced becomes valid again. Returns the ids among them that now hold another
-        value. The
-        caller holds `change_lock`.
+        The value that one of them replaced becomes valid again. Returns the ids among them that now hold another value.
+        The caller holds `change_lock`.
         """
         removed_ids = frozenset(one.id for one in removed_memories)
         changes = []

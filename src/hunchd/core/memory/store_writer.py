@@ -85,9 +85,9 @@ class StoreWriter:
     async def accept(self, records: Sequence[JournalRecord], on_durable: Callable[[list[int]], None]) -> None:
         """Make `records` durable and call `on_durable` with their sequence numbers.
 
-        Both happen even if the caller is cancelled in between: a record that nobody queues would never reach the
-        store. Raises
-        Overloaded when too many records wait, and NotFound if a record's project was removed; nothing is stored then.
+        Both happen even if the caller is cancelled in between: a record that nobody queues would never reach the store.
+        Raises Overloaded when too many records wait, and NotFound if a record's project was removed; nothing is stored
+        then.
         """
         if any(record.project in self._removed_projects for record in records):
             raise NotFound("the project was removed", field="project")

@@ -1,8 +1,8 @@
 """Facts that files and commit messages state.
 
 A fact learned on a branch carries its name and the commit it was learned at, and holds there only. It becomes valid on
-the main line when git says that the main line contains that commit, or the tip that the branch had after it. Files
-need no such proof: what the files of the main line say is read again whenever it is checked out.
+the main line when git says that the main line contains that commit, or the tip that the branch had after it. Files need
+no such proof: what the files of the main line say is read again whenever it is checked out.
 """
 
 from __future__ import annotations
@@ -39,8 +39,7 @@ class ProjectClaims:
     async def update_from_files(self, project: Project, file_facts: Sequence[Memory]) -> None:
         """Update the facts that are based on files.
 
-        A new value replaces the old one, a fact that no file states any more ends, and a file that repeats an
-        overruled
+        A new value replaces the old one, a fact that no file states any more ends, and a file that repeats an overruled
         statement changes nothing.
         """
         line = get_side_branch(project)

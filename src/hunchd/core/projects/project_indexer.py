@@ -308,9 +308,8 @@ class ProjectIndexer:
     def save(self, project: Project) -> None:
         """Save the model and its state for the next start.
 
-        They are rebuilt if missing. They are not saved where git could not read everything: somebody may have
-        repaired that by
-        the next start.
+        They are rebuilt if missing. They are not saved where git could not read everything: somebody may have repaired
+        that by the next start.
         """
         if project.predictor is None or not project.is_indexed or project.incomplete_reason:
             return

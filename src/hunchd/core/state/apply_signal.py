@@ -163,8 +163,8 @@ def to_session_event(signal: Signal) -> SessionEvent | None:
 def build_signal_row(signal: Signal, raw: Mapping[str, Any], project: Project, effect: SignalEffect) -> dict[str, Any]:
     """Build the row that the store keeps of a signal.
 
-    It is kept until the signal is absorbed into memories. `raw` is the signal as JSON. The id of the error is
-    added where it cannot be derived from the text.
+    It is kept until the signal is absorbed into memories. `raw` is the signal as JSON. The id of the error is added
+    where it cannot be derived from the text.
     """
     if isinstance(effect.fix_event, ErrorEvent) and effect.fix_event.error != get_reported_error_id(raw, project.id):
         raw = {**raw, ERROR_ID_FIELD: effect.fix_event.error}

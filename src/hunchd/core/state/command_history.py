@@ -122,8 +122,7 @@ class CommandHistory:
         """Return the next step if it should be shown unasked.
 
         Somebody must be at work, and the step probable enough. Repeating the last command is no news, as long as
-        nothing
-        was changed since.
+        nothing was changed since.
         """
         if not self.log or not 0 <= now.timestamp() - self.log[-1].at <= FRESH_SECONDS:
             return None

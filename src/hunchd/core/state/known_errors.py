@@ -24,8 +24,7 @@ def error_id(project: str, fingerprint: str) -> str:
 def find_error_id(text: str, error_text: ParsedError, project: Project, path: str | None = None) -> str:
     """Return the id of the error that `text` reports.
 
-    If the text is only a sufficiently specific last line, the id of the one known error with that line in its trace
-    (in
+    If the text is only a sufficiently specific last line, the id of the one known error with that line in its trace (in
     `path`, if given).
     """
     own = error_id(project.id, error_text.fingerprint)

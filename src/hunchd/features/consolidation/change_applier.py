@@ -78,9 +78,9 @@ class ChangeApplier:
     ) -> tuple[int, int]:
         """Undo the changes of a run in reverse order.
 
-        All of them, those of an owner, or `only` one. Returns how many changes are undone, and how many were left,
-        in whole or in part, because somebody has changed the same memory since. A single change is undone as a
-        whole or not at all.
+        All of them, those of an owner, or `only` one. Returns how many changes are undone, and how many were left, in
+        whole or in part, because somebody has changed the same memory since. A single change is undone as a whole or
+        not at all.
         """
         batches = split_into_batches(self._iter_changes(run, only), LOG_BATCH_SIZE)
         undone_count = left_count = 0
@@ -109,8 +109,7 @@ class ChangeApplier:
         """Wait until the store has all but `allowed_pending` records, then release cached memories.
 
         The last records wait while the next are made, so that neither side idles. Memories cached only because they
-        were
-        changed would evict those that questions need.
+        were changed would evict those that questions need.
         """
         await self.drain_writer(allowed_pending=allowed_pending)
         self._memory_cache.drop_committed(self._temporarily_cached)

@@ -273,8 +273,8 @@ class PlanExecutor:
     async def _check_gate(self, record: RunRecord, owner: MemoryOwner, probes: Sequence[Probe]) -> GateResult:
         """Repeat the probes.
 
-        Roll back the owner's changes if too many answers are lost. What others stored, changed or removed since the
-        run began is not attributed to the run.
+        Roll back the owner's changes if too many answers are lost. What others stored, changed or removed since the run
+        began is not attributed to the run.
         """
         run = record.run
         await self._applier.wait_for_store(allowed_pending=0)

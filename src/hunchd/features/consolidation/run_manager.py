@@ -211,9 +211,8 @@ class RunManager:
     async def run_nightly(self) -> None:
         """Start the nightly run.
 
-        The first run after a long absence erases nothing: somebody who was away, or whose clock was wrong, still
-        finds what was
-        archived.
+        The first run after a long absence erases nothing: somebody who was away, or whose clock was wrong, still finds
+        what was archived.
         """
         if self._settings.nightly and self._current is None:
             request = ConsolidateRequest()

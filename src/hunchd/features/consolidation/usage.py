@@ -148,8 +148,8 @@ class UsageTracker:
     def record_open(self, path: str, at: datetime, *, by_agent: bool = False) -> None:
         """Record an opened file: what was shown about it shortly before was right.
 
-        An agent that opens it although its content was shown found that insufficient, unless it goes on to change
-        the file.
+        An agent that opens it although its content was shown found that insufficient, unless it goes on to change the
+        file.
         """
         self._expire_agent_reads(at)
         about = [

@@ -122,8 +122,7 @@ def get_unit_value(unit: PredictedUnit) -> float:
 def _get_breadth_factor(unit: PredictedUnit) -> float:
     """Return a weight for the number of files a unit changed.
 
-    A change of one file mostly fixed a detail; one of several shows why they belong together; one of very many is
-    about
+    A change of one file mostly fixed a detail; one of several shows why they belong together; one of very many is about
     none of them.
     """
     return 1.0 if 1 < len(unit.paths) <= MAX_EPISODE_FILES else NARROW_FACTOR

@@ -23,9 +23,8 @@ _BUILD_ONLY_PATTERN: Final = re.compile(r"build backend|release|workspace|module
 def select_relevant_facts(facts: Iterable[Memory], file: str | None, open_files: Sequence[str] = ()) -> list[Memory]:
     """Return the facts that are relevant at `file`.
 
-    None stands for the open files. Drops conventions and instructions of another part of the project or for
-    other files, conventions of the whole that a part above the file overrides, and those about another
-    language.
+    None stands for the open files. Drops conventions and instructions of another part of the project or for other
+    files, conventions of the whole that a part above the file overrides, and those about another language.
     """
     holds = _build_applies_predicate((file,) if file is not None else open_files)
     here = [

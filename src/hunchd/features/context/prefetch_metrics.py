@@ -1,7 +1,6 @@
 """Prefetch metrics of this user: hits, precision, lead time, waste.
 
-Hourly for a week. Only counts are kept, no paths. There is no timer: expired suggestions are counted at the
-next event.
+Hourly for a week. Only counts are kept, no paths. There is no timer: expired suggestions are counted at the next event.
 """
 
 from __future__ import annotations

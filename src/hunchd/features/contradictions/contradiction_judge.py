@@ -62,8 +62,7 @@ class ContradictionJudge:
         """Return the contradictions of a memory after the model's verdict.
 
         `oppositions` are those found by rules and the local model; pairs in which these find nothing are judged too. A
-        pair without a
-        verdict stays as told.
+        pair without a verdict stays as told.
         """
         free = look.select_for_language_model(oppositions)
         unjudged_memories = [

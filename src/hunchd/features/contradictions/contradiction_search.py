@@ -131,9 +131,8 @@ class ContradictionSearch(Feature):
     async def find_similar(self, memory: Memory, limit: int) -> tuple[list[Memory], str]:
         """Return similar statements that were never reported as contradictions, nearest first.
 
-        Also returns the reason why the search was incomplete, or "". The client that stores a memory can judge
-        better than any
-        rule whether both hold.
+        Also returns the reason why the search was incomplete, or "". The client that stores a memory can judge better
+        than any rule whether both hold.
         """
         if not is_statement(memory):
             return [], ""

@@ -25,8 +25,7 @@ class ColleagueImporter:
         """Store what `name` states about a project and is not known.
 
         What contradicts a valid fact is stored as a contradiction. Personal memories, what files or commits state
-        anyway, and
-        duplicates are skipped. Returns counts.
+        anyway, and duplicates are skipped. Returns counts.
         """
         counts = {"memories": 0, "known": 0, "contradictions": 0, "skipped": 0}
         imported_memories: list[Memory] = []

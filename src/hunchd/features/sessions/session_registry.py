@@ -317,9 +317,8 @@ class SessionRegistry:
     async def get_memories(self, ids: Sequence[str], project: str | None) -> dict[str, Memory]:
         """Return the existing memories among `ids`, by id.
 
-        Those that are not cached are read from the store in one call. If the store does not answer, only cached
-        ones are
-        returned.
+        Those that are not cached are read from the store in one call. If the store does not answer, only cached ones
+        are returned.
         """
         memories = {one: memory for one in ids if (memory := self._memory_cache.get(one)) is not None}
         missing = [one for one in ids if one not in memories and not self._memory_cache.is_tombstoned(one)]

@@ -323,8 +323,8 @@ class SessionService(Feature):
     def _get_project_fact_lines(self, session: str, project: str | None, view: HistoryView) -> Sequence[str]:
         """Return the project's facts for a prompt.
 
-        They stay unchanged until the history is compacted, so that the prompt cache hits; forgotten facts are
-        dropped at once.
+        They stay unchanged until the history is compacted, so that the prompt cache hits; forgotten facts are dropped
+        at once.
         """
         if project is None:
             return ()

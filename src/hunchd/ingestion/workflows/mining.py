@@ -1,7 +1,7 @@
 """Mining of recurring sequential patterns with gaps.
 
-Patterns grow symbol by symbol from the places where they end (prefix growth, as in PrefixSpan and BIDE), with at
-most `MAX_GAP` foreign symbols between two of their own. A symbol is added only if it follows too often for chance: what
+Patterns grow symbol by symbol from the places where they end (prefix growth, as in PrefixSpan and BIDE), with at most
+`MAX_GAP` foreign symbols between two of their own. A symbol is added only if it follows too often for chance: what
 occurs everywhere (`ls`, `cd`) follows nothing in particular and drops out by itself. Of the rest those are selected
 that explain most of the stream, each place once: a part of a longer pattern explains nothing more. (Closed patterns
 have the same aim, but with noise there are far too many of them.)
@@ -86,8 +86,8 @@ class _BaseRates:
     def is_chance(self, symbol: int, distances: Sequence[int], trials: int, *, min_chance: float = 0.0) -> bool:
         """Return True if the distances may be due to chance.
 
-        The symbol occurs as often and as near to `trials` places anyway. The nearest distance makes the strongest
-        case; testing several distances is paid for by a correction factor.
+        The symbol occurs as often and as near to `trials` places anyway. The nearest distance makes the strongest case;
+        testing several distances is paid for by a correction factor.
         """
         absence = 1 - self.counts[symbol] / self.total
         for limit in range(1, MAX_GAP + 2):

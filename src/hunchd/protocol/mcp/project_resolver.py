@@ -65,8 +65,8 @@ class ProjectResolver:
     def _resolve_named(self, project: str) -> Conversation[str]:
         """Return the root of the project with that folder, id or name.
 
-        A folder that is neither a repository nor registered is rejected: an agent must not have a whole disk read
-        by naming it.
+        A folder that is neither a repository nor registered is rejected: an agent must not have a whole disk read by
+        naming it.
         """
         if os.path.isabs(project):  # noqa: PTH117
             return (yield from self._resolve_path(project))

@@ -21,8 +21,7 @@ def call_tool(name: str, arguments: Mapping[str, Any], focus: ProjectResolver, *
     """Run a tool and return its text.
 
     Raises Trouble in words for the agent. `reference` is new for each call: a memory that is sent twice under it,
-    because
-    the daemon restarted meanwhile, is stored once.
+    because the daemon restarted meanwhile, is stored once.
     """
     checked_arguments = validate_arguments(name, arguments)
     match name:

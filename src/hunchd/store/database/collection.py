@@ -157,8 +157,8 @@ class Collection:
     async def prune(self) -> bool:
         """Remove all versions but the newest.
 
-        Returns False if a reader is still active. Queries that arrive meanwhile wait for a quarter of a second.
-        Call it right after compaction: what is not merged yet would be merged here.
+        Returns False if a reader is still active. Queries that arrive meanwhile wait for a quarter of a second. Call it
+        right after compaction: what is not merged yet would be merged here.
         """
         return await self._lock.run_write(self._prune)
 

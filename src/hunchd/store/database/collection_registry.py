@@ -57,8 +57,8 @@ class CollectionRegistry:
     async def get_collection(self, project: str | None) -> Collection:
         """Return the collection of a project, opened on first use.
 
-        Opening runs to its end even if the caller is cancelled, so its repairs and erasures never overlap with
-        another opening.
+        Opening runs to its end even if the caller is cancelled, so its repairs and erasures never overlap with another
+        opening.
         """
         collection = self._collections.get(project)
         return (

@@ -1,7 +1,7 @@
 """LanceDB tables; the only module that imports lancedb.
 
-A table alone is neither durable nor safe beside another writer: `store.mirrored` syncs, `store.collection`
-serializes writers.
+A table alone is neither durable nor safe beside another writer: `store.mirrored` syncs, `store.collection` serializes
+writers.
 """
 
 from __future__ import annotations

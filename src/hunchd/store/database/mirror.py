@@ -1,9 +1,9 @@
 """In-memory mirror of a table.
 
-It holds addresses, filter columns and short vectors of all rows. The database answers in milliseconds only what it
-has indexed. So it is queried at the version of the last compaction (`reader` is pinned to it), and rows written
-since are held here complete. Nothing of the mirror is on disk, except for the word index: it is loaded when the
-table is opened, in one second for 100,000 rows.
+It holds addresses, filter columns and short vectors of all rows. The database answers in milliseconds only what it has
+indexed. So it is queried at the version of the last compaction (`reader` is pinned to it), and rows written since are
+held here complete. Nothing of the mirror is on disk, except for the word index: it is loaded when the table is opened,
+in one second for 100,000 rows.
 """
 
 from __future__ import annotations
@@ -312,8 +312,8 @@ class TableMirror:
     async def mask_passing(self, filters: Filters) -> Mask:
         """Return a read-only mask of the rows that pass `filters`.
 
-        Texts are compared by hash. The last mask is cached until a row is added or removed, because most queries
-        have the same filters.
+        Texts are compared by hash. The last mask is cached until a row is added or removed, because most queries have
+        the same filters.
         """
         if filters.path_prefix is not None:
             path_filters = Filters(project=filters.project, statuses=(), path_prefix=filters.path_prefix)

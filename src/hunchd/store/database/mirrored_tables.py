@@ -150,8 +150,8 @@ class MirroredTables:
     async def rewrite_tables(self, *, without: Sequence[str]) -> None:
         """Rewrite every row into new files that do not contain deleted rows.
 
-        The old files stay for active readers. Indexes are rebuilt at the next compaction: that takes twice as long
-        as everything else.
+        The old files stay for active readers. Indexes are rebuilt at the next compaction: that takes twice as long as
+        everything else.
         """
         keep = self._prunable_age()
         if without:

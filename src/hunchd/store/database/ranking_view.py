@@ -1,7 +1,7 @@
 """Partial memory with the fields that ranking reads.
 
-Decoding it from the stored JSON takes 4 µs instead of 30 µs for the whole memory; of fifty memories that are
-compared, five are shown.
+Decoding it from the stored JSON takes 4 µs instead of 30 µs for the whole memory; of fifty memories that are compared,
+five are shown.
 """
 
 from __future__ import annotations

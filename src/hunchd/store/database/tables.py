@@ -3,8 +3,8 @@
 A row is a plain dictionary: texts, numbers, lists of texts, and bytes for digests and the vector (little-endian
 float32). Times are microseconds since the epoch. Only `store.lance` converts rows for the database.
 
-A memory is stored whole as JSON in `body`, and in columns of its own where it can be filtered: reading ten rows
-costs 0.3 ms a column, and a search reads three columns instead of forty.
+A memory is stored whole as JSON in `body`, and in columns of its own where it can be filtered: reading ten rows costs
+0.3 ms a column, and a search reads three columns instead of forty.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Inverted index with BM25 ranking, made of arrays that may be memory-mapped.
 
 A query adds up the gain of each text, term by term: 1 ms for ten terms among 100,000 texts. Older texts are in one
-immutable block, which may be mapped from a file; newer ones are added to a tail. From time to time both are merged
-into a new block without the texts that were deleted.
+immutable block, which may be mapped from a file; newer ones are added to a tail. From time to time both are merged into
+a new block without the texts that were deleted.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Terms of texts and queries: lowercase words without accents, stemmed and hashed.
 
-The rules are those of the database's own full-text index, so that both find the same: English stems (Snowball), no
-stop words, no words of more than 64 characters. Increase `RULES_VERSION` with every change.
+The rules are those of the database's own full-text index, so that both find the same: English stems (Snowball), no stop
+words, no words of more than 64 characters. Increase `RULES_VERSION` with every change.
 """
 
 from __future__ import annotations

@@ -56,8 +56,8 @@ def _find_words(text: str) -> list[str]:
 def extract_query_words(question: str) -> Iterable[str]:
     """Return the words of a query without stop words.
 
-    Returns all words if nothing else is left. "the" is rare in templates of code, and would be taken for a
-    significant word there.
+    Returns all words if nothing else is left. "the" is rare in templates of code, and would be taken for a significant
+    word there.
     """
     words = count_words(question)
     return [word for word in words if word not in INDEX_STOP_WORDS] or words

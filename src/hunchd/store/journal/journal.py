@@ -1,7 +1,7 @@
 """Write-ahead log of records that are not in the store yet.
 
-Acknowledged means synced. Appends that arrive while the disk is busy share the next write and sync (group commit).
-They are written in one thread; checkpoints are written in another, so that they never delay an acknowledgement.
+Acknowledged means synced. Appends that arrive while the disk is busy share the next write and sync (group commit). They
+are written in one thread; checkpoints are written in another, so that they never delay an acknowledgement.
 """
 
 from __future__ import annotations
@@ -119,8 +119,8 @@ class Journal:
     ) -> Journal:
         """Open the journal within milliseconds; older segments are checked in the background.
 
-        The check ends before the first append. Raises Conflict if another process has it open, StoreError if the
-        folder cannot be used.
+        The check ends before the first append. Raises Conflict if another process has it open, StoreError if the folder
+        cannot be used.
         """
         journal_limits = limits or JournalLimits(reserve_bytes=reserve_bytes, max_pending=max_pending)
         log = SegmentLog(directory, journal_limits, files or FileOperations())
@@ -143,8 +143,8 @@ class Journal:
     async def append(self, records: Sequence[JournalRecord]) -> list[int]:
         """Append records durably; return their sequence numbers.
 
-        A known id gets the number it had. StorageFull, Overloaded, TooLarge, InvalidInput and StoreError mean that
-        none of the records was accepted.
+        A known id gets the number it had. StorageFull, Overloaded, TooLarge, InvalidInput and StoreError mean that none
+        of the records was accepted.
         """
         frames = [(hash_key(record.id), hash_project(record.project), encode_record(record)) for record in records]
         await self._wait_until_prepared()
@@ -324,9 +324,9 @@ class Journal:
     ) -> int:
         """Erase acknowledged records for which `should_erase` is true, and all set-aside bytes.
 
-        With `up_to` only records up to this number. Returns the number of erased records. Their ids count as new
-        again; ids of records that left the journal earlier are forgotten by project (`forget_projects`). Appends
-        wait meanwhile. `should_erase` runs in another thread.
+        With `up_to` only records up to this number. Returns the number of erased records. Their ids count as new again;
+        ids of records that left the journal earlier are forgotten by project (`forget_projects`). Appends wait
+        meanwhile. `should_erase` runs in another thread.
         """
         projects = frozenset(hash_key(project) for project in forget_projects)
         return await asyncio.shield(asyncio.to_thread(self._erase_records, should_erase, projects, up_to))

@@ -2,13 +2,11 @@
 
 One thread appends to them, and they are dropped as the store catches up.
 
-journal/
-├── 00000000000000000001.segment   records from sequence 1 on; the newest is appended to
-├── checkpoint                     up to where the store has everything, replaced as a whole
-├── ids-….log                      ids of records whose segments were dropped
-├── set-aside/                     bytes that were damaged, for inspection
-├── reserve                        16 MiB that are released when the disk is full
-└── lock                           held by the one process that has the journal open
+journal/ ├── 00000000000000000001.segment   records from sequence 1 on; the newest is appended to ├── checkpoint
+up to where the store has everything, replaced as a whole ├── ids-….log                      ids of records whose
+segments were dropped ├── set-aside/                     bytes that were damaged, for inspection ├── reserve
+16 MiB that are released when the disk is full └── lock                           held by the one process that has the
+journal open
 """
 
 from __future__ import annotations
