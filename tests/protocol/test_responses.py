@@ -3,6 +3,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
+import numpy as np
 import pytest
 
 from hunchd.domain.context import Bundle, ContextItem, PredictedFile, PredictedUnit, Prediction
@@ -76,6 +77,25 @@ def test_bundle_json_matches_contract_shape() -> None:
         "prefetched": True,
         "etag": "abc",
     }
+
+
+def test_bundle_json_accepts_numpy_scores() -> None:
+    item = ContextItem(
+        id="f1",
+        kind="file",
+        tier=2,
+        level="index",
+        tokens=7,
+        score=np.float64(0.25),
+        reasons=(),
+        source={"path": "a.py"},
+        trust=Trust.PROJECT,
+        text="a.py",
+        title="a.py",
+    )
+    bundle = Bundle(status="ok", context="# a", token_count=7, budget=100, tiers={2: 7}, items=(item,))
+
+    assert bundle_to_json(bundle)["items"][0]["score"] == 0.25
 
 
 def test_prediction_json_ranks_files_and_memories() -> None:

@@ -254,8 +254,15 @@ def _error_of(error: HunchError) -> ErrorAnswer:
 
 
 def _plain(answer: Struct) -> dict[str, Any]:
-    plain: dict[str, Any] = to_builtins(answer)
+    plain: dict[str, Any] = to_builtins(answer, enc_hook=_to_plain_number)
     return plain
+
+
+def _to_plain_number(value: object) -> float:
+    """Return a float in place of a subclass such as numpy's, which rankers return and msgspec refuses."""
+    if isinstance(value, float):
+        return float(value)
+    raise NotImplementedError(f"{type(value).__name__} cannot be written as JSON")
 
 
 def build_export_line(type_: str, payload: Mapping[str, Any]) -> dict[str, Any]:
