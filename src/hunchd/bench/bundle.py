@@ -49,7 +49,7 @@ class BundleQuestion:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of `bench bundle`."""
+    """Add the options of `bench bundle`."""
     parser.add_argument("--repo", action="append", required=True, metavar="PATH", help="a git repository; repeatable")
     parser.add_argument("--units", type=int, default=60, help="the newest units, of which changes are asked about")
     parser.add_argument("--most", type=int, default=20, help="changes asked about at most, the newest first")
@@ -62,7 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Return 0 when all repositories were asked, 1 when one could not be."""
+    """Return 0 if every repository was measured, else 1."""
     budgets = tuple(sorted(set(options.budget or BUDGETS)))
     rows_by_repository: dict[str, list[QuestionOutcome]] = {}
     with ExitStack() as stack:

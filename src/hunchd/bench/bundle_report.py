@@ -1,4 +1,4 @@
-"""What `bench bundle` measured, as figures and as a page."""
+"""Compute and render the figures of `bench bundle`."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class QuestionOutcome:
 
 
 def is_named(path: str, text: str) -> bool:
-    """Whether the whole path stands in a text, not as a part of another one."""
+    """Return True if the whole path occurs in a text."""
     return re.search(rf"(?<![\w./-]){re.escape(path)}(?![\w/-]|\.\w)", text) is not None
 
 

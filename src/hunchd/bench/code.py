@@ -1,4 +1,4 @@
-"""`hunch bench code`: asks questions in words of repositories and scores the files that come back."""
+"""Benchmark code search with questions about repositories."""
 
 from __future__ import annotations
 

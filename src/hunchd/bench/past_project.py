@@ -1,4 +1,4 @@
-"""A project as the daemon would hold it just before a past commit, moved forward commit by commit."""
+"""Replay a project commit by commit as the daemon holds it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ LARGEST = IndexSettings().max_file_bytes
 
 @dataclass(slots=True)
 class PastProject:
-    """The project, its clone and the answer path of the daemon; `advance` moves it over the next unit."""
+    """Project at a past commit with its clone and context service."""
 
     git: Git
     project: Project
@@ -54,7 +54,7 @@ class PastProject:
         return self.project.main
 
     def prepare(self, unit: Unit) -> None:
-        """Set the clock and the user to those of the unit that is about to be written."""
+        """Set clock and user to those of the next unit."""
         self.at = datetime.fromtimestamp(unit.at, UTC)
         self.tree.user_email = unit.email
         self.project.bump_revision()
@@ -83,7 +83,7 @@ def _iterate_removed_paths(change: PathChange) -> Iterator[str]:
 def build_past_project(
     git: Git, units: Sequence[Unit], folder: Path, cache: Path | None, table: RankerWeights
 ) -> Iterator[PastProject]:
-    """The project after the last of `units`, which are all there were; the clone lies in `folder`."""
+    """Return the project after the last of `units`, cloned into `folder`."""
     sha, root = units[-1].sha, folder / "clone"
     _clone_repository(git, sha, root)
     code_file = folder / "code.sqlite"

@@ -1,1 +1,1 @@
-"""Search over source code: chunks by definition, a compact BM25 index, ranking by what was asked."""
+"""Search source code with a compact BM25 index of its definitions."""

@@ -1,4 +1,4 @@
-"""Bring the index of a project up to date with what its code cache keeps: what changed beside what was built before."""
+"""Update the code index of a project from its code cache."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CHANGED_SHARE: Final = 0.2  # of all files
 
 
 class ChunkCache(Protocol):
-    """Where the packed chunks of each file are kept, numbered anew with each change."""
+    """Cache of packed chunks by file, with a serial for each change."""
 
     def chunk_cache_id(self) -> str: ...
 

@@ -1,4 +1,4 @@
-"""Cut a file into chunks: one a definition or section, with the terms of each by field."""
+"""Split a file into chunks, one for each definition or section."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _FAR: Final = 80  # lines above a definition that are looked at for its comment
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A stretch of lines (from 1, inclusive) with the weighted counts of its terms."""
+    """Range of lines (from 1, inclusive) with weighted term counts."""
 
     name: str
     kind: str  # of the symbol; "" for a stretch that defines nothing

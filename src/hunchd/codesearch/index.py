@@ -1,4 +1,4 @@
-"""The index of one project: a base segment and one with what changed since, searched as one."""
+"""Search the code index of one project (base and change segment)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A segment as it is searched: which of its files hold, and what scoring needs of each."""
+    """Open segment with its living files and precomputed scoring arrays."""
 
     segment: Segment
     first: int  # number of its first file in the whole index
@@ -38,7 +38,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """What a question finds, by file of the whole index."""
+    """Scores of a query by file of the whole index."""
 
     chunks: Array  # best chunks, added with DECAY
     best: Array  # the best chunk alone
@@ -48,7 +48,7 @@ class Matches:
 
 
 class CodeIndex:
-    """The files of an index, opened when first asked and again when the indexer has replaced them."""
+    """Index of a project's code, opened lazily and reopened after updates."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

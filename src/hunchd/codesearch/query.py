@@ -1,4 +1,4 @@
-"""Take a question apart: terms, symbols, paths, and which kinds of files it asks for."""
+"""Parse a question into terms, symbols, paths and requested file roles."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class CodeQuery:
 
 
 def parse_query(text: str) -> CodeQuery:
-    """Take `text` apart; a long text is read as a report of a problem."""
+    """Parse `text` into a query; read long text as a problem report."""
     text = text.strip()
     if is_report(text):
         return _parse_report_query(text, read_report(text))

@@ -1,4 +1,4 @@
-"""Rank files for a question: words, names, what prediction knows and what is near in meaning, added by weight."""
+"""Rank files for a query by a weighted sum of signals."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class PredictionScores:
 
 @dataclass(frozen=True, slots=True)
 class RankedFile:
-    """`score` is 1.0 for a file that everything speaks for. `covered`: the share of what was asked that it says."""
+    """File with its score, where 1.0 means that every signal is full."""
 
     path: str
     number: int
@@ -129,7 +129,7 @@ def _compute_signals(
     prediction: PredictionScores,
     meaning: Array | None,
 ) -> dict[str, Array]:
-    """What speaks for each file, between 0 and 1, by name of its weight."""
+    """Return the signals by name, each 0 to 1 per file."""
     nothing = np.zeros(len(index.paths), "<f4")
     exact = query.form == "symbol" and bool(defines.any())
     return {

@@ -1,4 +1,4 @@
-"""Pack the chunks of one file into bytes and back: what the code cache keeps of it between two builds of the index."""
+"""Pack the chunks of one file into bytes and back."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _HEAD = struct.Struct("<III")  # bytes of JSON, chunks, terms in all
 
 @dataclass(frozen=True, slots=True)
 class FileRecord:
-    """The chunks of one file as arrays; `begins` has one entry more than there are chunks."""
+    """Chunks of one file as arrays; `begins` has one extra entry."""
 
     texts: list[list[str]]  # name, kind, title, container of each chunk
     lines: npt.NDArray[np.uint32]  # start, end, line of each chunk

@@ -1,4 +1,4 @@
-"""Read a report of a problem: its title, its code, its traceback, and its prose without what a template says."""
+"""Parse a problem report into title, code, traceback and prose."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _INDENTED_LINES = re.compile(r"(?m)^(?: {4,}|\t|>>> ).*$")
 
 
 class Frame(NamedTuple):
-    """A line of a traceback; `function` is "" where it is not said."""
+    """Frame of a traceback; `function` is "" if it is unknown."""
 
     path: str
     function: str
@@ -55,7 +55,7 @@ def is_report(text: str) -> bool:
 
 
 def read_report(text: str) -> Report:
-    """Take a report apart. Linear in its length; what is beyond MOST_READ is not read."""
+    """Parse a report in linear time, up to MOST_READ characters."""
     text = _COMMENT.sub(" ", text[:MOST_READ].replace("\r", ""))
     title, _, body = text.strip().partition("\n")
     if len(title) > LONGEST_TITLE:

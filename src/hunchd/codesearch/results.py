@@ -1,4 +1,4 @@
-"""Show ranked files as results: the definition that answers, its lines, and why it is shown."""
+"""Render ranked files as results with definition, snippet and reasons."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _ROLES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class CodeResult:
-    """Lines count from 1. `terms`: those of the question that the chunk holds."""
+    """Result with lines from 1 and the query terms in its chunk."""
 
     path: str
     start: int

@@ -7,7 +7,7 @@ from enum import IntEnum
 
 
 class Role(IntEnum):
-    """What a file is for. The numbers are stored in the index."""
+    """Purpose of a file; the numbers are stored in the index."""
 
     SOURCE = 0
     TEST = 1

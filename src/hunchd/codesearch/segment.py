@@ -1,4 +1,4 @@
-"""One immutable part of the index: postings of chunks in packed arrays, written whole and read by mapping the file."""
+"""Store one immutable index segment, read by memory mapping."""
 
 from __future__ import annotations
 
@@ -143,8 +143,10 @@ def write(segment: Segment, path: Path, header: Mapping[str, Any]) -> None:
 
 
 def read(path: Path) -> tuple[Segment, Mapping[str, Any]] | None:
-    """Return the segment at `path`, mapped, and what is kept with it; None if it is missing, damaged or of another
-    version."""
+    """Return the mapped segment and its header.
+
+    Returns None if the file is missing, damaged or of another version.
+    """
     try:
         with path.open("rb") as file:
             mapped_file = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)

@@ -1,4 +1,4 @@
-"""Tokenize code and prose: identifiers split into parts, stemmed, each term a 32-bit number."""
+"""Tokenize code and prose into stemmed 32-bit terms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Vectors of files: eight bits a dimension, in one file beside the index, aligned with the paths of an open index."""
+"""Store quantized file vectors beside the code index."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def compute_path_key(path: str) -> int:
 
 
 def read(path: Path) -> tuple[Array, Array, Array]:
-    """Return keys of paths, keys of cards and the vectors; empty where the file is missing or damaged."""
+    """Return path keys, card keys and vectors; empty if unreadable."""
     nothing = np.zeros(0, "<u8"), np.zeros(0, "<u8"), np.zeros((0, 0), "<i1")
     try:
         content = path.read_bytes()

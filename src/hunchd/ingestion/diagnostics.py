@@ -41,7 +41,7 @@ _ENOUGH_WORDS: Final = 3  # of a message that needs no detail in its headline
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One finding. `details` are what else it says: the marked line of the source, and what stands below."""
+    """Finding of a tool; `details` are its source line and explanation."""
 
     display_line: str  # the line, for a reader
     message_text: str  # without label and place, for comparison
@@ -68,7 +68,7 @@ class Diagnostic:
 
 @dataclass(frozen=True, slots=True)
 class _Anchor:
-    """A line that may say what is wrong. `weight`: the greater, the likelier."""
+    """Line that may hold the error; a greater `weight` is likelier."""
 
     number: int
     weight: int
@@ -81,7 +81,7 @@ class _Anchor:
 
 
 def find_diagnostic(text: str) -> Diagnostic | None:
-    """Return the first of the gravest findings of `text`; None where no line looks like one."""
+    """Return the first of the gravest findings, or None."""
     lines = [line[:_LONGEST_LINE] for line in text.split("\n")[-_MOST_LINES:]]
     anchors = list(_find_anchors(lines))
     best = max(anchors, key=lambda anchor: (anchor.weight, -anchor.number), default=None)

@@ -92,7 +92,7 @@ def strip_prefixes(text: str) -> str:
 
 
 def _strip(lines: Sequence[str], element: _Element) -> list[str] | None:
-    """Return `lines` without `element`; None where it is not a prefix of nearly all of them."""
+    """Return `lines` without `element`, or None if too few have it."""
     matches = [element.pattern.match(line) for line in lines]
     prefix_matches = [match for match in matches if match is not None and match.end()]
     filled_count = sum(1 for line in lines if line.strip())

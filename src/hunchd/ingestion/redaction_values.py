@@ -1,4 +1,4 @@
-"""Judge whether a value looks like a secret, rather than a name, a path, a call, a digest or a stand-in. No I/O."""
+"""Classify whether a value looks like a secret. No I/O."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _has_inner_digits(value: str) -> bool:
 
 
 def is_random(value: str, *, shortest: int = 16) -> bool:
-    """Letters and digits without the shape of words: what a generator makes and a person does not."""
+    """Return True for generated letters and digits without word shape."""
     if len(value) < shortest or not re.search(r"\d", value) or not re.search(r"[A-Za-z]", value) or is_words(value):
         return False
     if _HEX.fullmatch(value):
@@ -98,7 +98,7 @@ def is_monotonous(value: str) -> bool:
 
 
 def is_words(value: str) -> bool:
-    """Whether every part between separators is a word, perhaps with a number: `client-secret`, `fooBar2`, `v1.20`."""
+    """Return True if every part of a value is a word."""
     return all(map(_is_word, _SEPARATORS.split(value)))
 
 

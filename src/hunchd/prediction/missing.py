@@ -1,4 +1,4 @@
-"""What a change that is under way still lacks: files that usually go with those it touches, and are not among them."""
+"""Predict files that a change in progress still lacks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Facts by the words they hold, so that an answer looks at those that concern it, however many are kept."""
+"""Index facts by their words, for selection in sublinear time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Predicted files → pieces of a bundle: the likeliest with their signatures, the next by name, and what goes along."""
+"""Build bundle candidates from predicted files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The uncommitted change: which files it touches, and what it still lacks."""
+"""Review the uncommitted change for files that it lacks."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ async def list_changed_files(tree: WorkingTree, *, within: float | None = None) 
 
 
 async def review(request: ReviewRequest, project: Project, tree: WorkingTree, now: datetime) -> dict[str, Any]:
-    """Return what the uncommitted change, or base..HEAD with it, lacks. Raises InvalidInput for an unknown base."""
+    """Return files that a change lacks. Raises InvalidInput for unknown base."""
     if request.base:
         uncommitted_paths = await _list_changes_since(tree, request.base)
     else:

@@ -1,4 +1,4 @@
-"""Give each file of a project a vector, in the background: what it is about, for questions in other words."""
+"""Embed each file of a project in the background."""
 
 from __future__ import annotations
 

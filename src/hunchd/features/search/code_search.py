@@ -1,4 +1,4 @@
-"""Search over the code of a project: the index that the indexer leaves, ranked with what prediction knows."""
+"""Search the code of a project, ranked with its predictions."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ ROLES: Final = {role.name.lower(): role for role in Role}
 
 @dataclass(frozen=True, slots=True)
 class CodeAnswer:
-    """Results in the contract's shape, best first; `degraded` says what could not be used."""
+    """Code results in the API's form, best first, with degradations."""
 
     results: tuple[dict[str, Any], ...] = ()
     degraded: tuple[str, ...] = ()
