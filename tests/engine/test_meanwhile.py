@@ -67,7 +67,7 @@ def knowledge(it: RunFixture) -> KnowledgeService:
 
 def fixing(it: RunFixture, folder: Path) -> FixLearner:
     settings = SimpleNamespace(index=SimpleNamespace(ignore=()))
-    parts = SimpleNamespace(settings=settings, places=SimpleNamespace(data=folder), now=lambda: NOW)
+    parts = SimpleNamespace(settings=settings, paths=SimpleNamespace(data=folder), now=lambda: NOW)
     made = FixLearner(it.memories, lambda _: None, cast(Any, parts))
     made._failures_by_project["p"] = OpenFailures()
     return made

@@ -486,7 +486,8 @@ def test_files_beyond_the_outlined_are_listed_by_relation() -> None:
     others.append(PredictedFile("far.py", 0.0, 0.001, ("same folder",), "in the same folder"))
 
     offered = {
-        piece.id: piece for piece in build_candidates(make_input(prediction=Prediction((first, *others)), outlined=1))
+        piece.id: piece
+        for piece in build_candidates(make_input(prediction=Prediction((first, *others)), outline_count=1))
     }
 
     assert set(offered) == {"file:a.py", "files:also in the same folder"}

@@ -81,10 +81,11 @@ def compute_figures(rows: Sequence[QuestionOutcome]) -> dict[str, float]:
         measures[f"named at {budget}"] = (
             sum(len(row.answers[budget].named_files) for row in rows) / measures["needed files"]
         )
-    for name in ("predicted", "together"):
-        for depth in DEPTHS:
-            hits = sum(len(set(row.gold) & set(getattr(row, name)[:depth])) for row in rows)
-            measures[f"{name}@{depth}"] = hits / measures["needed files"]
+    for depth in DEPTHS:
+        predicted_hits = sum(len(set(row.gold) & set(row.predicted_files[:depth])) for row in rows)
+        together_hits = sum(len(set(row.gold) & set(row.together[:depth])) for row in rows)
+        measures[f"predicted@{depth}"] = predicted_hits / measures["needed files"]
+        measures[f"together@{depth}"] = together_hits / measures["needed files"]
     symbols = sum(row.symbols for row in rows)
     for budget in budgets:
         if symbols:

@@ -107,7 +107,7 @@ def _format_occurrences(one: ExpectedFile) -> str:
 
 
 def _iterate_lists(files: Sequence[PredictedFile], hubs: Sequence[ExpectedFile]) -> Iterator[ContextCandidate]:
-    """The files by what speaks for them, the likeliest first in each list and the likeliest list first."""
+    """Yield the files by relation, the likeliest first in each list and the likeliest list first."""
     by_relation: dict[str, dict[str, float]] = {}
     for one in files:
         if one.confidence >= LEAST_NAMED:
@@ -128,7 +128,7 @@ def _iterate_lists(files: Sequence[PredictedFile], hubs: Sequence[ExpectedFile])
 
 
 def _wrap_paths(name: str, paths: Sequence[str]) -> str:
-    """A heading, and below it the paths, as many on a line as fit."""
+    """Return a heading, and below it the paths, as many on a line as fit."""
     lines, line = [f"{name}:"], ""
     for path in paths:
         if line and len(line) + len(path) + 2 > LIST_LINE:
@@ -148,6 +148,7 @@ def _build_list(
         tier=2,
         value=min(1.0, OF_NAME * sum(paths.values())),
         forms=forms,
+        reasons=(name,),  # the heading: it is in the text, and not rendered twice
         source={"type": LIST, "paths": list(paths), "probabilities": dict(paths)},
         trust=Trust.PROJECT,
         rank=rank,
