@@ -132,7 +132,7 @@ def _find_comment_start(lines: Sequence[str], line: int, above: int) -> int:
 
 
 def _find_owners(spans: Sequence[_Span], count: int) -> list[int]:
-    """For each line the innermost span that holds it; -1 for none."""
+    """Return for each line the innermost span that holds it; -1 for none."""
     owner = [-1] * count
     for at, span in sorted(enumerate(spans), key=lambda one: (one[1].start, -one[1].end)):
         owner[span.start - 1 : span.end] = [at] * (min(span.end, count) - span.start + 1)
@@ -201,7 +201,7 @@ def _rate_symbol(symbol: Symbol) -> int:
 
 
 def _count_licence_lines(lines: Sequence[str], rest: Sequence[int]) -> int:
-    """How many of the first lines are a comment that says whose the file is."""
+    """Return the number of leading lines that are a licence comment."""
     count = 0
     for at, number in enumerate(rest[:MOST_LICENCE]):
         if number != rest[0] + at or not _COMMENT_LINE.match(lines[number]):

@@ -131,7 +131,7 @@ def _find_traced_chunk(index: CodeIndex, query: CodeQuery, file: RankedFile) -> 
 
 
 def _rate_suitability(query: CodeQuery, texts: tuple[str, str, str, str]) -> float:
-    """How far a chunk suits as an answer by its kind: what does something, where something is done."""
+    """Rate how well a chunk's kind suits the question, for an action or for a place."""
     name, kind, _, _ = texts
     if not name:
         return NAMELESS

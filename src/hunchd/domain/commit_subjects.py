@@ -54,5 +54,5 @@ def is_descriptive(subject: str) -> bool:
 
 
 def is_cosmetic(subject: str) -> bool:
-    """Whether it names work on how the files look: the same was done wherever it applied."""
+    """Return True if the subject names work on the looks of files, done wherever it applied."""
     return _COSMETIC.search(subject) is not None

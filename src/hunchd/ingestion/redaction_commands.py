@@ -263,7 +263,7 @@ def _build_pattern(options: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _CommandRule:
-    """How a command is recognised, its options that a secret follows, and the mark within the value before it."""
+    """Rule for one command: its pattern, the options that a secret follows, the mark before it in the value."""
 
     command_names: str
     options: str

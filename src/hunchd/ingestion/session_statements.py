@@ -58,7 +58,7 @@ _WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """What somebody stated, quoted verbatim."""
+    """Statement of a speaker, quoted verbatim."""
 
     category: str
     text: str

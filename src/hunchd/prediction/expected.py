@@ -77,7 +77,7 @@ def _iterate_entries(state: PredictorState, units: Array, recent: Array) -> Iter
 def _build_expected_files(
     path: str, probability: float, of_file: tuple[int, Array], of_all: tuple[int, Array]
 ) -> Iterator[ExpectedFile]:
-    """What is counted of the file at hand where it changed a few times, else of the whole project."""
+    """Build the counts of this file if it changed a few times, else of the whole project."""
     if probability < LEAST:
         return
     own = len(of_file[1]) >= FEWEST

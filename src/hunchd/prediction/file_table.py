@@ -60,7 +60,7 @@ def classify_path(path: str) -> int:
 
 
 def is_log_entry(path: str) -> bool:
-    """Whether the file at `path` is an entry of a change log that keeps one file a change."""
+    """Return True if `path` is an entry of a change log with one file a change."""
     return _IS_ENTRY.search(path) is not None
 
 

@@ -25,7 +25,7 @@ MIN_PACKED_PAIRS = 50_000  # pairs added for saved files, some 4 MB in each of a
 
 
 def _weight_of(unit: Unit) -> float:
-    """How much the unit says about what changes together."""
+    """Return the weight of a unit as evidence of what changes together."""
     if is_sweeping(unit):
         return 0.0
     return 1.0 if is_work(unit) else CHORE_WEIGHT

@@ -94,8 +94,10 @@ class ReasonBuilder:
         return weighted_reasons[:MAX_REASONS]
 
     def _said_by_words(self, file: int, row: list[float]) -> Iterator[Reason]:
-        """What the words of the question say for it; nothing where there is no question: a branch or an error has
-        words as well, which the reader does not think of."""
+        """Return the reason given by the words of the question; none where there is no question.
+
+        A branch or an error has words as well, which the reader does not think of.
+        """
         if row[_VOTED_COLUMN] >= 0.3 and (unit := self._find_supporting_unit(file)) is not None:
             subject = _shorten_subject(self._state.messages.subjects[unit])
             yield Reason(2.0 + row[_VOTED_COLUMN], f"past work on «{subject}» touched it", "touched by like work")

@@ -107,7 +107,7 @@ def changed_paths(root: Path, base: str = "", ignore_patterns: tuple[str, ...] =
 
 
 def _get_modification_time(path: Path) -> int:
-    """When a file was written, in nanoseconds; 0 where it is gone."""
+    """Return the modification time in nanoseconds; 0 if the file is gone."""
     try:
         return path.lstat().st_mtime_ns
     except OSError:

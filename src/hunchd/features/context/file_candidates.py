@@ -92,7 +92,7 @@ def _build_outline_candidates(
 
 
 def _build_expected_candidate(files: Sequence[ExpectedFile]) -> ContextCandidate:
-    """What goes along with most changes, on one line, each with what was counted."""
+    """Build one line of the files that go along with most changes, each with its count."""
     file_list = ", ".join(f"{_format_expected_name(one)} ({_format_occurrences(one)})" for one in files)
     paths = {one.path: one.probability for one in files}
     return _build_list(EXPECTED_HEADING, (("full", f"{EXPECTED_HEADING}: {file_list}"),), paths, rank=0)

@@ -144,7 +144,7 @@ class CodeSearchService(Feature):
             return None, (f"code was searched by words only: {error.message}",)
 
     def _score_predictions(self, focus: Focus, query: CodeQuery, project: Project) -> PredictionScores:
-        """What history expects for the gist of a question, and for all of a report."""
+        """Score files by history, for the gist of a question and for all of a report."""
         predictor, now = project.predictor, int(self._now().timestamp())
         if predictor is None:
             return PredictionScores()
@@ -224,7 +224,7 @@ def _select_files(index: CodeIndex, request: SearchRequest) -> Array | None:
 
 
 def _list_degradations(project: Project) -> tuple[str, ...]:
-    """What the index lacks, in words."""
+    """List what the index lacks, in words."""
     done_count, total = project.files.pair
     if project.indexing and done_count < total:
         return (f"{project.name}: {done_count:,} of {total:,} files can be searched so far",)
