@@ -118,11 +118,12 @@ def test_remember_registers_unknown_project(fake: FakeDaemon, repository: Path) 
 
 def test_search_prints_title_snippet_reasons(fake: FakeDaemon, repository: Path, capsys: Output) -> None:
     result = {"id": "m1", "kind": "fact", "title": "Cookies", "snippet": "signed\ncookies", "reasons": ["in the title"]}
+    result |= {"source": {"type": "convention", "path": "docs/web.md"}}
     fake.routes["POST /search"] = (200, {"results": [result], "status": "ok", "took_ms": 3})
 
     assert main(["search", "signed", "cookies", "--kind", "fact", "-k", "2", "--depth", "deep"]) == 0
 
-    assert capsys.readouterr().out == "Cookies  fact · m1\n    signed cookies\n    in the title\n"
+    assert capsys.readouterr().out == "Cookies  fact · docs/web.md · m1\n    signed cookies\n    in the title\n"
     assert fake.bodies("POST /search") == [
         {"project": str(repository), "query": "signed cookies", "depth": "deep", "kinds": ["fact"], "k": 2}
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from hunchd.codesearch.chunks import build_chunks
 from hunchd.codesearch.index import BASE, CHANGED_FILE, CodeIndex
 from hunchd.codesearch.query import parse_query
 from hunchd.codesearch.ranking import PredictionScores, rank
-from hunchd.codesearch.results import build_results, extract_snippet
+from hunchd.codesearch.results import LEAST_SHARE, build_results, drop_weak, extract_snippet
 from hunchd.domain.code import FileOutline
 from hunchd.ingestion.parsing import parse_outline
 from hunchd.store.code_cache import CodeCache
@@ -159,6 +160,22 @@ def test_snippet_leaves_out_the_signature(shop: Shop) -> None:
 
 def test_rank_changelog_question_finds_it_by_role(shop: Shop) -> None:
     assert "HISTORY.md" in shop.ask("how do I add a changelog entry for a discount")[:3]
+
+
+def test_changelog_task_shows_newest_section(shop: Shop) -> None:
+    shop.save({"CHANGES.md": "# Changes\n\n## Unreleased\n\n## 1.0\n\n- A change log entry is added.\n"})
+    query = parse_query("how do I add a change log entry")
+    ranking = rank(shop.index, query, PredictionScores())
+    results = build_results(shop.index, query, ranking.files, ranking.matches, frozenset())
+    assert next(result.name for result in results if result.path == "CHANGES.md") == "Unreleased"
+
+
+def test_results_far_below_best_are_dropped(shop: Shop) -> None:
+    ranking = rank(shop.index, parse_query("apply_discount"), PredictionScores())
+    best, *rest = ranking.files
+    weak = replace(rest[-1], score=best.score * LEAST_SHARE * 0.9)
+    assert drop_weak([best, weak]) == [best]
+    assert drop_weak([best, replace(weak, is_mentioned=True)]) == [best, replace(weak, is_mentioned=True)]
 
 
 def test_result_prefers_what_does_something(shop: Shop) -> None:

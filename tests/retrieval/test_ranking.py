@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hunchd.domain.memory import Artifact, Kind, Memory, Status, Usage
+from hunchd.protocol.responses import format_iso
 from hunchd.retrieval.fusion import fuse_scores, make_selector
 from hunchd.retrieval.question_words import filter_said, find_expansion_terms, make_snippet
 from hunchd.retrieval.ranking import FRESH_BOOST, rank_hits, rank_results
@@ -121,6 +122,19 @@ def test_pattern_read_today_is_not_fresh() -> None:
     assert not any("today" in reason for one in (first, second) for reason in one.reasons)
 
 
+def test_convention_read_today_is_not_fresh() -> None:
+    convention = replace(memory("read", "tests: pytest", days=0), source={"type": "convention", "path": "pytest.ini"})
+    (result,) = rank_results("tests", [Hit(memory=convention, lexical=4.0)], depth="shallow", k=1, now=NOW)
+    assert "from today" not in result["reasons"]
+    assert "at" not in result
+
+
+def test_statement_result_has_its_date() -> None:
+    hit = Hit(memory=memory("said", "support for windows was dropped", days=40), lexical=4.0)
+    (result,) = rank_results("when was windows dropped", [hit], depth="shallow", k=1, now=NOW)
+    assert result["at"] == format_iso(hit.memory.at)
+
+
 def test_tool_output_ranks_behind_message() -> None:
     def turn(id_: str, event: str, session: str) -> Hit:
         source = {"type": "session", "session": session, "number": 1, "event": event}
@@ -157,7 +171,7 @@ def test_every_result_has_reasons() -> None:
         now=NOW,
     )
     assert result["reasons"] == ["says session, timeout", "close in meaning (0.70)", "2 days old"]
-    assert result.keys() == {"id", "ref", "kind", "title", "snippet", "score", "reasons", "source"}
+    assert result.keys() == {"id", "ref", "kind", "title", "snippet", "score", "reasons", "source", "at"}
 
 
 def test_future_memory_is_tolerated() -> None:

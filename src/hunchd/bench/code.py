@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from hunchd.codesearch.chunks import build_chunks
 from hunchd.codesearch.index import BASE, CodeIndex
 from hunchd.codesearch.query import parse_query
 from hunchd.codesearch.ranking import PredictionScores, rank
-from hunchd.codesearch.results import is_answer
+from hunchd.codesearch.results import drop_weak, is_answer
 from hunchd.codesearch.roles import Role, classify_role
 from hunchd.domain.code import FileOutline
 from hunchd.domain.context import Focus
@@ -89,13 +90,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-vectors", action="store_true", help="words and history alone; embeds nothing")
     parser.add_argument("--units", type=int, default=2_000, help="commits of its history that are learned")
     parser.add_argument("--dump", type=Path, help="write {repo, query, system, ranked} lines there")
+    parser.add_argument(
+        "--beside", type=Path, help="score other systems too: JSON Lines of {repo, query, system, ranked, ms}"
+    )
     parser.add_argument("--json", action="store_true")
 
 
 def run(options: argparse.Namespace) -> int:
     questions = [one for one in _read_questions(options.questions) if not options.only or one.repo in options.only]
     model = None if options.no_vectors else fastembed_backend.load_embedder()
-    figures: dict[str, dict[str, RankingFigures]] = {name: defaultdict(RankingFigures) for name in SYSTEMS}
+    figures: defaultdict[str, defaultdict[str, RankingFigures]] = defaultdict(lambda: defaultdict(RankingFigures))
+    others = _read_rankings(options.beside) if options.beside is not None else {}
+    missing_answers: list[CodeQuestion] = []
     build_records: list[dict[str, Any]] = []
     lines: list[dict[str, Any]] = []
     for repo in dict.fromkeys(one.repo for one in questions):
@@ -103,22 +109,33 @@ def run(options: argparse.Namespace) -> int:
             code_search = _BenchmarkIndex(options.repos / repo, Path(folder), options.units, model)
             build_records.append({"repo": repo, **code_search.build_record})
             for question in (one for one in questions if one.repo == repo):
-                for name in SYSTEMS:
-                    began = time.perf_counter()
-                    ranked_paths = code_search.rank_paths(name, question.query)
-                    took = (time.perf_counter() - began) * 1e3
-                    for group in ("all", f"category {question.category}", f"language {code_search.language}", repo):
+                groups = ["all", f"category {question.category}", f"language {code_search.language}", repo]
+                if any((options.repos / repo / path).is_file() for path in question.relevant):
+                    groups.append("with a relevant file")
+                else:
+                    missing_answers.append(question)
+                rankings = {name: _time(code_search.rank_paths, name, question.query) for name in SYSTEMS}
+                for name, (ranked_paths, took) in (rankings | others.get((repo, question.query), {})).items():
+                    for group in groups:
                         figures[name][group].add(ranked_paths, question.relevant, took)
                     lines.append({"repo": repo, "query": question.query, "system": name, "ranked": ranked_paths})
     if options.dump is not None:
         options.dump.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
     means = {name: {group: one.compute_means() for group, one in groups.items()} for name, groups in figures.items()}
+    for question in missing_answers:
+        print(f"no relevant file exists: {question.repo}: {question.query}", file=sys.stderr)
     print(
         json.dumps({"figures": means, "built": build_records}, indent=1)
         if options.json
         else _render_table(means, build_records)
     )
     return 0
+
+
+def _time(rank_paths: Callable[[str, str], list[str]], name: str, query: str) -> tuple[list[str], float]:
+    """Return a ranking with the milliseconds it took."""
+    began = time.perf_counter()
+    return rank_paths(name, query), (time.perf_counter() - began) * 1e3
 
 
 class _BenchmarkIndex:
@@ -172,7 +189,7 @@ class _BenchmarkIndex:
             focus = Focus(project="", query=code_query.gist)
             prediction = PredictionScores(self._predictor.score_files(focus, now=self._now, k=CANDIDATES))
         ranked_files = rank(self._index, code_query, prediction, meaning, most=CUTOFF)
-        return [file.path for file in ranked_files.files if is_answer(file)]
+        return [file.path for file in drop_weak(ranked_files.files) if is_answer(file)]
 
 
 def _iterate_outlines(root: Path) -> Iterator[tuple[FileOutline, str]]:
@@ -186,6 +203,15 @@ def _read_questions(path: Path) -> list[CodeQuestion]:
     with path.open(encoding="utf-8") as lines:
         raw = [json.loads(line) for line in lines if line.strip()]
     return [_parse_question(one) for one in raw]
+
+
+def _read_rankings(path: Path) -> dict[tuple[str, str], dict[str, tuple[list[str], float]]]:
+    """Return the rankings of other systems by question, each with its milliseconds."""
+    rankings: dict[tuple[str, str], dict[str, tuple[list[str], float]]] = defaultdict(dict)
+    for line in path.read_text("utf-8").splitlines():
+        raw = json.loads(line)
+        rankings[raw["repo"], raw["query"]][raw["system"]] = (raw["ranked"], float(raw.get("ms", 0.0)))
+    return rankings
 
 
 def _parse_question(raw: Mapping[str, Any]) -> CodeQuestion:

@@ -161,10 +161,10 @@ def search(arguments: Namespace) -> int:
 
 def _format_results(result: Mapping[str, Any]) -> list[str]:
     """Format a memory that was found."""
-    when = f" · {strip_controls(result['at'][:10])}" if result.get("at") else ""
-    lines = [
-        f"{colourize(format_line(result['title'], 90), BOLD)}  {result['kind']}{when} · {strip_controls(result['id'])}"
-    ]
+    path = result["source"].get("path") if result["kind"] == "fact" else None
+    details = [result["kind"], str(path or ""), str(result.get("at") or "")[:10], result["id"]]
+    described = strip_controls(" · ".join(filter(None, details)))
+    lines = [f"{colourize(format_line(result['title'], 90), BOLD)}  {described}"]
     if result.get("snippet") and result["snippet"] != result["title"]:  # many a fact is its own title
         lines.append(f"    {format_line(result['snippet'], 200)}")
     return [*lines, *_reasons(result)]

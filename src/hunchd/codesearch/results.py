@@ -21,6 +21,9 @@ LONGEST_LOOK: Final = 400  # lines of a chunk that a snippet may come from
 MOST_WORDS: Final = 6  # named in a reason
 # A file that says less of what was asked, and for which nothing else speaks, is no answer.
 LEAST_COVERED: Final = 0.1
+# Share of the best file's score. Of the first ten files for each of 197 questions, 26 % are below it, and 1 % of the
+# right ones.
+LEAST_SHARE: Final = 0.4
 RELATED_COSINE: Final = 0.4  # cosine from which a file answers without a word of the question
 LOOKED_AT: Final = 8  # chunks of a file that may be shown
 DEFINING: Final = 0.7  # of the best chunk's score, from which a definition of what is asked for is shown instead
@@ -59,7 +62,13 @@ def build_results(
     index: CodeIndex, query: CodeQuery, files: Sequence[RankedFile], matches: Matches, predicted_paths: frozenset[str]
 ) -> list[CodeResult]:
     """Return a result for each file that answers, in their order. `predicted`: files that past work points at."""
-    return [_build_result(index, query, one, matches, predicted_paths) for one in files if is_answer(one)]
+    return [_build_result(index, query, file, matches, predicted_paths) for file in drop_weak(files) if is_answer(file)]
+
+
+def drop_weak(files: Sequence[RankedFile]) -> Sequence[RankedFile]:
+    """Drop files that score far below the best one, unless the question or a traceback names them."""
+    least = LEAST_SHARE * files[0].score if files else 0.0
+    return [file for file in files if file.score >= least or file.is_mentioned or file.is_traced]
 
 
 def is_answer(file: RankedFile) -> bool:
@@ -98,6 +107,8 @@ def _select_chunk(index: CodeIndex, query: CodeQuery, file: RankedFile, matches:
     part, number = index.find_part(file.number)
     if file.is_traced and (traced_chunk := _find_traced_chunk(index, query, file)) is not None:
         return part.segment, traced_chunk
+    if file.role is Role.CHANGELOG and query.intent == "task":
+        return part.segment, _find_newest_section(part.segment, number)
     chunk_candidates = index.find_best_chunks(file.number, matches, LOOKED_AT)
     segment, best, score = max(
         chunk_candidates, key=lambda one: one[2] * _rate_suitability(query, one[0].get_texts(one[1]))
@@ -128,6 +139,12 @@ def _find_traced_chunk(index: CodeIndex, query: CodeQuery, file: RankedFile) -> 
     if matching_chunks:
         return next((at for at in matching_chunks if at - begin in inside), matching_chunks[0])
     return begin + int(min(inside, key=lambda at: lines[at, 1] - lines[at, 0])) if len(inside) else None
+
+
+def _find_newest_section(segment: Segment, file: int) -> int:
+    """Return the first section of a change log below its title, where an entry is added."""
+    begin, end = (int(at) for at in np.searchsorted(segment.file_of, (file, file + 1)))
+    return next((at for at in range(begin, end) if segment.get_texts(at)[3]), begin)
 
 
 def _rate_suitability(query: CodeQuery, texts: tuple[str, str, str, str]) -> float:

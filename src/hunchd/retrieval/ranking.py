@@ -92,7 +92,7 @@ class RankedHit:
 TermCounts = tuple[dict[str, int], int]  # count by stem, and length in words
 
 
-# Kinds with a date of their own; others are as old as their last reading.
+# Kinds with a date of their own, as facts have that somebody stated; others are as old as their last reading.
 _DATED_KINDS: Final = frozenset((Kind.EPISODE, Kind.MESSAGE, Kind.DOCUMENT, Kind.ERROR))
 # Lines of a commit's message that name people, and git's status in front of a changed file.
 _SIGNATURE_LINE: Final = re.compile(
@@ -169,8 +169,13 @@ def _format_result(memory: Memory | RankingView, snippet_text: str) -> dict[str,
         "title": memory.title,
         "snippet": snippet_text,
         "source": dict(memory.source),
-        **({"at": format_iso(memory.at)} if memory.kind in _DATED_KINDS else {}),
+        **({"at": format_iso(memory.at)} if _has_date(memory) else {}),
     }
+
+
+def _has_date(memory: Memory | RankingView) -> bool:
+    """Return True if it was said or done at a time; what a file says is as old as its last reading."""
+    return memory.kind in _DATED_KINDS or (memory.kind is Kind.FACT and memory.source.get("type") != "convention")
 
 
 def rank_hits(
@@ -349,9 +354,9 @@ def _compute_boost(memory: Memory | RankingView, now: datetime) -> float:
 def _measure_age(memory: Memory | RankingView, now: datetime) -> timedelta:
     """Return the time since it happened.
 
-    Patterns and workflows are never news.
+    Patterns, workflows and what is read in files are never news.
     """
-    if memory.kind in (Kind.PATTERN, Kind.WORKFLOW) or (at := memory.at) > now:
+    if not _has_date(memory) or (at := memory.at) > now:
         return timedelta.max
     return now - at
 
