@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from hunchd.cli.command import GROUPS
+from hunchd.cli.command import GROUPED_COMMANDS, GROUPS, NOUNS, Noun
 from hunchd.cli.commands import COMMANDS
 from hunchd.cli.context import format_progress
 from hunchd.cli.main import main
@@ -31,8 +31,27 @@ def test_overview_lists_each_command_once(capsys: Output) -> None:
     told = capsys.readouterr().out
     assert told.strip() == render_overview()
     for command in COMMANDS:
-        assert told.count(f"\n  {command.name} ") == 1
+        assert told.count(f"\n  {command.name} ") == (command.name not in GROUPED_COMMANDS)
         assert command.group in GROUPS
+    for noun in NOUNS:
+        assert f"\n  {noun.name} " in told
+
+
+@pytest.mark.parametrize("noun", NOUNS, ids=lambda noun: noun.name)
+def test_noun_verb_is_its_command(noun: Noun, capsys: Output) -> None:
+    for verb in noun.verbs:
+        with pytest.raises(SystemExit, match="0"):
+            main([noun.name, verb, "--help"])
+        assert capsys.readouterr().out.startswith(f"usage: hunch {noun.name} {verb} ")
+    with pytest.raises(SystemExit, match="0"):
+        main([noun.name])
+    listed = capsys.readouterr().out
+    assert all(f"\n  {verb} " in listed for verb in noun.verbs)
+
+
+def test_noun_unknown_verb_lists_its_verbs(capsys: Output) -> None:
+    assert main(["daemon", "strat"]) == 2
+    assert "start, stop, restart, logs, service" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", [command.name for command in COMMANDS if command.name != "bench"])

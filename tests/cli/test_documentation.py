@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from hunchd.cli.command import NOUNS
 from hunchd.cli.commands import COMMANDS
 from hunchd.cli.parser import parse_arguments
 
@@ -67,7 +68,7 @@ def test_docs_pages_are_listed() -> None:
 
 
 def test_docs_inline_commands_exist() -> None:
-    names = {command.name for command in COMMANDS} | {"COMMAND"}
+    names = {command.name for command in COMMANDS} | {noun.name for noun in NOUNS} | {"COMMAND"}
     for page in PAGES:
         for name in re.findall(r"`hunch ([a-zA-Z-]+)", page.read_text()):
             assert name in names, f"{page.name}: hunch {name}"

@@ -235,13 +235,13 @@ def test_why_file_lists_items_with_reasons(fake: FakeDaemon, repository: Path, c
 
     assert main(["why", "src/cart.py"]) == 0
 
-    header, row, other = capsys.readouterr().out.splitlines()
-    assert header.split() == ["tier", "kind", "what", "tokens", "score", "trust", "id", "why"]
-    assert row.split("  ")[-1].strip() == "changed together 9 of 11 times"
-    assert "src/tax.py" in row
-    assert "file:" not in row
-    assert "lint: ruff" in other
-    assert " m1 " in other
+    tier, file_line, reason, convention_line, _ = capsys.readouterr().out.splitlines()
+    assert tier == "Likely next:"
+    assert file_line.startswith("  src/tax.py  file · ")
+    assert "file:" not in file_line
+    assert reason.strip() == "changed together 9 of 11 times"
+    assert convention_line.startswith("  lint: ruff  convention · ")
+    assert convention_line.endswith(" · m1")
 
 
 def test_why_unknown_subject_is_wrong_usage(fake: FakeDaemon, repository: Path, capsys: Output) -> None:

@@ -11,6 +11,43 @@ NEXT_GROUP, KNOWLEDGE_GROUP, PROJECTS_GROUP, TOOLS_GROUP, DAEMON_GROUP, DATA_GRO
 COMMANDS_PACKAGE: Final = "hunchd.cli"  # package of the functions
 
 
+class Noun(NamedTuple):
+    """Commands about one thing, called as `hunch NOUN VERB`.
+
+    Their own names work too, but the overview leaves most of them out.
+    """
+
+    name: str
+    group: str
+    verbs: dict[str, str]  # name of the command by verb
+
+
+NOUNS: Final = (
+    Noun("project", PROJECTS_GROUP, {"list": "projects", "add": "add", "remove": "remove"}),
+    Noun("agent", TOOLS_GROUP, {"install": "install", "uninstall": "uninstall", "hook": "agent-hook", "mcp": "mcp"}),
+    Noun("shell", TOOLS_GROUP, {"init": "shell-init", "completion": "completion"}),
+    Noun(
+        "daemon",
+        DAEMON_GROUP,
+        {"start": "start", "stop": "stop", "restart": "restart", "logs": "logs", "service": "service"},
+    ),
+    Noun(
+        "data",
+        DATA_GROUP,
+        {
+            "export": "export",
+            "import": "import",
+            "import-transcripts": "import-transcripts",
+            "import-history": "import-history",
+            "erase": "erase",
+        },
+    ),
+)
+# Typed first by everybody who tries hunchd, so they stand in the overview by their own names as well.
+_FIRST_COMMANDS: Final = frozenset(("add", "install"))
+GROUPED_COMMANDS: Final = frozenset(name for noun in NOUNS for name in noun.verbs.values()) - _FIRST_COMMANDS
+
+
 class Command(NamedTuple):
     """Command of `hunch`."""
 

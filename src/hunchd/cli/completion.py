@@ -10,6 +10,7 @@ from argparse import Namespace
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from hunchd.cli.command import NOUNS
 from hunchd.cli.commands import COMMANDS
 from hunchd.cli.parser import build_parser
 
@@ -57,6 +58,8 @@ def list_completions() -> Iterator[CommandCompletions]:
         yield CommandCompletions(
             command.name, command.summary, tuple(options), tuple(words), files, tuple(values), tuple(value_options)
         )
+    for noun in NOUNS:
+        yield CommandCompletions(noun.name, ", ".join(noun.verbs), (), tuple(noun.verbs), False, (), ())
 
 
 def _is_path(metavar: object) -> bool:

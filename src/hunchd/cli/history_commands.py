@@ -64,7 +64,8 @@ def _print_versions(client: Client, arguments: Namespace) -> int:
     except RequestRejected as refusal:
         if refusal.status != 404:
             raise
-        raise WrongUsage(f"{arguments.subject!r} is neither a key, a memory nor a document.") from refusal
+        hint = f"Of a file: hunch search why was {arguments.subject} changed" if "." in arguments.subject else None
+        raise WrongUsage(f"{arguments.subject!r} is neither a key, a memory nor a document.", hint=hint) from refusal
     if arguments.json:
         print_json(versions)
         return 0

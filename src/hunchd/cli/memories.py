@@ -8,7 +8,7 @@ from argparse import Namespace
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from hunchd.cli.client import Client, quote_segment
 from hunchd.cli.context import request_bundle, request_in_project
@@ -22,7 +22,6 @@ from hunchd.cli.output import (
     format_age,
     format_line,
     format_number,
-    format_table,
     print_json,
     print_note,
     strip_controls,
@@ -44,6 +43,8 @@ _DETAIL_FIELDS = (
     "confidence",
     "importance",
 )
+
+_TIER_TITLES: Final = {1: "Now", 2: "Likely next", 3: "Background", 4: "Ask for more"}  # as in the context itself
 
 
 def remember(arguments: Namespace) -> int:
@@ -296,24 +297,32 @@ def _explain_file(arguments: Namespace) -> int:
     if arguments.json:
         print_json(bundle["items"])
         return 0
-    rows = [
-        (
-            str(item["tier"]),
-            strip_controls(item["kind"]),
-            format_line(item.get("title") or item["source"].get("path") or item["id"], 50),
-            format_number(item["tokens"]),
-            f"{item['score']:.2f}",
-            item["trust"],
-            strip_controls(item["id"]) if item["id"] != f"file:{item['source'].get('path')}" else "",
-            format_line(" · ".join(item["reasons"]), 90),
-        )
-        for item in bundle["items"]
-    ]
-    if rows:
-        print(format_table(("tier", "kind", "what", "tokens", "score", "trust", "id", "why"), rows, right=(3, 4)))
-    else:
+    if not bundle["items"]:
         print_note(f"nothing would be shown for {arguments.subject}.")
+    tier = 0
+    for item in bundle["items"]:
+        if item["tier"] != tier:
+            tier = item["tier"]
+            print(f"{_TIER_TITLES[tier]}:")
+        print(_format_item(item))
     return 0
+
+
+def _format_item(item: Mapping[str, Any]) -> str:
+    """Format an item of a context: what it is, and below it why it is there."""
+    is_path = item["id"].startswith(("file:", "files:"))  # one file, or a list of them
+    title = format_line(item.get("title") or item["source"].get("path") or item["id"], 80).rstrip(":")
+    details = [
+        item["kind"],
+        f"{format_number(item['tokens'])} tokens",
+        f"{item['score']:.0%}",
+        *(["others' words"] if item["trust"] == "untrusted" else []),
+        *([] if is_path else [item["id"]]),
+    ]
+    lines = [f"  {colourize(title, BOLD)}  {strip_controls(' · '.join(details))}"]
+    if item["reasons"] and item["reasons"] != [title]:
+        lines.append(colourize(f"      {format_line(' · '.join(item['reasons']), 110)}", DIM))
+    return "\n".join(lines)
 
 
 def expand(arguments: Namespace) -> int:

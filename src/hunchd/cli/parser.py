@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from hunchd import __version__
-from hunchd.cli.command import GROUPS, Command
+from hunchd.cli.command import GROUPED_COMMANDS, GROUPS, NOUNS, Command, Noun
 from hunchd.cli.commands import COMMANDS
 from hunchd.cli.errors import WrongUsage
 
@@ -49,15 +49,34 @@ def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
     if name in ("-V", "--version"):
         print(f"hunch {__version__}")
         raise SystemExit(0)
-    command = next((each for each in COMMANDS if each.name == name), None)
+    noun = next((each for each in NOUNS if each.name == name), None)
+    if noun is not None:
+        return _parse_verb(noun, argv[1:])
+    command = _find_command(name)
     if command is None:
         raise WrongUsage(_describe_unknown(name), hint="hunch --help lists the commands.")
     return build_parser(command).parse_args(argv[1:], argparse.Namespace(runs=command.runs))
 
 
-def build_parser(command: Command) -> argparse.ArgumentParser:
+def _parse_verb(noun: Noun, argv: Sequence[str]) -> argparse.Namespace:
+    """Parse what follows a noun: a verb and its arguments."""
+    if not argv or argv[0] in ("-h", "--help", "help"):
+        print(render_noun(noun))
+        raise SystemExit(0)
+    command = _find_command(noun.verbs.get(argv[0], ""))
+    if command is None:
+        raise WrongUsage(f"hunch {noun.name} has no {argv[0]!r}.", hint=f"It has: {', '.join(noun.verbs)}.")
+    parser = build_parser(command, f"hunch {noun.name} {argv[0]}")
+    return parser.parse_args(argv[1:], argparse.Namespace(runs=command.runs))
+
+
+def _find_command(name: str) -> Command | None:
+    return next((each for each in COMMANDS if each.name == name), None)
+
+
+def build_parser(command: Command, prog: str | None = None) -> argparse.ArgumentParser:
     parser = CommandParser(
-        prog=f"hunch {command.name}",
+        prog=prog or f"hunch {command.name}",
         description=command.description,
         epilog="\n".join(("examples:", *(f"  {example}" for example in command.examples)))
         if command.examples
@@ -74,8 +93,9 @@ def build_parser(command: Command) -> argparse.ArgumentParser:
 
 
 def render_overview() -> str:
-    """Return the text that `hunch` alone prints: one line per command, by group."""
-    width = max(len(command.name) for command in COMMANDS) + 2
+    """Return the text that `hunch` alone prints: one line for each command or noun, by group."""
+    commands = [command for command in COMMANDS if command.name not in GROUPED_COMMANDS]
+    width = max(len(command.name) for command in commands) + 2
     lines = [
         "hunch: what will you need next? A local daemon knows before you ask.",
         "",
@@ -83,7 +103,8 @@ def render_overview() -> str:
     ]
     for group in GROUPS:
         lines += ["", f"{group}:"]
-        lines += [f"  {command.name:<{width}}{command.summary}" for command in COMMANDS if command.group == group]
+        lines += [f"  {command.name:<{width}}{command.summary}" for command in commands if command.group == group]
+        lines += [f"  {noun.name:<{width}}{', '.join(noun.verbs)}" for noun in NOUNS if noun.group == group]
     lines += [
         "",
         "Commands start the daemon when it is not running. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 no daemon.",
@@ -91,10 +112,25 @@ def render_overview() -> str:
     return "\n".join(lines)
 
 
+def render_noun(noun: Noun) -> str:
+    """Return the help of a noun: one line for each of its verbs."""
+    width = max(map(len, noun.verbs)) + 2
+    summaries = {command.name: command.summary for command in COMMANDS}
+    return "\n".join(
+        (
+            f"usage: hunch {noun.name} VERB [ARGUMENTS]      hunch {noun.name} VERB --help explains one",
+            "",
+            *(f"  {verb:<{width}}{summaries[name]}" for verb, name in noun.verbs.items()),
+        )
+    )
+
+
 def _describe_unknown(name: str) -> str:
     if name.startswith("-"):
         return f"options come after the command: hunch COMMAND {name}"
     import difflib  # only mistakes need it
 
-    matches = difflib.get_close_matches(name, [command.name for command in COMMANDS], n=1)
+    matches = difflib.get_close_matches(
+        name, [*(command.name for command in COMMANDS), *(noun.name for noun in NOUNS)], n=1
+    )
     return f"unknown command {name!r}." + (f" Did you mean {matches[0]!r}?" if matches else "")
