@@ -129,6 +129,31 @@ def test_search_prints_title_snippet_reasons(fake: FakeDaemon, repository: Path,
     ]
 
 
+def test_search_all_merges_projects_by_score(fake: FakeDaemon, repository: Path, capsys: Output) -> None:
+    def result(name: str, score: float) -> dict[str, Any]:
+        return {
+            "id": name,
+            "kind": "episode",
+            "title": name,
+            "snippet": "",
+            "reasons": [],
+            "source": {},
+            "score": score,
+        }
+
+    answers = [[result("mine", 0.4), result("shared", 0.2)], [result("theirs", 0.9), result("shared", 0.2)]]
+    fake.routes["GET /projects"] = (200, {"items": [{"path": "/a", "name": "ant"}, {"path": "/b", "name": "bee"}]})
+    fake.routes["POST /search"] = lambda body: (
+        200,
+        {"results": answers[body["project"] == "/b"], "status": "ok", "degraded": []},
+    )
+
+    assert main(["search", "wings", "--all"]) == 0
+
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[:2] for line in lines] == [["bee", "theirs"], ["ant", "mine"], ["ant", "shared"]]
+
+
 def test_show_prints_text_and_details(fake: FakeDaemon, capsys: Output) -> None:
     fake.routes["GET /memories/m1"] = (200, MEMORY)
 

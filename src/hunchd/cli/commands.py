@@ -85,7 +85,9 @@ def _add_search_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--role", action="append", choices=ROLES, default=[], help="only code in files of this role")
     parser.add_argument("--language", action="append", default=[], metavar="NAME", help="only code in this language")
     parser.add_argument("--as-of", metavar="DATE", help="what was valid then, e.g. 2026-03-01")
-    _add_project_option(parser)
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--project", metavar="DIR", help="the project (default: the one you are in)")
+    where.add_argument("--all", action="store_true", help="every project; each result says which")
 
 
 def _add_id_argument(parser: ArgumentParser) -> None:

@@ -132,9 +132,7 @@ def _describe_understanding(understanding: dict[str, Any]) -> str:
 
 
 def search(arguments: Namespace) -> int:
-    root = find_project_root_or_none(arguments.project)
     question = {
-        "project": root,
         "query": _read_text(" ".join(arguments.query)),
         "depth": arguments.depth,
         "kinds": arguments.kind or None,
@@ -147,17 +145,40 @@ def search(arguments: Namespace) -> int:
     }
     body = {name: value for name, value in question.items() if value is not None}
     client = connect(start=not arguments.no_start)
-    answer = _request_in_project(client, root, lambda: client.post("/search", body))
+    if arguments.all:
+        answer = _search_all_projects(client, body)
+    else:
+        root = find_project_root_or_none(arguments.project)
+        in_project = {"project": root, **body} if root is not None else body
+        answer = _request_in_project(client, root, lambda: client.post("/search", in_project))
     if arguments.json:
         print_json(answer)
         return 0
     for result in answer["results"]:
-        print("\n".join(_found_code(result) if result["kind"] == "code" else _format_results(result)))
+        lines = _found_code(result) if result["kind"] == "code" else _format_results(result)
+        if "project" in result:
+            lines[0] = f"{colourize(strip_controls(result['project']), DIM)}  {lines[0]}"
+        print("\n".join(lines))
     for problem in answer.get("degraded", ()):
         print_note(f"incomplete: {strip_controls(problem)}")
     if not answer["results"]:
         print_note("nothing found.")
     return 0
+
+
+def _search_all_projects(client: Client, body: Mapping[str, Any]) -> dict[str, Any]:
+    """Search each watched project and merge the results, best first, each with the name of its project."""
+    results: dict[str, dict[str, Any]] = {}
+    degradations: list[str] = []
+    for project in get_items(client.get("/projects")):
+        answer = client.post("/search", {"project": project["path"], **body})
+        for result in answer["results"]:  # the user's own memories are found in every project
+            identity = result["id"] if result["kind"] != "code" else f"{project['path']} {result['id']}"
+            results.setdefault(identity, {**result, "project": project["name"]})
+        degradations += answer.get("degraded", ())
+    ranked = sorted(results.values(), key=lambda result: -float(result["score"]))
+    status = "degraded" if degradations else "ok" if ranked else "empty"
+    return {"results": ranked[: body.get("k", 10)], "status": status, "degraded": list(dict.fromkeys(degradations))}
 
 
 def _format_results(result: Mapping[str, Any]) -> list[str]:
