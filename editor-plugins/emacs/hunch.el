@@ -41,24 +41,33 @@ With a prefix argument ask for a QUERY in words, and show what belongs to that."
   (interactive (list (and current-prefix-arg (read-string "What are you about to do? "))))
   (hunch--open-view (hunch--here) query))
 
+(defun hunch--request (file path body show)
+  "Send a request of the user about the project of FILE: BODY to PATH.
+Call SHOW with the answer; add the project if the daemon does not know it."
+  (cl-labels
+      ((ask (introduced)
+         (hunch--ask-or-start
+          "POST" path
+          (lambda (failure answer _)
+            (cond ((and (eql (hunch--status-of failure) 404) (not introduced))
+                   (hunch--introduce file (lambda (trouble) (if trouble (hunch--say trouble) (ask t)))))
+                  (failure (hunch--say failure))
+                  (t (funcall show answer))))
+          :body body)))
+    (ask nil)))
+
 (defun hunch--with-related (show)
   "Request the related files; call SHOW with them and their root."
   (let* ((file (hunch--here))
          (root (hunch--project file)))
-    (cl-labels
-        ((ask (introduced)
-           (hunch--ask-or-start
-            "POST" "/context/predict"
-            (lambda (failure answer _)
-              (cond ((and (eql (hunch--status-of failure) 404) (not introduced))
-                     (hunch--introduce file (lambda (trouble) (if trouble (hunch--say trouble) (ask t)))))
-                    (failure (hunch--say failure))
-                    ((alist-get 'predicted_files answer)
-                     (funcall show (alist-get 'predicted_files answer) root))
-                    (t (message "hunch: %s" (or (car (alist-get 'degraded answer))
-                                                (format "no related files are known for %s" (hunch--relative file)))))))
-            :body `((project . ,root) (file_opened . ,(hunch--relative file)) (k . 10)))))
-      (ask nil))))
+    (hunch--request
+     file "/context/predict"
+     `((project . ,root) (file_opened . ,(hunch--relative file)) (k . 10))
+     (lambda (answer)
+       (if (alist-get 'predicted_files answer)
+           (funcall show (alist-get 'predicted_files answer) root)
+         (message "hunch: %s" (or (car (alist-get 'degraded answer))
+                                  (format "no related files are known for %s" (hunch--relative file)))))))))
 
 (defun hunch--annotation (file)
   "Return the annotation of FILE, a prediction."
@@ -88,6 +97,30 @@ With a prefix argument ask for a QUERY in words, and show what belongs to that."
             (xref-make (string-trim (hunch--annotation each))
                        (xref-make-file-location (expand-file-name (alist-get 'path each) root) 1 0)))
           files))
+
+;;;###autoload
+(defun hunch-search (query)
+  "Search the code of the project for QUERY, a question in words.
+List what answers it in an xref buffer, or go there if it is one place."
+  (interactive (list (read-string "Where is … ? ")))
+  (let* ((file (hunch--here))
+         (root (hunch--project file)))
+    (hunch--request
+     file "/search"
+     `((project . ,root) (query . ,query) (kinds . ["code"]) (k . 20))
+     (lambda (answer)
+       (let ((xrefs (mapcar (lambda (each) (hunch--found each root)) (alist-get 'results answer))))
+         (if xrefs
+             (funcall xref-show-xrefs-function (lambda () xrefs)
+                      `((window . ,(selected-window)) (display-action . nil)))
+           (message "hunch: %s" (or (car (alist-get 'degraded answer)) (format "no code was found for %s" query)))))))))
+
+(defun hunch--found (result root)
+  "Return RESULT of a search in the project at ROOT as an item of an xref buffer."
+  (let ((source (alist-get 'source result)))
+    (xref-make (alist-get 'title result)
+               (xref-make-file-location (expand-file-name (alist-get 'path source) root)
+                                        (alist-get 'start_line source) 0))))
 
 ;;;###autoload
 (defun hunch-related-list ()

@@ -77,6 +77,13 @@ class Editor(ABC):
         """Ask for related files and choose `path` once they are offered."""
 
     @abstractmethod
+    def search_code(self, question: str) -> None: ...
+
+    @abstractmethod
+    def open_first_result(self) -> int | None:
+        """Open the first result of a search; return the line of the cursor, or None while there is no result."""
+
+    @abstractmethod
     def report_errors(self, errors: list[tuple[int, str, str]]) -> None:
         """Publish diagnostics of the current file: (line, message, checker)."""
 

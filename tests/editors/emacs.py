@@ -146,6 +146,17 @@ class Emacs(Editor):
             " (hunch-related) nil)"
         )
 
+    def search_code(self, question: str) -> None:
+        self.eval(f"(progn (hunch-search {self.lisp(question)}) nil)")
+
+    def open_first_result(self) -> int | None:
+        line = self.eval(
+            '(when (get-buffer "*xref*") (pop-to-buffer "*xref*") (goto-char (point-min))'
+            " (condition-case nil (progn (xref-next-line) (xref-goto-xref)) (error nil))"
+            " (when (buffer-file-name) (line-number-at-pos)))"
+        )
+        return None if line is None else int(line)
+
     def report_errors(self, errors: list[tuple[int, str, str]]) -> None:
         found = " ".join(
             "(flymake-make-diagnostic (current-buffer)"

@@ -142,6 +142,14 @@ class Neovim(Editor):
             "vim.cmd.HunchRelated()"
         )
 
+    def search_code(self, question: str) -> None:
+        self.lua(f"vim.cmd.HunchSearch({json.dumps(question)})")
+
+    def open_first_result(self) -> int | None:
+        if not self.lua("return #vim.fn.getqflist()"):
+            return None
+        return int(self.lua("vim.cmd.cfirst()\nreturn vim.fn.line('.')"))
+
     def report_errors(self, errors: list[tuple[int, str, str]]) -> None:
         found = [
             {"lnum": line - 1, "col": 0, "message": message, "source": source, "severity": 1}

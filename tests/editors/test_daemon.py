@@ -65,6 +65,19 @@ def test_context_shown_across_daemon_restarts(start: Callable[..., Editor], shop
         editor.wait_for_context("rule 8 for discounts")
 
 
+def test_search_opens_file_at_line(editor: Editor, shop: Path, hunchd_home: Path) -> None:
+    with running_daemon(hunchd_home) as daemon:
+        editor.open(shop / BASKET)
+        wait_until(lambda: _is_ready(daemon), "the project is indexed")
+        editor.search_code("pay")
+        wait_until(lambda: editor.open_first_result() is not None, "a result is listed")
+        assert (editor.current_file(), editor.open_first_result()) == (str(shop / CHECKOUT), 4)
+
+
+def _is_ready(daemon: RunningDaemon) -> bool:
+    return [project["state"] for project in daemon.get("/projects")["items"]] == ["ready"]
+
+
 @pytest.mark.slow
 def test_missing_daemon_is_started(start: Callable[..., Editor], shop: Path, hunchd_home: Path) -> None:
     command = hunchd_home.with_name(f"{hunchd_home.name}-hunch")

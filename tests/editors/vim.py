@@ -148,6 +148,15 @@ class Vim(Editor):
         self.run("HunchRelated")
         self.choose(path)
 
+    def search_code(self, question: str) -> None:
+        self.run(f"HunchSearch {question}")
+
+    def open_first_result(self) -> int | None:
+        if not self.evaluate("len(getqflist())"):
+            return None
+        self.run("cfirst")
+        return int(self.evaluate("line('.')"))
+
     def choose(self, text: str) -> None:
         """Choose the line with this text in the menu."""
         lines = "empty(popup_list()) ? [] : getbufline(winbufnr(popup_list()[0]), 1, '$')"

@@ -52,6 +52,27 @@ function! s:offer(place, failure, answer, status) abort
         \ callback: {_, chosen -> chosen > 0 ? hunch#go(a:place, files[chosen - 1].path, 0) : 0}})
 endfunction
 
+" Search the code of the project for a question in words; list what answers it in the quickfix window.
+function! hunch#search(query) abort
+  let file = s:here()
+  let place = hunch#projects#place(file !=# '' ? file : getcwd() .. '/.')
+  let body = {'project': place.project, 'query': a:query, 'kinds': ['code'], 'k': 20}
+  let request = {'method': 'POST', 'path': '/search', 'body': body, 'timeout': 15000}
+  call hunch#projects#ask(place, request, function('s:list', [place, a:query]))
+endfunction
+
+function! s:list(place, query, failure, answer, status) abort
+  if !empty(a:failure)
+    return hunch#warn(a:failure.message)
+  elseif empty(a:answer.results)
+    return hunch#warn(get(get(a:answer, 'degraded', []), 0, 'no code was found for ' .. a:query))
+  endif
+  let items = map(copy(a:answer.results), {_, result -> {
+        \ 'filename': a:place.project .. '/' .. result.source.path, 'lnum': result.source.start_line, 'text': result.title}})
+  call setqflist([], ' ', {'title': 'hunch: ' .. a:query, 'items': items})
+  botright copen
+endfunction
+
 " Open a file of the project in a window for files, and report it as used.
 function! hunch#go(place, path, line) abort
   let file = a:place.in_git ? a:place.project .. '/' .. a:path : a:path

@@ -11,6 +11,7 @@ endif
 
 command! -nargs=* Hunch call hunch#show(<q-args>)
 command! HunchRelated call hunch#related()
+command! -nargs=+ HunchSearch call hunch#search(<q-args>)
 command! HunchCopy call hunch#copy()
 
 augroup hunch

@@ -26,7 +26,17 @@ interface Predicted {
   readonly reasons: readonly string[];
 }
 
+interface Found {
+  readonly title: string;
+  readonly reasons: readonly string[];
+  readonly source: { readonly path: string; readonly start_line: number };
+}
+
+type FoundItem = vscode.QuickPickItem & Found["source"];
+
 const RELATED = 10; // files
+const FOUND = 20; // places in the code
+const TYPING_MS = 250; // without a key, until the question is asked
 
 export function registerCommands(parts: Parts): vscode.Disposable[] {
   const command = (name: string, run: (...given: never[]) => unknown): vscode.Disposable =>
@@ -41,6 +51,7 @@ export function registerCommands(parts: Parts): vscode.Disposable[] {
   return [
     command("openEntry", (entry: Entry) => openEntry(parts, entry)),
     command("related", () => related(parts)),
+    command("search", () => search(parts)),
     command("copyContext", () => copyContext(parts)),
     command("showContext", () => showContext(parts)),
     command("remember", () => remember(parts)),
@@ -133,6 +144,69 @@ function pickable({ path, confidence, reasons }: Predicted): vscode.QuickPickIte
     description: [path.slice(0, Math.max(at, 0)), percent].filter((part) => part).join(" · "),
     detail: reasons.join(", "),
   };
+}
+
+/** Ask for code in words, while they are typed; what is chosen is opened at its line. */
+function search(parts: Parts): void {
+  const { project } = focusOf(parts);
+  const pick = vscode.window.createQuickPick<FoundItem>();
+  pick.title = "Search the code for a question";
+  pick.placeholder = "where is the session signed";
+  let asking = new AbortController();
+  let timer: NodeJS.Timeout | undefined;
+  pick.onDidChangeValue((question) => {
+    clearTimeout(timer);
+    asking.abort();
+    const current = (asking = new AbortController());
+    pick.busy = question.trim() !== "";
+    if (pick.busy) {
+      timer = setTimeout(() => void offer(parts, pick, question, current.signal), TYPING_MS);
+    }
+  });
+  pick.onDidHide(() => {
+    clearTimeout(timer);
+    asking.abort();
+    pick.dispose();
+  });
+  pick.onDidAccept(() => {
+    const chosen = pick.selectedItems[0];
+    if (chosen !== undefined) {
+      pick.hide();
+      parts.outbox.add(project, { kind: "used", path: chosen.path });
+      void openFile(project, chosen.path, chosen.start_line).then(undefined, (error: Error) =>
+        parts.log.warn(error.message),
+      );
+    }
+  });
+  pick.show();
+}
+
+async function offer(
+  parts: Parts,
+  pick: vscode.QuickPick<FoundItem>,
+  question: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const { project } = focusOf(parts);
+  const body = { project, query: question, kinds: ["code"], k: FOUND };
+  try {
+    const answer = await parts.connection.json({ method: "POST", path: "/search", body, signal });
+    pick.items = (answer as { results: Found[] }).results.map(({ title, reasons, source }) => ({
+      ...source,
+      label: title,
+      iconPath: new vscode.ThemeIcon("symbol-method"),
+      description: `${source.path}:${source.start_line}`,
+      detail: reasons.join(", "),
+      alwaysShow: true, // the question is not a part of the label
+    }));
+    pick.title = pick.items.length > 0 ? "Search the code for a question" : "No code was found";
+  } catch (error) {
+    if (!signal.aborted) {
+      pick.title = (error as Error).message;
+    }
+  } finally {
+    pick.busy = signal.aborted && pick.busy;
+  }
 }
 
 async function copyContext(parts: Parts): Promise<void> {

@@ -167,7 +167,7 @@ def search(arguments: Namespace) -> int:
 
 
 def _search_all_projects(client: Client, body: Mapping[str, Any]) -> dict[str, Any]:
-    """Search each watched project and merge the results, best first, each with the name of its project."""
+    """Search each watched project; return all results, best first, each with the name of its project."""
     results: dict[str, dict[str, Any]] = {}
     degradations: list[str] = []
     for project in get_items(client.get("/projects")):

@@ -43,41 +43,65 @@ local function related_line(file)
   return ("%3.0f %%  %s  (%s)"):format(file.confidence * 100, file.path, table.concat(file.reasons or {}, " · "))
 end
 
+-- Send a request of the user about a project; add the project if the daemon does not know it.
+local function ask(place, request, done)
+  local daemon, projects = require("hunch.daemon"), require("hunch.projects")
+  local function send(introduced)
+    daemon.ask_or_start(request, function(failure, answer)
+      if failure and failure.status == 404 and not introduced then
+        return projects.add(place, function(known, message)
+          return known and send(true) or say(message)
+        end)
+      end
+      if failure then
+        return say(failure.message)
+      end
+      done(answer)
+    end)
+  end
+  send(false)
+end
+
 -- Choose among the related files, by `vim.ui.select`.
 function M.related()
   with_file(function(path)
-    local daemon, projects = require("hunch.daemon"), require("hunch.projects")
-    local place = projects.place(path)
-    local function ask(introduced)
-      daemon.ask_or_start({
-        method = "POST",
-        path = "/context/predict",
-        body = { project = place.project, file_opened = place.path, k = 10 },
-      }, function(failure, answer)
-        if failure and failure.status == 404 and not introduced then
-          return projects.add(place, function(known, message)
-            return known and ask(true) or say(message)
-          end)
+    local place = require("hunch.projects").place(path)
+    local body = { project = place.project, file_opened = place.path, k = 10 }
+    ask(place, { method = "POST", path = "/context/predict", body = body }, function(answer)
+      if #answer.predicted_files == 0 then
+        local why = (answer.degraded or {})[1]
+        return say(why or ("no related files are known for " .. place.path))
+      end
+      vim.ui.select(answer.predicted_files, {
+        prompt = "After " .. place.path,
+        kind = "hunch",
+        format_item = related_line,
+      }, function(file)
+        if file then
+          require("hunch.keys").go(place, { path = file.path }, "edit")
         end
-        if failure then
-          return say(failure.message)
-        end
-        if #answer.predicted_files == 0 then
-          local why = (answer.degraded or {})[1]
-          return say(why or ("no related files are known for " .. place.path))
-        end
-        vim.ui.select(answer.predicted_files, {
-          prompt = "After " .. place.path,
-          kind = "hunch",
-          format_item = related_line,
-        }, function(file)
-          if file then
-            require("hunch.keys").go(place, { path = file.path }, "edit")
-          end
-        end)
       end)
+    end)
+  end)
+end
+
+-- Search the code of the project for a question in words; list what answers it in the quickfix window.
+function M.search(query)
+  local place = require("hunch.projects").place(here() or vim.fs.joinpath(vim.fn.getcwd(), "."))
+  local body = { project = place.project, query = query, kinds = { "code" }, k = 20 }
+  ask(place, { method = "POST", path = "/search", body = body }, function(answer)
+    if #answer.results == 0 then
+      return say((answer.degraded or {})[1] or ("no code was found for " .. query))
     end
-    ask(false)
+    local items = vim.tbl_map(function(result)
+      return {
+        filename = vim.fs.joinpath(place.project, result.source.path),
+        lnum = result.source.start_line,
+        text = result.title,
+      }
+    end, answer.results)
+    vim.fn.setqflist({}, " ", { title = "hunch: " .. query, items = items })
+    vim.cmd("botright copen")
   end)
 end
 
